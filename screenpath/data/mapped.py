@@ -63,7 +63,12 @@ def map_array(file: Path, dtypes, shape: tuple) -> Mapped:
     if raw.size != expected:
         raise NotAnArray(f"it has {raw.size} bytes where {expected} belong")
     array = raw[start:].view(dtype).reshape(shape)
-    return Mapped(array, raw, (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns))
+    return Mapped(array, raw, signature(state))
+
+
+def signature(state: os.stat_result) -> tuple:
+    """Return what tells a state of a file from any other that the system knows of."""
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
 
 
 def _bytes(descriptor: int, size: int) -> np.ndarray:

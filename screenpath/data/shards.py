@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ import numpy as np
 
 from screenpath.data import checks
 from screenpath.data.dataset import Dataset
-from screenpath.data.mapped import HASHED, Mapped, NotAnArray, map_array
+from screenpath.data.mapped import HASHED, Mapped, NotAnArray, map_array, signature
 from screenpath.data.table import Form
 from screenpath.errors import DataError, UsageError
 from screenpath.numbers import sparse as sp
@@ -177,9 +178,14 @@ class ShardFolder:
         return found.array
 
     def shard(self, k: int) -> Shard:
-        """Map the rows of shard ``k``, as :meth:`part`; of the first shards the mapping is kept."""
-        if k in self._kept:
+        """Map the rows of shard ``k``, as :meth:`part`; of the first shards the mapping is kept.
+
+        A mapping shows what is written to its file, so that files that have changed since they were looked at are
+        looked at again.
+        """
+        if k in self._kept and self._unchanged(k):
             return self._kept[k]
+        self._kept.pop(k, None)
         parts = self._rows_seen(k)
         if not parts:
             parts, faults = self._open(k)
@@ -229,6 +235,18 @@ class ShardFolder:
             if not faults:
                 self._shards_seen[k] = states
         return parts, faults
+
+    def _unchanged(self, k: int) -> bool:
+        """Tell whether the files of a shard's rows are those that were found without fault."""
+        states = self._shards_seen.get(k, {})
+        try:
+            return all(
+                signature(os.stat(self.path / part_name(k, name))) == state
+                for name, state in states.items()
+                if name in ROWS
+            )
+        except OSError:  # whoever maps it says why
+            return False
 
     def _rows_seen(self, k: int) -> dict:
         """Return the arrays of the rows of a shard that was found without fault; none where it is not as it was."""

@@ -17,20 +17,23 @@ other model.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from screenpath.errors import RunFolderError, folder_of
+from screenpath.errors import ResourceError, RunFolderError, folder_of
 from screenpath.verify import box, classes, free, kernel, l1svm, sparse
-from screenpath.verify.file import CERTIFIED, NAME, PARAMETERS, damaged, read_certificate
+from screenpath.verify.file import CERTIFIED, NAME, PARAMETERS, UNFIT, damaged, memory, read_certificate
 from screenpath.verify.run import differences, read_record
 from screenpath.verify.table import open_data
 
 PRIMAL_DIGITS = 2.0**-30
 ROWS = 1 << 21  # rows of a block times steps: bounds the memory
+NUMBERS = 32  # bytes for each feature of a step: what it claims, and sums in three parts
+ROOM = "check the certificate's sizes, or check it on a machine with more memory"
 
 
 @dataclass
@@ -108,26 +111,46 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
             raise RunFolderError("the run read standard input", "name the data file behind the run folder")
     found = check(header, steps, data, str(folder))
     if not found.faults:
-        found.faults += differences(folder, record, header, steps, found.solutions)
+        with _in_words(str(folder)):
+            found.faults += differences(folder, record, header, steps, found.solutions)
     return found
 
 
 def check(header: dict, steps: list, data, name: str = "certificate") -> Verification:
     """Check a certificate that has been read against a data file."""
-    try:
+    with _in_words(name):
         claimed = [entry for entry in steps if entry["status"] == CERTIFIED]
         source = open_data(data, header, max(ROWS // max(len(claimed), 1), 1))
         header = {**header, "labels": source.mapping()}
+        _ask_for_room(name, header, len(claimed), source)
         with np.errstate(all="ignore"):  # what overflows proves nothing
             pairs = checker_of(header).check(header, claimed, source)
-        found = Verification(name, len(steps), tol=header["tol"], claims=sum(pair.claims for pair in pairs))
-        found.unclaimed = [entry["step"] for entry in steps if entry["status"] != CERTIFIED]
-        for pair in pairs:
-            _judge(found, pair)
-            found.solutions[pair.entry["step"]] = pair.solution
-        return found
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            found = Verification(name, len(steps), tol=header["tol"], claims=sum(pair.claims for pair in pairs))
+            found.unclaimed = [entry["step"] for entry in steps if entry["status"] != CERTIFIED]
+            for pair in pairs:
+                _judge(found, pair)
+                found.solutions[pair.entry["step"]] = pair.solution
+    return found
+
+
+@contextlib.contextmanager
+def _in_words(name: str):
+    """Turn what an entry of the wrong kind or size raises into the error of a damaged certificate."""
+    try:
+        yield
+    except MemoryError as error:
+        raise ResourceError(f"{name}: checking takes more memory than there is ({error})", ROOM) from None
+    except UNFIT as error:
         raise damaged(name, f"an entry is missing or of the wrong kind ({error})") from None
+
+
+def _ask_for_room(name: str, header: dict, claimed: int, source) -> None:
+    """Raise where what the checker keeps, as the certificate's sizes say, is more than the machine has."""
+    classes = max(len((header["labels"] or {}).get("classes", ())), 1)
+    needed = NUMBERS * classes * claimed * (source.d + 1) + 8 * source.n
+    needed += np.dtype(np.longdouble).itemsize * source.n * source.d if "kernel" in header else 0
+    if needed > memory():
+        raise ResourceError(f"{name}: checking takes {needed:,} bytes, more than this machine has", ROOM)
 
 
 def checker_of(header: dict):

@@ -19,7 +19,18 @@ import numpy as np
 
 from screenpath.errors import DataError
 from screenpath.verify.data import Block, signs_of, weights_of
-from screenpath.verify.exact import TINY, UNIT, UP, ColumnSums, fsum, gamma, norm_above, two_product, two_sum
+from screenpath.verify.exact import (
+    TINY,
+    UNIT,
+    UP,
+    ColumnSums,
+    fsum,
+    gamma,
+    norm_above,
+    squared,
+    two_product,
+    two_sum,
+)
 from screenpath.verify.file import AFTER, BEFORE, BETWEEN, HIGH, LOW, NOTHING, OWN, unpack
 
 UNSURE = 2.0**-34  # part of the primal value that the error of a loss may be worth, over the number of rows
@@ -148,7 +159,7 @@ class Pair:
         ahead = (1.0 - x) * self.w
         away = np.abs(ahead + x * self.apart) + x * self.slack
         away += 4.0 * UNIT * (np.abs(ahead) + x * (np.abs(self.w) + np.abs(self.apart)))
-        inner = 0.25 * norm_above(away) ** 2 + x * self.term
+        inner = 0.25 * squared(norm_above(away)) + x * self.term
         return UP * (math.sqrt(UP * inner + TINY) + 0.5 * x * self.mismatch)
 
     @property
@@ -163,7 +174,7 @@ class Pair:
 
     def gap_with(self, mismatch: float, cost: float) -> float:
         """Return an upper bound of the gap; ``mismatch`` is at least ``||w - v||``, ``cost`` is added to the sum."""
-        square = 0.5 * mismatch**2 + (TINY if mismatch else 0.0)
+        square = 0.5 * squared(mismatch) + (TINY if mismatch else 0.0)
         terms = fsum(self.terms) + cost
         return UP * (square + UP * self.entry["C"] * terms) + (TINY if terms else 0.0)
 

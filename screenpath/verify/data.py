@@ -18,6 +18,8 @@ from screenpath.verify.exact import divided, fsum, two_product, two_sum
 OPENERS = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\x00", lzma.open))
 OTHER = "name the LIBSVM text that the run was computed on: its certificate counts features as that file does"
 ENTRIES = 1 << 18  # values of one block, or some more
+DENSE = 1 << 22  # values of one block of rows that scaling makes dense
+LINE, CELL = 1 << 22, 128  # bytes of a line beyond what its features take, and of each of these: more is no data
 
 
 @dataclass
@@ -49,28 +51,31 @@ class Source:
     """
 
     def __init__(self, path, header: dict, rows: int):
-        self.path, self.header, self.rows = Path(path), header, rows
+        self.path, self.header = Path(path), header
         self.n, self.width = header["data"]["n_samples"], header["data"]["n_features"]
+        self.longest = LINE + CELL * self.width
         self.columns = header.get("columns")
         self.d = self.width if self.columns is None else self.columns.size
+        self.rows = min(rows, DENSE // max(self.d, 1) + 1) if header["scaling"] == "standard" else rows
         names = header["data"].get("label_names")
         self.places = {name: float(k) for k, name in enumerate(names or ())}  # of labels that are texts
         if len(self.places) < len(names or ()):
             raise ValueError("two labels have one name")
         self.indptr, self.digest = [np.zeros(1, dtype=np.int64)], hashlib.sha256(repr((self.n, self.width)).encode())
-        if self.path.is_dir():
-            raise DataError(
-                f"{path} is a folder of shards; certificates are checked on the file", "name what it was made of"
-            )
+        self.content: bytes | None = None  # SHA-256 of all blocks of the first pass
+        need_file(self.path)
 
     def passed(self, indices: bool):
         """Yield all blocks, and make sure at the end that these are the data of the certificate.
 
         The fingerprint is that of indices, row pointers, values and labels one after the other, so that one pass takes
-        the first half of it (``indices``) and the next one the second half.
+        the first half of it (``indices``) and the next one the second half. The file may change between the passes:
+        each also hashes all that it reads, block by block, and the two have to agree.
         """
-        n, labels = 0, []
+        n, labels, content = 0, [], hashlib.sha256()
         for block in self._blocks():
+            for part in (block.indptr, block.columns, block.values, block.labels):
+                content.update(part.data)
             if indices:
                 self.digest.update(block.columns.astype(np.int64).data)
                 self.indptr.append(block.indptr[1:] + self.indptr[-1][-1])
@@ -88,6 +93,13 @@ class Source:
             yield scaled(block, self.header, self.d)
         for part in self.indptr if indices else labels:
             self.digest.update(np.ascontiguousarray(part).data)
+        if indices:
+            self.content = content.digest()
+        elif content.digest() != self.content:
+            raise DataError(
+                f"{self.path} has changed while it was read: the second pass met other data than the first",
+                "check again when nothing writes to the file",
+            )
         if n != self.n or not indices and self.digest.hexdigest() != self.header["data"]["sha256"]:
             raise self._other()
 
@@ -147,15 +159,32 @@ class Source:
     def _lines(self):
         try:
             with open(self.path, "rb") as raw:
-                head = raw.read(6)
-            opener = next((opener for magic, opener in OPENERS if head.startswith(magic)), open)
-            with opener(self.path, "rb") as file:
-                for number, line in enumerate(file):
-                    yield line.removeprefix(b"\xef\xbb\xbf") if number == 0 else line
+                head = raw.peek(6)
+                opener = next((opener for magic, opener in OPENERS if head.startswith(magic)), None)
+                file = raw if opener is None else opener(raw)
+                first = True
+                while line := file.readline(self.longest):
+                    if len(line) == self.longest:
+                        raise DataError(f"{self.path} has a line of {len(line):,} bytes or more", OTHER)
+                    yield line.removeprefix(b"\xef\xbb\xbf") if first else line
+                    first = False
         except FileNotFoundError:
             raise DataError(f"{self.path}: no such file", "name the data file behind the run folder") from None
         except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
             raise DataError(f"{self.path} cannot be read: {error}", "check the file, or name another copy") from None
+
+
+def need_file(path: Path) -> None:
+    """Refuse what cannot be read twice: a folder of shards, a pipe, a device."""
+    if path.is_dir():
+        raise DataError(
+            f"{path} is a folder of shards; certificates are checked on the file", "name what it was made of"
+        )
+    if path.exists() and not path.is_file():
+        raise DataError(
+            f"{path} is a pipe or a device, and the checker reads the data twice",
+            "write the data to a file, and name that",
+        )
 
 
 def signs_of(labels: np.ndarray, mapping: dict) -> np.ndarray:

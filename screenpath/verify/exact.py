@@ -51,6 +51,11 @@ def fsum(values) -> float:
         return math.nan
 
 
+def squared(value: float) -> float:
+    """Return the square; infinite where it overflows, for which ``**`` raises."""
+    return value * value
+
+
 def norm_above(values) -> float:
     """Return an upper bound of the norm of a vector of bounds."""
     size = float(np.max(values, initial=0.0))

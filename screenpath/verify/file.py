@@ -25,6 +25,7 @@ and then the bytes of the arrays that its entry ``arrays`` lists as ``[name, typ
 from __future__ import annotations
 
 import json
+import math
 import os
 import struct
 import zlib
@@ -38,9 +39,16 @@ NAME, CERTIFIED = "certificate.bin", "certified"
 PARAMETERS = ("C", "alpha", "beta", "lambda")
 MAGIC = b"screenpath certificate 1\n"
 HEADER, STEP, NEXT, END = b"H", b"S", b"N", b"E"
+# What unpacking and using a part whose entries are missing, of the wrong kind or too large may raise.
+UNFIT = (
+    zlib.error, ValueError, KeyError, TypeError, IndexError, AttributeError, ArithmeticError, RecursionError,
+    MemoryError,
+)  # fmt: skip
 LOW, HIGH, BETWEEN = 0, 1, 2
 NOTHING, OWN, BEFORE, AFTER = 0, 1, 2, 3
 TYPES = {"f8": "<f8", "u1": "|u1", "i8": "<i8"}
+TEXT = 1 << 26  # bytes of the largest line of JSON that is unfolded
+EACH = 64  # bytes that the arrays of a part have at most for each sample and feature, of each class
 
 
 def frame(kind: bytes, fields: dict, arrays: dict) -> bytes:
@@ -58,15 +66,20 @@ def frames(path):
         with open(path, "rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
                 raise damaged(path, "it does not begin as one of format 1")
+            left, most = memory(), 0
             while head := file.read(13):
                 if len(head) < 13:
                     raise damaged(path, "it is cut short")
                 size, crc = struct.unpack("<QI", head[1:])
-                left = os.fstat(file.fileno()).st_size - file.tell()
-                content = file.read(size) if size <= left else b""
+                rest = os.fstat(file.fileno()).st_size - file.tell()
+                content = file.read(size) if size <= rest else b""
                 if len(content) < size or zlib.crc32(head[:1] + content) != crc:
                     raise damaged(path, "a part of it is cut short or has changed")
-                yield head[:1], *_content(path, content)
+                fields, arrays = _content(path, content, None if head[:1] == HEADER else most, left)
+                if head[:1] == HEADER:
+                    most = largest(fields)
+                left -= sum(array.nbytes for array in arrays.values())
+                yield head[:1], fields, arrays
     except FileNotFoundError:
         if Path(f"{path}.partial").exists():
             raise DataError(f"{path} is not finished", "let the run go on with `resume`") from None
@@ -77,16 +90,52 @@ def frames(path):
         raise DataError(f"{path} cannot be read: {error.strerror or error}", "check that it may be read") from None
 
 
-def _content(path, content: bytes) -> tuple[dict, dict]:
+def memory() -> int:
+    """Return the size of the machine's memory: what cannot be held is not unfolded."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def largest(fields: dict) -> int:
+    """Return the bytes that the arrays of a part have at most, as the problem says.
+
+    Raises
+    ------
+    ValueError, KeyError, TypeError, AttributeError
+        If the problem's numbers are none.
+    """
+    n, d, tol = fields["data"]["n_samples"], fields["data"]["n_features"], fields["tol"]
+    if type(n) is not int or type(d) is not int or n < 1 or d < 0:
+        raise ValueError("numbers of samples and features that no data has")
+    if not (type(tol) is float and 0.0 < tol < math.inf):
+        raise ValueError("a tolerance that is none")
+    return EACH * (n + d + 2) * max(len((fields["labels"] or {}).get("classes", ())), 1)
+
+
+def _content(path, content: bytes, most: int | None, left: int) -> tuple[dict, dict]:
+    """Return fields and arrays of a part; no more is unfolded than these have, ``most`` or ``left`` bytes.
+
+    Without ``most`` the part is the problem's, which says it.
+    """
     try:
-        text, _, data = zlib.decompress(content).partition(b"\n")
+        stream = zlib.decompressobj()
+        text, newline, data = stream.decompress(content, TEXT).partition(b"\n")
+        if not newline:
+            raise ValueError(f"its first line does not end within {TEXT:,} bytes")
         fields, arrays, start = json.loads(text), {}, 0
-        for name, kind, size in fields.pop("arrays"):
-            arrays[name] = np.frombuffer(data, TYPES[kind], size, start)
+        listed = [(name, np.dtype(TYPES[kind]), size) for name, kind, size in fields.pop("arrays")]
+        if any(type(n) is not str or n in fields or type(size) is not int or size < 0 for n, _, size in listed):
+            raise ValueError("an array has a name or a size that none has")
+        total = sum(size * dtype.itemsize for _, dtype, size in listed)
+        if total > min(largest(fields) if most is None else most, left):
+            raise ValueError(f"arrays of {total:,} bytes: more than the problem has, or than this machine can hold")
+        if len(data) <= total:
+            data += stream.decompress(stream.unconsumed_tail, total - len(data) + 1)
+        if len(data) != total or not stream.eof or stream.unused_data:
+            raise ValueError("more or fewer bytes than its arrays have")
+        for name, dtype, size in listed:
+            arrays[name] = np.frombuffer(data, dtype, size, start)
             start += arrays[name].nbytes
-        if start != len(data):
-            raise ValueError("more bytes than its arrays have")
-    except (zlib.error, ValueError, KeyError, TypeError, AttributeError, MemoryError) as error:
+    except UNFIT as error:
         raise damaged(path, f"a part of it makes no sense ({error})") from None
     return fields, arrays
 
@@ -107,11 +156,11 @@ def read_certificate(path) -> tuple[dict, list]:
             raise damaged(path, "its parts are not in order")
         if kind == HEADER:
             header = content
-        elif kind == STEP and content.get("step") == len(steps):
+        elif kind == STEP and fields.get("step") == len(steps):
             steps.append(content)
-        elif kind == NEXT and content.get("step") == len(steps) - 2:
+        elif kind == NEXT and fields.get("step") == len(steps) - 2:
             steps[-2]["after"] = content.get("claims")
-        elif kind == END and content.get("steps") == len(steps):
+        elif kind == END and fields.get("steps") == len(steps):
             end = content
         else:
             raise damaged(path, "its parts are not in order")

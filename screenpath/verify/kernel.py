@@ -25,6 +25,7 @@ LONG = np.longdouble
 LAST = float(np.finfo(LONG).eps)  # twice the largest relative error of one operation
 DIGITS = 60  # of decimal numbers
 UNSURE = 2.0**-44  # part of the primal value that the rounding of a product may be worth, over the number of rows
+DEGREE = 1 << 16  # of a polynomial, at most: one product of all pairs of rows each
 EXP = 16.0 * LAST  # relative error of the exponential: a few units in the last place on every machine
 
 
@@ -223,6 +224,8 @@ def values(kernel: dict, X: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, np.n
             rough = kernel["gamma"] * K
             base = rough + kernel["coef0"]
             error = UP * (kernel["gamma"] * error + 2.0 * LAST * (np.abs(rough) + np.abs(base))) + TINY
+            if not (type(kernel["degree"]) is int and 1 <= kernel["degree"] <= DEGREE):
+                raise DataError(f"certificates of a polynomial's degree beyond 1 to {DEGREE:,} cannot be checked")
             degree, most, K = kernel["degree"], np.abs(base) + error, np.ones_like(base)
             top = np.ones_like(base)
             for _ in range(degree):

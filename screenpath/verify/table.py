@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import math
+from pathlib import Path
 
 import numpy as np
 
 from screenpath.errors import DataError
-from screenpath.verify.data import ENTRIES, Block, Source
+from screenpath.verify.data import ENTRIES, Block, Source, need_file
 
 PARQUET = b"PAR1"
+PAGES = 1 << 20  # bytes of a column that are read at once
 SAME = "name the table that the run was computed on, or the same one in the other format"
 DELIMITERS = ",;\t"
 TRUTH = {"true": 1.0, "false": 0.0}
@@ -29,6 +31,7 @@ class TableSource(Source):
         super().__init__(path, header, rows)
         table = header["data"]["table"]
         self.target, hot, self.cells, at = table["target"].strip(), table["one_hot"], [], 0
+        self.pending = 0  # bytes since the last row: quoted line breaks may make one of many lines
         for name in table["columns"]:  # the feature of a number; the features of each value
             values = {value: at + k for k, value in enumerate(hot[name])} if name in hot else None
             self.cells.append((name.strip(), at, values))
@@ -83,6 +86,7 @@ class CsvSource(TableSource):
                 raise self._other()
             y, at = names.index(self.target), [names.index(name) for name, _, _ in self.cells]
             for row in csv.reader(lines, delimiter=delimiter, strict=True):
+                self.pending = 0
                 if row and len(row) != len(names):
                     raise self._other()
                 if row:
@@ -96,6 +100,9 @@ class CsvSource(TableSource):
             raise DataError(f"{self.path} is not CSV: {error}", SAME) from None
 
     def _text(self, line_number: int, line: bytes) -> str:
+        self.pending += len(line)
+        if self.pending > self.longest:
+            raise DataError(f"{self.path}, line {line_number}: a row of {self.pending:,} bytes or more", SAME)
         try:
             return line.decode()
         except UnicodeDecodeError:
@@ -121,13 +128,20 @@ class ParquetSource(TableSource):
             raise DataError(f"{self.path} is Parquet, which takes pyarrow to read", "pip install pyarrow") from None
         names = [name for name, _, _ in self.cells]
         try:
-            file = pyarrow.parquet.ParquetFile(self.path)
-            found = {name.strip(): name for name in file.schema_arrow.names}
+            schema = pyarrow.parquet.read_schema(self.path)
+            found = {name.strip(): name for name in schema.names}
             if not {self.target, *names} <= set(found):
                 raise self._other()
-            for batch in file.iter_batches(1 << 14, columns=[found[name] for name in (self.target, *names)]):
+            wanted = [found[name] for name in (self.target, *names)]
+            if any(pyarrow.types.is_nested(schema.field(name).type) for name in wanted):
+                raise self._other()
+            # Of texts the different ones only: many long ones may be few bytes of the file.
+            file = pyarrow.parquet.ParquetFile(self.path, read_dictionary=wanted, buffer_size=PAGES, pre_buffer=False)
+            if file.metadata.num_rows != self.n:
+                raise self._other()
+            for batch in file.iter_batches(1 << 14, columns=wanted):
                 cells = [self._column(batch.column(found[name]), places) for name, _, places in self.cells]
-                labels = batch.column(found[self.target]).to_pylist()
+                labels = listed(batch.column(found[self.target]))
                 for k, label in enumerate(labels):
                     y = self.label(str(label)) if self.places else number(label)
                     yield y, [column[k] for column in cells]
@@ -135,10 +149,18 @@ class ParquetSource(TableSource):
             raise DataError(f"{self.path} cannot be read: {error}", "check the file, or name another copy") from None
 
     def _column(self, column, places) -> list:
-        cells = column.to_pylist()
+        cells = listed(column)
         if places is None:
             return [number(cell) for cell in cells]
         return [f"{cell:.17g}" if isinstance(cell, float) else str(cell) for cell in cells]
+
+
+def listed(column) -> list:
+    """Return the cells of a column of Parquet; equal texts are one object."""
+    if not hasattr(column, "dictionary"):
+        return column.to_pylist()
+    values = column.dictionary.to_pylist()
+    return [None if k is None else values[k] for k in column.indices.to_pylist()]
 
 
 def number(cell) -> float:
@@ -153,6 +175,7 @@ def open_data(path, header: dict, rows: int) -> Source:
     """Return the data of a certificate, by what the file holds; parameters as of the class."""
     if header["data"].get("table") is None:
         return Source(path, header, rows)
+    need_file(Path(path))
     try:
         with open(path, "rb") as file:
             parquet = file.read(len(PARQUET)) == PARQUET

@@ -350,3 +350,19 @@ def test_headers_are_not_evaluated(folder, monkeypatch):
             continue
         with pytest.raises(DataError, match="000000-targets.npy"):
             ShardFolder(folder).check()
+
+
+def test_a_mapping_that_is_kept_is_left_when_its_file_is_written_to(folder):
+    """A mapped page shows what is written to the file, and passes hold on to their mappings."""
+    rows = ShardRows(ShardFolder(folder))
+    w = np.ones(rows.d)
+    rows.margins(w)
+    assert rows.folder._kept
+    for name in ("000000-dense.npy", "000001-data.npy"):
+        file = folder / name
+        whole = file.read_bytes()
+        file.write_bytes(whole[:-8] + np.array([7.5]).tobytes())
+        with pytest.raises(DataError, match="its content is not what was written"):
+            rows.margins(w)
+        file.write_bytes(whole)  # the same again: another state of the file, without fault
+        rows.margins(w)

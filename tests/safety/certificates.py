@@ -213,6 +213,66 @@ def _change_header(header, rng) -> str:
     return f"header: {what}"
 
 
+EXTREMES = (
+    1e308, -1e308, math.nan, math.inf, -math.inf, -0.0, 5e-324, 1e-300, 1e155, 2**63, 2.0**63, -1, 0, 10**400, None,
+    True, "x", [], {},
+)  # fmt: skip
+
+
+def places(value, before: tuple = ()) -> list:
+    """Return the way to every entry of a certificate's fields: keys and positions, of lists the first two."""
+    if isinstance(value, dict):
+        return [way for key in value for way in places(value[key], (*before, key))]
+    inner = value[:2] if isinstance(value, list) else []
+    return [before, *(way for k, one in enumerate(inner) for way in places(one, (*before, k)))]
+
+
+def extreme(certificate, rng) -> tuple[str, dict, list]:
+    """Return what was changed, header and steps where one number or entry is as extreme as it can be."""
+    header, steps = copy.deepcopy(certificate[0]), copy.deepcopy(certificate[1])
+    entry = header if rng.random() < 0.5 else steps[rng.integers(len(steps))]
+    ways = places(entry)
+    way = ways[rng.integers(len(ways))]
+    target = entry
+    for key in way[:-1]:
+        target = target[key]
+    old, value = target[way[-1]], EXTREMES[rng.integers(len(EXTREMES))]
+    if isinstance(old, np.ndarray):
+        numbers = [v for v in EXTREMES if isinstance(v, float)] if old.dtype.kind == "f" else [255, 1 << 62, -1]
+        numbers = [v for v in numbers if old.dtype != np.uint8 or v == 255]
+        value, target[way[-1]] = numbers[rng.integers(len(numbers))], old.copy()
+        if old.size:
+            target[way[-1]][rng.integers(old.size)] = value
+    else:
+        value = value if value or old else 1e308  # None in place of False says the same
+        target[way[-1]] = value
+    return f"{'.'.join(map(str, way))} = {value!r:.20}", header, steps
+
+
+def survive(certificates: list, count: int, seed: int = 0) -> dict:
+    """Check certificates with one extreme entry each.
+
+    Returns
+    -------
+    dict
+        ``refused``: how many; ``held``: false ones that were accepted; ``raised``: those that ended in no words.
+    """
+    rng, found = np.random.default_rng(seed), {"refused": 0, "held": [], "raised": []}
+    for _ in range(count):
+        which = int(rng.integers(len(certificates)))
+        what, header, steps = extreme(certificates[which], rng)
+        try:
+            if not check(header, steps, certificates[which][2]).holds:
+                found["refused"] += 1
+            elif not still_true(header, steps, certificates[which]):
+                found["held"].append(f"run {which}, {what}")
+        except ScreenpathError:
+            found["refused"] += 1
+        except Exception as error:
+            found["raised"].append(f"run {which}, {what}: {type(error).__name__}: {error}")
+    return found
+
+
 def accepts(header: dict, steps: list, data) -> bool:
     """Tell whether the checker accepts a certificate."""
     try:

@@ -12,11 +12,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.safety.certificates import attack, make_runs
+from tests.safety.certificates import attack, make_runs, survive
 
 
 def main() -> int:
-    """Return the exit code: 1 if a certificate that is not true was accepted."""
+    """Return the exit code: 1 if a certificate that is not true was accepted, or one ended in no words."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=1000, help="Certificates that are no longer true.")
     parser.add_argument("--seed", type=int, default=0)
@@ -24,6 +24,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         certificates = make_runs(Path(folder), options.seed)
         found = attack(certificates, options.count, options.seed)
+        extremes = survive(certificates, options.count, options.seed)
     print(
         f"{found['false'] - len(found['missed'])} of {found['false']} certificates that are no longer true rejected, "
         f"{found['accepted']} of {found['true']} that still are accepted"
@@ -32,7 +33,10 @@ def main() -> int:
         print(f"  {kind:<20}{count}")
     for text in found["missed"]:
         print(f"MISSED: {text}")
-    return 1 if found["missed"] else 0
+    print(f"{extremes['refused']} of {options.count} certificates with an extreme entry refused")
+    for text in (*extremes["held"], *extremes["raised"]):
+        print(f"MISSED: {text}")
+    return 1 if found["missed"] or extremes["held"] or extremes["raised"] else 0
 
 
 if __name__ == "__main__":

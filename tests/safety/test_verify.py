@@ -5,12 +5,12 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from screenpath.verify import box, checker_of
+from screenpath.verify import box, check, checker_of
 from screenpath.verify.data import Source, scaled
 from screenpath.verify.file import pack
 from screenpath.verify.free import Residue
 from screenpath.verify.kernel import values
-from tests.safety.certificates import accepts, attack, change, libsvm, make_runs, still_true
+from tests.safety.certificates import accepts, attack, change, libsvm, make_runs, still_true, survive
 from tests.safety.judge import ExactPair, exact_kernel, exact_losses, l1_values, sparse_values, untrue
 from tests.width import wide
 
@@ -37,6 +37,24 @@ def test_changed_certificates_that_are_no_longer_true_are_rejected(certificates)
     assert found["missed"] == []
     assert len(found["kinds"]) > wide(8, 12)  # so that no kind of change is without effect
     assert found["accepted"] >= 0.8 * found["true"] > 0  # it does not reject whatever has been touched
+
+
+def test_extreme_entries_are_refused_in_words(certificates):
+    found = survive(certificates, wide(100, 400), seed=4)
+    assert found["raised"] == found["held"] == [] and found["refused"] > wide(60, 240)
+
+
+def test_what_overflows_is_not_proven(certificates):
+    """Weights that are finite, and whose squares are not: no claim holds, and none is an error of the file."""
+    for header, steps, data, _, _ in certificates:
+        name = "w" if "w" in steps[-1] else "values"
+        if not steps[-1].get(name, np.zeros(0)).size:
+            continue
+        for value in (1e308, -1e155):
+            entry = {**steps[-1], name: steps[-1][name].copy()}
+            entry[name][0] = value
+            faults = check(header, [*steps[:-1], entry], data).faults
+            assert any(step == entry["step"] for step, _ in faults)
 
 
 def test_a_checker_without_error_bounds_would_be_caught(certificates, monkeypatch):
