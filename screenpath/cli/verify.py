@@ -21,13 +21,19 @@ def command(run, data):
     primal of every step, and that the rows claimed to be fixed in the optimum are. The run was computed with
     --certificate.
 
+    What else the run folder says (options, labels, weights, scaling, step table, totals, coefficients) has to agree
+    with certificate and data. What cannot be compared, such as times, is named as not covered.
+
     The exit code is 0 if every claim holds, 1 if one does not, and 3 if all hold but some steps claim nothing since
     the run itself does not call them certified.
     """
     from screenpath.verify import verify_certificate
+    from screenpath.verify.run import not_covered
 
     found = verify_certificate(run, data)
     click.echo(str(found))
+    for line in not_covered(found.uncovered):
+        click.echo(line)
     for step, reason in found.faults[:SHOWN]:
         click.echo(reason if step is None else f"step {step}, {reason}", err=True)
     if len(found.faults) > SHOWN:

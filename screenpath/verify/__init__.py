@@ -10,6 +10,9 @@ the claim. A step holds if
 * the primal value is the one that is claimed, to the error that is claimed, and to ``tol`` whatever that error is;
 * the gap that is claimed is at most ``tol`` times that value, too.
 
+Then the run folder is compared with what was checked (:mod:`screenpath.verify.run`): each fact of ``run.json``, of the
+step table and of the coefficients is formed again or compared, or named as not covered.
+
 The claimed primal value is read as if written to 9 digits; the gap of an ``l1svm``, whose dual point is the checker's
 own, to 12 digits of the primal value, and that of a kernel model to 15. ``tol`` has no margin, nor has the gap of any
 other model.
@@ -21,12 +24,15 @@ import contextlib
 import math
 import os
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from screenpath.errors import ResourceError, RunFolderError, folder_of
 from screenpath.verify import box, classes, free, kernel, l1svm, sparse
+from screenpath.verify.coefficients import UNREADABLE
 from screenpath.verify.file import CERTIFIED, NAME, PARAMETERS, UNFIT, damaged, memory, read_certificate
+from screenpath.verify.problem import Problem
 from screenpath.verify.run import differences, read_record
 from screenpath.verify.table import open_data
 
@@ -53,10 +59,13 @@ class Verification:
     worst : float or None
         Largest relative gap of a step that is proven; None where none is.
     tol : float
-    faults : list of (int, str)
-        Step and reason of each claim that does not hold.
-    solutions : dict of int to ndarray
-        Coefficients that were checked, by step, as the scaled rows have them.
+    faults : list of (int or None, str)
+        Step (None: the folder as a whole) and reason of each claim that does not hold.
+    pairs : dict of int to object
+        What was found out about each step that claims anything, by step; ``solution`` are its coefficients, as the
+        scaled rows have them.
+    uncovered : list of str
+        What the run folder says and nothing was compared with, as ``file: name``.
     """
 
     path: str
@@ -66,8 +75,9 @@ class Verification:
     claims: int = 0
     worst: float | None = None
     tol: float = 0.0
-    faults: list[tuple[int, str]] = field(default_factory=list)
-    solutions: dict[int, np.ndarray] = field(default_factory=dict, repr=False)
+    faults: list[tuple[int | None, str]] = field(default_factory=list)
+    pairs: dict[int, Any] = field(default_factory=dict, repr=False)
+    uncovered: list[str] = field(default_factory=list, repr=False)
 
     @property
     def holds(self) -> bool:
@@ -109,27 +119,34 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
         data = record["data"]["path"]
         if data == "-":
             raise RunFolderError("the run read standard input", "name the data file behind the run folder")
-    found = check(header, steps, data, str(folder))
+    try:
+        problem = Problem(record, header)
+    except UNREADABLE as error:
+        raise damaged(folder / NAME, f"an entry is missing or of the wrong kind ({error})") from None
+    found = check(header, steps, data, str(folder), problem.watch)
     if not found.faults:
         with _in_words(str(folder)):
-            found.faults += differences(folder, record, header, steps, found.solutions)
+            found.faults, found.uncovered = differences(folder, problem, steps, found.pairs)
     return found
 
 
-def check(header: dict, steps: list, data, name: str = "certificate") -> Verification:
-    """Check a certificate that has been read against a data file."""
+def check(header: dict, steps: list, data, name: str = "certificate", watch=None) -> Verification:
+    """Check a certificate that has been read against a data file; ``watch`` gets the source before it is read."""
     with _in_words(name):
         claimed = [entry for entry in steps if entry["status"] == CERTIFIED]
         source = open_data(data, header, max(ROWS // max(len(claimed), 1), 1))
+        if watch is not None:
+            watch(source)
         header = {**header, "labels": source.mapping()}
         _ask_for_room(name, header, len(claimed), source)
         with np.errstate(all="ignore"):  # what overflows proves nothing
             pairs = checker_of(header).check(header, claimed, source)
             found = Verification(name, len(steps), tol=header["tol"], claims=sum(pair.claims for pair in pairs))
+            found.faults += [] if steps else [(None, "the certificate has no step")]
             found.unclaimed = [entry["step"] for entry in steps if entry["status"] != CERTIFIED]
             for pair in pairs:
                 _judge(found, pair)
-                found.solutions[pair.entry["step"]] = pair.solution
+                found.pairs[pair.entry["step"]] = pair
     return found
 
 

@@ -75,6 +75,12 @@ class L1Pair:
         value = 0.5 * fsum(v * a * a) + self.entry["lambda"] * fsum(np.abs(self.solution[:-1]))
         return value, UP * (fsum(v * error * (a + error)) + 8.0 * UNIT * value) + TINY * a.size
 
+    @property
+    def outside(self) -> tuple[int, int]:
+        """Return the least and the largest number of rows outside the margin, whose dual variable is 0."""
+        a, error, _ = self._arrays()
+        return int(np.count_nonzero((a == 0.0) & (error == 0.0))), int(np.count_nonzero(a <= error))
+
     def _arrays(self):
         return (np.concatenate([*parts, np.zeros(0)]) for parts in (self.alpha, self.error, self.weights))
 

@@ -1,64 +1,180 @@
-"""What else a run folder says, compared with the certificate that was checked: run.json, step table, coefficients."""
+"""What else a run folder says, compared with certificate and data, or listed as not covered.
+
+The tables of what is compared stand in :mod:`verify.problem` (run.json) and :mod:`verify.steps` (step table, totals). A
+fact that neither has is named in ``Verification.uncovered``: whoever adds one to the folder has it there at once.
+"""
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
-import zipfile
 from pathlib import Path
 
-import numpy as np
-
 from screenpath.errors import RunFolderError
-from screenpath.verify.file import CERTIFIED, PARAMETERS
+from screenpath.verify import guarantee
+from screenpath.verify import steps as tables
+from screenpath.verify.coefficients import UNREADABLE, coefficient_faults, unreadable
+from screenpath.verify.file import CERTIFIED, NAME
+from screenpath.verify.grid import OPTIONS, grid_faults
+from screenpath.verify.problem import Problem, at, leaves, same
 
-OPTIONS = ("tol", "tau", "epsilon", "smoothing", "scaling", "bias")  # of the problem, named alike in run.json
-INTERCEPT = 1e-9  # relative; an intercept is a sum, of which the order is not known here
-UNREADABLE = (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, EOFError, zipfile.BadZipFile)
 UNSEALED = 1  # the last schema version of run.json without hashes
 CHUNK = 1 << 20
+FILES = ("steps.csv", "steps.json", "steps.parquet", "coefficients.csv", "coefficients.npz", "cv.csv", "cv.json",
+         "folds.csv", "bounds.csv")  # fmt: skip
+RUN, TABLE = "run.json", "step table"
 
 
 def read_record(folder: Path) -> dict:
     """Return run.json."""
     try:
-        record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        record = json.loads((folder / RUN).read_text(encoding="utf-8"))
         (
             record["data"]["path"],
             record["options"]["coefficients"],
             record["data"]["sha256"],
             record["preparation"]["bias"],
+            record["versions"].keys(),
+            record["identity"].keys(),
             [entry["sha256"] for entry in record.get("files", {}).values()],
         )
         return record
     except UNREADABLE as error:
-        raise _damaged(folder / "run.json", error) from None
+        raise unreadable(folder / RUN, error) from None
 
 
-def differences(folder: Path, record: dict, header: dict, steps: list, solutions: dict) -> list:
-    """Return (step or None, what differs) for all that the run folder says otherwise than its certificate."""
-    run = {**record["options"], **record["preparation"]}
-    other = [name for name in OPTIONS if name in header and run.get(name) != header[name]]
-    other += [name for name in ("model", "labels") if record.get(name) != header[name]]
-    other += ["intercept"] if (run.get("intercept") == "free") != (header.get("intercept") == "free") else []
-    other += ["loss"] if run.get("loss", "hinge") != header.get("loss", "hinge") else []
-    kernel = record.get("kernel") or {}
-    other += [f"{name} of the kernel" for name, value in header.get("kernel", {}).items() if kernel.get(name) != value]
-    other += ["data"] if record["data"]["sha256"] != header["data"]["sha256"] else []
-    found = [(None, f"run.json has another {name} than the certificate") for name in other]
-    found += [(None, f"{name} is not what the run wrote (its hash differs)") for name in _changed(folder, record)]
-    table = _table(folder)
-    if len(table) != len(steps):
-        return [*found, (None, f"the step table has {len(table)} steps, the certificate {len(steps)}")]
-    for row, entry in zip(table, steps, strict=True):
-        names = ("status", *PARAMETERS, "primal", "gap") if entry["status"] == CERTIFIED else ("status",)
-        for name in names:
-            if name in entry and str(row.get(name)) != str(entry[name]):
-                found.append((entry["step"], f"the step table says {name} {row.get(name)}, certified is {entry[name]}"))
+def differences(folder: Path, problem: Problem, steps: list, pairs: dict) -> tuple[list, list[str]]:
+    """Return (step or None, what differs) for all that the run folder says otherwise, and what was not compared."""
+    record, header = problem.record, problem.header
+    try:
+        changed = _changed(folder, record)
+        if changed:
+            return [(None, f"{name} is not what the run wrote (its hash differs)") for name in changed], []
+        found: list = []
+        files = files_of(record["options"])
+        found += _other_files(folder, record, files)
+        found += [(None, fault) for fault in problem.faults()]
+        complete = all(entry["status"] != tables.SKIPPED for entry in steps)
+        found += [(None, fault) for fault in grid_faults(header, record["options"], steps, complete)]
+        found += _guarantee(record, problem, steps, pairs)
+        columns, table = _tables(folder, files, found)
+        numbered = {**header, "labels": problem.source.mapping()}
+        found += tables.table_faults(numbered, record, columns, table, steps, pairs, problem.seen)
+        if found:
+            return found, []
+        facts = problem.expected()
+        facts |= tables.totals_of(table, steps, record, record["parameters"])
+        facts["columns"], facts["parameters"] = columns, record["parameters"]
+        facts["options"] |= {name: at(record, ("options", name)) for name in OPTIONS if name in record["options"]}
+        facts["options"] |= {name: record["options"][name] for name in ("coefficients", "format")}
+        facts |= {name: record[name] for name in ("guarantee", "files", "sha256") if name in record}  # see above
+        facts = {place: value for place, value in leaves(facts) if place not in problem.unknown}
+        wrong = [place for place, wanted in facts.items() if not same(at(record, place), wanted)]
+        found += [
+            (None, f"run.json has another {place[-1]} than certificate and data ({'.'.join(place)})") for place in wrong
+        ]
+        uncovered = _uncovered(record, facts)
+        covered = tables.covered_columns(pairs, numbered, problem.seen)
+        uncovered += [f"{TABLE}: {name}" for name in columns if name not in covered]
+        if any(entry["status"] != CERTIFIED for entry in steps):
+            uncovered += [f"{TABLE}: steps that claim nothing", "coefficients: steps that claim nothing"]
+    except (*UNREADABLE, ArithmeticError) as error:
+        raise unreadable(folder / RUN, error) from None
     if record["options"]["coefficients"] != "none":
-        found += _coefficients(folder, header, len(steps), solutions)
+        solutions = {step: pair.solution for step, pair in pairs.items()}
+        found += coefficient_faults(folder, header, len(steps), solutions)
+    return found, uncovered
+
+
+def files_of(options: dict) -> list[str]:
+    """Return the files that the options ask for, the step table first."""
+    kind, coefficients = options["format"], options["coefficients"]
+    table = {"csv": ["steps.csv"], "json": ["steps.json"], "parquet": ["steps.csv", "steps.parquet"]}[kind]
+    return table + ([] if coefficients == "none" else [f"coefficients.{coefficients}"])
+
+
+def _other_files(folder: Path, record: dict, files: list[str]) -> list:
+    """Return the files that are there although the options have no such file: of a fact there is one file."""
+    listed = record.get("files", {})
+    wanted = (
+        [NAME, *files] if record["status"] == tables.FINISHED else [NAME, *(f for f in files if "parquet" not in f)]
+    )
+    found = [(None, f"there is {name}, which a run of these options does not have") for name in FILES
+             if name not in files and (name in listed or (folder / name).exists())]  # fmt: skip
+    if record.get("schema_version", UNSEALED) != UNSEALED:
+        found += [(None, f"run.json has no hash of {name}") for name in wanted if name not in listed]
     return found
+
+
+def _tables(folder: Path, files: list[str], found: list) -> tuple[list[str], list]:
+    """Return columns and rows of the step table; what the same table as Parquet says otherwise goes to ``found``."""
+    file = folder / files[0]
+    try:
+        columns, table = tables.read_table(file)
+    except UNREADABLE as error:
+        raise unreadable(file, error) from None
+    other = folder / "steps.parquet"
+    if other.name in files and other.exists():
+        try:
+            names, rows = tables.read_table(other)
+        except ImportError:
+            raise RunFolderError(f"{other} takes pyarrow to read", "pip install pyarrow") from None
+        except UNREADABLE as error:
+            raise unreadable(other, error) from None
+        cells = [[_cell(row.get(name)) for name in columns] for row in table]
+        if names != columns or cells != [[_cell(row.get(name)) for name in columns] for row in rows]:
+            found.append((None, f"{other.name} is not the table of {file.name}"))
+    return columns, table
+
+
+def _cell(value):
+    """Return a cell as a number where it is one, as text where it is another; None where it is empty."""
+    try:
+        return tables.number(value)
+    except ValueError:
+        return value
+
+
+def _guarantee(record: dict, problem: Problem, steps: list, pairs: dict) -> list:
+    """Return what the guarantee of an eps-path says otherwise than its steps."""
+    said, epsilon = record.get("guarantee"), problem.options.get("eps_path")
+    done = [entry for entry in steps if entry["status"] != tables.SKIPPED]
+    if epsilon is None or not done:
+        return [] if said is None else [(None, "run.json has a guarantee that its options do not ask for")]
+    found = []
+    if said != {"epsilon": epsilon, "from": done[0]["C"], "to": done[-1]["C"]}:
+        found.append((None, "run.json has another guarantee than options and steps"))
+    for entry, after in zip(done, done[1:], strict=False):
+        pair = pairs.get(entry["step"])
+        if pair is None or not guarantee.judged(pair):
+            problem.unknown.add(("guarantee", "epsilon"))
+        elif not guarantee.serves(pair, after["C"], epsilon):
+            found.append((entry["step"], f"the step does not serve to within {epsilon:g} up to C = {after['C']:.6g}"))
+    return found
+
+
+def _uncovered(record: dict, facts: dict) -> list[str]:
+    """Return the names of what run.json says and nothing was compared with; of a part that is not at all, its own."""
+    covered = {place[:k] for place in facts for k in range(1, len(place) + 1)}
+    places = [place for place, _ in leaves(record) if place not in facts]
+    free = {place[1] for place in places if place[0] == "options"}
+    places += [("identity", name) for name in record["identity"] if name in free]
+    names = [next((place[:k] for k in range(1, len(place)) if place[:k] not in covered), place) for place in places]
+    return [f"{RUN}: {'.'.join(name)}" for name in dict.fromkeys(names)]
+
+
+def not_covered(names: list[str]) -> list[str]:
+    """Return the lines that name what is not covered: a line for each part of the folder."""
+    parts: dict[str, dict[str, list]] = {}
+    for name in names:
+        part, _, entry = name.partition(": ")
+        first, _, rest = entry.partition(".")
+        parts.setdefault(part, {}).setdefault(first, []).append(rest)
+    return [
+        f"not covered, {part}: "
+        + "; ".join(first + (f" ({', '.join(rest)})" if any(rest) else "") for first, rest in entries.items())
+        for part, entries in parts.items()
+    ]
 
 
 def _changed(folder: Path, record: dict) -> list:
@@ -70,117 +186,21 @@ def _changed(folder: Path, record: dict) -> list:
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     found = []
     if record.get("schema_version", UNSEALED) != UNSEALED or "sha256" in record:
-        found += ["run.json"] if record.get("sha256") != hashlib.sha256(text.encode()).hexdigest() else []
+        found += [RUN] if record.get("sha256") != hashlib.sha256(text.encode()).hexdigest() else []
     for name, entry in record.get("files", {}).items():
         file = folder / name
         try:
-            if file.exists() and (file.parent != folder or _sha256(file) != entry["sha256"]):
+            if file.exists() and (file.parent != folder or _file_entry(file) != entry):
                 found.append(name)
         except UNREADABLE as error:
-            raise _damaged(file, error) from None
+            raise unreadable(file, error) from None
     return found
 
 
-def _sha256(file: Path) -> str:
-    found = hashlib.sha256()
+def _file_entry(file: Path) -> dict:
+    found, size = hashlib.sha256(), 0
     with open(file, "rb") as stream:
         while data := stream.read(CHUNK):
             found.update(data)
-    return found.hexdigest()
-
-
-def _table(folder: Path) -> list:
-    file = folder / "steps.json"
-    try:
-        if file.exists():
-            return json.loads(file.read_text(encoding="utf-8"))["steps"]
-        file = folder / "steps.csv"
-        with open(file, newline="", encoding="utf-8") as text:
-            return list(csv.DictReader(text))
-    except UNREADABLE as error:
-        raise _damaged(file, error) from None
-
-
-def _coefficients(folder: Path, header: dict, n_steps: int, solutions: dict) -> list:
-    """Compare the coefficients with the solutions that were checked, scaled back; a kernel's belong to samples."""
-    of_samples, found = "kernel" in header, []
-    written = _written(folder, _cells(header))
-    unit, d = ("sample", header["data"]["n_samples"]) if of_samples else ("feature", header["data"]["n_features"])
-    for (step, _), (features, _) in written.items():  # of steps that claim nothing too: no reader could tell which
-        if not 0 <= step < n_steps:
-            found.append((None, f"there are coefficients of a step {step}, which the path does not have"))
-        elif np.unique(features).size != len(features):
-            found.append((step, f"a {unit} has more than one coefficient"))
-    if "columns" in header and not of_samples:
-        numbers, d = np.append(0, header["columns"] + 1), header["columns"].size
-    else:
-        numbers = np.arange(1 + d)
-    for step, block, solution in (
-        (step, block, one) for step, several in solutions.items() for block, one in enumerate(np.atleast_2d(several))
-    ):
-        expected, parts = np.zeros(1 + d), []
-        expected[1:] = solution[:d]
-        if of_samples:
-            parts += solution[d:].tolist()
-        else:
-            expected[1:] /= header.get("scale", 1.0)
-            parts += [solution[d] * header["bias"]] if header["bias"] else []
-            parts += (-expected[1:] * header["shift"]).tolist() if "shift" in header else []
-        expected[0] = sum(parts)
-        features, values = written.get((step, block), ((), ()))
-        got = np.zeros(1 + d)
-        places = np.minimum(np.searchsorted(numbers, np.asarray(features, dtype=np.int64)), d)
-        if np.any(numbers[places] != features):
-            found.append((step, f"a {unit} that the data does not have has a coefficient"))
-            continue
-        got[places] = values
-        different = np.flatnonzero(got != expected)
-        if abs(got[0] - expected[0]) <= INTERCEPT * sum(map(abs, parts)):
-            different = different[different != 0]
-        if different.size:
-            j = different[0]
-            name = f"{unit} {numbers[j]}"
-            found.append((step, f"{name} has the coefficient {got[j]!r}, certified is {expected[j]!r}"))
-    return found
-
-
-def _cells(header: dict) -> dict:
-    """Return the number of the class for each cell that may name it; empty where the coefficients are of no class."""
-    labels = (header["labels"] or {}).get("classes", [])
-    names = header["data"].get("label_names")
-    found = {repr(float(label if names is None else names.index(label))): k for k, label in enumerate(labels)}
-    if names is not None:
-        found = {**{" ".join(label.split()): k for k, label in enumerate(labels)}, **found}
-    return found
-
-
-def _written(folder: Path, cells: dict) -> dict:
-    """Return features and values of the coefficients by step and number of the class, which is 0 where there is one."""
-    file = folder / "coefficients.npz"
-    try:
-        if file.exists():
-            with np.load(file, allow_pickle=False) as stored:
-                edges = stored["indptr"]
-                parts = [(stored["indices"][a:b], stored["data"][a:b]) for a, b in zip(edges, edges[1:], strict=False)]
-            blocks = max(len(set(cells.values())), 1)
-            return {divmod(row, blocks): part for row, part in enumerate(parts)}
-        file = folder / "coefficients.csv"
-        found: dict[tuple[int, int], tuple[list[int], list[float]]] = {}
-        with open(file, newline="", encoding="utf-8") as text:
-            for step, *cell, feature, value in (line[: 4 if cells else 3] for line in list(csv.reader(text))[1:]):
-                block = cells[cell[0]] if cells else 0  # a name may follow
-                features, values = found.setdefault((int(step), block), ([], []))
-                features.append(int(feature))
-                values.append(float(value))
-        return found
-    except UNREADABLE as error:
-        raise _damaged(file, error) from None
-
-
-def _damaged(file: Path, error: Exception) -> RunFolderError:
-    again = "compute the path again with `certificate` and `force`"
-    if isinstance(error, FileNotFoundError):
-        return RunFolderError(
-            f"{file.parent} has lost its {file.name}", f"copy it from where the run was made, or {again}"
-        )
-    return RunFolderError(f"{file} is damaged: {error}", again)
+            size += len(data)
+    return {"bytes": size, "sha256": found.hexdigest()}

@@ -30,7 +30,7 @@ l1: s.PathResult = s.l1_svm_path(X, y, grid=10)
 grid: s.SparsePathResult = s.sparse_svm_path(X, y, betas=2, alphas=[0.1])
 support: np.ndarray = s.kernel_svm_path(X, y, gamma="1/d", max_memory="1G", tell=print).support(0)
 n: int = s.read_libsvm("data.libsvm", n_features=3).n
-faults: list[tuple[int, str]] = s.verify_certificate("runs/a").faults
+faults: list[tuple[int | None, str]] = s.verify_certificate("runs/a").faults
 stored: s.StoredPath = s.run("svm", (X, y), grid=10, out="runs/a")
 best: float = s.load_run(stored.folder)[stored.best()].primal
 tables: list[dict] = s.compare("svm", "data.libsvm", rules="none,dvi")

@@ -1,5 +1,7 @@
 """Certificates of the sparse SVM with the squared hinge, whose dual variables have no upper end."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from screenpath.verify.file import NAME, read_certificate
 from screenpath.verify.sparse import Hinge
 from tests.cli.conftest import call as call
 from tests.cli.conftest import clouds, libsvm_text
+from tests.safety.facts import seal
 
 GRID = ("--loss", "squared-hinge", "--betas", 2, "--alphas", 4, "--certificate", "--force", "--quiet", "-o", "r")
 
@@ -51,7 +54,7 @@ def test_an_unknown_loss_is_none(call, data):
     with pytest.raises(DataError, match="options"):
         check({**header, "loss": "logistic"}, steps, data / "two")
     record = (data / "r" / "run.json").read_text()
-    (data / "r" / "run.json").write_text(record.replace('"squared-hinge"', '"hinge"'))
+    seal(data / "r", json.loads(record.replace('"squared-hinge"', '"hinge"')))
     found = call("verify", "r")
     assert found.code == 1 and "another loss" in found.out + found.err
 

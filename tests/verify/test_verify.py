@@ -13,6 +13,7 @@ from screenpath.verify import check
 from screenpath.verify.file import NAME, read_certificate
 from tests.cli.conftest import call, clouds, data, in_process, libsvm_text  # noqa: F401 (fixtures)
 from tests.conftest import ROOT
+from tests.safety.facts import seal
 
 PACKAGE = ROOT / "screenpath" / "verify"
 GRID = ("--grid", "6", "--quiet")
@@ -71,7 +72,7 @@ def test_a_free_intercept(call, tmp_path, scale):  # noqa: F811
         assert (found.code, found.err) == (0, "") and "6 of 6 steps proven, 0 rows fixed" in found.out
     record = json.loads((tmp_path / "r" / "run.json").read_text())
     record["options"]["intercept"] = "none"
-    (tmp_path / "r" / "run.json").write_text(json.dumps(record))
+    seal(tmp_path / "r", record)
     found = call("verify", "r")
     assert found.code == 1 and "another intercept" in found.out + found.err
 

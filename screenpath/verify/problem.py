@@ -1,0 +1,276 @@
+"""What run.json has to say about the problem: every fact that follows from certificate, data and options.
+
+:func:`expected` is the one table of these facts: a nested dict as run.json is one, with the value that has to stand at
+a place, or a predicate of it. What run.json says besides is listed as not covered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+
+import numpy as np
+
+from screenpath.verify.seen import Seen, read_numbers
+
+RULE = "primal - dual <= tol * primal on the full data"
+OBJECTIVES = {
+    "svm": "min 1/2 ||w||^2 + C sum_i s_i max(0, 1 - y_i x_i.w)",
+    "lad": "min 1/2 ||w||^2 + C sum_i s_i |y_i - x_i.w|",
+    "quantile": "min 1/2 ||w||^2 + C sum_i s_i max((tau - 1) t_i, tau t_i), t_i = y_i - x_i.w",
+    "svr": "min 1/2 ||w||^2 + C sum_i s_i max(0, |y_i - x_i.w| - epsilon)",
+    "l1svm": "min 1/2 sum_i s_i max(0, 1 - y_i (x_i.w + b))^2 + lambda ||w||_1",
+    "sparse-svm": "min 1/s sum_i s_i l(1 - y_i x_i.w) + alpha/2 ||w||^2 + beta ||w||_1, s = sum_i s_i (without weights "
+    "the number of samples), LOSS; more than two classes: margins x_i.(w_yi - w_c) over all c != y_i, a weight for "
+    "each feature and class",
+}
+DEFAULTS = {"gamma": "1/d", "degree": 3, "coef0": 0.0}  # of a kernel
+
+
+def objective_of(header: dict, penalties: bool) -> str:
+    """Return the objective as run.json writes it."""
+    text, free = OBJECTIVES[header["model"]], header.get("intercept") == "free"
+    if header["model"] == "sparse-svm":
+        smoothed = "l(t) = max(0, t)" if header["smoothing"] == 0.0 else "l the hinge smoothed by gamma"
+        text = text.replace("LOSS", "l(t) = 1/2 max(0, t)^2" if "loss" in header else smoothed)
+        if free:
+            text = text.replace("y_i x_i.w", "y_i (x_i.w + b)").replace("(w_yi - w_c)", "(w_yi - w_c) + b_yi - b_c")
+            text += "; the b_c sum to 0"
+        return text
+    form = "w.Phi(x_i)" if "kernel" in header else "x_i.w"
+    text = text.replace("x_i.w)", f"{form})") if "kernel" in header else text
+    if free:
+        text = text.replace(f"y_i {form}", f"y_i ({form} + b)").replace(f"- {form}", f"- {form} - b")
+    text += ", Phi(x).Phi(z) = K(x, z)" if "kernel" in header else ""
+    return text.replace("||w||_1", "sum_j p_j |w_j|") if penalties else text
+
+
+class Problem:
+    """The options of a run beside its data: weights and labels as numbers, as far as they can be known here.
+
+    Parameters
+    ----------
+    record : dict
+        run.json.
+    header : dict
+        Of the certificate.
+
+    Attributes
+    ----------
+    unknown : set of tuple
+        Places of run.json that nothing could be compared with.
+    """
+
+    def __init__(self, record: dict, header: dict):
+        self.record, self.header, self.options = record, header, record["options"]
+        self.unknown: set[tuple] = set()
+        data = header["data"]
+        self.sample_weights = self._numbers("weights", data["n_samples"])
+        self.penalties = self._numbers("penalty_weights", data["n_features"])
+        if self.penalties is not None and "columns" in header:
+            self.penalties = self.penalties[header["columns"]]
+
+    def _numbers(self, name: str, count: int) -> np.ndarray | None:
+        """Return the numbers of a file that an option names; without it, what hangs on it is not known."""
+        path = self.options.get(name)
+        numbers = None if path is None else read_numbers(path, count)
+        if path is not None and numbers is None:
+            self.unknown.add(("options", name))
+        return numbers
+
+    def watch(self, source) -> None:
+        """Have the data looked at while they are read."""
+        self.source, self.seen = source, Seen(self.header, source, self.sample_weights)
+
+    def number(self, label) -> float:
+        """Return the number of a label as an option names it."""
+        places = self.source.places
+        if not places:
+            return float(label)
+        return places[label if isinstance(label, str) else f"{label:.0f}" if label == round(label) else repr(label)]
+
+    def class_weights(self):
+        """Return ``"balanced"``, or the weights by the numbers of labels."""
+        given = self.options.get("class_weight") or []
+        if list(given) == ["balanced"]:
+            return "balanced"
+        pairs = [text.rpartition("=") for text in given]
+        weights = {self.number(label): float(weight) for label, _, weight in pairs}
+        if len(weights) < len(pairs):
+            raise ValueError("class_weight names a label twice")
+        return weights
+
+    def faults(self) -> list[str]:
+        """Return what the certificate's own header says otherwise than data and options."""
+        header, seen, found = self.header, self.seen, []
+        if self.source.mapping() is not None:
+            positive = self.options.get("positive")
+            positive = None if positive is None else self.number(positive)
+            if self.source.mapping() != seen.mapping(positive, header["model"] == "sparse-svm"):
+                found.append("the certificate's labels are not those of the data and the options")
+        if ("options", "weights") in self.unknown:
+            self.unknown |= {("options", "class_weight")}
+        else:
+            wanted, given = seen.row_weights(self.class_weights()), header.get("weights")
+            if (wanted is None) != (given is None) or wanted is not None and not close(given, wanted, wanted.size):
+                found.append("the certificate's weights are not those of the data and the options")
+        if self.unknown & {("options", "weights"), ("options", "penalty_weights")} and header["scaling"] != "l2":
+            self.unknown |= {("preparation", "scale"), ("preparation", "shift")}
+        else:
+            scaling = seen.scaling(self.penalties)
+            for name in ("scale", "shift"):
+                given = header.get(name)
+                if (name in scaling) != (given is not None) or given is not None and not scaling[name](given):
+                    found.append(f"the certificate's {name} is not that of the data")
+        if "columns" in header and not np.array_equal(header["columns"], seen.used):
+            found.append("the certificate's columns are not those that occur in the data")
+        return found
+
+    def expected(self) -> dict:
+        """Return the table of the facts of run.json."""
+        header, options, record, free = self.header, self.options, self.record, self.header.get("intercept") == "free"
+        data, labels, table = header["data"], header["labels"], header["data"].get("table")
+        names = None if table is None else feature_names(table)
+        own = {"l1svm": 1.0}.get(header["model"], header["bias"] if "kernel" not in header else 0.0)
+        return {
+            "tool": "screenpath",
+            "model": header["model"],
+            "objective": objective_of(header, options.get("penalty_weights") is not None),
+            "stopping_rule": RULE,
+            "labels": labels,
+            "kernel": header.get("kernel"),
+            "data": {
+                "sha256": data["sha256"],
+                "n_samples": data["n_samples"],
+                "n_features": data["n_features"],
+                "nnz": self.seen.nnz,
+                "table": table,
+                "feature_names": names,
+                "label_names": data.get("label_names"),
+                "path": options["data"],
+            },
+            "preparation": {
+                "scaling": header["scaling"],
+                "scale": header.get("scale"),
+                "shift": header.get("shift"),
+                "bias": own,
+                "features": header["columns"] + 1 if "columns" in header else None,
+            },
+            "options": {name: value for name, value in self._options(free).items() if name in options},
+            "identity": self._identity(names),
+            "test": None if options.get("test") is None else record.get("test"),
+        }
+
+    def _options(self, free: bool) -> dict:
+        header, data, table, model = self.header, self.header["data"], self.header["data"].get("table"), self.header
+        kernel, bias = header.get("kernel", {}), 0.0 if free or model["model"] == "l1svm" else header["bias"]
+        found = {name: header[name] for name in ("tol", "tau", "epsilon", "smoothing") if name in header}
+
+        def is_bias(value):
+            return value * value == kernel["constant"] if kernel and not free else value == bias
+
+        def is_intercept(value):
+            return value == "free" if free else value == ("penalised" if self.options["bias"] else "none")
+
+        def is_parameter(name):
+            def good(value):
+                if name not in kernel:
+                    return value is None
+                value = DEFAULTS[name] if value is None else value
+                text, over, d = str(value).partition("/")
+                return (
+                    d.strip() == "d"[: len(over)] and float(text) / (data["n_features"] if over else 1) == kernel[name]
+                )
+
+            return good
+
+        return {
+            **found,
+            "bias": is_bias,
+            "intercept": is_intercept,
+            "loss": header.get("loss", "hinge"),
+            "scale": header["scaling"],
+            "zero_based": data["zero_based"],
+            "certificate": True,
+            "one_vs_rest": False,
+            "part": None,
+            "kernel": kernel.get("kernel"),
+            **{name: is_parameter(name) for name in DEFAULTS},
+            "positive": lambda value: True,  # compared with the map of labels
+            **({} if ("options", "class_weight") in self.unknown else {"class_weight": lambda value: True}),
+            **({} if ("options", "weights") in self.unknown else {"weights": lambda value: True}),
+            **({} if ("options", "penalty_weights") in self.unknown else {"penalty_weights": lambda value: True}),
+            "data": self.record["data"].get("path"),
+            "n_features": lambda value: value is None or value == data["n_features"],
+            "target": lambda value: value is None or table is not None and value == table["target"],
+            "one_hot": list(table["one_hot"]) if table else [],
+        }
+
+    def _identity(self, names) -> dict:
+        """Return the facts of ``identity``: hashes, and the options again."""
+        header, record, label_names = self.header, self.record, self.header["data"].get("label_names")
+        found = {
+            "tool_version": record["versions"].get("screenpath"),
+            "model": header["model"],
+            "data_sha256": header["data"]["sha256"],
+            "weights_sha256": digest_of(header.get("weights")),
+            "test_sha256": (record.get("test") or {}).get("sha256"),
+        }
+        if names is not None or label_names is not None:
+            text = repr((None if names is None else tuple(names), None if label_names is None else tuple(label_names)))
+            found["names_sha256"] = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+        if self.penalties is not None:
+            found["penalty_sha256"] = digest_of(self.penalties)
+        elif "penalty_sha256" in record["identity"]:
+            self.unknown.add(("identity", "penalty_sha256"))
+        return {**{name: self.options.get(name) for name in record["identity"] if name not in found}, **found}
+
+
+def feature_names(table: dict) -> list[str]:
+    """Return the names of the features of a table."""
+    hot = table["one_hot"]
+    return [
+        text for name in table["columns"] for text in ([f"{name}={v}" for v in hot[name]] if name in hot else [name])
+    ]
+
+
+def digest_of(numbers) -> str | None:
+    """Return the SHA-256 of doubles."""
+    return None if numbers is None else hashlib.sha256(np.ascontiguousarray(numbers).tobytes()).hexdigest()
+
+
+def close(given, wanted: np.ndarray, operations: int) -> bool:
+    """Tell whether two vectors are equal but for the rounding of so many operations."""
+    return given.shape == wanted.shape and bool(np.all(np.abs(given - wanted) <= 2.0**-52 * (operations + 4) * wanted))
+
+
+# -- comparing ---------------------------------------------------------------------------------------------------------
+
+
+def leaves(value, place: tuple = ()):
+    """Yield place and value of everything in nested dicts that is none itself."""
+    if isinstance(value, dict) and value:
+        for name, part in value.items():
+            yield from leaves(part, (*place, name))
+    else:
+        yield place, value
+
+
+def at(record, place: tuple):
+    """Return what stands at a place of nested dicts; None where there is nothing."""
+    for name in place:
+        record = record.get(name) if isinstance(record, dict) else None
+    return record
+
+
+def same(found, wanted) -> bool:
+    """Tell whether a value is the one that is wanted: equal, of the same kind, or what a predicate accepts."""
+    if callable(wanted):
+        try:
+            return bool(wanted(found))
+        except (TypeError, ValueError, KeyError, AttributeError, ArithmeticError):
+            return False
+    wanted = wanted.tolist() if isinstance(wanted, np.ndarray) else wanted
+    if isinstance(found, bool) or isinstance(wanted, bool):
+        return found is wanted
+    return bool(found == wanted or isinstance(wanted, float) and wanted == math.inf and found is None)

@@ -1,0 +1,144 @@
+"""What the step table and the totals of a run folder have to say about the steps of its certificate."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from screenpath.verify.exact import UNIT
+from screenpath.verify.file import BETWEEN, CERTIFIED, HIGH, LOW, PARAMETERS, unpack
+
+FINISHED, STOPPED, SKIPPED = "complete", ("time-limit", "interrupted"), "skipped"
+FEW = 8.0 * UNIT  # relative: numbers that one operation, or a few, make of others
+SUMS = 1e-9  # relative: sums over the steps
+
+
+def read_table(file: Path) -> tuple[list[str], list[dict]]:
+    """Return the columns of a step table, and its rows as texts or numbers."""
+    if file.suffix == ".json":
+        rows = json.loads(file.read_text(encoding="utf-8"))["steps"]
+        return list(rows[0]) if rows else [], rows
+    if file.suffix == ".parquet":
+        import pyarrow.parquet
+
+        table = pyarrow.parquet.read_table(file)
+        return list(table.column_names), table.to_pylist()
+    with open(file, newline="", encoding="utf-8") as text:
+        reader = csv.DictReader(text)
+        return list(reader.fieldnames or []), list(reader)
+
+
+def number(cell) -> float | None:
+    """Return the number in a cell; None where there is none."""
+    return None if cell in (None, "") else float(cell)
+
+
+def cells_of(header: dict, pair, data) -> dict[str, Any]:
+    """Return, by columns of a step that is certified, predicates of the number that has to stand there."""
+    entry, solution = pair.entry, pair.solution
+    primal, gap, off = entry["primal"], entry["gap"], entry["primal_error"]
+    size = abs(primal) + abs(gap) + abs(off)
+
+    def is_dual(value):
+        return abs(value - (primal - gap - off)) <= FEW * size and value <= primal + FEW * size
+
+    def ratio(value):
+        return value == 0.0 if primal == 0.0 else abs(value - gap / primal) <= FEW * gap / primal
+
+    found: dict[str, Any] = {
+        "dual": is_dual,
+        "rel_gap": ratio,
+        "gap_target": lambda value: abs(value - header["tol"] * primal) <= FEW * header["tol"] * abs(primal),
+        "nnz_w": lambda value: value == count_of(header, solution),
+    }
+    if "states" in entry:
+        n = header["data"]["n_samples"]
+        several = len((header["labels"] or {}).get("classes", ())) or (2 if header["model"] == "svr" else 1)
+        codes = unpack(entry["states"], 0, n * several)
+        counts = {"n_R": LOW, "n_L": HIGH, "n_E": BETWEEN}
+        if "classes" in (header["labels"] or {}):  # a sample has no dual variable of its own class
+            codes = codes.reshape(several, n)[np.asarray(header["labels"]["classes"], float)[:, None] != data.labels]
+        if "loss" in header:  # the squared hinge: a dual variable has no upper end, HIGH is the value 1
+            codes = np.where(codes == HIGH, np.uint8(BETWEEN), codes)
+        for name, code in counts.items():
+            found[name] = lambda value, code=code: value == np.count_nonzero(codes == code)
+    elif hasattr(pair, "outside"):
+        low, high = pair.outside
+        n = header["data"]["n_samples"]
+        found |= {
+            "n_R": lambda value: low <= value <= high,
+            "n_E": lambda value: n - high <= value <= n - low,
+            "n_L": lambda value: value == 0,
+        }
+    return found
+
+
+def count_of(header: dict, solution) -> int:
+    """Return how many coefficients are not 0: of the features (a penalised bias is one), or of samples."""
+    free = header.get("intercept") == "free" or header["model"] == "l1svm"
+    return int(np.count_nonzero(solution[..., :-1] if free else solution))
+
+
+def table_faults(header: dict, record: dict, columns: list, table: list, steps: list, pairs: dict, data) -> list:
+    """Return (step or None, what differs) of a step table."""
+    found: list = []
+    if columns != record["columns"]:
+        found.append((None, "the columns of the step table are not those of run.json"))
+    parameters = [name for name in PARAMETERS if any(name in entry for entry in steps)]
+    if record["parameters"] != parameters:
+        found.append((None, f"run.json has another parameters than the certificate ({', '.join(parameters)})"))
+    if len(table) != len(steps):
+        return [*found, (None, f"the step table has {len(table)} steps, the certificate {len(steps)}")]
+    for row, entry in zip(table, steps, strict=True):
+        certified = entry["status"] == CERTIFIED
+        for name in ("step", "status", *PARAMETERS, *(("primal", "gap") if certified else ())):
+            if name in entry and str(row.get(name)) != str(entry[name]):
+                found.append((entry["step"], f"the step table says {name} {row.get(name)}, certified is {entry[name]}"))
+        if not certified:
+            continue
+        if row.get("reason") not in (None, ""):
+            found.append((entry["step"], "the step table has a reason why the step is not certified"))
+        for name, good in cells_of(header, pairs[entry["step"]], data).items():
+            value = number(row.get(name))
+            if name in columns and (value is None or not good(value)):
+                found.append((entry["step"], f"the step table says {name} {row.get(name)}, which is not so"))
+    return found
+
+
+def covered_columns(pairs: dict, header: dict, data) -> set[str]:
+    """Return the columns that :func:`table_faults` compares in steps that are certified."""
+    cells = cells_of(header, next(iter(pairs.values())), data) if pairs else ()
+    return {"step", "status", "reason", "primal", "gap", *PARAMETERS, *cells}
+
+
+def totals_of(table: list, steps: list, record: dict, parameters: list) -> dict:
+    """Return the facts of ``status``, ``totals``, ``grid``, ``parameters`` and ``columns`` in run.json."""
+    done = [row for row, entry in zip(table, steps, strict=False) if entry["status"] != SKIPPED]
+
+    def total(name):
+        return math.fsum(number(row.get(name)) or 0.0 for row in done)
+
+    def is_total(name, size=1.0):
+        return lambda value: value is None and not done or abs(value - total(name) / size) <= SUMS * abs(value)
+
+    worst = [number(row.get("rel_gap")) for row in done]
+    ends = [{name: entry[name] for name in PARAMETERS if name in entry} for entry in (steps[0], steps[-1])]
+    return {
+        "status": FINISHED if len(done) == len(steps) else lambda value: value in STOPPED,
+        "totals": {
+            "n_steps": len(steps),
+            "steps_done": len(done),
+            "certified": sum(entry["status"] == CERTIFIED for entry in steps),
+            "unsafe": total("unsafe"),
+            "epochs": is_total("epochs"),
+            "passes": is_total("passes"),
+            "mean_rejection_ratio": is_total("rejection_ratio", max(len(done), 1)),
+            "worst_rel_gap": max((math.inf if gap is None else gap for gap in worst), default=None),
+        },
+        "grid": {"points": len(steps), "first": ends[0], "last": ends[1]},
+    }

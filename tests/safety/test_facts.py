@@ -1,0 +1,201 @@
+"""Every fact of a run folder is compared or named as not covered; true folders are accepted."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+import screenpath
+from screenpath.verify import check, verify_certificate
+from screenpath.verify.file import END, HEADER, MAGIC, NAME, STEP, frame, frames, read_certificate
+from screenpath.verify.problem import Problem
+from screenpath.verify.table import open_data
+from tests.safety.facts import attack, forged, make_folders, seal, verdict
+from tests.width import wide
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Return small certified runs of several models."""
+    return make_folders(tmp_path_factory.mktemp("facts"))
+
+
+@pytest.fixture
+def copy(folders, tmp_path):
+    """Return a function that copies a run folder."""
+
+    def copied(k):
+        return shutil.copytree(folders[k], tmp_path / f"copy{k}")
+
+    return copied
+
+
+def test_true_folders_are_accepted_and_only_what_nobody_can_know_is_not_covered(folders):
+    for folder in folders:
+        found = verify_certificate(folder)
+        assert found.holds, found.faults
+        names = [name for name in found.uncovered if name.startswith("run.json: ")]
+        for fact in ("labels", "data.nnz", "preparation", "options.weights", "options.class_weight", "objective",
+                     "totals.certified", "status", "kernel.gamma", "guarantee"):  # fmt: skip
+            assert f"run.json: {fact}" not in names
+        assert not {f"step table: {name}" for name in ("primal", "dual", "n_R", "nnz_w")} & set(found.uncovered)
+
+
+def test_every_fact_changed_alone_is_refused_or_named(folders, tmp_path):
+    found = attack(folders, tmp_path, wide(24, None))
+    assert found["believed"] == []
+    assert found["refused"] > 100 and found["refused"] + found["named"] > 200
+
+
+def test_a_checker_that_compares_nothing_would_be_caught(folders, tmp_path, monkeypatch):
+    monkeypatch.setattr("screenpath.verify.differences", lambda *_: ([], []))
+    found = attack(folders[:1], tmp_path, 20)
+    assert len(found["believed"]) > 15
+
+
+def test_of_a_fact_there_is_one_file(copy):
+    folder = copy(0)
+    rows = [{"step": 0, "C": 1.0}]
+    (folder / "steps.json").write_text(json.dumps({"steps": rows}))
+    ((_, fault),) = verify_certificate(folder).faults
+    assert "steps.json" in fault
+    without = copy(5)  # its options say that there are no coefficients
+    (without / "coefficients.csv").write_text("step,feature,value\n0,1,5.0\n")
+    ((_, fault),) = verify_certificate(without).faults
+    assert "coefficients.csv" in fault
+    unlisted = copy(4)
+    record = json.loads((unlisted / "run.json").read_text())
+    del record["files"]["steps.csv"]
+    seal(unlisted, record)
+    ((_, fault),) = verify_certificate(unlisted).faults
+    assert "no hash of steps.csv" in fault
+
+
+def test_the_intercept_is_the_sum_to_its_rounding(tmp_path):
+    """Columns far from the origin: a move that is small beside the parts of the sum changes the labels."""
+    rng = np.random.default_rng(1)
+    X = np.round(1e6 + rng.normal(size=(60, 3)), 3)
+    y = np.where(X.sum(axis=1) > 3e6, 2, 1)
+    lines = [f"{t} " + " ".join(f"{j}:{v}" for j, v in enumerate(row, 1)) for t, row in zip(y, X, strict=True)]
+    (tmp_path / "d").write_text("\n".join(lines) + "\n")
+    screenpath.run("svm", tmp_path / "d", scale="standard", certificate=True, c_list=[1.0], out=tmp_path / "r")
+    assert verify_certificate(tmp_path / "r").holds
+    file = tmp_path / "r" / "coefficients.csv"
+    head, row, *rest = file.read_text().splitlines()
+    step, feature, value = row.split(",")
+    shift = json.loads((tmp_path / "r" / "run.json").read_text())["preparation"]["shift"]
+    size = sum(abs(float(line.split(",")[2])) * m for line, m in zip(rest, shift, strict=True))
+    for part, good in ((1e-9, False), (1e-12, False), (1e-16, True)):
+        file.write_text("\n".join([head, f"{step},{feature},{float(value) + part * size!r}", *rest, ""]))
+        seal(tmp_path / "r", json.loads((tmp_path / "r" / "run.json").read_text()))
+        assert verify_certificate(tmp_path / "r").holds is good
+
+
+def cut(folder, kept: int) -> None:
+    """Cut off all steps but the first of certificate, table, coefficients and totals, consistently."""
+    parts = [(kind, fields, arrays) for kind, fields, arrays in frames(folder / NAME) if kind in (HEADER, STEP)]
+    parts = [*parts[: kept + 1], (END, {"steps": kept}, {})]
+    (folder / NAME).write_bytes(MAGIC + b"".join(frame(*part) for part in parts))
+    lines = (folder / "steps.csv").read_text().splitlines()
+    (folder / "steps.csv").write_text("\n".join([*lines[: kept + 1], ""]))
+    lines = (folder / "coefficients.csv").read_text().splitlines()
+    (folder / "coefficients.csv").write_text(
+        "\n".join([lines[0], *(line for line in lines[1:] if int(line.split(",")[0]) < kept), ""])
+    )
+    record = json.loads((folder / "run.json").read_text())
+    record["totals"] |= {"n_steps": kept, "steps_done": kept, "certified": kept}
+    record["grid"] |= {"points": kept}
+    seal(folder, record)
+
+
+@pytest.mark.parametrize("kept", [0, 2])
+def test_steps_that_are_cut_off_are_missed(copy, kept):
+    folder = copy(0)
+    cut(folder, kept)
+    faults = [fault for _, fault in verify_certificate(folder).faults]
+    assert any("no step" in fault if kept == 0 else "ask for 4 values" in fault for fault in faults)
+    assert screenpath.verify_certificate(folder).holds is False
+
+
+def test_a_certificate_without_steps_proves_nothing(folders):
+    header, _ = read_certificate(folders[0] / NAME)
+    assert not check(header, [], folders[0].parent / "two").holds
+
+
+@pytest.mark.parametrize(
+    "given, said, what",
+    [
+        ({"class_weight": {1: 3.0}}, {"class_weight": []}, "weights"),
+        ({"class_weight": {1: 3.0}}, {"class_weight": ["2=3"]}, "weights"),
+        ({"positive": 1}, {"positive": None}, "labels"),
+        ({"scale": "maxabs"}, {"scale": "none"}, "scale"),
+    ],
+)
+def test_a_true_certificate_of_another_problem_is_refused(folders, tmp_path, given, said, what):
+    data = folders[0].parent / "two"
+    given = {**given, **({"class_weight": ["1=3"]} if "class_weight" in given else {})}
+    screenpath.run("svm", data, certificate=True, grid=3, out=tmp_path / "r", **given)
+    assert verify_certificate(tmp_path / "r").holds
+    record = json.loads((tmp_path / "r" / "run.json").read_text())
+    record["options"] |= said
+    record["identity"] |= said
+    if "positive" in said:
+        record["labels"]["-1"] = 2.0
+    seal(tmp_path / "r", record)
+    assert any(what in fault for _, fault in verify_certificate(tmp_path / "r").faults)
+
+
+@pytest.mark.parametrize("name", ["scale", "shift"])
+@pytest.mark.parametrize("k", [0, 1, 8])
+def test_scale_and_shift_are_those_of_the_data(folders, name, k):
+    """A certificate could be true for another scaling, as long as run.json has the same: the data have their own."""
+    header, _ = read_certificate(folders[k] / NAME)
+    record = json.loads((folders[k] / "run.json").read_text())
+    source = open_data(record["data"]["path"], header, 7)
+    problem = Problem(record, header)
+    problem.watch(source)
+    for indices in (True, False):
+        assert sum(block.labels.size for block in source.passed(indices=indices)) == source.n
+    assert problem.faults() == []
+    for change in (1e-9, -1e-12):
+        problem.header = {**header, name: header[name] * (1.0 + change)}
+        (fault,) = problem.faults()
+        assert f"{name} is not that of the data" in fault
+
+
+def test_guarantee_of_an_eps_path_is_formed_again(copy):
+    folder = copy(3)
+    record = json.loads((folder / "run.json").read_text())
+    for options in (record["options"], record["identity"]):
+        options["eps_path"] = 0.01
+    record["guarantee"]["epsilon"] = 0.01
+    seal(folder, record)
+    assert any("does not serve" in fault for _, fault in verify_certificate(folder).faults)
+
+
+def test_weights_that_are_lost_are_named(copy):
+    folder = copy(7)
+    record = json.loads((folder / "run.json").read_text())
+    for options in (record["options"], record["identity"]):
+        if "weights" in options:
+            options["weights"] = "lost"
+    seal(folder, record)
+    accepted, uncovered = verdict(folder)
+    assert accepted and "run.json: options.weights" in uncovered
+
+
+def test_wide_data_and_resumed_runs_are_accepted(tmp_path):
+    rng = np.random.default_rng(2)
+    X = np.round(rng.normal(size=(20, 3)), 3)
+    y = np.where(np.arange(20) % 2, 1, 2)
+    lines = [f"{t} 3:{a} 70:{b} 30000000:{c}" for t, (a, b, c) in zip(y, X, strict=True)]
+    (tmp_path / "d").write_text("\n".join(lines) + "\n")
+    screenpath.run("svm", tmp_path / "d", certificate=True, grid=3, scale="maxabs", out=tmp_path / "r")
+    assert verify_certificate(tmp_path / "r").holds
+    screenpath.run("svm", tmp_path / "d", certificate=True, grid=3, scale="maxabs", out=tmp_path / "r", resume=True)
+    assert verify_certificate(tmp_path / "r").holds
+
+
+def test_names_of_changes_are_many(folders):
+    assert sum(len({name for name, _ in forged(folder)}) for folder in folders) > 1000
