@@ -210,9 +210,9 @@ class EpsilonGrid:
         """Return the share of the range, in the logarithm, that the points but the last lie in."""
         return math.log(self._known[self._size - 1] / self.low) / math.log(self.high / self.low)
 
-    def guarantee(self) -> dict:
-        """Return what run.json records."""
-        return {"epsilon": self.epsilon, "from": self.low, "to": self._known[len(self) - 1]}
+    def guarantee(self, done: int) -> dict:
+        """Return what run.json records when ``done`` points are kept: the last of them serves up to the next one."""
+        return {"epsilon": self.epsilon, "from": self.low, "to": self._known[min(done, len(self) - 1)]}
 
 
 def epsilon_stride(certificate: Certificate, epsilon: float) -> float:

@@ -438,7 +438,8 @@ class Session:
 
     def guarantee(self) -> dict | None:
         """Return what an eps-path guarantees between its points; nothing before its first one is done."""
-        return self.grid.guarantee() if self.tally.steps and hasattr(self.grid, "guarantee") else None
+        steps = self.tally.steps
+        return self.grid.guarantee(steps) if steps and hasattr(self.grid, "guarantee") else None
 
     def summary(self, status: str) -> list:
         """Return the lines of the closing table: (what, value)."""

@@ -35,8 +35,9 @@ def grid_faults(header: dict, options: dict, steps: list, complete: bool) -> lis
         wanted = [value for value in (options["reference"], options["c"]) if value is not None]
     elif options["eps_path"] is not None:
         alone += ["grid", "c_list"]
-        inner = sorted(set(values[1:-1]) - {low, high})
-        wanted = [low, *inner, high][: None if complete else len(values)] if len(values) > 1 else [low]
+        wanted = [low, *values[1:-1], high] if complete and len(values) > 1 else [low, *values[1:]]
+        if any(not a < b <= high for a, b in zip(values, values[1:], strict=False)):
+            return ["the steps of the eps-path do not go up to its end"]
     elif options["c_list"] is not None:
         alone += ["grid", "cmin", "cmax"]
         wanted = sorted(options["c_list"])

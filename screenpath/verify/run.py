@@ -141,10 +141,10 @@ def _guarantee(record: dict, problem: Problem, steps: list, pairs: dict) -> list
     done = [entry for entry in steps if entry["status"] != tables.SKIPPED]
     if epsilon is None or not done:
         return [] if said is None else [(None, "run.json has a guarantee that its options do not ask for")]
-    found = []
-    if said != {"epsilon": epsilon, "from": done[0]["C"], "to": done[-1]["C"]}:
+    found, known = [], steps[: len(done) + 1]  # a path that was stopped: its last pair serves up to the next step
+    if said != {"epsilon": epsilon, "from": done[0]["C"], "to": known[-1]["C"]}:
         found.append((None, "run.json has another guarantee than options and steps"))
-    for entry, after in zip(done, done[1:], strict=False):
+    for entry, after in zip(done, known[1:], strict=False):
         pair = pairs.get(entry["step"])
         if pair is None or not guarantee.judged(pair):
             problem.unknown.add(("guarantee", "epsilon"))

@@ -85,3 +85,11 @@ def test_single_problem_from_one_reference(samples, capsys):
     assert run(["svm", data, "--c", "1", "-o", "-", "--quiet"]) == 0
     assert run(["svm", data, "--reference", "1", "-o", "-", "--quiet"]) == 2
     assert run(["svm", data, "--c", "1", "--grid", "3", "-o", "-", "--quiet"]) == 2
+
+
+def test_a_stopped_path_guarantees_no_more_than_its_last_step_serves():
+    """The point after a step that was solved but not kept is known, and nothing in the folder proves it."""
+    grid = EpsilonGrid(0.1, 10.0, 0.1)
+    grid._known, grid._size = {0: 0.1, 1: 0.2, 2: 0.4}, 3  # step 1 was late
+    assert grid.guarantee(1) == {"epsilon": 0.1, "from": 0.1, "to": 0.2}
+    assert grid.guarantee(3)["to"] == 0.4
