@@ -50,6 +50,7 @@ def _facts(seen):
     import numpy as np
 
     from screenpath.data.labels import label_text
+    from screenpath.data.prepare import column_names, nearly_constant
 
     data = seen.data
     yield "file", data.source
@@ -70,6 +71,9 @@ def _facts(seen):
         yield "values", f"{low.min():g} to {high.max():g}"
     empty = data.d - columns.size
     yield "constant columns", f"{empty + int(np.count_nonzero(low == high)):,} ({empty:,} without a value)"
+    nearly = columns[nearly_constant(low, high)]
+    if nearly.size:
+        yield "nearly constant", f"{column_names(nearly, data.names)} within rounding of one value"
     widest = np.argsort(low / 2 - high / 2, kind="stable")[:COLUMNS]  # halves: the difference may not overflow
     for j in widest:
         column = columns[j] + (seen.zero_based is False) if data.names is None else data.names[columns[j]]

@@ -19,6 +19,9 @@ SCALES = ("none", "maxabs", "standard", "l2")
 CHUNK_CELLS = 1 << 17  # of dense rows that are in hand at a time: they stay in the processor's cache
 DENSE_FROM = 0.3  # density from which dense rows are smaller or clearly faster than CSR (12 bytes a stored value)
 VALUES = 1 << 18  # and values of sparse ones
+CLOSE = 1e-6  # range of a column, beside its largest value, up to which its mean is formed from differences
+ROUNDED = 1e-12  # ... up to which it may be rounding, some thousand units in the last place
+SHOWN = 10  # columns that a message names
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,8 @@ class Preparation:
         Which they are, from 0; None where these are all of them.
     width : int or None
         Features of the data file; ``d`` where all have a column.
+    nearly : ndarray of int64 or None
+        Columns that ``standard`` divides by a spread at the rounding level of their values, from 0.
     """
 
     kind: str
@@ -51,6 +56,7 @@ class Preparation:
     n_features: int
     columns: np.ndarray | None = None
     width: int | None = None
+    nearly: np.ndarray | None = None
 
     @property
     def numbers(self) -> np.ndarray | None:
@@ -194,34 +200,85 @@ def fit_preparation(X, scale: str = "none", bias: float = 0.0, weights=None, den
                 "`scale=standard` subtracts the mean, which would fill these sparse rows",
                 "use `scale=maxabs`, or `storage=dense` if the dense array fits in memory",
             )
-        shift = _mean(X, weights)
-        spread = np.sqrt(_mean(X, weights, shift))
-        return Preparation(scale, spread_or_one(spread, shift), shift, bias, d)
+        shift, spread, nearly = centring(lambda: _float_blocks(X), X.shape, weights)
+        return Preparation(scale, spread, shift, bias, d, nearly=nearly)
     if scale == "maxabs":
         peak = peaks(X, weights)
         return Preparation(scale, np.where(peak > 0.0, peak, 1.0), None, bias, d)
     return Preparation(scale, None, None, bias, d)
 
 
-def spread_or_one(spread: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """Return the spreads of columns, 1 for constant ones.
+def centring(blocks, shape, weights) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return the mean of every column, its spread, and which columns are nearly constant, in two passes.
 
-    A constant column is centred to 0; its spread is rounding noise and must not blow that up.
+    A constant column (one value in all rows that count) has that value for its mean, not the rounded mean of its
+    copies, and the spread 1: centred, it is 0. The mean of a column that varies little beside its size is formed from
+    its differences to the smallest value, which hardly round.
+
+    Parameters
+    ----------
+    blocks : callable
+        Returns the rows from the first one on: pairs of (first row, C-contiguous float64 rows).
+    shape : (n, d)
+    weights : ndarray of shape (n,), optional
 
     Raises
     ------
     DataError
         Where the squares of a column overflow.
     """
-    bad = np.flatnonzero(~np.isfinite(spread))
+    n, d = shape
+    given = np.ones(n) if weights is None else weights
+    low, high, total, squares, first = (np.full(d, start) for start in (np.inf, -np.inf, 0.0, 0.0, 0.0))
+    with np.errstate(over="ignore", invalid="ignore"):  # an overflow is named below
+        for start, rows in blocks():
+            here = given[start : start + len(rows)]
+            dense_sum(rows, here, total, 0, len(rows))
+            counted = rows if here.all() else rows[here > 0.0]
+            np.minimum(low, counted.min(axis=0, initial=np.inf), out=low)
+            np.maximum(high, counted.max(axis=0, initial=-np.inf), out=high)
+        count = given.sum()
+        mean, constant = total / count, low == high
+        close = ~constant & (high - low <= CLOSE * np.maximum(np.abs(low), np.abs(high)))
+        centre = np.where(constant | close, low, mean)
+        for start, rows in blocks():
+            here, apart = given[start : start + len(rows)], rows - centre
+            if close.any():
+                dense_sum(apart, here, first, 0, len(rows))
+            dense_sum(np.square(apart), here, squares, 0, len(rows))
+        first, squares = np.where(close, first / count, 0.0), squares / count
+        spread = np.sqrt(np.maximum(squares - np.square(first), 0.0))
+    bad = np.flatnonzero(~np.isfinite(spread) & ~constant)
     if bad.size:
         raise DataError(
             f"overflow: the squares of feature {bad[0] + 1} exceed the range of floating point, which "
             "`scale=standard` needs",
             "use `scale=maxabs`, or divide its values by a power of ten",
         )
-    constant = spread <= 1e-12 * np.maximum(np.abs(mean), np.finfo(float).tiny)
-    return np.where(constant, 1.0, spread)
+    nearly = np.flatnonzero(nearly_constant(low, high))
+    return centre + first, np.where(constant | (spread == 0.0), 1.0, spread), nearly if nearly.size else None
+
+
+def nearly_constant(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Tell which columns, of these smallest and largest values, vary at the rounding level of their values alone."""
+    with np.errstate(over="ignore"):
+        return (low != high) & (high - low <= ROUNDED * np.maximum(np.abs(low), np.abs(high)))
+
+
+def say_nearly_constant(preparation: Preparation, names, source: str, tell) -> None:
+    """Name the columns whose scaling enlarges what may be the rounding of their values."""
+    if preparation.nearly is None or tell is None:
+        return
+    found = preparation.nearly if preparation.columns is None else preparation.columns[preparation.nearly]
+    what = "nearly constant: `scale=standard` enlarges what may be rounding"
+    tell(f"{source}: warning: {column_names(found, names)} {what}")
+
+
+def column_names(columns: np.ndarray, names) -> str:
+    """Return columns, numbered from 0, in words, with a verb."""
+    shown = ", ".join(str(j + 1) if names is None else f"'{names[j]}'" for j in columns[:SHOWN].tolist())
+    more = f" and {columns.size - SHOWN:,} more" if columns.size > SHOWN else ""
+    return f"feature {shown} is" if columns.size == 1 else f"features {shown}{more} are"
 
 
 def checked_penalties(penalties, width: int, columns=None) -> np.ndarray | None:
@@ -293,16 +350,10 @@ def _dense_blocks(X):
         yield start, block.toarray() if is_sparse(block) else block
 
 
-def _mean(X, weights, shift=None) -> np.ndarray:
-    """Return the mean of every column, or of its squared differences from ``shift``, added row by row."""
-    total = np.zeros(X.shape[1])
+def _float_blocks(X):
+    """Yield (first row, rows as a dense array of float64), a few rows at a time."""
     for start, block in _dense_blocks(X):
-        rows = np.ascontiguousarray(block, dtype=np.float64)
-        with np.errstate(over="ignore", invalid="ignore"):  # `spread_or_one` names an overflow
-            values = rows if shift is None else np.square(rows - shift)
-        here = np.ones(len(rows)) if weights is None else weights[start : start + len(rows)]
-        dense_sum(values, here, total, 0, len(rows))
-    return total / (X.shape[0] if weights is None else weights.sum())
+        yield start, np.ascontiguousarray(block, dtype=np.float64)
 
 
 def peaks(X, weights) -> np.ndarray:

@@ -181,7 +181,7 @@ class ColumnShards(Counted):
         """Measure what the scaling needs, and how many values each column stores."""
         factors = np.ones(self.d) if scale != "none" else None
         shift = np.zeros(self.d) if scale == "standard" else None
-        starts = self.starts
+        starts, nearly = self.starts, []
         for k in range(self.folder.columns.count if self.sparse or scale != "none" else 0):
             part, block = slice(int(starts[k]), int(starts[k + 1])), self.block(k)
             if self.sparse:
@@ -194,11 +194,14 @@ class ColumnShards(Counted):
             factors[part] = found.scale
             if shift is not None:
                 shift[part] = found.shift
+            if found.nearly is not None:
+                nearly.append(part.start + found.nearly)
         if penalties is not None:
             factors = penalties if factors is None else factors * penalties
         return replace(
-            self.preparation, kind=scale, scale=factors, shift=shift, columns=self.folder.numbers, width=self.folder.d
-        )
+            self.preparation, kind=scale, scale=factors, shift=shift, columns=self.folder.numbers, width=self.folder.d,
+            nearly=np.concatenate(nearly) if nearly else None,
+        )  # fmt: skip
 
 
 class ShardColumns(HeldColumns, KeptProducts):

@@ -16,7 +16,7 @@ import numpy as np
 from screenpath.data.checks import ranges_of
 from screenpath.data.memory import MemoryLimit
 from screenpath.data.needs import BOX, F8, SCREEN_MORE, Shape
-from screenpath.data.prepare import CHUNK_CELLS, DENSE_FROM, SCALES, Preparation, spread_or_one
+from screenpath.data.prepare import CHUNK_CELLS, DENSE_FROM, SCALES, Preparation, centring
 from screenpath.data.shards import Shard, ShardFolder
 from screenpath.errors import UsageError
 from screenpath.kernels import rows as kernels
@@ -411,7 +411,7 @@ class ShardRows(Rows):
 
     def _prepare(self, scale: str, bias: float, weights) -> Preparation:
         """Measure what the scaling needs, as ``prepare.fit_preparation`` does for data in memory."""
-        factors = shift = None
+        factors = shift = nearly = None
         if scale == "maxabs":
             peak = self._peak(weights)
             factors = np.where(peak > 0.0, peak, 1.0)
@@ -421,10 +421,8 @@ class ShardRows(Rows):
                     "`scale=standard` subtracts the mean, which would fill these sparse rows",
                     "use `scale=maxabs`, or `storage=dense` if the survivors fit in memory as dense rows",
                 )
-            weights = np.ones(self.n) if weights is None else weights
-            shift = self._mean(weights)
-            factors = spread_or_one(np.sqrt(self._mean(weights, shift)), shift)
-        return Preparation(scale, factors, shift, bias, self.raw_d)
+            shift, factors, nearly = centring(self._float_blocks, (self.n, self.raw_d), weights)
+        return Preparation(scale, factors, shift, bias, self.raw_d, nearly=nearly)
 
     def _peak(self, weights) -> np.ndarray:
         """Return the largest magnitude of every column, over rows whose weight is not 0."""
@@ -442,17 +440,12 @@ class ShardRows(Rows):
                 np.maximum.at(peak, rows.coords[-1], rows.data)
         return peak
 
-    def _mean(self, weights, shift=None):
-        """Return the mean of every column, or of its squared differences from ``shift``, added row by row."""
-        total = np.zeros(self.raw_d)
+    def _float_blocks(self):
+        """Yield (first row, rows as a dense array of float64), a few rows at a time."""
         for k in range(self.folder.count):
             shard, begin = self.folder.shard(k), int(self.folder.starts[k])
             for first, rows in self._plan(k).prepared(shard, 0, shard.rows):
-                with np.errstate(over="ignore", invalid="ignore"):  # `spread_or_one` names an overflow
-                    values = rows if shift is None else np.square(rows - shift)
-                here = weights[begin + first : begin + first + len(rows)]
-                kernels.dense_sum(values, here, total, 0, len(rows))
-        return total / weights.sum()
+                yield begin + first, rows
 
     def _squared_norms(self) -> np.ndarray:
         # As they were computed when the shards were written, unless the rows have another form or width here.

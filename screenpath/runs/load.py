@@ -14,7 +14,7 @@ from screenpath.data.frames import found_in
 from screenpath.data.labels import are_targets, recoded
 from screenpath.data.memory import MemoryLimit, in_force, private_size
 from screenpath.data.needs import Shape
-from screenpath.data.prepare import checked_penalties, prepare, stored_dense
+from screenpath.data.prepare import checked_penalties, prepare, say_nearly_constant, stored_dense
 from screenpath.data.read import read_like
 from screenpath.data.wide import check_width
 from screenpath.errors import UsageError
@@ -86,6 +86,7 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
         options = {**kernel_options(options, data), "matrix_memory": matrix_memory(spec, options, data, kept)}
         X, preparation = prepare(data.stored, options["scale"], 0.0, options["storage"], weights=given)
         preparation = replace(preparation, columns=columns, width=shape[1])
+        say_nearly_constant(preparation, data.names, source, tell)
         del data
         rows = spec.rows(X, targets, options, tell, preparation.inexact)
         limit.promised = vectors
@@ -98,6 +99,7 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     )  # fmt: skip
     what["penalties"] = penalties
     preparation = replace(preparation, columns=columns, width=shape[1])
+    say_nearly_constant(preparation, data.names, source, tell)
     if spec.free_bias:  # the model's own, last among its coefficients
         preparation = replace(preparation, bias=1.0)
     rows = prepared_rows(X, preparation, options["threads"])

@@ -11,7 +11,7 @@ from screenpath.data import needs
 from screenpath.data.column_shards import ColumnFolder
 from screenpath.data.memory import MemoryLimit
 from screenpath.data.needs import Shape
-from screenpath.data.prepare import checked_penalties
+from screenpath.data.prepare import checked_penalties, say_nearly_constant
 from screenpath.data.shards import ShardFolder
 from screenpath.data.wide import is_wide
 from screenpath.errors import UsageError
@@ -63,6 +63,7 @@ def _stream_shards(spec, options: dict, limit: MemoryLimit, folder: ShardFolder,
     limit.check(vectors, f"a path on {options['data']} ({rows.n:,} x {rows.raw_d:,})")
     limit.promised = vectors
     shape, p = (rows.n, rows.raw_d), rows.preparation
+    say_nearly_constant(p, folder.names, options["data"], tell)
     if spec.free_bias:  # the model's own, last among its coefficients
         p = replace(p, bias=1.0)
     what: dict[str, Any] = {"names": folder.names, "label_names": folder.label_names, "form": folder.form}
@@ -95,6 +96,7 @@ def _stream_columns(spec, options: dict, limit: MemoryLimit, folder: ColumnFolde
     limit.check(vectors + columns.passing, f"a path on {source} ({shape.n:,} x {shape.d:,})", SMALLER)
     limit.promised = vectors + columns.passing
     p = columns.preparation
+    say_nearly_constant(p, folder.names, source, tell)
     if spec.free_bias:  # the model's own, last among its coefficients
         p = replace(p, bias=1.0)
     what: dict[str, Any] = {"names": folder.names, "label_names": folder.label_names, "form": folder.form}

@@ -1,11 +1,13 @@
 """Scaling and bias: what the model sees, and coefficients in the file's units."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import screenpath
-from screenpath.data.prepare import SCALES, fit_preparation, prepare
+from screenpath.data.prepare import SCALES, fit_preparation, prepare, say_nearly_constant
 from screenpath.errors import DataError, UsageError
 
 X = np.random.default_rng(0).normal(size=(30, 5)) * [1, 10, 0.1, 0, 3] + [0, 5, 0, 7, 0]
@@ -80,3 +82,48 @@ def test_norms_do_not_depend_on_the_order_of_the_array():
 def test_what_float32_cannot_hold_is_one_error(storage):
     with pytest.raises(DataError, match="overflow"):
         screenpath.svm_path([[1e50, 3], [2, 1], [1, 1]], [1, -1, 1], dtype="float32", storage=storage, grid=2)
+
+
+ODD = (1.7e9, 1700000000123456789.0, 333333333333333.3, 0.1, -1e-300, 3e200)  # whose rounded means differ from them
+
+
+def _with_constants(n: int):
+    """Return rows of one column that varies and constant ones behind it."""
+    varying = np.random.default_rng(1).normal(size=(n, 1))
+    return np.hstack([varying, np.tile(ODD, (n, 1))])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sp.csr_array])
+def test_constant_columns_are_told_exactly(form, weighted, dtype):
+    rows = _with_constants(1000)
+    weights = None
+    if weighted:  # what stands in rows of weight 0 has no say
+        weights = np.random.default_rng(2).integers(0, 3, size=1000).astype(float)
+        rows[weights == 0.0, 1:] = 0.0
+    prepared, preparation = prepare(form(rows), "standard", 0.0, "dense", dtype, weights)
+    counted = slice(None) if weights is None else weights > 0.0
+    assert np.all(prepared[counted, 1:] == 0.0)
+    assert preparation.shift[1:].tolist() == list(ODD) and np.all(preparation.scale[1:] == 1.0)
+    assert preparation.nearly is None and prepared[counted, 0].std() > 0.5
+
+
+def test_a_column_of_one_value_and_zeros_is_not_constant():
+    _, preparation = prepare(sp.csr_array([[5.0], [0.0], [5.0], [5.0]]), "standard", 0.0, "dense")
+    assert preparation.scale[0] > 2.0 and preparation.shift[0] == 3.75
+
+
+def test_nearly_constant_columns_have_the_right_mean_and_are_named():
+    steps = np.random.default_rng(3).integers(0, 3, size=5000)
+    start = 1.7e9 + 1 / 3
+    column = start + steps * np.spacing(start)
+    _, preparation = prepare(np.stack([column, steps * 1.0], axis=1), "standard", 0.0, "dense")
+    exact = sum(map(Fraction, column.tolist())) / 5000
+    spread = float(sum((Fraction(x) - exact) ** 2 for x in column.tolist()) / 5000) ** 0.5
+    assert abs(Fraction(preparation.shift[0]) - exact) <= Fraction(np.spacing(start))
+    np.testing.assert_allclose(preparation.scale[0], spread, rtol=1e-9)
+    assert preparation.nearly.tolist() == [0]
+    told = []
+    say_nearly_constant(preparation, ("stamp", "steps"), "data.csv", told.append)
+    assert len(told) == 1 and "'stamp' is nearly constant" in told[0] and "steps" not in told[0]

@@ -179,3 +179,16 @@ def test_float32(tmp_path, monkeypatch):
     rows, memory = ShardRows(folder), MemoryRows(data.X.toarray().astype(np.float32))
     np.testing.assert_allclose(rows.margins(np.ones(9)), memory.margins(np.ones(9)), rtol=1e-14)
     assert rows.take(np.arange(3), np.ones(3)).dtype == np.float64
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_constant_column_is_told_exactly(tmp_path, monkeypatch, weighted):
+    X, y = random_rows(density=1.0)
+    X = X.toarray()
+    X[:, 1] = 333333333333333.3  # whose rounded mean is another number
+    weights = np.arange(len(y)) % 3.0 if weighted else None
+    if weighted:
+        X[weights == 0.0, 1] = 1.0  # these rows have no say
+    folder, _ = make_folder(tmp_path / "s", sp.csr_array(X), y, monkeypatch, storage="dense")
+    preparation = ShardRows(folder, "standard", weights=weights).preparation
+    assert (preparation.shift[1], preparation.scale[1], preparation.nearly) == (333333333333333.3, 1.0, None)
