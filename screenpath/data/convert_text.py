@@ -123,7 +123,7 @@ def _next_block(stream, held: np.ndarray, size: int, limit: MemoryLimit, name: s
         stop = last_line_end(text, 0, filled)
         if stop:
             return text[:stop], text[stop:filled].copy()
-        limit.check(
+        limit.check_line(
             MEMORY_FACTOR * 2 * text.size, f"{name}: a line of more than {text.size >> 20} MB",
             "raise `max_memory` if this is a data file",
         )  # fmt: skip

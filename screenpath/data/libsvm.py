@@ -237,8 +237,8 @@ def parse_stream(stream, parser: Parser, block: int = BLOCK) -> None:
     held = 0
     while not parser.full:
         if held == buffer.size:  # a line longer than the buffer
-            if parser.limit is not None:
-                parser.limit.check(2 * PARSED * buffer.size, f"{parser.source}: a line this long", "check the file")
+            limit = parser.limit or MemoryLimit()
+            limit.check_line(2 * PARSED * buffer.size, f"{parser.source}: a line this long", "check the file")
             buffer = np.concatenate([buffer, np.empty(buffer.size, dtype=np.uint8)])
         got = stream.readinto(buffer.data[held:])
         if not got:

@@ -190,6 +190,12 @@ class MemoryLimit:
                 self._enough(self.limit, 1.1 * (taken + self.lent)),
             )
 
+    def check_line(self, needed: int, what: str, hint: str) -> None:
+        """Raise where a line of text cannot be held; without a limit of the user the machine's memory is one."""
+        self.check(needed, what, hint)
+        if needed > physical_bytes():
+            raise ResourceError(f"{what} needs {in_words(needed)}: more than this machine has", "check the file")
+
     def check_vectors(self, needed: int, n: int, d: int, source: str) -> None:
         """Raise where the vectors of a path over ``n`` rows and ``d`` features cannot fit, whatever the rows take.
 

@@ -41,7 +41,9 @@ class ParquetFile:
         self.name = str(path)
         try:
             # A piece of each column at a time: a row group may be as large as the file.
-            self._file = pyarrow.parquet.ParquetFile(path, buffer_size=PAGES, pre_buffer=False)
+            # Of texts the different ones only: many long ones may be few bytes of the file.
+            names = pyarrow.parquet.read_schema(path).names
+            self._file = pyarrow.parquet.ParquetFile(path, read_dictionary=names, buffer_size=PAGES, pre_buffer=False)
             schema = self._file.schema_arrow
             index = [name for name in (schema.pandas_metadata or {}).get("index_columns", ()) if isinstance(name, str)]
             self._found = {name.strip(): name for name in schema.names if name not in index}  # blanks: as in CSV
@@ -112,9 +114,10 @@ class ParquetBatch:
         import pyarrow.types as types
 
         column = self.batch.column(name)
-        if types.is_dictionary(column.type):
-            column = column.dictionary_decode()
         kind = column.type
+        if types.is_dictionary(kind):
+            kind = kind.value_type
+            column = column if self.is_text(name) or types.is_binary(kind) else column.dictionary_decode()
         if types.is_decimal(kind) or types.is_boolean(kind):
             column = column.cast("float64" if types.is_decimal(kind) else "uint8")
         elif not (types.is_integer(kind) or types.is_floating(kind) or types.is_null(kind)):
@@ -144,8 +147,14 @@ class ParquetBatch:
         codes = np.array(column.indices.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
         if column.null_count:
             codes[np.asarray(column.indices.is_null())] = -1
+        # Only those of these rows, in their order: a dictionary may hold others.
+        used, first = np.unique(codes[codes >= 0], return_index=True)
+        used = used[np.argsort(first)]
+        places = np.zeros(len(column.dictionary) + 1, dtype=np.int64)
+        places[used] = np.arange(used.size)
+        codes = np.where(codes < 0, -1, places[codes])
         try:
-            values = column.dictionary.to_pylist()
+            values = column.dictionary.take(used).to_pylist()
         except UnicodeDecodeError as error:
             raise damaged(self.source, error) from None
         gone = [k for k, value in enumerate(values) if value is None or value == ""]

@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from screenpath.errors import DataError, file_name
+from screenpath.data.memory import in_force
+from screenpath.errors import DataError, ResourceError, file_name
 
 _under_way: list = []  # files that are being read, the one opened last at the end
 
@@ -112,7 +113,9 @@ def _unreadable(name: str, error: OSError) -> DataError:
     return DataError(f"{name} cannot be read: {error.strerror or error}", "check that it exists and may be read")
 
 
-def _damaged(name: str, error: Exception) -> DataError:
+def _damaged(name: str, error: Exception) -> DataError | ResourceError:
+    if isinstance(error, lzma.LZMAError) and "limit" in str(error):
+        return ResourceError(f"{name}: unpacking it takes more than `max_memory`", "unpack it first, with xz")
     return DataError(
         f"{name}: the compressed data is damaged or cut short ({error})", "fetch or compress the file again"
     )
@@ -193,7 +196,7 @@ def _bzip2(raw):
 
 
 def _xz(raw):
-    return io.BufferedReader(_Streams(raw, partial(lzma.LZMADecompressor, lzma.FORMAT_XZ), 4), BUFFER)
+    return io.BufferedReader(_Streams(raw, partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, in_force().left), 4), BUFFER)
 
 
 _MAGIC = ((b"\x1f\x8b", gzip.open), (b"BZh", _bzip2), (b"\xfd7zXZ\x00", _xz))

@@ -61,6 +61,8 @@ def read_npz(file) -> dict:
             name = info.filename.removesuffix(".npy")
             if name == info.filename or name in found:
                 raise ValueError(f"there is no place for the part {info.filename!a}")
+            if info.compress_type != zipfile.ZIP_STORED or info.file_size > info.compress_size:
+                raise ValueError("a part is compressed, as none of ours is")  # it could unfold to any size
             with archive.open(info) as member:
                 array_header(member, info.file_size)
             with archive.open(info) as member:

@@ -7,8 +7,11 @@ import lzma
 
 import pytest
 
+from screenpath.data import memory
 from screenpath.data.libsvm import read_libsvm
-from screenpath.errors import DataError
+from screenpath.data.memory import MemoryLimit, private_bytes
+from screenpath.data.source import open_source
+from screenpath.errors import DataError, ResourceError
 
 
 def read(text: bytes, **options):
@@ -164,3 +167,23 @@ def test_a_stream_that_fails_midway():
 
     with pytest.raises(DataError, match="<stream> cannot be read: Input/output error"):
         read_libsvm(Broken(b"1 1:1\n-1 1:2\n"))
+
+
+def test_the_dictionary_of_an_xz_file_counts_in_the_memory_limit(tmp_path):
+    """Its header says how much unpacking takes: up to 4 GB for a few bytes."""
+    chain = [{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 28}]
+    (tmp_path / "d.xz").write_bytes(lzma.compress(b"1 1:1\n", filters=chain))
+    with open_source(tmp_path / "d.xz") as (stream, _):
+        assert stream.read() == b"1 1:1\n"
+    taken = private_bytes() + (64 << 20)
+    limited, refused = MemoryLimit(taken).in_force(), pytest.raises(ResourceError, match="max_memory")
+    with limited, refused, open_source(tmp_path / "d.xz") as (stream, _):
+        stream.read()
+
+
+def test_a_line_is_bounded_by_the_machine_where_nobody_sets_a_limit(monkeypatch):
+    monkeypatch.setattr(memory, "physical_bytes", lambda: 1 << 24)
+    text = b"1 1:1" + bytes([32]) * (1 << 19) + b"\n"
+    assert read_libsvm(io.BytesIO(b"1 1:1\n"), block=1 << 10).n == 1
+    with pytest.raises(ResourceError, match="a line this long needs"):
+        read_libsvm(io.BytesIO(text), block=1 << 10)

@@ -14,6 +14,7 @@ import screenpath
 from screenpath.data.convert import convert
 from screenpath.data.inspect import inspect
 from screenpath.data.libsvm import MARKED
+from screenpath.data.parquet_file import ParquetFile
 from screenpath.data.read import read_data, read_like
 from screenpath.data.shards import ShardFolder
 from screenpath.errors import DataError, UsageError
@@ -458,3 +459,18 @@ def test_a_pipe_is_opened_once(tmp_path, text):
         else:
             assert convert([tmp_path / "pipe"], tmp_path / "s").n == 2
         writer.join()
+
+
+def test_texts_of_parquet_stay_in_their_dictionary(tmp_path):
+    """Long texts may be few bytes of the file; and a dictionary may hold values that no row has."""
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    codes = pyarrow.array([2, 0, 0, None, 2], pyarrow.int32())
+    kind = pyarrow.DictionaryArray.from_arrays(codes, pyarrow.array(["blue", "no row has it", "red"]))
+    table = pyarrow.table({"kind": kind, "plain": ["b", "a", "b", "b", "a"], "n": [1.0, 2.0, 3.0, 4.0, 5.0]})
+    for stored in (True, False):
+        parquet.write_table(table, tmp_path / "t.parquet", store_schema=stored)
+        (batch,) = ParquetFile(tmp_path / "t.parquet").batches(10, ["kind", "plain", "n"])
+        assert batch.texts("kind").values == ["red", "blue"] and batch.texts("kind").codes.tolist() == [0, 1, 1, -1, 0]
+        assert batch.texts("plain").values == ["b", "a"] and batch.is_text("plain")
+        assert pyarrow.types.is_dictionary(batch.batch.column("plain").type)  # a text of each kind once
+        assert "not numbers" in batch.numbers("plain")[1][0].message

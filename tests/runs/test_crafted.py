@@ -306,3 +306,14 @@ def test_folds_of_another_run(call, copy, made, tmp_path):
     shutil.copy(tmp_path / "o/parts.partial/0/0-0.npz", folder / "parts.partial/0/0-0.npz")
     result = call(*COMMANDS["cv"], "-o", "t", "--resume")
     assert one_error(result) and "0-0.npz is that of another run" in result.err
+
+
+def test_compressed_parts_of_an_archive_are_refused_before_they_unfold(tmp_path):
+    """Ours are stored as they are: a small file holds no large array."""
+    from screenpath.runs.archive import read_npz, save_archive
+
+    save_archive(tmp_path / "ours.npz", {"a": np.zeros(3), "empty": np.zeros(0)})
+    assert read_npz(tmp_path / "ours.npz")["a"].tolist() == [0.0, 0.0, 0.0]
+    np.savez_compressed(tmp_path / "other.npz", a=np.zeros(1 << 20))
+    with pytest.raises(ValueError, match="compressed, as none of ours is"):
+        read_npz(tmp_path / "other.npz")
