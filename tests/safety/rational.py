@@ -290,6 +290,7 @@ def faults(model, C: float, tol: float, step, certificate=None, exact=None) -> l
     if primal > zero + Fraction(1, 10**12) * zero:
         found.append("worse than zero")
     error = max(Fraction(step.primal) - Fraction(step.gap) - Fraction(step.dual), 0) + primal / 10**9
+    error += Fraction(step.gap) / 2**50  # the error is read from a difference of rounded numbers
     if abs(Fraction(step.primal) - primal) > error:
         found.append(f"primal {step.primal!r}, but it is {float(primal)!r}")
     if certificate is not None:
