@@ -54,13 +54,15 @@ def constant(model, reference, C: float) -> tuple:
 
 
 def polished(model, reference, C: float, free: bool = False):
-    """Return a certificate at a larger ``C`` of the reference's pair with its rows on their kinks; None if there is none.
+    """Return a certificate at a larger ``C`` of the reference's pair with its rows on their kinks; None if unknown.
 
-    The rows between the ends of their boxes hold ``w = G'alpha`` with ``c - G w - s b = 0``, and a ``free`` intercept asks
-    for ``s.alpha = 0`` too: conjugate gradients in the space of such changes, from ``alpha`` as it is. No other row is
-    touched. The pair is none that is known where a dual variable would leave its box.
+    The rows between the ends of their boxes hold ``w = G'alpha`` with ``c - G w - s b = 0``, and a ``free`` intercept
+    asks for ``s.alpha = 0`` too: conjugate gradients in the space of such changes, from ``alpha`` as it is. No other
+    row is touched. The pair is none that is known where a dual variable would leave its box.
     """
     index = np.flatnonzero((model.lo < reference.theta) & (reference.theta < model.hi))
+    if not index.size:
+        return None
     rows, alpha = matrix_of(model.take(index)), reference.C * reference.theta[index]
     signs = model.signs[index] if free else np.zeros(index.size)
     w, out = np.zeros(model.rows.d), np.empty(index.size)

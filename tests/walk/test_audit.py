@@ -1,6 +1,7 @@
 """The audit counts wrong decisions, whoever made them."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,11 +11,17 @@ from screenpath.models.losses import SVM
 from screenpath.rows.memory import MemoryRows
 from screenpath.rules import Screening, parse_rule
 from screenpath.rules.base import StaticRule
+from screenpath.runs.circumstances import all_good
+from screenpath.runs.tally import Tally, audit_words
 from screenpath.solvers import make_solver
-from screenpath.walk.audit import Audit
+from screenpath.walk.audit import Audit, added
 from screenpath.walk.loop import PathOptions, solve_point, walk
 
 OPTIONS = PathOptions(tol=1e-6)
+STEP = SimpleNamespace(
+    status="certified", epochs=1, passes=1.0, rejection_ratio=0.5, rel_gap=1e-7, solver="newton", parameters={"C": 1.0},
+    screen_s=0.0, solve_s=0.0, init_s=0.0, certify_s=0.0,
+)  # fmt: skip
 NOTHING = Screening(None, False, "none")
 
 
@@ -87,3 +94,24 @@ def test_dynamic_decisions_reach_the_audit(model):
     options = PathOptions(tol=1e-9, audit=audit)
     list(walk(model, (0.01, 0.5, 5.0), parse_rule("gap"), make_solver("cd"), options))
     assert max(seen) > 0
+
+
+def test_an_audit_that_did_not_solve_counts_nothing(model):
+    """A solve cut short finds no decision wrong, which does not mean that none is."""
+    reference = model.start(0.01)
+    solver = make_solver("cd")
+    _, certificate = solve_point(model, 5.0, 0, reference, NOTHING, solver, OPTIONS)
+    nothing = np.zeros(model.size, dtype=np.int8)
+    found = Audit(solver, PathOptions(tol=1e-6, max_epochs=1))(model, 5.0, 0, reference, certificate, nothing)
+    assert found["unsafe"] is None and found["audit_rel_gap"] > 1e-6
+    assert [added([0, None]), added([2, None]), added([0, 0])] == [None, 2, 0]
+
+
+def test_what_the_audit_did_not_solve_is_in_the_words_and_the_exit_status():
+    tally = Tally()
+    for unsafe in (0, None):
+        tally.add(SimpleNamespace(**{**vars(STEP), "extras": {"unsafe": unsafe}}))
+    totals = tally.record()
+    assert totals["unaudited"] == 1 and "not solved at 1 step" in audit_words(totals)
+    assert not all_good({"totals": {**totals, "n_steps": 2}})
+    assert Tally.restored(tally.array()).unaudited == 1

@@ -1,0 +1,42 @@
+"""A solution that stays optimal for all larger C is polished where its gap passes the tolerance, not solved again."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import screenpath
+from screenpath.models.ends import CONSTANT
+
+GRID = np.logspace(-5, 3, 41)
+
+
+def wide() -> tuple:
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(60, 240)) * 4.3, np.where(rng.random(60) < 0.5, 1.0, -1.0)
+
+
+def one_hot() -> tuple:
+    rng = np.random.default_rng(0)
+    sizes, n = (70, 60, 50, 40, 26, 14, 4), 200
+    X = np.hstack([np.eye(size)[rng.integers(0, size, n)] for size in sizes])
+    return X, np.where(X @ rng.normal(size=X.shape[1]) > 0.0, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("intercept", [None, "free"])
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+@pytest.mark.parametrize("make", [wide, one_hot])
+def test_only_the_first_pair_is_solved(make, storage, intercept):
+    X, y = make()
+    how = {} if intercept is None else {"intercept": intercept}
+    grid = GRID * (1e2 if make is one_hot else 1.0)
+    path = screenpath.svm_path(sp.csr_matrix(X), y, grid=grid, storage=storage, **how)
+    assert all(step.status == "certified" for step in path.steps)
+    first = next(k for k, step in enumerate(path.steps) if step.solver == CONSTANT)
+    after = path.steps[first:]
+    # One solve more at most: where rows leave their ends within the tolerance of the first pair.
+    assert sum(step.epochs > 0 for step in after) <= 1 and sum(step.passes for step in after) < 60 + 8 * len(after)
+    w, b = path.coefficients[-1][: X.shape[1]], path.intercepts[-1]
+    t = 1.0 - y * (X @ w + b)
+    assert t.max() < 1e-5  # separable: at a large C no sample is within the margin
+    primal = 0.5 * float(w @ w)
+    assert [step.primal for step in after] == pytest.approx([primal] * len(after), rel=2e-6)
