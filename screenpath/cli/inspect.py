@@ -62,7 +62,8 @@ def _facts(seen):
         y = data.y
         yield "targets", f"regression: min {y.min():g}, median {np.median(y):g}, max {y.max():g}"
     else:
-        shown = ", ".join(f"{label_text(a, data.label_names)}: {c:,}" for a, c in list(counts.items())[:CLASSES_SHOWN])
+        names, first = data.label_names or data.spelled, list(counts.items())[:CLASSES_SHOWN]
+        shown = ", ".join(f"{label_text(a, names)}: {c:,}" for a, c in first)
         yield "labels", f"{len(counts)} ({shown}{', ...' if len(counts) > CLASSES_SHOWN else ''})"
     norms = seen.row_norms()
     yield "row norms", f"{norms.min():.6g} to {norms.max():.6g}"

@@ -10,6 +10,7 @@ import click
 
 from screenpath.cli.help import GroupedOption
 from screenpath.data.memory import parse_bytes
+from screenpath.data.numerals import is_number, number_of
 from screenpath.errors import UsageError, failures_named
 from screenpath.errors import flags as shell
 from screenpath.models.option import Option
@@ -39,7 +40,7 @@ class NumberList(click.ParamType):
         numbers = []
         for token in value.split(","):
             try:
-                numbers.append(float(token))
+                numbers.append(number_of(token))
             except ValueError:
                 self.fail(f"'{token.strip()}' is not a number; write for example 0.1,1,10", param, ctx)
         return numbers
@@ -56,7 +57,7 @@ class Finite(click.ParamType):
     def convert(self, value, param, ctx):
         """Return a float."""
         try:
-            number = float(value)
+            number = number_of(value) if isinstance(value, str) else float(value)
         except ValueError:
             self.fail(f"'{value}' is not a number", param, ctx)
         if not math.isfinite(number) or (self.positive and number <= 0.0):
@@ -69,6 +70,8 @@ class Between(click.FloatRange):
 
     def convert(self, value, param, ctx):
         """Return a float."""
+        if isinstance(value, str) and not is_number(value):
+            self.fail(f"'{value}' is not a number", param, ctx)
         number = super().convert(value, param, ctx)
         if math.isnan(number):
             self.fail(f"{number} is not in the range {self._describe_range()}.", param, ctx)

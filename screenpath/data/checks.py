@@ -15,6 +15,7 @@ from typing import TypeGuard
 
 import numpy as np
 
+from screenpath.data.numerals import is_spelled
 from screenpath.data.table import Form, is_form
 from screenpath.data.values import are_words, is_flag, is_mapping, is_text, is_whole
 from screenpath.kernels import rows as kernels
@@ -78,7 +79,7 @@ def _is_file(value) -> bool:
 # What not all folders have: those of tables, those by columns.
 _OF_SOME = {
     "label_names": are_words, "table": is_form, "by": lambda value: value == "columns", "width": is_count,
-    "labels_file": _is_file,
+    "labels_file": _is_file, "spelled": is_spelled,
 }  # fmt: skip
 _OF_COLUMNS = ("width", "labels_file")
 

@@ -61,6 +61,7 @@ class ColumnFolder:
         whole = f"{self.columns.sha256} {self.meta['labels_file']['sha256']} {self.d}"
         self.sha256 = hashlib.sha256(whole.encode()).hexdigest()
         self.form, self.names, self.label_names = self.columns.form, self.columns.names, self.columns.label_names
+        self.spelled = self.columns.spelled
 
     @property
     def count(self) -> int:
@@ -118,7 +119,7 @@ class ColumnFolder:
             X = sp.csr_array((X.data, self.numbers[X.indices], X.indptr), shape=(self.n, self.d))
         return Dataset(
             X, self.labels(), str(self.path), found.notices, names=self.names, label_names=self.label_names,
-            form=self.form,
+            form=self.form, spelled=self.spelled,
         )  # fmt: skip
 
     def dataset_bytes(self) -> int:

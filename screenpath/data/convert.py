@@ -30,6 +30,7 @@ from screenpath.data.convert_text import MEMORY_FACTOR, TextBlock, label_words, 
 from screenpath.data.labels import label_text
 from screenpath.data.libsvm import BLOCK, no_features
 from screenpath.data.memory import MemoryLimit
+from screenpath.data.numerals import FirstTexts, Spelled
 from screenpath.data.ours import remove_ours
 from screenpath.data.read import opened, refuse_columns, refuse_indices
 from screenpath.data.shards import COLUMNWISE, ROWWISE, SCHEMA_VERSION, ShardFolder, content_sha256
@@ -179,7 +180,7 @@ def _convert(
             if k in writer.known:
                 return _checked(writer.known[k], digest, block.name)
             data = parse_block(block, zero_based, dtype, words).dataset(n_features)
-            seen = _Seen.of(data.X, data.y, data.notices)
+            seen = _Seen.of(data.X, data.y, data.notices, data.spelled)
             return {**writer.write(k, data.X, data.y, storage), "text": digest, "seen": seen}
 
         def one_table(k, block: TableBlock):
@@ -187,7 +188,7 @@ def _convert(
             if k in writer.known:
                 return _checked(writer.known[k], content_sha256(shard_parts(block.X, block.y, storage)), block.name)
             record = writer.write(k, block.X, block.y, storage)
-            return {**record, "text": record["entry"]["sha256"], "seen": _Seen.of(block.X, block.y)}
+            return {**record, "text": record["entry"]["sha256"], "seen": _Seen.of(block.X, block.y, (), block.spelled)}
 
         def one(k, block):
             return (one_text if settled is None else one_table)(k, block), block.nbytes
@@ -211,7 +212,8 @@ def _convert(
             raise DataError(f"{named} holds no samples", "a line is 'label index:value index:value ...'")
         if words and not any(shard["nnz"] for shard in shards):
             raise no_features(str(names[0]))
-        meta = {**_meta(names, shards, seen, zero_based, n_features, dtype, size, table.get("label_names")), **table}
+        meta = _meta(names, shards, seen, zero_based, n_features, dtype, size, table.get("label_names"))
+        meta = {**meta, **table, **seen.record}
         writer.finish(meta if origin is None else {**meta, "origin": origin})
     return ShardFolder(out)
 
@@ -299,19 +301,28 @@ class _Seen:
     def __init__(self):
         self.rows, self.width, self.notices = 0, 1, ()
         self.labels: dict | None = {}
+        self.first = FirstTexts()
 
     @staticmethod
-    def of(X, y, notices=()) -> dict:
+    def of(X, y, notices=(), spelled=None) -> dict:
         """Return what one shard holds."""
         labels, counts = np.unique(y, return_counts=True)
         pairs = None if labels.size > CLASSES else list(zip(labels.tolist(), counts.tolist(), strict=True))
-        return {"rows": X.shape[0], "width": X.shape[1], "notices": list(notices), "labels": pairs}
+        return {
+            "rows": X.shape[0],
+            "width": X.shape[1],
+            "notices": list(notices),
+            "labels": pairs,
+            "spelled": None if spelled is None else spelled.record(),
+        }
 
     def add(self, shard: dict) -> None:
         """Count one more shard."""
         self.rows += shard["rows"]
         self.width = max(self.width, shard["width"])
         self.notices = shard["notices"] or self.notices
+        here = Spelled.of_record(shard.get("spelled"))
+        self.first.add(here.texts if here and shard["labels"] is None else [v for v, _ in shard["labels"] or ()], here)
         if self.labels is None or shard["labels"] is None:
             self.labels = None
             return
@@ -319,6 +330,12 @@ class _Seen:
             self.labels[label] = self.labels.get(label, 0) + count
         if len(self.labels) > CLASSES:
             self.labels = None
+
+    @property
+    def record(self) -> dict:
+        """Return what meta.json says about the texts of labels."""
+        spelled = self.first.spelled
+        return {} if spelled is None else {"spelled": spelled.record()}
 
 
 def _names(sources) -> list:

@@ -30,7 +30,8 @@ from screenpath.numbers.csr import row_pointers, shared_csr
 AT_ONCE = 1 << 30  # bytes of columns that are filled in one pass over the rows, where no limit says less
 SHARE = 0.25  # of what the limit leaves, for them: writing them takes as much again
 VALUE = 12  # bytes of a stored value and its index
-FROM_ROWS = ("zero_based", "dtype", "notices", "sources", "block_bytes", "label_names", "table")  # of meta.json
+# of meta.json
+FROM_ROWS = ("zero_based", "dtype", "notices", "sources", "block_bytes", "label_names", "table", "spelled")
 
 
 def rows_folder(out: Path) -> Path:

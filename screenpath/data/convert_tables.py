@@ -10,6 +10,7 @@ import numpy as np
 
 from screenpath.data.faults import Fault
 from screenpath.data.memory import MemoryLimit
+from screenpath.data.numerals import MOST, FirstTexts, Spelled, Spellings
 from screenpath.data.read import is_table_file, opened
 from screenpath.data.table import Form, Reader, TableFile, Target, form_like, form_of
 from screenpath.errors import DataError
@@ -38,6 +39,7 @@ class TableBlock:
     name: str  # file of the last of them
     X: np.ndarray | sp.csr_array  # ndarray of float64, or csr_array, of shape (rows, features)
     y: np.ndarray  # shape (rows,)
+    spelled: Spelled | None = None  # how labels are written up to here, where not as usual
 
     @property
     def nbytes(self) -> int:
@@ -90,11 +92,15 @@ def table_blocks(sources: Sequence, settled: Settled, size: int, limit: MemoryLi
     limit.check(3 * 8 * rows * width, f"converting {rows:,} rows at a time", "use a smaller `block_mb`")
     X, places, at = np.empty((rows, numbers)), np.empty((rows, hot), dtype=np.int64), 0
     labels: list[np.ndarray] = []
+    first = FirstTexts()
     with ExitStack() as stack:
         for source in sources:
             table, _, name = stack.enter_context(opened(source))
             reader = Reader(form_like(table, settled.form, settled.form.target)[0], table)
-            for block, codes, y in _batches(table, reader, settled.label_names, min(rows, max(1, BATCH // width))):
+            few = min(rows, max(1, BATCH // width))
+            for block, codes, y, spelled in _batches(table, reader, settled.label_names, few):
+                if settled.label_names is None and len(first.texts) <= MOST:
+                    first.add(np.unique(y).tolist(), spelled)
                 start = 0
                 while start < y.size:
                     part = slice(start, start + rows - at)
@@ -103,10 +109,10 @@ def table_blocks(sources: Sequence, settled: Settled, size: int, limit: MemoryLi
                     labels.append(y[part])
                     at, start = at + taken, part.stop
                     if at == rows:
-                        yield TableBlock(name, _whole(reader, X, places), np.concatenate(labels))
+                        yield TableBlock(name, _whole(reader, X, places), np.concatenate(labels), first.spelled)
                         X, places, at, labels = np.empty_like(X), np.empty_like(places), 0, []
         if at:
-            yield TableBlock(name, _whole(reader, X[:at], places[:at]), np.concatenate(labels))
+            yield TableBlock(name, _whole(reader, X[:at], places[:at]), np.concatenate(labels), first.spelled)
 
 
 def _batches(table: TableFile, reader: Reader, names, rows: int):
@@ -121,9 +127,11 @@ def _batches(table: TableFile, reader: Reader, names, rows: int):
                 f"{table.name}: labels are numbers in the first rows and texts behind them",
                 "write all labels as texts, or all as numbers",
             )
+        spelled, full = target.spelled, target.spellings.full
         y = target.numbers.array[: target.numbers.size].copy()
+        target.spellings = target.spellings if full else Spellings()
         target.numbers.size = 0
-        yield block, codes, y
+        yield block, codes, y, spelled
 
 
 def _whole(reader: Reader, X: np.ndarray, places: np.ndarray):

@@ -13,8 +13,9 @@ import numpy as np
 
 from screenpath.data.faults import Fault
 from screenpath.data.labels import TRUTH
+from screenpath.data.numerals import is_number, is_numberlike, number_of
 from screenpath.data.source import BUFFER, Rejoined
-from screenpath.data.table import ENCODE, MISSING, NOT_FINITE, Texts, is_number
+from screenpath.data.table import ENCODE, MISSING, NOT_FINITE, Texts
 from screenpath.errors import DataError
 
 DELIMITERS = ",;\t"
@@ -180,13 +181,20 @@ class CsvBatch:
     def numbers(self, name: str, truth: bool = True) -> tuple[np.ndarray, list[Fault]]:
         """Return a column as float64, nan where a cell is missing or no number, and a fault for each of these."""
         cells = self.cells(name)
+        whole = "".join(cells)
         try:
+            if "_" in whole or not whole.isascii():  # Python takes more for numbers than a file has
+                raise ValueError
             values = np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
         except ValueError:
             known = TRUTH if truth else {}
             values = np.array([_number(cell, known) for cell in cells])
         wrong = np.flatnonzero(~np.isfinite(values))
         return values, [self.fault(int(k), name, cells[k].strip(), *_words(cells[k].strip(), name)) for k in wrong]
+
+    def label_texts(self, name: str) -> list[str] | None:
+        """Return the cells of a column of numbers as the file writes them."""
+        return [cell.strip() for cell in self.cells(name)]
 
     def texts(self, name: str) -> Texts:
         """Return a column as texts."""
@@ -235,7 +243,7 @@ class LineBatch(CsvBatch):
 
 def _number(cell: str, known: dict[str, float]) -> float:
     try:
-        return float(cell)
+        return number_of(cell)
     except ValueError:
         return known.get(cell.strip().lower(), math.nan)
 
@@ -244,7 +252,7 @@ def _words(cell: str, name: str) -> tuple[str, str]:
     """Return what is wrong with a cell that holds no finite number, and what to do."""
     if not cell:
         return MISSING
-    if is_number(cell):
+    if is_number(cell) or is_numberlike(cell):
         return NOT_FINITE
     if COMMAS.fullmatch(cell):
         return "a number with a comma", "write a decimal point, and nothing between thousands: 1234.5"

@@ -17,6 +17,7 @@ from screenpath.numbers.csr import Csr
 
 if TYPE_CHECKING:
     from screenpath.data.faults import Fault
+    from screenpath.data.numerals import Spelled
     from screenpath.data.table import Form
 
 FileLike: TypeAlias = str | os.PathLike[str]
@@ -48,6 +49,8 @@ class Dataset:
         Of the labels 0, 1, ..., where they are texts.
     form : table.Form, optional
         What the columns of a file with named columns are.
+    spelled : numerals.Spelled, optional
+        The texts of labels that are numbers, where the file does not write them as usual.
     text_label : faults.Fault, optional
         The first label of a table that is no number where others are, for who wants numbers.
     """
@@ -61,6 +64,7 @@ class Dataset:
     names: tuple[str, ...] | None = None
     label_names: tuple[str, ...] | None = None
     form: Form | None = None
+    spelled: Spelled | None = None
     text_label: Fault | None = None
 
     def __post_init__(self):

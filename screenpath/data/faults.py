@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, replace
 
+from screenpath.data.numerals import is_number, is_numberlike
 from screenpath.errors import DataError, shown
 from screenpath.kernels import parse
 
@@ -51,9 +52,7 @@ _BARS = (
 _NOT_FINITE = ("nan or infinity", "remove the sample or impute the value")
 _NOT_ASCII = ("bytes that are no plain text", "save the file as UTF-8 or ASCII text without UTF-16 or binary parts")
 _LONE_RETURNS = "its lines end in lone carriage returns; convert them: tr '\\r' '\\n' < OLD > NEW"
-_NUMBER = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?")
 _WEIGHT = re.compile(rb"\s*[^:,\s]+:[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?(?:\s|$)")
-NUMBERLIKE = {"nan", "inf", "infinity"}
 ALIKE = 3  # faults of a kind in a column that are listed
 SHOWN = 40  # characters of a token that a message shows
 
@@ -152,15 +151,10 @@ def _csv_fault(line: int, whole: bytes) -> tuple[str, str]:
         return _ENCODED
     if text.count('"') % 2:
         return _QUOTED
-    named = not any(_NUMBER.fullmatch(cell.strip()) for cell in text.split(","))
+    named = not any(is_number(cell) for cell in text.split(","))
     if line > 1 and named:
         return _BELOW[0], _BELOW[1].format("line" if line == 2 else f"{line - 1} lines")
     return _CSV
-
-
-def is_numberlike(text: str) -> bool:
-    """Tell whether a text is what programs write for a number that is none."""
-    return text.lstrip("+-").lower() in NUMBERLIKE
 
 
 def label_fault(source: str, line: int, token: bytes) -> Fault:

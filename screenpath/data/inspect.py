@@ -14,6 +14,7 @@ from screenpath.data.column_shards import ColumnFolder, open_folder
 from screenpath.data.dataset import Dataset, FileLike
 from screenpath.data.faults import Fault
 from screenpath.data.libsvm import Parser, parse_stream
+from screenpath.data.numerals import Spelled
 from screenpath.data.read import opened, refuse_columns, refuse_indices
 from screenpath.data.shards import META, ShardFault, ShardFolder, read_meta
 from screenpath.data.source import is_shard_folder
@@ -94,12 +95,14 @@ class ShardData:
     notices: tuple[str, ...]
     names: tuple[str, ...] | None = None
     label_names: tuple[str, ...] | None = None
+    spelled: Spelled | None = None
 
     @classmethod
     def of(cls, folder: ShardFolder | ColumnFolder, whole: list[int], d: int, y: np.ndarray) -> ShardData:
         """Return what a folder says of the rows in some shards, which are ``d`` wide and have the labels ``y``."""
         nnz, notices = sum(folder.meta["shards"][k]["nnz"] for k in whole), tuple(folder.meta["notices"])
-        return cls(str(folder.path), y.size, d, nnz, y, notices, folder.names, folder.label_names)
+        spelled = Spelled.of_record(folder.meta.get("spelled"))
+        return cls(str(folder.path), y.size, d, nnz, y, notices, folder.names, folder.label_names, spelled)
 
     @property
     def density(self) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from screenpath.data.numerals import Spelled, is_number, is_plain, number_of, same_number, usual_text
 from screenpath.errors import DataError, UsageError, shown
 
 SHOWN = 8  # labels named in a message
@@ -17,7 +18,7 @@ TRUTH = {"true": 1.0, "false": 0.0}
 class NamedLabel(float):
     """The number of a label that is a text: what computes sees the number, who speaks of it says the name.
 
-    The number is the place of the name among the labels, sorted, from 0.
+    The number is that of the text or, where labels are no numbers, the place of the name among them, sorted, from 0.
     """
 
     def __new__(cls, number: float, name: str):
@@ -35,7 +36,7 @@ class NamedLabel(float):
         return self.name
 
 
-def named(value, names: Sequence[str] | None):
+def named(value, names: Sequence[str] | Spelled | None):
     """Return a label, or the labels in a map or a list, with their names; what is no number, or has none, stays."""
     if names is None or isinstance(value, str | NamedLabel):
         return value
@@ -43,7 +44,24 @@ def named(value, names: Sequence[str] | None):
         return {key: named(one, names) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return type(value)(named(one, names) for one in value)
-    return NamedLabel(value, names[int(value)]) if isinstance(value, int | float) else value
+    return NamedLabel(value, label_text(value, names)) if isinstance(value, int | float) else value
+
+
+def of_text(label):
+    """Return a label of a record: one that is the text of a number as this number, with its text."""
+    if isinstance(label, str) and is_number(label):
+        return NamedLabel(float(label), label)
+    return label
+
+
+def are_texts(labels: Sequence) -> bool:
+    """Tell whether labels are texts for programs: their numbers alone would not say what the file says."""
+    return any(isinstance(one, str) or isinstance(one, NamedLabel) and not is_plain(one.name) for one in labels)
+
+
+def in_python(labels: Sequence) -> list:
+    """Return labels as programs take them: all as numbers, or all as texts."""
+    return [label_text(label) if are_texts(labels) else float(label) for label in labels]
 
 
 def label_cells(labels: Sequence) -> list[str]:
@@ -52,7 +70,7 @@ def label_cells(labels: Sequence) -> list[str]:
     Names that cannot be told apart on one line, and names that look like the numbers of labels, have their numbers.
     """
     cells = [repr(float(label)) for label in labels]
-    if not all(isinstance(label, NamedLabel) for label in labels):
+    if not all(isinstance(label, NamedLabel) for label in labels) or not are_texts(labels):
         return cells
     names = [shown(label.name) for label in labels]
     if len(set(names)) < len(names) or set(names) & set(cells):
@@ -65,36 +83,46 @@ def quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if set(text) & set(',"') else text
 
 
-def label_number(label, names: Sequence[str] | None, what: str) -> float:
+def label_number(label, names: Sequence[str] | Spelled | None, what: str) -> float:
     """Return the number of a label that the option ``what`` names; ``names`` are None where labels are numbers."""
-    if names is not None:
+    if names is not None and not isinstance(names, Spelled):
         text = label if isinstance(label, str) else label_text(label)
+        text = text if text in names else next((name for name in names if _alike(text, name)), text)
         if text not in names:
             some = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
             raise UsageError(f"`{what}={text}` is not among the labels of the data ({some})", "name one of these")
         return float(names.index(text))
     try:
-        return float(label)
+        return number_of(label) if isinstance(label, str) else float(label)
     except (TypeError, ValueError):
         raise UsageError(f"`{what}={label}`: the labels of the data are numbers", "name one of them") from None
 
 
-def recoded(y: np.ndarray, names: Sequence[str] | None, known: Sequence[str] | None, source: str) -> np.ndarray:
+def _alike(one: str, other: str) -> bool:
+    return is_number(one) and is_number(other) and same_number(one.strip(), other.strip())
+
+
+def recoded(
+    y: np.ndarray, names: Sequence[str] | None, known: Sequence[str] | None, source: str, spelled: Spelled | None = None
+) -> np.ndarray:
     """Return the labels of new data as numbers of the training data's labels; nan, a label not known, stays.
 
-    ``names`` are those of the new data's labels, ``known`` those of the training data's, None where they are numbers. A
-    label that the training data lacks is an error.
+    ``names`` are those of the new data's labels, ``known`` those of the training data's, None where they are numbers;
+    ``spelled`` has the texts of numbers in the new data. A label that the training data lacks is an error.
     """
     if names is None and known is None:
         return y
     where = np.isfinite(y)
     found, codes = np.unique(y[where], return_inverse=True)
-    texts = [names[int(v)] for v in found] if names is not None else [label_text(v) for v in found]
+    texts = [names[int(v)] for v in found] if names is not None else [label_text(v, spelled) for v in found]
     truths = _truths(known)
     numbers = []
     for text in texts:
-        if known is not None and text in known:
-            numbers.append(float(known.index(text)))
+        same = text if known is None or text in known else next((name for name in known if _alike(text, name)), None)
+        if known is not None and same is not None:
+            numbers.append(float(known.index(same)))
+        elif known is None and is_number(text):
+            numbers.append(float(text))
         elif text.lower() in truths:
             numbers.append(truths[text.lower()])
         elif known is not None and names is None and text == "0":  # what files without labels have in their place
@@ -121,15 +149,15 @@ def _truths(known: Sequence[str] | None) -> dict[str, float]:
     return {text: numbers[value] for text, value in texts.items() if value in numbers}
 
 
-def label_text(value: float | str, names: Sequence[str] | None = None) -> str:
+def label_text(value: float | str, names: Sequence[str] | Spelled | None = None) -> str:
     """Return a label as a file would have it: ``3`` rather than ``3.0``, and the name of one that has a name."""
     if isinstance(value, str):
         return value
     if isinstance(value, NamedLabel):
         return value.name
-    if names is not None:
-        return names[int(value)]
-    return f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
+    if isinstance(names, Spelled):
+        return names.text(value)
+    return usual_text(value) if names is None else names[int(value)]
 
 
 def sorted_labels(y: np.ndarray, names: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -152,7 +180,7 @@ def rest_label(labels: dict):
 
 def whole_label(label: float, tool: str) -> str:
     """Return a label as a model file of LIBLINEAR or LIBSVM has it: a whole number, or an error."""
-    if isinstance(label, NamedLabel) or label != int(label) or abs(label) > INT_MAX:
+    if are_texts([label]) or label != int(label) or abs(label) > INT_MAX:
         raise UsageError(
             f"{tool}'s labels are whole numbers, {label_text(label)} is none it can hold",
             "export `to=json`, npz or onnx, or rename the labels in the data file",

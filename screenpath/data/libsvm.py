@@ -19,6 +19,7 @@ from screenpath.data.faults import Fault, name_fault, not_finite
 from screenpath.data.growing import Growing
 from screenpath.data.labels import sorted_labels
 from screenpath.data.memory import MemoryLimit
+from screenpath.data.numerals import NUMBER, Spellings
 from screenpath.data.source import open_source
 from screenpath.data.words import Words
 from screenpath.errors import DataError, UsageError
@@ -27,6 +28,7 @@ from screenpath.numbers.csr import counted_csr
 
 BLOCK = 1 << 20  # bytes of text parsed at once
 LARGER_THAN_MEMORY = "convert it first, screenpath convert DATA SHARDS, and name the folder instead of the file"
+RECENT = 256  # labels of a block that are known again
 PARSED = 28  # bytes of scratch space for each byte of a block
 MOST = 2**53  # features: their numbers are exact as float64
 GIVEN, MARKED, ABSENT = "given", "marked", "absent"
@@ -80,6 +82,7 @@ class Parser:
         self.seen = np.array([0, -1], dtype=np.int64)
         self.faults: list[Fault] = []
         self.lines, self.limit = line, limit
+        self._spellings, self._recent = Spellings(), np.empty((RECENT, 2), dtype=np.int64)
         self._scratch: _Scratch | None = None
 
     def feed(self, text: np.ndarray, stop: int) -> None:
@@ -105,6 +108,8 @@ class Parser:
         ends = s.indptr[1 : rows + 1]
         counts = np.diff(ends, prepend=0)
         labels, values, indices = s.labels[:rows], s.values[:nnz], s.indices[:nnz]
+        if self.known != ABSENT and not self.words.texts and not self._spellings.full:
+            self._spell(text, stop)
         faulty = self._settle(text, stop, s.hard[:n_hard], labels, values, ends)
         if faulty:  # a faulty line gives no row
             kept = np.ones(rows, dtype=bool)
@@ -124,6 +129,18 @@ class Parser:
         self.counts.extend(counts)
         self.values.extend(values)
         self.indices.extend(indices)
+
+    def _spell(self, text, stop) -> None:
+        """Note how labels are written."""
+        starts = np.flatnonzero(text[: stop - 1] == 10) + 1
+        starts = np.concatenate([np.zeros(1, dtype=np.int64), starts])
+        found = np.empty((starts.size, 3), dtype=np.int64)
+        count = parse.unusual_labels(text, starts, self._recent, found)
+        first = max(self.labels.size - len(self.faults), 0)  # at most the row: faulty lines give none
+        for row, start, end in found[:count].tolist():
+            token = text[start:end].tobytes()
+            if token != UNKNOWN and NUMBER.fullmatch(token.decode("latin-1")):
+                self._spellings.note(first + row, float(token), token.decode())
 
     def _ask(self, needed: int) -> None:
         """Ask for more memory; of the text that is still to come, as much is expected as there has been."""
@@ -206,7 +223,7 @@ class Parser:
         if self.known != GIVEN:
             y[(y == float(UNKNOWN)) | (self.known == ABSENT)] = np.nan
         if self.known == ABSENT or not self.words.texts:
-            return Dataset(X, y, self.source, notices)
+            return Dataset(X, y, self.source, notices, spelled=self._spellings.settled(y))
         if not X.nnz and not self.words.closed:
             raise no_features(self.source)
         y, names = sorted_labels(y, self.words.names)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from screenpath.data.faults import Fault
+from screenpath.data.numerals import WHOLE
 from screenpath.data.table import ENCODE, MISSING, NOT_FINITE, Texts
 from screenpath.errors import DataError, UsageError
 
@@ -137,6 +138,19 @@ class ParquetBatch:
             token, words = ("", MISSING) if missing else (repr(float(values[k])), NOT_FINITE)
             faults.append(self.fault(int(k), name, token, *words))
         return values, faults
+
+    def label_texts(self, name: str) -> list[str] | None:
+        """Return the cells of a column of numbers as texts, where float64 may not hold them; None where it does."""
+        import pyarrow.types as types
+
+        column = self.batch.column(name)
+        column = column.dictionary_decode() if types.is_dictionary(column.type) else column
+        if types.is_floating(column.type) or types.is_null(column.type):
+            return None
+        values = column.drop_null().to_numpy(zero_copy_only=False)
+        large = types.is_decimal(column.type) or np.any(values.astype(np.float64) >= WHOLE)
+        large = large or np.any(values.astype(np.float64) <= -WHOLE)
+        return ["" if value is None else str(value) for value in column.to_pylist()] if large else None
 
     def texts(self, name: str) -> Texts:
         """Return a column as texts."""

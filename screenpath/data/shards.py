@@ -26,6 +26,7 @@ import numpy as np
 from screenpath.data import checks
 from screenpath.data.dataset import Dataset
 from screenpath.data.mapped import HASHED, Mapped, NotAnArray, map_array, signature
+from screenpath.data.numerals import Spelled
 from screenpath.data.table import Form
 from screenpath.errors import DataError, UsageError
 from screenpath.numbers import sparse as sp
@@ -113,6 +114,8 @@ class ShardFolder:
         Stands for meta.json.
     label_names : tuple of str or None
         Of the labels 0, 1, ..., where they are texts.
+    spelled : Spelled or None
+        The texts of labels that are numbers, where they are not as usual.
     form : Form or None
         What the columns of the table are that it was made of.
 
@@ -136,6 +139,7 @@ class ShardFolder:
         self.starts = row_pointers([entry["rows"] for entry in self.meta["shards"]])
         names = self.meta.get("label_names")
         self.label_names: tuple[str, ...] | None = None if names is None else tuple(names)
+        self.spelled = Spelled.of_record(self.meta.get("spelled"))
         table = self.meta.get("table")
         self.form = None if table is None else Form.of_record(table)
         self._kept: dict[int, Shard] = {}
@@ -314,7 +318,7 @@ class ShardFolder:
         X = self.shard(0).matrix(d) if self.count == 1 else self._stacked(d)
         return Dataset(
             X, self.joined("targets"), str(self.path), tuple(self.meta["notices"]), names=self.names,
-            label_names=self.label_names, form=self.form,
+            label_names=self.label_names, form=self.form, spelled=self.spelled,
         )  # fmt: skip
 
     def _stacked(self, d: int) -> sp.csr_array:

@@ -11,6 +11,7 @@ import numpy as np
 from screenpath.data.dataset import Dataset
 from screenpath.data.growing import Growing
 from screenpath.data.labels import label_text, sorted_labels
+from screenpath.data.numerals import Spelled, Spellings, is_number, is_numberlike, same_number, usual_text
 from screenpath.data.values import are_words, is_mapping, is_text
 from screenpath.errors import DataError, UsageError
 from screenpath.numbers import sparse as sp
@@ -53,6 +54,9 @@ class Batch(Protocol):
 
         Without ``truth``, the texts true and false are no numbers. A fault of the whole column has no token.
         """
+
+    def label_texts(self, name: str) -> list[str] | None:
+        """Return the cells of a column of numbers as they are written; None where the numbers say it all."""
 
     def texts(self, name: str) -> Texts:
         """Return a column as texts."""
@@ -249,6 +253,7 @@ class Target:
     def __init__(self, name: str | None, given: bool = True, names: Sequence[str] | None = None):
         self.name, self.given = name, given
         self.numbers = Growing(np.float64)
+        self.spellings = Spellings()
         self.vocabulary = None if names is None else Vocabulary(names, UNKNOWN)
         self.text: Fault | None = None  # the first cell that is no number, where labels are texts
 
@@ -264,6 +269,7 @@ class Target:
                 return [replace(fault, hint=NAMED) for fault in faults]
             texts = any(fault.token not in UNKNOWN and fault.message != NOT_FINITE[0] for fault in faults)
             if not texts:
+                self._spell(batch, values)
                 self.numbers.extend(values)
             if not texts or not self._become_texts(values):
                 missing = [replace(fault, message=MISSING[0]) for fault in unknown] if self.given else []
@@ -272,13 +278,45 @@ class Target:
             self._become_texts()
         assert self.vocabulary is not None
         found = batch.texts(self.name)
-        if not batch.is_text(self.name):  # the same name whether a number came before or behind the first text
-            found = Texts(found.codes, [_as_number(value) for value in found.values])
-        codes = self.vocabulary.numbers(found)
+        nan = [k for k, value in enumerate(found.values) if is_numberlike(value)]  # no label, as in LIBSVM text
+        known = self._known if not batch.is_text(self.name) else str
+        codes = self.vocabulary.numbers(
+            Texts(found.codes, [UNKNOWN[1] if is_numberlike(value) else known(value) for value in found.values])
+        )
         if self.text is None:
             self.text = self._first_text(batch, found)
         self.numbers.extend(np.where(codes >= 0, codes, np.nan))
-        return [batch.fault(int(k), self.name, "", *MISSING) for k in np.flatnonzero(codes < 0)] if self.given else []
+        lost = np.isin(found.codes, nan)
+        where = np.flatnonzero(lost).tolist()
+        faults = [batch.fault(k, self.name, found.values[found.codes[k]], *NOT_FINITE) for k in where]
+        if self.given:
+            faults += [batch.fault(int(k), self.name, "", *MISSING) for k in np.flatnonzero((codes < 0) & ~lost)]
+        return faults
+
+    def _spell(self, batch: Batch, values: np.ndarray) -> None:
+        """Note how the labels of a batch, which are numbers, are written."""
+        cells = None if self.spellings.full or self.name is None else batch.label_texts(self.name)
+        if cells is None:
+            return
+        rows = range(len(cells) - 1, -1, -1)
+        first = dict(zip(reversed(cells), rows, strict=True))  # the first row of each
+        for row in sorted(first.values()):
+            if np.isfinite(values[row]):
+                self.spellings.note(self.numbers.size + row, float(values[row]), cells[row])
+            if self.spellings.full:
+                return
+
+    def _known(self, text: str) -> str:
+        """Return the name of a label among those that are known to be all, as the same number may be written there."""
+        names = self.vocabulary.places if self.vocabulary is not None and self.vocabulary.closed else {}
+        if text in names or not is_number(text):
+            return text
+        return next((name for name in names if is_number(name) and same_number(name, text)), text)
+
+    @property
+    def spelled(self) -> Spelled | None:
+        """Return how labels that are numbers are written, where not as usual."""
+        return None if self.vocabulary is not None else self.spellings.settled(self.numbers.array[: self.numbers.size])
 
     def _first_text(self, batch: Batch, found: Texts) -> Fault | None:
         """Return the first cell of a batch that is a label and no number, as the fault that it is for a regression."""
@@ -296,8 +334,11 @@ class Target:
         values, codes = np.unique(so_far[known], return_inverse=True)
         if values.size + np.unique(coming).size > CLASSES:
             return False
+        spelled = self.spellings.settled(so_far)
+        if spelled is not None and spelled.fault:
+            raise DataError(f"column '{self.name}': {spelled.fault}", "write labels that begin with a letter")
         self.vocabulary = Vocabulary(without=UNKNOWN)
-        numbers = self.vocabulary.numbers(Texts(codes.ravel(), [label_text(value) for value in values]))
+        numbers = self.vocabulary.numbers(Texts(codes.ravel(), [label_text(value, spelled) for value in values]))
         so_far[known] = numbers
         return True
 
@@ -306,25 +347,35 @@ class Target:
         y = self.numbers.finish()
         if self.vocabulary is None:
             return y, None
-        return sorted_labels(y, list(self.vocabulary.places))
+        names = list(self.vocabulary.places)
+        return sorted_labels(y, names) if self.vocabulary.closed else sorted_labels(*_merged(y, names))
 
 
-def is_number(text: str) -> bool:
-    """Tell whether a text is a number, finite or not."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _merged(y: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[str]]:
+    """Return places among names, and these, in which a number that is written in several ways has one.
+
+    That is the usual text of the number where it is among them, else the first.
+    """
+    groups: list[list[str]] = []
+    near: dict[float, list[int]] = {}
+    place = np.empty(len(names))
+    for k, name in enumerate(names):
+        found = near.setdefault(float(name), []) if is_number(name) else []
+        same = next((j for j in found if same_number(groups[j][0], name)), None)
+        if same is None:
+            same = len(groups)
+            groups.append([])
+            found.append(same)
+        groups[same].append(name)
+        place[k] = same
+    known = np.isfinite(y)
+    y[known] = place[y[known].astype(np.int64)]
+    return y, [_usual(group) for group in groups]
 
 
-def _as_number(text: str) -> str:
-    """Return a label that looks like a number as numbers are called."""
-    try:
-        value = float(text)
-    except ValueError:
-        return text
-    return label_text(value) if np.isfinite(value) else text
+def _usual(texts: list[str]) -> str:
+    usual = usual_text(float(texts[0])) if is_number(texts[0]) else texts[0]
+    return usual if usual in texts else texts[0]
 
 
 class Reader:
@@ -449,6 +500,7 @@ def read_table(
     found = faults.counted()
     if not keep.size:
         return None, found
+    spelled = target.spelled if keep.array[: keep.size].all() else None
     y, names = target.finish()
     X = counted_csr(values.finish(), indices.finish(), counts.finish(), len(form.numbers)).array()
     X = reader.rows(X, hot.finish().reshape(X.shape[0], -1))
@@ -461,5 +513,6 @@ def read_table(
         return None, found
     text = target.text if any(map(is_number, names or ())) else None
     return Dataset(
-        X, y, table.name, notices, names=settled.names, label_names=names, form=settled, text_label=text
-    ), found
+        X, y, table.name, notices, names=settled.names, label_names=names, form=settled, text_label=text,
+        spelled=spelled,
+    ), found  # fmt: skip

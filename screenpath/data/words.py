@@ -8,8 +8,9 @@ from functools import partial
 
 import numpy as np
 
-from screenpath.data.faults import is_numberlike, label_fault, mixed_labels
+from screenpath.data.faults import label_fault, mixed_labels
 from screenpath.data.labels import label_text
+from screenpath.data.numerals import is_numberlike
 
 # What begins a line that may have a word for its label; the parser says which of them are.
 WORD = re.compile(rb"^(?:\xef\xbb\xbf)?[ \t\r\v\f]*([A-Za-z\x80-\xff][^\s:,#]*)(?=[ \t\r\v\f\n]|$)", re.MULTILINE)

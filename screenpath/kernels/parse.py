@@ -372,9 +372,83 @@ def parse_lines(text, stop, smallest, powers, exact, labels, label_bits, indptr,
     return rows, nnz, lines, n_hard, n_faults
 
 
+@kernel()
+def _unusual_end(text, at):
+    """Return the end of a number at ``at``, and ``at`` itself where it is written as Python does, in few digits."""
+    begin = at
+    if text[at] == 45:
+        at += 1
+    first = at
+    _, at = _digits(text, at, np.int64(0))
+    usual = 0 < at - first <= 15 and (text[first] != 48 or at == first + 1)
+    if text[at] == 46:
+        point = at
+        _, at = _digits(text, at + 1, np.int64(0))
+        usual = usual and at > point + 1 and text[at - 1] != 48 and at - first <= 16
+        usual = usual and (text[first] != 48 or text[point + 1] != 48 or text[point + 2] != 48)
+    elif text[first] == 48 and first > begin:  # -0
+        usual = False
+    if usual and (text[at] <= 32 or text[at] == 35):
+        return begin
+    while text[at] > 32 and text[at] != 35:
+        at += 1
+    return at
+
+
+@kernel()
+def unusual_labels(text, starts, recent, found):
+    """Find the labels that are not written as Python writes their numbers, each as long as no other takes its place.
+
+    Parameters
+    ----------
+    text : ndarray of uint8
+        Whole lines.
+    starts : ndarray of int64
+        Where they begin.
+    recent : ndarray of int64 of shape (r, 2)
+        Room for tokens that were met; r is a power of 2.
+    found : ndarray of int64 of shape (lines, 3)
+        Written: row, start and end of a token.
+
+    Returns
+    -------
+    int
+        How many were found.
+    """
+    recent[:] = 0
+    count, row = 0, 0
+    for line in range(starts.size):
+        begin = _blank(text, starts[line])
+        if text[begin] == 10 or text[begin] == 35:
+            continue
+        row += 1
+        first = text[begin]
+        if not (48 <= first <= 57 or first == 43 or first == 45 or first == 46):
+            continue
+        end = _unusual_end(text, begin)
+        if end == begin:
+            continue
+        place = np.int64(0)
+        for at in range(begin, end):
+            place = (place * 31 + text[at]) & (recent.shape[0] - 1)
+        other, stop = recent[place, 0], recent[place, 1]
+        same = stop - other == end - begin
+        if same:
+            for k in range(end - begin):
+                same = same and text[other + k] == text[begin + k]
+        if not same:
+            recent[place, 0], recent[place, 1] = begin, end
+            found[count, 0], found[count, 1], found[count, 2] = row - 1, begin, end
+            count += 1
+    return count
+
+
 def warm_up():
-    """Compile the canonical signature on a tiny text."""
+    """Compile the canonical signatures on a tiny text."""
     text = np.frombuffer(b"1 1:2.5\n", dtype=np.uint8).copy()
+    unusual_labels(
+        text, np.zeros(1, dtype=np.int64), np.zeros((2, 2), dtype=np.int64), np.empty((1, 3), dtype=np.int64)
+    )
     labels, values = np.empty(2), np.empty(2)
     parse_lines(
         text, text.size, 1, POWERS_OF_FIVE, EXACT_POWERS, labels, labels.view(np.uint64), np.zeros(3, dtype=np.int64),

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from screenpath.data.memory import parse_bytes
+from screenpath.data.numerals import number_of
 from screenpath.errors import UsageError
 
 # Headings of the help, in its order.
@@ -139,7 +140,7 @@ def _label(option: Option, value):
     if isinstance(value, bool):
         return str(value)
     try:
-        number = float(value)
+        number = number_of(value) if isinstance(value, str) else float(value)
     except ValueError:
         return str(value)
     return number if math.isfinite(number) else str(value)

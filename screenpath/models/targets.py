@@ -16,23 +16,25 @@ def sign_targets(y, options, known=None):
     positive = options.get("positive")
     if positive is not None:
         if known is None and not np.any(y == positive):
-            labels = ", ".join(f"{v:g}" for v in np.unique(y)[:20])
+            texts = options.get("label_texts")
+            labels = ", ".join(label_text(v, texts) for v in np.unique(y)[:20])
             raise DataError(
-                f"`positive={positive:g}` is not among the labels of the data ({labels})", "name one of these"
+                f"`positive={label_text(positive)}` is not among the labels of the data ({labels})", "name one of these"
             )
         if known is None and np.all(y == positive):
-            name = label_text(positive, options.get("label_names"))
+            name = label_text(positive, options.get("label_texts"))
             raise DataError(f"all labels are {name}; two different ones are needed", "check the data")
         return np.where(y == positive, 1.0, -1.0), {"+1": positive, "-1": "rest"}
     if known is None:
         data = options.get("data", "")
         source = data if isinstance(data, str) else "arrays"
-        signs, _ = binary_labels(y, source=source, names=options.get("label_names"))
+        signs, _ = binary_labels(y, source=source, names=options.get("label_texts"))
         return signs, _label_map(y, signs)
     strange = y[(y != known["+1"]) & (y != known["-1"])]
     if strange.size:
         raise DataError(
-            f"the test data has the label {strange[0]:g}; the training data has {known['-1']:g} and {known['+1']:g}",
+            f"the test data has the label {label_text(strange[0])}; the training data has "
+            f"{label_text(known['-1'])} and {label_text(known['+1'])}",
             SAME_TASK,
         )
     return np.where(y == known["+1"], 1.0, -1.0), known
@@ -42,6 +44,8 @@ def class_targets(y, options, known=None):
     """Return signs and their map for two labels or ``--positive``, else class numbers and the list of labels."""
     import numpy as np
 
+    from screenpath.data.labels import label_text
+
     if known is not None and "classes" not in known:
         return sign_targets(y, options, known)
     classes = np.unique(y) if known is None else np.array(known["classes"])
@@ -50,7 +54,9 @@ def class_targets(y, options, known=None):
     codes = np.minimum(np.searchsorted(classes, y), classes.size - 1)
     strange = y[classes[codes] != y]
     if strange.size:
-        raise DataError(f"the test data has the label {strange[0]:g}, which the training data lacks", SAME_TASK)
+        raise DataError(
+            f"the test data has the label {label_text(strange[0])}, which the training data lacks", SAME_TASK
+        )
     return codes, {"classes": [float(label) for label in classes]}
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from screenpath.data.labels import label_text
+from screenpath.data.labels import NamedLabel, label_text
 from screenpath.errors import DataError, RunFolderError, UsageError
 from screenpath.models.losses import LOSSES
 from screenpath.models.specs import SPARSE_SVM, SPECS
@@ -125,7 +125,11 @@ def duals_of(run: Run, step: dict, training: str | None = None) -> Duals:
     sides = np.array([SIDES[code] for code in range(len(SIDES))])[states]
     part = step["C"] if loss is not None else 1.0 / data.n
     values = signs * part * theta + 0.0  # no row has the part -0
-    labels = data.y if run.label_names is None else np.array(run.label_names)[data.y.astype(np.int64)]
+    if run.label_names is not None:
+        labels = np.array(run.label_names)[data.y.astype(np.int64)]
+    else:
+        texts = {float(one): one for one in run.sides if isinstance(one, NamedLabel)}
+        labels = np.array([texts.get(y, y) for y in data.y.tolist()], dtype=object) if texts else data.y
     return Duals(labels, values, sides, sure & (states != form.BETWEEN), source)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from screenpath import __version__
-from screenpath.data.labels import NamedLabel, label_text
+from screenpath.data.labels import are_texts, label_text
 from screenpath.data.tables import dump_json
 from screenpath.errors import ResourceError
 from screenpath.runs.describe import description
@@ -116,7 +116,7 @@ def _kernel(g: Graph, rows: str, support: Support, final: str) -> None:
 def _labels(g: Graph, run: Run) -> int:
     """Add the labels by the decisions and return their type."""
     labels = run.sides
-    if any(isinstance(label, str | NamedLabel) for label in labels):
+    if are_texts(labels):
         names, kind = g.constant([label_text(label) for label in labels], np.object_), g.types.STRING
     elif all(float(label).is_integer() for label in labels):
         names, kind = g.constant(labels, np.int64), g.types.INT64

@@ -71,13 +71,13 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     if tell is not None and not kept:
         say_notices(data, source, tell)
     limit.check_vectors(spec.needs.vectors(Shape(data.n, data.d, 0, True)), data.n, data.d, source)
-    options = coded(options, data.label_names)
+    options = coded(options, data.label_names or data.spelled)
     targets, labels = targets_of(spec, options, data.y, source, data.text_label)
     many = "classes" in (labels or {}) and data.label_names is None and are_targets(np.array(labels["classes"]))
     if tell is not None and many:
         tell(f"hint: {len(labels['classes'])} labels look like the targets of a regression: see lad, svr and quantile")
     given = checked_weights(data.y, read_weights(options.get("weights")))
-    weights = row_weights(data.y, class_weights(options.get("class_weight"), data.label_names), given)
+    weights = row_weights(data.y, class_weights(options.get("class_weight"), options["label_texts"]), given)
     digest, shape, nnz, columns = data.fingerprint(), (data.n, data.width), data.nnz, data.columns
     what: dict[str, Any] = {"names": data.names, "label_names": data.label_names, "form": data.form}
     options = filled(options, data, source, limit, tell)
@@ -199,7 +199,7 @@ def load_test(spec, options: dict, training: Training) -> TestData:
     data = _read_test(options, training, limit)
     places = found_in(data.names, training.names)
     source = name_of(options["test"])
-    y = recoded(data.y, data.label_names, training.label_names, source)
+    y = recoded(data.y, data.label_names, training.label_names, source, data.spelled)
     options = coded(options, training.label_names)
     targets, _ = spec.targets(y, options, training.labels or {})
     d = training.preparation.n_features

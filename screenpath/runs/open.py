@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from screenpath.data.atomic import prefix_sha256
-from screenpath.data.labels import NamedLabel
+from screenpath.data.labels import NamedLabel, are_texts, of_text
+from screenpath.data.numerals import number_of
 from screenpath.data.table import Form
 from screenpath.data.wide import WIDEST, find
 from screenpath.errors import RunFolderError, UsageError
@@ -70,8 +71,12 @@ class Run:
         Labels are numbers; those that are texts in the data are :class:`NamedLabel`.
         """
         labels, names = self.record.get("labels"), self.label_names
-        if labels is None or names is None:
+        if labels is None:
             return labels
+        if names is None and "classes" in labels:
+            return {"classes": [of_text(label) for label in labels["classes"]]}
+        if names is None:
+            return {side: of_text(label) for side, label in labels.items()}
         if "classes" in labels:
             return {"classes": [NamedLabel(names.index(name), name) for name in labels["classes"]]}
         return {side: NamedLabel(names.index(name), name) if name in names else name for side, name in labels.items()}
@@ -217,7 +222,7 @@ class Run:
         for part in text.split(","):
             name, _, value = part.partition("=")
             try:
-                wanted[name.strip()] = float(value)
+                wanted[name.strip()] = number_of(value)
             except ValueError:
                 raise UsageError(f"`step='{text}'`: '{value}' is not a number", self._existing()) from None
         if sorted(wanted) != sorted(self.parameters):
@@ -364,7 +369,7 @@ class Run:
             raise ValueError(f"the columns are not {', '.join(expected)}")
         for body in parts:
             if body.strip():
-                labels = self.classes if self.label_names else None
+                labels = self.classes if self.classes and are_texts(self.classes) else None
                 yield self._numbers(table_of(body, labels, len(expected) if named else None), len(expected))
 
     def _numbers(self, table, width: int) -> tuple:

@@ -13,10 +13,12 @@ from screenpath.data.dataset import Dataset
 from screenpath.data.labels import label_number, label_text, named
 from screenpath.data.libsvm import BLOCK
 from screenpath.data.memory import MemoryLimit
+from screenpath.data.numerals import Spelled, number_of
 from screenpath.data.read import read_data as read_file
 from screenpath.data.read import refuse_columns
 from screenpath.data.source import is_shard_folder
 from screenpath.errors import DataError, UsageError
+from screenpath.models.targets import real_targets
 
 if TYPE_CHECKING:
     from screenpath.data.column_shards import ColumnFolder
@@ -82,10 +84,14 @@ def read_data(path, options: dict, limit: MemoryLimit, n_features: int | None = 
 
 
 def coded(options: dict, names) -> dict:
-    """Return options in which labels are numbers; ``label_names`` has their names, for messages."""
+    """Return options in which labels are numbers; ``names`` has their names, or how the file writes them.
+
+    Of the result ``label_names`` has the names of labels that are no numbers, ``label_texts`` what messages call them.
+    """
     positive = options.get("positive")
     positive = None if positive is None else label_number(positive, names, "positive")
-    return {**options, "positive": positive, "label_names": names}
+    texts = None if isinstance(names, Spelled) else names
+    return {**options, "positive": positive, "label_names": texts, "label_texts": names}
 
 
 def class_weights(given, names=None):
@@ -98,7 +104,7 @@ def class_weights(given, names=None):
     for text in given:
         name, _, weight = text.rpartition("=")
         try:
-            value = float(weight if name else "")
+            value = number_of(weight if name else "")
         except ValueError:
             raise UsageError(
                 f"`class_weight='{text}'` is not LABEL=WEIGHT", "write for example `class_weight=1=5`, or balanced"
@@ -124,7 +130,7 @@ def read_weights(path, unit: str = "sample"):
                 if empty:
                     raise DataError(f"{path}, line {empty}: the line is empty", f"one number a line, one line a {unit}")
                 try:
-                    weights.append(float(line))
+                    weights.append(number_of(line))
                 except ValueError:
                     raise DataError(
                         f"{path}, line {k + 1}: the weight is not a number: '{line.strip()}'",
@@ -146,6 +152,9 @@ def targets_of(
     ``text`` is the first target that is no number, if its place is known.
     """
     names = options["label_names"]
+    spelled = options["label_texts"] if isinstance(options["label_texts"], Spelled) else None
+    if spelled is not None and spelled.fault and spec.targets is not real_targets:
+        raise DataError(f"{source}: {spelled.fault}", "write labels that begin with a letter: id9007199254740993")
     targets, labels = spec.targets(y, options)
     if names is not None and labels is None and text is not None:
         hint = f"{spec.name} is a regression: write a number, leave the row out, or name a column: `target=COLUMN`"
@@ -155,6 +164,9 @@ def targets_of(
             f"{source}: {spec.name} is a regression, the targets are texts: {label_text(0, names)}, ...",
             "name a column of numbers: `target=COLUMN`; svm and sparse-svm tell labels apart",
         )
+    if spelled is not None and labels is not None:
+        used = [label for one in labels.values() for label in (one if isinstance(one, list) else [one])]
+        names = spelled if any(label in spelled.texts for label in used) else None
     return targets, named(labels, names)
 
 

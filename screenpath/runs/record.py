@@ -13,6 +13,7 @@ import operator
 from functools import partial
 from pathlib import Path
 
+from screenpath.data.numerals import is_number as is_numeral
 from screenpath.data.table import is_form
 from screenpath.data.values import are_words, is_flag, is_mapping, is_number, is_text, is_whole, list_of
 from screenpath.errors import RunFolderError
@@ -158,7 +159,9 @@ def _labels(value, names: list | None = None) -> bool:
     """Tell whether a value is a map of +1 and -1, or a list of classes in their order; ``names`` are those of texts."""
 
     def number(label):
-        return label if names is None else names.index(label) if label in names else None
+        if names is None:
+            return float(label) if is_text(label) and is_numeral(label) else label
+        return names.index(label) if label in names else None
 
     if not is_mapping(value):
         return False

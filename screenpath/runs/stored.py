@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from screenpath.data.dataset import FileLike, RowsLike
-from screenpath.data.labels import NamedLabel, label_text
+from screenpath.data.labels import in_python
 from screenpath.data.prepare import Preparation
 from screenpath.data.wide import spread
 from screenpath.errors import folder_of
@@ -261,7 +261,9 @@ def load_run(folder: FileLike, training: str | None = None) -> StoredPath:
     """
     run = open_run(folder_of(folder))
     steps = [StoredStep(row, tuple(run.parameters)) for row in run.table]
-    labels = tuple(label_text(label) if isinstance(label, NamedLabel) else label for label in run.sides) or None
+    known = [label for label in run.sides if not isinstance(label, str)]  # a text stands for all others: rest
+    places = dict(zip(known, in_python(known), strict=True))
+    labels = tuple(places.get(label, label) for label in run.sides) or None
     p = run.record["preparation"]
     preparation = Preparation(p.get("scaling", "none"), None, None, 0.0, run.n_features)
     training = None if training is None else str(training)

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, Normalizer, StandardScaler
 from sklearn.svm import LinearSVC, LinearSVR
 
-from screenpath.data.labels import NamedLabel, label_text
+from screenpath.data.labels import in_python
 from screenpath.data.prepare import Preparation
 from screenpath.data.wide import spread
 from screenpath.errors import UsageError
@@ -74,8 +74,7 @@ def _linear(run: Run, step: dict, weights, intercepts):
         estimator.coef_, estimator.intercept_ = weights[0], intercepts if one_row else float(intercepts[0])
         return estimator
     estimator.coef_, estimator.intercept_ = weights, intercepts
-    texts = any(isinstance(label, str | NamedLabel) for label in run.sides)
-    estimator.classes_ = np.array([label_text(label) if texts else float(label) for label in run.sides])
+    estimator.classes_ = np.array(in_python(run.sides))
     return estimator
 
 

@@ -1,0 +1,137 @@
+"""A label is the text of the file, in every command that says one."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import screenpath
+
+# two labels as a file writes them, the smaller number first
+SPELLINGS = {
+    "plain": ("1", "2"),
+    "sign": ("-1", "+1"),
+    "point": ("0.0", "1.0"),
+    "zeros": ("007", "010"),
+    "exponent": ("1e0", "1E1"),
+    "large": ("9007199254740993", "9007199254740995"),
+    "negative": ("-4503599627370496", "4503599627370497"),
+    "fraction": ("0.10", ".5"),
+}
+ROWS = [(-2.0, 0.3), (-1.0, -0.4), (-1.5, 0.1), (1.0, 0.2), (2.0, -0.1), (1.5, 0.4)]
+
+
+def written(kind: str, labels) -> str:
+    """Write a file of six rows with these labels and return its name."""
+    if kind == "csv":
+        lines = ["a,b,target", *(f"{a},{b},{label}" for (a, b), label in zip(ROWS, labels, strict=True))]
+    else:
+        lines = [f"{label} 1:{a} 2:{b}" for (a, b), label in zip(ROWS, labels, strict=True)]
+    Path(f"data.{kind}").write_text("\n".join(lines) + "\n")
+    return f"data.{kind}"
+
+
+def of_table(file) -> list[str]:
+    """Return the first column of a file that predict has written."""
+    return [row[0] for row in list(csv.reader(Path(file).read_text().splitlines()))[1:]]
+
+
+@pytest.mark.parametrize("kind", ["svm", "csv"])
+@pytest.mark.parametrize("labels", SPELLINGS.values(), ids=SPELLINGS)
+def test_two_labels_are_the_texts_of_the_file(call, labels, kind):
+    low, high = labels
+    data = written(kind, [low] * 3 + [high] * 3)
+    assert call("svm", data, "--c", "1", "-o", "run", "-q", "--certificate").code == 0
+    assert call("predict", "run", data, "-o", "out.csv", "-q").code == 0
+    assert of_table("out.csv") == [low] * 3 + [high] * 3
+    assert f"{low} (-1)" in call("show", "run").out or f"{low}" in call("show", "run").out.split()
+    assert high in call("show", "run").out and high in call("inspect", data).out
+    if kind == "svm":
+        assert call("verify", "run", data).code == 0
+    assert call("convert", data, "shards").code == 0
+    assert call("svm", "shards", "--c", "1", "-o", "streamed", "-q").code == 0
+    assert call("predict", "streamed", data, "-o", "again.csv", "-q").code == 0
+    assert of_table("again.csv") == of_table("out.csv")
+    found = [str(label) for label in screenpath.load_run("run").labels]
+    assert found in ([low, high], [str(float(low)), str(float(high))])
+    if labels in (SPELLINGS["zeros"], SPELLINGS["large"], SPELLINGS["exponent"]):
+        assert found == [low, high]  # a number would not say what the file says
+    text = json.loads(Path("run/run.json").read_text())["labels"]["+1"]
+    assert text == high or text == float(high) and high in ("2", "4503599627370497")
+
+
+@pytest.mark.parametrize("kind", ["svm", "csv"])
+def test_several_labels_are_the_texts_of_the_file(call, kind):
+    labels = ["007", "007", "+8", "+8", "9007199254740993", "9007199254740993"]
+    data = written(kind, labels)
+    assert call("sparse-svm", data, "--betas", "1", "--alphas", "1", "-o", "run", "-q", "--certificate").code == 0
+    assert call("predict", "run", data, "--step", "0", "-o", "out.csv", "-q").code == 0
+    assert set(of_table("out.csv")) <= set(labels)
+    said = call("show", "run", "--step", "0").out
+    assert all(label in said for label in set(labels))
+    if kind == "svm":
+        assert call("verify", "run", data).code == 0
+    assert call("export", "run", "--to", "json", "--step", "0", "-o", "model.json").code == 0
+    assert json.loads(Path("model.json").read_text())["labels"]["classes"] == ["007", "+8", "9007199254740993"]
+
+
+@pytest.mark.parametrize("kind", ["svm", "csv"])
+def test_one_number_is_one_label_and_its_first_text_comes_back(call, kind):
+    data = written(kind, ["-1", "-1.0", "-1e0", "+1", "1", "1.0"])
+    assert call("svm", data, "--c", "1", "-o", "run", "-q").code == 0
+    assert call("predict", "run", data, "-o", "out.csv", "-q").code == 0
+    assert of_table("out.csv") == ["-1"] * 3 + ["+1"] * 3
+
+
+@pytest.mark.parametrize("kind", ["svm", "csv"])
+def test_labels_that_float64_merges_are_an_error(call, kind):
+    data = written(kind, ["9007199254740992"] * 3 + ["9007199254740993"] * 3)
+    found = call("svm", data, "--c", "1", "-o", "run", "-q")
+    assert found.code == 1 and "9007199254740992 and 9007199254740993 are one number" in found.err
+    assert call("convert", data, "shards").code == 0
+    found = call("svm", "shards", "--c", "1", "-o", "run", "-q")
+    assert found.code == 1 and "9007199254740992 and 9007199254740993 are one number" in found.err
+    assert call("lad", data, "--c", "1", "-o", "lad", "-q").code in (0, 3)  # targets are numbers
+
+
+def test_a_table_has_the_numbers_of_libsvm_text(call):
+    data = written("csv", ["1_0"] * 3 + ["10"] * 3)
+    assert call("svm", data, "--c", "1", "-o", "run", "-q").code == 0
+    assert call("predict", "run", data, "-o", "out.csv", "-q").code == 0
+    assert set(of_table("out.csv")) == {"1_0", "10"}
+    data = written("csv", ["a", "a", "nan", "b", "b", "b"])
+    found = call("svm", data, "--c", "1", "-o", "nan", "-q")
+    assert found.code == 1 and "line 4" in found.err and "nan" in found.err
+    Path("year.csv").write_text("year,target\n2020_1,1\n2021,2\n")
+    found = call("svm", "year.csv", "-o", "year", "-q")
+    assert found.code == 1 and "2020_1" in found.err
+
+
+def test_options_and_weights_have_the_numbers_of_libsvm_text(call):
+    data = written("svm", ["1", "1", "1", "2", "2", "2"])
+    for option in (("--c", "1_0"), ("--c", "nan"), ("--tol", "1_0e-7"), ("--positive", "1_0")):
+        assert call("svm", data, *option, "-o", "run", "-q").code == 2
+    Path("weights.txt").write_text("1\n1_0\n1\n1\n1\n1\n")
+    found = call("svm", data, "--c", "1", "--weights", "weights.txt", "-o", "run", "-q")
+    assert found.code == 1 and "line 2" in found.err
+
+
+def test_labels_of_a_text_column_keep_their_zeros(call):
+    data = written("csv", ["007", "007", "007", "bond", "bond", "bond"])
+    assert call("svm", data, "--c", "1", "-o", "run", "-q").code == 0
+    assert call("predict", "run", data, "-o", "out.csv", "-q").code == 0
+    assert of_table("out.csv") == ["007"] * 3 + ["bond"] * 3
+
+
+def test_whole_numbers_of_parquet_beyond_float64(call):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    import pyarrow
+
+    a, b = np.array(ROWS).T
+    numbers = [9007199254740993] * 3 + [9007199254740995] * 3
+    parquet.write_table(pyarrow.table({"a": a, "b": b, "target": numbers}), "data.parquet")
+    assert call("svm", "data.parquet", "--c", "1", "-o", "run", "-q").code == 0
+    assert call("predict", "run", "data.parquet", "-o", "out.csv", "-q").code == 0
+    assert of_table("out.csv") == [str(number) for number in numbers]
