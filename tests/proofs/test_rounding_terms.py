@@ -136,8 +136,8 @@ def test_a_product_is_off_by_the_norms_of_its_factors():
     w = np.array([3.0, -4.0, 0.0])
     a, rest = kernels.product_errors(w, b)
     exact = F(b[kernels.PRODUCT]) * (5 * (1 + F(b[kernels.FEATURE_SUM])) + F(b[kernels.HIDDEN]))
-    assert close(a, exact) and close(rest, exact * F(b[kernels.HIDDEN]) + F(b[kernels.TINY]))
-    assert kernels.product_errors(np.zeros(3), b) == (0.0, 0.0)
+    assert close(a, exact) and close(rest, exact * F(b[kernels.HIDDEN]) + F(b[kernels.TINY]) + F(b[kernels.KINK]))
+    assert kernels.product_errors(np.zeros(3), b) == (0.0, b[kernels.KINK])
     assert kernels.product_errors(np.array([1e-200, 0.0]), b)[0] > 0.0
     assert kernels.product_errors(np.array([0.0, 1e-200]), b)[1] > 0.0
     assert math.isnan(kernels.product_errors(np.array([math.nan, 0.0]), b)[0])
@@ -186,13 +186,15 @@ def objectives(C, w, total, sum_error, xi, ell, plain, slack, a, b, bounds):
     B = [F(v) for v in bounds]
     hidden, w_sq, total_sq = B[kernels.HIDDEN], sum(v * v for v in w), sum(v * v for v in total)
     apart_sq = sum((x - C * y) ** 2 for x, y in zip(w, total, strict=True))
-    apart = F(math.sqrt(apart_sq)) * (1 + B[kernels.FEATURE_SUM]) + 2 * U * C * F(math.sqrt(total_sq))
+    apart = F(math.sqrt(apart_sq)) * (1 + B[kernels.FEATURE_SUM])
+    apart += (2 * U + B[kernels.SLOPE]) * C * F(math.sqrt(total_sq))
     apart += C * (F(sum_error) + hidden) + hidden
-    slack *= 1 + B[kernels.ROW_SUM]
+    rows = B[kernels.ROW_SUM] + B[kernels.SLOPE]
+    slack = slack * (1 + rows) + 2 * B[kernels.SLOPE] * xi
     gap = (apart * apart / 2 + C * slack) * (1 + 16 * U)
     margins = a * B[kernels.ALL_NORMS] + b * B[kernels.ALL_ONES]
-    error = B[kernels.ROW_SUM] * (xi + B[kernels.ALL_KINKS]) + margins
-    primal_error = (B[kernels.FEATURE_SUM] * w_sq + C * (B[kernels.ROW_SUM] * xi + margins)) * (1 + 8 * U)
+    error = rows * (xi + B[kernels.ALL_KINKS]) + margins
+    primal_error = (B[kernels.FEATURE_SUM] * w_sq + C * (rows * xi + margins)) * (1 + 8 * U)
     inner = sum(x * y for x, y in zip(w, total, strict=True))
     return (
         w_sq, total_sq, inner, xi, F(ell), slack, error, w_sq / 2 + C * xi, primal_error, gap,

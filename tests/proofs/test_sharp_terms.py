@@ -67,11 +67,13 @@ def with_rows(model, pair, tol, sum_error, distance):
         if hi * (t + e) > 0.0 or lo * (t - e) > 0.0:
             unsure += steep * e
     rows = SCALE * (model.size + 16)
-    slack, unsure = slack * (1.0 + rows), unsure + rows * xi
+    all_rows, inexact = 1.0 + SCALE * (model.size + 64), model.inexact
+    slack, unsure = (slack + 2.0 * inexact * xi) * (all_rows + inexact), unsure + (rows + inexact) * xi
     apart = w - C * pair.total
     if distance is None:
         distance = np.linalg.norm(apart) * (1.0 + SCALE * (d + 8)) + 2.0 * 0.004 * C * math.sqrt(pair.total_sq)
         distance += C * sum_error
+    distance += C * inexact * math.sqrt(pair.total_sq) * 1.25
     gap = (0.5 * distance**2 + C * slack) * 1.25 + (
         0.07 * (1.0 + C) if slack > 0.0 or w.any() or pair.theta.any() else 0.0
     )
