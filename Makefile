@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test quick test-browser docs bench papers fuzz wheel clean
+.PHONY: demo test quick check golden test-browser docs bench papers fuzz wheel clean
 
 # A stamp rather than $(BIN)/python: where pip is missing, venv fails after it has made that file.
 $(VENV)/.created:
@@ -39,17 +39,16 @@ demo: $(VENV)/.installed
 # the longest tests wait for the processes that they start and kill. These are hundreds, so that byte code is kept even
 # where the environment says not to. Kernels are compiled beforehand: within the tests, traced, it takes nearly three
 # times as long.
-PLAIN_TESTS := tests/kernels tests/proofs tests/rows tests/models/test_box.py tests/models/test_l1svm.py \
-	tests/models/test_sparse.py tests/models/test_sparse_free.py tests/solvers/test_sparse_newton.py \
+PLAIN_TESTS := tests/kernels tests/proofs tests/rows tests/problem/test_box.py tests/problem/test_l1svm.py \
+	tests/problem/test_sparse.py tests/problem/test_sparse_free.py tests/solve/test_sparse_newton.py \
 	tests/walk/test_compiled.py tests/walk/test_compiled_faces.py
-OF_COMPILING := $(addprefix tests/kernels/test_, cache.py pack.py sharing.py shipped.py)
-MORE := tests/architecture tests/examples tests/kernels tests/proofs tests/safety
+MORE := tests/architecture tests/compile tests/examples tests/kernels tests/proofs tests/safety
 test quick: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/coverage erase
-	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -n 2 $(PLAIN_TESTS) $(OF_COMPILING:%=--ignore=%) \
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -n 2 $(PLAIN_TESTS) \
 		-W "ignore:overflow encountered in scalar:RuntimeWarning"
 	$(BIN)/screenpath cache warm
 	$(BIN)/coverage run -m pytest -q -n 2 $(MORE:%=--ignore=%)
@@ -62,6 +61,20 @@ quick: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	SCREENPATH_NARROW=1 $(BIN)/python -m pytest -q -n 2
+
+# One room between two edits: make check ROOM=screen.
+ROOM ?= problem
+check: export PYTHONDONTWRITEBYTECODE :=
+check: $(VENV)/.installed-test
+	$(BIN)/ruff check screenpath/$(ROOM) tests
+	$(BIN)/mypy screenpath/$(ROOM)
+	SCREENPATH_NARROW=1 $(BIN)/python -m pytest -q -n 2 $(or $(wildcard tests/$(ROOM)),tests/engine) \
+		tests/architecture/test_imports.py
+
+# About sixty short runs by two revisions on this machine: the same bytes, or which part differs.
+BASE ?= HEAD
+golden: $(VENV)/.installed
+	$(BIN)/python tests/golden/runs.py $(BASE)
 
 # The report in a real browser, looked at by axe-core. Needs npm and a Chromium (Debian: apt-get install chromium); where
 # there is no browser the tests are skipped and say so.
@@ -109,7 +122,7 @@ fuzz: $(VENV)/.installed-test
 	$(BIN)/python tests/safety/fuzz_artefacts.py --inputs 10000
 	$(BIN)/python tests/safety/fuzz_artefacts.py --inputs 1000 --seed 1000000 --plain
 	SCREENPATH_KILLS=10 $(BIN)/python -m pytest -q tests/cli/test_kills.py
-	SCREENPATH_PROCESSES=40 $(BIN)/python -m pytest -q tests/kernels/test_cache.py -k many_processes
+	SCREENPATH_PROCESSES=40 $(BIN)/python -m pytest -q tests/compile/test_cache.py -k many_processes
 	$(BIN)/python tests/safety/mutants.py --sample 200
 
 # A wheel that carries its compiled kernels: for this Python and numba, and processors from the level x86-64-v3 on.
@@ -123,7 +136,7 @@ wheel: $(VENV)/.installed
 	mkdir -p $(WHEEL)
 	cp -r pyproject.toml README.md LICENSE screenpath $(WHEEL)
 	$(LEVEL) $(BIN)/screenpath cache warm $(KERNELS)
-	$(LEVEL) $(BIN)/screenpath cache pack $(WHEEL)/screenpath/kernels/shipped.zip
+	$(LEVEL) $(BIN)/screenpath cache pack $(WHEEL)/screenpath/compile/shipped.zip
 	$(BIN)/python -m pip install --quiet wheel
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir $(WHEEL)/dist $(WHEEL)
 	mkdir -p $(DIST)

@@ -13,9 +13,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
-
 from screenpath.data.generate import generate
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 
 SEED = 0
 

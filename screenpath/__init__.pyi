@@ -18,16 +18,16 @@ from screenpath.api.runs import run as run
 from screenpath.api.runs import show_run as show_run
 from screenpath.api.sparse import SparsePathResult as SparsePathResult
 from screenpath.api.sparse import sparse_svm_path as sparse_svm_path
-from screenpath.data.generate import generate as generate
-from screenpath.data.inspect import inspect as inspect
-from screenpath.data.libsvm import read_libsvm as read_libsvm
-from screenpath.data.read import read_data as read_data
-from screenpath.data.write_libsvm import write_libsvm as write_libsvm
-from screenpath.models.grid import EpsilonGrid as EpsilonGrid
-from screenpath.rules.catalogue import rules_of as rules_of
-from screenpath.runs.result import PathResult as PathResult
-from screenpath.runs.stored import StoredPath as StoredPath
-from screenpath.runs.stored import load_run as load_run
+from screenpath.catalogue.rules import rules_of as rules_of
+from screenpath.data.files.generate import generate as generate
+from screenpath.data.files.libsvm import read_libsvm as read_libsvm
+from screenpath.data.files.read import read_data as read_data
+from screenpath.data.files.write_libsvm import write_libsvm as write_libsvm
+from screenpath.engine.result import PathResult as PathResult
+from screenpath.engine.stored import StoredPath as StoredPath
+from screenpath.engine.stored import load_run as load_run
+from screenpath.inputs.inspect import inspect as inspect
+from screenpath.problem.grid import EpsilonGrid as EpsilonGrid
 from screenpath.verify import verify_certificate as verify_certificate
 
 __version__: str

@@ -6,11 +6,11 @@ import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
 
-from screenpath.models.free import FreeModel
-from screenpath.models.losses import LOSSES
+from screenpath.catalogue.losses import LOSSES
+from screenpath.problem.free import FreeModel
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules.intercept import parse_free_rule
-from screenpath.solvers.intercept import FreeNewton
+from screenpath.screen.intercept import parse_free_rule
+from screenpath.solve.intercept import FreeNewton
 from screenpath.walk.loop import PathOptions, walk
 
 VALUES = {"quantile": {"tau": 0.8}, "svr": {"epsilon": 0.3}}

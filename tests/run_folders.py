@@ -2,7 +2,7 @@
 
 import json
 
-from screenpath.runs import record as records
+from screenpath.store import record as records
 
 
 def reseal(folder, change=None) -> None:

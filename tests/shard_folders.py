@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from screenpath.data.checks import joint_sha256, part_names, record_crc
-from screenpath.data.shards import META, content_sha256, part_name
-from screenpath.data.tables import readable_json
+from screenpath.data.shards.checks import joint_sha256, part_names, record_crc
+from screenpath.data.shards.shards import META, content_sha256, part_name
+from screenpath.data.words.tables import readable_json
 
 
 def read(folder) -> dict:

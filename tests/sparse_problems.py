@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
-from screenpath.models.sparse import SparseModel
+from screenpath.problem.sparse import SparseModel
 from screenpath.rows.views import Views
 
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from screenpath import kernel_svm_path, l1_svm_path, sparse_svm_path, svm_path
-from screenpath.data.shards import AGAIN
+from screenpath.data.shards.shards import AGAIN
 from screenpath.errors import ScreenpathError, flags, waits
-from screenpath.runs.outputs import OTHER
+from screenpath.store.outputs import OTHER
 from tests.conftest import two_classes
 
 PACKAGE = Path(__file__).resolve().parents[1] / "screenpath"

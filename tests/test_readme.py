@@ -9,9 +9,9 @@ import pytest
 from screenpath.api import kernel as api_kernel
 from screenpath.api import losses as api
 from screenpath.cli.app import COMMANDS, cli
-from screenpath.data import libsvm, read
-from screenpath.rules import STATIC, parse_rule
-from screenpath.solvers import NAMES
+from screenpath.data.files import libsvm, read
+from screenpath.screen import STATIC, parse_rule
+from screenpath.solve import NAMES
 from screenpath.walk.step import COLUMNS
 from tests.conftest import ROOT
 

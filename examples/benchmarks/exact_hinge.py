@@ -26,7 +26,7 @@ from problems import DATA, DENSE_ABOVE, ROOT, Missing
 from sklearn.datasets import load_svmlight_file
 
 from screenpath import sparse_svm_path
-from screenpath.data.generate import generate
+from screenpath.data.files.generate import generate
 
 TARGET, FINE = 1e-6, 1e-9
 CAP, LEAST = 20.0, 10.0

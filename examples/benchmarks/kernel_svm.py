@@ -21,8 +21,8 @@ import numpy as np
 from sklearn.svm import SVC
 
 from screenpath import kernel_svm_path, read_libsvm
-from screenpath.data.prepare import prepare
-from screenpath.models.grid import log_grid
+from screenpath.data.files.prepare import prepare
+from screenpath.problem.grid import log_grid
 
 SETS = {  # file, label against the rest, scaling
     "breast_cancer": ("binary/breast_cancer.libsvm.gz", None, "none"),

@@ -147,7 +147,7 @@ RIVALS = {"liblinear": Liblinear, "cyanure": Cyanure}
 def compare(name: str, repeats: int, cap: float, others=tuple(RIVALS)) -> None:
     """Print one line a solver for one data set."""
     from screenpath.api.l1svm import l1_svm_model
-    from screenpath.models.grid import lambda_grid
+    from screenpath.problem.grid import lambda_grid
 
     X, y = load(name)
     lams = lambda_grid(l1_svm_model(X, y)[0], 20)

@@ -20,7 +20,7 @@ from problems import Problem, arguments_of, present, publish, wang_grid
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
-from screenpath.data.prepare import DENSE_FROM
+from screenpath.data.files.prepare import DENSE_FROM
 
 PHASES = ("screen_s", "solve_s", "certify_s")
 DEFAULT = ("breast_cancer", "ijcnn1", "w8a")

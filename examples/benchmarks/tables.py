@@ -46,7 +46,7 @@ def write_csv(path: Path, megabytes: float, columns: int) -> None:
 
 def measure(path: str, tiny: str, out: str) -> None:
     """Convert one file in this process and print wall and processor seconds, peak memory and rows."""
-    from screenpath.data.convert import convert
+    from screenpath.data.shards.convert import convert
 
     convert([tiny], out + "-tiny")  # imports and compilation
     before = resident()

@@ -17,12 +17,12 @@ from pathlib import Path
 
 import click
 
+from screenpath.catalogue.option import GROUPS
+from screenpath.catalogue.rules import rules_of
+from screenpath.catalogue.specs import SPECS
 from screenpath.cli.app import ALIASES, COMMANDS, cli
 from screenpath.cv.options import cv_spec
 from screenpath.errors import flags
-from screenpath.models.option import GROUPS
-from screenpath.models.specs import SPECS
-from screenpath.rules.catalogue import rules_of
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from screenpath.data.labels import binary_labels
-from screenpath.data.libsvm import read_libsvm
-from screenpath.data.prepare import prepare
-from screenpath.models.grid import log_grid
-from screenpath.models.losses import SVM
+from screenpath.catalogue.losses import SVM
+from screenpath.data.files.libsvm import read_libsvm
+from screenpath.data.files.prepare import prepare
+from screenpath.data.words.labels import binary_labels
+from screenpath.problem.grid import log_grid
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules import parse_rule
-from screenpath.rules.pathwise import Pathwise, loss_floor, primal_value
-from screenpath.solvers import make_solver
+from screenpath.screen import parse_rule
+from screenpath.screen.pathwise import Pathwise, loss_floor, primal_value
+from screenpath.solve import make_solver
 from screenpath.walk.loop import PathOptions, walk
 
 

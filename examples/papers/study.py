@@ -20,7 +20,7 @@ from pathlib import Path
 
 import screenpath
 from screenpath.cli.app import DONE, UNCERTIFIED, run
-from screenpath.runs.studies import SPEEDUP
+from screenpath.engine.studies import SPEEDUP
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEEDS = (

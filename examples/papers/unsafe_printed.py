@@ -20,16 +20,16 @@ from pathlib import Path
 
 import numpy as np
 
-from screenpath.data.labels import binary_labels
-from screenpath.data.libsvm import read_libsvm
-from screenpath.data.prepare import prepare
-from screenpath.models.geometry import Ball, Point
-from screenpath.models.grid import log_grid
-from screenpath.models.losses import SVM
+from screenpath.catalogue.losses import SVM
+from screenpath.data.files.libsvm import read_libsvm
+from screenpath.data.files.prepare import prepare
+from screenpath.data.words.labels import binary_labels
+from screenpath.problem.grid import log_grid
+from screenpath.regions.geometry import Ball, Point
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules import parse_rule
-from screenpath.rules.box import pair_ball
-from screenpath.solvers import make_solver
+from screenpath.screen import parse_rule
+from screenpath.screen.box import pair_ball
+from screenpath.solve import make_solver
 from screenpath.walk.loop import PathOptions, walk
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,7 +11,7 @@ import numpy as np
 import pictures
 from study import SPEEDS, Study, arguments, line, mean
 
-from screenpath.data.generate import generate
+from screenpath.data.files.generate import generate
 
 BOTH = ("--start", "warm,cold")
 TIGHT = ("--tol", "1e-9")  # of references behind which SSNSV and ESSNSV are compared

@@ -14,7 +14,7 @@ import numpy as np
 import pictures
 from study import Study, arguments, line
 
-from screenpath.data.libsvm import read_libsvm
+from screenpath.data.files.libsvm import read_libsvm
 
 # file, for which set, published ratio of org to each configuration, options
 SETS = {

@@ -11,17 +11,17 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from screenpath.api.keywords import ClassWeight, Grid, checked_by
 from screenpath.api.losses import make_grid
-from screenpath.data.arrays import Given, stored_type
-from screenpath.data.dataset import RowsLike
-from screenpath.data.labels import binary_labels
-from screenpath.data.prepare import prepare
-from screenpath.models.builders import checked_weights, kernel_svm_model, row_weights
-from screenpath.models.spec import with_intercept
-from screenpath.models.specs import KERNEL_SVM, PARAMETERS
+from screenpath.catalogue.builders import checked_weights, kernel_svm_model, row_weights
+from screenpath.catalogue.spec import with_intercept
+from screenpath.catalogue.specs import KERNEL_SVM, PARAMETERS
+from screenpath.data.files.arrays import Given, stored_type
+from screenpath.data.files.dataset import RowsLike
+from screenpath.data.files.prepare import prepare
+from screenpath.data.words.labels import binary_labels
+from screenpath.engine.result import Result, path_options, walked
+from screenpath.engine.saving import Origin
 from screenpath.rows.gram import GramRows, TrainedRows
 from screenpath.rows.kernel_functions import KernelFunction, parse_gamma
-from screenpath.runs.result import Result, path_options, walked
-from screenpath.runs.saving import Origin
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias, TypedDict, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from screenpath.models.grid import EpsilonGrid
-from screenpath.models.specs import SPECS
+from screenpath.catalogue.specs import SPECS
+from screenpath.problem.grid import EpsilonGrid
 
 F = TypeVar("F", bound=Callable)
 Values: TypeAlias = Sequence[float] | np.ndarray

@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from screenpath.api.keywords import ClassWeight, Values, checked_by
-from screenpath.data.arrays import Given
-from screenpath.data.dataset import RowsLike
-from screenpath.data.prepare import checked_penalties, prepare
+from screenpath.catalogue.builders import checked_weights, row_weights
+from screenpath.data.files.arrays import Given
+from screenpath.data.files.dataset import RowsLike
+from screenpath.data.files.prepare import checked_penalties, prepare
+from screenpath.engine.result import PathResult, run_l1_path
+from screenpath.engine.saving import Origin
 from screenpath.errors import UsageError
-from screenpath.models.builders import checked_weights, row_weights
-from screenpath.models.grid import lambda_grid
-from screenpath.models.l1svm import L1SVM
+from screenpath.problem.grid import lambda_grid
+from screenpath.problem.l1svm import L1SVM
 from screenpath.rows.columns import Columns
-from screenpath.rules.l1svm import parse_feature_rule
-from screenpath.runs.result import PathResult, run_l1_path
-from screenpath.runs.saving import Origin
-from screenpath.solvers.l1cd import make_feature_solver
+from screenpath.screen.l1svm import parse_feature_rule
+from screenpath.solve.l1cd import make_feature_solver
 
 
 @checked_by("l1svm")
@@ -97,7 +97,7 @@ def l1_svm_model(
     X, y, *, scale="none", storage="auto", dtype=np.float64, threads=1, class_weight=None, sample_weight=None,
     penalty_weights=None,
 ):  # fmt: skip
-    """Return the model of data that are checked (``data.arrays.Given``), and the map back to the data's units.
+    """Return the model of data that are checked (``data.files.arrays.Given``), and the map back to the data's units.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def l1_svm_model(
     preparation : Preparation
         Its bias is 1: the coefficients of a step end with the free bias.
     """
-    from screenpath.data.labels import binary_labels
+    from screenpath.data.words.labels import binary_labels
 
     signs, _ = binary_labels(y)
     given = checked_weights(y, sample_weight)

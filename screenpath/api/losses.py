@@ -14,18 +14,18 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from screenpath.api.keywords import ClassifierKeywords, ClassWeight, F, Grid, LossKeywords, checked_by
-from screenpath.data.arrays import Given
-from screenpath.data.dataset import RowsLike
-from screenpath.data.labels import binary_labels
-from screenpath.data.prepare import prepare
+from screenpath.catalogue import losses
+from screenpath.catalogue.builders import checked_weights, row_weights
+from screenpath.catalogue.spec import with_intercept
+from screenpath.data.files.arrays import Given
+from screenpath.data.files.dataset import RowsLike
+from screenpath.data.files.prepare import prepare
+from screenpath.data.words.labels import binary_labels
+from screenpath.engine.result import PathResult, path_options, walked
+from screenpath.engine.saving import Origin
 from screenpath.errors import DataError, UsageError
-from screenpath.models import losses
-from screenpath.models.builders import checked_weights, row_weights
-from screenpath.models.grid import EpsilonGrid, explicit_grid, log_grid
-from screenpath.models.spec import with_intercept
+from screenpath.problem.grid import EpsilonGrid, explicit_grid, log_grid
 from screenpath.rows.memory import prepared_rows
-from screenpath.runs.result import PathResult, path_options, walked
-from screenpath.runs.saving import Origin
 
 if TYPE_CHECKING:  # every type checker knows this module, installed or not
     from typing_extensions import Unpack
@@ -81,7 +81,7 @@ def loss_path(
     chunk : int, optional
         ``ssnsv`` and ``essnsv``: grid points that one region serves (Ogawa 2013).
     chunk_form : {"C", "s"}
-        See :class:`screenpath.rules.pathwise.Pathwise`.
+        See :class:`screenpath.screen.pathwise.Pathwise`.
     solver : {"auto", "newton", "cd"}
     tol : float, default 1e-6
         Relative duality gap of every grid point, on the full data.

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.typing import ArrayLike
 
-from screenpath.data.dataset import FileLike, RowsLike
-from screenpath.data.frames import is_table
-from screenpath.data.memory import MemoryLimit
+from screenpath.catalogue.option import Option, completed
+from screenpath.catalogue.spec import Spec
+from screenpath.catalogue.specs import spec_of
+from screenpath.data.files.dataset import FileLike, RowsLike
+from screenpath.data.files.frames import is_table
+from screenpath.data.safe.memory import MemoryLimit
+from screenpath.engine.stored import StoredPath, load_run
 from screenpath.errors import DataError, UsageError, file_name, folder_of
-from screenpath.models.option import Option, completed
-from screenpath.models.spec import Spec
-from screenpath.models.specs import spec_of
-from screenpath.runs.stored import StoredPath, load_run
 
 if TYPE_CHECKING:
     from screenpath.report.show import RunSummary
@@ -58,7 +58,7 @@ def run(model: str, data: DataLike, **options: Any) -> StoredPath:
     >>> path = screenpath.run("svm", "data.libsvm", grid=50, audit=True, out="runs/a")  # doctest: +SKIP
     >>> path.certified, path.table()[0]["rejection_ratio"]  # doctest: +SKIP
     """
-    from screenpath.runs.session import Session
+    from screenpath.engine.session import Session
 
     spec = spec_of(model)
     options = spec.completed(options)
@@ -130,8 +130,8 @@ def compare(model: str, data: DataLike, **options: Any) -> list[dict]:
     ------
     DataError, UsageError, ResourceError
     """
+    from screenpath.engine.studies import study, study_options
     from screenpath.report.console import Console
-    from screenpath.runs.studies import study, study_options
 
     spec_of(model)
     options = completed(study_options(model), options, f"a comparison of {model}")
@@ -184,8 +184,8 @@ def export_run(path: RunLike, to: str, out: FileLike, *, step: int | str = "best
     -------
     Path
     """
-    from screenpath.runs.export import FORMATS, KERNEL, exported
-    from screenpath.runs.outputs import Output
+    from screenpath.export.export import FORMATS, KERNEL, exported
+    from screenpath.store.outputs import Output
 
     if to not in FORMATS:
         raise UsageError(f"`to={to}` is no format", f"use one of {', '.join(FORMATS)}")
@@ -276,7 +276,7 @@ def plot_run(path: RunLike, kind: str | None = None, out: FileLike | None = None
     Path
     """
     from screenpath.report.plots import picture
-    from screenpath.runs.outputs import Output
+    from screenpath.store.outputs import Output
 
     opened = _opened(path)
     name, content = picture(opened.run, kind, None if out is None else file_name(out, "out"))
@@ -298,7 +298,7 @@ def report_run(path: RunLike, out: FileLike, *, force: bool = False) -> Path:
     Path
     """
     from screenpath.report.page import page
-    from screenpath.runs.outputs import Output
+    from screenpath.store.outputs import Output
 
     opened = _opened(path)
     Output(file_name(out, "out"), force, [opened.folder]).write(page(opened.run))
@@ -313,14 +313,14 @@ def convert(data: FileLike | Sequence[FileLike], out: FileLike, **options: Any) 
     data : path-like or sequence of path-like
     out : path-like
     **options
-        See :func:`screenpath.data.convert.convert`.
+        See :func:`screenpath.data.shards.convert.convert`.
 
     Returns
     -------
     Path
         The folder, which takes the place of a file in :func:`run`.
     """
-    from screenpath.data import convert as room
+    from screenpath.data.shards import convert as room
 
     files = list(data) if isinstance(data, Iterable) and not isinstance(data, (str, bytes, os.PathLike)) else [data]
     return room.convert([file_name(file, "data") for file in files], file_name(out, "out"), **options).path
@@ -350,8 +350,8 @@ def _opened(path) -> StoredPath:
 
 def _session(kind: type, spec: Spec, options: dict, data, command: list) -> StoredPath:
     """Run a session and return what is in its folder."""
+    from screenpath.engine.interrupts import Interrupts, Stopped
     from screenpath.report.console import Console
-    from screenpath.runs.interrupts import Interrupts, Stopped
 
     began, data = time.monotonic(), _data(data)
     if options["out"] == "-":

@@ -9,20 +9,21 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from screenpath.api.keywords import ClassWeight, Values, checked_by
-from screenpath.data.arrays import Given
-from screenpath.data.dataset import RowsLike
-from screenpath.data.prepare import prepare
+from screenpath.catalogue.builders import checked_weights, row_weights
+from screenpath.catalogue.spec import free_sparse_intercept, with_intercept
+from screenpath.catalogue.specs import SPARSE_SVM, hinge_width
+from screenpath.data.files.arrays import Given
+from screenpath.data.files.dataset import RowsLike
+from screenpath.data.files.prepare import prepare
+from screenpath.engine.result import PathResult, completed, path_options
+from screenpath.engine.saving import Origin
 from screenpath.errors import DataError
-from screenpath.models.builders import checked_weights, row_weights, sparse_model
-from screenpath.models.grid import beta_values, explicit_grid, grid_pairs
-from screenpath.models.sparse_grid import SparseGrid
-from screenpath.models.sparse_types import SparseVector
-from screenpath.models.spec import free_sparse_intercept, with_intercept
-from screenpath.models.specs import SPARSE_SVM, hinge_width
+from screenpath.problem.grid import beta_values, explicit_grid, grid_pairs
+from screenpath.problem.sparse_grid import SparseGrid
+from screenpath.problem.sparse_model import sparse_model
+from screenpath.problem.sparse_types import SparseVector
 from screenpath.rows.views import Views, check_not_zero
-from screenpath.rules.sparse import parse_sparse_rule
-from screenpath.runs.result import PathResult, completed, path_options
-from screenpath.runs.saving import Origin
+from screenpath.screen.sparse import parse_sparse_rule
 from screenpath.walk.workers import walk_grid
 
 

@@ -15,11 +15,12 @@ from itertools import pairwise
 import click
 
 from screenpath import __version__
+from screenpath.catalogue.specs import SPECS
+from screenpath.cli.codes import BEGAN, DONE, ERROR, USAGE
 from screenpath.cli.help import Suggesting
 from screenpath.cli.models import command_of
 from screenpath.cli.options import LOG_FORMAT
 from screenpath.errors import ScreenpathError, fitted, flags, shown, shown_lines, unheard
-from screenpath.models.specs import SPECS
 from screenpath.report.console import Console
 
 # Command: module below screenpath.cli (its attribute `command`; None for a model) and the line that --help shows.
@@ -44,9 +45,6 @@ COMMANDS = {
 }
 
 ALIASES = {"compare": "compare-rules"}  # names of earlier versions, which lists do not show
-
-BEGAN = "began"  # of the context's object: the time.monotonic() value at which the command began
-DONE, ERROR, USAGE, UNCERTIFIED = 0, 1, 2, 3  # and 128 + signal number when stopped by a signal
 
 # What to do about an error of the operating system that no message of ours foresees.
 FREE_SPACE = "free some space and run it again; with --resume, where it writes a run folder"

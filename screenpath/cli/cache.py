@@ -30,9 +30,9 @@ def warm(modules):
     With the names of modules (parse, compiled, sdca, ...), those alone. All processors that are allowed, four at most,
     compile; a module's time is what was left to do for it.
     """
-    from screenpath.kernels.cache import cache_folder
+    from screenpath.compile.cache import cache_folder
     from screenpath.kernels.compilation import ensure_compiled, kernel_modules, on_first_compile
-    from screenpath.kernels.sharing import start_helpers, stop_helpers
+    from screenpath.kernels.helpers import start_helpers, stop_helpers
 
     unknown = set(modules) - set(known := kernel_modules())
     if unknown:
@@ -57,8 +57,8 @@ def pack(file, force):
 
     They serve the same version of screenpath, numba and Python on the same kind of processor.
     """
-    from screenpath.kernels.pack import pack_kernels
-    from screenpath.runs.outputs import Output
+    from screenpath.compile.pack import pack_kernels
+    from screenpath.store.outputs import Output
 
     output = Output(file, force)
     content, count = pack_kernels()
@@ -75,8 +75,8 @@ def pack(file, force):
 @click.argument("file", metavar="FILE", type=click.Path(exists=True, dir_okay=False))
 def unpack(file):
     """Take the compiled kernels of FILE, so that nothing is compiled here. They are code: trust where FILE is from."""
-    from screenpath.kernels.cache import cache_folder
-    from screenpath.kernels.pack import unpack_kernels
+    from screenpath.compile.cache import cache_folder
+    from screenpath.compile.pack import unpack_kernels
 
     count, fits = unpack_kernels(Path(file).read_bytes(), file)
     tell(f"{count} kernels are in {cache_folder()}")
@@ -87,7 +87,7 @@ def unpack(file):
 @helped("clear", "screenpath cache clear", "NUMBA_CACHE_DIR=/scratch screenpath cache clear", group=command)
 def clear():
     """Remove all compiled kernels."""
-    from screenpath.kernels.cache import cache_folder, clear_cache
+    from screenpath.compile.cache import cache_folder, clear_cache
 
     freed = clear_cache()
     tell(f"removed {freed / 1e6:.1f} MB of compiled kernels beside {cache_folder()}")

@@ -8,13 +8,13 @@ import json
 
 import click
 
+from screenpath.catalogue.losses import LOSSES
+from screenpath.catalogue.option import Option
+from screenpath.catalogue.options import FORCE, LOG_FORMAT, QUIET
 from screenpath.cli import options as shared
 from screenpath.cli.help import Helped
+from screenpath.engine.studies import SPEEDUP, study_options
 from screenpath.errors import UsageError, flags
-from screenpath.models.losses import LOSSES
-from screenpath.models.option import Option
-from screenpath.models.options import FORCE, LOG_FORMAT, QUIET
-from screenpath.runs.studies import SPEEDUP, study_options
 
 ABOUT = {
     "l1svm": f"""Run the configurations of Zhao 2014 for L1-regularised SVMs on DATA, and print one table.
@@ -91,11 +91,11 @@ def command(model, **options):
 
 def run_study(model: str, *, format: str, out: str, force: bool, quiet: bool, log_format: str, **options) -> int:
     """Compare, write the table, and return the exit code."""
-    from screenpath.cli.app import DONE, UNCERTIFIED
-    from screenpath.data.tables import need_parquet
+    from screenpath.cli.codes import DONE, UNCERTIFIED
+    from screenpath.data.words.tables import need_parquet
+    from screenpath.engine.studies import study
     from screenpath.report.console import Console
-    from screenpath.runs.outputs import Output
-    from screenpath.runs.studies import study
+    from screenpath.store.outputs import Output
 
     if format == "parquet":
         need_parquet()
@@ -106,8 +106,8 @@ def run_study(model: str, *, format: str, out: str, force: bool, quiet: bool, lo
 
 
 def _render(rows, kind: str) -> str | bytes:
-    from screenpath.data.tables import parquet_of
-    from screenpath.runs.compare import to_markdown
+    from screenpath.data.words.tables import parquet_of
+    from screenpath.engine.compare import to_markdown
 
     if kind == "markdown":
         return to_markdown(rows)

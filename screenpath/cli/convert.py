@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
+from screenpath.catalogue.options import DTYPE, LOG_FORMAT, MAX_MEMORY, ONE_HOT, QUIET, STORAGE, TARGET
 from screenpath.cli import options as shared
 from screenpath.cli.help import helped
 from screenpath.errors import UsageError, flags
-from screenpath.models.options import DTYPE, LOG_FORMAT, MAX_MEMORY, ONE_HOT, QUIET, STORAGE, TARGET
 
 
 @helped(
@@ -51,8 +51,8 @@ def command(data, out, quiet, log_format, **options):
     lad, quantile and svr leave its rows on disk, l1svm and sparse-svm the columns of a folder that was made with --by
     columns. Such a folder can be made of one by rows, too.
     """
-    from screenpath.data.convert import convert
-    from screenpath.data.source import reading
+    from screenpath.data.files.source import reading
+    from screenpath.data.shards.convert import convert
     from screenpath.report.console import Console
 
     if options["resume"] and options["force"]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
+from screenpath.catalogue.specs import SPECS
 from screenpath.cli import options as shared
 from screenpath.cli.help import Helped, Suggesting
 from screenpath.cv.options import cv_resolved, cv_spec
-from screenpath.models.specs import SPECS
 
 
 class CvGroup(Suggesting):

@@ -35,9 +35,9 @@ def command(run, step, kind, out, force, training, quiet):
     LIBLINEAR's own predict reads the file of --to liblinear and decides the same, as does svm-predict with that of --to
     libsvm; so do runtimes of ONNX (float64 rows in, labels and decision values out) and the estimator in scikit-learn.
     """
-    from screenpath.runs.export import exported
-    from screenpath.runs.open import open_run
-    from screenpath.runs.outputs import Output
+    from screenpath.export.export import exported
+    from screenpath.store.open import open_run
+    from screenpath.store.outputs import Output
 
     run = open_run(run)
     output = Output(out, force, [run.path, training])

@@ -33,10 +33,10 @@ def command(name, seed, n, p, out, force):
                                       sparse, five classes (Hong et al. 2019)
     big                               two classes, 20 million rows x 50, written as it is made: 10 GB of text
     """
-    from screenpath.data.generate import NAMES, checked_name
-    from screenpath.data.generate_big import NAME, big_text
-    from screenpath.data.write_libsvm import compressed
-    from screenpath.runs.outputs import Output
+    from screenpath.data.files.generate import NAMES, checked_name
+    from screenpath.data.files.generate_big import NAME, big_text
+    from screenpath.data.files.write_libsvm import compressed
+    from screenpath.store.outputs import Output
 
     checked_name(name, (*NAMES, NAME))
     output = Output(out, force)
@@ -48,8 +48,8 @@ def command(name, seed, n, p, out, force):
 
 def small_text(name, seed, n, p):
     """Return an iterator over the lines of a set that is made in memory."""
-    from screenpath.data.generate import generate
-    from screenpath.data.write_libsvm import libsvm_lines
+    from screenpath.data.files.generate import generate
+    from screenpath.data.files.write_libsvm import libsvm_lines
 
     X, y = generate(name, seed, n=n, p=p)
     return (line.encode() for line in libsvm_lines(X, y))

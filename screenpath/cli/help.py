@@ -8,15 +8,15 @@ from typing import Any
 
 import click
 
+from screenpath.catalogue.option import GROUPS
 from screenpath.errors import flags, shown
-from screenpath.models.option import GROUPS
 
 OTHER = "other"
 SAID = 3  # names that are offered for one that does not exist
 
 
 class GroupedOption(click.Option):
-    """An option that knows its group, one of ``models.options.GROUPS``."""
+    """An option that knows its group, one of ``catalogue.options.GROUPS``."""
 
     def __init__(self, *arguments, group: str, **more):
         super().__init__(*arguments, **more)

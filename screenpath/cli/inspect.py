@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from screenpath.cli.app import DONE, ERROR
+from screenpath.catalogue.options import ONE_HOT, TARGET
+from screenpath.cli.codes import DONE, ERROR
 from screenpath.cli.help import helped
 from screenpath.cli.options import flag
 from screenpath.errors import flags, shown
-from screenpath.models.options import ONE_HOT, TARGET
 
 COLUMNS = 5  # columns named in the lists of widest ranges
 CLASSES_SHOWN = 20
@@ -29,7 +29,7 @@ def command(data, zero_based, max_faults, target, one_hot):
     DATA may be a folder of shards: every file in it is compared with what convert wrote, and shards with a fault are
     left out of the figures. The exit code is 1 if there is a fault or no sample.
     """
-    from screenpath.data.inspect import inspect
+    from screenpath.inputs.inspect import inspect
 
     seen = inspect(data, max_faults=max_faults, zero_based=zero_based, target=target, one_hot=one_hot)
     if seen.data is not None:
@@ -49,8 +49,8 @@ def command(data, zero_based, max_faults, target, one_hot):
 def _facts(seen):
     import numpy as np
 
-    from screenpath.data.labels import label_text
-    from screenpath.data.prepare import column_names, nearly_constant
+    from screenpath.data.files.prepare import column_names, nearly_constant
+    from screenpath.data.words.labels import label_text
 
     data = seen.data
     yield "file", data.source

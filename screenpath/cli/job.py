@@ -7,12 +7,12 @@ import warnings
 
 import click
 
-from screenpath.cli.app import BEGAN, DONE, UNCERTIFIED
+from screenpath.catalogue.spec import Spec
+from screenpath.cli.codes import BEGAN, DONE, UNCERTIFIED
 from screenpath.cli.signals import Signals
-from screenpath.data.memory import MemoryLimit
+from screenpath.data.safe.memory import MemoryLimit
+from screenpath.engine.interrupts import Stopped
 from screenpath.errors import flags
-from screenpath.models.spec import Spec
-from screenpath.runs.interrupts import Stopped
 
 
 def run_job(spec: Spec, options: dict, kind=None) -> int:
@@ -20,8 +20,8 @@ def run_job(spec: Spec, options: dict, kind=None) -> int:
 
     That is 0 if every step is certified (and safe, with ``--audit``), 3 if not, 128 + n when stopped by signal n.
     """
+    from screenpath.engine.session import Session
     from screenpath.report.console import Console
-    from screenpath.runs.session import Session
 
     began = click.get_current_context().find_root().obj[BEGAN]
     if options["quiet"]:

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from screenpath.cli.app import DONE, UNCERTIFIED
+from screenpath.cli.codes import DONE, UNCERTIFIED
 from screenpath.cli.help import helped
 from screenpath.cli.options import quiet_option
 from screenpath.errors import tell
@@ -29,8 +29,8 @@ def command(runs, out, force, quiet):
     and all others. Runs that are not parts of one are refused, with all that differs.
     """
     from screenpath.cv.merge import merge_runs
-    from screenpath.runs.circumstances import all_good
-    from screenpath.runs.tally import not_solved
+    from screenpath.engine.circumstances import all_good
+    from screenpath.engine.tally import not_solved
 
     record = merge_runs(runs, out, force, ["screenpath", *sys.argv[1:]])
     if not quiet:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
+from screenpath.catalogue.specs import SPECS
 from screenpath.cli.help import Helped, examples_of
 from screenpath.cli.options import data_argument, flags, stack
 from screenpath.errors import flags as flags_of
-from screenpath.models.specs import SPECS
 
 
 def command_of(name: str) -> click.Command:

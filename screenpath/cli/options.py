@@ -1,4 +1,4 @@
-"""Flags: what the options declared in :mod:`screenpath.models.options` are in the shell."""
+"""Flags: what the options declared in :mod:`screenpath.catalogue.options` are in the shell."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 import click
 
+from screenpath.catalogue.option import Option
+from screenpath.catalogue.options import FORCE, POSITIVE, QUIET
 from screenpath.cli.help import GroupedOption
-from screenpath.data.memory import parse_bytes
-from screenpath.data.numerals import is_number, number_of
+from screenpath.data.safe.memory import parse_bytes
+from screenpath.data.words.numerals import is_number, number_of
 from screenpath.errors import UsageError, failures_named
 from screenpath.errors import flags as shell
-from screenpath.models.option import Option
-from screenpath.models.options import FORCE, POSITIVE, QUIET
 
 
 def stack(*decorators):

@@ -32,7 +32,7 @@ def command(run, kind, out, force, terminal, quiet):
     grid          heat maps over (alpha, beta) of sparse-svm
     """
     from screenpath.report import series
-    from screenpath.runs.open import open_run
+    from screenpath.store.open import open_run
 
     if terminal and out:
         raise UsageError("--terminal writes no file", "leave out --out, or leave out --terminal")
@@ -49,7 +49,7 @@ def command(run, kind, out, force, terminal, quiet):
         show(run, kind)
         return
     from screenpath.report.plots import picture
-    from screenpath.runs.outputs import Output
+    from screenpath.store.outputs import Output
 
     output = Output(out or str(run.path / f"{kind}.png"), force, [run.path])
     output.write(picture(run, kind, out)[1])

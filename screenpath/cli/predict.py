@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import click
 
+from screenpath.catalogue.options import TARGET
 from screenpath.cli.help import helped
 from screenpath.cli.options import flag, force_option, quiet_option
 from screenpath.errors import UsageError, tell
-from screenpath.models.options import TARGET
 
 STEP_HELP = (
     "best (by cross-validation, else on the --test data), one-se (of a cv run), the number of a step, or NAME=VALUE, "
@@ -52,12 +52,12 @@ def command(run, data, step, decision, out, format, force, zero_based, no_labels
     stderr where DATA has labels; where one is not known, write ?. Columns of a table are found by their names, in any
     order.
     """
-    from screenpath.data.tables import need_parquet, parquet_of
-    from screenpath.runs.new_data import read_new
-    from screenpath.runs.open import open_run
-    from screenpath.runs.outputs import Output
-    from screenpath.runs.predict import decision_values, not_scored
-    from screenpath.runs.training import training_path
+    from screenpath.data.words.tables import need_parquet, parquet_of
+    from screenpath.engine.predict import decision_values, not_scored
+    from screenpath.inputs.new_data import read_new
+    from screenpath.inputs.training import training_path
+    from screenpath.store.open import open_run
+    from screenpath.store.outputs import Output
 
     if format == "parquet":
         need_parquet()
@@ -122,7 +122,7 @@ def say_step(run, step, text: str) -> None:
 
 def score_line(spec, run, values, y) -> str:
     """Return the scores in words, or why there are none."""
-    from screenpath.runs.predict import known_rows
+    from screenpath.engine.predict import known_rows
 
     known = known_rows(run, y)
     if not known.any():
@@ -134,8 +134,8 @@ def score_line(spec, run, values, y) -> str:
 
 def table(run, values, decision: bool) -> str:
     """Return the predictions as CSV text."""
-    from screenpath.data.labels import label_text
-    from screenpath.runs.predict import predicted_labels
+    from screenpath.data.words.labels import label_text
+    from screenpath.engine.predict import predicted_labels
 
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -21,8 +21,8 @@ def command(run, out, force, quiet):
     The page is one file and loads nothing. Needs matplotlib.
     """
     from screenpath.report.page import page
-    from screenpath.runs.open import open_run
-    from screenpath.runs.outputs import Output
+    from screenpath.store.open import open_run
+    from screenpath.store.outputs import Output
 
     run = open_run(run)
     output = Output(out, force, [run.path])

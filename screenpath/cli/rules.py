@@ -6,10 +6,10 @@ import textwrap
 
 import click
 
+from screenpath.catalogue.losses import LOSSES
+from screenpath.catalogue.specs import SPECS
 from screenpath.cli.help import helped
 from screenpath.cli.options import say
-from screenpath.models.losses import LOSSES
-from screenpath.models.specs import SPECS
 
 WIDTH, NAMES = 60, 12  # characters of a line, and of a name in it
 
@@ -21,7 +21,7 @@ def command(model):
 
     They are what --rule takes; each but none, heuristic and sieve also goes with +gap.
     """
-    from screenpath.rules.catalogue import rules_of
+    from screenpath.catalogue.rules import rules_of
 
     losses = ", ".join(LOSSES) if model is None else model
     pages = [] if model not in (None, *LOSSES) else [(losses, "svm", False, False)]

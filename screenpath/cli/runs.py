@@ -29,7 +29,7 @@ def command(runs, step, test, target, quiet):
     decide between other labels, are refused.
     """
     from screenpath.report.side_by_side import compare_runs
-    from screenpath.runs.open import open_run
+    from screenpath.store.open import open_run
 
     opened = [open_run(run) for run in runs]
     found = compare_runs(opened, step, test, target)

@@ -30,10 +30,10 @@ def command(run, step, top, duals, force, training, quiet):
     to be on that side in the optimum. They come from the certificate of the run, else the step's problem is solved
     again. For svm (also with a kernel), lad, quantile, svr and sparse-svm of two labels.
     """
+    from screenpath.engine.duals import duals_of
     from screenpath.report.show import default_step, summary_of
-    from screenpath.runs.duals import duals_of
-    from screenpath.runs.open import open_run
-    from screenpath.runs.outputs import Output
+    from screenpath.store.open import open_run
+    from screenpath.store.outputs import Output
 
     if training is not None and duals is None:
         raise UsageError("--training serves --duals alone here", "leave it out, or add --duals FILE")

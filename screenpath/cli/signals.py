@@ -7,8 +7,8 @@ import signal
 import sys
 import threading
 
+from screenpath.engine.interrupts import Interrupts, Stopped
 from screenpath.errors import tell
-from screenpath.runs.interrupts import Interrupts, Stopped
 
 AGAIN = 0.01  # seconds after which a signal that came within an import, or a Stopped that was swallowed, comes again
 GRACE = 20.0  # seconds for a long step to end by itself: a scheduler gives a job about 30 between SIGTERM and SIGKILL

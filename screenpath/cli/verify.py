@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from screenpath.cli.app import DONE, ERROR, UNCERTIFIED
+from screenpath.cli.codes import DONE, ERROR, UNCERTIFIED
 from screenpath.cli.help import helped
 
 SHOWN = 20  # faults that are named

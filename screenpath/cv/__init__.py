@@ -1,0 +1,1 @@
+"""Cross-validation: folds, scores, bounds for every C, and the choice of a step."""

@@ -5,7 +5,7 @@ of C, and the certain errors are a lower bound on the cross-validation error at 
 
 Between two neighbours ``C0 < C1`` of the grid, ``C = (1 - s) C0 + s C1``, the certified pairs are interpolated: the
 primal points and the dual ones, times C, linearly in ``s``. That is feasible at every C between, and optimal where the
-path has no kink between them. The gap-inflated ball of this pair (:func:`screenpath.rules.box.pair_radius`) has
+path has no kink between them. The gap-inflated ball of this pair (:func:`screenpath.screen.box.pair_radius`) has
 the centre ``c(s) = (1 - s) c0 + s c1``, ``c_k = (w_k + C_k G'theta_k)/2``, and, the loss ``xi`` being convex in w, a
 squared radius of at most::
 
@@ -16,7 +16,7 @@ a held-out sample that is certainly wrong at both ends is undecided on one close
 given by the roots of a quadratic, and the heaviest pile of such intervals over one C, found by sweeping their sorted
 end points, is what the bound has to give away. Nothing is sampled.
 
-Rounding: radii and products carry the slack of :mod:`screenpath.models.geometry`, and so do the quadratics; all of it
+Rounding: radii and products carry the slack of :mod:`screenpath.regions.geometry`, and so do the quadratics; all of it
 errs towards "undecided". Errors are counted in whole numbers, and so are weights: :func:`whole_weights`.
 """
 
@@ -30,10 +30,10 @@ from typing import Any
 import numpy as np
 
 from screenpath.cv.certify_free import FreeLine, free_line
-from screenpath.models.free_base import FreeCertificate
-from screenpath.models.geometry import GAP_ROUNDING, ROUNDING, KernelPoint
 from screenpath.numbers import sparse as sp
-from screenpath.rules.box import pair_radius
+from screenpath.problem.free_base import FreeCertificate
+from screenpath.regions.geometry import GAP_ROUNDING, ROUNDING, KernelPoint
+from screenpath.screen.box import pair_radius
 
 LARGEST = 2**62  # below it, sums of int64 are exact
 

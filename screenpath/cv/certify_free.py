@@ -6,9 +6,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from screenpath.models.geometry import ROUNDING, KernelPoint
-from screenpath.models.lever_range import Distances, RangeLevers, pair_levers
 from screenpath.numbers import sparse as sp
+from screenpath.regions.geometry import ROUNDING, KernelPoint
+from screenpath.regions.lever_range import Distances, RangeLevers, pair_levers
 
 AHEAD = 1.1  # the next C of a common grid, over the pair's
 PIECES = 4  # into which the range between two grid points is divided

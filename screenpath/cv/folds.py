@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from screenpath.data.labels import label_text
+from screenpath.data.words.labels import label_text
 from screenpath.errors import DataError, UsageError
 
 ALL_CLASSES = ("balanced-accuracy", "f1", "auc")  # scores that need every class in every held-out part

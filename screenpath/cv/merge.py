@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from screenpath.cv.tables import chosen, scores_text
-from screenpath.data.tables import readable_json
+from screenpath.data.words.tables import readable_json
+from screenpath.engine.merge import TOGETHER, Plan, check_alike, in_order, merge_paths, open_parts, write
 from screenpath.errors import UsageError
-from screenpath.runs.choose import at_boundary, choose
-from screenpath.runs.merge import TOGETHER, Plan, check_alike, in_order, merge_paths, open_parts, write
-from screenpath.runs.record import damaged, read_record
+from screenpath.store.choose import at_boundary, choose
+from screenpath.store.record import damaged, read_record
 
 
 def merge_runs(folders, out, force: bool = False, command=("screenpath.merge_runs",)) -> dict:

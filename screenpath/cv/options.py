@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from screenpath.catalogue.option import Option
+from screenpath.catalogue.options import CERTIFY, FOLDS, UNTIL_TURN
+from screenpath.catalogue.spec import Spec
 from screenpath.errors import UsageError
-from screenpath.models.option import Option
-from screenpath.models.options import CERTIFY, FOLDS, UNTIL_TURN
-from screenpath.models.spec import Spec
 
 # Options of a path that make no sense on folds, and what they are then.
 WITHOUT = {"audit": False, "eps_path": None, "c": None, "reference": None, "certificate": False}

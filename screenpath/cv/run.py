@@ -17,17 +17,17 @@ from typing import Any
 
 import numpy as np
 
+from screenpath.catalogue.builders import row_weights
+from screenpath.catalogue.scores import Score
+from screenpath.catalogue.spec import Spec
 from screenpath.cv.certify import HeldOut, certified_line
 from screenpath.cv.folds import Split
 from screenpath.cv.saved import COLUMNS, FoldFile, FoldMemory, Saved, plain
-from screenpath.data import needs
-from screenpath.data.atomic import load_array, save_arrays
-from screenpath.data.memory import MemoryLimit, code_is_loaded, in_force
-from screenpath.data.needs import SCREEN_MORE
-from screenpath.data.prepare import prepare
-from screenpath.models.builders import row_weights
-from screenpath.models.scores import Score
-from screenpath.models.spec import Spec
+from screenpath.data.files.prepare import prepare
+from screenpath.data.safe import needs
+from screenpath.data.safe.atomic import load_array, save_arrays
+from screenpath.data.safe.memory import MemoryLimit, code_is_loaded, in_force
+from screenpath.data.safe.needs import SCREEN_MORE
 from screenpath.numbers import sparse as sp
 from screenpath.rows.dask_cluster import in_order
 from screenpath.rows.memory import prepared_rows

@@ -17,11 +17,11 @@ import numpy as np
 from screenpath.cv.certify import LARGEST, HeldOut, Line
 from screenpath.cv.certify_free import FreeLine
 from screenpath.cv.folds import Split
-from screenpath.data.values import is_number
+from screenpath.data.safe.values import is_number
 from screenpath.errors import RunFolderError
-from screenpath.models.lever_range import SIZES
 from screenpath.numbers import states
-from screenpath.runs.archive import load_archive, save_archive
+from screenpath.regions.lever_range import SIZES
+from screenpath.store.archive import load_archive, save_archive
 
 COLUMNS = (
     "status", "rel_gap", "rejection_ratio", "nnz_w", "epochs", "passes", "screen_s", "solve_s", "certify_s",

@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 
+from screenpath.catalogue.scores import CLASSIFICATION, REGRESSION, choose_score
 from screenpath.cv import folds as drawing
 from screenpath.cv.certify import ErrorBounds
 from screenpath.cv.refine import refine
@@ -17,23 +18,22 @@ from screenpath.cv.run import COLUMNS, Processes, Samples, Task, finished_paths,
 from screenpath.cv.tables import chosen, csv_text, scores_text
 from screenpath.cv.turn import check_spacing, grown, turn_line, turned
 from screenpath.cv.unmet import unmet_line
-from screenpath.data.labels import label_text
-from screenpath.data.memory import in_force, private_size
-from screenpath.data.needs import DASK_WORKER
-from screenpath.data.tables import SCHEMA_VERSION, readable_json
+from screenpath.data.safe.memory import in_force, private_size
+from screenpath.data.safe.needs import DASK_WORKER
+from screenpath.data.words.labels import label_text
+from screenpath.data.words.tables import SCHEMA_VERSION, readable_json
+from screenpath.engine.asked import default_folder
+from screenpath.engine.hints import wider
+from screenpath.engine.interrupts import Stopped
+from screenpath.engine.session import Session
 from screenpath.errors import UsageError
-from screenpath.models.scores import CLASSIFICATION, REGRESSION, choose_score
+from screenpath.inputs import load
+from screenpath.inputs.load import matrix_memory
 from screenpath.rows.budget import free_memory
 from screenpath.rows.dask_cluster import tasks_on
-from screenpath.runs import load
-from screenpath.runs.asked import default_folder
-from screenpath.runs.choose import Choice, at_boundary, choose
-from screenpath.runs.folder import FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, run_key
-from screenpath.runs.hints import wider
-from screenpath.runs.interrupts import Stopped
-from screenpath.runs.load import matrix_memory
-from screenpath.runs.parts import stretch
-from screenpath.runs.session import Session
+from screenpath.store.choose import Choice, at_boundary, choose
+from screenpath.store.folder import FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, run_key
+from screenpath.store.parts import stretch
 from screenpath.walk.step import CERTIFIED
 
 MORE = ("certify", "certify_to", "certify_points", "until_turn", "turn_points")  # of the options, in the identity

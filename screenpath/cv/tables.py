@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from screenpath.data.tables import CsvTable
-from screenpath.runs.choose import Choice
+from screenpath.data.words.tables import CsvTable
+from screenpath.store.choose import Choice
 
 
 def csv_text(columns, rows) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from screenpath.errors import UsageError
-from screenpath.runs.choose import Choice, one_se_above
+from screenpath.store.choose import Choice, one_se_above
 
 LEAST = 3  # points on which anything is founded: one alone may be chance
 PATIENCE = 0.2  # share of a grid for which the best has to stand before it is believed

@@ -1,0 +1,4 @@
+"""Bytes to numbers and back: files, shards, safe writing, and the words for labels and faults.
+
+No model is known here.
+"""

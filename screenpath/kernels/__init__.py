@@ -1,7 +1,7 @@
 """The only numba code of the package: plain arrays in, plain arrays out.
 
 Every kernel is compiled through :func:`kernel`, which keeps the machine code in the folder that
-:func:`screenpath.kernels.cache.cache_folder` chooses. ``cache`` and ``compilation`` hold no kernels.
+:func:`screenpath.compile.cache.cache_folder` chooses. ``cache`` and ``compilation`` hold no kernels.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import numpy as np
 from numba import njit, types
 from numba.core import serialize
 
+from screenpath.compile.apart import Pipeline
+from screenpath.compile.cache import KERNELS, KernelCache
 from screenpath.errors import waits
-from screenpath.kernels.apart import Pipeline
-from screenpath.kernels.cache import KERNELS, KernelCache
 
 # For subscripts of sparse rows: numba asks of each signed one whether it counts from the end, which takes about as long
 # as the rest of such a loop.

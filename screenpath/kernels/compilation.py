@@ -6,6 +6,7 @@ A kernel module may define ``warm_up()``, which calls its kernels once on tiny a
 
 from __future__ import annotations
 
+import functools
 import gc
 import importlib
 import logging
@@ -86,12 +87,18 @@ def on_first_compile(announce: Callable[[], None] | None, each: Callable[[str], 
 
 def kernel_modules() -> list[str]:
     """Return the names of the kernel modules, sorted: those that define ``warm_up``."""
-    names = sorted(found.name for found in pkgutil.iter_modules(kernels.__path__))
-    return [name for name in names if hasattr(_module(name), "warm_up")]
+    return [name for name in sorted(_places()) if hasattr(_module(name), "warm_up")]
+
+
+@functools.cache
+def _places() -> dict[str, str]:
+    """Return the kernel modules by their names: where each is imported from."""
+    found = pkgutil.walk_packages(kernels.__path__, f"{kernels.__name__}.")
+    return {one.name.rpartition(".")[2]: one.name for one in found if not one.ispkg}
 
 
 def _module(name: str):
-    return importlib.import_module(f"{kernels.__name__}.{name}")
+    return importlib.import_module(_places()[name])
 
 
 def ensure_compiled(*names: str) -> list[tuple[str, float]]:

@@ -1,0 +1,1 @@
+"""Rounding bounds, doubled precision and small helpers for sparse arrays."""

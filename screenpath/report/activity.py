@@ -25,7 +25,7 @@ class Activity:
     # ``covered() -> float``, the share of the work that is done, where it is not ``done / total``
     covered: Callable | None = None
     look: Callable | None = None  # ``look() -> (file, done, total)`` in bytes, or None: asked where nobody counts
-    pulse: Any = None  # ``solvers.base.Pulse`` of the grid point under way
+    pulse: Any = None  # ``solve.base.Pulse`` of the grid point under way
     step: Any = None  # ``walk.step.Step``: the last one that was done
     began: float = field(default_factory=time.monotonic)
 

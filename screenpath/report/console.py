@@ -12,8 +12,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from screenpath.data.tables import dump_json
-from screenpath.data.timestamp import clock, now
+from screenpath.data.words.tables import dump_json
+from screenpath.data.words.timestamp import clock, now
 from screenpath.errors import fitted, shown, write
 from screenpath.report.activity import Activity
 

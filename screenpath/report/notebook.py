@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from screenpath.engine.result import Result
 from screenpath.errors import ResourceError, UsageError
 from screenpath.numbers import sparse as sp
 from screenpath.report import series
 from screenpath.report.figures import to_bytes
-from screenpath.runs.open import Run
-from screenpath.runs.result import Result
+from screenpath.store.open import Run
 from screenpath.walk.step import CERTIFIED, SKIPPED
 
 MEMORY = Path("a path in memory")
@@ -35,7 +35,7 @@ class Picture:
 
     def save(self, name, force: bool = False) -> None:
         """Write the picture to a file that ends in .png, .svg or .pdf; one that is there only with ``force``."""
-        from screenpath.runs.outputs import Output
+        from screenpath.store.outputs import Output
 
         Output(str(name), force).write(to_bytes(self.figure, series.picture_form(str(name))))
 

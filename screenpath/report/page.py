@@ -9,14 +9,14 @@ from itertools import pairwise
 from pathlib import PurePath
 
 from screenpath.cv.turn import turn_line
-from screenpath.data.labels import label_text
+from screenpath.data.words.labels import label_text
+from screenpath.engine.tally import audit_words
 from screenpath.errors import flags
+from screenpath.export.describe import intercept_words, kernel_words, loss_values, title_of, values_words
 from screenpath.report import series
 from screenpath.report.figures import seconds_text, to_bytes
 from screenpath.report.hover import add_areas, titled
 from screenpath.report.show import SCALED, RunSummary, summary_of
-from screenpath.runs.describe import intercept_words, kernel_words, loss_values, title_of, values_words
-from screenpath.runs.tally import audit_words
 from screenpath.walk.step import CERTIFIED
 
 ROWS = 40  # longer step tables are folded away

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
+from screenpath.catalogue.scores import SCORES
 from screenpath.cv.unmet import unmet_line
-from screenpath.data.values import is_number, is_whole
+from screenpath.data.safe.values import is_number, is_whole
 from screenpath.errors import RunFolderError, UsageError
-from screenpath.models.scores import SCORES
-from screenpath.runs.record import strict_json
+from screenpath.store.record import strict_json
 from screenpath.walk.step import SKIPPED
 
 KINDS = ("rejection", "coefficients", "gap", "time", "cv", "grid")
@@ -73,7 +73,7 @@ class FeaturePaths:
 
 def feature_paths(run) -> list:
     """Return the FeaturePaths of each class (at most PANELS), of up to DRAWN features each."""
-    from screenpath.data.labels import label_text
+    from screenpath.data.words.labels import label_text
 
     run.coefficients(run.steps[-1])  # a damaged file is told apart from weights that are zero
     blocks, numbers = len(run.classes or [0]), np.array([row["step"] for row in run.steps])

@@ -13,17 +13,17 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from screenpath.catalogue.losses import LOSSES
+from screenpath.catalogue.specs import SPECS
 from screenpath.cv.turn import turn_line
-from screenpath.data.labels import label_text
+from screenpath.data.words.labels import label_text
+from screenpath.engine.tally import audit_words
 from screenpath.errors import flags, shown
-from screenpath.models.losses import LOSSES
-from screenpath.models.options import INTERVAL
-from screenpath.models.specs import SPECS
+from screenpath.export.describe import intercept_words, kernel_words, loss_values, title_of, values_words
+from screenpath.problem import INTERVAL
 from screenpath.report.series import folds_of, read_cv, unmet_folds
-from screenpath.runs.describe import intercept_words, kernel_words, loss_values, title_of, values_words
-from screenpath.runs.open import Run
-from screenpath.runs.record import COMPLETE
-from screenpath.runs.tally import audit_words
+from screenpath.store.open import Run
+from screenpath.store.record import COMPLETE
 
 WIDTH = 60
 NAME = 24  # characters of a feature's name
@@ -44,7 +44,7 @@ class ScoreShown:
     Parameters
     ----------
     name : str
-        Of ``models.scores.SCORES``.
+        Of ``catalogue.scores.SCORES``.
     kind : {"cv", "test"}
     value : float
     error : float or None

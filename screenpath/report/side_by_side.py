@@ -10,21 +10,21 @@ from pathlib import PurePath
 
 import numpy as np
 
-from screenpath.data.labels import label_text
-from screenpath.data.values import is_number
+from screenpath.catalogue.scores import SCORES, of_rows
+from screenpath.catalogue.specs import SPECS
+from screenpath.data.safe.values import is_number
+from screenpath.data.words.labels import label_text
+from screenpath.engine.predict import decision_values, known_rows, not_scored
 from screenpath.errors import DataError, RunFolderError, UsageError
-from screenpath.models.scores import SCORES, of_rows
-from screenpath.models.specs import SPECS
+from screenpath.inputs.new_data import read_new
+from screenpath.inputs.reading import ARRAYS
+from screenpath.inputs.training import found_path
 from screenpath.report.figures import seconds_text
 from screenpath.report.series import folds_of, read_cv
 from screenpath.report.show import folded, support_vectors
-from screenpath.runs.choose import levelled
-from screenpath.runs.new_data import read_new
-from screenpath.runs.open import Run
-from screenpath.runs.parts import stretch
-from screenpath.runs.predict import decision_values, known_rows, not_scored
-from screenpath.runs.reading import ARRAYS
-from screenpath.runs.training import found_path
+from screenpath.store.choose import levelled
+from screenpath.store.open import Run
+from screenpath.store.parts import stretch
 
 CLEAR = 2.0  # standard errors from which a difference is called clear
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from screenpath.data.memory import as_option
+from screenpath.data.safe.memory import as_option
 from screenpath.errors import ResourceError, UsageError
 
 BLOCK_BYTES = 1 << 26  # one block of kernel values while rows are computed

@@ -13,7 +13,7 @@ import uuid
 
 import numpy as np
 
-from screenpath.data.shards import ShardFolder
+from screenpath.data.shards.shards import ShardFolder
 from screenpath.errors import DataError
 from screenpath.rows.dask_cluster import check_loss, close, losses
 from screenpath.rows.shards import ShardRows

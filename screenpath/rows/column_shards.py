@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from screenpath.data.centring import dense_centres, sign_sparse, signed_dense, sparse_centres
-from screenpath.data.column_shards import ColumnFolder
-from screenpath.data.memory import in_force
-from screenpath.data.needs import F8
-from screenpath.data.prepare import DENSE_FROM, Preparation, fit_preparation
-from screenpath.data.shards import Shard
+from screenpath.data.files.centring import dense_centres, sign_sparse, signed_dense, sparse_centres
+from screenpath.data.files.prepare import DENSE_FROM, Preparation, fit_preparation
+from screenpath.data.safe.memory import in_force
+from screenpath.data.safe.needs import F8
+from screenpath.data.shards.column_shards import ColumnFolder
+from screenpath.data.shards.shards import Shard
 from screenpath.errors import UsageError
-from screenpath.kernels import l1svm as kernels
-from screenpath.kernels import rows as sums
+from screenpath.kernels.problem import l1svm as kernels
+from screenpath.kernels.rows import rows as sums
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import shared_csr
 from screenpath.numbers.ordered import in_order

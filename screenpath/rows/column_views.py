@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from screenpath.data.memory import in_force
-from screenpath.data.needs import F8
+from screenpath.data.safe.memory import in_force
+from screenpath.data.safe.needs import F8
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import row_pointers, shared_csr
 from screenpath.rows.base import TwoViews

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from screenpath.data.centring import dense_centres, sign_sparse, signed_dense, sparse_centres
-from screenpath.data.memory import in_force
+from screenpath.data.files.centring import dense_centres, sign_sparse, signed_dense, sparse_centres
+from screenpath.data.safe.memory import in_force
 from screenpath.errors import UsageError
-from screenpath.kernels import l1newton as newton
-from screenpath.kernels import l1svm as kernels
+from screenpath.kernels.problem import l1svm as kernels
+from screenpath.kernels.solve import l1newton as newton
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import shared_csr
 from screenpath.rows.base import FeatureColumns
@@ -78,7 +78,7 @@ class KeptProducts(FeatureColumns):
 class Columns(MemoryRows, KeptProducts):
     r"""Signed feature columns ``f_j = z * (x^j - m_j)``, stored one after the other; ``z_i = y_i sqrt(s_i)``.
 
-    Most of the ``m_j`` are 0, see :mod:`screenpath.data.centring`; what they come to is for the bias of a model. The
+    Most of the ``m_j`` are 0, see ``data.files.centring``; what they come to is for the bias of a model. The
     columns are the rows of ``(diag(z) X)'``: ``products(v)`` is ``margins`` of the base class, ``combine(w)`` its
     ``weighted_sum`` (columns with a zero weight are not touched), and ``touched`` counts columns.
 

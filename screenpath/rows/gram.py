@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from screenpath.data.memory import in_force
-from screenpath.kernels import gram as kernels
+from screenpath.data.safe.memory import in_force
+from screenpath.kernels.rows import gram as kernels
 from screenpath.numbers import sparse as sp
 from screenpath.rows.base import KernelRows
 from screenpath.rows.budget import BLOCK_BYTES, Allowance, GramPlan, plan_gram
@@ -35,7 +35,7 @@ class SquarePart:
 
     @property
     def parts(self) -> tuple:
-        """Return what :func:`kernels.smo.smo` takes."""
+        """Return what :func:`kernels.solve.smo.smo` takes."""
         return self.source, self.index, self.values, self.filled
 
     def rows(self, wanted: np.ndarray) -> np.ndarray:
@@ -175,7 +175,7 @@ class GramRows(KernelRows):
                 out += ((weights[cut] * self.signs[part]) @ self.blocks.block(part)) * self.signs
 
     def depth(self, m: int) -> float:
-        """Return how many operations in a row a sum over ``m`` rows is, at most; more than ``kernels.gram`` makes."""
+        """Return how many operations in a row a sum over ``m`` rows is, at most; more than its kernels make."""
         slices = 1 if self.whole else -(-m // min(self._height, self.plan.rows))
         return min(m, m // 4 + 4 * slices) + slices + 12.0 if self.exact else m + slices + 12.0
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from screenpath.data.memory import in_force
-from screenpath.data.needs import F8
+from screenpath.data.safe.memory import in_force
+from screenpath.data.safe.needs import F8
 from screenpath.numbers.csr import row_pointers
 from screenpath.rows.columns import FEWER
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from screenpath.errors import UsageError
-from screenpath.kernels import distances as kernels
-from screenpath.kernels import precise
-from screenpath.kernels.matrix import matrix_of
+from screenpath.kernels.rows import distances as kernels
+from screenpath.kernels.rows import precise
+from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 

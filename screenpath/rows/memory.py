@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from screenpath.errors import UsageError
-from screenpath.kernels import rows as kernels
+from screenpath.kernels.rows import rows as kernels
 from screenpath.numbers import sparse as sp
 from screenpath.rows.base import WalkedRows
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from screenpath.data.checks import ranges_of
-from screenpath.data.memory import MemoryLimit
-from screenpath.data.needs import BOX, F8, SCREEN_MORE, Shape
-from screenpath.data.prepare import CHUNK_CELLS, DENSE_FROM, SCALES, Preparation, centring
-from screenpath.data.shards import Shard, ShardFolder
+from screenpath.data.files.prepare import CHUNK_CELLS, DENSE_FROM, SCALES, Preparation, centring
+from screenpath.data.safe.memory import MemoryLimit
+from screenpath.data.safe.needs import BOX, F8, SCREEN_MORE, Shape
+from screenpath.data.shards.checks import ranges_of
+from screenpath.data.shards.shards import Shard, ShardFolder
 from screenpath.errors import UsageError
-from screenpath.kernels import rows as kernels
+from screenpath.kernels.rows import rows as kernels
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import row_pointers, shared_csr
 from screenpath.numbers.ordered import in_order

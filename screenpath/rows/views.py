@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from screenpath.errors import DataError
-from screenpath.kernels import rows as kernels
-from screenpath.kernels import sparse as sums
+from screenpath.kernels.problem import sparse as sums
+from screenpath.kernels.rows import rows as kernels
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import shared_csr
 from screenpath.rows.base import Counted, TwoViews

@@ -1,6 +1,6 @@
 """Estimators for scikit-learn: the library's models behind ``fit`` and ``predict``.
 
-Each is a declared model (``screenpath.models.specs``) with its options as parameters, under the same names and with
+Each is a declared model (``screenpath.catalogue.specs``) with its options as parameters, under the same names and with
 the same defaults but for the intercept: as everywhere in scikit-learn there is one unless it is declined, a free one
 (``bias=B``: a penalised one, that of a constant feature of this value; :class:`SparseSVMClassifier` has no other).
 ``C`` multiplies the sum of losses, as in scikit-learn. More than two classes are set each

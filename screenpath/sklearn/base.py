@@ -18,16 +18,16 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from screenpath.api.kernel import KernelPathResult
-from screenpath.data.arrays import canonical
-from screenpath.data.prepare import Preparation
+from screenpath.catalogue.builders import checked_weights
+from screenpath.catalogue.option import Option
+from screenpath.catalogue.options import CLASS_WEIGHT, KERNEL
+from screenpath.catalogue.specs import PARAMETERS, SPECS
+from screenpath.data.files.arrays import canonical
+from screenpath.data.files.prepare import Preparation
+from screenpath.engine.result import PathResult, Result
 from screenpath.errors import DataError, UsageError
-from screenpath.models.builders import checked_weights
-from screenpath.models.option import Option
-from screenpath.models.options import CLASS_WEIGHT, KERNEL
-from screenpath.models.specs import PARAMETERS, SPECS
 from screenpath.numbers import sparse as sp
 from screenpath.rows.kernel_functions import parse_gamma
-from screenpath.runs.result import PathResult, Result
 from screenpath.sklearn.problem import Problem, Targets, class_targets, real_targets
 from screenpath.walk.step import CERTIFIED
 

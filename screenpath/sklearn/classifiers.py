@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from screenpath.models.option import Option
+from screenpath.catalogue.option import Option
 from screenpath.sklearn.base import C_VALUE, AtC, BoxEstimator, Classifier, Single
 
 PENALTIES = (

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from screenpath.catalogue.options import CERTIFY
 from screenpath.cv.certify import ErrorBounds
 from screenpath.cv.options import budget_of
 from screenpath.cv.refine import refine
-from screenpath.models.options import CERTIFY
 from screenpath.sklearn.base import C_VALUE
 from screenpath.sklearn.calibration import METHODS, calibrated, probabilities
 from screenpath.sklearn.classifiers import L1SVM, SVM, SparseSVM

@@ -17,18 +17,18 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import ClassifierTags
 from sklearn.utils.metaestimators import available_if
 
+from screenpath.catalogue.options import UNTIL_TURN
+from screenpath.catalogue.scores import SCORES, Score, choose_score
 from screenpath.cv import folds as drawing
 from screenpath.cv.folds import Split
 from screenpath.cv.options import budget_of
 from screenpath.cv.run import FoldPath, Processes, fold_paths
 from screenpath.cv.turn import check_spacing, grown, turned
 from screenpath.errors import UsageError
-from screenpath.models.options import UNTIL_TURN
-from screenpath.models.scores import SCORES, Score, choose_score
 from screenpath.rows.budget import free_memory
-from screenpath.runs.choose import Choice, choose
 from screenpath.sklearn.base import PathEstimator, value_errors
 from screenpath.sklearn.problem import Problem
+from screenpath.store.choose import Choice, choose
 from screenpath.walk.step import CERTIFIED
 
 # Names of scorers of scikit-learn besides the library's own.

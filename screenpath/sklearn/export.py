@@ -12,14 +12,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, Normalizer, StandardScaler
 from sklearn.svm import LinearSVC, LinearSVR
 
-from screenpath.data.labels import in_python
-from screenpath.data.prepare import Preparation
-from screenpath.data.wide import spread
+from screenpath.data.files.prepare import Preparation
+from screenpath.data.safe.wide import spread
+from screenpath.data.words.labels import in_python
+from screenpath.engine.stored import StoredPath, load_run
 from screenpath.errors import UsageError
+from screenpath.inputs.predict_kernel import Support, support_of
 from screenpath.numbers import sparse as sp
-from screenpath.runs.open import Run
-from screenpath.runs.predict_kernel import Support, support_of
-from screenpath.runs.stored import StoredPath, load_run
+from screenpath.store.open import Run
 
 
 def fitted(path: StoredPath | str | os.PathLike[str], step: int | str = "best", training: str | None = None):

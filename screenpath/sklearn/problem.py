@@ -9,16 +9,16 @@ import numpy as np
 
 from screenpath.api.kernel import KernelPathResult
 from screenpath.api.sparse import SparsePathResult
+from screenpath.catalogue.scores import CLASSIFICATION, REGRESSION, choose_score
+from screenpath.catalogue.spec import Spec
+from screenpath.catalogue.specs import SPECS
 from screenpath.cv.run import Samples, Task, model_of, rows_of
-from screenpath.data.arrays import canonical
-from screenpath.data.dataset import Dataset
-from screenpath.data.prepare import Preparation, stored_dense
-from screenpath.models.scores import CLASSIFICATION, REGRESSION, choose_score
-from screenpath.models.spec import Spec
-from screenpath.models.specs import SPECS
+from screenpath.data.files.arrays import canonical
+from screenpath.data.files.dataset import Dataset
+from screenpath.data.files.prepare import Preparation, stored_dense
+from screenpath.engine.result import PathResult, Result, walked
 from screenpath.numbers import sparse as sp
 from screenpath.rows.gram import TrainedRows
-from screenpath.runs.result import PathResult, Result, walked
 from screenpath.walk.loop import PathOptions
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from screenpath.numbers import rounding
-from screenpath.rules import Screening
-from screenpath.rules.box import disproved, pair_ball
+from screenpath.screen import Screening
+from screenpath.screen.box import disproved, pair_ball
 from screenpath.walk.loop import PathOptions, solve_point
 
 SHARPER = 0.01  # the unscreened solve aims at this fraction of the path's tolerance

@@ -20,21 +20,21 @@ from typing import Any
 
 import numpy as np
 
-from screenpath.data import needs
-from screenpath.kernels import compiled, newton
-from screenpath.kernels import compiled_types as kernels
-from screenpath.kernels.barrier import Team, can_share, leave, make_board
-from screenpath.kernels.matrix import matrix_of
-from screenpath.kernels.partition import ROWS
-from screenpath.models import ends
-from screenpath.models.base import PathModel
-from screenpath.models.box import FEW
-from screenpath.models.box_types import Certificate
-from screenpath.models.geometry import ROUNDING, Point
-from screenpath.models.options import INTERVAL
-from screenpath.rules.base import PathScreening
-from screenpath.solvers.base import Solver
-from screenpath.solvers.newton import CALL_ITERATIONS, Newton
+from screenpath.data.safe import needs
+from screenpath.kernels.problem.partition import ROWS
+from screenpath.kernels.rows.barrier import Team, can_share, leave, make_board
+from screenpath.kernels.rows.matrix import matrix_of
+from screenpath.kernels.solve import newton
+from screenpath.kernels.walk import compiled
+from screenpath.kernels.walk import compiled_types as kernels
+from screenpath.problem import INTERVAL, ends
+from screenpath.problem.base import PathModel
+from screenpath.problem.box import FEW
+from screenpath.problem.box_types import Certificate
+from screenpath.regions.geometry import ROUNDING, Point
+from screenpath.screen.base import PathScreening
+from screenpath.solve.base import Solver
+from screenpath.solve.newton import CALL_ITERATIONS, Newton
 from screenpath.walk.step import CERTIFIED, Step
 
 SHARED = 100_000  # values of dense data from which threads share a point: it takes more than some meetings
@@ -54,16 +54,6 @@ def can_compile(model: PathModel, screening: PathScreening, solver: Solver) -> b
     if not (model.compiled and rows.compiled and screening.compiled is not None and solver.compiled(rows)):
         return False
     return model.free is None or not _shared(rows)  # which threads do not walk together
-
-
-def compiled_walk(model, grid, screening, solver: Solver, options, aim: float, again: tuple) -> CompiledWalk:
-    """Return what walks the points of a grid for the loop, where :func:`can_compile` says that it may."""
-    kernel: Any = solver.compiled(model.rows)
-    if not kernel.on_faces:
-        return CompiledWalk(model, grid, screening, options, aim)
-    from screenpath.walk.compiled_faces import FaceWalk  # other paths start up without it
-
-    return FaceWalk(model, grid, screening, options, aim, kernel, again)
 
 
 def _shared(rows) -> bool:
@@ -204,7 +194,7 @@ class CompiledWalk:
         board, (changes, room, table) = make_board(self.threads), self.workspace
         arguments = self.X, self.problem, points, settings, changes, room
         if self.free is not None:
-            from screenpath.kernels.free_walk import free_walk  # other paths start up without it
+            from screenpath.kernels.walk.free_walk import free_walk  # other paths start up without it
 
             return free_walk(*arguments[:2], self.free, *arguments[2:], Team(table, board, 0))
         if self.threads == 1:

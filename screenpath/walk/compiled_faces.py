@@ -10,9 +10,9 @@ import time
 
 import numpy as np
 
-from screenpath.kernels import face_walk as kernels
-from screenpath.models.faces import Faces
-from screenpath.solvers.face import FaceDescent, begun, recalled
+from screenpath.kernels.walk import face_walk as kernels
+from screenpath.problem.faces import Faces
+from screenpath.solve.face import FaceDescent, begun, recalled
 from screenpath.walk.compiled import CELLS, POINTS, CompiledWalk
 
 SOLVE = 0.5  # seconds of a point's solve after which it is left to the loop, which hears of signals

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from screenpath.models.grid import EpsilonGrid
+from screenpath.problem.grid import EpsilonGrid
 
 
 class FixedGrid(list):

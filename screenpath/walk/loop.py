@@ -1,7 +1,7 @@
 """The loop: for each grid point screen, solve, certify, yield a Step.
 
-It is the contract of every walk over one grid: it asks of model, screening and solver what ``models.base``,
-``rules.base`` and ``solvers.base`` say, and nothing else. Where all of them declare that they can,
+It is the contract of every walk over one grid: it asks of model, screening and solver what ``problem.base``,
+``screen.base`` and ``solve.base`` say, and nothing else. Where all of them declare that they can,
 :mod:`screenpath.walk.compiled` takes the next points for it, with the same numbers.
 """
 
@@ -11,20 +11,21 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import isfinite
+from typing import Any
 
 import numpy as np
 
-from screenpath.data import needs
+from screenpath.data.safe import needs
 from screenpath.errors import UsageError
-from screenpath.models.base import PathModel
-from screenpath.models.ends import CLOSED, CONSTANT
-from screenpath.models.grid import epsilon_stride
 from screenpath.numbers import rounding
-from screenpath.rules import Screening
-from screenpath.rules.base import PathScreening
-from screenpath.solvers.base import Budget, Pulse, Solver
+from screenpath.problem.base import PathModel
+from screenpath.problem.ends import CLOSED, CONSTANT
+from screenpath.problem.grid import epsilon_stride
+from screenpath.screen import Screening
+from screenpath.screen.base import PathScreening
+from screenpath.solve.base import Budget, Pulse, Solver
 from screenpath.walk import step as steps
-from screenpath.walk.compiled import can_compile, compiled_walk
+from screenpath.walk.compiled import CompiledWalk, can_compile
 from screenpath.walk.grid import as_grid
 
 MARGIN = 0.8  # the solver aims below the tolerance, so that the full data seldom disagrees with the reduced problem
@@ -109,7 +110,7 @@ def batches(
     Parameters
     ----------
     grid : sequence or EpsilonGrid
-        Parameters in the order of the walk; an :class:`screenpath.models.grid.EpsilonGrid` grows with it.
+        Parameters in the order of the walk; an :class:`screenpath.problem.grid.EpsilonGrid` grows with it.
     reference : Certificate, optional
         Certificate of the point before ``grid[first]``: a resumed path continues with the same numbers.
     first : int, default 0
@@ -319,3 +320,13 @@ def best_known(model, parameter, certificate, reference, tol: float):
         return certificate  # as ever but for numbers at the end of their range
     known = [one for one in (certificate, zero, *others) if isfinite(one.primal) and isfinite(one.gap)] or [zero]
     return model.combined(parameter, min(known, key=lambda one: one.highest), max(known, key=lambda one: one.dual))
+
+
+def compiled_walk(model, grid, screening, solver: Solver, options, aim: float, again: tuple) -> CompiledWalk:
+    """Return what walks the points of a grid for the loop, where :func:`can_compile` says that it may."""
+    kernel: Any = solver.compiled(model.rows)
+    if not kernel.on_faces:
+        return CompiledWalk(model, grid, screening, options, aim)
+    from screenpath.walk.compiled_faces import FaceWalk  # other paths start up without it
+
+    return FaceWalk(model, grid, screening, options, aim, kernel, again)

@@ -6,12 +6,11 @@ import copy
 
 import numpy as np
 
-from screenpath.data.memory import in_force
-from screenpath.data.needs import BOX
-from screenpath.models.base import Resumable
-from screenpath.models.l1svm import L1SVM
-from screenpath.models.losses import SVM
-from screenpath.models.options import INTERVAL
+from screenpath.data.safe.memory import in_force
+from screenpath.data.safe.needs import BOX
+from screenpath.problem import INTERVAL
+from screenpath.problem.base import Resumable
+from screenpath.problem.l1svm import L1SVM
 from screenpath.rows.column_shards import columns_of
 from screenpath.walk import step as steps
 from screenpath.walk.audit import added
@@ -34,7 +33,7 @@ class OneVsRest(Resumable):
         Class numbers from 0.
     weights : ndarray of shape (n,), optional
     intercept : str, optional
-        As of :meth:`screenpath.models.losses.Loss.model`.
+        As of :meth:`screenpath.catalogue.losses.Loss.model`.
 
     Attributes
     ----------
@@ -46,10 +45,10 @@ class OneVsRest(Resumable):
 
     of_features = False
 
-    def __init__(self, rows, codes, weights=None, intercept=None):
+    def __init__(self, hinge, rows, codes, weights=None, intercept=None):
         self.rows = rows
         classes = range(int(codes.max()) + 1)
-        self.parts = [SVM.model(rows, np.where(codes == k, 1.0, -1.0), weights, intercept) for k in classes]
+        self.parts = [hinge(rows, np.where(codes == k, 1.0, -1.0), weights, intercept) for k in classes]
         first = self.parts[0]
         for model in self.parts[1:]:  # they differ in their signs alone
             model.c, model.lo, model.hi = first.c, first.lo, first.hi
@@ -86,7 +85,7 @@ class L1OneVsRest(OneVsRest):
 
     of_features = True
 
-    def __init__(self, rows, codes, weights=None, threads: int = 1):
+    def __init__(self, rows, codes, weights=None, threads: int = 1):  # its parts are of another kind
         self.rows, self.held = rows, 0
         signs = (np.where(codes == k, 1.0, -1.0) for k in range(int(codes.max()) + 1))
         self.parts = [L1SVM(columns_of(rows, each, threads, weights)) for each in signs]

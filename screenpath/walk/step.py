@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from screenpath.models.options import INTERVAL
 from screenpath.numbers import rounding
+from screenpath.problem import INTERVAL
 
 LATE = "the time limit ended the path before this point"  # reason of a step that was skipped
 

@@ -21,14 +21,14 @@ from typing import Any, cast
 
 import numpy as np
 
-from screenpath.data.atomic import load_array, save_arrays
-from screenpath.data.memory import MemoryLimit, in_force
-from screenpath.data.needs import SPARSE, Shape
+from screenpath.data.safe.atomic import load_array, save_arrays
+from screenpath.data.safe.memory import MemoryLimit, in_force
+from screenpath.data.safe.needs import SPARSE, Shape
 from screenpath.errors import ResourceError
-from screenpath.models.builders import sparse_model
-from screenpath.models.sparse import SparseModel
-from screenpath.models.sparse_grid import SentCertificate, SparseGrid
-from screenpath.models.sparse_types import SparseVector
+from screenpath.problem.sparse import SparseModel
+from screenpath.problem.sparse_grid import SentCertificate, SparseGrid
+from screenpath.problem.sparse_model import sparse_model
+from screenpath.problem.sparse_types import SparseVector
 from screenpath.rows.dask_cluster import in_order, tasks_on
 from screenpath.rows.views import Views
 from screenpath.walk.loop import walk

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from screenpath.api.l1svm import l1_svm_model, l1_svm_path
 from screenpath.errors import UsageError
-from screenpath.models.grid import lambda_grid
+from screenpath.problem.grid import lambda_grid
 from tests.conftest import two_classes
 
 

@@ -13,15 +13,15 @@ import pytest
 import scipy.sparse as sp
 
 import screenpath
+from screenpath.catalogue.specs import SPECS
 from screenpath.cli import compare as comparisons
 from screenpath.cli.app import cli
 from screenpath.cli.cv import make_command
 from screenpath.cli.models import command_of
-from screenpath.data.convert import convert
+from screenpath.data.shards.convert import convert
+from screenpath.engine.studies import study_options
 from screenpath.errors import DataError, RunFolderError, UsageError
-from screenpath.models.specs import SPECS
 from screenpath.report.console import Console
-from screenpath.runs.studies import study_options
 from tests.cli.conftest import ROOT, call, clouds, libsvm_text, read_csv, without_times  # noqa: F401 (fixtures)
 
 MORE = {"quantile": {"tau": 0.3}, "svr": {"epsilon": 0.2}, "sparse-svm": {"betas": 2, "alphas": 3}}

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from screenpath import sparse_svm_path
 from screenpath.errors import DataError, UsageError
-from screenpath.models.grid import alpha_grid, beta_grid
+from screenpath.problem.grid import alpha_grid, beta_grid
 from tests.sparse_problems import problem
 
 SHORT = {"betas": 3, "alphas": 5}

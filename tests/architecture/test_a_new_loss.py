@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from screenpath.models.losses import LOSSES
+from screenpath.catalogue.losses import LOSSES
 from tests.cli.conftest import libsvm_text, read_csv
 from tests.conftest import HANGS
 
@@ -37,7 +37,7 @@ def house(tmp_path_factory):
     """A copy of the package with one more loss, and a function that runs its command."""
     folder = tmp_path_factory.mktemp("house")
     shutil.copytree(ROOT / "screenpath", folder / "screenpath", ignore=shutil.ignore_patterns("__pycache__"))
-    losses = folder / "screenpath" / "models" / "losses.py"
+    losses = folder / "screenpath" / "catalogue" / "losses.py"
     losses.write_text(losses.read_text() + ENTRY)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 4))

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.data.convert import convert
-from screenpath.data.shards import ShardFolder
-from screenpath.data.write_libsvm import write_libsvm
-from screenpath.models.base import Certified, Decisions, PathModel, Region, RegionModel, Resumable
-from screenpath.models.builders import kernel_svm_model
-from screenpath.models.geometry import Ball, Dome, Lens, Point
-from screenpath.models.l1svm import L1SVM
-from screenpath.models.losses import LOSSES
-from screenpath.models.sparse import SparseModel
-from screenpath.models.sparse_grid import SparseGrid
+from screenpath.catalogue.builders import kernel_svm_model
+from screenpath.catalogue.losses import LOSSES
+from screenpath.data.files.write_libsvm import write_libsvm
+from screenpath.data.shards.convert import convert
+from screenpath.data.shards.shards import ShardFolder
+from screenpath.problem.base import Certified, Decisions, PathModel, Region, RegionModel, Resumable
+from screenpath.problem.l1svm import L1SVM
+from screenpath.problem.sparse import SparseModel
+from screenpath.problem.sparse_grid import SparseGrid
+from screenpath.regions.geometry import Ball, Dome, Lens, Point
 from screenpath.rows.base import Counted, FeatureColumns, KernelRows, Rows, TwoViews, WalkedRows
 from screenpath.rows.cluster import ClusterRows
 from screenpath.rows.column_shards import ColumnShards, ShardColumns
@@ -26,19 +26,19 @@ from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.rows.memory import MemoryRows
 from screenpath.rows.shards import ShardRows
 from screenpath.rows.views import Views
-from screenpath.rules import STATIC, parse_kernel_rule, parse_rule
-from screenpath.rules.base import PathScreening, StaticRule
-from screenpath.rules.intercept import parse_free_rule
-from screenpath.rules.l1svm import parse_feature_rule
-from screenpath.rules.pathwise import GUESSED
-from screenpath.rules.sparse import parse_sparse_rule
-from screenpath.solvers import make_solver
-from screenpath.solvers.auto import Auto
-from screenpath.solvers.base import Solver
-from screenpath.solvers.l1cd import FeatureDescent
-from screenpath.solvers.newton import Newton
-from screenpath.solvers.smo import make_kernel_solver
-from screenpath.solvers.sparse import make_sparse_solver
+from screenpath.screen import STATIC, parse_kernel_rule, parse_rule
+from screenpath.screen.base import PathScreening, StaticRule
+from screenpath.screen.intercept import parse_free_rule
+from screenpath.screen.l1svm import parse_feature_rule
+from screenpath.screen.pathwise import GUESSED
+from screenpath.screen.sparse import parse_sparse_rule
+from screenpath.solve import make_solver
+from screenpath.solve.auto import Auto
+from screenpath.solve.base import Solver
+from screenpath.solve.l1cd import FeatureDescent
+from screenpath.solve.newton import Newton
+from screenpath.solve.smo import make_kernel_solver
+from screenpath.solve.sparse import make_sparse_solver
 from screenpath.walk.one_vs_rest import OneVsRest
 
 RNG = np.random.default_rng(0)
@@ -177,7 +177,7 @@ def test_models(name):
 
 
 def test_a_model_of_several_classes():
-    model = OneVsRest(MemoryRows(X), np.arange(12) % 3)
+    model = OneVsRest(LOSSES["svm"].model, MemoryRows(X), np.arange(12) % 3)
     meets(model, Resumable, names=False)
     assert len(model.parts) == 3
     for part in model.parts:

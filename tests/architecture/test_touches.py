@@ -29,7 +29,7 @@ class Wide(DVI):
 '''
 SOLVER = '''"""Newton under another name."""
 
-from screenpath.solvers.newton import Newton
+from screenpath.solve.newton import Newton
 
 
 class Renamed(Newton):
@@ -66,9 +66,9 @@ def house(tmp_path):
 
 def test_a_rule_touches_two_files(house):
     change, run, touched = house
-    change("rules/box.py", "\n\nclass BT2", RULE + "\n\nclass BT2")
-    change("rules/__init__.py", "BT2, DVI, ESSNSV", "BT2, DVI, ESSNSV, Wide")
-    change("rules/__init__.py", '"bt2": BT2', '"wide": Wide, "bt2": BT2')
+    change("screen/box.py", "\n\nclass BT2", RULE + "\n\nclass BT2")
+    change("screen/__init__.py", "BT2, DVI, ESSNSV", "BT2, DVI, ESSNSV, Wide")
+    change("screen/__init__.py", '"bt2": BT2', '"wide": Wide, "bt2": BT2')
     assert len(touched) <= 2
     table = run("svm", "data", "--rule", "wide", "--grid", "6", "--audit", "-o", "-", "--quiet").splitlines()
     rows = [dict(zip(table[0].split(","), line.split(","), strict=True)) for line in table[1:]]
@@ -79,12 +79,12 @@ def test_a_rule_touches_two_files(house):
 
 def test_a_solver_touches_two_files(house):
     change, run, touched = house
-    change("solvers/renamed.py", "", SOLVER)
-    change("solvers/__init__.py", 'NAMES = ("auto", ', 'NAMES = ("auto", "renamed", ')
+    change("solve/renamed.py", "", SOLVER)
+    change("solve/__init__.py", 'NAMES = ("auto", ', 'NAMES = ("auto", "renamed", ')
     change(
-        "solvers/__init__.py",
+        "solve/__init__.py",
         '    if name == "newton":',
-        '    if name == "renamed":\n        from screenpath.solvers.renamed import Renamed\n\n'
+        '    if name == "renamed":\n        from screenpath.solve.renamed import Renamed\n\n'
         '        return Renamed()\n    if name == "newton":',
     )
     assert len(touched) <= 2

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from screenpath.report.page import page
-from screenpath.runs.open import open_run
+from screenpath.store.open import open_run
 from tests.conftest import HANGS
 from tests.report.conftest import runs, write_cv  # noqa: F401 (fixture)
 

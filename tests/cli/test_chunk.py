@@ -15,8 +15,8 @@ def test_chunks_resume_to_the_same_numbers(samples, tmp_path, monkeypatch, form,
     base = ["svm", str(samples / "wang_toy2.libsvm"), "--rule", "essnsv", "--chunk", "5", "--chunk-form", form]
     base += ["--grid", "12", "--intercept", intercept, "--quiet", "--out"]
     assert run([*base, str(tmp_path / "whole")]) == 0
-    monkeypatch.setattr("screenpath.runs.folder.EVERY", 0.0)  # a checkpoint behind every step
-    from screenpath.runs import session
+    monkeypatch.setattr("screenpath.store.folder.EVERY", 0.0)  # a checkpoint behind every step
+    from screenpath.engine import session
 
     plain, seen = session.Session.keep_steps, []
 

@@ -13,7 +13,7 @@ from screenpath.cv import saved
 from screenpath.report.console import Console
 from screenpath.rows import deadline
 from screenpath.rows.deadline import Deadline
-from screenpath.runs import folder as folders
+from screenpath.store import folder as folders
 from tests.cli.conftest import ROOT
 from tests.cli.test_cv_resume import tables
 
@@ -72,4 +72,5 @@ def test_nothing_else_goes_by_the_time_of_day():
         for path in (ROOT / "screenpath").rglob("*.py")
         if re.search(r"\btime\.time\(|\bdatetime\b|\bctime\b|\blocaltime\b", path.read_text())
     ]
-    assert sorted(users) == ["data/timestamp.py", "rows/deadline.py"]  # the former says what time it is, for people
+    # the former says what time it is, for people
+    assert sorted(users) == ["data/words/timestamp.py", "rows/deadline.py"]

@@ -26,8 +26,8 @@ def rows_without(path, *names):
 @pytest.fixture
 def shards(call, data, monkeypatch):
     """A folder of several shards made of ``data``."""
-    monkeypatch.setattr("screenpath.data.convert.BLOCK", 1 << 11)
-    from screenpath.data.convert import convert
+    monkeypatch.setattr("screenpath.data.shards.convert.BLOCK", 1 << 11)
+    from screenpath.data.shards.convert import convert
 
     return convert([data], data.parent / "shards", block_mb=1e-3).path
 

@@ -15,9 +15,9 @@ GRID = ("--grid", "8", "--cmax", "1", "--quiet")
 @pytest.fixture
 def shards(call, data, monkeypatch):
     """A folder of several shards made of ``data``."""
-    monkeypatch.setattr("screenpath.data.convert.BLOCK", 1 << 11)
-    monkeypatch.setattr("screenpath.data.convert.BLOCK_MB", 1e-3)
-    from screenpath.data.convert import convert
+    monkeypatch.setattr("screenpath.data.shards.convert.BLOCK", 1 << 11)
+    monkeypatch.setattr("screenpath.data.shards.convert.BLOCK_MB", 1e-3)
+    from screenpath.data.shards.convert import convert
 
     return convert([data], data.parent / "shards", block_mb=1e-3).path
 
@@ -79,8 +79,8 @@ def test_test_data_and_predict_with_folders(call, data, shards):
 def test_cache(call, data, monkeypatch):
     assert call("svm", data, *GRID, "-o", "plain").code == 0
     assert call("svm", data, *GRID, "-o", "first", "--cache", "kept").code == 0
-    monkeypatch.setattr("screenpath.runs.reading.read_file", None)
-    monkeypatch.setattr("screenpath.data.convert.convert", None)
+    monkeypatch.setattr("screenpath.inputs.reading.read_file", None)
+    monkeypatch.setattr("screenpath.data.shards.convert.convert", None)
     assert call("svm", data, *GRID, "-o", "second", "--cache", "kept").code == 0
     assert without_times("first/steps.csv") == without_times("second/steps.csv")
     assert without_times("plain/steps.csv", "passes") == without_times("first/steps.csv", "passes")
@@ -112,7 +112,7 @@ def test_a_full_disk_under_the_cache(call, data, tmp_path, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("screenpath.data.write_shards.ShardWriter.write", full)
+    monkeypatch.setattr("screenpath.data.shards.write_shards.ShardWriter.write", full)
     assert call("svm", data, *GRID, "-o", "plain").code == 0
     result = call("svm", data, *GRID[:-1], "-o", "first", "--cache", "kept")
     assert result.code == 0
@@ -200,8 +200,8 @@ def test_standard_on_sparse_shards(call, tmp_path):
 @pytest.fixture
 def by_columns(call, data, monkeypatch):
     """A folder of several shards by columns made of ``data``."""
-    monkeypatch.setattr("screenpath.data.convert.BLOCK", 1 << 11)
-    from screenpath.data.convert import convert
+    monkeypatch.setattr("screenpath.data.shards.convert.BLOCK", 1 << 11)
+    from screenpath.data.shards.convert import convert
 
     return convert([data], data.parent / "columns", block_mb=1e-3, by="columns").path
 
@@ -276,7 +276,7 @@ def test_options_of_the_sparse_svm_that_need_the_data_in_memory(call, data, by_c
         assert result.code == 0 and f"columns: {name} needs the data in memory" in result.err
         assert call("sparse-svm", data, *GRIDS["sparse-svm"], *option, "--force", "-o", "b").code == 0
         same_run("a", "b")
-    from screenpath.models.specs import SPARSE_SVM
+    from screenpath.catalogue.specs import SPARSE_SVM
 
     assert SPARSE_SVM.in_memory({"jobs": 2, "first": "features"}) == "jobs"
     result = call("sparse-svm", by_columns, "--dtype", "float32")
@@ -334,7 +334,7 @@ def test_convert_by_columns(call, data, tmp_path):
     assert result.code == 1 and "zero_based was" in result.err
     assert call("convert", data, "rows").code == 0
     assert call("convert", "rows", "turned", "--by", "columns").code == 0
-    from screenpath.data.column_shards import ColumnFolder
+    from screenpath.data.shards.column_shards import ColumnFolder
 
     one, other = ColumnFolder("columns"), ColumnFolder("turned")
     assert one.sha256 == other.sha256
@@ -348,11 +348,11 @@ def test_convert_by_columns(call, data, tmp_path):
 
 
 def test_convert_by_columns_goes_on(call, data, monkeypatch, tmp_path):
-    from screenpath.data import convert_columns
-    from screenpath.data.convert import convert
-    from screenpath.data.write_shards import ShardWriter
+    from screenpath.data.shards import convert_columns
+    from screenpath.data.shards.convert import convert
+    from screenpath.data.shards.write_shards import ShardWriter
 
-    monkeypatch.setattr("screenpath.data.convert.BLOCK", 1 << 11)
+    monkeypatch.setattr("screenpath.data.shards.convert.BLOCK", 1 << 11)
     monkeypatch.setattr(convert_columns, "AT_ONCE", 1 << 11)  # a pass over the rows for each block
     whole = convert([data], tmp_path / "whole", block_mb=1e-3, by="columns")
     written, plain = [], ShardWriter.write

@@ -43,7 +43,7 @@ try:
 except SystemExit as end:
     assert end.code == 0
 needless = ("scipy.sparse", "scipy.linalg", "screenpath.rows.shards", "screenpath.rows.column_shards",
-    "screenpath.data.shards", "screenpath.data.convert", "screenpath.models.l1svm")
+    "screenpath.data.shards.shards", "screenpath.data.shards.convert", "screenpath.problem.l1svm")
 print([name for name in needless if name in sys.modules], gc.get_freeze_count() > 0, file=sys.stderr)
 """
     rows = "".join(f"{2 * (k % 2) - 1} 1:{k} 2:{k * k % 7}\n" for k in range(1, 41))
@@ -140,7 +140,7 @@ def test_an_error_of_the_system_says_what_to_do(data, number, hint, tmp_path, mo
     def fail(*_, **__):
         raise OSError(number, os.strerror(number), "that/file")
 
-    monkeypatch.setattr("screenpath.runs.folder.FolderLock", fail)
+    monkeypatch.setattr("screenpath.store.folder.FolderLock", fail)
     result = call("svm", data, "--grid", "3", "-o", tmp_path / "run")
     assert result.code == 1 and result.err.startswith(f"error: that/file: {os.strerror(number)}\n  {hint}"), result.err
 
@@ -179,7 +179,7 @@ def test_warm_up_covers_the_kernels_of_a_run(data):
     """No kernel may be compiled or loaded while a step's clock runs."""
     script = """
 import sys
-from screenpath.runs import warm
+from screenpath.engine import warm
 from numba.core.registry import CPUDispatcher
 import gc
 def signatures():
@@ -203,7 +203,7 @@ print("extra", signatures() - warm.count)
 def test_warnings_are_one_line_and_quiet_silences_them(call, data, monkeypatch):
     import warnings
 
-    from screenpath.runs import reading
+    from screenpath.inputs import reading
 
     real = reading.read_file
 

@@ -9,7 +9,7 @@ import pytest
 
 from screenpath.cv import saved
 from screenpath.report.console import Console
-from screenpath.runs import folder as folders
+from screenpath.store import folder as folders
 from tests.cli.test_outputs import everything
 
 GRID = ("--grid", "4", "--quiet")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from screenpath.cv import saved
-from screenpath.runs import folder as folders
+from screenpath.store import folder as folders
 from tests.cli.conftest import without_times
 from tests.conftest import HANGS
 

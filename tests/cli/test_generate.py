@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_svmlight_file
 
-from screenpath.data.generate import NAMES, generate
-from screenpath.data.write_libsvm import write_libsvm
+from screenpath.data.files.generate import NAMES, generate
+from screenpath.data.files.write_libsvm import write_libsvm
 
 
 def test_stdout_holds_the_set(call):

@@ -6,14 +6,14 @@ import click
 import pytest
 
 from screenpath import rules_of
+from screenpath.catalogue.option import GROUPS
+from screenpath.catalogue.specs import SPECS
 from screenpath.cli.app import COMMANDS, cli
 from screenpath.cli.help import GroupedOption, Helped
-from screenpath.models.option import GROUPS
-from screenpath.models.specs import SPECS
-from screenpath.rules import KERNEL, STATIC, parse_kernel_rule, parse_rule
-from screenpath.rules.l1svm import parse_feature_rule
-from screenpath.rules.pathwise import GUESSED
-from screenpath.rules.sparse import parse_sparse_rule
+from screenpath.screen import KERNEL, STATIC, parse_kernel_rule, parse_rule
+from screenpath.screen.l1svm import parse_feature_rule
+from screenpath.screen.pathwise import GUESSED
+from screenpath.screen.sparse import parse_sparse_rule
 
 GENERATED = [*SPECS, *(f"cv {name}" for name in SPECS)]
 ALL = [*(name for name in COMMANDS if name not in ("cv", "cache")), *GENERATED[len(SPECS) :]]

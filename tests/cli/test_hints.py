@@ -166,6 +166,6 @@ def test_sparse_rows_that_are_filled_are_said_and_have_the_numbers_of_dense_ones
         assert result.code == 0 and "--scale standard subtracts the mean: the rows are kept dense" in result.err
         assert call(*command, "thin", *standard, "dense", "--force", "--storage", "dense").code == 0
         assert without_times("filled/steps.csv") == without_times("dense/steps.csv")
-    monkeypatch.setattr("screenpath.runs.load.FILLED", 0.0)
+    monkeypatch.setattr("screenpath.inputs.load.FILLED", 0.0)
     result = call("svm", "thin", *standard, "none")
     assert result.code == 2 and "would fill these sparse rows" in result.err and "--scale maxabs" in result.err

@@ -57,8 +57,8 @@ def test_huge_and_empty_columns(tmp_path, capsys):
 @pytest.fixture
 def shards(samples, tmp_path, monkeypatch, capsys):
     """A folder of many shards."""
-    monkeypatch.setattr("screenpath.data.convert.BLOCK", 1 << 11)
-    from screenpath.data.convert import convert
+    monkeypatch.setattr("screenpath.data.shards.convert.BLOCK", 1 << 11)
+    from screenpath.data.shards.convert import convert
 
     return convert([samples / "breast_cancer.libsvm"], tmp_path / "shards", block_mb=16 / 1024).path
 
@@ -66,7 +66,7 @@ def shards(samples, tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("name", ["breast_cancer.libsvm", "diabetes.libsvm"])
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 def test_a_shard_folder_has_the_facts_of_its_text(samples, tmp_path, monkeypatch, capsys, name, storage):
-    monkeypatch.setattr("screenpath.data.convert.BLOCK", 1 << 11)
+    monkeypatch.setattr("screenpath.data.shards.convert.BLOCK", 1 << 11)
     assert run(["convert", str(samples / name), str(tmp_path / "s"), "--storage", storage, "--quiet"]) == 0
     assert run(["inspect", str(samples / name)]) == 0
     text = capsys.readouterr().out.split("\n", 1)[1]

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from screenpath.kernels.cache import cache_folder
+from screenpath.compile.cache import cache_folder
 from tests.cli.conftest import ROOT
 from tests.cli.measured import watch
 from tests.conftest import HANGS

@@ -191,13 +191,13 @@ def test_parts_that_are_none(call, data, options, words):
 
 
 def test_a_part_that_was_stopped_goes_on(call, data, monkeypatch):
-    from screenpath.runs import folder
+    from screenpath.store import folder
 
     monkeypatch.setattr(folder, "EVERY", 0.0)
     options = ("svm", data, "--grid", "12", "--quiet", "--part", "2/2", "--solver", "cd", "--cmax", "0.1", "-o")
     assert call(*options, "once").code == 0
     with monkeypatch.context() as patch:
-        from screenpath.runs.session import Session
+        from screenpath.engine.session import Session
 
         def keep(self, found, keep=Session.keep_steps):
             keep(self, (pair for _, pair in zip(range(3), found, strict=False)))

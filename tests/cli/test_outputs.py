@@ -215,7 +215,7 @@ def test_modes_follow_the_umask(call, files):
 
 
 def test_a_file_that_appears_meanwhile_stays(call, files, monkeypatch):
-    from screenpath.runs import export as models
+    from screenpath.export import export as models
 
     def slow(run, step):
         Path("model").write_text(PRECIOUS)

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from screenpath.data.atomic import FolderLock
+from screenpath.data.safe.atomic import FolderLock
 from screenpath.report.console import Console
-from screenpath.runs.folder import RunFolder
-from screenpath.runs.open import open_run
+from screenpath.store.folder import RunFolder
+from screenpath.store.open import open_run
 from tests.cli.conftest import in_process, read_csv, screenpath, without_times
 
 GRID = ("--grid", "12", "--cmax", "1", "--quiet")
@@ -72,8 +72,8 @@ def test_signal_then_resume(call, data, stop_at, monkeypatch, number, code, step
 KILL = """
 import os, signal, sys
 from screenpath.report.console import Console
-from screenpath.runs.open import open_run
-from screenpath.runs.folder import RunFolder
+from screenpath.store.open import open_run
+from screenpath.store.folder import RunFolder
 saved, killed = int(sys.argv.pop(1)), int(sys.argv.pop(1))
 RunFolder.due = lambda self: self.count == saved
 def advance(self, step):
@@ -134,7 +134,7 @@ def test_time_limit(call, data):
 
 def test_time_limit_between_steps(call, data, monkeypatch):
     """The step that ends behind the deadline is dropped: its solve may have been cut short."""
-    from screenpath.runs import session
+    from screenpath.engine import session
 
     assert call("svm", data, *GRID, "-o", "whole").code == 0
     real = session.time.monotonic
@@ -194,7 +194,7 @@ def test_resume_notices_other_data_and_version(call, data, monkeypatch):
     result = call("svm", data, *GRID, "-o", "r", "--resume")
     assert result.code == 1 and "data_sha256 was" in result.err
     data.write_text(text)
-    monkeypatch.setattr("screenpath.runs.session.__version__", "9.9")
+    monkeypatch.setattr("screenpath.engine.session.__version__", "9.9")
     result = call("svm", data, *GRID, "-o", "r", "--resume")
     assert result.code == 1 and "tool_version was" in result.err
 
@@ -266,7 +266,7 @@ def test_out_of_memory_is_one_message(call, data, monkeypatch):
     def full(*arguments, **more):
         raise MemoryError
 
-    monkeypatch.setattr("screenpath.runs.load.prepare", full)
+    monkeypatch.setattr("screenpath.inputs.load.prepare", full)
     result = call("svm", data, *GRID)
     assert result.code == 1 and result.err.startswith("error: not enough memory")
 
@@ -289,7 +289,7 @@ def test_signal_while_reading(call, data, monkeypatch):
     def interrupted(*arguments, **options):
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("screenpath.runs.reading.read_file", interrupted)
+    monkeypatch.setattr("screenpath.inputs.reading.read_file", interrupted)
     assert call("svm", data, *GRID, "-o", "r").code == 130
     assert not Path("r").exists()
 
@@ -298,7 +298,7 @@ def test_second_signal_aborts_at_once(data):
     """The first one arrives while a step is written (held), the second one ends the process."""
     script = """
 import os, signal
-from screenpath.runs.folder import RunFolder
+from screenpath.store.folder import RunFolder
 def add(self, row, coefficients=None):
     os.kill(os.getpid(), signal.SIGINT)
     os.kill(os.getpid(), signal.SIGINT)

@@ -12,7 +12,7 @@ import pytest
 
 from screenpath.cli.signals import Signals, Stopped
 from screenpath.cv import saved
-from screenpath.runs import archive, folder
+from screenpath.store import archive, folder
 from tests.cli.conftest import ROOT, unmeasured
 from tests.conftest import HANGS
 

@@ -97,7 +97,7 @@ def test_order_and_processes_leave_the_decisions_alone(call, three):
 @pytest.mark.parametrize("solver", ["newton", "sdca"])
 @pytest.mark.parametrize("steps", [1, 4, 6, 7])
 def test_resume_gives_the_same_files(call, three, monkeypatch, solver, steps):
-    from screenpath.runs import session
+    from screenpath.engine import session
 
     options = (*SHORT, "--solver", solver)
     assert call("sparse-svm", three, *options, "-o", "whole").code == 0

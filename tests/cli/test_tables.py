@@ -273,7 +273,7 @@ def test_tables_as_parquet(call, data, table, monkeypatch):
     assert call(*compare, "--format", "parquet", "-o", "c").code == 0
     assert len(pq.read_table("c").to_pylist()) == 2
     assert call("svm", data, *GRID, "--format", "parquet", "-o", "-").code == 2
-    monkeypatch.setattr("screenpath.data.tables.find_spec", lambda name: None)
+    monkeypatch.setattr("screenpath.data.words.tables.find_spec", lambda name: None)
     result = call("svm", data, *GRID, "--format", "parquet", "-o", "s")
     assert result.code == 2 and "screenpath[parquet]" in result.err and not Path("s").exists()
 

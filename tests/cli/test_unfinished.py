@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from screenpath.runs import session, unfinished
-from screenpath.solvers.base import Pulse
+from screenpath.engine import session, unfinished
+from screenpath.solve.base import Pulse
 from tests.cli.conftest import read_csv, without_times
 
 CD = ("--grid", "4", "--cmin", "1", "--cmax", "50", "--bias", "1", "--rule", "dvi", "--solver", "cd")

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.kernels import newton, sdca
-from screenpath.models.specs import LINEAR_SVM, SPARSE_SVM
+from screenpath.catalogue.specs import LINEAR_SVM, SPARSE_SVM
+from screenpath.engine.warm import warm_model
+from screenpath.kernels.solve import newton, sdca
 from screenpath.rows.memory import MemoryRows
-from screenpath.runs.warm import warm_model
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])

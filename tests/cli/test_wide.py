@@ -9,9 +9,9 @@ import pytest
 import scipy.sparse as sp
 
 import screenpath
-from screenpath.data.libsvm import read_libsvm
-from screenpath.data.wide import ORDINARY, is_wide, on_columns
-from screenpath.runs.open import open_run
+from screenpath.data.files.libsvm import read_libsvm
+from screenpath.data.safe.wide import ORDINARY, is_wide, on_columns
+from screenpath.store.open import open_run
 from tests.cli.conftest import call, without_times  # noqa: F401 (a fixture)
 from tests.run_folders import reseal
 
@@ -159,7 +159,7 @@ def test_shards_of_a_wide_file(call, files):  # noqa: F811
 
 
 def test_a_stopped_run_goes_on(call, files, monkeypatch):  # noqa: F811
-    from screenpath.runs.folder import RunFolder
+    from screenpath.store.folder import RunFolder
 
     command = words(MODELS["svm"], "wide")
     assert call(*command, "-o", "whole").code == 0

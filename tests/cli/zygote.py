@@ -22,8 +22,8 @@ from pathlib import Path
 
 from screenpath.cli.app import run
 from screenpath.cv import saved
-from screenpath.data import convert
-from screenpath.runs import folder
+from screenpath.data.shards import convert
+from screenpath.store import folder
 from screenpath.walk import workers as parallel
 
 PR_SET_CHILD_SUBREAPER = 36  # of <linux/prctl.h>

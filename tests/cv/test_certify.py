@@ -5,19 +5,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from screenpath.catalogue.builders import kernel_svm_model
+from screenpath.catalogue.losses import SVM
 from screenpath.cv.certify import ErrorBounds, HeldOut, Line, bend, certified_line, heaviest, undecided
 from screenpath.cv.folds import draw_folds
 from screenpath.cv.refine import new_points, refine
-from screenpath.models.builders import kernel_svm_model
-from screenpath.models.grid import log_grid
-from screenpath.models.losses import SVM
+from screenpath.problem.grid import log_grid
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules import parse_kernel_rule, parse_rule
-from screenpath.rules.box import pair_radius
-from screenpath.solvers import make_solver
-from screenpath.solvers.smo import make_kernel_solver
+from screenpath.screen import parse_kernel_rule, parse_rule
+from screenpath.screen.box import pair_radius
+from screenpath.solve import make_solver
+from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.conftest import two_classes
 

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from screenpath.cv import certify_free
 from screenpath.cv.certify import ErrorBounds, HeldOut, Line, bend, certified_line, undecided, whole_weights
 from screenpath.cv.certify_free import FreeLine
-from screenpath.models.free_base import FreeCertificate
-from screenpath.models.geometry import GAP_ROUNDING, KernelPoint
+from screenpath.problem.free_base import FreeCertificate
+from screenpath.regions.geometry import GAP_ROUNDING, KernelPoint
 from tests.cv.test_certify_rounding import fractions, inner
 from tests.free_problems import free_problem
 from tests.proofs.test_regions import best, problem, reference

@@ -5,18 +5,18 @@ import functools
 import numpy as np
 import pytest
 
+from screenpath.catalogue.builders import kernel_svm_model
+from screenpath.catalogue.losses import SVM
 from screenpath.cv.certify import ErrorBounds, HeldOut, certified_line
 from screenpath.cv.certify_free import FreeLine
 from screenpath.cv.folds import draw_folds
-from screenpath.models.builders import kernel_svm_model
-from screenpath.models.grid import log_grid
-from screenpath.models.losses import SVM
+from screenpath.problem.grid import log_grid
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules.intercept import parse_free_rule
-from screenpath.solvers.intercept import FreeNewton
-from screenpath.solvers.smo_free import make_free_kernel_solver
+from screenpath.screen.intercept import parse_free_rule
+from screenpath.solve.intercept import FreeNewton
+from screenpath.solve.smo_free import make_free_kernel_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.conftest import two_classes
 from tests.cv.test_certify import bound_at

@@ -6,7 +6,7 @@ import numpy as np
 
 from screenpath.cv.certify import HeldOut, Line, bend, undecided
 from screenpath.cv.certify_free import FreeLine
-from screenpath.models.lever_range import Distances
+from screenpath.regions.lever_range import Distances
 
 
 def line(C, center, radius_sq, xi, xi_error, products, extent):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from screenpath.cv.turn import patience, turn_line, turned
-from screenpath.models.grid import further_c, further_lambda, log_grid
-from screenpath.runs.choose import Choice, best_and_one_se
+from screenpath.problem.grid import further_c, further_lambda, log_grid
+from screenpath.store.choose import Choice, best_and_one_se
 
 
 def choice(mean, se=0.1, higher=True):

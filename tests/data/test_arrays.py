@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import screenpath
-from screenpath.data.arrays import canonical
+from screenpath.data.files.arrays import canonical
 from screenpath.sklearn import SVMClassifier
 
 

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from screenpath.data.atomic import Appender, FolderLock, replacing
+from screenpath.data.safe.atomic import Appender, FolderLock, replacing
 from screenpath.errors import RunFolderError
 
 

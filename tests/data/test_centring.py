@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.data import centring
+from screenpath.data.files import centring
 from screenpath.rows.columns import Columns
 
 SIGNS = np.where(np.arange(40) % 3 == 0, 1.0, -1.0)

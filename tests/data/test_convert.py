@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from screenpath.data import convert as module
-from screenpath.data.atomic import FolderLock
-from screenpath.data.checks import record_crc
-from screenpath.data.convert import DataCacheWarning, cached_shards, convert
-from screenpath.data.inspect import inspect
-from screenpath.data.libsvm import read_libsvm
-from screenpath.data.shards import ShardFolder
-from screenpath.data.write_shards import ShardWriter
+from screenpath.data.files.libsvm import read_libsvm
+from screenpath.data.safe.atomic import FolderLock
+from screenpath.data.shards import convert as module
+from screenpath.data.shards.checks import record_crc
+from screenpath.data.shards.convert import DataCacheWarning, cached_shards, convert
+from screenpath.data.shards.shards import ShardFolder
+from screenpath.data.shards.write_shards import ShardWriter
 from screenpath.errors import DataError, ResourceError, RunFolderError
+from screenpath.inputs.inspect import inspect
 from tests import shard_folders
 from tests.safety.artefacts import text_of
 

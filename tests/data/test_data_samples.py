@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_svmlight_file
 
-from screenpath.data.generate import generate
+from screenpath.data.files.generate import generate
 
 
 @pytest.fixture(scope="module")

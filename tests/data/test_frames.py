@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import screenpath
-from screenpath.data.frames import is_table
+from screenpath.data.files.frames import is_table
 from screenpath.errors import DataError, RunFolderError, UsageError
-from screenpath.runs.record import _check_entries
+from screenpath.store.record import _check_entries
 from tests.cli.conftest import clouds
 from tests.conftest import HANGS, ROOT
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.data.generate import NAMES, SETS, generate
+from screenpath.data.files.generate import NAMES, SETS, generate
 from screenpath.errors import UsageError
 
 SHAPES = {

@@ -5,9 +5,9 @@ import io
 import numpy as np
 import pytest
 
-from screenpath.data.inspect import inspect as look
-from screenpath.data.libsvm import read_libsvm
+from screenpath.data.files.libsvm import read_libsvm
 from screenpath.errors import DataError
+from screenpath.inputs.inspect import inspect as look
 
 
 def inspect(text: bytes, **options):

@@ -6,8 +6,8 @@ import pickle
 import numpy as np
 import pytest
 
-from screenpath.data.labels import binary_labels, label_cells, label_number, label_text, named, recoded
-from screenpath.data.tables import dump_json
+from screenpath.data.words.labels import binary_labels, label_cells, label_number, label_text, named, recoded
+from screenpath.data.words.tables import dump_json
 from screenpath.errors import DataError, UsageError
 
 

@@ -13,8 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
-from screenpath.data.libsvm import Parser, parse_stream, read_libsvm
-from screenpath.data.write_libsvm import libsvm_lines
+from screenpath.data.files.libsvm import Parser, parse_stream, read_libsvm
+from screenpath.data.files.write_libsvm import libsvm_lines
 from screenpath.errors import DataError, UsageError
 from tests.data import reference_parser
 

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.data.memory import MARGIN, MB, MemoryLimit, parse_bytes, private_bytes
-from screenpath.data.needs import solving
+from screenpath.catalogue.losses import LOSSES
+from screenpath.data.safe.memory import MARGIN, MB, MemoryLimit, parse_bytes, private_bytes
+from screenpath.data.safe.needs import solving
 from screenpath.errors import ResourceError
-from screenpath.kernels import newton, survey
-from screenpath.kernels.matrix import matrix_of
+from screenpath.kernels.rows.matrix import matrix_of
+from screenpath.kernels.solve import newton, survey
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules import parse_rule
-from screenpath.solvers import make_solver
+from screenpath.screen import parse_rule
+from screenpath.solve import make_solver
 from screenpath.walk.loop import PathOptions
 from screenpath.walk.one_vs_rest import OneVsRest, walk_classes
 from tests.cli.conftest import in_process
@@ -50,7 +51,7 @@ def test_what_was_promised_and_is_taken_counts_once():
 
 def test_walks_of_further_classes_fulfil_what_was_promised():
     rng = np.random.default_rng(0)
-    model = OneVsRest(MemoryRows(rng.normal(size=(90, 4))), np.arange(90) % 3)
+    model = OneVsRest(LOSSES["svm"].model, MemoryRows(rng.normal(size=(90, 4))), np.arange(90) % 3)
     limit = MemoryLimit(1 << 40)
     with limit.in_force():
         limit.promised = 1 << 20
@@ -64,7 +65,7 @@ def test_walks_of_further_classes_fulfil_what_was_promised():
 LEFT = """
 import numpy as np
 from screenpath.errors import ResourceError
-from screenpath.data.memory import MemoryLimit, private_bytes
+from screenpath.data.safe.memory import MemoryLimit, private_bytes
 from screenpath.rows.budget import Allowance
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import screenpath
-from screenpath.data.prepare import SCALES, fit_preparation, prepare, say_nearly_constant
+from screenpath.data.files.prepare import SCALES, fit_preparation, prepare, say_nearly_constant
 from screenpath.errors import DataError, UsageError
 
 X = np.random.default_rng(0).normal(size=(30, 5)) * [1, 10, 0.1, 0, 3] + [0, 5, 0, 7, 0]

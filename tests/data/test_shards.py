@@ -7,10 +7,10 @@ import shutil
 import numpy as np
 import pytest
 
-from screenpath.data import mapped
-from screenpath.data.convert import convert
-from screenpath.data.mapped import Mapped
-from screenpath.data.shards import ShardFolder
+from screenpath.data.shards import mapped
+from screenpath.data.shards.convert import convert
+from screenpath.data.shards.mapped import Mapped
+from screenpath.data.shards.shards import ShardFolder
 from screenpath.errors import DataError, ResourceError
 from screenpath.rows.shards import ShardRows
 from tests import shard_folders
@@ -260,7 +260,7 @@ def test_a_file_is_looked_at_once_and_again_when_it_has_changed(folder, monkeypa
         return plain(self)
 
     monkeypatch.setattr(Mapped, "crc32", crc32)
-    monkeypatch.setattr("screenpath.data.shards.KEPT_FILES", 0)  # as behind the first hundreds of files
+    monkeypatch.setattr("screenpath.data.shards.shards.KEPT_FILES", 0)  # as behind the first hundreds of files
     opened = ShardFolder(folder)
     rows = ShardRows(opened)
     for _ in range(3):
@@ -293,7 +293,7 @@ def test_norms_of_another_processor_and_of_extreme_values(tmp_path):
 def test_faults_beyond_one_block_are_found(tmp_path, monkeypatch):
     """Every check goes over all of an array, in blocks."""
     (tmp_path / "a").write_bytes(text_of(rows=40, columns=30, density=0.5))
-    monkeypatch.setattr("screenpath.data.checks.BLOCK", 7)
+    monkeypatch.setattr("screenpath.data.shards.checks.BLOCK", 7)
     folder = convert([tmp_path / "a"], tmp_path / "s", storage="sparse")
     folder.check()
     assert not folder.faults(0)

@@ -7,10 +7,10 @@ import lzma
 
 import pytest
 
-from screenpath.data import memory
-from screenpath.data.libsvm import read_libsvm
-from screenpath.data.memory import MemoryLimit, private_bytes
-from screenpath.data.source import open_source
+from screenpath.data.files.libsvm import read_libsvm
+from screenpath.data.files.source import open_source
+from screenpath.data.safe import memory
+from screenpath.data.safe.memory import MemoryLimit, private_bytes
 from screenpath.errors import DataError, ResourceError
 
 

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from screenpath.data.tables import CsvTable, JsonLines, JsonTable, dump_json, readable_json
+from screenpath.data.words.tables import CsvTable, JsonLines, JsonTable, dump_json, readable_json
 
 ROW = {"step": 0, "C": 0.1, "gap": math.inf, "n": np.int64(3), "name": 'a "quoted", name', "x": np.float64(1e-300)}
 COLUMNS = ("step", "C", "gap", "n", "name", "x", "absent")

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import screenpath
-from screenpath.data.convert import convert
-from screenpath.data.inspect import inspect
-from screenpath.data.libsvm import MARKED
-from screenpath.data.parquet_file import ParquetFile
-from screenpath.data.read import read_data, read_like
-from screenpath.data.shards import ShardFolder
+from screenpath.data.files.libsvm import MARKED
+from screenpath.data.files.parquet_file import ParquetFile
+from screenpath.data.files.read import read_data, read_like
+from screenpath.data.shards.convert import convert
+from screenpath.data.shards.shards import ShardFolder
 from screenpath.errors import DataError, UsageError
+from screenpath.inputs.inspect import inspect
 
 PLAIN = "age,height,class\n1,2.5,1\n0,-3,2\n4,0,1\n"
 X = [[1.0, 2.5], [0.0, -3.0], [4.0, 0.0]]
@@ -176,7 +176,7 @@ def test_a_run_has_settled_what_is_encoded():
 
 
 def test_labels_do_not_hang_on_where_the_first_text_stands(monkeypatch):
-    monkeypatch.setattr("screenpath.data.table.CELLS", 4)
+    monkeypatch.setattr("screenpath.data.files.table.CELLS", 4)
     rows = ["1,1.0", "2,2", "3,1", "4,other", "5,2.0", "6,other"]
     for turned in (rows, rows[::-1], rows[3:] + rows[:3]):
         data = csv("\n".join(["a,class", *turned]))
@@ -322,7 +322,7 @@ def test_shards_of_tables_hold_what_reading_gives(rows, tmp_path, kind, hot, mon
             files[k].write_text("\n".join([lines[0], *lines[1:][part]]))
         else:
             parquet(files[k], **{name: column[part] for name, column in columns.items()})
-    monkeypatch.setattr("screenpath.data.convert.BLOCK", 1 << 11)
+    monkeypatch.setattr("screenpath.data.shards.convert.BLOCK", 1 << 11)
     one_hot = ["colour"] if hot else []
     folder = convert(files, tmp_path / "s", block_mb=1e-3, jobs=2, one_hot=one_hot)
     assert folder.count > 3 and ShardFolder(folder.path, content=True).check() is None
@@ -338,7 +338,7 @@ def test_shards_of_tables_hold_what_reading_gives(rows, tmp_path, kind, hot, mon
 def test_a_conversion_of_a_table_is_resumed_and_refuses_other_rows(rows, tmp_path, monkeypatch):
     numbers, _, _ = rows
     path = parquet(tmp_path / "a", a=numbers[:, 0], b=numbers[:, 1], y=np.sign(numbers[:, 2]))
-    monkeypatch.setattr("screenpath.data.convert.BLOCK", 1 << 11)
+    monkeypatch.setattr("screenpath.data.shards.convert.BLOCK", 1 << 11)
 
     def stop(seen, size):
         if seen > 200:
@@ -350,7 +350,7 @@ def test_a_conversion_of_a_table_is_resumed_and_refuses_other_rows(rows, tmp_pat
             convert([path], tmp_path / f"s{change}", block_mb=1e-3, progress=stop)
         parquet(path, a=numbers[:, 0] + change, b=numbers[:, 1], y=np.sign(numbers[:, 2]))
         if change:
-            with pytest.raises(screenpath.data.convert.RunFolderError, match="has changed"):
+            with pytest.raises(screenpath.data.shards.convert.RunFolderError, match="has changed"):
                 convert([path], tmp_path / f"s{change}", block_mb=1e-3, resume=True)
         else:
             done = convert([path], tmp_path / f"s{change}", block_mb=1e-3, resume=True)

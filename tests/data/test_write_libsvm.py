@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.data.libsvm import read_libsvm
-from screenpath.data.write_libsvm import libsvm_lines, write_libsvm
+from screenpath.data.files.libsvm import read_libsvm
+from screenpath.data.files.write_libsvm import libsvm_lines, write_libsvm
 from screenpath.errors import DataError
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas
 import pytest
 
-from screenpath.models.specs import SPECS
+from screenpath.catalogue.specs import SPECS
 from tests.cli.conftest import call, clouds, libsvm_text  # noqa: F401 (fixture)
 from tests.conftest import ROOT
 

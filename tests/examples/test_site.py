@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from screenpath.catalogue.specs import SPECS
 from screenpath.cli.app import COMMANDS
-from screenpath.models.specs import SPECS
 from tests.conftest import ROOT
 
 GUIDE = ROOT / "examples" / "guide"

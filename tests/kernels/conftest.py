@@ -2,7 +2,7 @@
 
 import pytest
 
-from screenpath.kernels import cache
+from screenpath.compile import cache
 
 
 @pytest.fixture

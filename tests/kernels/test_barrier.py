@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numba import config
 
-from screenpath.kernels import barrier, kernel
+from screenpath.kernels import kernel
+from screenpath.kernels.rows import barrier
 from tests.conftest import HANGS
 
 needs_jit = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="the jit is disabled")

@@ -10,11 +10,12 @@ from numba import config
 from numba.core.runtime import _nrt_python, rtsys
 
 import screenpath.kernels as kernels
-from screenpath.kernels import face, rows
-from screenpath.kernels.matrix import dot, matrix_of
+from screenpath.kernels.rows import rows
+from screenpath.kernels.rows.matrix import dot, matrix_of
+from screenpath.kernels.solve import face
 
 MAKES = {"empty", "zeros", "full", "ones", "arange", "array", "copy", "concatenate", "flatnonzero", "empty_like"}
-FILES = sorted(Path(kernels.__file__).parent.glob("*.py"))
+FILES = sorted(Path(kernels.__file__).parent.rglob("*.py"))
 
 
 def leaves():

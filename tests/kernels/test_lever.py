@@ -5,11 +5,11 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
-from screenpath.kernels import lever as kernels
-from screenpath.kernels import lever_distances as distances
-from screenpath.kernels.matrix import matrix_of
-from screenpath.models.geometry import Ball, Point
-from screenpath.models.lever import ONE, LeverBall
+from screenpath.kernels.rows.matrix import matrix_of
+from screenpath.kernels.screen import lever as kernels
+from screenpath.kernels.screen import lever_distances as distances
+from screenpath.regions.geometry import Ball, Point
+from screenpath.regions.lever import ONE, LeverBall
 from tests.free_problems import free_problem
 
 

@@ -8,9 +8,9 @@ import scipy.sparse as sp
 from scipy.optimize import brentq
 
 from screenpath.kernels import kernel
-from screenpath.kernels import lever as kernels
-from screenpath.kernels import lever_distances as distances
-from screenpath.kernels.matrix import matrix_of
+from screenpath.kernels.rows.matrix import matrix_of
+from screenpath.kernels.screen import lever as kernels
+from screenpath.kernels.screen import lever_distances as distances
 from tests.kernels.test_lever import best_shown, width
 
 SIDES = pytest.mark.parametrize("side", [1.0, -1.0])

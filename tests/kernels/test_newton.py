@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.kernels import newton_system
-from screenpath.models.reduced import Reduced
-from screenpath.solvers.base import Budget
-from screenpath.solvers.cd import CoordinateDescent
-from screenpath.solvers.newton import Newton
+from screenpath.kernels.rows import newton_system
+from screenpath.problem.reduced import Reduced
+from screenpath.solve.base import Budget
+from screenpath.solve.cd import CoordinateDescent
+from screenpath.solve.newton import Newton
 
 BUDGET = Budget(2000, float("inf"))
 

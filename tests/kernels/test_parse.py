@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from screenpath.kernels import parse
+from screenpath.kernels.rows import parse
 
 
 def run(text: bytes, smallest=1, max_faults=8):

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from screenpath.kernels import partition
+from screenpath.kernels.problem import partition
 
 SIZES = st.one_of(st.integers(1, 40), st.sampled_from([1023, 1024, 1025, 1032, 2100]))
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.kernels import pool as pools
-from screenpath.kernels import preconditioner, survey
-from screenpath.kernels.face import face_step
-from screenpath.kernels.matrix import matrix_of
-from screenpath.kernels.pool import ADDED, COLUMNS, FREQUENT, SEATS, STEPS
-from screenpath.kernels.rows import csr_products
+from screenpath.kernels.rows.matrix import matrix_of
+from screenpath.kernels.rows.rows import csr_products
+from screenpath.kernels.solve import pool as pools
+from screenpath.kernels.solve import preconditioner, survey
+from screenpath.kernels.solve.face import face_step
+from screenpath.kernels.solve.pool import ADDED, COLUMNS, FREQUENT, SEATS, STEPS
 
 RIDGE = 1e-3
 

@@ -6,9 +6,9 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from screenpath.data.convert import convert
-from screenpath.data.prepare import prepare
-from screenpath.data.shards import ShardFolder
+from screenpath.data.files.prepare import prepare
+from screenpath.data.shards.convert import convert
+from screenpath.data.shards.shards import ShardFolder
 from screenpath.numbers.csr import Csr, shared_csr, with_constant
 from screenpath.rows.columns import Columns
 from screenpath.rows.memory import MemoryRows

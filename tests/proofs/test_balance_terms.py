@@ -4,9 +4,9 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from screenpath.kernels import sparse_intercept, sparse_levels
-from screenpath.models.sparse_classes import FreeClassesModel, largest_cycle_mean, ways
-from screenpath.models.sparse_free import FreeSparseModel
+from screenpath.kernels.problem import sparse_intercept, sparse_levels
+from screenpath.problem.sparse_classes import FreeClassesModel, largest_cycle_mean, ways
+from screenpath.problem.sparse_free import FreeSparseModel
 from screenpath.rows.views import Views
 
 GAMMA = 0.5

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from screenpath.kernels import conditioning
+from screenpath.kernels.screen import conditioning
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 N, D = 7, 5

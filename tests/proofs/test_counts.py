@@ -8,15 +8,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from screenpath.catalogue.losses import LOSSES, SVM
 from screenpath.errors import UsageError
-from screenpath.models.box_types import Screened
-from screenpath.models.geometry import Ball, Point
-from screenpath.models.grid import EpsilonGrid
-from screenpath.models.losses import SVM
+from screenpath.problem.box_types import Screened
+from screenpath.problem.grid import EpsilonGrid
+from screenpath.regions.geometry import Ball, Point
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules import Screening, parse_rule
-from screenpath.solvers import make_solver
-from screenpath.solvers.base import Solution, Solver
+from screenpath.screen import Screening, parse_rule
+from screenpath.solve import make_solver
+from screenpath.solve.base import Solution, Solver
 from screenpath.walk import audit, loop
 from screenpath.walk import step as steps
 from screenpath.walk.audit import OBJECTIVE_ROUNDING, SHARPER, Audit, contradicted
@@ -66,13 +66,13 @@ def test_a_step_of_all_classes_adds_up_and_takes_the_worst():
 
 def test_classes_are_numbered_from_0_and_each_is_the_positive_one_of_its_model():
     codes = np.array([2, 0, 1, 2, 0])
-    model = OneVsRest(MemoryRows(np.ones((5, 1))), codes)
+    model = OneVsRest(LOSSES["svm"].model, MemoryRows(np.ones((5, 1))), codes)
     assert [one.signs.tolist() for one in model.parts] == [np.where(codes == k, 1, -1).tolist() for k in range(3)]
 
 
 def test_classes_go_on_from_their_own_references():
     X, _ = two_classes(40, 3)
-    model, grid = OneVsRest(MemoryRows(X), np.arange(40) % 3), np.array([0.01, 0.1])
+    model, grid = OneVsRest(LOSSES["svm"].model, MemoryRows(X), np.arange(40) % 3), np.array([0.01, 0.1])
     how = parse_rule("dvi"), make_solver("newton"), PathOptions(tol=1e-6)
     (_, first), (whole, _) = walk_classes(model, grid, *how)
     rest = list(walk_classes(model, grid, *how, reference=first, first=1))

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from screenpath.kernels import box as kernels
-from screenpath.models import geometry
-from screenpath.models.geometry import (
+from screenpath.kernels.problem import box as kernels
+from screenpath.regions import geometry
+from screenpath.regions.geometry import (
     ROUNDING,
     Ball,
     Dome,

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.kernels import precise
-from screenpath.models.builders import kernel_svm_model
-from screenpath.models.geometry import KernelPoint
+from screenpath.catalogue.builders import kernel_svm_model
+from screenpath.kernels.rows import precise
 from screenpath.numbers.rounding import gamma
+from screenpath.regions.geometry import KernelPoint
 from screenpath.rows import kernel_functions
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelBlocks, KernelFunction, exact_shift
-from screenpath.rules import parse_kernel_rule
-from screenpath.solvers.smo import Run, make_kernel_solver
+from screenpath.screen import parse_kernel_rule
+from screenpath.solve.smo import Run, make_kernel_solver
 from screenpath.walk.loop import PathOptions, solve_point, walk
 from tests.safety.rational import exact_kernel
 

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from screenpath.kernels import box as kernels
-from screenpath.models import kernel, kernel_sharp
-from screenpath.models.box_types import Screened
-from screenpath.models.geometry import Ball, KernelPoint
-from screenpath.models.kernel import KernelModel, Multiplied
+from screenpath.kernels.problem import box as kernels
+from screenpath.problem import kernel, kernel_sharp
+from screenpath.problem.box_types import Screened
+from screenpath.problem.kernel import KernelModel, Multiplied
+from screenpath.regions.geometry import Ball, KernelPoint
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from screenpath.errors import UsageError
-from screenpath.kernels import distances, precise
+from screenpath.kernels.rows import distances, precise
 from screenpath.rows import kernel_functions
 from screenpath.rows.kernel_functions import KernelBlocks, KernelFunction
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from screenpath.kernels import l1dome
-from screenpath.kernels import l1svm as kernels
+from screenpath.kernels.problem import l1svm as kernels
+from screenpath.kernels.screen import l1dome
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 M, N = 6, 9

@@ -6,13 +6,13 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
+from screenpath.catalogue.losses import LAD, QUANTILE, SVM, SVR
 from screenpath.errors import DataError
-from screenpath.kernels import box as kernels
-from screenpath.models import box, box_rounding
-from screenpath.models.box import FEW, BoxModel
-from screenpath.models.box_types import Screened
-from screenpath.models.geometry import ROUNDING, Ball, Lens, Point
-from screenpath.models.losses import LAD, QUANTILE, SVM, SVR
+from screenpath.kernels.problem import box as kernels
+from screenpath.problem import box, box_rounding
+from screenpath.problem.box import FEW, BoxModel
+from screenpath.problem.box_types import Screened
+from screenpath.regions.geometry import ROUNDING, Ball, Lens, Point
 from screenpath.rows.memory import MemoryRows
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from screenpath.errors import DataError, UsageError
-from screenpath.kernels import l1svm as l1_kernels
-from screenpath.kernels import sifs as kernels
-from screenpath.models import l1_rounding, sparse_rounding
-from screenpath.models.geometry import ROUNDING
-from screenpath.models.l1_rounding import L1Rounding
-from screenpath.models.l1_types import halfway
-from screenpath.models.sparse_rounding import SparseRounding, check_range
-from screenpath.rules import l1svm as l1_rules
-from screenpath.rules import sparse as rules
+from screenpath.kernels.problem import l1svm as l1_kernels
+from screenpath.kernels.screen import sifs as kernels
+from screenpath.problem import l1_rounding, sparse_rounding
+from screenpath.problem.l1_rounding import L1Rounding
+from screenpath.problem.l1_types import halfway
+from screenpath.problem.sparse_rounding import SparseRounding, check_range
+from screenpath.regions.geometry import ROUNDING
+from screenpath.screen import l1svm as l1_rules
+from screenpath.screen import sparse as rules
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 SCALE, UNIT, TINY, OUTWARD = 1e-3, 0.004, 0.003, 1.25

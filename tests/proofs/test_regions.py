@@ -7,12 +7,12 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from screenpath.models.geometry import Ball, Dome, Lens, Point
-from screenpath.models.losses import LAD, QUANTILE, SVM, SVR
+from screenpath.catalogue.losses import LAD, QUANTILE, SVM, SVR
+from screenpath.regions.geometry import Ball, Dome, Lens, Point
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules.box import BT2, DVI, ESSNSV, IT, SSNSV, feasible_dome, guess_ball, pair_ball, pair_radius
-from screenpath.rules.floors import Dual, ball_floor, nearer_pair
-from screenpath.rules.pathwise import Pathwise, feasible_point, loss_floor, primal_value
+from screenpath.screen.box import BT2, DVI, ESSNSV, IT, SSNSV, feasible_dome, guess_ball, pair_ball, pair_radius
+from screenpath.screen.floors import Dual, ball_floor, nearer_pair
+from screenpath.screen.pathwise import Pathwise, feasible_point, loss_floor, primal_value
 from tests.proofs.lenses import lens_sup
 from tests.safety.rational import Exact, dot
 

@@ -6,10 +6,10 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from screenpath.kernels import box as kernels
-from screenpath.kernels import double
-from screenpath.kernels.matrix import matrix_of
-from screenpath.models.losses import LAD, SVM, SVR
+from screenpath.catalogue.losses import LAD, SVM, SVR
+from screenpath.kernels.problem import box as kernels
+from screenpath.kernels.rows import double
+from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.numbers import rounding
 from screenpath.rows.memory import MemoryRows
 

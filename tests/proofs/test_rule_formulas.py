@@ -7,19 +7,19 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
+from screenpath.catalogue.losses import LAD, QUANTILE, SVM
 from screenpath.errors import UsageError
-from screenpath.kernels import box as kernels
-from screenpath.models.box_types import Screened
-from screenpath.models.geometry import ROUNDING, Ball, Point
-from screenpath.models.grid import log_grid
-from screenpath.models.losses import LAD, QUANTILE, SVM
+from screenpath.kernels.problem import box as kernels
 from screenpath.numbers.rounding import gamma
+from screenpath.problem.box_types import Screened
+from screenpath.problem.grid import log_grid
+from screenpath.regions.geometry import ROUNDING, Ball, Point
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules import Screening, parse_rule, pathwise
-from screenpath.rules.box import ESSNSV, SSNSV, feasible_dome, guess_ball, pair_ball, pair_radius
-from screenpath.rules.floors import Dual, ball_floor, nearer_pair
-from screenpath.rules.pathwise import Heuristic, Pathwise, Sieve, feasible_point, loss_floor, primal_value
-from screenpath.solvers import make_solver
+from screenpath.screen import Screening, parse_rule, pathwise
+from screenpath.screen.box import ESSNSV, SSNSV, feasible_dome, guess_ball, pair_ball, pair_radius
+from screenpath.screen.floors import Dual, ball_floor, nearer_pair
+from screenpath.screen.pathwise import Heuristic, Pathwise, Sieve, feasible_point, loss_floor, primal_value
+from screenpath.solve import make_solver
 from screenpath.walk.loop import PathOptions, solve_point, walk
 from tests.conftest import two_classes
 

@@ -7,10 +7,10 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from screenpath.kernels import box as kernels
-from screenpath.models import sharp
-from screenpath.models.box import BoxModel
-from screenpath.models.losses import LAD, QUANTILE, SVR
+from screenpath.catalogue.losses import LAD, QUANTILE, SVR
+from screenpath.kernels.problem import box as kernels
+from screenpath.problem import sharp
+from screenpath.problem.box import BoxModel
 from screenpath.rows.memory import MemoryRows
 from tests.safety.rational import Exact
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numba import config
 
-from screenpath.kernels import sifs
-from screenpath.kernels.sparse_samples import Samples
+from screenpath.kernels.problem.sparse_samples import Samples
+from screenpath.kernels.screen import sifs
 from tests.proofs.test_conditioning import lines, pull
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -1,11 +1,11 @@
-"""The one-sided ellipsoid of ``kernels/sparse_box.py`` against the set that it holds, by a cone solver."""
+"""The one-sided ellipsoid of ``kernels/screen/sparse_box.py`` against the set that it holds, by a cone solver."""
 
 import cvxpy as cp
 import numpy as np
 import pytest
 
-from screenpath.kernels import sparse_box as box
-from screenpath.kernels.sparse_samples import Samples
+from screenpath.kernels.problem.sparse_samples import Samples
+from screenpath.kernels.screen import sparse_box as box
 from tests.sparse_problems import dual_rows
 
 N, D, GAMMA = 12, 3, 0.1

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from screenpath.models import sparse_pure, sparse_sharp
-from screenpath.models.sparse import SparseModel
-from screenpath.models.sparse_classes import FreeClassesModel
-from screenpath.models.sparse_free import FreeSparseModel
-from screenpath.models.sparse_sharp import _norm, _Sums, _total, sharpened
+from screenpath.problem import sparse_pure, sparse_sharp
+from screenpath.problem.sparse import SparseModel
+from screenpath.problem.sparse_classes import FreeClassesModel
+from screenpath.problem.sparse_free import FreeSparseModel
+from screenpath.problem.sparse_sharp import _norm, _Sums, _total, sharpened
 from screenpath.rows.views import Views
 
 GAMMA = 0.5

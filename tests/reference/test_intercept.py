@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.svm import SVC, SVR
 
 from screenpath import lad_path, quantile_path, svm_path, svr_path
-from screenpath.models.losses import LOSSES
+from screenpath.catalogue.losses import LOSSES
 from tests.free_problems import SHAPES, cone_optimum, free_problem, free_walk, objective
 
 GRID = [0.003, 0.05, 0.4, 5.0]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from screenpath.cli.app import run as screenpath
-from screenpath.runs.open import open_run
+from screenpath.store.open import open_run
 from tests.cli.conftest import clouds, libsvm_text
 from tests.run_folders import reseal
 

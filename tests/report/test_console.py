@@ -9,14 +9,14 @@ from datetime import datetime
 import numpy as np
 import pytest
 
-from screenpath.data.source import open_source, reading
+from screenpath.data.files.source import open_source, reading
+from screenpath.engine.tally import Tally
 from screenpath.errors import flags, tell
 from screenpath.report import activity
 from screenpath.report import console as module
 from screenpath.report.activity import Activity, duration
 from screenpath.report.console import Console
-from screenpath.runs.tally import Tally
-from screenpath.solvers.base import Pulse
+from screenpath.solve.base import Pulse
 from tests.conftest import HANGS
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from screenpath.models.specs import SPECS
+from screenpath.catalogue.specs import SPECS
 from screenpath.report.show import summary_of
 from tests.report.conftest import write_cv
 

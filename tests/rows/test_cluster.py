@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("distributed", reason="dask.distributed is not installed")
 
-from screenpath.data.shards import ShardFolder
+from screenpath.data.shards.shards import ShardFolder
 from screenpath.errors import DataError, ResourceError
 from screenpath.rows.cluster import ClusterRows, run_task
 from screenpath.rows.dask_cluster import check_versions, connect

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.data.convert import convert
-from screenpath.data.memory import MemoryLimit
-from screenpath.data.prepare import prepare
+from screenpath.data.files.prepare import prepare
+from screenpath.data.safe.memory import MemoryLimit
+from screenpath.data.shards.convert import convert
 from screenpath.errors import ResourceError, UsageError
 from screenpath.rows.column_shards import ColumnShards, ShardColumns, columns_of
 from screenpath.rows.columns import Columns
@@ -131,7 +131,7 @@ def test_limits(folders):
 
 
 def test_wide_data_have_columns_that_occur(tmp_path, monkeypatch):
-    monkeypatch.setattr("screenpath.data.wide.ORDINARY", 10)
+    monkeypatch.setattr("screenpath.data.safe.wide.ORDINARY", 10)
     X, y = random_rows(n=60, d=8, density=0.3)
     wide = sp.csr_array((X.data, X.indices * 1000, X.indptr), shape=(60, 8000))
     folder, data = make_folder(tmp_path / "s", wide, y, monkeypatch, by="columns")

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 
-from screenpath.data.memory import parse_bytes
+from screenpath.data.safe.memory import parse_bytes
 from screenpath.errors import ResourceError, UsageError
 from screenpath.rows import budget, kernel_functions
 from screenpath.rows.budget import plan_gram

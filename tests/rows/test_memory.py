@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import screenpath
-from screenpath.data.prepare import stored_dense
+from screenpath.data.files.prepare import stored_dense
 from screenpath.errors import UsageError
 from screenpath.rows.memory import BLOCK, MemoryRows
 

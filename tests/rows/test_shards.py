@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.data.convert import convert
-from screenpath.data.libsvm import read_libsvm
-from screenpath.data.memory import MemoryLimit
-from screenpath.data.prepare import prepare
-from screenpath.data.shards import ShardFolder
-from screenpath.data.write_libsvm import write_libsvm
+from screenpath.data.files.libsvm import read_libsvm
+from screenpath.data.files.prepare import prepare
+from screenpath.data.files.write_libsvm import write_libsvm
+from screenpath.data.safe.memory import MemoryLimit
+from screenpath.data.shards.convert import convert
+from screenpath.data.shards.shards import ShardFolder
 from screenpath.errors import DataError, ResourceError, UsageError
 from screenpath.rows.memory import MemoryRows
 from screenpath.rows.shards import ShardRows
@@ -30,7 +30,7 @@ def random_rows(n=400, d=9, density=1.0, seed=0):
 
 def make_folder(path, X, y, monkeypatch, **options):
     """Convert rows with tiny blocks, so that there are many shards."""
-    monkeypatch.setattr("screenpath.data.convert.BLOCK", 1 << 11)
+    monkeypatch.setattr("screenpath.data.shards.convert.BLOCK", 1 << 11)
     text = path.with_suffix(".libsvm")
     write_libsvm(text, X, y)
     return convert([text], path, block_mb=1e-3, **options), read_libsvm(text)
@@ -88,7 +88,7 @@ def test_scaling_with_weights_agrees_with_memory(tmp_path, monkeypatch, density,
     folder, data = make_folder(tmp_path / "s", X, y, monkeypatch, jobs=2, dtype=dtype)
     weights = np.where(np.random.default_rng(2).random(400) < 0.3, 0.0, np.linspace(0.1, 5.0, 400))
     weights[np.argmax(abs(X.toarray()[:, 1]))] = 0.0
-    monkeypatch.setattr("screenpath.data.prepare.CHUNK_CELLS", 100)
+    monkeypatch.setattr("screenpath.data.files.prepare.CHUNK_CELLS", 100)
     ours = ShardRows(folder, scale, weights=weights).preparation
     X = data.X.astype(dtype).astype(np.float64)
     theirs, plain = (prepare(X, scale, weights=given)[1] for given in (weights, None))

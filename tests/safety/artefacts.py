@@ -20,14 +20,14 @@ from unittest.mock import patch
 import numpy as np
 
 from screenpath.cli.app import run as run_command
-from screenpath.data.convert import DataCacheWarning, cached_shards, convert
-from screenpath.data.libsvm import read_libsvm
-from screenpath.data.shards import ShardFolder
+from screenpath.data.files.libsvm import read_libsvm
+from screenpath.data.shards.convert import DataCacheWarning, cached_shards, convert
+from screenpath.data.shards.shards import ShardFolder
 from screenpath.errors import ScreenpathError
 from screenpath.report.console import Console
-from screenpath.runs import folder as folders
-from screenpath.runs.archive import FAULTS, read_npz, save_archive
-from screenpath.runs.record import CHECKPOINT
+from screenpath.store import folder as folders
+from screenpath.store.archive import FAULTS, read_npz, save_archive
+from screenpath.store.record import CHECKPOINT
 from screenpath.verify import verify_certificate
 from screenpath.verify.file import NAME
 from tests.run_folders import reseal
@@ -252,7 +252,7 @@ def make_killed_run(base: Path) -> None:
     with (
         patch.object(folders, "EVERY", 0.0),
         patch.object(folders.RunFolder, "finish", lambda *_: None),
-        patch("screenpath.runs.certificates.CertificateFile.finish", lambda *_: (NAME, None)),
+        patch("screenpath.store.certificates.CertificateFile.finish", lambda *_: (NAME, None)),
     ):
         assert walked(base, base / "artefact") == 0
 

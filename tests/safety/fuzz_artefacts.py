@@ -155,7 +155,7 @@ def damage_archive(rng, file: Path, others: list[Path]) -> None:
     """Change values of an array of an archive, which loses its hash."""
     import numpy as np
 
-    from screenpath.runs.archive import FAULTS, read_npz
+    from screenpath.store.archive import FAULTS, read_npz
 
     try:
         arrays = {name: np.array(value) for name, value in read_npz(file).items()}

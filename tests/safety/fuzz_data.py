@@ -18,11 +18,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from screenpath.models.losses import LOSSES
+from screenpath.catalogue.losses import LOSSES
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules import parse_rule
-from screenpath.runs.certificates import states_of
-from screenpath.solvers import make_solver
+from screenpath.screen import parse_rule
+from screenpath.solve import make_solver
+from screenpath.store.certificates import states_of
 from screenpath.verify import Verification, _judge, checker_of
 from screenpath.verify.data import Block
 from screenpath.verify.file import BETWEEN, NOTHING, pack

@@ -22,9 +22,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from screenpath.data.libsvm import Parser, parse_stream
-from screenpath.data.memory import MemoryLimit
-from screenpath.data.source import open_source
+from screenpath.data.files.libsvm import Parser, parse_stream
+from screenpath.data.files.source import open_source
+from screenpath.data.safe.memory import MemoryLimit
 from screenpath.errors import DataError, ScreenpathError
 from tests.data import reference_parser
 

@@ -19,16 +19,16 @@ import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from screenpath.catalogue.builders import kernel_svm_model
+from screenpath.catalogue.losses import LAD, QUANTILE, SVM, SVR
 from screenpath.errors import DataError
-from screenpath.models.builders import kernel_svm_model
-from screenpath.models.losses import LAD, QUANTILE, SVM, SVR
 from screenpath.rows import kernel_functions
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules import parse_kernel_rule, parse_rule
-from screenpath.solvers import make_solver
-from screenpath.solvers.smo import make_kernel_solver
+from screenpath.screen import parse_kernel_rule, parse_rule
+from screenpath.solve import make_solver
+from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.safety.problems import judged
 from tests.safety.rational import LOSSES, ExactKernel, faults

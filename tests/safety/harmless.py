@@ -6,7 +6,7 @@ SHORTCUT = "a shortcut for data without gaps: the loop behind it returns the sam
 SPLIT = "a factor split one bit further up: the products of the parts are exact all the same"
 ROOM = "the sum of the leading bits has two bits of room, of which this takes no more than that"
 WAY = "which of two ways to the same numbers is tried: what it costs, not what comes of it"
-SIFS = "screenpath/kernels/sifs.py"
+SIFS = "screenpath/kernels/screen/sifs.py"
 FINITE = "a sum and a difference are both no finite number where one of their parts is none"
 NUMBERS = "r.primal_sq + r.first_sq + r.second_sq + r.between_sq + r.budget"
 ONES = "a sign or a label of two classes is 1 or -1"
@@ -16,20 +16,20 @@ AGAIN = f"for i in {OPEN_ROWS}.tolist() if exactly else ():"
 EXACT = "screenpath/verify/exact.py"
 PRODUCT = "p, x, y = a * b, 134217729.0 * a, 134217729.0 * b"
 GRID = "grid = np.ldexp(1.0, exponent + 1 + int(counts.max() + 2).bit_length())[columns]"
-SHARP, BOX = "screenpath/models/sharp.py", "screenpath/kernels/box.py"
-CONDITIONING = "screenpath/kernels/conditioning.py"
+SHARP, BOX = "screenpath/problem/sharp.py", "screenpath/kernels/problem/box.py"
+CONDITIONING = "screenpath/kernels/screen/conditioning.py"
 TALLIES = (
     "count, touched, left, undecided, begin = count + new, touched + summed, left + cost, undecided + open_cost, end"
 )
-PRECISE = "screenpath/kernels/precise.py"
+PRECISE = "screenpath/kernels/rows/precise.py"
 REDUCED = "k = np.floor(t / LN2 + 0.5)"
 REACHED = "what is left of an exponent is up to 1.5 ln 2 then, for which the series is below its bound as well"
 FUNCTIONS = "screenpath/rows/kernel_functions.py"
 COLUMNS = "width = max(1, CHUNK_CELLS // max(n, 1))"
 CHUNKS = "how many columns are looked at at a time: what it costs, not what comes of it"
 OPEN = "share = np.maximum(up * (t + e), down * (e - t))"
-VERIFY_KERNEL, LEVER = "screenpath/verify/kernel.py", "screenpath/kernels/lever.py"
-DISTANCES = "screenpath/kernels/lever_distances.py"
+VERIFY_KERNEL, LEVER = "screenpath/verify/kernel.py", "screenpath/kernels/screen/lever.py"
+DISTANCES = "screenpath/kernels/screen/lever_distances.py"
 STEEP = "t, steep = box.c - box.signs * pair.forms(C * p, e)[0], np.maximum(-box.lo, box.hi)"
 COUNTS = "counts = (weights != 0.0) | (box.hi * (t + C * e) > 0.0) | (box.lo * (t - C * e) > 0.0)"
 OWN_SHARE = "own = np.abs(weights) < steep  # not at the far end: a share of the gap"
@@ -39,7 +39,7 @@ FORMED = "which products are formed again: one that is not has a bound all the s
 LOST = "lost = abs(float(total)) * LAST + float(most) * 10.0 ** (4 - DIGITS) * (len(row) + len(shares) + 64.0)"
 AWAY = "away = abs(1.0 - x) + 4.0 * UNIT * x"
 RATE = "rate = radius / np.sqrt(apart) if kappa * kappa * apart >= 4.0 * radius * radius else 0.5 * kappa"
-RANGE = "screenpath/models/lever_range.py"
+RANGE = "screenpath/regions/lever_range.py"
 TAU = "tau = own.kinks - 0.5 * signs * (point.products + C * duals)"
 AT = "at = own.kinks[of] - 0.5 * signs[of] * point.products[of], -0.5 * signs[of] * duals[of]"
 RANGE_SLACK = "slack = model.rounding * (model.norms * extent + np.abs(own.kinks))"
@@ -63,7 +63,7 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         "where one ball lies in the other, the smaller one has decided by itself all that the intersection can"
     ),
     (
-        "screenpath/models/geometry.py",
+        "screenpath/regions/geometry.py",
         "dome_support",
         "va = np.clip(va + np.clip(worst - va, -uncertainty * norms, uncertainty * norms), -norms, norms)",
         "uncertainty / norms",
@@ -71,7 +71,7 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
     (CONDITIONING, "lines_cost", "if indptr[count] == length * count:", "length / count"): SHORTCUT,
     (CONDITIONING, "kept_cost", "if indptr[d] == n * d:", "n / d"): SHORTCUT,
     (CONDITIONING, "keep_columns", "if indptr[d] == n * d:", "n / d"): SHORTCUT,
-    ("screenpath/rules/pathwise.py", "Pathwise._proven", "if self.floor == -np.inf:", "+np.inf"): (
+    ("screenpath/screen/pathwise.py", "Pathwise._proven", "if self.floor == -np.inf:", "+np.inf"): (
         "saves the work of a bound that is above -inf in any case; what is no number is not certified"
     ),
     (EXACT, "two_product", PRODUCT, "67108864.5"): SPLIT,
@@ -88,12 +88,12 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
     (CHECKER, "share_of", AGAIN, "upper / (t + error)"): SIGN,
     (CHECKER, "share_of", AGAIN, "lower / (error - t)"): SIGN,
     (
-        "screenpath/kernels/sifs.py",
+        "screenpath/kernels/screen/sifs.py",
         "margin_bounds",
         "center = scale * labels[i] * score[i]",
         "scale / labels[i]",
     ): ONES,
-    ("screenpath/kernels/sifs.py", "decide_features", "dense = indptr[d] == n * d", "n / d"): SHORTCUT,
+    ("screenpath/kernels/screen/sifs.py", "decide_features", "dense = indptr[d] == n * d", "n / d"): SHORTCUT,
     (
         CHECKER,
         "claims_of",
@@ -110,13 +110,13 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         "0.5",
     ): "the slack that it is multiplied by is eight times what a sum of so many terms is off by, or more",
     (
-        "screenpath/rules/sparse_ahead.py",
+        "screenpath/screen/sparse_ahead.py",
         "could_be_read",
         "if not features and not (model.intercept and model.classes > 1):",
         "model.intercept or model.classes > 1",
     ): "more columns are held in memory than are read",
     (
-        "screenpath/models/sparse_squared.py",
+        "screenpath/problem/sparse_squared.py",
         "width_beyond",
         "least = log2(given[given > 0.0].min()) + log2(n) - log2(fsum(given))",
         "log2(given[given > 0.0].min()) - log2(n)",
@@ -142,7 +142,7 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
     ),
     (PRECISE, "exp_minus", "value, low = 1.0, 0.0", "0.5"): "the last term of the series is below a tenth of the bound",
     **{
-        ("screenpath/rules/sparse.py", "finite", f"radii = {NUMBERS}", f"{before} - {last}"): FINITE
+        ("screenpath/screen/sparse.py", "finite", f"radii = {NUMBERS}", f"{before} - {last}"): FINITE
         for before, _, last in (" + ".join(NUMBERS.split(" + ")[:k]).rpartition(" + ") for k in range(2, 7))
     },
     **{
@@ -188,7 +188,7 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         "+np.inf",
     ): "more rows are looked at than can be decided",
     (
-        "screenpath/models/lever.py",
+        "screenpath/regions/lever.py",
         "KernelLevered.decide",
         "if kappa <= 0.0 or not used.size:",
         "kappa <= 0.0 and (not used.size)",
@@ -207,13 +207,13 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
     ): "a start behind the end, 0, either way",
     ("screenpath/cv/certify.py", "heaviest", "return 0, 0.5", "0.25"): "of no intervals every point is in none",
     (
-        "screenpath/models/sparse_sharp.py",
+        "screenpath/problem/sparse_sharp.py",
         "_Sums.certificate",
         "shrunk, apart, rate = 0.0 * pull, -self.w, 0.0",
         "+self.w",
     ): "only its size is looked at where its product is one with 0",
     (
-        "screenpath/models/sparse_sharp.py",
+        "screenpath/problem/sparse_sharp.py",
         "_Sums.certificate",
         "across = np.sign(shrunk) * np.sign(self.w) < 0.0",
         "np.sign(shrunk) / np.sign(self.w)",
@@ -240,7 +240,7 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         "ready.levers[2, k] <= 0.0 and (not left.size)",
     ): "a lever that carries nothing is infinitely wide",
     (
-        "screenpath/models/sparse_pure.py",
+        "screenpath/problem/sparse_pure.py",
         "terms_of",
         "_, w_l1, kink, _, _, reach, active, nonzero = kernels.feature_terms(w, u, features, norms, 1.0, beta)",
         "0.5",

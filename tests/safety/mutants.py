@@ -1,6 +1,6 @@
 """Changes code at random places and sees whether the tests nearest to it notice.
 
-Usage: python tests/safety/mutants.py [--sample 200] [--seed 0] [--workers 2] [--only screenpath/rules/box.py]
+Usage: python tests/safety/mutants.py [--sample 200] [--seed 0] [--workers 2] [--only screenpath/screen/box.py]
 
 A mutant is a copy of the package with one change: a sign, a comparison turned round, min for max, a constant by half,
 ``and`` for ``or``. Its tests run with compilation switched off, so that changes of kernels count at once. A mutant that
@@ -52,41 +52,41 @@ LEVERS = ["tests/kernels/test_lever.py", "tests/kernels/test_lever_terms.py"]
 KERNEL, KERNEL_TERMS, VALUES = (f"{PROOFS}{name}.py" for name in ("kernel_rounding", "kernel_terms", "kernel_values"))
 NEAREST = {
     "screenpath/numbers/rounding.py": [TERMS],
-    "screenpath/models/geometry.py": [
+    "screenpath/regions/geometry.py": [
         GEOMETRY,
         RULES,
-        "tests/models/test_geometry.py",
+        "tests/regions/test_geometry.py",
         "-k",
         "not cone_solver and not outside_its and not parts",
     ],
-    "screenpath/kernels/box.py": [MODEL, TERMS, GEOMETRY, RULES],
-    "screenpath/kernels/double.py": [TERMS],
-    "screenpath/models/box.py": [MODEL, TERMS, "tests/models/test_box.py", RULES],
-    "screenpath/models/box_types.py": [MODEL, COUNTS],
-    "screenpath/models/box_rounding.py": [MODEL, TERMS],
-    "screenpath/models/sharp.py": [f"{PROOFS}sharp_terms.py"],
-    "screenpath/rules/box.py": [RULES, COUNTS],
-    "screenpath/rules/pathwise.py": [RULES],
+    "screenpath/kernels/problem/box.py": [MODEL, TERMS, GEOMETRY, RULES],
+    "screenpath/kernels/rows/double.py": [TERMS],
+    "screenpath/problem/box.py": [MODEL, TERMS, "tests/problem/test_box.py", RULES],
+    "screenpath/problem/box_types.py": [MODEL, COUNTS],
+    "screenpath/problem/box_rounding.py": [MODEL, TERMS],
+    "screenpath/problem/sharp.py": [f"{PROOFS}sharp_terms.py"],
+    "screenpath/screen/box.py": [RULES, COUNTS],
+    "screenpath/screen/pathwise.py": [RULES],
     "screenpath/numbers/accurate.py": [f"{PROOFS}accurate.py"],
-    "screenpath/kernels/distances.py": [f"{PROOFS}accurate.py"],
-    "screenpath/kernels/conditioning.py": [f"{PROOFS}conditioning.py"],
-    "screenpath/models/kernel.py": [KERNEL_TERMS, KERNEL],
-    "screenpath/models/kernel_sharp.py": [KERNEL_TERMS, KERNEL],
+    "screenpath/kernels/rows/distances.py": [f"{PROOFS}accurate.py"],
+    "screenpath/kernels/screen/conditioning.py": [f"{PROOFS}conditioning.py"],
+    "screenpath/problem/kernel.py": [KERNEL_TERMS, KERNEL],
+    "screenpath/problem/kernel_sharp.py": [KERNEL_TERMS, KERNEL],
     "screenpath/rows/kernel_functions.py": [VALUES, KERNEL],
-    "screenpath/kernels/precise.py": [VALUES, KERNEL],
-    "screenpath/models/l1_rounding.py": [PENALISED],
-    "screenpath/models/sparse_rounding.py": [PENALISED],
-    "screenpath/rules/l1svm.py": [PENALISED, "tests/rules/test_l1svm.py"],
-    "screenpath/rules/sparse.py": [PENALISED, "tests/models/test_sparse.py"],
-    "screenpath/rules/sparse_ahead.py": ["tests/rows/test_column_views.py"],
-    "screenpath/models/sparse_squared.py": ["tests/models/test_sparse_squared.py"],
-    "screenpath/kernels/sifs.py": [f"{PROOFS}sifs_kernels.py", PENALISED],
-    "screenpath/kernels/sparse_box.py": [
+    "screenpath/kernels/rows/precise.py": [VALUES, KERNEL],
+    "screenpath/problem/l1_rounding.py": [PENALISED],
+    "screenpath/problem/sparse_rounding.py": [PENALISED],
+    "screenpath/screen/l1svm.py": [PENALISED, "tests/screen/test_l1svm.py"],
+    "screenpath/screen/sparse.py": [PENALISED, "tests/problem/test_sparse.py"],
+    "screenpath/screen/sparse_ahead.py": ["tests/rows/test_column_views.py"],
+    "screenpath/problem/sparse_squared.py": ["tests/problem/test_sparse_squared.py"],
+    "screenpath/kernels/screen/sifs.py": [f"{PROOFS}sifs_kernels.py", PENALISED],
+    "screenpath/kernels/screen/sparse_box.py": [
         f"{PROOFS}sparse_box.py",
         "tests/safety/test_sifs.py::test_the_box_decides_what_the_balls_do_not_and_nothing_wrongly[2]",
     ],
-    "screenpath/kernels/l1svm.py": [f"{PROOFS}l1_kernels.py", PENALISED, "tests/models/test_l1svm.py"],
-    "screenpath/kernels/l1dome.py": [f"{PROOFS}l1_kernels.py", "tests/rules/test_l1svm.py"],
+    "screenpath/kernels/problem/l1svm.py": [f"{PROOFS}l1_kernels.py", PENALISED, "tests/problem/test_l1svm.py"],
+    "screenpath/kernels/screen/l1dome.py": [f"{PROOFS}l1_kernels.py", "tests/screen/test_l1svm.py"],
     "screenpath/verify/exact.py": [f"{PROOFS}exact.py"],
     "screenpath/verify/box.py": [f"{PROOFS}checker.py"],
     "screenpath/verify/sparse.py": [
@@ -94,7 +94,7 @@ NEAREST = {
         "tests/verify/test_squared_hinge.py::test_terms_are_bounds",
     ],
     "screenpath/verify/classes.py": [f"{PROOFS}sparse_checker.py"],
-    "screenpath/rules/floors.py": [f"{PROOFS}floors.py", f"{PROOFS}regions.py", RULES],
+    "screenpath/screen/floors.py": [f"{PROOFS}floors.py", f"{PROOFS}regions.py", RULES],
     "screenpath/verify/l1svm.py": [f"{PROOFS}l1_checker_bounds.py", f"{PROOFS}l1_checker.py"],
     "screenpath/verify/free.py": [f"{PROOFS}free_checker.py"],
     "screenpath/verify/kernel.py": [
@@ -102,26 +102,26 @@ NEAREST = {
         f"{PROOFS}free_checker.py",
         "tests/safety/test_verify.py::test_kernel_values_are_within_their_bounds",
     ],
-    "screenpath/kernels/lever.py": LEVERS,
-    "screenpath/kernels/lever_distances.py": LEVERS,
-    "screenpath/models/lever.py": [
-        "tests/models/test_lever.py",
+    "screenpath/kernels/screen/lever.py": LEVERS,
+    "screenpath/kernels/screen/lever_distances.py": LEVERS,
+    "screenpath/regions/lever.py": [
+        "tests/regions/test_lever.py",
         "tests/kernels/test_lever.py::test_decisions_are_those_of_the_formulas",
     ],
-    "screenpath/models/lever_range.py": ["tests/models/test_lever.py"],
-    "screenpath/models/sparse_free.py": [
+    "screenpath/regions/lever_range.py": ["tests/regions/test_lever.py"],
+    "screenpath/problem/sparse_free.py": [
         BALANCE,
-        "tests/models/test_sparse_free.py::test_the_intercept_is_the_best_one_for_the_weights",
-        "tests/models/test_sparse_free.py::test_two_equal_classes_begin_in_closed_form",
+        "tests/problem/test_sparse_free.py::test_the_intercept_is_the_best_one_for_the_weights",
+        "tests/problem/test_sparse_free.py::test_two_equal_classes_begin_in_closed_form",
     ],
-    "screenpath/models/sparse_classes.py": [
+    "screenpath/problem/sparse_classes.py": [
         BALANCE,
-        "tests/models/test_sparse_classes.py::test_ways_and_cycles_are_those_of_all_permutations",
-        "tests/models/test_sparse_classes.py::test_the_intercepts_are_the_best_ones_for_the_weights",
-        "tests/models/test_sparse_classes.py::test_equal_classes_begin_in_closed_form",
+        "tests/problem/test_sparse_classes.py::test_ways_and_cycles_are_those_of_all_permutations",
+        "tests/problem/test_sparse_classes.py::test_the_intercepts_are_the_best_ones_for_the_weights",
+        "tests/problem/test_sparse_classes.py::test_equal_classes_begin_in_closed_form",
     ],
-    "screenpath/models/sparse_sharp.py": [f"{PROOFS}sparse_sharp_terms.py"],
-    "screenpath/models/sparse_pure.py": [
+    "screenpath/problem/sparse_sharp.py": [f"{PROOFS}sparse_sharp_terms.py"],
+    "screenpath/problem/sparse_pure.py": [
         f"{PROOFS}sparse_sharp_terms.py",
         "tests/safety/test_rational_pure.py::test_any_point_of_the_box_leads_to_a_dual_point",
     ],
@@ -149,15 +149,15 @@ FURTHER = {
 }  # fmt: skip
 # Functions that solve: whatever they leave is certified afresh, and a change costs sweeps.
 SOLVING = {
-    ("screenpath/kernels/l1svm.py", "descend"),
-    ("screenpath/kernels/l1svm.py", "bias_root"),
-    ("screenpath/kernels/lever_distances.py", "_step"),
-    ("screenpath/models/kernel.py", "KernelModel._toward"),
-    ("screenpath/models/kernel.py", "KernelModel._turned"),
-    ("screenpath/models/kernel.py", "_ahead"),
-    ("screenpath/rules/floors.py", "_least"),
-    ("screenpath/rules/floors.py", "_best_in_plane"),
-    ("screenpath/rules/floors.py", "_best_in_plane.primal"),
+    ("screenpath/kernels/problem/l1svm.py", "descend"),
+    ("screenpath/kernels/problem/l1svm.py", "bias_root"),
+    ("screenpath/kernels/screen/lever_distances.py", "_step"),
+    ("screenpath/problem/kernel.py", "KernelModel._toward"),
+    ("screenpath/problem/kernel.py", "KernelModel._turned"),
+    ("screenpath/problem/kernel.py", "_ahead"),
+    ("screenpath/screen/floors.py", "_least"),
+    ("screenpath/screen/floors.py", "_best_in_plane"),
+    ("screenpath/screen/floors.py", "_best_in_plane.primal"),
 }
 SWAPPED = {
     ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.Gt, ast.GtE: ast.Lt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from screenpath.models.losses import LAD, QUANTILE, SVM, SVR
+from screenpath.catalogue.losses import LAD, QUANTILE, SVM, SVR
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules import Screening
-from screenpath.solvers import make_solver
+from screenpath.screen import Screening
+from screenpath.solve import make_solver
 from screenpath.walk.loop import PathOptions, solve_point
 
 MODELS = ("svm", "lad", "quantile", "svr")

@@ -99,7 +99,7 @@ def solve(matrix, right):
 
 
 class Sparse:
-    """A sparse SVM; dual variables and weights in the order of ``kernels/sparse.py``."""
+    """A sparse SVM; dual variables and weights in the order of ``kernels/problem/sparse.py``."""
 
     def __init__(self, X, labels, classes: int, gamma: float, weights=None):
         given = fractions(np.ones(len(X)) if weights is None else weights)

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from screenpath.models import losses
-from screenpath.models.losses import QUANTILE, SVM, SVR
+from screenpath.catalogue import losses
+from screenpath.catalogue.losses import QUANTILE, SVM, SVR
 from screenpath.rows.memory import MemoryRows
 from screenpath.verify import box
 from tests.safety import fuzz_data, fuzz_rounding

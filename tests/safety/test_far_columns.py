@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 import screenpath
 from screenpath.api import losses
-from screenpath.data.centring import far_centres
-from screenpath.data.prepare import prepare
+from screenpath.data.files.centring import far_centres
+from screenpath.data.files.prepare import prepare
 from screenpath.walk.step import CERTIFIED
 
 OFFSETS = (1e6, 815677541.0, 1e10)

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from screenpath.models.geometry import Ball
-from screenpath.rules import box as rules
-from screenpath.rules import pathwise
+from screenpath.regions.geometry import Ball
+from screenpath.screen import box as rules
+from screenpath.screen import pathwise
 from tests.safety import fuzz as search
 from tests.safety import fuzz_intercept
 from tests.safety.problems import ACCURACIES, dense_rows, optimum, random_problem, random_scale, reference

@@ -2,8 +2,8 @@
 
 import pytest
 
-from screenpath.data import checks
-from screenpath.data.mapped import Mapped
+from screenpath.data.shards import checks
+from screenpath.data.shards.mapped import Mapped
 from tests.safety import fuzz_artefacts
 from tests.safety.artefacts import KINDS
 from tests.width import wide

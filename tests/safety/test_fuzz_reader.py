@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from screenpath.data.libsvm import Parser, read_libsvm
-from screenpath.data.memory import MemoryLimit, private_bytes
+from screenpath.data.files.libsvm import Parser, read_libsvm
+from screenpath.data.safe.memory import MemoryLimit, private_bytes
 from screenpath.errors import ResourceError
 from tests.safety import fuzz_reader
 from tests.width import wide

@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from screenpath.models.free import FreeModel
-from screenpath.models.geometry import Dome
-from screenpath.models.lever import LeverBall, LeverPencil
-from screenpath.models.losses import LAD, LOSSES
+from screenpath.catalogue.losses import LAD, LOSSES
+from screenpath.problem.free import FreeModel
+from screenpath.regions.geometry import Dome
+from screenpath.regions.lever import LeverBall, LeverPencil
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules.box import ESSNSV, SSNSV, pair_ball
-from screenpath.rules.intercept import FreeBT2, FreeDVI, FreeDVI8, FreeIT, contradicted
-from screenpath.solvers.base import Budget
-from screenpath.solvers.intercept import FreeNewton
+from screenpath.screen.box import ESSNSV, SSNSV, pair_ball
+from screenpath.screen.intercept import FreeBT2, FreeDVI, FreeDVI8, FreeIT, contradicted
+from screenpath.solve.base import Budget
+from screenpath.solve.intercept import FreeNewton
 from screenpath.walk.audit import Audit
 from screenpath.walk.loop import PathOptions
 from tests.free_problems import SHAPES, free_problem, free_walk

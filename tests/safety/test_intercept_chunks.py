@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from screenpath.models import lever_range
-from screenpath.models.free import FreeModel
-from screenpath.models.lever_range import LeverRange, RangeLevers
-from screenpath.models.losses import LAD, LOSSES, SVM
+from screenpath.catalogue.losses import LAD, LOSSES, SVM
+from screenpath.problem.free import FreeModel
+from screenpath.regions import lever_range
+from screenpath.regions.lever_range import LeverRange, RangeLevers
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules import floors, pathwise
-from screenpath.rules.floors import Dual, ball_floor, nearer_pair
-from screenpath.rules.intercept import FreePathwise, contradicted, parse_free_rule
-from screenpath.rules.pathwise import loss_floor, primal_value
-from screenpath.solvers.intercept import FreeNewton
+from screenpath.screen import floors, pathwise
+from screenpath.screen.floors import Dual, ball_floor, nearer_pair
+from screenpath.screen.intercept import FreePathwise, contradicted, parse_free_rule
+from screenpath.screen.pathwise import loss_floor, primal_value
+from screenpath.solve.intercept import FreeNewton
 from screenpath.walk.audit import Audit
 from screenpath.walk.loop import PathOptions, solve_point, walk
 from tests.conftest import two_classes

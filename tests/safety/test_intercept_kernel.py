@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from screenpath.catalogue.builders import kernel_svm_model
 from screenpath.errors import UsageError
-from screenpath.models.builders import kernel_svm_model
-from screenpath.models.lever import LeverPencil
+from screenpath.regions.lever import LeverPencil
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
-from screenpath.rules import Screening
-from screenpath.rules.intercept import FreeBT2, FreeDVI, FreeIT, contradicted, parse_free_rule
-from screenpath.solvers.smo_free import make_free_kernel_solver
+from screenpath.screen import Screening
+from screenpath.screen.intercept import FreeBT2, FreeDVI, FreeIT, contradicted, parse_free_rule
+from screenpath.solve.smo_free import make_free_kernel_solver
 from screenpath.walk.audit import Audit
 from screenpath.walk.loop import PathOptions, solve_point, walk
 from tests.safety.test_kernel import FUNCTIONS, random_problem

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from screenpath.models.builders import kernel_svm_model
-from screenpath.models.geometry import Ball, KernelPoint
-from screenpath.models.grid import log_grid
+from screenpath.catalogue.builders import kernel_svm_model
+from screenpath.problem.grid import log_grid
+from screenpath.regions.geometry import Ball, KernelPoint
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
-from screenpath.rules import STATIC, Screening, parse_kernel_rule
-from screenpath.rules import box as rules
-from screenpath.rules.box import pair_ball
-from screenpath.solvers.smo import make_kernel_solver
+from screenpath.screen import STATIC, Screening, parse_kernel_rule
+from screenpath.screen import box as rules
+from screenpath.screen.box import pair_ball
+from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk.loop import PathOptions, solve_point, walk
 from tests.width import wide
 

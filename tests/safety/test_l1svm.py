@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from screenpath.api.l1svm import l1_svm_model
-from screenpath.models.geometry import Ball, Dome, Point
-from screenpath.rules.l1svm import VariationalInequality, gap_ball, parse_feature_rule
-from screenpath.solvers.l1cd import FeatureDescent
+from screenpath.regions.geometry import Ball, Dome, Point
+from screenpath.screen.l1svm import VariationalInequality, gap_ball, parse_feature_rule
+from screenpath.solve.l1cd import FeatureDescent
 from screenpath.walk.loop import PathOptions, walk
 from tests.conftest import two_classes
-from tests.rules.l1_dome import dome
-from tests.rules.test_l1svm import reference_at
+from tests.screen.l1_dome import dome
+from tests.screen.test_l1svm import reference_at
 
 
 def difficult(seed, n, d, offset):

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from screenpath.api.l1svm import l1_svm_path
 from screenpath.errors import DataError
-from screenpath.kernels import l1svm as kernels
-from screenpath.models import l1_rounding, l1_sharp
-from screenpath.models.l1svm import L1SVM
+from screenpath.kernels.problem import l1svm as kernels
 from screenpath.numbers.rounding import UNIT
+from screenpath.problem import l1_rounding, l1_sharp
+from screenpath.problem.l1svm import L1SVM
 from screenpath.rows.columns import Columns
-from screenpath.rules.l1svm import VariationalInequality, gap_ball, parse_feature_rule
-from screenpath.solvers.l1cd import FeatureDescent
+from screenpath.screen.l1svm import VariationalInequality, gap_ball, parse_feature_rule
+from screenpath.solve.l1cd import FeatureDescent
 from screenpath.walk.loop import PathOptions, solve_point, walk
 from tests.safety.rational_penalised import (
     L1,
@@ -145,7 +145,7 @@ def test_no_step_claims_more_than_is_true(seed, tol):
 
 def test_most_of_them_are_certified_and_some_need_exact_sums(monkeypatch):
     asked = []
-    monkeypatch.setattr("screenpath.models.l1svm.sharpened", lambda *a: asked.append(1) or l1_sharp.sharpened(*a))
+    monkeypatch.setattr("screenpath.problem.l1svm.sharpened", lambda *a: asked.append(1) or l1_sharp.sharpened(*a))
     states = []
     for seed in range(25):
         rng = np.random.default_rng(seed)
@@ -159,12 +159,12 @@ def test_most_of_them_are_certified_and_some_need_exact_sums(monkeypatch):
 def test_the_judge_notices_bounds_that_are_too_small(monkeypatch):
     """Negative control: without the bounds on rounding there are false claims among the same problems."""
     monkeypatch.setattr(l1_rounding, "gamma", lambda depth: 0.0)
-    monkeypatch.setattr("screenpath.models.l1_rounding.UNIT", 0.0)
+    monkeypatch.setattr("screenpath.problem.l1_rounding.UNIT", 0.0)
     for name in ("blur", "imbalance"):
-        monkeypatch.setattr(f"screenpath.kernels.l1svm.{name}", lambda *sums: 0.0)
+        monkeypatch.setattr(f"screenpath.kernels.problem.l1svm.{name}", lambda *sums: 0.0)
     terms = kernels.certified_terms
     monkeypatch.setattr(kernels, "certified_terms", lambda *a: terms(*a[:5], 0.0, 1.0, *a[7:9], 0.0))  # blurs nothing
-    monkeypatch.setattr("screenpath.models.l1svm.sharpened", lambda model, c: c)
+    monkeypatch.setattr("screenpath.problem.l1svm.sharpened", lambda model, c: c)
     found = []
     for seed in (*range(10), 56):
         rng = np.random.default_rng(seed)

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from screenpath.models import sparse_pure
-from screenpath.models.sparse import SparseModel
-from screenpath.models.sparse_grid import SparseGrid
-from screenpath.rules.sparse import parse_sparse_rule
-from screenpath.solvers.sparse import make_sparse_solver
+from screenpath.problem import sparse_pure
+from screenpath.problem.sparse import SparseModel
+from screenpath.problem.sparse_grid import SparseGrid
+from screenpath.screen.sparse import parse_sparse_rule
+from screenpath.solve.sparse import make_sparse_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.safety.rational_penalised import faults
 from tests.safety.test_rational_sparse import problem

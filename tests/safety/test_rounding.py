@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
+from screenpath.catalogue.losses import LAD, SVM
 from screenpath.errors import DataError
-from screenpath.kernels import box as kernels
-from screenpath.models import box
-from screenpath.models.losses import LAD, SVM
+from screenpath.kernels.problem import box as kernels
 from screenpath.numbers.rounding import meets
+from screenpath.problem import box
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules import parse_rule
-from screenpath.solvers import make_solver
+from screenpath.screen import parse_rule
+from screenpath.solve import make_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.safety import fuzz_rounding
 from tests.safety.rational import Exact, faults

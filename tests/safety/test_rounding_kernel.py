@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from screenpath import kernel_svm_path, read_libsvm
+from screenpath.catalogue.builders import kernel_svm_model
 from screenpath.errors import DataError
-from screenpath.models import kernel
-from screenpath.models.builders import kernel_svm_model
 from screenpath.numbers.rounding import meets
+from screenpath.problem import kernel
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
-from screenpath.rules import parse_kernel_rule
-from screenpath.solvers.smo import make_kernel_solver
+from screenpath.screen import parse_kernel_rule
+from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.safety import fuzz_rounding
 from tests.safety.rational import ExactKernel, faults

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from screenpath.api.losses import svm_path
+from screenpath.catalogue.losses import LAD, SVM
 from screenpath.errors import UsageError
-from screenpath.models.grid import EpsilonGrid, log_grid
-from screenpath.models.losses import LAD, SVM
+from screenpath.problem.grid import EpsilonGrid, log_grid
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules import parse_rule
-from screenpath.rules.intercept import parse_free_rule
-from screenpath.rules.pathwise import feasible_point, loss_floor, primal_value
-from screenpath.solvers import make_solver
-from screenpath.solvers.intercept import make_free_solver
+from screenpath.screen import parse_rule
+from screenpath.screen.intercept import parse_free_rule
+from screenpath.screen.pathwise import feasible_point, loss_floor, primal_value
+from screenpath.solve import make_solver
+from screenpath.solve.intercept import make_free_solver
 from screenpath.walk.audit import Audit
 from screenpath.walk.loop import PathOptions, solve_point, walk
 from tests.conftest import two_classes

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.models.sparse import SparseModel
+from screenpath.problem.sparse import SparseModel
 from screenpath.rows.views import Views
-from screenpath.rules import sparse as rules
-from screenpath.rules.sparse import _regions, parse_sparse_rule, screen, tighten
-from screenpath.solvers.base import Budget
-from screenpath.solvers.sparse import make_sparse_solver
+from screenpath.screen import sparse as rules
+from screenpath.screen.sparse import _regions, parse_sparse_rule, screen, tighten
+from screenpath.solve.base import Budget
+from screenpath.solve.sparse import make_sparse_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.sparse_problems import dual_rows, objectives, problem
 

@@ -9,14 +9,14 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from screenpath.kernels import sparse_levers
-from screenpath.models.sparse_classes import FreeClassesModel
-from screenpath.models.sparse_grid import SparseGrid
-from screenpath.models.sparse_sharp import sharpened
+from screenpath.kernels.screen import sparse_levers
+from screenpath.problem.sparse_classes import FreeClassesModel
+from screenpath.problem.sparse_grid import SparseGrid
+from screenpath.problem.sparse_sharp import sharpened
 from screenpath.rows.views import Views
-from screenpath.rules import sparse as rules
-from screenpath.rules.sparse import parse_sparse_rule
-from screenpath.solvers.sparse_newton import SparseNewton
+from screenpath.screen import sparse as rules
+from screenpath.screen.sparse import parse_sparse_rule
+from screenpath.solve.sparse_newton import SparseNewton
 from screenpath.walk.audit import Audit
 from screenpath.walk.loop import PathOptions, walk
 from tests.safety.rational_penalised import Sparse, fractions, hostile, random_weights

@@ -9,16 +9,16 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from screenpath.models.sparse import SparseModel
-from screenpath.models.sparse_free import FreeSparseModel
-from screenpath.models.sparse_grid import SparseGrid
-from screenpath.models.sparse_sharp import sharpened
-from screenpath.models.sparse_squared import FreeSquaredHingeModel
+from screenpath.problem.sparse import SparseModel
+from screenpath.problem.sparse_free import FreeSparseModel
+from screenpath.problem.sparse_grid import SparseGrid
+from screenpath.problem.sparse_sharp import sharpened
+from screenpath.problem.sparse_squared import FreeSquaredHingeModel
 from screenpath.rows.views import Views
-from screenpath.rules import sparse as rules
-from screenpath.rules.sparse import parse_sparse_rule
-from screenpath.solvers.base import Budget
-from screenpath.solvers.sparse_newton import SparseNewton
+from screenpath.screen import sparse as rules
+from screenpath.screen.sparse import parse_sparse_rule
+from screenpath.solve.base import Budget
+from screenpath.solve.sparse_newton import SparseNewton
 from screenpath.walk.audit import Audit
 from screenpath.walk.loop import PathOptions, walk
 from tests.safety.rational_penalised import Sparse, fractions, hostile, random_weights

@@ -313,7 +313,7 @@ def test_steps_that_are_not_certified_claim_nothing(call, data, tmp_path):  # no
     ],
 )
 def test_a_resumed_run_has_the_same_certificate(call, tmp_path, monkeypatch, command):  # noqa: F811
-    from screenpath.runs.folder import RunFolder
+    from screenpath.store.folder import RunFolder
 
     (tmp_path / "d").write_text(libsvm_text(*clouds()))
     arguments = (command[0], "d", *command[1:], "--quiet", "--certificate")

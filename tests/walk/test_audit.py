@@ -6,14 +6,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from screenpath.models.geometry import Ball
-from screenpath.models.losses import SVM
+from screenpath.catalogue.losses import SVM
+from screenpath.engine.circumstances import all_good
+from screenpath.engine.tally import Tally, audit_words
+from screenpath.regions.geometry import Ball
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules import Screening, parse_rule
-from screenpath.rules.base import StaticRule
-from screenpath.runs.circumstances import all_good
-from screenpath.runs.tally import Tally, audit_words
-from screenpath.solvers import make_solver
+from screenpath.screen import Screening, parse_rule
+from screenpath.screen.base import StaticRule
+from screenpath.solve import make_solver
 from screenpath.walk.audit import Audit, added
 from screenpath.walk.loop import PathOptions, solve_point, walk
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.kernels.barrier import can_share
-from screenpath.models.grid import EpsilonGrid, log_grid
-from screenpath.models.losses import LAD, QUANTILE, SVM, SVR
+from screenpath.catalogue.losses import LAD, QUANTILE, SVM, SVR
+from screenpath.kernels.rows.barrier import can_share
+from screenpath.problem.grid import EpsilonGrid, log_grid
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules import parse_rule
-from screenpath.rules.intercept import parse_free_rule
-from screenpath.solvers import auto, make_solver
-from screenpath.solvers.intercept import make_free_solver
+from screenpath.screen import parse_rule
+from screenpath.screen.intercept import parse_free_rule
+from screenpath.solve import auto, make_solver
+from screenpath.solve.intercept import make_free_solver
 from screenpath.walk import compiled, loop
 from screenpath.walk.audit import Audit
 from screenpath.walk.compiled import CompiledWalk, can_compile

@@ -8,11 +8,11 @@ import pytest
 import scipy.sparse as sp
 from numba import config
 
-from screenpath.models.grid import EpsilonGrid, log_grid
-from screenpath.models.losses import LAD, QUANTILE, SVM
+from screenpath.catalogue.losses import LAD, QUANTILE, SVM
+from screenpath.problem.grid import EpsilonGrid, log_grid
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules import parse_rule
-from screenpath.solvers import make_solver
+from screenpath.screen import parse_rule
+from screenpath.solve import make_solver
 from screenpath.walk import compiled, compiled_faces, loop
 from screenpath.walk.audit import Audit
 from screenpath.walk.compiled_faces import FaceWalk

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import screenpath
-from screenpath.models.ends import CONSTANT
+from screenpath.problem.ends import CONSTANT
 
 GRID = np.logspace(-5, 3, 41)
 

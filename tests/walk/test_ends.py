@@ -7,19 +7,19 @@ import pytest
 import scipy.sparse as sp
 
 import screenpath
+from screenpath.catalogue.losses import LAD, SVM, SVR
 from screenpath.cli.app import run
-from screenpath.models import ends
-from screenpath.models.box import BoxModel
-from screenpath.models.kernel import KernelModel
-from screenpath.models.losses import LAD, SVM, SVR
+from screenpath.problem import ends
+from screenpath.problem.box import BoxModel
+from screenpath.problem.kernel import KernelModel
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules import parse_rule
-from screenpath.rules.intercept import parse_free_rule
-from screenpath.solvers import make_solver
-from screenpath.solvers.intercept import FreeNewton
-from screenpath.solvers.smo import make_kernel_solver
+from screenpath.screen import parse_rule
+from screenpath.screen.intercept import parse_free_rule
+from screenpath.solve import make_solver
+from screenpath.solve.intercept import FreeNewton
+from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk import loop
 from screenpath.walk.loop import PathOptions, walk
 from tests.cli.conftest import libsvm_text

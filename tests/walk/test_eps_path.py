@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from screenpath import EpsilonGrid, lad_path, svm_path
+from screenpath.catalogue.losses import SVM
 from screenpath.cli.app import run
 from screenpath.errors import UsageError
-from screenpath.models.losses import SVM
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules import parse_rule
-from screenpath.solvers import make_solver
+from screenpath.screen import parse_rule
+from screenpath.solve import make_solver
 from screenpath.walk.loop import PathOptions, walk
+from tests.catalogue.test_builders import regression
 from tests.conftest import two_classes
-from tests.models.test_builders import regression
 
 
 @pytest.mark.parametrize("epsilon", [1e-1, 1e-2, 1e-3])

@@ -7,19 +7,20 @@ import pytest
 import scipy.sparse as sp
 from numba import config
 
-from screenpath.kernels import descent, face_walk
-from screenpath.kernels import face as kernels
-from screenpath.kernels.pool import STEPS
-from screenpath.models.box import BoxModel
-from screenpath.models.faces import PROX, ROWS, Faces
-from screenpath.models.grid import log_grid
-from screenpath.models.losses import SVM, SVR
+from screenpath.catalogue.losses import SVM, SVR
+from screenpath.kernels.solve import descent
+from screenpath.kernels.solve import face as kernels
+from screenpath.kernels.solve.pool import STEPS
+from screenpath.kernels.walk import face_walk
+from screenpath.problem.box import BoxModel
+from screenpath.problem.faces import PROX, ROWS, Faces
+from screenpath.problem.grid import log_grid
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules import parse_rule
-from screenpath.rules.intercept import parse_free_rule
-from screenpath.solvers import make_solver
-from screenpath.solvers.face import begun
-from screenpath.solvers.intercept import make_free_solver
+from screenpath.screen import parse_rule
+from screenpath.screen.intercept import parse_free_rule
+from screenpath.solve import make_solver
+from screenpath.solve.face import begun
+from screenpath.solve.intercept import make_free_solver
 from screenpath.walk import loop
 from screenpath.walk.loop import PathOptions, restore_walk, walk, walk_state
 

@@ -5,12 +5,12 @@ import pytest
 import scipy.sparse as sp
 
 from screenpath.api.losses import svm_path
+from screenpath.catalogue.losses import SVM
 from screenpath.errors import DataError, UsageError
-from screenpath.models.grid import explicit_grid, log_grid
-from screenpath.models.losses import SVM
+from screenpath.problem.grid import explicit_grid, log_grid
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules import parse_rule
-from screenpath.solvers import make_solver
+from screenpath.screen import parse_rule
+from screenpath.solve import make_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.conftest import two_classes
 

@@ -5,12 +5,13 @@ import pytest
 
 from screenpath.api.l1svm import l1_svm_path
 from screenpath.api.losses import svm_path
-from screenpath.models.grid import lambda_grid
+from screenpath.catalogue.losses import LOSSES
+from screenpath.problem.grid import lambda_grid
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules import parse_rule
-from screenpath.rules.l1svm import parse_feature_rule
-from screenpath.solvers import make_solver
-from screenpath.solvers.l1cd import make_feature_solver
+from screenpath.screen import parse_rule
+from screenpath.screen.l1svm import parse_feature_rule
+from screenpath.solve import make_solver
+from screenpath.solve.l1cd import make_feature_solver
 from screenpath.walk.loop import PathOptions
 from screenpath.walk.one_vs_rest import L1OneVsRest, OneVsRest, walk_classes
 
@@ -32,7 +33,7 @@ def walked(model, rule="dvi+gap", reference=None, first=0, **limits):
 def test_each_row_of_coefficients_is_the_path_of_its_class(rule):
     X, codes = three_classes()
     weights = np.linspace(0.5, 2.0, 90)
-    found = walked(OneVsRest(MemoryRows(X), codes, weights), rule, tol=1e-9)
+    found = walked(OneVsRest(LOSSES["svm"].model, MemoryRows(X), codes, weights), rule, tol=1e-9)
     for k in range(3):
         alone = svm_path(X, codes == k, grid=GRID, rule=rule, tol=1e-9, sample_weight=weights)
         for (step, _), single in zip(found, alone.steps, strict=True):
@@ -41,7 +42,7 @@ def test_each_row_of_coefficients_is_the_path_of_its_class(rule):
 
 def test_a_step_adds_up_its_classes():
     X, codes = three_classes()
-    (step, certificates), *_ = walked(OneVsRest(MemoryRows(X), codes))
+    (step, certificates), *_ = walked(OneVsRest(LOSSES["svm"].model, MemoryRows(X), codes))
     assert step.status == "certified"
     assert step.primal == pytest.approx(sum(c.primal for c in certificates))
     assert step.gap <= step.gap_target
@@ -51,15 +52,15 @@ def test_a_step_adds_up_its_classes():
 
 def test_one_class_that_misses_its_gap_spoils_the_step():
     X, codes = three_classes()
-    found = walked(OneVsRest(MemoryRows(X), codes), tol=1e-9, max_epochs=1)
+    found = walked(OneVsRest(LOSSES["svm"].model, MemoryRows(X), codes), tol=1e-9, max_epochs=1)
     assert {step.status for step, _ in found} == {"budget"}
 
 
 def test_a_walk_goes_on_from_its_state():
     X, codes = three_classes()
-    model = OneVsRest(MemoryRows(X), codes)
+    model = OneVsRest(LOSSES["svm"].model, MemoryRows(X), codes)
     whole = walked(model)
-    again = OneVsRest(MemoryRows(X), codes)
+    again = OneVsRest(LOSSES["svm"].model, MemoryRows(X), codes)
     rest = walked(again, reference=again.restore(model.state(whole[0][1])), first=1)
     assert [step.step for step, _ in rest] == [1, 2]
     for (step, _), (other, _) in zip(whole[1:], rest, strict=True):
@@ -89,4 +90,4 @@ def test_classes_of_the_l1_model_begin_together_and_count_features():
 
 def test_the_deadline_ends_all_classes():
     X, codes = three_classes()
-    assert walked(OneVsRest(MemoryRows(X), codes), deadline=0.0) == []
+    assert walked(OneVsRest(LOSSES["svm"].model, MemoryRows(X), codes), deadline=0.0) == []

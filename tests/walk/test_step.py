@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from screenpath import svm_path
-from screenpath.models.losses import SVM
+from screenpath.catalogue.losses import SVM
 from screenpath.rows.memory import MemoryRows
-from screenpath.rules import parse_rule
-from screenpath.solvers import make_solver
+from screenpath.screen import parse_rule
+from screenpath.solve import make_solver
 from screenpath.walk import compiled
 from screenpath.walk.loop import PathOptions, batches, walk
 from screenpath.walk.step import COLUMNS, Step, Steps

@@ -10,14 +10,14 @@ import time
 import numpy as np
 import pytest
 
-from screenpath.data.prepare import prepare
+from screenpath.data.files.prepare import prepare
 from screenpath.errors import ResourceError
-from screenpath.models.grid import beta_grid, grid_pairs
-from screenpath.models.sparse import SparseModel
-from screenpath.models.sparse_grid import SparseGrid
+from screenpath.problem.grid import beta_grid, grid_pairs
+from screenpath.problem.sparse import SparseModel
+from screenpath.problem.sparse_grid import SparseGrid
 from screenpath.rows.views import Views
-from screenpath.rules.sparse import parse_sparse_rule
-from screenpath.solvers.sparse import make_sparse_solver
+from screenpath.screen.sparse import parse_sparse_rule
+from screenpath.solve.sparse import make_sparse_solver
 from screenpath.walk import workers as parallel
 from screenpath.walk.loop import PathOptions, walk
 from tests.conftest import HANGS, two_classes

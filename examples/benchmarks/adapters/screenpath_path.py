@@ -13,12 +13,12 @@ import numpy as np
 
 import screenpath
 from screenpath.api.losses import loss_path
-from screenpath.data.arrays import check_data
-from screenpath.data.prepare import prepare as store
-from screenpath.models.grid import explicit_grid
-from screenpath.models.losses import LAD, SVM
+from screenpath.catalogue.losses import LAD, SVM
+from screenpath.data.files.arrays import check_data
+from screenpath.data.files.prepare import prepare as store
+from screenpath.engine.result import PathResult, path_options, walked
+from screenpath.problem.grid import explicit_grid
 from screenpath.rows.memory import MemoryRows
-from screenpath.runs.result import PathResult, path_options, walked
 
 name = "screenpath"
 DEFAULTS = {  # of svm_path and lad_path

@@ -1,0 +1,183 @@
+"""The box models as data: all there is to know about each loss (theory in :mod:`screenpath.problem.box`).
+
+A loss is ``phi_i(t) = s_i max(lo t, hi t)`` of ``t_i = c_i - g_i.w``. An entry of ``LOSSES`` makes the command,
+cross-validation, compare, predict and export; besides it a Python function in ``api.py`` names the loss, and the
+independent checker (``verify/box.py``), which believes nobody.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+from screenpath.catalogue.option import number
+from screenpath.catalogue.options import C_GRID, CERTIFICATE, INTERCEPT, WEIGHTS, solving
+from screenpath.catalogue.spec import Spec, c_grid, with_intercept_chunked
+from screenpath.catalogue.targets import real_targets, sign_targets
+from screenpath.data.safe.needs import BOX, MIRRORED
+
+
+@dataclass(frozen=True)
+class Loss:
+    """One loss with an L2 penalty."""
+
+    name: str  # name, title, objective: see :class:`Spec`
+    title: str
+    objective: str
+    # ``kinks(y, o)``: where the loss has its kink, a number or one a row; of a mirrored loss three: for the rows, for
+    # their mirror images, and what is to be added to both. ``o`` has the values of ``options`` as attributes
+    kinks: Callable
+    slopes: Callable  # ``slopes(o) -> (lo, hi)``: the ends of a dual variable's box, of a sample of weight 1
+    options: tuple = ()  # its own numbers
+    signed: bool = False  # whether targets are -1 and +1 that multiply the rows: ``g_i = y_i x_i``, else ``g_i = x_i``
+    mirrored: bool = False  # whether each row has two dual variables, the second with ``g = -x``
+    score: str = "mae"  # score, chosen_by, liblinear: see :class:`Spec`
+    chosen_by: str | None = None
+    liblinear: str = "L2R_L1LOSS_SVR_DUAL"
+
+    def model(self, rows, targets, weights=None, intercept=None, **values):
+        """Return the model of some rows.
+
+        Parameters
+        ----------
+        rows : Rows
+        targets : array_like of shape (n,)
+            Signs or real targets.
+        weights : array_like of shape (n,), optional
+            ``s``: how often each row stands in the data.
+        intercept : str, optional
+            ``free`` for one that is not penalised; any other is a feature of the rows, or not there.
+        **values : float
+            Of ``options``.
+
+        Raises
+        ------
+        UsageError
+            For a value of an option that is not valid.
+        """
+        import numpy as np
+
+        from screenpath.numbers.accurate import two_sum
+        from screenpath.problem.box import BoxModel
+
+        kind: type[BoxModel] = BoxModel
+        if intercept == "free":  # other paths start up without it
+            from screenpath.problem.free import FreeModel
+
+            kind = FreeModel
+
+        o = SimpleNamespace(**{one.name: one.checked(values.get(one.name, one.default)) for one in self.options})
+        s = np.ones(rows.n) if weights is None else np.array(weights, dtype=np.float64)
+        kinks, (lo, hi) = self.kinks(None if self.signed else np.array(targets, dtype=np.float64), o), self.slopes(o)
+        tail: Any = 0.0
+        if self.mirrored:
+            *sides, shift = kinks
+            s, (kinks, tail) = np.concatenate([s, s]), two_sum(np.concatenate(sides), shift)
+            tail = tail if tail.any() else 0.0
+        elif np.ndim(kinks) == 0:  # with many rows every vector is much memory: one array may serve as both
+            kinks = s if weights is None and kinks == hi == 1.0 else np.full(rows.n, kinks)
+        signs = targets if self.signed else None
+        upper = s if hi == 1.0 else hi * s
+        return kind(
+            rows, kinks, lo * s, upper, signs, self.mirrored, self.name, tail=tail, inexact=_inexact(lo, hi, weights)
+        )
+
+    @functools.cache  # noqa: B019  # a loss lives as long as the process
+    def spec(self) -> Spec:
+        """Return the model that this loss declares."""
+        return Spec(
+            name=self.name,
+            title=self.title,
+            objective=f"min {self.objective}",
+            targets=sign_targets if self.signed else real_targets,
+            build=partial(build, self.name),
+            grid=c_grid,
+            score=self.score,
+            liblinear=self.liblinear,
+            chosen_by=self.chosen_by,
+            about="The labels of the file are real targets; they are not scaled. There is no intercept "
+            "unless `intercept` or `bias` says so.",
+            options=(*self.options, INTERCEPT, WEIGHTS, *C_GRID, *solving(), CERTIFICATE),
+            example=" ".join([*(f"`{one.name}={one.default:g}`" for one in self.options), "`test=test.libsvm`"]),
+            kernel_modules=("face", "newton"),
+            resolved=with_intercept_chunked,
+            needs=MIRRORED if self.mirrored else BOX,
+        )
+
+
+def build(name: str, rows, targets, weights, options: dict):
+    """Return the model of a loss with the values that a command's options have."""
+    loss, intercept = LOSSES[name], options.get("intercept")
+    return loss.model(rows, targets, weights, intercept, **{one.name: options[one.name] for one in loss.options})
+
+
+def _inexact(lo: float, hi: float, weights) -> float:
+    """Return the largest relative error of the ends of a box, which weights and their classes' weights multiply."""
+    from fractions import Fraction  # other models start up without it
+
+    from screenpath.numbers.rounding import UNIT, WEIGHTS_ERROR
+
+    formed = Fraction(hi) - Fraction(lo) not in (1, 2)  # by a subtraction that was rounded
+    if weights is None:
+        return 2.0 * UNIT * formed
+    return 2.0 * UNIT * (formed + (lo % 1.0 != 0.0)) + WEIGHTS_ERROR
+
+
+def _inside_unit(value) -> bool:
+    return 0.0 < value < 1.0
+
+
+def _not_negative(value) -> bool:
+    return value >= 0.0
+
+
+SVM = Loss(  # Wang 2014, eq. 22; Ogawa 2014, eq. 1
+    name="svm",
+    title="linear SVMs (hinge loss)",
+    objective="1/2 ||w||^2 + C sum_i s_i max(0, 1 - y_i x_i.w)",
+    kinks=lambda y, o: 1.0,
+    slopes=lambda o: (0.0, 1.0),
+    signed=True,
+    score="accuracy",
+    liblinear="L2R_L1LOSS_SVC_DUAL",
+)
+LAD = Loss(  # Wang 2014, eq. 27
+    name="lad",
+    title="least-absolute-deviations regressions",
+    objective="1/2 ||w||^2 + C sum_i s_i |y_i - x_i.w|",
+    kinks=lambda y, o: y,
+    slopes=lambda o: (-1.0, 1.0),
+)
+QUANTILE = Loss(
+    name="quantile",
+    title="quantile regressions",
+    objective="1/2 ||w||^2 + C sum_i s_i max((tau - 1) t_i, tau t_i), t_i = y_i - x_i.w",
+    kinks=lambda y, o: y,
+    slopes=lambda o: (o.tau - 1.0, o.tau),
+    options=(
+        number(
+            "tau", 0.5, _inside_unit, "must lie between 0 and 1", "Quantile level, between 0 and 1.",
+            "the median has the level 0.5",
+        ),
+    ),
+    chosen_by="pinball",
+)  # fmt: skip
+SVR = Loss(
+    name="svr",
+    title="epsilon-insensitive support vector regressions",
+    objective="1/2 ||w||^2 + C sum_i s_i max(0, |y_i - x_i.w| - epsilon)",
+    kinks=lambda y, o: (y, -y, -o.epsilon),
+    slopes=lambda o: (0.0, 1.0),
+    options=(
+        number(
+            "epsilon", 0.1, _not_negative, "must be a number of at least 0",
+            "Half width of the tube without loss, in the units of the targets.", "0 gives least absolute deviations",
+        ),
+    ),
+    mirrored=True,
+)  # fmt: skip
+LOSSES = {loss.name: loss for loss in (SVM, LAD, QUANTILE, SVR)}

@@ -1,0 +1,189 @@
+"""What an option is: data for a flag of the shell, a keyword in Python, a line of help and an error.
+
+Nothing here imports numpy: lists of commands and their help stay quick.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import operator
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from screenpath.data.safe.memory import parse_bytes
+from screenpath.data.words.numerals import number_of
+from screenpath.errors import UsageError
+
+# Headings of the help, in its order.
+GROUPS = (
+    "problem", "data", "grid", "screening and solver", "cross-validation", "output", "limits", "cluster",
+)  # fmt: skip
+
+
+PART = re.compile("([0-9]{1,9})/([0-9]{1,9})")
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a command and keyword of a function."""
+
+    name: str  # as in Python; the shell writes ``--name`` with dashes
+    default: Any = None
+    # number, positive, share (between 0 and 1), whole, choice, flag, switch (a flag that can be turned off), numbers,
+    # size, path, part, text, texts (may be given several times), label
+    kind: str = "text"
+    help: str = ""  # what the shell says
+    least: int | None = None  # of a whole number
+    ends: tuple[bool, ...] = (False, False)  # of a share: whether 0 and 1 themselves are valid
+    choices: tuple[str, ...] = ()
+    metavar: str | None = None  # what stands for the value in the help
+    short: str | None = None  # short flag
+    stated: bool = False  # whether the help says the default (one of None is said in the text)
+    changes: bool = False  # whether it changes the numbers: ``resume`` compares it
+    group: str = "problem"  # heading under which the help has it, one of ``GROUPS``
+    valid: Callable | None = None  # of a number: ``valid(value)``
+    demand: str = ""  # what it must be
+    hint: str | None = None  # and what to write instead
+
+    def checked(self, value):
+        """Return a value as the library takes it; None is the default where that is None.
+
+        Raises
+        ------
+        UsageError
+            Naming the option and what it must be.
+        """
+        if value is None and (self.default is None or self.kind == "texts"):
+            return self.default
+        try:
+            found = CHECKS[self.kind](self, value)
+        except (TypeError, ValueError, AttributeError, OverflowError):
+            found = None
+        if found is None:
+            raise UsageError(f"`{self.name}` {self._must()}, not {value!r}", self.hint)
+        return found
+
+    def _must(self) -> str:
+        if self.demand:
+            return self.demand
+        if self.kind == "whole":
+            return "must be a whole number" + (f" of at least {self.least}" if self.least is not None else "")
+        if self.kind == "choice":
+            return f"must be one of {', '.join(self.choices)}"
+        return {
+            "number": "must be a finite number",
+            "positive": "must be a positive number",
+            "share": "must lie between 0 and 1",
+            "flag": "is True or False",
+            "switch": "is True, False or None",
+            "numbers": "must be a list of numbers",
+            "size": "must be an amount of memory",
+            "texts": "must be a text, or a list of texts",
+            "part": "must be I/K with I from 1 to K, such as 2/5",
+        }.get(self.kind, "must be a text")
+
+
+def _whole(option: Option, value):
+    number = operator.index(value)
+    right = not isinstance(value, bool) and (option.least is None or number >= option.least)
+    return number if right else None
+
+
+def _number(option: Option, value):
+    number = float(value)
+    right = math.isfinite(number) and (option.kind != "positive" or number > 0.0)
+    return number if right and (option.valid is None or option.valid(number)) else None
+
+
+def _share(option: Option, value):
+    number = float(value)
+    inside = 0.0 < number < 1.0 or (number == 0.0 and option.ends[0]) or (number == 1.0 and option.ends[1])
+    return number if inside else None
+
+
+def _choice(option: Option, value):
+    name = getattr(value, "name", None) or getattr(value, "__name__", value)  # types of numpy
+    return name if name in option.choices else None
+
+
+def _flag(option: Option, value):
+    return bool(value) if value in (True, False) else None
+
+
+def _numbers(option: Option, value):
+    return [float(one) for one in value] if isinstance(value, Iterable) and not isinstance(value, str) else None
+
+
+def _size(option: Option, value):
+    return parse_bytes(value) if isinstance(value, str) else operator.index(value)
+
+
+def _path(option: Option, value):
+    return value if hasattr(value, "__len__") and not isinstance(value, str | bytes) else os.fsdecode(value)
+
+
+def _part(option: Option, value):
+    found = PART.fullmatch(value)
+    return f"{int(found[1])}/{int(found[2])}" if found and 1 <= int(found[1]) <= int(found[2]) else None
+
+
+def _text(option: Option, value):
+    return None if value is None else str(value)  # 'none' means something else
+
+
+def _label(option: Option, value):
+    """Return a label as a number where it is one; else it is a text of the data."""
+    if isinstance(value, bool):
+        return str(value)
+    try:
+        number = number_of(value) if isinstance(value, str) else float(value)
+    except ValueError:
+        return str(value)
+    return number if math.isfinite(number) else str(value)
+
+
+def _texts(option: Option, value):
+    if isinstance(value, Mapping):  # weights of labels
+        names = [label if isinstance(label, str) else repr(float(label)) for label in value]
+        return tuple(f"{name}={float(weight)!r}" for name, weight in zip(names, value.values(), strict=True))
+    found = (value,) if isinstance(value, str) else tuple(value)
+    return found if all(isinstance(one, str) for one in found) else None
+
+
+CHECKS: dict[str, Callable] = {
+    "whole": _whole, "number": _number, "positive": _number, "share": _share, "choice": _choice, "flag": _flag,
+    "switch": _flag, "numbers": _numbers, "size": _size, "path": _path, "part": _part, "text": _text, "texts": _texts,
+    "label": _label,
+}  # fmt: skip
+
+
+def number(name: str, default: float, valid: Callable, demand: str, help: str, hint: str | None = None) -> Option:
+    """Return a number that a loss has of its own: ``demand`` says what ``valid(value)`` asks for."""
+    return Option(name, default, "number", help, valid=valid, demand=demand, hint=hint, stated=True, changes=True)
+
+
+def completed(options: Iterable[Option], given: Mapping, what: str) -> dict:
+    """Return the value of every option by its name: the one given, checked, or the default.
+
+    Raises
+    ------
+    TypeError
+        For a name that is none of them.
+    UsageError
+        For a value that is not valid.
+    """
+    known = {one.name: one for one in options}
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            raise TypeError(f"{what} has no option '{name}'" + (f"; did you mean '{near[0]}'?" if near else ""))
+    return {name: one.checked(given[name]) if name in given else one.default for name, one in known.items()}
+
+
+def grouped(group: str, *options: Option) -> tuple[Option, ...]:
+    """Return options under a heading of the help."""
+    return tuple(replace(one, group=group) for one in options)

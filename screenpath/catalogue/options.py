@@ -1,0 +1,318 @@
+"""The options of all models, each declared once; what one is: :mod:`screenpath.catalogue.option`.
+
+Nothing here imports numpy: lists of commands and their help stay quick.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from screenpath.catalogue.option import Option, grouped
+
+# -- what all path commands have in common ---------------------------------------------------------------------------
+
+POSITIVE_COUNT: dict[str, Any] = {"kind": "whole", "least": 1}
+FORCE = Option("force", False, "flag", "Replace an existing file.", group="output")
+QUIET = Option("quiet", False, "flag", "Nothing on stderr but errors.", short="-q", group="output")
+LOG_FORMAT = Option(
+    "log_format", "text", "choice", "Of what stderr says; json: an object a line, for machines.", stated=True,
+    choices=("text", "json"), group="output",
+)  # fmt: skip
+MAX_MEMORY = Option(
+    "max_memory", kind="size", group="limits", metavar="SIZE",
+    help="Private memory that may be used (2G, 800M): an error says what to do before it is crossed.  [default: no "
+    "limit; for a kernel matrix half of the free memory]",
+)  # fmt: skip
+TARGET = Option(
+    "target", metavar="COLUMN", changes=True, group="data",
+    help="CSV, Parquet: column of labels or targets.  [default: the one called target, label, class or y]",
+)  # fmt: skip
+ONE_HOT = Option(
+    "one_hot", (), "texts", "CSV, Parquet: a feature for each value of this column; repeatable.", metavar="COLUMN",
+    changes=True, group="data",
+)  # fmt: skip
+READING = (
+    MAX_MEMORY,
+    *grouped(
+        "data",
+        Option("cache", kind="path", metavar="DIR", help="Keep what was parsed here: the same file is parsed once."),
+        Option("n_features", help="Number of features, where the file shows fewer.", changes=True, **POSITIVE_COUNT),
+        Option("zero_based", False, "flag", "Feature indices start at 0 instead of 1.", changes=True),
+        TARGET,
+        ONE_HOT,
+    ),
+)
+POSITIVE = Option(
+    "positive", kind="label", metavar="LABEL", changes=True,
+    help="This label against all others (default: two labels, the larger is +1).",
+)  # fmt: skip
+CLASS_WEIGHT = Option(
+    "class_weight", (), "texts", metavar="LABEL=W", changes=True,
+    help="Weight of a label, repeatable; or 'balanced': n / (classes x samples of the class).",
+)  # fmt: skip
+WEIGHTS = Option(
+    "weights", kind="path", metavar="FILE", help="Sample weights, one number a line; 2 is the sample twice."
+)
+PENALTY_WEIGHTS = Option(
+    "penalty_weights", kind="path", metavar="FILE",
+    help="How much the penalty counts the weight of each feature (after `scale`): one number above 0 a line.",
+)  # fmt: skip
+INTERCEPT = Option(
+    "intercept", None, "choice", choices=("none", "free", "penalised"), changes=True,
+    help="free: not penalised, as in LIBSVM; penalised: a constant feature of the value `bias`, 1 where none is given."
+    "  [default: none, or penalised with `bias`]",
+)  # fmt: skip
+C_GRID = grouped(
+    "grid",
+    Option("grid", metavar="N", help="Number of grid points.  [default: 100]", changes=True, **POSITIVE_COUNT),
+    Option("cmin", None, "positive", "Lower end of the log-spaced grid.  [default: 0.01]", changes=True),
+    Option("cmax", None, "positive", "Upper end of the log-spaced grid.  [default: 10]", changes=True),
+    Option("c_list", None, "numbers", "The grid itself, for example 0.1,1,10.", changes=True),
+    Option(
+        "eps_path", None, "positive", metavar="EPS", changes=True,
+        help="Choose the points so that every C from `cmin` to `cmax` is solved to the relative gap EPS by a step.",
+    ),
+    Option("c", None, "positive", "A single problem instead of a grid.", metavar="C", changes=True),
+    Option(
+        "reference", None, "positive", metavar="C", changes=True,
+        help="With `c`: solve this C first (step 0) and screen the problem (step 1) from it, once.",
+    ),
+    Option(
+        "chunk", metavar="M", changes=True, **POSITIVE_COUNT,
+        help="ssnsv, essnsv: one rule for M grid points, from a feasible point found by line search (Ogawa 2013).",
+    ),
+    Option(
+        "chunk_form", None, "choice", choices=("C", "s"), changes=True,
+        help="How that point's loss is bounded: proven before use (C), or tried and proven later (s).  [default: C]",
+    ),
+)  # fmt: skip
+RULE = Option(
+    "rule", "dvi+gap", stated=True, changes=True, group="screening and solver",
+    help="Screening rule: none; gap (dynamic, while solving); a static rule, before each solve: dvi (= bt1), bt2, it, "
+    "ssnsv, essnsv; a static one with +gap; or heuristic, sieve (guess, check, repeat: safe only by the certificate).",
+)  # fmt: skip
+TOL = Option(
+    "tol",
+    1e-6,
+    "share",
+    "Relative duality gap of every grid point, on the full data.",
+    stated=True,
+    changes=True,
+    group="screening and solver",
+)
+MAX_EPOCHS = Option(
+    "max_epochs", 100_000, help="Sweeps or Newton iterations a grid point.", stated=True, changes=True, group="limits",
+    **POSITIVE_COUNT,
+)  # fmt: skip
+TIME_LIMIT = Option(
+    "time_limit", None, "positive", metavar="SECONDS", group="limits",
+    help="For the whole command, from its start; on a first run it ends only after kernels have compiled.",
+)  # fmt: skip
+SEED = Option(
+    "seed", 0, "whole", "Of the random order.", least=0, stated=True, changes=True, group="screening and solver"
+)
+THREADS = Option(
+    "threads", 1, stated=True, group="limits", **POSITIVE_COUNT,
+    help="For passes over all rows; on dense rows in memory, for whole grid points.",
+)  # fmt: skip
+AUDIT = Option(
+    "audit", False, "flag", "Solve each step unscreened too and count unsafe decisions.", changes=True,
+    group="screening and solver",
+)  # fmt: skip
+BIAS = Option("bias", 0.0, "number", "Value of a constant feature; 0 for none.", stated=True, changes=True)
+SCALE = Option(
+    "scale", "none", "choice", choices=("none", "maxabs", "standard", "l2"), stated=True, changes=True, group="data",
+    help="Scaling of the features (l2: of the rows); coefficients are reported in the file's units.",
+)  # fmt: skip
+STORAGE = Option(
+    "storage", "auto", "choice", "How rows are kept in memory; auto decides by density.", stated=True,
+    choices=("auto", "dense", "sparse"), changes=True, group="data",
+)  # fmt: skip
+DTYPE = Option(
+    "dtype", "float64", "choice", "Type of the stored values; gaps and decisions are float64.", stated=True,
+    choices=("float64", "float32"), changes=True, group="data",
+)  # fmt: skip
+PREPARATION = (BIAS, SCALE, STORAGE, DTYPE)
+OUTPUT = grouped(
+    "output",
+    Option(
+        "out", short="-o", metavar="DIR",
+        help="Run folder; - writes the step table to stdout and nothing else.  [default: runs/MODEL-DATA]",
+    ),
+    Option(
+        "format", "csv", "choice", "Of the step table; parquet writes it beside steps.csv when the path is complete.",
+        choices=("csv", "json", "parquet"), stated=True, changes=True,
+    ),
+    Option(
+        "coefficients", None, "choice", "File of the coefficients.  [default: csv; none with -o -]",
+        choices=("csv", "npz", "none"), changes=True,
+    ),
+    Option("test", kind="path", metavar="FILE", help="Score every step on this data file."),
+    Option("resume", False, "flag", "Continue the run in the folder (or start it)."),
+    replace(FORCE, help="Replace the run in the folder."),
+    QUIET,
+    Option(
+        "progress", None, "switch",
+        "Progress on stderr: a bar on a terminal, else a line now and then.  [default: on unless `quiet`]",
+    ),
+    LOG_FORMAT,
+)  # fmt: skip
+CERTIFICATE = Option(
+    "certificate", False, "flag", "Write what is claimed, for the independent checker: screenpath verify RUN.",
+    changes=True, group="output",
+)  # fmt: skip
+CLUSTER = grouped(
+    "cluster",
+    Option(
+        "scheduler", metavar="ADDRESS",
+        help="Spread the work over the Dask workers of this scheduler (tcp://node:8786): passes over a shard folder, "
+        "values of beta (sparse-svm), folds (cv).",
+    ),
+    Option("local_cluster", metavar="N", help="The same with N worker processes here.", **POSITIVE_COUNT),
+    Option(
+        "connect_timeout", 10.0, "positive", "Time for the scheduler to answer.", metavar="SECONDS", stated=True
+    ),
+)  # fmt: skip
+PART_OF = Option(
+    "part", kind="part", metavar="I/K", changes=True, group="cluster",
+    help="Compute part I of K of the grid (of cv: of the folds), one for each task of a job array; screenpath merge "
+    "puts the runs together.",
+)  # fmt: skip
+JOBS = Option("jobs", 1, metavar="N", stated=True, group="limits", **POSITIVE_COUNT)
+PATH = (*READING, *PREPARATION, *CLUSTER, PART_OF, *OUTPUT)
+
+
+def solving(rule: Option = RULE, solvers: tuple = ("auto", "newton", "cd"), *, seeded=True, threaded=True) -> tuple:
+    """Return the options of rule, solver, accuracy and limits.
+
+    ``seeded``: the solver draws random numbers; ``threaded``: there is work for several threads.
+    """
+    solver = Option("solver", "auto", help=f"One of {', '.join(solvers)}.", stated=True, changes=True)
+    solver = replace(solver, group="screening and solver")
+    return (
+        rule, solver, TOL, MAX_EPOCHS, TIME_LIMIT, *([SEED] if seeded else []), *([THREADS] if threaded else []), AUDIT
+    )  # fmt: skip
+
+
+# -- what single models have besides ---------------------------------------------------------------------------------
+
+ONE_VS_REST = Option(
+    "one_vs_rest", False, "flag", changes=True,
+    help="More than two labels: a path for each, on one grid; the largest form decides.",
+)  # fmt: skip
+KERNEL = (
+    Option(
+        "kernel", None, "choice", choices=("rbf", "linear", "poly"),
+        help="Path of kernel SVMs: exp(-gamma |x-z|^2), x.z or (gamma x.z + coef0)^degree.  [default: a linear model]",
+    ),
+    Option("gamma", metavar="GAMMA", help="rbf, poly: a number, or NUMBER/d, d counting features.  [default: 1/d]"),
+    Option("degree", help="poly.  [default: 3]", **POSITIVE_COUNT),
+    Option("coef0", None, "number", "poly, at least 0.  [default: 0]"),
+    Option(
+        "gram", None, "choice", choices=("auto", "full", "cache"),
+        help="Precompute the kernel matrix where it fits, always, or never (rows as needed, kept while there is room)."
+        "  [default: auto]",
+    ),
+)  # fmt: skip
+LAMBDA_GRID = grouped(
+    "grid",
+    Option("grid", metavar="N", help="Points lambda_max / k, k = 1..N.  [default: 20]", changes=True, **POSITIVE_COUNT),
+    Option("log", False, "flag", "Space the points evenly in the logarithm instead.", changes=True),
+    Option("lambda_min_ratio", None, "share", "With `log`: last point over lambda_max.  [default: 0.05]", changes=True),
+    Option("lambda_list", None, "numbers", "The grid itself, for example 10,5,1.", changes=True),
+)
+L1_RULE = replace(
+    RULE, default="vi+gap", help="Screening rule: none, vi (from the previous lambda), gap (dynamic), or vi+gap."
+)
+PAIR_GRID = grouped(
+    "grid",
+    Option(
+        "betas", metavar="N", help="Values of beta, from beta_max down.  [default: 10]", changes=True, **POSITIVE_COUNT
+    ),
+    Option(
+        "alphas", metavar="N", help="Values of alpha for each beta.  [default: 100]", changes=True, **POSITIVE_COUNT
+    ),
+    Option(
+        "beta_min_ratio", None, "share", "Last beta over beta_max.  [default: 0.05]", ends=(False, True), changes=True
+    ),
+    Option(
+        "alpha_min_ratio", None, "share", "Last alpha over alpha_max(beta).  [default: 0.01]", ends=(False, True),
+        changes=True,
+    ),
+    Option("beta", None, "numbers", "The values of beta themselves, for example 0.1,0.01.", changes=True),
+    Option(
+        "alpha", None, "numbers", changes=True,
+        help="The values of alpha themselves, the same for each beta; 0, the last one, is the L1 penalty alone.",
+    ),
+    Option(
+        "references", 0, "whole", metavar="M", least=0, stated=True, changes=True,
+        help="With `alpha`: further grid points, log-spaced, before each value; screening needs near ones.",
+    ),
+)  # fmt: skip
+LOSS = Option(
+    "loss",
+    "hinge",
+    "choice",
+    "hinge: smoothed, see `smoothing`; or squared-hinge: 1/2 max(0, 1 - margin)^2.",
+    choices=("hinge", "squared-hinge"),
+    stated=True,
+    changes=True,
+)
+SMOOTHING = Option(
+    "smoothing", 0.5, "share", "Width of the hinge's quadratic part; 0 is the exact hinge.", metavar="GAMMA",
+    stated=True, changes=True, ends=(True, False), demand="must be at least 0 and below 1",
+)  # fmt: skip
+FIRST = Option(
+    "first", "features", "choice", "What sifs screens first; the decisions are the same.",
+    choices=("features", "samples"), stated=True, changes=True, group="screening and solver",
+)  # fmt: skip
+SPARSE_RULE = replace(
+    RULE, default="sifs+gap",
+    help="Screening rule: sifs, iss (samples) or ifs (features), each also with +gap (dynamic); gap or none.",
+)  # fmt: skip
+GRID_JOBS = replace(JOBS, help="Processes that share the values of beta; the results are the same.")
+# -- cross-validation -------------------------------------------------------------------------------------------------
+
+FOLDS = (
+    *grouped(
+        "cross-validation",
+    Option("folds", None, "whole", "Number of folds.  [default: 5]", least=2, metavar="K"),
+    Option("repeats", metavar="R", help="Partitions into folds, each drawn anew.  [default: 1]", **POSITIVE_COUNT),
+    Option(
+        "stratify", None, "switch", "Each fold has each class in the same proportion.  [default: on for classifiers]"
+    ),
+    Option("fold_seed", 0, "whole", "Of the drawing of the folds.", least=0, stated=True),
+    Option("fold_file", kind="path", metavar="FILE", help="The fold of each sample, a whole number a line."),
+    Option(
+        "score", None, "choice", "Of the held-out samples.  [default: accuracy; quantile: pinball; other regressions: "
+        "mae]", choices=("accuracy", "balanced-accuracy", "f1", "auc", "mae", "mse", "pinball"),
+    ),
+    ),
+    replace(JOBS, help="Processes that share the folds; the results are the same."),
+)  # fmt: skip
+UNTIL_TURN = grouped(
+    "cross-validation",
+    Option(
+        "until_turn", False, "flag",
+        "Go on past the end of the grid, as it is spaced, until the mean score over the folds has turned.",
+    ),
+    Option(
+        "turn_points", None, "whole", "Grid points that `until_turn` may add.  [default: 100]", least=1, metavar="N"
+    ),
+)  # fmt: skip
+CERTIFY = grouped(
+    "cross-validation",
+    Option("certify", False, "flag", "Bound the cross-validation error at every C from `cmin` to `cmax`."),
+    Option(
+        "certify_to",
+        None,
+        "share",
+        metavar="DIFFERENCE",
+        ends=(True, True),
+        help="Refine the grid until no C of the range can be better than the best one found by more than this.",
+    ),
+    Option(
+        "certify_points", None, "whole", "Grid points that `certify_to` may add.  [default: 1000]", least=0, metavar="N"
+    ),
+)

@@ -1,0 +1,58 @@
+"""The screening rules of each model in a line each: what their declarations say."""
+
+from __future__ import annotations
+
+import inspect
+
+from screenpath.catalogue.specs import spec_of
+from screenpath.screen import KERNEL, STATIC, intercept
+from screenpath.screen.l1svm import VariationalInequality
+from screenpath.screen.pathwise import GUESSED
+from screenpath.screen.sparse import RULES
+
+NONE = "No screening: every grid point is solved with all rows and features."
+GAP = "Ball of the current pair, by its duality gap, again and again while solving (dynamic)."
+SAID = {
+    (True, True): "Samples and features in alternation, by balls of primal and dual (Hong 2019).",
+    (True, False): "Samples alone, by the same balls.",
+    (False, True): "Features alone, by the same balls.",
+}
+
+
+def _line(rule) -> str:
+    """Return the first line of a rule's documentation, without its markup."""
+    return (inspect.getdoc(rule) or "").split("\n")[0].replace("``", "")
+
+
+def rules_of(model: str, kernel: bool = False, free: bool = False) -> dict[str, str]:
+    """Return the rules of a model, each with a line about it.
+
+    Every static rule also goes with ``+gap``: before each solve by itself, and by the gap inside it.
+
+    Parameters
+    ----------
+    model : {"svm", "lad", "quantile", "svr", "l1svm", "sparse-svm"}
+    kernel : bool, default False
+        Of ``svm``: with a kernel.
+    free : bool, default False
+        With a free intercept.
+
+    Returns
+    -------
+    dict of str to str
+
+    Raises
+    ------
+    UsageError
+        For a model that there is not.
+    """
+    spec_of(model)
+    found = {"none": NONE, "gap": GAP}
+    if model == "l1svm":
+        return {**found, VariationalInequality.name: _line(VariationalInequality)}
+    if model == "sparse-svm":
+        return {**found, **{name: SAID[what] for name, what in RULES.items()}}
+    for name, rule in (intercept.STATIC if free else STATIC).items():
+        if not kernel or name in (intercept.KERNEL if free else KERNEL):
+            found[name] = _line(rule) if rule.name == name else f"Another name of {rule.name}."
+    return found if kernel else {**found, **{name: _line(rule) for name, rule in GUESSED.items()}}

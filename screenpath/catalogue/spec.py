@@ -1,0 +1,232 @@
+"""What a model is, declared once: for the command line, the Python functions, cross-validation, compare and predict.
+
+Nothing here imports numpy: lists of commands and their help stay quick.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib import import_module
+
+from screenpath.catalogue.option import completed
+from screenpath.catalogue.options import PATH
+from screenpath.data.safe.needs import BOX, FREE, FREE_KERNEL, FREE_MIRRORED, FREE_SPARSE, MIRRORED, Needs
+from screenpath.errors import UsageError
+from screenpath.problem import INTERVAL
+
+GRID, CMIN, CMAX = 100, 1e-2, 10.0  # the papers' grid
+
+
+@dataclass(frozen=True)
+class Later:
+    """A function that is imported when it is called: declarations load nothing of what they name."""
+
+    module: str  # below ``screenpath``
+    name: str
+
+    def __call__(self, *arguments, **keywords):
+        name = f"screenpath.{self.module}"
+        module = sys.modules.get(name) or import_module(name)  # to ask for it takes as long as many a function
+        return getattr(module, self.name)(*arguments, **keywords)
+
+
+box_rule = Later("screen", "parse_rule")
+
+
+def chunked(spec: Spec, options: dict) -> Spec:
+    """Return the model with the rule that the option ``chunk`` asks for."""
+    if options["chunk"] is None and options["chunk_form"] is not None:
+        raise UsageError("`chunk_form` needs chunks", "add `chunk=M`")
+    return replace(spec, rule=partial(spec.rule, chunk=options["chunk"], form=options["chunk_form"] or "C"))
+
+
+def with_intercept(spec: Spec, options: dict, free: Callable | None = None) -> Spec:
+    """Return the model with the intercept that the options ask for; ``intercept`` and ``bias`` are made to agree.
+
+    ``free(spec)`` gives the model a free one; by default :func:`free_intercept`.
+    """
+    kind, bias = options.get("intercept"), options["bias"]
+    if bias != 0.0 and kind in ("none", "free"):
+        raise UsageError(
+            f"`bias` makes a penalised intercept, and `intercept={kind}` asks for another", "leave one of the two out"
+        )
+    if kind is None:
+        kind = "penalised" if bias != 0.0 else "none"
+    options["intercept"], options["bias"] = kind, bias or (1.0 if kind == "penalised" else 0.0)
+    return (free or free_intercept)(spec) if kind == "free" else spec
+
+
+def free_intercept(spec: Spec) -> Spec:
+    """Return a box model with a free intercept, which is the last of its coefficients."""
+    formula = spec.objective.replace("- x_i.w", "- x_i.w - b")
+    for form in ("x_i.w", "w.Phi(x_i)"):
+        formula = formula.replace(f"y_i {form}", f"y_i ({form} + b)")
+    own: dict = {
+        "rule": Later("screen.intercept", "parse_free_rule"),
+        "solver": Later("solve.intercept", "make_free_solver"),
+        "kernel_modules": ("box", "newton", "lever", "lever_distances", "intercept", "free_walk"),
+        "needs": FREE_MIRRORED if spec.needs is MIRRORED else FREE,
+    }
+    if spec.rows is not None:
+        modules = (*spec.kernel_modules, "intercept", "lever", "smo_free")
+        own = {
+            "rule": Later("screen.intercept", "parse_free_kernel_rule"),
+            "solver": Later("solve.smo_free", "make_free_kernel_solver"),
+            "kernel_modules": modules,
+            "needs": FREE_KERNEL,
+        }
+    return replace(
+        spec,
+        objective=formula,
+        free_bias=True,
+        columns=(*spec.columns, *INTERVAL),
+        contradicted=Later("screen.intercept", "contradicted"),
+        **own,
+    )
+
+
+def free_sparse_intercept(spec: Spec) -> Spec:
+    """Return the sparse SVM with a free intercept, the last of the coefficients of two classes, or of each of more."""
+    formula = spec.objective.replace("y_i x_i.w", "y_i (x_i.w + b)")
+    return replace(
+        spec,
+        objective=formula.replace("x_i.(w_yi - w_c)", "x_i.(w_yi - w_c) + b_yi - b_c") + "; the b_c sum to 0",
+        free_bias=True,
+        columns=(*spec.columns, *INTERVAL),
+        solver=Later("solve.sparse", "make_free_sparse_solver"),
+        kernel_modules=(*spec.kernel_modules, "sparse_intercept", "sifs_free", "sparse_newton"),
+        needs=FREE_SPARSE,
+    )
+
+
+def with_intercept_chunked(spec: Spec, options: dict) -> Spec:
+    """Return a box model with the intercept and the rule that the options ask for."""
+    return chunked(with_intercept(spec, options), options)
+
+
+def step_weights(step, labels):
+    """Return the weights of a step whose model has one weight a feature."""
+    return step.coefficients
+
+
+def no_option(options: dict) -> str | None:
+    """Return None: no option needs more than the others."""
+    return None
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A model."""
+
+    name: str  # name of the command; part of the default run folder
+    title: str  # what its solutions are, in the plural, for lists of models
+    objective: str  # for run.json
+    # ``targets(y, options, known=None) -> (targets, label_map)``; with ``known``, the map of the training data, the
+    # targets of other data. ``label_map`` is None where there are no labels
+    targets: Callable
+    build: Callable  # ``build(rows, targets, weights, options) -> model``; ``weights`` is one a row, or None
+    grid: Callable  # ``grid(model, options) -> sequence`` of parameters in the order of the walk
+    score: str  # of ``--test`` and of comparisons of models, by its name in ``scores.SCORES``
+    liblinear: str  # LIBLINEAR's name for the loss and the penalty, or the nearest one
+    # ``further(options, grid, count) -> ndarray``, so many points behind the end of a grid, as it is spaced; None where
+    # a grid has no one end
+    further: Callable | None = Later("problem.grid", "further_c")
+    # score that cross-validation takes where none is named, and ``--test`` beside ``score``; ``score`` by default
+    chosen_by: str | None = None
+    options: tuple = ()  # of its paths, besides those of all models (``catalogue.options.PATH``)
+    # ``resolved(spec, options) -> spec``: what the options make of the model; refuses those that contradict it
+    resolved: Callable = chunked
+    fixed: tuple = ()  # pairs (name, value) of options that the others have and this one does not
+    parameter: str = "C"  # what the grid is made of, in words
+    about: str = ""  # what ``--help`` says behind the objective
+    example: str = "`test=test.libsvm`"  # options of the second example on the model's help page
+    rule: Callable = box_rule  # rule, solver: ``rule(text) -> screening`` and ``solver(name, seed) -> solver``
+    solver: Callable = Later("solve", "make_solver")
+    # for ``--audit``: ``contradicted(model, accurate, parameter, decided) -> int``, decisions that are disproved
+    contradicted: Callable = Later("walk.audit", "contradicted")
+    toy_grid: tuple = (0.01, 0.3, 10.0)  # parameters in the order of the walk that give a toy problem something to do
+    free_bias: bool = False  # whether the model has a bias of its own, the last of its coefficients
+    columns: tuple[str, ...] = ()  # columns that the model adds to the step table
+    # ``weights(step, labels) -> ndarray of shape (d,)``, or (classes, d) where ``labels`` names ``classes``
+    weights: Callable = step_weights
+    walk: Callable | None = None  # ``walk(options) -> function`` to take the place of ``path.walk``
+    # ``rows(X, targets, options, tell, inexact) -> rows`` of a kernel model, whose coefficients belong to samples.
+    # ``--bias`` and ``--dtype`` then are the kernel's, not the data's
+    rows: Callable | None = None
+    # Modules of numerical code that take longest to compile: further processes do that, from the last one on. Of a
+    # kernel model all that it needs, since its toy path would have a toy kernel matrix.
+    kernel_modules: tuple[str, ...] = ()
+    compiling: float = 13.0  # seconds that a first run usually compiles, with a second processor; for people who wait
+    selects: bool = False  # whether its penalty leaves features out of the model, one after the other along the path
+    streams: bool = True  # whether the rows of a shard folder can stay on disk; else they are read into memory
+    streams_columns: bool = False  # whether the columns of a folder of shards by columns can stay on disk
+    # ``in_memory(options)`` names the option, if any, with which they cannot
+    in_memory: Callable = no_option
+    spreads: bool = False  # whether a cluster is given parts of its grid, and not passes over shards
+    copies: bool = False  # whether the model has a copy of the rows, and needs them no more once it is built
+    needs: Needs = BOX  # what a path takes beside the rows
+
+    @property
+    def path_options(self) -> tuple:
+        """Return every option of a path."""
+        return (*PATH, *self.options)
+
+    @property
+    def default_rule(self) -> str:
+        """Return the rule that screens where none is named."""
+        return next(one.default for one in self.options if one.name == "rule")
+
+    def completed(self, given: dict) -> dict:
+        """Return the value of every option of a path, see :func:`screenpath.catalogue.options.completed`."""
+        return {**completed(self.path_options, given, f"a path of {self.name}"), **dict(self.fixed)}
+
+    def identity(self, options: dict) -> dict:
+        """Return the options that change the numbers or the files: ``resume`` compares them."""
+        names = [one.name for one in self.path_options if one.changes]
+        return {name: options[name] for name in dict.fromkeys((*names, "seed"))}
+
+    @property
+    def score_columns(self) -> tuple[str, ...]:
+        """Return the columns of the step table for the scores of ``--test``; the first one ranks the steps."""
+        return tuple(f"test_{name.replace('-', '_')}" for name in self._score_names)
+
+    @property
+    def _score_names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((self.chosen_by or self.score, self.score)))
+
+    def scores_of(self, products, targets, options) -> dict[str, float]:
+        """Return the scores of linear forms by name, that of cross-validation first; see ``catalogue.scores``."""
+        from screenpath.catalogue.scores import SCORES, choose_score
+
+        chosen = (choose_score(name, self, SCORES[name].task, tau=options.get("tau")) for name in self._score_names)
+        return {score.name: score.function(products, targets) for score in chosen}
+
+
+def c_grid(model, options):
+    """Return the grid of C from ``grid``, ``cmin``, ``cmax``, ``c_list``, ``eps_path`` or ``c``."""
+    from screenpath.problem.grid import EpsilonGrid, explicit_grid, log_grid
+
+    count, low, high, given = (options[name] for name in ("grid", "cmin", "cmax", "c_list"))
+    epsilon, single, reference = (options[name] for name in ("eps_path", "c", "reference"))
+    if reference is not None and single is None:
+        raise UsageError("`reference` needs the parameter that is screened from it", "add `c=VALUE`")
+    if single is not None:
+        if any(value is not None for value in (count, low, high, given, epsilon)):
+            raise UsageError("`c` is a single problem", "leave out `grid`, `cmin`, `cmax`, `c_list` and `eps_path`")
+        return explicit_grid([single]) if reference is None else [reference, single]
+    if epsilon is not None:
+        if count is not None or given is not None:
+            raise UsageError("`eps_path` finds its own grid points", "leave out `grid` and `c_list`")
+        if options["tol"] >= epsilon:
+            raise UsageError(
+                f"`tol={options['tol']:g}` must be below `eps_path={epsilon:g}`", f"use `tol={epsilon / 10:g}`"
+            )
+        return EpsilonGrid(CMIN if low is None else low, CMAX if high is None else high, epsilon)
+    if given is not None:
+        if any(value is not None for value in (count, low, high)):
+            raise UsageError("`c_list` is the whole grid", "leave out `grid`, `cmin` and `cmax`")
+        return explicit_grid(given)
+    return log_grid(CMIN if low is None else low, CMAX if high is None else high, GRID if count is None else count)

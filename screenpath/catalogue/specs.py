@@ -1,0 +1,438 @@
+"""The models by name: what is special about the SVM, and those that are no box losses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from math import inf
+from typing import Any
+
+from screenpath.catalogue import losses
+from screenpath.catalogue import options as o
+from screenpath.catalogue.spec import Later, Spec, chunked, free_intercept, free_sparse_intercept, with_intercept
+from screenpath.catalogue.targets import class_targets, sign_targets
+from screenpath.data.safe.needs import KERNEL, L1, SPARSE
+from screenpath.errors import UsageError
+
+# -- the linear SVM, of two classes or of each against the rest -------------------------------------------------------
+
+
+ONE_OR_ALL = "`positive` is one class against the rest, `one_vs_rest` all of them", "use one of the two"
+
+
+def _svm_targets(y, options, known=None):
+    """Return signs and their map, or with ``one_vs_rest`` and more than two labels class numbers and the labels."""
+    several = "classes" in known if known is not None else options.get("one_vs_rest")
+    return (class_targets if several else sign_targets)(y, options, known)
+
+
+def _svm_build(rows, targets, weights, options):
+    """Return the hinge-loss model, or one for each class."""
+    intercept = options.get("intercept")
+    if targets.min() < 0:
+        return losses.SVM.model(rows, targets, weights, intercept)
+    from screenpath.walk.one_vs_rest import OneVsRest
+
+    return OneVsRest(losses.SVM.model, rows, targets, weights, intercept)
+
+
+def _classes_walk(options):
+    """Return the walk of all classes in step."""
+    from screenpath.walk.one_vs_rest import walk_classes
+
+    return walk_classes
+
+
+def _svm_resolved(spec: Spec, options: dict) -> Spec:
+    """Return the model of two classes, of each class against the rest, or behind a kernel."""
+    kernel = options["kernel"]
+    spec = with_intercept(spec if kernel is None else KERNEL_SVM, options)
+    given = [name for name in (*DEFAULTS, "gram") if options[name] is not None]
+    if kernel is None and given:
+        raise UsageError(f"`{given[0]}` needs a kernel", "add for example `kernel=rbf`")
+    if kernel is not None:
+        strange = [name for name in given if name in DEFAULTS and name not in PARAMETERS[kernel]]
+        if strange:
+            raise UsageError(f"the kernel {kernel} has no {strange[0]}", f"leave out `{strange[0]}`")
+        if options["chunk"] is not None or options["chunk_form"] is not None:
+            raise UsageError("`chunk` is for ssnsv and essnsv, which a kernel model does not have", "leave out `chunk`")
+        if options.get("one_vs_rest"):
+            raise UsageError("`one_vs_rest` has no kernel", "use `positive=LABEL`, one run a class")
+        return spec
+    if not options.get("one_vs_rest"):
+        return chunked(spec, options)
+    if options["positive"] is not None:
+        raise UsageError(*ONE_OR_ALL)
+    for name in ("eps_path", "chunk"):
+        if options[name] is not None:
+            raise UsageError(f"`{name}` follows a single path, `one_vs_rest` has one a class", "use one of the two")
+    if options.get("certify"):
+        raise UsageError("`certify` bounds the error of two classes", "leave out `one_vs_rest`")
+    if options["intercept"] == "free":  # no place in the step table for the interval of each class's best
+        return replace(chunked(free_intercept(ONE_VS_REST), options), columns=())
+    return chunked(ONE_VS_REST, options)
+
+
+LINEAR_SVM = replace(
+    losses.SVM.spec(),
+    targets=_svm_targets,
+    build=_svm_build,
+    options=(
+        o.POSITIVE, o.ONE_VS_REST, o.INTERCEPT, o.CLASS_WEIGHT, o.WEIGHTS, *o.C_GRID, *o.KERNEL, *o.solving(),
+        o.CERTIFICATE,
+    ),
+    resolved=_svm_resolved,
+    example="`kernel=rbf` `gamma=1/d` `grid=20`",
+    about="The results go to a run folder: run.json, steps.csv (or .json) and coefficients.csv (or .npz; feature 0 is "
+    "the intercept).\n\n"
+    "With `kernel` a penalised intercept is a constant in it: `bias=B` adds B^2. `dtype` is that of the stored kernel "
+    "values, and the coefficients y_i alpha_i belong to samples. The rules are none, gap, dvi (= bt1), bt2, it and "
+    "those with +gap, the solvers auto (= newton) and smo.",
+)  # fmt: skip
+ONE_VS_REST = replace(
+    LINEAR_SVM, objective=f"for each class against the rest: {LINEAR_SVM.objective}", walk=_classes_walk
+)
+
+# -- a box model behind a kernel --------------------------------------------------------------------------------------
+
+PARAMETERS = {"rbf": ("gamma",), "linear": (), "poly": ("gamma", "degree", "coef0")}
+DEFAULTS = {"gamma": "1/d", "degree": 3, "coef0": 0.0}
+
+
+def function_of(options: dict, d: int):
+    """Return the kernel function of the options, for ``d`` features."""
+    from screenpath.rows.kernel_functions import KernelFunction, parse_gamma
+
+    chosen: dict[str, Any] = {k: default if options[k] is None else options[k] for k, default in DEFAULTS.items()}
+    chosen["gamma"] = parse_gamma(chosen["gamma"], d)
+    constant = options["bias"] * options["bias"]
+    if constant == inf:
+        raise UsageError(f"`bias={options['bias']:g}` is too large: its square is a part of every kernel value")
+    return KernelFunction(options["kernel"], **chosen, constant=constant)
+
+
+def _kernel_rows(X, targets, options: dict, tell, inexact: float):
+    """Return the training data behind the kernel; ``tell`` hears about the memory before it is taken.
+
+    ``inexact`` is that of the preparation (``prepare.Preparation``).
+
+    ``options["matrix_memory"]`` is what the matrix may take: an int, a :class:`rows.budget.Allowance` or None.
+    """
+    import numpy as np
+
+    from screenpath.rows.gram import GramRows
+
+    return GramRows(
+        X,
+        function_of(options, X.shape[1]),
+        targets,
+        options.get("matrix_memory"),
+        np.dtype(options["dtype"]),
+        options["gram"] or "auto",
+        options["threads"],
+        tell,
+        inexact,
+    )
+
+
+def _kernel_build(rows, targets, weights, options):
+    """Return the hinge-loss model behind the kernel."""
+    from screenpath.catalogue.builders import kernel_svm_model
+
+    rows.forget()  # of several runs none profits from the rows that another has cached
+    return kernel_svm_model(rows, weights, options.get("intercept"))
+
+
+KERNEL_SVM = replace(
+    LINEAR_SVM,
+    title="kernel SVMs (hinge loss)",
+    objective="min 1/2 ||w||^2 + C sum_i s_i max(0, 1 - y_i w.Phi(x_i)), Phi(x).Phi(z) = K(x, z)",
+    targets=sign_targets,
+    build=_kernel_build,
+    liblinear="",
+    rule=Later("screen", "parse_kernel_rule"),
+    solver=Later("solve.smo", "make_kernel_solver"),
+    rows=_kernel_rows,
+    streams=False,
+    kernel_modules=("box", "distances", "double", "gram", "precise", "smo", "start"),
+    needs=KERNEL,
+)
+
+
+# -- L1-regularised squared hinge --------------------------------------------------------------------------------------
+
+
+def _l1_build(rows, targets, weights, options):
+    """Return the model, or one for each class; the columns are copied from the rows that were read, or stay on disk."""
+    from screenpath.problem.l1svm import L1SVM
+    from screenpath.rows.column_shards import columns_of
+
+    if targets.min() >= 0:
+        from screenpath.walk.one_vs_rest import L1OneVsRest
+
+        return L1OneVsRest(rows, targets, weights, options["threads"])
+    return L1SVM(columns_of(rows, targets, options["threads"], weights))
+
+
+def _l1_grid(model, options):
+    """Return the grid of lambda from ``grid``, ``log``, ``lambda_min_ratio`` or ``lambda_list``."""
+    from screenpath.problem.grid import lambda_grid
+
+    count, log, ratio, given = (options[one.name] for one in o.LAMBDA_GRID)
+    if given is not None:
+        if count is not None or log or ratio is not None:
+            raise UsageError("`lambda_list` is the whole grid", "leave out `grid`, `log` and `lambda_min_ratio`")
+        return lambda_grid(model, given)
+    if ratio is not None and not log:
+        raise UsageError("`lambda_min_ratio` is the end of the log-spaced grid", "add `log`")
+    return lambda_grid(model, 20 if count is None else count, log, 0.05 if ratio is None else ratio)
+
+
+def _l1_resolved(spec: Spec, options: dict) -> Spec:
+    """Return the model; ``bias`` has no meaning."""
+    if options["bias"] != 0.0:
+        raise UsageError("l1svm has a free bias of its own", "leave out `bias`")
+    if options.get("penalty_weights") is not None:
+        if options["scale"] == "l2":
+            raise UsageError("`penalty_weights` are of features, `scale=l2` scales rows", "leave out one of the two")
+        spec = replace(spec, objective=spec.objective.replace("||w||_1", "sum_j p_j |w_j|"))
+    if not options.get("one_vs_rest"):
+        return spec
+    if options["positive"] is not None:
+        raise UsageError(*ONE_OR_ALL)
+    return replace(spec, objective=f"for each class against the rest: {spec.objective}", walk=_classes_walk)
+
+
+L1_SVM = Spec(
+    name="l1svm",
+    title="L1-regularised squared-hinge SVMs with a free bias",
+    objective="min 1/2 sum_i s_i max(0, 1 - y_i (x_i.w + b))^2 + lambda ||w||_1",
+    targets=_svm_targets,
+    build=_l1_build,
+    grid=_l1_grid,
+    further=Later("problem.grid", "further_lambda"),
+    score="accuracy",
+    liblinear="L1R_L2LOSS_SVC",
+    options=(
+        o.POSITIVE,
+        o.ONE_VS_REST,
+        o.CLASS_WEIGHT,
+        o.WEIGHTS,
+        o.PENALTY_WEIGHTS,
+        *o.LAMBDA_GRID,
+        *o.solving(o.L1_RULE, ("auto", "newton", "cd"), seeded=False),
+        o.CERTIFICATE,
+    ),
+    resolved=_l1_resolved,
+    parameter="lambda",
+    example="`grid=50` `log` `test=test.libsvm`",
+    about="The grid goes from the largest lambda down. The bias b is free: it is not penalised, and `bias` does not "
+    "apply. It is feature 0 of the coefficients.",
+    fixed=(("seed", 0),),
+    rule=Later("screen.l1svm", "parse_feature_rule"),
+    solver=Later("solve.l1cd", "make_feature_solver"),
+    contradicted=Later("screen.l1svm", "contradicted"),
+    toy_grid=(1e3, 30.0, 25.0, 20.0, 16.0, 13.0, 10.0, 3.0, 0.3),
+    kernel_modules=("l1svm", "l1dome", "l1newton"),
+    compiling=9.0,
+    free_bias=True,
+    selects=True,
+    streams=False,
+    streams_columns=True,
+    copies=True,
+    needs=L1,
+)
+
+
+# -- elastic net ------------------------------------------------------------------------------------------------------
+SMOOTHED = "l the hinge smoothed by gamma"
+HINGES = {"smoothed": SMOOTHED, "exact": "l(t) = max(0, t)", "squared": "l(t) = 1/2 max(0, t)^2"}
+SPARSE_RULE = Later("screen.sparse", "parse_sparse_rule")
+
+
+def _sparse_build(rows, codes, weights, options):
+    """Return the model over pairs (alpha, beta)."""
+    import numpy as np
+
+    from screenpath.problem.sparse_grid import SparseGrid
+    from screenpath.problem.sparse_model import sparse_model
+    from screenpath.rows.column_views import views_of
+    from screenpath.rows.views import check_not_zero
+
+    views = views_of(rows)
+    check_not_zero(views)
+    codes = np.asarray(codes).astype(np.int64)
+    classes = 1 if codes.min() < 0 else int(codes.max()) + 1
+    return SparseGrid(sparse_model(views, codes, classes, hinge_width(options), weights, options.get("intercept")))
+
+
+def _sparse_grid(model, options):
+    """Return the pairs (alpha, beta): counts and ratios, or the values of ``alpha`` and ``beta``."""
+    from screenpath.problem.grid import beta_values, grid_pairs
+
+    for one, others in (("beta", ("betas", "beta_min_ratio")), ("alpha", ("alphas", "alpha_min_ratio"))):
+        for name in others:
+            if options[one] is not None and options[name] is not None:
+                raise UsageError(f"`{one}` gives the values themselves", f"leave out `{name}`")
+    if options["references"] and options["alpha"] is None:
+        raise UsageError("`references` leads up to given values of alpha", "add `alpha=VALUE`")
+    betas = options["beta"] if options["beta"] is not None else options["betas"] or 10
+    values = beta_values(model.base, betas, options["beta_min_ratio"] or 0.05)
+    alphas = options["alpha"] if options["alpha"] is not None else options["alphas"] or 100
+    return grid_pairs(model.base, values, alphas, options["alpha_min_ratio"] or 0.01, options["references"])
+
+
+def hinge_width(options: dict) -> float:
+    """Return the width of the quadratic part of the loss, infinite for the squared hinge; refuse contradictions."""
+    check_l1_alone(options)
+    if options.get("loss", "hinge") == "hinge":
+        check_exact_hinge(options)
+        return options["smoothing"]
+    if options["smoothing"] != o.SMOOTHING.default:
+        raise UsageError(
+            "`smoothing` is of the hinge, and `loss=squared-hinge` is another loss", "leave one of them out"
+        )
+    return inf
+
+
+def hinge_named(spec: Spec, options: dict) -> Spec:
+    """Return the model with the loss of the options in its title and in its objective."""
+    kind = "squared" if options.get("loss", "hinge") != "hinge" else "smoothed"
+    kind = "exact" if kind == "smoothed" and options.get("smoothing") == 0.0 else kind
+    objective = spec.objective.replace(SMOOTHED, HINGES[kind])
+    return replace(spec, objective=objective, title=spec.title.replace("smoothed", kind))
+
+
+def check_l1_alone(options: dict) -> None:
+    """Raise where ``alpha`` 0 is among the values and the solver is not one that can lead there."""
+    alphas = options.get("alpha")
+    if alphas is not None and any(value == 0.0 for value in alphas) and options["solver"] in ("sdca", "acc-sdca"):
+        raise UsageError(
+            f"the solver '{options['solver']}' needs an L2 term: its steps crawl where `alpha` is next to nothing, and "
+            "`alpha` 0 is led to by ever smaller values",
+            "use `solver=newton`, or values of `alpha` above 0",
+        )
+
+
+def check_exact_hinge(options: dict) -> None:
+    """Raise where the exact hinge lacks what other options ask for; a comparison has ``rules`` in place of ``rule``."""
+    if options["smoothing"] != 0.0:
+        return
+    several = options.get("rules")
+    names = str(options["rule"] if several is None else several).lower().split(",")
+    if any(name.strip().startswith("ifs") for name in names):
+        others = "`rule=iss`, `rule=sifs+gap`" if several is None else "`rules=none,iss,sifs+gap`"
+        raise UsageError(
+            "the rule 'ifs' decides features over a ball of the dual, which is not strongly concave with `smoothing=0`",
+            f"use {others} or a `smoothing` above 0",
+        )
+    if options["solver"] in ("sdca", "acc-sdca"):
+        raise UsageError(
+            f"the solver '{options['solver']}' needs a smoothed hinge: its steps crawl where the dual is not strongly "
+            "concave",
+            "use `solver=newton` or a `smoothing` above 0",
+        )
+
+
+def _sparse_resolved(spec: Spec, options: dict) -> Spec:
+    """Return the model with what is screened first, and the intercept that the options ask for."""
+    spec = with_intercept(spec, options, free_sparse_intercept)
+    hinge_width(options)  # refuses contradictions
+    return replace(hinge_named(spec, options), rule=partial(SPARSE_RULE, first=options["first"]))
+
+
+def _sparse_in_memory(options: dict) -> str | None:
+    """Return the option that needs whole rows, or shares the data out among processes."""
+    if options.get("solver") in ("sdca", "acc-sdca"):
+        return f"solver={options['solver']}"
+    if options.get("first") == "samples":
+        return "first=samples"
+    for name in ("scheduler", "local_cluster", "jobs"):
+        if options.get(name) not in (None, 1):
+            return name
+    return None
+
+
+def _sparse_weights(step, labels):
+    """Return the weights of a step, one row a class where there are more than two."""
+    dense = step.coefficients.dense()
+    return dense.reshape(len(labels["classes"]), -1) if "classes" in labels else dense
+
+
+def _sparse_walk(options):
+    """Return the walk over the grid in ``jobs`` processes, or on a cluster."""
+    from screenpath.walk.workers import walk_grid
+
+    answer = options["connect_timeout"], options.get("tell")
+    cluster = options["scheduler"], options["local_cluster"]
+    return partial(walk_grid, jobs=options["jobs"], cluster=cluster, answer=answer)
+
+
+SPARSE_SVM = Spec(
+    name="sparse-svm",
+    title="sparse SVMs (smoothed hinge, elastic net) over a grid of (alpha, beta)",
+    objective="min 1/s sum_i s_i l(1 - y_i x_i.w) + alpha/2 ||w||^2 + beta ||w||_1, s = sum_i s_i (without weights the "
+    f"number of samples), {SMOOTHED}; "
+    "more than two classes: margins x_i.(w_yi - w_c) over all c != y_i, a weight for each feature and class",
+    targets=class_targets,
+    build=_sparse_build,
+    grid=_sparse_grid,
+    further=None,
+    score="accuracy",
+    liblinear="L2R_L1LOSS_SVC_DUAL",
+    options=(
+        o.POSITIVE,
+        o.INTERCEPT,
+        o.CLASS_WEIGHT,
+        o.WEIGHTS,
+        *o.PAIR_GRID,
+        o.LOSS,
+        o.SMOOTHING,
+        o.FIRST,
+        o.GRID_JOBS,
+        *o.solving(o.SPARSE_RULE, ("auto", "newton", "sdca", "acc-sdca"), threaded=False),
+        o.CERTIFICATE,
+    ),
+    resolved=_sparse_resolved,
+    parameter="pair (alpha, beta)",
+    example="`betas=5` `alphas=20` `jobs=2`",
+    about="Each beta starts at alpha_max(beta), whose solution is known (with `intercept=free` if all classes weigh "
+    "the same).",
+    fixed=(("threads", 1),),
+    rule=SPARSE_RULE,
+    solver=Later("solve.sparse", "make_sparse_solver"),
+    contradicted=Later("screen.sparse", "contradicted"),
+    toy_grid=((3.0, 0.1), (1.0, 0.1), (0.1, 0.1), (0.01, 0.1)),
+    kernel_modules=("sparse", "sifs", "sparse_box"),
+    compiling=14.0,
+    columns=("n_inactive_features", "feature_screening_rate", "scaling_ratio", "iss_found", "ifs_found"),
+    weights=_sparse_weights,
+    walk=_sparse_walk,
+    selects=True,
+    streams=False,
+    streams_columns=True,
+    in_memory=_sparse_in_memory,
+    spreads=True,
+    needs=SPARSE,
+)
+
+
+# Every model that has a command, in the order of the lists.
+SPECS = {
+    **{name: LINEAR_SVM if name == LINEAR_SVM.name else loss.spec() for name, loss in losses.LOSSES.items()},
+    L1_SVM.name: L1_SVM,
+    SPARSE_SVM.name: SPARSE_SVM,
+}
+
+
+def spec_of(model: str) -> Spec:
+    """Return the model of that name.
+
+    Raises
+    ------
+    UsageError
+        Naming those that there are.
+    """
+    if model not in list(SPECS):  # what is no text may have no hash
+        raise UsageError(f"there is no model '{model}'", f"use one of {', '.join(SPECS)}")
+    return SPECS[model]

@@ -1,0 +1,440 @@
+"""Where compiled kernels are kept between processes. This module holds no kernel.
+
+numba's own store (``cache=True``) is not used, for four reasons that were each seen in its source
+(``numba.core.caching``): a truncated or overwritten file raises out of the first call and stays broken until the
+user finds and deletes it; its index and its data files are replaced one after the other, so that two processes that
+compile different signatures of one function at once can leave an index entry that points at the other's code; an
+edit in an imported helper goes unnoticed; and it falls back on a ``__pycache__`` folder beside the sources. The store
+here keeps one file for each function and signature, whole or not at all, with a checksum in front, in a folder whose
+name changes with any kernel source, the numba version and the Python version.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import hashlib
+import os
+import pickle
+import secrets
+import shutil
+import stat
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import numba
+from numba import config
+from numba.core.compiler import CompileResult
+from numba.core.event import trigger_event
+from numba.core.runtime import rtsys
+from numba.core.serialize import dumps
+
+from screenpath.compile.apart import keep_apart, needed, remember
+from screenpath.compile.meanwhile import Meanwhile, list_only, pass_over
+from screenpath.compile.ownership import changeable, read_own
+from screenpath.compile.sharing import LOCKS, end_turn, take_turn, wait_for_turn
+from screenpath.compile.shipped import level, shipped
+from screenpath.errors import ResourceError
+
+FORMAT = 2  # of the files; another one when what is stored changes its shape
+WITHOUT_KERNELS = ("cache.py", "compilation.py", "meanwhile.py", "ownership.py", "pack.py", "sharing.py", "shipped.py")
+# Every kernel imported so far, by "module.function"; what `is_warm` and the tests go through.
+KERNELS: dict = {}
+SUFFIX = ".kernel"
+PARTIAL = ".partial"
+CHECKSUM_BYTES = hashlib.sha256().digest_size
+
+
+class KernelCacheWarning(RuntimeWarning):
+    """Compiled kernels cannot be kept where they should be; results are not affected."""
+
+
+def _digest(*parts: bytes) -> str:
+    """Return a hash of byte strings in which their borders count."""
+    total = hashlib.sha256()
+    for part in parts:
+        total.update(hashlib.sha256(part).digest())
+    return total.hexdigest()
+
+
+@functools.cache
+def _source(path: str) -> bytes:
+    """Return a source file's bytes, or nothing where the sources were not installed."""
+    try:
+        return Path(path).read_bytes()
+    except OSError:
+        return b""
+
+
+@functools.cache
+def cache_key() -> str:
+    """Return the folder name that stands for these kernel sources, this numba and this Python.
+
+    numba checks only the file a function is defined in; hashing all that hold kernels also notices an edited helper.
+    """
+    sources = sorted(path for path in Path(__file__).parent.glob("*.py") if path.name not in WITHOUT_KERNELS)
+    parts = [part for path in sources for part in (path.name.encode(), _source(str(path)))]
+    parts.append(str(FORMAT).encode())
+    tag = f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}-numba-{numba.__version__}"
+    return f"{tag}-{_digest(*parts)[:16]}"
+
+
+def _private_temporary() -> Path:
+    """Return this user's folder below the system's temporary one, made for them alone.
+
+    Where the name is taken by what is not private to this user, a folder of this process alone is made in its place;
+    cached kernels are code, and what another user of the machine could have prepared must not be read.
+
+    Raises
+    ------
+    OSError
+        No folder can be made.
+    """
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    folder = Path(tempfile.gettempdir()) / f"screenpath-{user}"
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+        folder.chmod(0o700)  # whatever the umask
+    if _private(folder):
+        return folder
+    own = Path(tempfile.mkdtemp(prefix="screenpath-"))
+    atexit.register(shutil.rmtree, own, ignore_errors=True)
+    _warn(f"{folder} is not private to this user: compiled kernels are kept until this process ends. Remove it.")
+    return own
+
+
+def _private(folder: Path) -> bool:
+    """Tell whether a folder is one, no link to one, ours, and closed to everybody else."""
+    state = folder.lstat()
+    mine = not hasattr(os, "getuid") or state.st_uid == os.getuid()
+    return stat.S_ISDIR(state.st_mode) and mine and stat.S_IMODE(state.st_mode) == 0o700
+
+
+def _user_cache() -> Path:
+    """Return the user's cache folder: XDG_CACHE_HOME, which counts only when absolute, or ~/.cache.
+
+    Raises
+    ------
+    OSError
+        The user has no home folder.
+    """
+    xdg = os.environ.get("XDG_CACHE_HOME", "")
+    try:
+        return (Path(xdg) if os.path.isabs(xdg) else Path.home() / ".cache") / "screenpath"
+    except RuntimeError as error:
+        raise OSError(str(error)) from error
+
+
+def _named_by_user() -> Path:
+    """Return the part of NUMBA_CACHE_DIR that is ours."""
+    return Path(config.CACHE_DIR).absolute() / "screenpath"
+
+
+def _make(folder: Path) -> None:
+    """Make a folder, and those it lies in, that only their owner can write to, whatever the umask.
+
+    Others may read, where the umask lets them: a cache may be warmed by one user for a group.
+    """
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    for one in reversed(missing):
+        one.mkdir(mode=0o755, exist_ok=True)
+
+
+def _closed(folder: Path) -> bool:
+    """Tell whether nobody else can put code into a resolved folder; warn of one that others can change."""
+    one = changeable(folder)
+    if one is not None:
+        _warn(
+            f"compiled kernels are not kept in {folder}: other users can change {one}. "
+            "Set NUMBA_CACHE_DIR to a folder that only you can write to."
+        )
+    return one is None
+
+
+def _usable(folder: Path, private: bool = False) -> bool:
+    """Tell whether a resolved folder can be written to, or at least already holds kernels to read.
+
+    Of a ``private`` one the owner and the mode are known. Its parents are not asked: in a container they may be those
+    of a user it does not know, and each file is asked who wrote it.
+    """
+    try:
+        if not private and not _closed(folder):  # nothing is made there
+            return False
+        _make(folder)
+        tempfile.TemporaryFile(dir=folder).close()
+        return private or _closed(folder)
+    except OSError:
+        # A cache warmed beforehand may be read-only where the work is done (container, compute node).
+        return os.path.isdir(folder) and _closed(folder) and any(folder.glob(f"*{SUFFIX}"))
+
+
+@functools.cache
+def cache_folder() -> Path | None:
+    """Return the folder compiled kernels are kept in, chosen once for the process.
+
+    The first that works of: NUMBA_CACHE_DIR, the user's cache folder, a private temporary folder.
+
+    Returns
+    -------
+    Path or None
+        None where no folder works: kernels are then compiled anew by every process, which is warned of once,
+        as is a NUMBA_CACHE_DIR that cannot be used.
+    """
+    candidates = [_named_by_user] if config.CACHE_DIR else []
+    candidates += [_user_cache, _private_temporary]
+    chosen = None
+    for candidate in candidates:
+        try:
+            folder = (candidate() / cache_key()).resolve()
+        except (OSError, RuntimeError):  # a loop of links
+            continue
+        if _usable(folder, private=candidate is _private_temporary):
+            chosen = folder
+            break
+    if chosen is None:
+        _warn(
+            "no folder to keep compiled kernels in can be written to: every run compiles them again. "
+            "Set NUMBA_CACHE_DIR to a folder that can be written to."
+        )
+    elif config.CACHE_DIR and _named_by_user().resolve() not in chosen.parents:
+        _warn(f"NUMBA_CACHE_DIR={config.CACHE_DIR} cannot be used: compiled kernels are kept in {chosen}.")
+    return chosen
+
+
+@functools.cache
+def _warn(message: str) -> None:
+    """Warn of a message the first time it is given."""
+    warnings.warn(message, KernelCacheWarning, stacklevel=3)
+
+
+def clear_cache() -> int:
+    """Delete the compiled kernels of every version kept beside the current folder.
+
+    Returns
+    -------
+    int
+        Bytes freed. Only files that this module writes are deleted. Processes that run meanwhile are not harmed:
+        they compile again what they miss.
+
+    Raises
+    ------
+    ResourceError
+        A file cannot be deleted.
+    """
+    folder = cache_folder()
+    if folder is None:
+        return 0
+    freed = 0
+    for path in [
+        *folder.parent.glob(f"*/*{SUFFIX}"),
+        *folder.parent.glob(f"*/*{PARTIAL}"),
+        *folder.parent.glob(f"*/{LOCKS}"),
+    ]:
+        try:
+            size = path.stat().st_size
+            path.unlink()
+            freed += size
+        except FileNotFoundError:  # another process was faster
+            continue
+        except OSError as error:
+            raise ResourceError(f"cannot delete {path}: {error.strerror}", "Check who owns the folder.") from error
+    for version in folder.parent.iterdir():
+        with contextlib.suppress(OSError):  # it holds something else, or another process has just written there
+            version.rmdir()
+    return freed
+
+
+def read_entry(path: Path):
+    """Return what :func:`write_entry` stored; a damaged file is deleted.
+
+    Returns
+    -------
+    object or None
+        None if there is no such file or it is damaged.
+    """
+    try:
+        content = read_own(path)
+    except OSError:
+        return None
+    entry = _entry_of(content)
+    if entry is None:
+        evict(path)
+    return entry
+
+
+def _entry_of(content: bytes):
+    """Return what the bytes of an entry hold, None if they are damaged."""
+    checksum, payload = content[:CHECKSUM_BYTES], content[CHECKSUM_BYTES:]
+    # Checked before anything is loaded: a flipped bit in machine code would not raise, it would run.
+    return pickle.loads(payload) if hashlib.sha256(payload).digest() == checksum else None
+
+
+def write_entry(path: Path, entry) -> None:
+    """Store an object so that other processes see it whole or not at all.
+
+    Raises
+    ------
+    OSError
+        It cannot be written (disk full, folder read-only).
+    """
+    payload = dumps(entry)  # numba's pickler: it knows numba's types
+    store(path, hashlib.sha256(payload).digest() + payload)
+
+
+def store(path: Path, content: bytes) -> None:
+    """Write a file so that other processes see it whole or not at all.
+
+    Raises
+    ------
+    OSError
+    """
+    _make(path.parent)
+    # A random name, since process numbers repeat across the machines that share a folder; not mkstemp, whose files
+    # nobody else may read, since a folder may be warmed by one user for a group. Only the owner may write, whatever
+    # the umask: it is code.
+    partial = path.with_name(f"{path.name}.{secrets.token_hex(8)}{PARTIAL}")
+    try:
+        with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb") as file:
+            file.write(content)
+        os.replace(partial, path)
+    except BaseException:  # an interrupt too must leave no half-written file behind
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def evict(path: Path) -> None:
+    """Delete an entry that cannot be used, so that the next process does not meet it again."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        _warn(f"damaged kernels in {path.parent} cannot be deleted ({error.strerror}): every run compiles them again.")
+
+
+def _present(symbol: str, name: str, signature: tuple) -> bool:
+    """Load a kernel, and tell whether it is the one that a stored caller refers to.
+
+    Each process numbers the functions it compiles, so one that was compiled again has another symbol. Then its callers
+    are compiled again as well.
+    """
+    kernel = KERNELS.get(name)
+    if kernel is None:
+        return False
+    kernel.compile(signature)
+    return kernel.overloads[signature].fndesc.mangled_name == symbol
+
+
+class KernelCache:
+    """The compiled signatures of one function on disk, in the shape a numba dispatcher asks for.
+
+    Parameters
+    ----------
+    function : callable
+        The function before compilation.
+    """
+
+    def __init__(self, function):
+        self.name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__.replace('<locals>', '')}"
+        self._code = function.__code__
+
+    @property
+    def cache_path(self) -> str | None:
+        folder = cache_folder()
+        return None if folder is None else str(folder)
+
+    def _entry(self, signature, processor: tuple) -> tuple[str, tuple]:
+        """Return the file name of one signature on a kind of processor, and the key that stands in it."""
+        stamp = _digest(_source(self._code.co_filename), self._code.co_code)
+        key = (signature, processor, stamp)
+        return f"{self.name}-{_digest(repr(key).encode())[:20]}{SUFFIX}", key
+
+    def load_overload(self, signature, target_context):
+        """Return the compile result of a signature, or None if it is not there or cannot be used."""
+        # numba refreshes the whole context here, which takes longer than to load all kernels. Compiling does it by
+        # itself; loading needs only the runtime that the machine code calls.
+        rtsys.initialize(target_context)
+        codegen = target_context.codegen()
+        return self._shipped(signature, codegen, target_context) or self._kept(signature, codegen, target_context)
+
+    def _shipped(self, signature, codegen, target_context):
+        """Return the compile result of a signature that came with the package, or None."""
+        processor = level(codegen)
+        if processor is None:
+            return None
+        name, key = self._entry(signature, processor)
+        content = shipped(cache_key(), name)
+        try:
+            return None if content is None else self._rebuilt(_entry_of(content), key, target_context)
+        except Exception:  # as below
+            return None
+
+    def _kept(self, signature, codegen, target_context):
+        """Return the compile result of a signature that was compiled on this machine, or None: then it is our turn."""
+        folder = cache_folder()
+        if folder is None:
+            return None
+        name, key = self._entry(signature, codegen.magic_tuple())
+        found = self._read(folder / name, key, target_context)
+        if found is not None:
+            return found
+        kernel, args = KERNELS[self.name], tuple(getattr(signature, "args", signature))
+        list_only(kernel, args)
+        if take_turn(folder, name):
+            return None
+        pass_over(kernel, args)
+        with trigger_event("numba:compile", data={"dispatcher": kernel}):  # what a wait counts as
+            wait_for_turn(folder, name, Meanwhile(kernel, args).work)
+        found = self._read(folder / name, key, target_context)
+        if found is not None:
+            end_turn(folder, name)
+        return found
+
+    def _read(self, path: Path, key, target_context):
+        """Return the compile result in a file, None if it cannot be used."""
+        try:
+            return self._rebuilt(read_entry(path), key, target_context)
+        except Exception:  # a stale or foreign pickle may raise anything at all; compiling again cures each of them
+            evict(path)
+            return None
+
+    def _rebuilt(self, stored, key, target_context):
+        """Return the compile result that an entry holds, None if it is another's or calls what is not there."""
+        if stored is None or stored[0] != key or not all(_present(*one) for one in stored[2]):
+            return None
+        result = CompileResult._rebuild(target_context, *stored[1])
+        remember(result, self.name)
+        return result
+
+    def save_overload(self, signature, result) -> None:
+        """Keep a compile result, if it can be kept; a failure to write is warned of once."""
+        Meanwhile.compiled += 1
+        needs = needed(result.library)
+        keep_apart(result, self.name)
+        folder = cache_folder()
+        if folder is None:
+            return
+        name, key = self._entry(signature, result.codegen.magic_tuple())
+        try:
+            # As numba itself: code that holds addresses of this process must not outlive it.
+            if not result.lifted and not result.library.has_dynamic_globals:
+                write_entry(folder / name, (key, result._reduce(), needs))
+        except OSError as error:
+            _warn(
+                f"compiled kernels cannot be kept in {folder} ({error.strerror or error}): "
+                "the next run compiles them again."
+            )
+        finally:
+            end_turn(folder, name)
+
+    def stored(self) -> bool:
+        """Tell whether any signature of this function is on disk."""
+        folder = cache_folder()
+        return folder is not None and any(folder.glob(f"{self.name}-*{SUFFIX}"))
+
+    def flush(self) -> None:
+        """Forget every signature of this function (numba's ``Dispatcher.recompile``)."""
+        folder = cache_folder()
+        for path in folder.glob(f"{self.name}-*{SUFFIX}") if folder else ():
+            evict(path)

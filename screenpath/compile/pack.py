@@ -1,0 +1,118 @@
+"""Compiled kernels as one file: made on one machine, used on others of the same kind. This module holds no kernel.
+
+What is unpacked is code that will run: a file is to be trusted like the package itself. Its checksums notice damage.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import re
+import zipfile
+
+from numba.core.registry import cpu_target
+
+from screenpath.compile.cache import CHECKSUM_BYTES, SUFFIX, cache_folder, cache_key, store
+from screenpath.compile.ownership import read_own
+from screenpath.compile.shipped import MANIFEST
+from screenpath.errors import ResourceError
+
+FORMAT = 1
+NAME = re.compile(r"[\w.<>-]+" + re.escape(SUFFIX))
+LARGEST = 1 << 28  # bytes of one kernel
+AGAIN = "pack again where the kernels are warm: screenpath cache pack FILE"
+
+
+def processor() -> list:
+    """Return the kind of processor that kernels are compiled for here: triple, name and features."""
+    return list(cpu_target.target_context.codegen().magic_tuple())
+
+
+def pack_kernels() -> tuple[bytes, int]:
+    """Return all compiled kernels of this version as one file, and how many there are.
+
+    Raises
+    ------
+    ResourceError
+        If none is compiled yet.
+    """
+    folder = cache_folder()
+    found = {}
+    for path in [] if folder is None else sorted(folder.glob(f"*{SUFFIX}")):
+        with contextlib.suppress(OSError):  # one that would not be loaded here is not handed on either
+            found[path.name] = read_own(path)
+    if not found:
+        raise ResourceError("no kernel is compiled yet", "compile them first: screenpath cache warm")
+    manifest = {
+        "tool": "screenpath",
+        "format": FORMAT,
+        "key": cache_key(),
+        "processor": processor(),
+        "files": {name: hashlib.sha256(content).hexdigest() for name, content in found.items()},
+    }
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(MANIFEST, json.dumps(manifest, indent=1))
+        for name, content in found.items():
+            archive.writestr(name, content)
+    return file.getvalue(), len(found)
+
+
+def unpack_kernels(content: bytes, name: str) -> tuple[int, bool]:
+    """Put packed kernels where this process looks for compiled ones.
+
+    Parameters
+    ----------
+    content : bytes
+        As of :func:`pack_kernels`.
+    name : str
+        Of the file, for messages.
+
+    Returns
+    -------
+    count : int
+    fits : bool
+        Whether they are for this kind of processor; others are compiled again when they are needed.
+
+    Raises
+    ------
+    ResourceError
+        If the file is damaged, of another version, or there is no folder for kernels. Then nothing is unpacked.
+    """
+    folder = cache_folder()
+    if folder is None:
+        raise ResourceError("there is no folder for compiled kernels", "set NUMBA_CACHE_DIR to one that can be written")
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            manifest = json.loads(archive.read(MANIFEST))
+            key, kind, listed = manifest["key"], manifest["processor"], dict(manifest["files"])
+            if key != cache_key() or manifest["format"] != FORMAT:
+                raise ResourceError(
+                    f"{name} was packed by another version of screenpath, numba or Python ({key}, here {cache_key()})",
+                    AGAIN,
+                )
+            found = {member: _checked(archive, member, digest) for member, digest in listed.items()}
+    except (zipfile.BadZipFile, KeyError, TypeError, ValueError, EOFError, OSError, NotImplementedError) as error:
+        raise ResourceError(f"{name} is no file of packed kernels, or damaged ({error})", AGAIN) from None
+    for member, kernel in found.items():
+        store(folder / member, kernel)
+    return len(found), kind == processor()
+
+
+def _checked(archive: zipfile.ZipFile, member: str, digest: str) -> bytes:
+    """Return the bytes of a kernel.
+
+    Raises
+    ------
+    ValueError
+        If they are not what was packed.
+    """
+    if not NAME.fullmatch(member) or archive.getinfo(member).file_size > LARGEST:
+        raise ValueError("a name or a size that no kernel has")
+    kernel = archive.read(member)
+    right = hashlib.sha256(kernel[CHECKSUM_BYTES:]).digest() == kernel[:CHECKSUM_BYTES]
+    if not right or hashlib.sha256(kernel).hexdigest() != digest:
+        raise ValueError(f"{member} is not what was packed")
+    return kernel

@@ -1,0 +1,78 @@
+"""Several processes share the work of compiling: each kernel is compiled by one. This module holds no kernel.
+
+A process that needs what another one compiles waits for it. Waiting forms no cycle: who compiles a kernel waits for
+those it calls alone, and calls form none. A process that is killed loses its locks, one that stands still is not waited
+for longer than ``PATIENCE``; where files cannot be locked, everybody compiles for themselves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+LOCKS = "locks"
+PATIENCE = 60.0  # seconds; the longest kernel takes a quarter of that on a busy machine
+POLL = 0.01  # seconds
+
+
+@functools.cache
+def _locks(folder: Path) -> int | None:
+    """Return the file of a folder whose bytes stand for its entries. Never closed: that would give up all its locks."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return os.open(folder / LOCKS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    except (OSError, AttributeError):
+        return None
+
+
+def _place(name: str) -> int:
+    """Return the byte that stands for an entry: its name ends in a hash."""
+    return int(name.rpartition(".")[0].rpartition("-")[2][:12], 16)
+
+
+def _lock(file: int, name: str, how: str) -> bool:
+    """Lock or release an entry; return whether that succeeded."""
+    import fcntl
+
+    kind = fcntl.LOCK_EX | fcntl.LOCK_NB if how == "take" else fcntl.LOCK_UN
+    try:
+        fcntl.lockf(file, kind, 1, _place(name))
+    except BlockingIOError:
+        return False
+    except PermissionError:  # what some systems say in its place
+        return False
+    return True
+
+
+def take_turn(folder: Path, name: str) -> bool:
+    """Take the turn to compile an entry; return whether it is ours, as it is where files cannot be locked."""
+    file = _locks(folder)
+    if file is None or sys.platform == "win32":
+        return True
+    try:
+        return _lock(file, name, "take")
+    except OSError:  # a file system without locks
+        return True
+
+
+def wait_for_turn(folder: Path, name: str, work: Callable[[], bool]) -> None:
+    """Wait while another process compiles an entry; ``work`` does something else meanwhile, and tells if it did."""
+    until = time.monotonic() + PATIENCE
+    while not take_turn(folder, name) and time.monotonic() < until:
+        if work():
+            until = time.monotonic() + PATIENCE
+        else:
+            time.sleep(POLL)
+
+
+def end_turn(folder: Path, name: str) -> None:
+    """Let others have an entry, which is there now, or will not be."""
+    file = _locks(folder)
+    if file is not None and sys.platform != "win32":
+        with contextlib.suppress(OSError):  # as above
+            _lock(file, name, "release")

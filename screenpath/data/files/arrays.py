@@ -1,0 +1,206 @@
+"""Data that come as arrays."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from screenpath.data.files.dataset import Dataset
+from screenpath.data.files.frames import is_table, names_of, rows_of
+from screenpath.data.words.labels import label_number
+from screenpath.errors import DataError, UsageError
+from screenpath.numbers import sparse as sp
+
+
+def canonical(X):
+    """Return sparse rows without a place that is stored twice: the norm of a row is formed from its stored values.
+
+    What was passed in stays as it is; it is returned where there is nothing to add up or to sort.
+    """
+    if getattr(X, "has_canonical_format", True):
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    return X
+
+
+def texts_of(y) -> tuple[str, ...] | None:
+    """Return the different labels, sorted, where labels are texts; None where they are numbers."""
+    y = np.asarray(y)
+    if y.dtype.kind not in "USOT":
+        return None
+    if not all(isinstance(label, str) for label in y.ravel().tolist()):
+        return None
+    return tuple(sorted(set(map(str, y.ravel().tolist()))))
+
+
+def are_truths(y) -> bool:
+    """Tell whether labels are True and False."""
+    y = np.asarray(y)
+    return y.dtype.kind == "b" or y.dtype.kind == "O" and all(isinstance(one, bool | np.bool_) for one in y.ravel())
+
+
+def numbered(y, names: tuple[str, ...] | None):
+    """Return labels that are texts as their places among ``names``; numbers as they are."""
+    if names is None:
+        return y
+    places = {name: float(k) for k, name in enumerate(names)}
+    return np.array([places[label] for label in np.asarray(y).ravel().tolist()])
+
+
+def stored_type(dtype) -> np.dtype:
+    """Return the type of stored values.
+
+    Raises
+    ------
+    UsageError
+        For any other than float64 and float32: integers would lose what is behind the point.
+    """
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        found = None
+    if found not in (np.float64, np.float32):
+        raise UsageError(f"`dtype` must be float64 or float32, not {dtype!r}")
+    return found
+
+
+def checked_rows(X, what: str = "the data"):
+    """Return rows as an array that every model accepts, dense or CSR or CSC; those of a table from its columns.
+
+    Raises
+    ------
+    DataError
+        For what has other than two dimensions, is masked or broken, or holds anything but finite numbers.
+    """
+    hint = "screenpath.read_data reads a file" if isinstance(X, (str, os.PathLike)) else None
+    hint = "pass what its collect() returns" if hasattr(X, "collect") else hint  # a lazy table of polars
+    if not sp.issparse(X):
+        X = rows_of(X) if is_table(X) else unmasked(X, what)
+    if X.ndim != 2:
+        raise DataError(f"{what} must have two dimensions (samples, features), not {X.ndim}", hint)
+    if sp.issparse(X):
+        X = _whole(X if X.format in ("csr", "csc") else sp.csr_array(X), what)
+    if X.dtype.kind not in "biufO":  # numpy would drop a part of complex numbers, and count days
+        kinds = {"c": "complex numbers", "U": "texts, not numbers", "T": "texts, not numbers"}
+        kind = kinds.get(X.dtype.kind, f"{X.dtype}, not numbers")
+        hint = "give their real and imaginary parts as features" if X.dtype.kind == "c" else "encode them as numbers"
+        raise DataError(f"{what} are {kind}", hint)
+    if X.dtype not in (np.float64, np.float32):
+        try:
+            X = X.astype(np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise DataError(f"{what} are not all numbers", "encode them as numbers") from None
+    if not np.isfinite(X.data if sp.issparse(X) else X).all():
+        raise DataError(f"{what} hold nan or infinite values", "remove or impute them first")
+    return X
+
+
+def unmasked(values, what: str) -> np.ndarray:
+    """Return values as an array; numpy would take those behind a mask for values like others."""
+    if np.ma.is_masked(values):
+        raise DataError(f"{what} have masked values", "remove or impute them first")
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise DataError(f"the rows of {what} are not all of one length") from None
+
+
+def _whole(X, what: str):
+    """Return sparse rows whose subscripts are in their range: compiled code does not ask."""
+    try:
+        X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)  # scipy's look cuts off what is behind the last row
+        X.check_format(full_check=True)
+    except ValueError as error:
+        raise DataError(f"{what} are no valid sparse matrix: {error}") from None
+    return canonical(X)
+
+
+def check_data(X, y, what: str = "labels"):
+    """Return data and labels as arrays that every model accepts; rows of a table are read from its columns.
+
+    ``what`` the values of ``y`` are is said of them.
+    """
+    X = checked_rows(X)
+    if y is None:
+        raise DataError(f"there are no {what}: y is None", "pass one for each row")
+    y = unmasked(y, f"the {what}")
+    if y.dtype.kind in "cmM":  # numpy would drop a part of complex numbers, and count days
+        raise DataError(f"the {what} are {y.dtype}, neither numbers nor texts", "encode them as numbers")
+    try:
+        y = np.asarray(y, dtype=np.float64).ravel()
+    except (TypeError, ValueError, OverflowError):
+        raise DataError(
+            f"the {what} are neither all numbers nor all texts", "leave out rows whose label is not known"
+        ) from None
+    if y.size != X.shape[0]:
+        raise DataError(f"{X.shape[0]} rows but {y.size} {what}", "pass one for each row")
+    if y.size == 0:
+        raise DataError("the data has no rows")
+    if not np.isfinite(y).all():
+        raise DataError(f"the {what} hold nan or infinite values", "remove or impute them first")
+    return X, y
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a Python function was given: checked arrays, and the names and texts behind their numbers."""
+
+    X: Any  # ndarray or csr_array of shape (n, d)
+    y: np.ndarray  # shape (n,): of labels that are texts their places among ``texts``
+    names: tuple[str, ...] | None  # of the columns
+    texts: tuple[str, ...] | None  # the different labels, sorted, where these are texts
+    written: Any  # array_like; ``y`` as a run folder keeps it: texts where labels are texts
+    truths: bool = False  # whether labels are True and False
+
+    @classmethod
+    def of(cls, X, y, what: str = "labels") -> Given:
+        """Return data and labels as they were passed in, checked; see :func:`check_data`."""
+        names, texts = names_of(X), texts_of(y)
+        X, numbers = check_data(X, numbered(y, texts), what)
+        truths = texts is None and are_truths(y)
+        return cls(X, numbers, names, texts, numbers if texts is None else y, truths)
+
+    def mark(self) -> int:
+        """Return a checksum of all values: what is passed in is not copied, and its owner may write to it."""
+        X = self.X
+        if sp.issparse(X):
+            parts = [X.data, X.indices, X.indptr]
+        else:
+            parts = [X if X.flags.c_contiguous or not X.flags.f_contiguous else X.T]
+        found = 1
+        for part in (*parts, self.y):
+            found = zlib.adler32(np.ascontiguousarray(part).data, found)
+        return found
+
+    @property
+    def two_labels(self) -> tuple:
+        """Return the labels of a classifier of two classes, the one behind -1 first."""
+        low, high = float(self.y.min()), float(self.y.max())
+        if self.truths:
+            return bool(low), bool(high)
+        return (low, high) if self.texts is None else (self.texts[int(low)], self.texts[int(high)])
+
+    def class_weight(self, weights):
+        """Return class weights with the numbers of labels that are texts."""
+        if self.texts is None or not isinstance(weights, dict):
+            return weights
+        return {label_number(label, self.texts, "class_weight"): weight for label, weight in weights.items()}
+
+
+def dataset_of(data, source: str) -> Dataset:
+    """Return arrays ``(X, y)`` as reading a file returns them."""
+    try:
+        X, y = data
+    except (TypeError, ValueError):
+        raise DataError("data are the name of a file, or a pair of arrays: (X, y)") from None
+    given = Given.of(X, y)
+    if not given.X.shape[1]:
+        raise DataError("the data has no columns", "give it a feature")
+    X = sp.csr_array(given.X, dtype=np.float64)
+    X.sum_duplicates()
+    return Dataset(X, given.y, source, names=given.names, label_names=given.texts)

@@ -1,0 +1,120 @@
+r"""Feature columns whose mean is far above their spread, and what to subtract from them: exactly, filling in nothing.
+
+With a free intercept no model changes where a number is subtracted from a column, and rounding costs less, which is
+relative to what the columns are. All columns whose values lie within a factor of two of each other are taken to about
+their mean ``m``: then ``x - m`` is a double, the very number (Sterbenz 1974), so that the problem stays the one of the
+data. No such column has a zero among its values: sparse ones are full already. Any other column has a value that is
+off its mean by a third of the mean or more, so its mean is below ``3 sqrt(n)`` spreads: a few digits at most.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from screenpath.data.safe.needs import VALUES_AT_ONCE
+from screenpath.numbers import sparse as sp
+
+FEW = 8  # samples that are looked at before all others
+FAR = 1000.0  # spreads from 0, from which rows of samples are centred: nearer ones lose three digits at most
+
+
+def dense_centres(X: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return what is subtracted from the columns of dense data, shape (m,) and of the type of the data: 0 from most.
+
+    ``weights``, shape (n,), are those of the samples; the values of those without weight do not matter.
+    """
+    centres = np.zeros(X.shape[1], dtype=X.dtype)
+    rows = np.arange(len(X)) if weights is None else np.flatnonzero(weights > 0.0)
+    if rows.size:
+        few = X[rows[:FEW]]  # most columns are told by these
+        for index in blocks(np.flatnonzero(close(few.min(axis=0), few.max(axis=0))), len(X)):
+            columns = np.ascontiguousarray(X[:, index].T)
+            there = columns if weights is None else columns[:, rows]
+            low, high = there.min(axis=1), there.max(axis=1)
+            narrow = np.flatnonzero(close(low, high))
+            centres[index[narrow]] = means(columns[narrow], low[narrow], high[narrow], weights)
+    return centres
+
+
+def far_centres(X, weights: np.ndarray | None = None) -> np.ndarray | None:
+    """Return what is subtracted from the columns of samples whose values are far from 0 beside their spread, else None.
+
+    ``X`` is dense, or a csr_array; a sparse column is centred only where each sample with a weight has a stored value.
+    Shape (m,), float64, and 0 from most.
+    """
+    rows = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights > 0.0)
+    if not rows.size:
+        return None
+    few = _dense(X[rows[:FEW]])
+    index = np.flatnonzero(_far(few.min(axis=0), few.max(axis=0)))
+    centres = np.zeros(X.shape[1])
+    for part in blocks(index, X.shape[0]):
+        columns = np.ascontiguousarray(_dense(X[:, part]).T, dtype=np.float64)
+        there = columns if weights is None else columns[:, rows]
+        low, high = there.min(axis=1), there.max(axis=1)
+        found = np.flatnonzero(_far(low, high))
+        centres[part[found]] = means(columns[found], low[found], high[found], weights)
+    return centres if centres.any() else None
+
+
+def _dense(X) -> np.ndarray:
+    return X.toarray() if sp.issparse(X) else X
+
+
+def _far(low, high):
+    """Tell whether numbers between two are far from 0; what is not stored is 0, so such sparse columns are full."""
+    return close(low, high) & (FAR * (high - low) <= np.minimum(np.abs(low), np.abs(high)))
+
+
+def blocks(index: np.ndarray, samples: int):
+    """Yield column numbers, so many at a time that there are few values in hand."""
+    step = max(1, VALUES_AT_ONCE // max(samples, 1))
+    for start in range(0, index.size, step):
+        yield index[start : start + step]
+
+
+def sparse_centres(data, indices, indptr, samples: int, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return what :func:`dense_centres` of the same data returns, of sparse columns.
+
+    No sample stands twice in a column. A column of which it is not 0 has a stored value for each sample.
+    """
+    there = np.ones(samples, dtype=bool) if weights is None else weights > 0.0
+    count, row = np.count_nonzero(there), np.zeros(samples, dtype=data.dtype)
+    centres = np.zeros(indptr.size - 1, dtype=data.dtype)
+    for j in np.flatnonzero(np.diff(indptr) >= count).tolist() if count else ():
+        stored = slice(indptr[j], indptr[j + 1])
+        row[:] = 0.0
+        row[indices[stored]] = data[stored]
+        low, high = row.min(where=there, initial=np.inf), row.max(where=there, initial=-np.inf)
+        if close(low, high):
+            centres[j] = means(row[None, :], np.array([low]), np.array([high]), weights)[0]
+    return centres
+
+
+def signed_dense(X: np.ndarray, signs: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """Return the columns of dense data, shape (m, n), centred, times the signs of the samples, all of one type."""
+    columns = np.multiply(X.T, signs, order="C")
+    for index in blocks(np.flatnonzero(centres), X.shape[0]):
+        columns[index] = (X[:, index] - centres[index]).T * signs
+    return columns
+
+
+def sign_sparse(data, indices, indptr, signs: np.ndarray, centres: np.ndarray) -> None:
+    """Centre sparse columns, and multiply them by the signs of the samples, in place."""
+    for j in np.flatnonzero(centres).tolist():
+        data[indptr[j] : indptr[j + 1]] -= centres[j]
+    for start in range(0, data.size, VALUES_AT_ONCE):
+        part = slice(start, start + VALUES_AT_ONCE)
+        data[part] *= signs[indices[part]]
+
+
+def close(low, high):
+    """Tell whether all numbers between two lie within a factor of two of each other, and are not 0."""
+    return ((low > 0.0) & (0.5 * high <= low)) | ((high < 0.0) & (0.5 * low >= high))
+
+
+def means(columns: np.ndarray, low, high, weights) -> np.ndarray:
+    """Return about the means of columns, between their smallest and their largest value."""
+    off = columns.astype(np.float64) - low[:, None]
+    mean = off.mean(axis=1) if weights is None else (off * weights).sum(axis=1) / weights.sum()
+    return np.clip((low + mean).astype(columns.dtype), low, high)

@@ -1,0 +1,259 @@
+"""CSV with a header line: numpy reads plain numbers, the standard library all else."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+
+import numpy as np
+
+from screenpath.data.files.source import BUFFER, Rejoined
+from screenpath.data.files.table import ENCODE, MISSING, NOT_FINITE, Texts
+from screenpath.data.words.faults import Fault
+from screenpath.data.words.labels import TRUTH
+from screenpath.data.words.numerals import is_number, is_numberlike, number_of
+from screenpath.errors import DataError
+
+DELIMITERS = ",;\t"
+CELLS = 1 << 17  # of a batch at most: each is an object of its own where numpy does not read it
+HEADER = 1 << 20  # bytes in which the header line ends
+# index:value of LIBSVM text, or a label with a comment behind it
+ENTRY = re.compile(r"(?:^|\s)[0-9]+:|^\s*[-+0-9.eE?]*\s*#")
+COMMAS = re.compile(r"[-+]?[0-9.]*,[0-9.,]*[0-9](?:[eE][-+]?[0-9]+)?")  # decimal, or between thousands
+
+
+def header_of(text: bytes) -> tuple[str, list[str]] | None:
+    """Return delimiter and column names from the first line of a file, or more; None where it is no CSV with header."""
+    try:
+        line = text.decode("utf-8-sig").lstrip("\r\n")
+    except UnicodeDecodeError:
+        return None
+    first = line.split("\n", 1)[0]
+    if not first.replace("\t", " ").rstrip("\r").isprintable() or ENTRY.search(first):
+        return None
+    found = max(DELIMITERS, key=lambda delimiter: len(_fields(line, delimiter)))
+    names = _fields(line, found)
+    if len(names) < 2 or all(not name or is_number(name) for name in names):
+        return None
+    return found, names
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    try:
+        return [name.strip() for name in next(csv.reader(io.StringIO(line, newline=""), delimiter=delimiter), [])]
+    except csv.Error:
+        return []
+
+
+def first_line(stream) -> tuple[bytes, io.BufferedReader]:
+    """Return the beginning of a stream, with its first line that is not empty, and the whole stream again."""
+    head = b""
+    while len(head) < HEADER and not head.lstrip(b"\xef\xbb\xbf\r\n").count(b"\n"):
+        more = stream.read1(BUFFER) if hasattr(stream, "read1") else stream.read(BUFFER)
+        if not more:
+            break
+        head += more
+    lead = len(head) - len(head.lstrip(b"\xef\xbb\xbf\r\n"))
+    end = head.find(b"\n", lead)
+    line = head if end < 0 else head[: end + 1]
+    return line, io.BufferedReader(Rejoined(head, stream), BUFFER)
+
+
+class CsvFile:
+    """A stream of CSV, read once from its beginning."""
+
+    notices = ()
+
+    def __init__(self, stream, name: str, delimiter: str):
+        self.name, self.delimiter = name, delimiter
+        # bytes that are no text come as surrogates: the decoder, which reads ahead, could not tell their line
+        self._text = self._checked(io.TextIOWrapper(stream, encoding="utf-8-sig", newline="", errors="surrogateescape"))
+        self._line = 0  # that has been read
+        header = next(rows for _, rows in self._rows(self._text, 1) if rows[0])
+        self.columns = tuple(cell.strip() for cell in header[0])
+
+    def _rows(self, lines: Iterable[str], count: int) -> Iterator[tuple[int, list[list[str]]]]:
+        """Yield the number of the line before some rows, and their cells; an empty line is a row without cells."""
+        before, reader = self._line, csv.reader(lines, delimiter=self.delimiter, strict=True)
+        try:
+            while rows := list(islice(reader, count)):
+                self._line = before + reader.line_num
+                yield self._line - sum(map(_span, rows)), rows
+        except csv.Error as error:
+            raise DataError(
+                f"{self.name}, line {before + reader.line_num}: this is not CSV ({error})",
+                'a cell that begins with " ends with one, and a quote inside of it is doubled: "a ""quoted"" word"',
+            ) from None
+
+    def _checked(self, lines: Iterable[str]) -> Iterator[str]:
+        """Yield the lines, up to one that holds bytes that are no text."""
+        for number, line in enumerate(lines, start=1):
+            if not line.isascii():
+                try:
+                    line.encode()
+                except UnicodeEncodeError:
+                    raise DataError(
+                        f"{self.name}, line {number}: bytes that are no UTF-8 text", "save the file as UTF-8"
+                    ) from None
+            yield line
+
+    def batches(self, rows: int, wanted: Sequence[str]) -> Iterator[CsvBatch]:
+        """Yield the rows in order."""
+        width = len(self.columns)
+        rows = max(1, min(rows, CELLS // width))
+        while True:
+            lines = list(islice(self._text, rows))
+            if not lines:
+                return
+            if '"' in "".join(lines):  # a cell may go on in the next line: from here on nothing is cut into lines
+                for before, found in self._rows(chain(lines, self._text), rows):
+                    yield from self._batch(CsvBatch(self, before, found))
+                return
+            if {line.count(self.delimiter) for line in lines} == {width - 1}:
+                yield LineBatch(self, self._line, lines)
+                self._line += len(lines)
+            else:
+                for before, found in self._rows(lines, rows):
+                    yield from self._batch(CsvBatch(self, before, found))
+
+    def _batch(self, batch: CsvBatch) -> Iterator[CsvBatch]:
+        """Yield a batch whose rows all have as many cells as the header, unless there are none."""
+        width = len(self.columns)
+        for k, row in enumerate(batch.rows):
+            if len(row) != width:
+                raise DataError(
+                    f"{self.name}, line {batch.line(k)}: {len(row)} cells, the header has {width}",
+                    "every line has a cell for each column; cells that hold the delimiter stand in quotes",
+                )
+        if batch.size:
+            yield batch
+
+
+def _span(cells: list[str]) -> int:
+    return 1 + sum(cell.count("\n") for cell in cells)
+
+
+class CsvBatch:
+    """Some rows of a CSV file, with so many lines before them; those without cells are empty lines."""
+
+    def __init__(self, file: CsvFile, before: int, rows: list):
+        self.rows = rows if all(rows) else [row for row in rows if row]
+        self.file, self.size = file, len(self.rows)
+        self._before, self._all = before, rows
+        self._lines: list[int] | None = None
+        self._cells: dict | None = None
+
+    def line(self, row: int) -> int:
+        """Return the last line of a row."""
+        if self._lines is None:
+            ends = (self._before + np.cumsum([_span(cells) for cells in self._all])).tolist()
+            self._lines = [end for end, cells in zip(ends, self._all, strict=True) if cells]
+        return self._lines[row]
+
+    def cells(self, name: str) -> tuple[str, ...]:
+        """Return the cells of a column."""
+        if self._cells is None:
+            columns = zip(*self.rows, strict=True)
+            self._cells = dict(zip(self.file.columns, columns, strict=True))
+        return self._cells[name]
+
+    def is_text(self, name: str) -> bool:
+        """Tell whether the file says that a column holds texts: it says nothing."""
+        return False
+
+    def block(self, names: Sequence[str]) -> np.ndarray | None:
+        """Return columns of numbers together, if that is done faster than one by one and there is no fault in them."""
+        return None
+
+    def fault(self, row: int, name: str, token: str, message: str, hint: str) -> Fault:
+        """Return a fault of a cell of the batch, rows from 0."""
+        return Fault(self.file.name, self.line(row), token, message, hint, name)
+
+    def row_of(self, fault: Fault) -> int:
+        """Return the row of the batch that has a fault."""
+        self.line(0)
+        return self._lines.index(fault.line)  # type: ignore[union-attr]
+
+    def numbers(self, name: str, truth: bool = True) -> tuple[np.ndarray, list[Fault]]:
+        """Return a column as float64, nan where a cell is missing or no number, and a fault for each of these."""
+        cells = self.cells(name)
+        whole = "".join(cells)
+        try:
+            if "_" in whole or not whole.isascii():  # Python takes more for numbers than a file has
+                raise ValueError
+            values = np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
+        except ValueError:
+            known = TRUTH if truth else {}
+            values = np.array([_number(cell, known) for cell in cells])
+        wrong = np.flatnonzero(~np.isfinite(values))
+        return values, [self.fault(int(k), name, cells[k].strip(), *_words(cells[k].strip(), name)) for k in wrong]
+
+    def label_texts(self, name: str) -> list[str] | None:
+        """Return the cells of a column of numbers as the file writes them."""
+        return [cell.strip() for cell in self.cells(name)]
+
+    def texts(self, name: str) -> Texts:
+        """Return a column as texts."""
+        cells = [cell.strip() for cell in self.cells(name)]
+        values = sorted(set(cells) - {""})
+        places = {value: k for k, value in enumerate(values)}
+        return Texts(np.array([places.get(cell, -1) for cell in cells], dtype=np.int64), values)
+
+
+class LineBatch(CsvBatch):
+    """Rows without quotes, a line each, all of the right number of cells: numpy reads their numbers."""
+
+    def __init__(self, file: CsvFile, before: int, lines: list[str]):
+        self.file, self.size, self._before, self._text = file, len(lines), before, lines
+
+    def line(self, row: int) -> int:
+        """Return the line of a row."""
+        return self._before + row + 1
+
+    def row_of(self, fault: Fault) -> int:
+        """Return the row of the batch that has a fault."""
+        return fault.line - self._before - 1
+
+    def block(self, names: Sequence[str]) -> np.ndarray | None:
+        """Return columns of numbers together; None where there is a fault in one of them."""
+        places = [self.file.columns.index(name) for name in names]
+        try:
+            found = np.loadtxt(self._text, delimiter=self.file.delimiter, usecols=places, comments=None, ndmin=2)
+        except ValueError:
+            return None
+        return found if np.isfinite(found).all() else None
+
+    def numbers(self, name: str, truth: bool = True) -> tuple[np.ndarray, list[Fault]]:
+        """Return a column as float64, nan where a cell is missing or no number, and a fault for each of these."""
+        found = self.block([name])
+        return super().numbers(name, truth) if found is None else (found[:, 0], [])
+
+    def cells(self, name: str) -> tuple[str, ...]:
+        """Return the cells of a column."""
+        place, delimiter = self.file.columns.index(name), self.file.delimiter
+        behind = len(self.file.columns) - place
+        if place < behind:
+            return tuple(line.split(delimiter, place + 1)[place] for line in self._text)
+        return tuple(line.rsplit(delimiter, behind)[-behind] for line in self._text)
+
+
+def _number(cell: str, known: dict[str, float]) -> float:
+    try:
+        return number_of(cell)
+    except ValueError:
+        return known.get(cell.strip().lower(), math.nan)
+
+
+def _words(cell: str, name: str) -> tuple[str, str]:
+    """Return what is wrong with a cell that holds no finite number, and what to do."""
+    if not cell:
+        return MISSING
+    if is_number(cell) or is_numberlike(cell):
+        return NOT_FINITE
+    if COMMAS.fullmatch(cell):
+        return "a number with a comma", "write a decimal point, and nothing between thousands: 1234.5"
+    return "this is not a number", f"write a number, leave the column out, {ENCODE.format(name)}"

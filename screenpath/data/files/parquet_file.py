@@ -1,0 +1,181 @@
+"""Parquet, read by pyarrow a batch of rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from screenpath.data.files.table import ENCODE, MISSING, NOT_FINITE, Texts
+from screenpath.data.words.faults import Fault
+from screenpath.data.words.numerals import WHOLE
+from screenpath.errors import DataError, UsageError
+
+MAGIC = b"PAR1"
+PLAIN = ("double", "float", "int64", "int32", "int16", "int8", "uint32", "uint16", "uint8")  # types of columns
+PAGES = 1 << 20  # bytes of a column that are read at once
+
+
+def is_parquet(path) -> bool:
+    """Tell whether a file that can be opened is Parquet, by its first bytes."""
+    if not isinstance(path, (str, Path)) or str(path) == "-" or not Path(path).is_file():
+        return False
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:  # whoever reads the file says why
+        return False
+
+
+class ParquetFile:
+    """A Parquet file."""
+
+    def __init__(self, path):
+        try:
+            import pyarrow.parquet
+        except ImportError:
+            raise UsageError(
+                f"{path} is Parquet, which takes pyarrow to read", "pip install 'screenpath[parquet]', or use CSV"
+            ) from None
+        self.name = str(path)
+        try:
+            # A piece of each column at a time: a row group may be as large as the file.
+            # Of texts the different ones only: many long ones may be few bytes of the file.
+            names = pyarrow.parquet.read_schema(path).names
+            self._file = pyarrow.parquet.ParquetFile(path, read_dictionary=names, buffer_size=PAGES, pre_buffer=False)
+            schema = self._file.schema_arrow
+            index = [name for name in (schema.pandas_metadata or {}).get("index_columns", ()) if isinstance(name, str)]
+            self._found = {name.strip(): name for name in schema.names if name not in index}  # blanks: as in CSV
+            self.columns = tuple(name.strip() for name in schema.names if name not in index)
+        except (OSError, ValueError, AttributeError, TypeError, pyarrow.ArrowException) as error:
+            raise damaged(self.name, error) from None
+        self.notices = (f"the index of pandas is no feature: {', '.join(index)}",) if index else ()
+
+    def batches(self, rows: int, wanted: Sequence[str]) -> Iterator[ParquetBatch]:
+        """Yield the rows in order, of the columns those that are wanted."""
+        import pyarrow
+
+        first = 0
+        found = self._file.iter_batches(rows, columns=[self._found[name] for name in wanted], use_threads=False)
+        while True:
+            try:
+                batch = next(found, None)
+            except (OSError, pyarrow.ArrowException) as error:
+                raise damaged(self.name, error) from None
+            if batch is None:
+                return
+            if batch.num_rows:
+                yield ParquetBatch(self.name, first, batch.rename_columns([n.strip() for n in batch.schema.names]))
+                first += batch.num_rows
+
+
+def damaged(name: str, error: Exception) -> DataError:
+    """Return the error of a file that pyarrow cannot read."""
+    why = str(error).splitlines()[0] if str(error) else "unreadable"
+    return DataError(f"{name} is damaged, or of a kind that pyarrow does not read: {why}", "write it again")
+
+
+class ParquetBatch:
+    """Some rows of a Parquet file, a RecordBatch of pyarrow, with so many rows before them."""
+
+    def __init__(self, source: str, first: int, batch: Any):
+        self.source, self.first, self.batch, self.size = source, first, batch, batch.num_rows
+
+    def fault(self, row: int, name: str, token: str, message: str, hint: str) -> Fault:
+        """Return a fault of a cell of the batch, rows from 0."""
+        return Fault(self.source, self.first + row + 1, token, message, hint, name, "row")
+
+    def row_of(self, fault: Fault) -> int:
+        """Return the row of the batch that has a fault."""
+        return fault.line - self.first - 1
+
+    def is_text(self, name: str) -> bool:
+        """Tell whether the file says that a column holds texts, or as labels would: true and false."""
+        import pyarrow.types as types
+
+        kind = self.batch.column(name).type
+        kind = kind.value_type if types.is_dictionary(kind) else kind
+        texts = types.is_string(kind) or types.is_large_string(kind) or kind == "string_view"
+        return texts or types.is_boolean(kind)
+
+    def block(self, names: Sequence[str]) -> np.ndarray | None:
+        """Return columns of numbers together; None where a cell is missing, or a column is not plain numbers."""
+        out = np.empty((self.size, len(names)))
+        for j, name in enumerate(names):
+            column = self.batch.column(name)
+            if column.null_count or str(column.type) not in PLAIN:
+                return None
+            out[:, j] = column.to_numpy(zero_copy_only=False)
+        return out if np.isfinite(out).all() else None
+
+    def numbers(self, name: str, truth: bool = True) -> tuple[np.ndarray, list[Fault]]:
+        """Return a column as float64, nan where a cell is missing or no number, and a fault for each of these."""
+        import pyarrow.types as types
+
+        column = self.batch.column(name)
+        kind = column.type
+        if types.is_dictionary(kind):
+            kind = kind.value_type
+            column = column if self.is_text(name) or types.is_binary(kind) else column.dictionary_decode()
+        if types.is_decimal(kind) or types.is_boolean(kind):
+            column = column.cast("float64" if types.is_decimal(kind) else "uint8")
+        elif not (types.is_integer(kind) or types.is_floating(kind) or types.is_null(kind)):
+            hint = "write numbers, or leave the column out"
+            hint = f"{hint}, {ENCODE.format(name)}" if self.is_text(name) else hint
+            held = f"dates and times ({kind})" if types.is_temporal(kind) else kind
+            return np.zeros(self.size), [self.fault(0, name, "", f"the column holds {held}, not numbers", hint)]
+        if types.is_null(kind):
+            values = np.full(self.size, np.nan)
+        else:
+            values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+        if np.isfinite(values).all():
+            return values, []
+        faults = []
+        for k in np.flatnonzero(~np.isfinite(values)):
+            missing = not column[int(k)].is_valid
+            token, words = ("", MISSING) if missing else (repr(float(values[k])), NOT_FINITE)
+            faults.append(self.fault(int(k), name, token, *words))
+        return values, faults
+
+    def label_texts(self, name: str) -> list[str] | None:
+        """Return the cells of a column of numbers as texts, where float64 may not hold them; None where it does."""
+        import pyarrow.types as types
+
+        column = self.batch.column(name)
+        column = column.dictionary_decode() if types.is_dictionary(column.type) else column
+        if types.is_floating(column.type) or types.is_null(column.type):
+            return None
+        values = column.drop_null().to_numpy(zero_copy_only=False)
+        large = types.is_decimal(column.type) or np.any(values.astype(np.float64) >= WHOLE)
+        large = large or np.any(values.astype(np.float64) <= -WHOLE)
+        return ["" if value is None else str(value) for value in column.to_pylist()] if large else None
+
+    def texts(self, name: str) -> Texts:
+        """Return a column as texts."""
+        import pyarrow.types as types
+
+        column = self.batch.column(name)
+        column = column if types.is_dictionary(column.type) else column.dictionary_encode()
+        codes = np.array(column.indices.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
+        if column.null_count:
+            codes[np.asarray(column.indices.is_null())] = -1
+        # Only those of these rows, in their order: a dictionary may hold others.
+        used, first = np.unique(codes[codes >= 0], return_index=True)
+        used = used[np.argsort(first)]
+        places = np.zeros(len(column.dictionary) + 1, dtype=np.int64)
+        places[used] = np.arange(used.size)
+        codes = np.where(codes < 0, -1, places[codes])
+        try:
+            values = column.dictionary.take(used).to_pylist()
+        except UnicodeDecodeError as error:
+            raise damaged(self.source, error) from None
+        gone = [k for k, value in enumerate(values) if value is None or value == ""]
+        if gone:
+            codes = np.where(np.isin(codes, gone), -1, codes)
+        return Texts(codes, [_text(value) for value in values])
+
+
+def _text(value) -> str:
+    return f"{value:.17g}" if isinstance(value, float) else str(value)

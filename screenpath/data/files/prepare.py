@@ -1,0 +1,427 @@
+"""From read data to rows: storage, scaling and bias, and the way back to coefficients in the file's units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from screenpath.data.files.arrays import stored_type, unmasked
+from screenpath.data.files.centring import far_centres
+from screenpath.data.safe.wide import occurring, on_columns, spread
+from screenpath.errors import DataError, UsageError
+from screenpath.kernels.rows.rows import dense_sum
+from screenpath.numbers import sparse as sp
+from screenpath.numbers.csr import Csr, is_sparse, with_constant
+from screenpath.numbers.rounding import UNIT, gamma
+
+SCALES = ("none", "maxabs", "standard", "l2")
+CHUNK_CELLS = 1 << 17  # of dense rows that are in hand at a time: they stay in the processor's cache
+DENSE_FROM = 0.3  # density from which dense rows are smaller or clearly faster than CSR (12 bytes a stored value)
+VALUES = 1 << 18  # and values of sparse ones
+CLOSE = 1e-6  # range of a column, beside its largest value, up to which its mean is formed from differences
+ROUNDED = 1e-12  # ... up to which it may be rounding, some thousand units in the last place
+SHOWN = 10  # columns that a message names
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """The affine map between the data file and the rows of a model.
+
+    Row ``i`` of the model is ``[(x_i - shift) / scale, bias]`` (for ``l2``: ``[x_i / ||x_i||, bias]``). A shift belongs
+    to ``standard``; where the intercept is free, to columns far from 0 too (:mod:`screenpath.data.files.centring`).
+
+    Parameters
+    ----------
+    kind : str
+        ``none``, ``maxabs``, ``standard`` or ``l2``.
+    scale, shift : ndarray of shape (d,) or None
+        Divisor and offset of every feature; None where there are none.
+    bias : float
+        Value of the constant feature behind the others; 0 for no bias.
+    n_features : int
+        ``d``, features of the data file that have a column.
+    columns : ndarray of int64 of shape (d,) or None
+        Which they are, from 0; None where these are all of them.
+    width : int or None
+        Features of the data file; ``d`` where all have a column.
+    nearly : ndarray of int64 or None
+        Columns that ``standard`` divides by a spread at the rounding level of their values, from 0.
+    """
+
+    kind: str
+    scale: np.ndarray | None
+    shift: np.ndarray | None
+    bias: float
+    n_features: int
+    columns: np.ndarray | None = None
+    width: int | None = None
+    nearly: np.ndarray | None = None
+
+    @property
+    def numbers(self) -> np.ndarray | None:
+        """Return the numbers of the features that have a column, from 1; None where these are all of them."""
+        return None if self.columns is None else self.columns + 1
+
+    def narrowed(self, X):
+        """Return new rows of all features with the columns of the model; other features are ignored."""
+        return X if self.columns is None else on_columns(sp.csr_array(X), self.columns)
+
+    def widened(self, coefficients: np.ndarray):
+        """Return coefficients for all features of the data: as they are, or as sparse arrays where few have a column.
+
+        Parameters
+        ----------
+        coefficients : ndarray of shape (m, d) or (m, classes, d)
+
+        Returns
+        -------
+        ndarray, or csr_array of shape (m, width), or list of m csr_arrays of shape (classes, width)
+        """
+        if self.columns is None:
+            return coefficients
+        if coefficients.ndim == 3:
+            return [self.widened(some) for some in coefficients]
+        return spread(coefficients, self.columns, self.width or self.n_features)
+
+    @property
+    def has_intercept(self) -> bool:
+        """Tell whether the model has an intercept in the units of the data file."""
+        return bool(self.bias) or self.shift is not None
+
+    @property
+    def inexact(self) -> float:
+        """Return the largest relative error of a value of the rows, against the map in exact arithmetic."""
+        if self.kind == "l2":
+            return gamma(self.n_features + 8)
+        return 0.0 if self.scale is None else 4.0 * UNIT
+
+    def original(self, w: np.ndarray) -> tuple:
+        """Return coefficients (of the features that have a column) and intercept in the units of the data file.
+
+        For ``l2`` the coefficients apply to rows divided by their own norm, as in training.
+
+        Parameters
+        ----------
+        w : ndarray of shape (..., d) or (..., d + 1)
+
+        Returns
+        -------
+        coefficients : ndarray of shape (..., d)
+        intercept : float, or ndarray of shape (...,)
+        """
+        coefficients = w[..., : self.n_features]
+        intercept = w[..., self.n_features] * self.bias if self.bias else np.zeros(w.shape[:-1])
+        if self.scale is not None:
+            coefficients = coefficients / self.scale
+        if self.shift is not None:
+            intercept = intercept - np.sum(coefficients * self.shift, axis=-1)  # the same bits for one and for several
+        return coefficients, float(intercept) if w.ndim == 1 else intercept
+
+    def apply(self, X):
+        """Return the rows of the model for data in the file's units (new data included); ``X`` stays as it is.
+
+        Sparse rows share with ``X`` what the two have in common.
+        """
+        if sp.issparse(X):
+            if self.kind != "standard":
+                return self._sparse(sp.csr_array(X))
+            X = X.toarray()  # centred, it is full
+        if self.kind == "l2":
+            X = X / _norms(X)[:, None]
+        if self.shift is not None:
+            X = X - self.shift
+        if self.scale is not None:
+            X = X / self.scale
+        return np.hstack([X, np.full((X.shape[0], 1), self.bias)]) if self.bias else X
+
+    def _sparse(self, X):
+        if self.shift is not None:  # of few columns that are full, or nearly so in new data
+            X = _stored_throughout(X, np.flatnonzero(self.shift))
+        values = centred = X.data if self.shift is None else X.data - self.shift[X.indices]
+        if self.kind == "l2":
+            values = np.repeat(1.0 / _norms(X), np.diff(X.indptr))
+        elif self.scale is not None:
+            values = (1.0 / self.scale)[X.indices]
+        if values is not centred:
+            values *= centred
+        if self.bias:
+            return _with_bias(values, X, self.bias)
+        if values is X.data:
+            return X
+        # Indices out of order may be sorted in place by whoever takes the rows, who must not find those of X.
+        indices = X.indices if X.has_sorted_indices else X.indices.copy()
+        return sp.csr_array((values, indices, X.indptr), shape=X.shape)
+
+
+def _stored_throughout(X, columns: np.ndarray):
+    """Return sparse rows that store their zeros in some columns; ``X`` itself if there are none."""
+    place = np.full(X.shape[1], -1)
+    place[columns] = np.arange(columns.size)
+    places, rows = place[X.indices], np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    lacking = np.ones((X.shape[0], columns.size), dtype=bool)
+    lacking[rows[places >= 0], places[places >= 0]] = False
+    if not lacking.any():
+        return X
+    more, which = np.nonzero(lacking)
+    values = np.append(X.data, np.zeros(more.size, dtype=X.dtype))
+    where = np.append(rows, more), np.append(X.indices, columns[which])
+    return sp.csr_array(sp.coo_array((values, where), shape=X.shape))
+
+
+def fit_preparation(X, scale: str = "none", bias: float = 0.0, weights=None, dense: bool | None = None) -> Preparation:
+    """Measure what a scaling needs.
+
+    Parameters
+    ----------
+    X : ndarray or scipy.sparse array of shape (n, d)
+    scale : {"none", "maxabs", "standard", "l2"}
+        ``standard`` subtracts the mean, which would fill a sparse array: it needs dense storage.
+    bias : float, default 0
+        Value of a constant feature to append; penalised like every other.
+    weights : ndarray of shape (n,), optional
+        How often each row stands in the data: that changes means and spreads, and a row of weight 0 has no say.
+    dense : bool, optional
+        How the rows will be stored; as they are by default.
+
+    Raises
+    ------
+    UsageError
+        For an unknown scaling, or ``standard`` on sparse rows.
+    """
+    if scale not in SCALES:
+        raise UsageError(f"unknown scaling '{scale}'", f"use one of {', '.join(SCALES)}")
+    if not np.isfinite(bias):
+        raise UsageError(f"the bias must be a finite number, not {bias}")
+    d = X.shape[1]
+    if scale == "standard":
+        if is_sparse(X) if dense is None else not dense:
+            raise UsageError(
+                "`scale=standard` subtracts the mean, which would fill these sparse rows",
+                "use `scale=maxabs`, or `storage=dense` if the dense array fits in memory",
+            )
+        shift, spread, nearly = centring(lambda: _float_blocks(X), X.shape, weights)
+        return Preparation(scale, spread, shift, bias, d, nearly=nearly)
+    if scale == "maxabs":
+        peak = peaks(X, weights)
+        return Preparation(scale, np.where(peak > 0.0, peak, 1.0), None, bias, d)
+    return Preparation(scale, None, None, bias, d)
+
+
+def centring(blocks, shape, weights) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return the mean of every column, its spread, and which columns are nearly constant, in two passes.
+
+    A constant column (one value in all rows that count) has that value for its mean, not the rounded mean of its
+    copies, and the spread 1: centred, it is 0. The mean of a column that varies little beside its size is formed from
+    its differences to the smallest value, which hardly round.
+
+    Parameters
+    ----------
+    blocks : callable
+        Returns the rows from the first one on: pairs of (first row, C-contiguous float64 rows).
+    shape : (n, d)
+    weights : ndarray of shape (n,), optional
+
+    Raises
+    ------
+    DataError
+        Where the squares of a column overflow.
+    """
+    n, d = shape
+    given = np.ones(n) if weights is None else weights
+    low, high, total, squares, first = (np.full(d, start) for start in (np.inf, -np.inf, 0.0, 0.0, 0.0))
+    with np.errstate(over="ignore", invalid="ignore"):  # an overflow is named below
+        for start, rows in blocks():
+            here = given[start : start + len(rows)]
+            dense_sum(rows, here, total, 0, len(rows))
+            counted = rows if here.all() else rows[here > 0.0]
+            np.minimum(low, counted.min(axis=0, initial=np.inf), out=low)
+            np.maximum(high, counted.max(axis=0, initial=-np.inf), out=high)
+        count = given.sum()
+        mean, constant = total / count, low == high
+        close = ~constant & (high - low <= CLOSE * np.maximum(np.abs(low), np.abs(high)))
+        centre = np.where(constant | close, low, mean)
+        for start, rows in blocks():
+            here, apart = given[start : start + len(rows)], rows - centre
+            if close.any():
+                dense_sum(apart, here, first, 0, len(rows))
+            dense_sum(np.square(apart), here, squares, 0, len(rows))
+        first, squares = np.where(close, first / count, 0.0), squares / count
+        spread = np.sqrt(np.maximum(squares - np.square(first), 0.0))
+    bad = np.flatnonzero(~np.isfinite(spread) & ~constant)
+    if bad.size:
+        raise DataError(
+            f"overflow: the squares of feature {bad[0] + 1} exceed the range of floating point, which "
+            "`scale=standard` needs",
+            "use `scale=maxabs`, or divide its values by a power of ten",
+        )
+    nearly = np.flatnonzero(nearly_constant(low, high))
+    return centre + first, np.where(constant | (spread == 0.0), 1.0, spread), nearly if nearly.size else None
+
+
+def nearly_constant(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Tell which columns, of these smallest and largest values, vary at the rounding level of their values alone."""
+    with np.errstate(over="ignore"):
+        return (low != high) & (high - low <= ROUNDED * np.maximum(np.abs(low), np.abs(high)))
+
+
+def say_nearly_constant(preparation: Preparation, names, source: str, tell) -> None:
+    """Name the columns whose scaling enlarges what may be the rounding of their values."""
+    if preparation.nearly is None or tell is None:
+        return
+    found = preparation.nearly if preparation.columns is None else preparation.columns[preparation.nearly]
+    what = "nearly constant: `scale=standard` enlarges what may be rounding"
+    tell(f"{source}: warning: {column_names(found, names)} {what}")
+
+
+def column_names(columns: np.ndarray, names) -> str:
+    """Return columns, numbered from 0, in words, with a verb."""
+    shown = ", ".join(str(j + 1) if names is None else f"'{names[j]}'" for j in columns[:SHOWN].tolist())
+    more = f" and {columns.size - SHOWN:,} more" if columns.size > SHOWN else ""
+    return f"feature {shown} is" if columns.size == 1 else f"features {shown}{more} are"
+
+
+def checked_penalties(penalties, width: int, columns=None) -> np.ndarray | None:
+    """Return the checked weights in a penalty of the features that have a column; None where there are none."""
+    if penalties is None:
+        return None
+    try:
+        found = np.asarray(unmasked(penalties, "the penalty weights"), dtype=np.float64).ravel()
+    except (TypeError, ValueError, OverflowError):
+        raise UsageError("the penalty weights are not all numbers", "give one a feature, in order") from None
+    if found.size != width:
+        raise UsageError(f"{found.size} penalty weights for {width} features", "give one a feature, in order")
+    bad = np.flatnonzero(~(np.isfinite(found) & (found > 0.0)))
+    if bad.size:
+        raise UsageError(
+            f"penalty weight {bad[0] + 1} is {found[bad[0]]}", "penalty weights must be above 0 and finite"
+        )
+    return found if columns is None else found[columns]
+
+
+def prepare(
+    X, scale: str = "none", bias: float = 0.0, storage: str = "auto", dtype=np.float64, weights=None, narrow=False,
+    penalties=None, free=False,
+):  # fmt: skip
+    """Choose the storage, measure the scaling (with ``weights`` as :func:`fit_preparation`) and apply both.
+
+    Where the intercept is ``free``, columns of doubles that are far from 0 are centred: the model stays the same.
+    A weight of a feature in the penalty is one more divisor of its column: its coefficient is so many times as large.
+    Dense rows are made a few at a time, so that there is never more than ``X`` and the result, of shape (n, d) or (n, d
+    + 1). With ``narrow``, wide sparse rows that are mostly empty get columns for the features that occur alone.
+    """
+    dtype, width, columns = stored_type(dtype), X.shape[1], occurring(X) if narrow else None
+    if columns is not None:
+        X = on_columns(X, columns)
+    dense = stored_dense(X, storage, scale)
+    if isinstance(X, Csr):
+        X = X if dense else X.array()
+    elif sp.issparse(X) or not dense:
+        X = X if isinstance(X, sp.csr_array) else sp.csr_array(X)
+    preparation = replace(fit_preparation(X, scale, bias, weights, dense), columns=columns, width=width)
+    if free and preparation.kind in ("none", "maxabs") and dtype == np.float64:
+        preparation = replace(preparation, shift=far_centres(X.array() if isinstance(X, Csr) else X, weights))
+    if penalties is not None:
+        p = penalties if columns is None else penalties[columns]
+        preparation = replace(preparation, scale=p if preparation.scale is None else preparation.scale * p)
+    if not dense:
+        prepared = preparation.apply(X)
+        with np.errstate(over="ignore"):  # what float32 cannot hold is told by whoever takes the norms of the rows
+            prepared.data = prepared.data.astype(dtype, copy=False)
+        return prepared, preparation
+    if preparation.kind == "none" and preparation.scale is None and preparation.shift is None and not bias:
+        if not is_sparse(X):
+            with np.errstate(over="ignore"):  # as above
+                return np.ascontiguousarray(X, dtype=dtype), preparation
+        if X.dtype == dtype and not isinstance(X, Csr):
+            return X.toarray(order="C"), preparation
+    prepared = np.empty((X.shape[0], X.shape[1] + bool(bias)), dtype=dtype)
+    for start, block in _dense_blocks(X):
+        with np.errstate(over="ignore"):  # as above
+            prepared[start : start + len(block)] = preparation.apply(block)
+    return prepared, preparation
+
+
+def _dense_blocks(X):
+    """Yield (first row, rows as a dense array), a few rows at a time."""
+    step = max(1, CHUNK_CELLS // max(X.shape[1], 1))
+    for start in range(0, X.shape[0], step):
+        block = X[start : start + step]
+        yield start, block.toarray() if is_sparse(block) else block
+
+
+def _float_blocks(X):
+    """Yield (first row, rows as a dense array of float64), a few rows at a time."""
+    for start, block in _dense_blocks(X):
+        yield start, np.ascontiguousarray(block, dtype=np.float64)
+
+
+def peaks(X, weights) -> np.ndarray:
+    """Return the largest magnitude in every column, over rows whose weight is not 0."""
+    peaks = np.zeros(X.shape[1])
+    some = weights is not None and not weights.all()
+    if not is_sparse(X):
+        for start, block in _dense_blocks(X):
+            counted = block[weights[start : start + len(block)] > 0.0] if some else block
+            np.maximum(peaks, np.abs(counted).max(axis=0, initial=0.0), out=peaks)
+        return peaks
+    for start in range(0, X.data.size, VALUES):
+        part = slice(start, start + VALUES)
+        columns, values = X.indices[part], np.abs(X.data[part])
+        if some:
+            rows = np.searchsorted(X.indptr, np.arange(start, start + values.size), side="right") - 1
+            values[weights[rows] == 0.0] = 0.0
+        np.maximum.at(peaks, columns, values)
+    return peaks
+
+
+def _norms(X) -> np.ndarray:
+    """Return the norms of the rows, 1 for rows of zeros.
+
+    Raises
+    ------
+    DataError
+        Where the square of one overflows: divided by it the row would be 0.
+    """
+    squares = np.empty(X.shape[0])
+    if sp.issparse(X):
+        step = max(1, VALUES * X.shape[0] // max(X.nnz, 1))
+        for start in range(0, X.shape[0], step):
+            block = X[start : start + step]
+            squares[start : start + step] = np.asarray(block.multiply(block).sum(axis=1), dtype=np.float64).ravel()
+    else:
+        for start, block in _dense_blocks(X):  # in one order, whatever that of X
+            rows = np.ascontiguousarray(block, dtype=np.float64)
+            squares[start : start + len(rows)] = np.einsum("ij,ij->i", rows, rows)
+    norms = np.sqrt(squares)
+    if not np.isfinite(norms).all():
+        raise DataError(
+            "overflow: the squared norm of a row exceeds the range of floating point, which `scale=l2` needs",
+            "use `scale=maxabs`, or divide the values by a power of ten",
+        )
+    return np.where(norms > 0.0, norms, 1.0)
+
+
+def _with_bias(values, X, bias: float):
+    """Return sparse rows with a constant feature behind the others."""
+    n, width = X.shape
+    kind = sp.get_index_dtype(maxval=max(values.size + n, width + 1))
+    indices, indptr = (places.astype(kind, copy=False) for places in (X.indices, X.indptr))
+    arrays = with_constant(values.astype(np.float64, copy=False), indices, indptr, width, bias)
+    return sp.csr_array(arrays, shape=(n, width + 1))
+
+
+def stored_dense(X, storage: str, scale: str = "none") -> bool:
+    """Tell whether rows are kept dense as ``storage`` (``auto``, ``dense``, ``sparse``) says.
+
+    ``auto`` takes dense rows from a density of 0.3: the memory is about the same there and passes are faster. Those of
+    a dense array whose mean is to be subtracted stay dense: what is sparse is not filled.
+    """
+    if storage not in ("auto", "dense", "sparse"):
+        raise UsageError(f"unknown storage '{storage}'", "use auto, dense or sparse")
+    if storage != "auto":
+        return storage == "dense"
+    if scale == "standard" and not is_sparse(X):
+        return True
+    stored = X.nnz if is_sparse(X) else np.count_nonzero(X)
+    return stored >= DENSE_FROM * max(X.shape[0] * X.shape[1], 1)

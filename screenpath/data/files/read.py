@@ -1,0 +1,183 @@
+"""Any data file into memory: LIBSVM text, CSV with a header, or Parquet, told apart by what they hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from screenpath.data.files.arrays import stored_type
+from screenpath.data.files.csv_file import CsvFile, first_line, header_of
+from screenpath.data.files.dataset import Dataset, FileLike
+from screenpath.data.files.form import Form
+from screenpath.data.files.libsvm import BLOCK, GIVEN, read_stream
+from screenpath.data.files.parquet_file import ParquetFile, is_parquet
+from screenpath.data.files.source import Kept, open_source
+from screenpath.data.files.table import ENCODE, TableFile, form_by_place, form_like, form_of, read_table
+from screenpath.data.safe.memory import MemoryLimit
+from screenpath.errors import DataError, UsageError, file_name
+
+
+@contextmanager
+def opened(source):
+    """Open a data file, whatever it is.
+
+    Yields a TableFile or None, the stream of LIBSVM text or None, and a name for messages.
+    """
+    if is_parquet(source):
+        yield ParquetFile(source), None, str(source)
+        return
+    with open_source(source) as (raw, name):
+        line, stream = first_line(raw)
+        found = header_of(line)
+        yield (None, stream, name) if found is None else (CsvFile(stream, name, found[0]), None, name)
+
+
+def is_table_file(source) -> bool:
+    """Tell whether a file is a table; what can be read only once (a pipe, a stream) is not looked at."""
+    if not isinstance(source, Kept) and (
+        hasattr(source, "read") or str(source) == "-" or not Path(file_name(source, "source")).is_file()
+    ):
+        return False
+    with opened(source) as (table, _, _):
+        return table is not None
+
+
+def read_data(
+    source: FileLike | BinaryIO,
+    *,
+    target: str | None = None,
+    one_hot: str | Sequence[str] = (),
+    zero_based: bool = False,
+    n_features: int | None = None,
+    dtype: DTypeLike = np.float64,
+    block: int = BLOCK,
+    limit: MemoryLimit | None = None,
+) -> Dataset:
+    """Read a data file for training: LIBSVM text or CSV (plain, gzip, bzip2, xz), or Parquet.
+
+    Parameters
+    ----------
+    source : str, Path or binary file object
+        ``-`` is standard input. What it is, is told by its content.
+    target : str, optional
+        Column of labels or targets in a table; by default the one that is called target, label, class or y.
+    one_hot : str or sequence of str
+        Columns of a table that get a feature for each of their values.
+    zero_based, n_features : bool, int
+        Of LIBSVM text, see :func:`screenpath.read_libsvm`.
+    dtype : float64 or float32
+    block : int
+        Bytes of LIBSVM text parsed at once.
+    limit : MemoryLimit, optional
+        Of the private memory of this process.
+
+    Returns
+    -------
+    Dataset
+        ``names`` has the names of the features of a table, ``label_names`` those of labels that are texts: ``y`` then
+        numbers them from 0, sorted.
+
+    Raises
+    ------
+    DataError, UsageError
+        With file, line (or row), column, token and remedy.
+
+    Examples
+    --------
+    >>> import io
+    >>> from screenpath import read_data
+    >>> data = read_data(io.BytesIO(b"age,colour,class\\n3,red,yes\\n0,blue,no\\n"), one_hot=["colour"])
+    >>> data.names, data.X.toarray().tolist(), data.label_names, data.y.tolist()
+    (('age', 'colour=blue', 'colour=red'), [[3.0, 0.0, 1.0], [0.0, 1.0, 0.0]], ('no', 'yes'), [1.0, 0.0])
+    """
+    with opened(source) as (table, stream, name):
+        if table is None:
+            refuse_columns(name, target, one_hot, stream)
+            return read_stream(
+                stream, name, zero_based=zero_based, n_features=n_features, dtype=dtype, block=block, limit=limit
+            )
+        refuse_indices(name, zero_based, n_features)
+        return _whole(table, form_of(table, target, one_hot), limit=limit, dtype=stored_type(dtype))
+
+
+def read_like(
+    source,
+    *,
+    form: Form | None = None,
+    width: int | None = None,
+    target: str | None = None,
+    zero_based: bool = False,
+    n_features: int | None = None,
+    labels: str = GIVEN,
+    limit: MemoryLimit | None = None,
+) -> Dataset:
+    """Read data that goes with data that has been read before.
+
+    Parameters
+    ----------
+    source : str, Path or binary file object
+    form : Form, optional
+        Of the training data, if it was a table: columns are found by their names.
+    width : int, optional
+        Features of training data without names: columns are taken in their order.
+    target : str, optional
+        Column of labels, if it has another name here.
+    zero_based, n_features, labels
+        Of LIBSVM text, see :func:`screenpath.read_libsvm`; a label of a table may always be unknown unless they are
+        ``given``.
+    """
+    with opened(source) as (table, stream, name):
+        if table is None:
+            refuse_columns(name, target, stream=stream)
+            return read_stream(stream, name, zero_based=zero_based, n_features=n_features, labels=labels, limit=limit)
+        notices: tuple[str, ...] = ()
+        if form is not None:
+            found, notices = form_like(table, form, target)
+        else:
+            found = form_of(table, target) if width is None else form_by_place(table, width, target)
+        if labels == GIVEN and found.target is None:
+            raise DataError(f"{name} has no column of labels", "name it: `target=COLUMN`")
+        return _whole(table, found, True, given=labels == GIVEN, notices=notices, limit=limit)
+
+
+def _whole(table: TableFile, form: Form, settled: bool = False, **how) -> Dataset:
+    """Return the data of a table; which of its columns are encoded is ``settled`` by others that were read before."""
+    data, faults = read_table(table, form, **how)
+    if faults and settled and ENCODE.format(faults[0].column) in faults[0].hint:
+        faults = [replace(faults[0], hint="write a number, as in the training data, or leave the row out")]
+    if faults:
+        raise faults[0].error()
+    if data is None:
+        raise DataError(f"{table.name} holds no samples", "write a row for each of them")
+    return data
+
+
+def refuse_columns(name: str, target: str | None, one_hot=(), stream=None) -> None:
+    """Refuse options about columns for LIBSVM text; with its ``stream``, a table with another delimiter is told."""
+    first = "" if stream is None else stream.peek(1).lstrip().split(b"\n", 1)[0].decode("utf-8", "replace")
+    asked = {name for name in (target, *([one_hot] if isinstance(one_hot, str) else one_hot)) if name}
+    if asked & {cell.strip(" '\"\ufeff\r") for cell in re.split(r"[|:^~\s]", first)}:
+        raise DataError(
+            f"{name}: its first line has names of columns, but no delimiter between them that is read",
+            "write it with a comma, a semicolon or a tab between cells",
+        )
+    for option, given in (("target", target), ("one_hot", one_hot)):
+        if given:
+            raise UsageError(
+                f"`{option}` names a column of CSV or Parquet, {name} is neither",
+                "leave it out; CSV needs a first line with the names of its columns",
+            )
+
+
+def refuse_indices(name: str, zero_based: bool, n_features: int | None) -> None:
+    """Refuse options about indices for a table."""
+    for option, given in (("zero_based", zero_based), ("n_features", n_features is not None)):
+        if given:
+            raise UsageError(f"`{option}` is about LIBSVM text, {name} is a table", "leave it out")

@@ -1,0 +1,228 @@
+"""Opening a file, a compressed file or standard input as one stream of bytes."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import shutil
+import sys
+import tempfile
+import zlib
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from screenpath.data.safe.memory import in_force
+from screenpath.errors import DataError, ResourceError, file_name
+
+_under_way: list = []  # files that are being read, the one opened last at the end
+
+
+def reading() -> tuple[str, int, int] | None:
+    """Return name, bytes read and size of the file that is being read; None where there is none or nothing is known.
+
+    Another thread may ask at any moment, so the file may have been closed meanwhile.
+    """
+    try:
+        raw = _under_way[-1]
+        size = os.fstat(raw.fileno()).st_size
+        return (raw.name, raw.tell(), size) if size else None
+    except (IndexError, OSError, ValueError):
+        return None
+
+
+_FOREIGN = (
+    (b"PK\x03\x04", "a zip archive"),
+    (b"\x28\xb5\x2f\xfd", "a Zstandard archive"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (b"\x93NUMPY", "a NumPy array"),
+    (b"\x89HDF", "an HDF5 file"),
+    (b"PAR1", "a Parquet file"),
+)
+UTF16 = (b"\xff\xfe", b"\xfe\xff")  # its marks; the other half of plain letters is 0
+FOREIGN = "unpack or convert it to LIBSVM text, CSV or Parquet first"
+BUFFER = 1 << 16  # bytes read at once from an archive
+_HEAD = 6  # bytes that tell them apart
+_DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
+
+
+@contextmanager
+def open_source(source):
+    """Open a path, ``-`` or a binary file, undo its compression, told by its first bytes; yield stream and name."""
+    if isinstance(source, Kept):
+        source.seek(0)
+    if hasattr(source, "read"):
+        yield from _decompressed(source, getattr(source, "name", "<stream>"))
+        return
+    if str(source) == "-":
+        yield from _decompressed(sys.stdin.buffer, "standard input")
+        return
+    path = Path(file_name(source, "source"))
+    try:
+        raw = open(path, "rb", buffering=0)  # noqa: SIM115 (closed by the with statement below)
+    except (FileNotFoundError, ValueError):  # or a name that no file can have
+        raise DataError(f"{path}: no such file", "check the path; '-' reads standard input") from None
+    except IsADirectoryError:
+        raise DataError(f"{path} is a folder, not a data file", "name a file of LIBSVM text, CSV or Parquet") from None
+    except OSError as error:
+        raise _unreadable(str(path), error) from None
+    with raw:
+        _under_way.append(raw)
+        try:
+            yield from _decompressed(raw, str(path))
+        finally:
+            _under_way.remove(raw)
+
+
+def _decompressed(raw, name: str):
+    opener = None
+    try:
+        head = _first_bytes(raw)
+        for magic, what in _FOREIGN:
+            if head.startswith(magic):
+                hint = "name the file: Parquet is not read from a stream" if magic == b"PAR1" else FOREIGN
+                raise DataError(f"{name} is {what}, not LIBSVM text", hint)
+        if head.startswith(UTF16) and b"\0" in head:
+            raise DataError(f"{name} is UTF-16 text, not UTF-8", "save it as UTF-8 (in Excel: CSV UTF-8)")
+        opener = next((opener for magic, opener in _MAGIC if head.startswith(magic)), None)
+        buffered = io.BufferedReader(Rejoined(head, raw), BUFFER)
+        yield (buffered if opener is None else opener(buffered)), name
+    except _DAMAGED as error:
+        raise _damaged(name, error) from None
+    except OSError as error:
+        raise (_unreadable if opener is None else _damaged)(name, error) from None
+
+
+def _first_bytes(raw) -> bytes:
+    """Read the bytes that tell archives apart; a pipe may hand them over one by one."""
+    head = b""
+    while len(head) < _HEAD:
+        more = raw.read(_HEAD - len(head))
+        if isinstance(more, str):
+            raise TypeError("the stream gives text; open it in binary mode ('rb')")
+        if not more:
+            break
+        head += more
+    return head
+
+
+def _unreadable(name: str, error: OSError) -> DataError:
+    return DataError(f"{name} cannot be read: {error.strerror or error}", "check that it exists and may be read")
+
+
+def _damaged(name: str, error: Exception) -> DataError | ResourceError:
+    if isinstance(error, lzma.LZMAError) and "limit" in str(error):
+        return ResourceError(f"{name}: unpacking it takes more than `max_memory`", "unpack it first, with xz")
+    return DataError(
+        f"{name}: the compressed data is damaged or cut short ({error})", "fetch or compress the file again"
+    )
+
+
+class _Streams(io.RawIOBase):
+    """The content of one compressed stream after another, to the last byte of the file.
+
+    ``bz2.open`` and ``lzma.open`` take whatever follows a stream and does not begin like another one for rubbish that
+    may be dropped: a damaged second stream loses its rows in silence. Here it is an error, as in ``xz`` (and more than
+    the warning of ``bzip2``, for nobody can tell rubbish from rows). ``gzip.open`` refuses it by itself.
+
+    ``decoder()`` makes a decompressor; zeros may follow a stream, in multiples of ``padding``, 0 for none.
+    """
+
+    def __init__(self, raw, decoder, padding: int):
+        self.raw, self.make, self.padding = raw, decoder, padding
+        self.decoder, self.held = decoder(), b""
+
+    def readable(self):
+        return True
+
+    def readinto(self, target):
+        while True:
+            if self.decoder.eof and not self._next_stream():
+                return 0
+            if self.decoder.needs_input and not self.held:
+                self.held = self.raw.read(BUFFER)
+                if not self.held:
+                    raise EOFError("it ends before its end-of-stream marker")
+            data = self.decoder.decompress(self.held, max_length=len(target))
+            self.held = b""
+            if data:
+                target[: len(data)] = data
+                return len(data)
+
+    def _next_stream(self) -> bool:
+        """Begin the stream behind the one that has ended; tell whether there is one."""
+        rest, zeros = self.decoder.unused_data, 0
+        while True:
+            begin = rest.lstrip(b"\0") if self.padding else rest
+            zeros += len(rest) - len(begin)
+            rest = begin or self.raw.read(BUFFER)
+            if begin or not rest:
+                break
+        if zeros and zeros % self.padding:
+            raise EOFError(f"{zeros} zeros behind a stream: not a multiple of {self.padding}")
+        if rest:
+            self.decoder, self.held = self.make(), rest
+        return bool(rest)
+
+
+class Kept(io.BufferedRandom):
+    """What came in a stream, in a file of ``folder`` without a name that can be read more than once."""
+
+    name = ""
+
+    def __init__(self, stream, name: str, folder):
+        file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 (closed with this object)
+        super().__init__(file)
+        self.name = name
+        shutil.copyfileobj(stream, self, BUFFER)
+        self.flush()
+
+
+class Begun(io.BufferedReader):
+    """A stream of which the first bytes have been looked at."""
+
+    name = ""
+
+    def __init__(self, head: bytes, rest, name: str):
+        super().__init__(Rejoined(head, rest), BUFFER)
+        self.name = name
+
+
+def _bzip2(raw):
+    return io.BufferedReader(_Streams(raw, bz2.BZ2Decompressor, 0), BUFFER)
+
+
+def _xz(raw):
+    return io.BufferedReader(_Streams(raw, partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, in_force().left), 4), BUFFER)
+
+
+_MAGIC = ((b"\x1f\x8b", gzip.open), (b"BZh", _bzip2), (b"\xfd7zXZ\x00", _xz))
+
+
+class Rejoined(io.RawIOBase):
+    """A stream of which the first bytes have been read: those, then the rest."""
+
+    def __init__(self, head: bytes, rest):
+        self.head, self.rest = head, rest
+
+    def readable(self):
+        return True
+
+    def readinto(self, target):
+        data, self.head = (self.head, b"") if self.head else (None, b"")
+        if data is None and hasattr(self.rest, "readinto"):
+            return self.rest.readinto(target)
+        if data is None:
+            data = self.rest.read(len(target))
+        self.head = data[len(target) :]
+        data = data[: len(target)]
+        target[: len(data)] = data
+        return len(data)
+
+
+def is_shard_folder(path) -> bool:
+    """Tell whether a path names a folder (which must then be one of shards)."""
+    return str(path) != "-" and Path(file_name(path, "source")).is_dir()

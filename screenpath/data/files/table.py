@@ -1,0 +1,470 @@
+"""Files of tables (CSV, Parquet) to rows and labels: which columns are features, which one is the target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from screenpath.data.files.dataset import Dataset
+from screenpath.data.files.growing import Growing
+from screenpath.data.words.labels import label_text, sorted_labels
+from screenpath.data.words.numerals import Spelled, Spellings, is_number, is_numberlike, same_number, usual_text
+from screenpath.errors import DataError, UsageError
+from screenpath.numbers import sparse as sp
+from screenpath.numbers.csr import counted_csr
+
+if TYPE_CHECKING:  # faults know the parser, whose kernels nobody needs who only looks at what is stored
+    from screenpath.data.words.faults import Fault
+
+from screenpath.data.files.form import Form
+
+TARGETS = ("target", "label", "class", "y")  # names of a column that is the target where none is named
+SHOWN = 20  # columns that a message names
+CLASSES = 100  # with more different numbers in front of it, a text in the target column is no label
+UNKNOWN = ("", "?")  # stand for a label that is not known
+MISSING = ("the value is missing", "fill it in, or leave the row out")
+NUMBERS = "write a number, or leave the row out"
+NAMED = "name a column of numbers: `target=COLUMN`, or write these as numbers"
+ENCODE = "or encode its texts: `one_hot={}`"  # what to do about a feature of texts, while one_hot is free to choose
+NOT_FINITE = ("nan or infinity", "fill in a number, or leave the row out")
+BEHIND_MEMORY = "convert it first, screenpath convert DATA SHARDS, and name the folder instead of the file"
+CELLS = 1 << 18  # of a batch that is read into memory
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Cells of a column as texts."""
+
+    codes: np.ndarray  # int of shape (rows,): places in ``values``; -1 for a missing cell
+    values: list[str]
+
+
+class Batch(Protocol):
+    """Some rows of a file."""
+
+    size: int
+
+    def block(self, names: Sequence[str]) -> np.ndarray | None:
+        """Return columns of numbers together, if that is done faster than one by one and there is no fault in them."""
+
+    def numbers(self, name: str, truth: bool = True) -> tuple[np.ndarray, list[Fault]]:
+        """Return a column as float64, nan where a cell is missing or no number, and a fault for each of these.
+
+        Without ``truth``, the texts true and false are no numbers. A fault of the whole column has no token.
+        """
+
+    def label_texts(self, name: str) -> list[str] | None:
+        """Return the cells of a column of numbers as they are written; None where the numbers say it all."""
+
+    def texts(self, name: str) -> Texts:
+        """Return a column as texts."""
+
+    def is_text(self, name: str) -> bool:
+        """Tell whether the file says that a column holds texts (or truth values); in CSV no column does."""
+
+    def fault(self, row: int, name: str, token: str, message: str, hint: str) -> Fault:
+        """Return a fault of a cell of the batch, rows from 0."""
+
+    def row_of(self, fault: Fault) -> int:
+        """Return the row of the batch that has a fault."""
+
+
+class TableFile(Protocol):
+    """A file with named columns."""
+
+    name: str
+    columns: tuple[str, ...]
+    notices: tuple[str, ...]
+
+    def batches(self, rows: int, wanted: Sequence[str]) -> Iterator[Batch]:
+        """Yield the rows in order, at most ``rows`` at once; of the columns, those that are wanted are read."""
+
+
+def form_of(table: TableFile, target: str | None = None, one_hot: str | Sequence[str] = ()) -> Form:
+    """Return which columns of a training table are features; the values of ``one_hot`` columns are still to be found.
+
+    A text stands for one column. The target is the column that is called target, label, class or y by default.
+    """
+    _check_columns(table)
+    one_hot = [one_hot] if isinstance(one_hot, str) else one_hot  # else its letters are the columns
+    there = _listed(table.columns)
+    if target is None:
+        found = [name for name in table.columns if name.lower() in TARGETS]
+        if len(found) != 1:
+            what = f"{' and '.join(found)} may be" if found else "none is called target, label, class or y"
+            raise UsageError(
+                f"{table.name}: which column is the target? {what}", f"name it: `target=COLUMN`; there are {there}"
+            )
+        target = found[0]
+    for what, names in (("target", [target]), ("one_hot", one_hot)):
+        for name in names:
+            if name not in table.columns:
+                raise UsageError(f"{table.name} has no column '{name}' (`{what}={name}`)", f"there are {there}")
+    if target in one_hot:
+        raise UsageError(f"the column '{target}' is the target, no feature", "leave it out of `one_hot`")
+    columns = tuple(name for name in table.columns if name != target)
+    if not columns:
+        raise DataError(f"{table.name} has no column of features beside the target '{target}'", "check the file")
+    return Form(target, columns, {name: () for name in one_hot})
+
+
+def form_like(table: TableFile, known: Form, target: str | None = None) -> tuple[Form, tuple[str, ...]]:
+    """Return the columns of a new table that are those of the training data, and what should be said of it.
+
+    The columns are found by their names: their order is free. A table without the target has no labels.
+    """
+    _check_columns(table)
+    known = known.stripped()
+    if target is not None and target not in table.columns:
+        raise UsageError(
+            f"{table.name} has no column '{target}' (`target={target}`)", f"there are {_listed(table.columns)}"
+        )
+    usual = [name for name in table.columns if name not in known.columns and name.lower() in TARGETS]
+    if target is not None or known.target in table.columns:
+        found = target or known.target
+    else:  # arrays have no target column, and one that is called as usual is it
+        found = usual[0] if known.target is None and len(usual) == 1 else None
+    missing = [name for name in known.columns if name not in table.columns]
+    if missing:
+        raise DataError(
+            f"{table.name} lacks columns of the training data: {_listed(missing)}", f"it has {_listed(table.columns)}"
+        )
+    more = [name for name in table.columns if name not in (*known.columns, found, known.target)]
+    notices = (f"columns that the training data does not have are ignored: {_listed(more)}",) if more else ()
+    return Form(found, known.columns, known.one_hot), notices
+
+
+def form_by_place(table: TableFile, width: int, target: str | None = None) -> Form:
+    """Return the columns of a new table for training data without names: in order, all but the target.
+
+    A table of as many columns as there are features has no target, unless one is named.
+    """
+    if target is None and len(table.columns) == width:
+        _check_columns(table)
+        return Form(None, table.columns)
+    return form_of(table, target)
+
+
+def _check_columns(table: TableFile) -> None:
+    for k, name in enumerate(table.columns):
+        if not name:
+            raise DataError(
+                f"{table.name}: column {k + 1} has no name",
+                "if it numbers the rows, write the table without it (pandas: index=False); else give it a name",
+            )
+        if name in table.columns[:k]:
+            raise DataError(f"{table.name}: two columns have the name '{name}'", "rename one of them")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (f", ... ({len(names)} in all)" if len(names) > SHOWN else "")
+
+
+class Vocabulary:
+    """The different texts of a column.
+
+    Where some are known, no other gets a number; those in ``without`` never do.
+    """
+
+    def __init__(self, values: Sequence[str] = (), without: Sequence[str] = ()):
+        self.closed, self.without = bool(values), without
+        self.places = {value: k for k, value in enumerate(values)}
+        self.unknown = 0
+
+    def numbers(self, texts: Texts) -> np.ndarray:
+        """Return the number of each cell, -1 for a text that has none and for a missing one."""
+        if not self.closed:
+            for value in texts.values:
+                if value not in self.without:
+                    self.places.setdefault(value, len(self.places))
+        table = np.array([*(self.places.get(value, -1) for value in texts.values), -1], dtype=np.int64)
+        numbers = table[texts.codes]
+        self.unknown += int(np.count_nonzero((numbers < 0) & (texts.codes >= 0)))
+        return numbers
+
+    def order(self) -> tuple[tuple[str, ...], np.ndarray]:
+        """Return the texts, sorted, and the place of each number among them."""
+        if self.closed:
+            return tuple(self.places), np.arange(len(self.places))
+        names = sorted(self.places)
+        rank = np.empty(len(names), dtype=np.int64)
+        rank[[self.places[name] for name in names]] = np.arange(len(names))
+        return tuple(names), rank
+
+
+class Target:
+    """The target column: numbers as long as all cells are, else labels with names.
+
+    Without a name there is no such column: nothing is known. ``given``: every row must have a label; ``names`` are
+    those of labels that are known to be texts.
+    """
+
+    def __init__(self, name: str | None, given: bool = True, names: Sequence[str] | None = None):
+        self.name, self.given = name, given
+        self.numbers = Growing(np.float64)
+        self.spellings = Spellings()
+        self.vocabulary = None if names is None else Vocabulary(names, UNKNOWN)
+        self.text: Fault | None = None  # the first cell that is no number, where labels are texts
+
+    def take(self, batch: Batch) -> list[Fault]:
+        """Append the cells of a batch; return the faults of cells that hold no label."""
+        if self.name is None:
+            self.numbers.extend(np.full(batch.size, np.nan))
+            return []
+        if self.vocabulary is None and not batch.is_text(self.name):
+            values, faults = batch.numbers(self.name, truth=False)
+            unknown = [fault for fault in faults if fault.token in UNKNOWN]
+            if any(fault.message != MISSING[0] and not fault.token for fault in unknown):  # of the whole column
+                return [replace(fault, hint=NAMED) for fault in faults]
+            texts = any(fault.token not in UNKNOWN and fault.message != NOT_FINITE[0] for fault in faults)
+            if not texts:
+                self._spell(batch, values)
+                self.numbers.extend(values)
+            if not texts or not self._become_texts(values):
+                missing = [replace(fault, message=MISSING[0]) for fault in unknown] if self.given else []
+                return [*missing, *(replace(f, hint=NUMBERS) for f in faults if f not in unknown)]
+        elif self.vocabulary is None:
+            self._become_texts()
+        assert self.vocabulary is not None
+        found = batch.texts(self.name)
+        nan = [k for k, value in enumerate(found.values) if is_numberlike(value)]  # no label, as in LIBSVM text
+        known = self._known if not batch.is_text(self.name) else str
+        codes = self.vocabulary.numbers(
+            Texts(found.codes, [UNKNOWN[1] if is_numberlike(value) else known(value) for value in found.values])
+        )
+        if self.text is None:
+            self.text = self._first_text(batch, found)
+        self.numbers.extend(np.where(codes >= 0, codes, np.nan))
+        lost = np.isin(found.codes, nan)
+        where = np.flatnonzero(lost).tolist()
+        faults = [batch.fault(k, self.name, found.values[found.codes[k]], *NOT_FINITE) for k in where]
+        if self.given:
+            faults += [batch.fault(int(k), self.name, "", *MISSING) for k in np.flatnonzero((codes < 0) & ~lost)]
+        return faults
+
+    def _spell(self, batch: Batch, values: np.ndarray) -> None:
+        """Note how the labels of a batch, which are numbers, are written."""
+        cells = None if self.spellings.full or self.name is None else batch.label_texts(self.name)
+        if cells is None:
+            return
+        rows = range(len(cells) - 1, -1, -1)
+        first = dict(zip(reversed(cells), rows, strict=True))  # the first row of each
+        for row in sorted(first.values()):
+            if np.isfinite(values[row]):
+                self.spellings.note(self.numbers.size + row, float(values[row]), cells[row])
+            if self.spellings.full:
+                return
+
+    def _known(self, text: str) -> str:
+        """Return the name of a label among those that are known to be all, as the same number may be written there."""
+        names = self.vocabulary.places if self.vocabulary is not None and self.vocabulary.closed else {}
+        if text in names or not is_number(text):
+            return text
+        return next((name for name in names if is_number(name) and same_number(name, text)), text)
+
+    @property
+    def spelled(self) -> Spelled | None:
+        """Return how labels that are numbers are written, where not as usual."""
+        return None if self.vocabulary is not None else self.spellings.settled(self.numbers.array[: self.numbers.size])
+
+    def _first_text(self, batch: Batch, found: Texts) -> Fault | None:
+        """Return the first cell of a batch that is a label and no number, as the fault that it is for a regression."""
+        texts = [value not in UNKNOWN and not is_number(value) for value in found.values]
+        rows = np.flatnonzero(np.array([*texts, False])[found.codes])
+        if not rows.size or self.name is None:
+            return None
+        token = found.values[found.codes[rows[0]]]
+        return batch.fault(int(rows[0]), self.name, token, "this is not a number", NUMBERS)
+
+    def _become_texts(self, coming=()) -> bool:
+        """Take what has come so far for texts too, unless that and what is coming look like a regression's targets."""
+        so_far = self.numbers.array[: self.numbers.size]
+        known = np.isfinite(so_far)
+        values, codes = np.unique(so_far[known], return_inverse=True)
+        if values.size + np.unique(coming).size > CLASSES:
+            return False
+        spelled = self.spellings.settled(so_far)
+        if spelled is not None and spelled.fault:
+            raise DataError(f"column '{self.name}': {spelled.fault}", "write labels that begin with a letter")
+        self.vocabulary = Vocabulary(without=UNKNOWN)
+        numbers = self.vocabulary.numbers(Texts(codes.ravel(), [label_text(value, spelled) for value in values]))
+        so_far[known] = numbers
+        return True
+
+    def finish(self) -> tuple[np.ndarray, tuple[str, ...] | None]:
+        """Return the labels as numbers, and their names where they are texts."""
+        y = self.numbers.finish()
+        if self.vocabulary is None:
+            return y, None
+        names = list(self.vocabulary.places)
+        return sorted_labels(y, names) if self.vocabulary.closed else sorted_labels(*_merged(y, names))
+
+
+def _merged(y: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[str]]:
+    """Return places among names, and these, in which a number that is written in several ways has one.
+
+    That is the usual text of the number where it is among them, else the first.
+    """
+    groups: list[list[str]] = []
+    near: dict[float, list[int]] = {}
+    place = np.empty(len(names))
+    for k, name in enumerate(names):
+        found = near.setdefault(float(name), []) if is_number(name) else []
+        same = next((j for j in found if same_number(groups[j][0], name)), None)
+        if same is None:
+            same = len(groups)
+            groups.append([])
+            found.append(same)
+        groups[same].append(name)
+        place[k] = same
+    known = np.isfinite(y)
+    y[known] = place[y[known].astype(np.int64)]
+    return y, [_usual(group) for group in groups]
+
+
+def _usual(texts: list[str]) -> str:
+    usual = usual_text(float(texts[0])) if is_number(texts[0]) else texts[0]
+    return usual if usual in texts else texts[0]
+
+
+class Reader:
+    """Batches of a table to dense blocks of numbers and the places of one-hot values."""
+
+    def __init__(self, form: Form, table: TableFile):
+        self.form, self.table = form, table
+        self.vocabularies = {name: Vocabulary(values) for name, values in form.one_hot.items()}
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """Return the columns that are read."""
+        return (*self.form.columns, *([] if self.form.target is None else [self.form.target]))
+
+    def block(self, batch: Batch, dtype=np.float64) -> tuple[np.ndarray, list[Fault]]:
+        """Return the columns of numbers of a batch, shape (rows, numbers), and the faults in them."""
+        names, faults = self.form.numbers, []
+        whole = batch.block(names) if names and dtype == np.float64 else None
+        if whole is not None:
+            return whole, []
+        out = np.empty((batch.size, len(names)), dtype=dtype)
+        with np.errstate(over="ignore"):
+            for j, name in enumerate(names):
+                values, wrong = batch.numbers(name)
+                out[:, j] = values
+                faults += wrong
+                if out.dtype != np.float64 and np.isinf(out[:, j]).any():
+                    row = int(np.flatnonzero(np.isinf(out[:, j]))[0])
+                    hint = "read it as float64"
+                    faults.append(batch.fault(row, name, repr(float(values[row])), f"too large for {out.dtype}", hint))
+        return out, faults
+
+    def hot(self, batch: Batch) -> tuple[np.ndarray, list[Fault]]:
+        """Return the numbers of the one-hot values of a batch, shape (rows, one-hot columns), and missing cells."""
+        out, faults = np.empty((batch.size, len(self.vocabularies)), dtype=np.int64), []
+        for j, (name, vocabulary) in enumerate(self.vocabularies.items()):
+            texts = batch.texts(name)
+            out[:, j] = vocabulary.numbers(texts)
+            faults += [batch.fault(int(k), name, "", *MISSING) for k in np.flatnonzero(texts.codes < 0)]
+        return out, faults
+
+    def settled(self) -> Form:
+        """Return the form with the values of the one-hot columns that were found."""
+        found = {name: vocabulary.order()[0] for name, vocabulary in self.vocabularies.items()}
+        return Form(self.form.target, self.form.columns, found)
+
+    def rows(self, numbers: sp.csr_array, hot: np.ndarray) -> sp.csr_array:
+        """Return rows of all features from those of the columns of numbers and the numbers of one-hot values."""
+        if not self.vocabularies:
+            return numbers
+        places, starts, at = [], {}, 0
+        for name in self.form.columns:
+            if name in self.vocabularies:
+                starts[name], at = at, at + len(self.vocabularies[name].places)
+            else:
+                places.append(at)
+                at += 1
+        n = numbers.shape[0]
+        moved = np.array(places, dtype=np.int64)[numbers.indices]
+        wide = sp.csr_array((numbers.data, moved, numbers.indptr), shape=(n, at))
+        columns = np.column_stack(
+            [
+                np.where(hot[:, j] >= 0, starts[name] + np.append(self.vocabularies[name].order()[1], 0)[hot[:, j]], -1)
+                for j, name in enumerate(self.vocabularies)
+            ]
+        )
+        there = columns >= 0
+        ones = counted_csr(np.ones(np.count_nonzero(there)), columns[there], there.sum(axis=1), at).array()
+        return sp.csr_array(wide + ones)
+
+    def notices(self) -> tuple[str, ...]:
+        """Return a sentence for each one-hot column with values that the training data does not have."""
+        return tuple(
+            f"{v.unknown} rows have a value of '{name}' that the training data does not have: all its features are 0"
+            for name, v in self.vocabularies.items()
+            if v.unknown
+        )
+
+
+def read_table(
+    table: TableFile,
+    form: Form,
+    *,
+    given: bool = True,
+    limit=None,
+    dtype=np.float64,
+    max_faults: int = 1,
+    notices: tuple[str, ...] = (),
+) -> tuple[Dataset | None, list[Fault]]:
+    """Read a table into memory: the data (None where no row is without a fault), and the faults.
+
+    Unless labels are ``given``, one that is not known is nan. Rows that have a fault are left out, and reading ends at
+    ``max_faults``, of each kind in a column the first few.
+    """
+    reader, target = Reader(form, table), Target(form.target, given)
+    values, indices, counts, hot, keep = (Growing(t) for t in (dtype, np.int32, np.int64, np.int64, bool))
+    from screenpath.data.words.faults import Faults
+
+    faults = Faults()
+    for batch in table.batches(max(1, CELLS // max(len(form.columns), 1)), reader.wanted):
+        block, wrong = reader.block(batch, dtype)
+        places, missing = reader.hot(batch)
+        without = target.take(batch)
+        good = np.ones(batch.size, dtype=bool)
+        if wrong or missing or without:
+            here = sorted([*wrong, *missing, *without], key=lambda fault: fault.line)
+            faults.add(here)
+            if len(faults.listed) >= max_faults:
+                return None, faults.counted(max_faults)
+            good[[batch.row_of(fault) for fault in here]] = False
+            block[~good] = 0.0
+        keep.extend(good)
+        row, column = np.nonzero(block)
+        if limit is not None:
+            so_far = 12 * values.size + 8 * counts.size
+            needed = 12 * row.size + 24 * batch.size
+            limit.check(needed, f"{table.name}: reading beyond row {counts.size:,}", BEHIND_MEMORY, known=so_far)
+        values.extend(block[row, column])
+        indices.extend(column)
+        counts.extend(np.bincount(row, minlength=batch.size))
+        hot.extend(places.ravel())
+    found = faults.counted()
+    if not keep.size:
+        return None, found
+    spelled = target.spelled if keep.array[: keep.size].all() else None
+    y, names = target.finish()
+    X = counted_csr(values.finish(), indices.finish(), counts.finish(), len(form.numbers)).array()
+    X = reader.rows(X, hot.finish().reshape(X.shape[0], -1))
+    kept = keep.finish()
+    if not kept.all():
+        X, y = X[np.flatnonzero(kept)], y[kept]
+    settled = reader.settled()
+    notices = (*table.notices, *notices, *reader.notices())
+    if not y.size:
+        return None, found
+    text = target.text if any(map(is_number, names or ())) else None
+    return Dataset(
+        X, y, table.name, notices, names=settled.names, label_names=names, form=settled, text_label=text,
+        spelled=spelled,
+    ), found  # fmt: skip

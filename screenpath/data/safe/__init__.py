@@ -1,0 +1,1 @@
+"""Safe writing, limits of memory, and what a value that is read back may be."""

@@ -1,0 +1,310 @@
+"""How much private memory this process may take, how much it takes, and that it does not take more.
+
+``--max-memory`` is about all private memory of a command: interpreter, libraries and compiled code, data, and the
+processes that the command starts. Mapped files, which the system can drop, do not count.
+
+It is kept in three ways. What is known beforehand (rows, vectors, a kernel matrix, the share of a worker process) is
+asked for before it is made: :meth:`MemoryLimit.check`, with the figures of :mod:`screenpath.data.safe.needs`. What
+only a solver finds out is refused by the system, where the system can do that: :meth:`MemoryLimit.kept`. And after
+each grid point the account is looked at again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import math
+import mmap
+import os
+import resource
+from pathlib import Path
+
+from screenpath.errors import ResourceError, UsageError
+
+STATUS = Path("/proc/self/status")
+MB = 1 << 20
+CODE = 28 * MB  # what the compiled kernels of one model and the libraries under them take when they are loaded
+COMPILING = 450 * MB  # what compiling them takes, in the process that does it
+SPARE = 6 * MB  # small things: never handed out
+MARGIN = 1.02  # of a limit that is suggested: the next run of the same command takes a little more, or less
+TRACKER = 12 * MB  # the process with which Python keeps watch over others
+FREED_AT_ONCE = 1 << 20  # arrays from this size go back to the system when they are freed, where there is a limit
+MMAP_THRESHOLD = -3  # number of that setting of the C library's allocator
+
+
+class _Process:
+    """What there is once in a process: the limit in force, and whether the compiled kernels have been loaded."""
+
+    limit: MemoryLimit | None = None
+    loaded = False
+
+
+def code_is_loaded() -> None:
+    """Note that the compiled kernels are in memory: from now on they count as taken, not as to come."""
+    _Process.loaded = True
+
+
+def in_force() -> MemoryLimit:
+    """Return the limit of the command that this process runs; one that allows everything where there is none."""
+    return _Process.limit or MemoryLimit()
+
+
+def _status(name: str) -> int | None:
+    """Return a size in bytes from the system's account of this process; None where there is none."""
+    if not STATUS.exists():
+        return None
+    for line in STATUS.read_text(encoding="ascii").splitlines():
+        if line.startswith(name):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def private_bytes() -> int:
+    """Return the resident bytes of this process without those of mapped files, which the system can drop.
+
+    Where the system does not say (no ``/proc``), the largest resident size so far.
+    """
+    taken = _status("RssAnon:")
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 if taken is None else taken
+
+
+def physical_bytes() -> int:
+    """Return the size of the machine's memory."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def in_words(size: float) -> str:
+    """Return a number of bytes as people write it, for example ``1.5 GB`` (1024-based)."""
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} TB"
+
+
+def as_option(size: float) -> str:
+    """Return a number of bytes as an option takes it, in whole megabytes and not less: ``213M``."""
+    return f"{math.ceil(size / MB)}M"
+
+
+def joined(*hints: str) -> str:
+    """Return several things to do as one sentence."""
+    return "; or ".join(hint for hint in hints if hint)
+
+
+def parse_bytes(text: str) -> int:
+    """Return the bytes of ``500M``, ``8G``, ``1.5GB`` or a plain number of bytes."""
+    units = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+    stripped = text.strip().upper().removesuffix("B").removesuffix("I")
+    unit = stripped[-1:] if stripped[-1:] in units else ""
+    try:
+        value = float(stripped.removesuffix(unit) if unit else stripped)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0.0):
+        raise UsageError(f"'{text}' is not an amount of memory", "write for example 500M or 8G")
+    return int(value * units[unit])
+
+
+class MemoryLimit:
+    """The limit of ``--max-memory``, or one process's share of it.
+
+    Parameters
+    ----------
+    limit : int or None
+        Private bytes this process may take; None sets no limit.
+    whole : int, optional
+        The limit of the command, where this is the share of one of its worker processes.
+    count : int, default 1
+        These worker processes.
+
+    Attributes
+    ----------
+    promised : int
+        Bytes that were asked for and are still to be taken: nobody else may have them.
+    lent : int
+        Bytes that other processes of the command may take.
+    share : MemoryLimit or None
+        That of each of them, to be sent to it; None without a limit.
+    base : int
+        What had been taken when the limit came into force: about what a process takes that has done nothing yet.
+    """
+
+    def __init__(self, limit: int | None = None, whole: int | None = None, count: int = 1):
+        self.limit, self.whole, self.count = limit, whole, count
+        self.promised, self.lent, self.base = 0, 0, 0
+        self.share: MemoryLimit | None = None
+        if limit is not None:
+            _free_at_once()
+
+    def __setstate__(self, state: dict) -> None:
+        vars(self).update(state)
+        if self:  # the process that it was sent to keeps it too
+            _free_at_once()
+
+    def __bool__(self) -> bool:
+        return self.limit is not None
+
+    @contextlib.contextmanager
+    def in_force(self):
+        """Make this the limit that :func:`in_force` returns while the block runs."""
+        before, _Process.limit = _Process.limit, self
+        self.base = private_bytes() if self else 0
+        try:
+            yield self
+        finally:
+            _Process.limit = before
+
+    @property
+    def to_come(self) -> int:
+        """Return the bytes that are spoken for: a reserve, what was promised, compiled code still to be loaded."""
+        return SPARE + self.promised + self.lent + (0 if _Process.loaded else CODE)
+
+    @property
+    def left(self) -> int | None:
+        """Return the bytes that may still be taken, at least 0; None without a limit."""
+        return None if self.limit is None else max(self.limit - private_bytes() - self.to_come, 0)
+
+    def check(self, needed: int, what: str, hint: str = "", known: int = 0) -> None:
+        """Raise where ``needed`` more bytes would cross the limit.
+
+        ``what`` needs the memory, and ``hint`` is what else to do. ``known`` bytes will be needed after these: they
+        count in the limit that the message suggests.
+        """
+        if self.limit is None:
+            return
+        taken, needed = private_bytes(), int(needed) + self.to_come
+        if taken + needed > self.limit:
+            raise ResourceError(
+                f"{what} needs {in_words(needed)} beside the {in_words(taken)} in use: "
+                f"more than {self._name(self.limit)}",
+                joined(hint, self._enough(self.limit, MARGIN * (taken + needed + known))),
+            )
+
+    def look(self, what: str) -> None:
+        """Raise where more has been taken than allowed: where a figure was wrong, this is said."""
+        taken = private_bytes() if self.limit is not None else 0
+        if self.limit is not None and taken + self.lent > self.limit:
+            raise ResourceError(
+                f"{what} has taken {in_words(taken)}, more than {self._name(self.limit)}",
+                self._enough(self.limit, 1.1 * (taken + self.lent)),
+            )
+
+    def check_line(self, needed: int, what: str, hint: str) -> None:
+        """Raise where a line of text cannot be held; without a limit of the user the machine's memory is one."""
+        self.check(needed, what, hint)
+        if needed > physical_bytes():
+            raise ResourceError(f"{what} needs {in_words(needed)}: more than this machine has", "check the file")
+
+    def check_vectors(self, needed: int, n: int, d: int, source: str) -> None:
+        """Raise where the vectors of a path over ``n`` rows and ``d`` features cannot fit, whatever the rows take.
+
+        Without a limit of the user the machine's memory is one.
+        """
+        what = f"a path on {n:,} rows and {d:,} features of {source} (the vectors alone)"
+        self.check(needed, what, "check the largest index of the data")
+        if needed > physical_bytes():
+            raise ResourceError(
+                f"{what} needs {in_words(needed)}: more than this machine has", "check the largest index of the data"
+            )
+
+    def lend(self, count: int, each: int, needed: int, what: str, hint: str) -> None:
+        """Share out over ``count`` processes what is left, or raise where their shares would be too small.
+
+        One of them needs ``each`` bytes beside its code, and this process ``needed`` bytes meanwhile.
+        """
+        if self.limit is None:
+            return
+        beside, each = needed + TRACKER, self.base + CODE + SPARE + each
+        self.check(beside + count * each, what, hint)
+        share = (self.limit - private_bytes() - self.to_come - beside) // count
+        self.share, self.lent = MemoryLimit(share, self.limit, count), count * share + TRACKER
+
+    def fulfil(self, size: int) -> None:
+        """Note that ``size`` bytes of what was promised have been taken: from now on they count as that."""
+        self.promised = max(self.promised - size, 0)
+
+    def take_back(self) -> None:
+        """Note that the other processes have ended."""
+        self.lent, self.share = 0, None
+
+    def begin(self) -> None:
+        """Put the limit in force for good: that of a worker process."""
+        _Process.limit = self
+
+    def check_compiling(self) -> None:
+        """Raise where the compilation of kernels would cross the limit."""
+        self.check(
+            COMPILING - CODE * (not _Process.loaded), "compiling the numerical kernels, once for all runs,",
+            "compile them beforehand without a limit: screenpath cache warm",
+        )  # fmt: skip
+
+    @contextlib.contextmanager
+    def kept(self, what: str, hint: str = "", mapped: int = 0):
+        """Have the system refuse what would cross the limit while the block runs, and say so in our words.
+
+        The block may map ``mapped`` bytes of files. A MemoryError becomes a ResourceError.
+        """
+        if self.limit is None or not STATUS.exists() or not hasattr(resource, "RLIMIT_DATA"):
+            yield
+            return
+        _wake_blas()
+        before = resource.getrlimit(resource.RLIMIT_DATA)
+        # The system counts what is reserved. It is what is reserved but not used so far that makes the difference.
+        allowed = (_status("VmData:") or 0) + mapped + max(self.limit - self.lent - private_bytes(), 0)
+        if before[0] != resource.RLIM_INFINITY:
+            allowed = min(allowed, before[0])
+        resource.setrlimit(resource.RLIMIT_DATA, (allowed, before[1]))
+        try:
+            yield
+        except MemoryError as error:
+            resource.setrlimit(resource.RLIMIT_DATA, before)
+            raise self._refused(self.limit, what, hint, error) from None
+        finally:
+            resource.setrlimit(resource.RLIMIT_DATA, before)
+
+    def _refused(self, limit: int, what: str, hint: str, error: MemoryError) -> ResourceError:
+        """Return the message for what the system has refused."""
+        shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
+        size = math.prod(shape) * dtype.itemsize if shape is not None and dtype is not None else limit // 4
+        return ResourceError(
+            f"{what} would take more than {self._name(limit)}", joined(hint, self._enough(limit, limit + size))
+        )
+
+    def _name(self, limit: int) -> str:
+        """Return the limit in words."""
+        if self.whole is None:
+            return f"`max_memory={in_words(limit)}`"
+        return f"{in_words(limit)}, the share of each process in `max_memory={in_words(self.whole)}`"
+
+    def _enough(self, limit: int, size: float) -> str:
+        """Return the option with which this process could take ``size`` bytes."""
+        if self.whole is not None:
+            size = self.whole + self.count * (size - limit)
+        return f"use `max_memory={as_option(size)}`"
+
+
+def private_size(*arrays) -> int:
+    """Return the bytes of arrays that are not parts of mapped files."""
+    return sum(array.nbytes for array in arrays if not _is_mapped(array))
+
+
+def _is_mapped(array) -> bool:
+    while array is not None and not isinstance(array, mmap.mmap):
+        array = getattr(array, "base", None)
+    return array is not None
+
+
+def _free_at_once() -> None:
+    """Have freed arrays go back to the system at once, as they do not where the allocator keeps them for later."""
+    with contextlib.suppress(OSError, AttributeError):  # not the C library of GNU: what is freed is kept
+        ctypes.CDLL(None).mallopt(MMAP_THRESHOLD, FREED_AT_ONCE)
+
+
+def _wake_blas() -> None:
+    """Have the libraries of linear algebra take their buffers: where they cannot, they end the process."""
+    import numpy as np
+    from scipy.linalg.blas import dgemm
+
+    one = np.ones((128, 128))
+    dgemm(1.0, one, one @ one)

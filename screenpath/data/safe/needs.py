@@ -1,0 +1,248 @@
+"""What a path takes, said before it is taken: upper bounds in bytes, for the checks of ``--max-memory``.
+
+Each figure is counted from the arrays that the code makes, all rows surviving where nothing better is known. Room that
+is handed out but hardly used (a working set that may have all rows) counts in full: nobody could stop it from being
+used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from screenpath.data.safe.memory import in_force
+
+F8 = 8  # bytes of a float64
+BLOCKS = 16  # partial sums over rows at most
+BLOCK_ROWS = 4096  # and rows of each at least
+PREPARED = 5 << 20  # what preparing a few rows at a time takes
+OUTPUT_VECTORS = 4  # of coefficients on their way into a file
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Size of a data set as a model sees it."""
+
+    n: int  # n, d: rows and columns, the bias among them
+    d: int
+    stored: int  # stored values
+    dense: bool
+    itemsize: int = 8  # bytes of a value
+    classes: int = 1  # sets of weights
+
+    @property
+    def index_bytes(self) -> int:
+        """Return the bytes of the index of a stored value."""
+        return 0 if self.dense else 8 if max(self.d, self.stored) >= 1 << 31 else 4
+
+    @property
+    def value_bytes(self) -> int:
+        """Return the bytes of a stored value and its index."""
+        return self.itemsize + self.index_bytes
+
+    @property
+    def rows(self) -> int:
+        """Return the bytes of the rows."""
+        return self.stored * self.value_bytes + (0 if self.dense else 16 * self.n)
+
+    @property
+    def partial_sums(self) -> int:
+        """Return the bytes of a sum over rows on its way."""
+        return F8 * max(1, min(BLOCKS, self.n // BLOCK_ROWS, self.stored // max(4 * self.d, 1))) * self.d
+
+
+class Needs(Protocol):
+    """What a model takes beside the rows."""
+
+    def vectors(self, shape: Shape) -> int:
+        """Return the bytes that stay as long as a path is walked."""
+
+    def build(self, shape: Shape) -> int:
+        """Return the bytes that building the model takes besides."""
+
+
+@dataclass(frozen=True)
+class BoxNeeds:
+    """Of the box models: vectors, counted in float64 numbers for each dual variable and feature.
+
+    ``rows``: kinks, ends and signs of the losses (3; 4 where mirrored), two certificates (4), those of
+    the rule's own (4), and the sums, products and bounds on their way (5). ``columns``: two certificates (4), the
+    rule's own (4), a solver's (12).
+    """
+
+    rows: int = 16
+    columns: int = 20
+    row_class: int = 4  # of each further class: a certificate, signs, and what its walk holds
+    column_class: int = 3
+    mirrored: bool = False  # two dual variables a row
+
+    def vectors(self, shape: Shape) -> int:
+        """Return the bytes of the vectors that a path holds, whatever a solver takes besides."""
+        size, d, more = shape.n * (2 if self.mirrored else 1), shape.d, shape.classes - 1
+        common = self.rows * size + self.columns * d + OUTPUT_VECTORS * d * shape.classes
+        return F8 * common + more * self.further_class(size, d) + shape.partial_sums
+
+    def further_class(self, size: int, d: int) -> int:
+        """Return the bytes that the walk of each further class keeps, for ``size`` dual variables."""
+        return F8 * (self.row_class * size + self.column_class * d)
+
+    def build(self, shape: Shape) -> int:
+        """Return the bytes of what the model copies of the data when it is made."""
+        return 0
+
+
+@dataclass(frozen=True)
+class L1Needs:
+    """Of the L1-regularised model: its columns are a copy, made while the rows are there."""
+
+    rows: int = 16  # slacks, dual points and products of two certificates, of the solver, and on their way
+    columns: int = 30  # norms, spreads, bounds; weights and products of two certificates and of the solver
+
+    def vectors(self, shape: Shape) -> int:
+        """Return the bytes of the vectors that a path holds."""
+        flipped = Shape(shape.d, shape.n, shape.stored, shape.dense)
+        one = F8 * (self.rows * shape.n + (self.columns + OUTPUT_VECTORS) * shape.d)
+        return shape.classes * one + flipped.partial_sums
+
+    def build(self, shape: Shape) -> int:
+        """Return the bytes of the columns, of each class against the rest, and of the signs of their values."""
+        return shape.classes * (shape.rows + 16 * shape.d) + F8 * VALUES_AT_ONCE
+
+
+@dataclass(frozen=True)
+class SparseNeeds:
+    """Of the sparse SVM: the data by columns as well, and vectors for each class."""
+
+    rows: int = 34  # certificates (3 x 3), screening (7), the solver's pair and its next one (12), products (6)
+    columns: int = 38  # certificates (3 x 5), norms and bounds (9), screening (6), the solver's (8)
+    answers: int = 0  # what each intercept of several classes can add to every dual variable
+
+    def vectors(self, shape: Shape) -> int:
+        """Return the bytes of the vectors that a path holds."""
+        rows = self.rows * shape.classes + self.answers * (shape.classes - 1) ** 2
+        return F8 * (rows * shape.n + shape.classes * (self.columns + OUTPUT_VECTORS) * shape.d)
+
+    def build(self, shape: Shape) -> int:
+        """Return the bytes of the second view of the data."""
+        return shape.rows + 16 * shape.d
+
+
+@dataclass(frozen=True)
+class KernelNeeds:
+    """Of a kernel model, beside its matrix: prepared rows twice while they are centred, and vectors."""
+
+    rows: int = 48
+
+    def vectors(self, shape: Shape) -> int:
+        """Return the bytes of the vectors that a path holds."""
+        return F8 * self.rows * shape.n
+
+    def build(self, shape: Shape) -> int:
+        """Return the bytes of the kernel's own rows, and of these before they are centred."""
+        return 2 * F8 * shape.n * shape.d if shape.dense or F8 * shape.n * shape.d <= DENSE_KERNEL else 2 * shape.rows
+
+    def beside(self, shape: Shape) -> int:
+        """Return the bytes that a path takes beside the matrix and the work on it."""
+        return self.vectors(shape) + self.build(shape) + shape.rows
+
+
+DASK_WORKER = 80 << 20  # what a worker process of Dask takes beside what this process takes for the same work
+KERNEL_PROCESS = 104 << 20  # of a process with the code of kernel models: interpreter, libraries, a reserve
+VALUES_AT_ONCE = 1 << 17  # values of columns that are multiplied by their signs at a time
+DENSE_KERNEL = 1 << 28  # bytes up to which a kernel makes sparse rows dense
+BOX, MIRRORED, L1, SPARSE, KERNEL = BoxNeeds(), BoxNeeds(17, mirrored=True), L1Needs(), SparseNeeds(), KernelNeeds()
+# With a free intercept: rows without their signs (5), and what a rule and a solver make of them; levers (of d columns).
+FREE_KERNEL = KernelNeeds(76)
+FREE_SPARSE = SparseNeeds(42, 46, 1)  # scores within reach (4) and dual points (4); columns in the plane (5), means (3)
+FREE, FREE_MIRRORED = BoxNeeds(40, 110, 20, 6), BoxNeeds(41, 110, 20, 6, mirrored=True)
+
+
+def shape_of(n: int, d: int, nnz: int, options: dict, dense: bool, classes: int = 1) -> Shape:
+    """Return the shape of a data set once it is prepared as the options say."""
+    bias = bool(options.get("bias"))
+    itemsize = 4 if options.get("dtype") == "float32" else 8
+    return Shape(n, d + bias, n * (d + bias) if dense else nnz + n * bias, dense, itemsize, classes)
+
+
+def preparing(shape: Shape, raw: int, options: dict) -> tuple[int, int]:
+    """Return the bytes that preparing ``raw`` stored values adds for good, while the raw ones are kept, and on its way.
+
+    ``shape`` is that of the prepared rows; the raw values are sparse.
+    """
+    scaled = options.get("scale", "none") != "none"
+    if shape.dense:
+        return shape.rows, PREPARED
+    kept = 16 * shape.n
+    if options.get("bias"):
+        return kept + shape.rows, shape.stored * (1 + (8 if scaled or shape.itemsize == 4 else 0))
+    if scaled or shape.itemsize == 4:
+        return kept + shape.itemsize * raw, (8 * raw if scaled and shape.itemsize == 4 else 0) + PREPARED
+    return kept, 0
+
+
+# -- what a solver takes ----------------------------------------------------------------------------------------------
+
+MORE_ROOM = "convert the data and walk the path on shards (screenpath convert)"
+SCREEN_MORE = "let more rows be screened: more grid points closer together, or a smaller `cmax`"
+
+# Room for so many times what is kept, and that of so many times a step's rows: `kernels.solve.survey`.
+MORE, MOST = 1.25, 1.3
+SURVIVOR = 40  # float64 numbers a survivor: its part of the problem, and a solver's room for it
+NARROW = 600  # features up to which a Hessian is factorised (`kernels.rows.newton_system.DIRECT`)
+
+
+def solving(
+    k: int, d: int, values: int, *, dense: bool, copied: bool, newton: bool, faces: bool = False, index_bytes: int = 4
+) -> int:  # fmt: skip
+    """Return the bytes that solving a box model's problem of ``k`` survivors with ``values`` stored values takes.
+
+    ``copied``: the solver works on a copy of the survivors. ``newton``: Newton's method may run, which copies the rows
+    near their kink, and those inside for conjugate gradients. ``faces``: steps on the face keep copies of the rows that
+    are free or were, and what is known of these.
+    """
+    vectors = F8 * (SURVIVOR * k + 12 * d)
+    one = values * (F8 + (0 if dense else index_bytes))
+    side = min(d, NARROW) if not dense or d <= NARROW else 0  # near rows of a wide sparse problem may be narrow
+    # The Hessian, its factor or a Gram matrix of fewer rows, and these rows.
+    square = 3 * F8 * side * side if newton else 0
+    inside = one if newton and d > NARROW else 0
+    kept = int(MORE * MOST * 2 * one) if faces else 0
+    return vectors + square + one * copied + one * newton + inside + kept
+
+
+def ask_before_solving(model, reduced, solver) -> None:
+    """Ask the limit in force for what a solve of a box model takes; other models ask where they take it."""
+    limit, rows = in_force(), model.rows
+    if not limit or not hasattr(reduced, "place"):
+        return
+    k, d, kind = reduced.size, reduced.start_w.size, rows.kinds[1]
+    sweeps = solver.name == "auto" and solver.sweeps_first(reduced.sparse, reduced.theta.size, d)
+    copies = solver.name == "cd" or (sweeps and not reduced.sparse)
+    whole = k == model.size and model.has_whole  # the copy of all rows is there already
+    needed = solving(
+        k, d, rows.values_of(reduced.index % rows.n), dense=not reduced.sparse,
+        copied=(copies or reduced.place is None) and not whole, newton=solver.name != "cd",
+        faces=sweeps and reduced.sparse, index_bytes=4 if kind is None else kind.itemsize,
+    )  # fmt: skip
+    limit.check(needed, f"solving for {k:,} of {model.size:,} rows", SCREEN_MORE)
+
+
+def ask_for_workspace(model, blocks: int) -> None:
+    """Ask the limit in force for what grid points in one call work with: a solver's room for all rows."""
+    limit, rows = in_force(), model.rows
+    if limit:
+        d, kind = rows.d, rows.kinds[1]
+        table = 2 * (max(blocks, model.size // 1024) + BLOCKS) * (16 + (d if kind is None else 0))
+        room = solving(
+            model.size, d, rows.size, dense=kind is None, copied=False, newton=True,
+            index_bytes=4 if kind is None else kind.itemsize,
+        )  # fmt: skip
+        limit.check(room + F8 * (2 * blocks * d + table), f"walking a path on {model.size:,} rows", MORE_ROOM)
+
+
+def ask_for_results(model, points: int, kept: int) -> None:
+    """Ask the limit in force for what grid points in one call leave: their coefficients, and some certificates."""
+    limit = in_force()
+    if limit:
+        needed = 2 * F8 * ((points + 1) * model.rows.d + (kept + 1) * model.size)
+        limit.check(needed, f"walking {points} grid points at once", MORE_ROOM)

@@ -1,0 +1,274 @@
+"""What must hold of a shard folder, whoever wrote it: nothing that is stored is believed.
+
+Hashes tell damage. They do not tell a folder that somebody made up, for who makes it up can make the hashes fit; so all
+that compiled code relies on is checked by itself, and all that follows from the rows (norms, ranges) is computed again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from typing import TypeGuard
+
+import numpy as np
+
+from screenpath.data.files.form import Form, is_form
+from screenpath.data.safe.values import are_words, is_flag, is_mapping, is_text, is_whole
+from screenpath.data.words.numerals import is_spelled
+from screenpath.kernels.rows import rows as kernels
+from screenpath.kernels.rows.shards import column_ranges
+from screenpath.numbers.rounding import gamma
+
+BLOCK = 1 << 20  # values looked at at a time
+LONGEST = 1 << 62  # no length and no width is above this
+SHA256 = re.compile(r"[0-9a-f]{64}")
+DTYPES = ("float64", "float32")
+DENSE_PARTS = ("targets", "sqnorms", "ranges", "dense")
+SPARSE_PARTS = ("targets", "sqnorms", "ranges", "data", "indices", "indptr", "columns")
+
+
+def part_names(entry: dict) -> tuple[str, ...]:
+    """Return the names of a shard's parts, in the order in which its SHA-256 takes them."""
+    return DENSE_PARTS if entry["dense"] else SPARSE_PARTS
+
+
+def record_crc(record: dict) -> int:
+    """Return the CRC-32 of all of a record but its own ``crc32``."""
+    rest = {name: value for name, value in record.items() if name != "crc32"}
+    return zlib.crc32(json.dumps(rest, sort_keys=True).encode())
+
+
+# -- meta.json ---------------------------------------------------------------------------------------------------------
+
+
+is_count = is_whole(0, LONGEST)
+_is_crc = is_whole(0, (1 << 32) - 1)
+
+
+def _are_labels(value) -> bool:
+    return value is None or (is_mapping(value) and all(map(is_count, value.values())))
+
+
+def _is_hash(value) -> bool:
+    return is_text(value) and SHA256.fullmatch(value) is not None
+
+
+_FIELDS = {
+    "n": is_count,
+    "d": is_count,
+    "nnz": is_count,
+    "block_bytes": is_count,
+    "dtype": lambda value: value in DTYPES,
+    "zero_based": is_flag,
+    "labels": _are_labels,
+    "notices": are_words,
+    "sources": are_words,
+    "sha256": _is_hash,
+    "shards": lambda value: isinstance(value, list),
+}
+
+
+def _is_file(value) -> bool:
+    """Tell whether a value of a JSON file is what stands for the content of one."""
+    return is_mapping(value) and _is_hash(value.get("sha256")) and _is_crc(value.get("crc32"))
+
+
+# What not all folders have: those of tables, those by columns.
+_OF_SOME = {
+    "label_names": are_words, "table": is_form, "by": lambda value: value == "columns", "width": is_count,
+    "labels_file": _is_file, "spelled": is_spelled,
+}  # fmt: skip
+_OF_COLUMNS = ("width", "labels_file")
+
+
+def meta_faults(meta: dict) -> Iterator[str]:
+    """Yield what is wrong with the content of meta.json."""
+    if "crc32" in meta and meta["crc32"] != record_crc(meta):
+        yield "its content is not what was written (CRC-32)"
+    wrong = [name for name, fits in _FIELDS.items() if name not in meta or not fits(meta[name])]
+    wrong += [name for name, fits in _OF_SOME.items() if meta.get(name) is not None and not fits(meta[name])]
+    wrong += [name for name in _OF_COLUMNS if meta.get("by") is not None and meta.get(name) is None]
+    for name in wrong:
+        yield f"'{name}' is missing or no value that it can have"
+    if "shards" in wrong:
+        return
+    bad = [k for k, entry in enumerate(meta["shards"]) if not entry_fits(entry)]
+    for k in bad:
+        yield f"the entry of shard {k} is not complete"
+    if bad or wrong:
+        return
+    for name, key in (("n", "rows"), ("nnz", "nnz")):
+        total = sum(entry[key] for entry in meta["shards"])
+        if total != meta[name]:
+            yield f"'{name}' is {meta[name]}, the shards have {total}"
+    if not meta["n"] or not meta["d"]:
+        yield "there are no rows or no columns"
+    width = meta["d"] if meta.get("by") is None else meta["width"]
+    if meta.get("table") is not None and len(Form.of_record(meta["table"]).names) != width:
+        yield f"'table' has the names of another number of columns than {width}"
+    if any(entry["columns"] > meta["d"] for entry in meta["shards"]):
+        yield f"a shard has more than {meta['d']} columns"
+    if meta["labels"] is not None and sum(meta["labels"].values()) != meta["n"]:
+        yield "the counts of the labels do not add up to the rows"
+    if meta["sha256"] != joint_sha256(meta["shards"]):
+        yield "'sha256' is not that of the shards"
+
+
+def entry_fits(entry) -> TypeGuard[dict]:
+    """Tell whether the entry of a shard has all fields, of the right types; ``crc32`` may be missing."""
+    if not is_mapping(entry) or not all(is_count(entry.get(name)) for name in ("rows", "nnz", "columns")):
+        return False
+    if not is_flag(entry.get("dense")) or not _is_hash(entry.get("sha256")):
+        return False
+    hashes = entry.get("crc32")
+    if hashes is None:
+        return True
+    return is_mapping(hashes) and sorted(hashes) == sorted(part_names(entry)) and all(map(_is_crc, hashes.values()))
+
+
+def joint_sha256(entries) -> str:
+    """Return the SHA-256 that stands for all shards together."""
+    return hashlib.sha256("".join(entry["sha256"] for entry in entries).encode()).hexdigest()
+
+
+# -- one part ----------------------------------------------------------------------------------------------------------
+
+
+def part_form(name: str, entry: dict, dtype: np.dtype) -> tuple[tuple, tuple]:
+    """Return the types that a part may have, and its shape."""
+    rows, nnz, columns = entry["rows"], entry["nnz"], entry["columns"]
+    whole = (np.int32, np.int64)
+    return {
+        "targets": ((np.float64,), (rows,)),
+        "sqnorms": ((np.float64,), (rows,)),
+        "ranges": ((np.float64,), (3, columns)),
+        "dense": ((dtype,), (rows, columns)),
+        "data": ((dtype,), (nnz,)),
+        "indices": ((np.int32,), (nnz,)),
+        "indptr": ((np.int64,), (rows + 1,)),
+        "columns": (whole, (columns,)),
+    }[name]
+
+
+def part_fault(name: str, array: np.ndarray, entry: dict, d: int) -> str | None:
+    """Return what is wrong with the values of a part, as far as they show it by themselves."""
+    if name in ("targets", "dense", "data"):
+        return None if _all(np.isfinite, array) else "it holds nan or infinity"
+    if name == "sqnorms":
+        return None if _all(lambda block: block >= 0.0, array) else "a squared norm is negative or nan"
+    if name == "ranges":
+        return None if _all(lambda block: ~np.isnan(block), array) else "it holds nan"
+    if name == "indices":
+        return _outside(array, entry["columns"])
+    if name == "columns":
+        return _outside(array, d) or (None if _rising(array) else "the columns do not increase")
+    if array[0] != 0 or array[-1] != entry["nnz"]:
+        return f"the row pointers go from {array[0]} to {array[-1]}, not from 0 to {entry['nnz']}"
+    return None if _rising(array, equal=True) else "a row ends before it begins"
+
+
+def _blocks(size: int, step: int = BLOCK):
+    for start in range(0, size, step):
+        yield slice(start, min(start + step, size))
+
+
+def _all(holds, array: np.ndarray) -> bool:
+    """Tell whether something holds of all values."""
+    flat = array.reshape(-1)
+    return all(holds(flat[block]).all() for block in _blocks(flat.size))
+
+
+def _outside(array: np.ndarray, size: int) -> str | None:
+    """Return words for an index that does not count ``size`` things, None where all do."""
+    for block in _blocks(array.size):
+        for value in (array[block].min(), array[block].max()):
+            if not 0 <= value < size:
+                return f"it holds the index {value} where there are {size} columns"
+    return None
+
+
+def _rising(array: np.ndarray, equal: bool = False) -> bool:
+    """Tell whether values increase, or at least do not decrease."""
+    compare = np.less_equal if equal else np.less
+    return all(
+        compare(array[block], array[block.start + 1 : block.stop + 1]).all() for block in _blocks(array.size - 1)
+    )
+
+
+# -- the parts of a shard together -------------------------------------------------------------------------------------
+
+
+def shard_fault(parts: dict) -> tuple[str, str] | None:
+    """Return the part that contradicts the rows, and how; None where none does.
+
+    Each of the ``parts`` is without a fault of its own. The ranges, which no path relies on, are left out.
+    """
+    if "dense" not in parts:
+        row = _unsorted_row(parts["indices"], parts["indptr"])
+        if row is not None:
+            return "indices", f"the indices of its row {row} do not increase"
+    return None if _norms_agree(parts) else ("sqnorms", "the squared norms are not those of the rows")
+
+
+def _unsorted_row(indices: np.ndarray, indptr: np.ndarray) -> int | None:
+    """Return a row whose indices do not increase."""
+    for block in _blocks(indices.size - 1):
+        falls = indices[block.start + 1 : block.stop + 1] <= indices[block]  # entry p + 1 against entry p
+        first = np.searchsorted(indptr, block.start + 1, side="left")
+        starts = indptr[first : np.searchsorted(indptr, block.stop, side="right")]
+        falls[starts - 1 - block.start] = False  # from one row to the next they may
+        if falls.any():
+            entry = block.start + 1 + int(falls.argmax())
+            return int(np.searchsorted(indptr, entry, side="right")) - 1
+    return None
+
+
+def _norms_agree(parts: dict) -> bool:
+    stored, found = parts["sqnorms"], np.empty(parts["sqnorms"].size)
+    if "dense" in parts:
+        kernels.dense_squared_norms(parts["dense"], found)
+        terms = parts["dense"].shape[1]
+    else:
+        kernels.csr_squared_norms(parts["data"], parts["indptr"], found)
+        terms = int(np.diff(parts["indptr"]).max(initial=0))
+    # Another processor may have added in another order; and squares that underflow lose up to a smallest number each.
+    tolerance = 2.0 * gamma(terms + 2)
+    for block in _blocks(found.size):
+        one, other = stored[block], found[block]
+        with np.errstate(invalid="ignore"):  # squares may overflow: infinities agree, their difference is nan
+            close = np.abs(one - other) <= tolerance * other + (terms + 1) * np.finfo(np.float64).tiny
+        if not ((close & np.isfinite(other)) | (one == other)).all():
+            return False
+    return True
+
+
+def ranges_of(dense, data, indices, columns: int) -> np.ndarray:
+    """Return smallest value, largest value and number of values of the columns of a shard, shape (3, columns).
+
+    Of dense rows, which do not say what of their zeros was stored, all values count.
+    """
+    low, high, counts = np.full(columns, np.inf), np.full(columns, -np.inf), np.zeros(columns)
+    if dense is None:
+        column_ranges(data, indices, low, high, counts)
+    else:
+        for rows in _blocks(dense.shape[0], max(1, BLOCK // max(columns, 1))):
+            np.minimum(low, dense[rows].min(axis=0), out=low)
+            np.maximum(high, dense[rows].max(axis=0), out=high)
+        counts += dense.shape[0]
+    return np.vstack([low, high, counts])
+
+
+def ranges_fault(parts: dict) -> tuple[str, str] | None:
+    """Return what is wrong with the ranges of a shard; as :func:`shard_fault`."""
+    low, high, counts = parts["ranges"]
+    dense = parts.get("dense")
+    lowest, highest, most = ranges_of(dense, parts.get("data"), parts.get("indices"), low.size)
+    least = most if dense is None else np.count_nonzero(dense, axis=0)
+    if dense is not None:  # a zero may be one that was not stored
+        holes = counts < dense.shape[0]
+        low, high = (np.where(holes, edge(part, 0.0), part) for edge, part in ((np.minimum, low), (np.maximum, high)))
+    fits = (least <= counts) & (counts <= most) & (counts == np.floor(counts)) & (low == lowest) & (high == highest)
+    return None if fits.all() else ("ranges", "the ranges of the columns are not those of the rows")

@@ -1,0 +1,380 @@
+"""Data files to a folder of binary shards, block by block: what is larger than memory is converted as well."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from screenpath import __version__
+from screenpath.data.files.libsvm import BLOCK, no_features
+from screenpath.data.files.read import opened, refuse_columns, refuse_indices
+from screenpath.data.safe.memory import MemoryLimit
+from screenpath.data.shards.checks import joint_sha256
+from screenpath.data.shards.column_shards import ColumnFolder
+from screenpath.data.shards.convert_columns import (
+    check_source,
+    checked_rows,
+    convert_columns,
+    finished,
+    refuse_out,
+    rows_folder,
+)
+from screenpath.data.shards.convert_tables import TableBlock, float32, settle, table_blocks
+from screenpath.data.shards.convert_text import (
+    MEMORY_FACTOR,
+    TextBlock,
+    label_words,
+    parse_block,
+    rereadable,
+    text_blocks,
+)
+from screenpath.data.shards.ours import remove_ours
+from screenpath.data.shards.shards import COLUMNWISE, ROWWISE, SCHEMA_VERSION, ShardFolder, content_sha256
+from screenpath.data.shards.write_shards import ShardWriter, partial_folder, shard_parts
+from screenpath.data.words.labels import label_text
+from screenpath.data.words.numerals import FirstTexts, Spelled
+from screenpath.errors import DataError, InUseError, ResourceError, RunFolderError, UsageError
+from screenpath.numbers.ordered import in_order
+
+BLOCK_MB = 32
+SAMPLED = 1 << 16  # bytes of both ends of a file that tell it from another
+CLASSES = 100  # with more labels they are not listed
+
+
+def convert(
+    sources,
+    out,
+    *,
+    block_mb: float = BLOCK_MB,
+    jobs: int = 1,
+    zero_based: bool = False,
+    n_features: int | None = None,
+    storage: str = "auto",
+    dtype=np.float64,
+    max_memory: int | None = None,
+    force: bool = False,
+    resume: bool = False,
+    target: str | None = None,
+    one_hot: str | Sequence[str] = (),
+    progress=None,
+    origin: dict | None = None,
+    by: str = ROWWISE,
+) -> ShardFolder | ColumnFolder:
+    """Convert LIBSVM text, CSV or Parquet to a shard folder.
+
+    Memory is bounded by the blocks under way, about ``8 * block_mb * (jobs + 1)`` megabytes, whatever the size of the
+    files. The shards are the same for every number of jobs.
+
+    Parameters
+    ----------
+    sources : sequence of path-like
+        Their rows follow one another, files of one kind; ``-`` is standard input, LIBSVM text or CSV. Any compression
+        the reader knows.
+    out : path-like
+        Folder to make. It appears when it is complete; after a crash the same call starts anew, with ``resume`` behind
+        the shards that were done.
+    block_mb : float
+        Megabytes of text, or of a table's numbers, that make a shard.
+    jobs : int
+        Threads that parse and write.
+    zero_based, n_features, dtype
+        As :func:`screenpath.read_libsvm`.
+    storage : {"auto", "dense", "sparse"}
+        ``auto`` keeps a shard as a dense array where 0.3 of it or more is stored.
+    max_memory : int, optional
+        Bytes of private memory this process may take.
+    force : bool
+        Replace an older folder.
+    resume : bool
+        Continue an unfinished conversion, or begin it. The text is read again, and compared with what the shards that
+        are there were made of; it is not parsed again. A folder that is complete is left as it is.
+    target, one_hot : str, str or sequence of str
+        Columns of tables, see :func:`screenpath.read_data`.
+    progress : callable, optional
+        ``progress(rows, bytes)`` after each shard.
+    origin : dict, optional
+        Kept in meta.json: what a cache knows its entry by.
+    by : {"rows", "columns"}
+        What a shard has whole. By columns they are made of shards by rows, which stand beside ``out`` meanwhile; of a
+        folder of these, too.
+
+    Returns
+    -------
+    ShardFolder, or ColumnFolder of shards by columns
+
+    Raises
+    ------
+    DataError
+        With file, line, token and remedy.
+    ResourceError
+        Where ``max_memory`` does not suffice.
+    RunFolderError
+        Where there is a folder already, or the conversion to be resumed was one of another text or to another form.
+    """
+    limit = MemoryLimit(max_memory)
+    size = max(int(block_mb * (1 << 20)), BLOCK)
+    needed = MEMORY_FACTOR * size * (jobs + 1)
+    limit.check(needed, f"converting {jobs} + 1 blocks of {block_mb:g} MB", "use a smaller `block_mb`")
+    if by not in (ROWWISE, COLUMNWISE):
+        raise UsageError(f"shards are by rows or by columns, not by '{by}'", "use `by=rows` or `by=columns`")
+    given = check_source(sources, by)
+    if given is not None:
+        refuse_columns(str(given), target, one_hot)
+        rows = checked_rows(given, zero_based, n_features, np.dtype(dtype))
+        return convert_columns(rows, out, size, storage, limit, force, resume)
+    how: dict[str, Any] = {
+        "size": size, "jobs": jobs, "limit": limit, "zero_based": zero_based, "n_features": n_features,
+        "storage": storage, "dtype": np.dtype(dtype), "target": target, "one_hot": one_hot, "progress": progress,
+    }  # fmt: skip
+    if by == COLUMNWISE:
+        refuse_out(out, force, resume)
+        asked = {"by": by, "zero_based": zero_based, "dtype": np.dtype(dtype).name, "sources": _names(sources)}
+        done = finished(ColumnFolder, out, {**asked, "column_bytes": size}) if resume else None
+        if done is not None:
+            return done
+        rows = _by_rows(sources, rows_folder(Path(out)), not resume, resume, **how)
+        folder = convert_columns(rows, out, size, storage, limit, force, resume)
+        remove_ours(rows.path)
+        return folder
+    return _by_rows(sources, out, force, resume, **how, origin=origin)
+
+
+def _by_rows(sources, out, force: bool, resume: bool, **how) -> ShardFolder:
+    """Convert files to shards by rows; further arguments as those of :func:`_convert`."""
+    with rereadable(sources, Path(out).resolve().parent) as kept:
+        return _convert(kept, sources, out, force, resume, **how)
+
+
+def _convert(
+    sources, names, out, force, resume, *, size, jobs, limit, zero_based, n_features, storage, dtype, target, one_hot,
+    progress, origin=None,
+) -> ShardFolder:  # fmt: skip
+    """Convert what can be read as often as it must be; ``names`` are what the sources are called."""
+    settled = settle(sources, target, one_hot)
+    words: tuple[str, ...] = ()
+    if settled is None:
+        if (target or one_hot) and isinstance(sources[0], str | os.PathLike) and os.path.isfile(sources[0]):
+            with opened(sources[0]) as (_, stream, _):
+                refuse_columns(str(names[0]), target, one_hot, stream)
+        refuse_columns(str(names[0]), target, one_hot)
+        words = label_words(sources, limit)
+    else:
+        refuse_indices(str(names[0]), zero_based, n_features)
+    table = settled.record() if settled is not None else {"label_names": list(words)} if words else {}
+    known = {
+        "schema_version": SCHEMA_VERSION, "zero_based": zero_based, "dtype": dtype.name,
+        "block_bytes": size, "sources": _names(names), **table,
+    }  # fmt: skip
+    done = finished(ShardFolder, out, known) if resume else None
+    if done is not None:
+        return done
+    settings = {**known, "tool_version": __version__, "n_features": n_features, "storage": storage}
+    with closing(ShardWriter(out, force, settings, resume)) as writer:
+        shards: list[dict] = []
+        seen = _Seen()
+
+        def one_text(k, block: TextBlock):
+            digest = hashlib.sha256(block.text.data).hexdigest()
+            if k in writer.known:
+                return _checked(writer.known[k], digest, block.name)
+            data = parse_block(block, zero_based, dtype, words).dataset(n_features)
+            seen = _Seen.of(data.X, data.y, data.notices, data.spelled)
+            return {**writer.write(k, data.X, data.y, storage), "text": digest, "seen": seen}
+
+        def one_table(k, block: TableBlock):
+            block = float32(block, dtype)
+            if k in writer.known:
+                return _checked(writer.known[k], content_sha256(shard_parts(block.X, block.y, storage)), block.name)
+            record = writer.write(k, block.X, block.y, storage)
+            return {**record, "text": record["entry"]["sha256"], "seen": _Seen.of(block.X, block.y, (), block.spelled)}
+
+        def one(k, block):
+            return (one_text if settled is None else one_table)(k, block), block.nbytes
+
+        blocks: Any = (
+            text_blocks(sources, size, limit) if settled is None else table_blocks(sources, settled, size, limit)
+        )
+        with ThreadPoolExecutor(jobs) as pool:
+            try:
+                for record, read in in_order(pool, jobs, one, enumerate(blocks)):
+                    if record["shard"] not in writer.known:
+                        writer.note(record)
+                    shards.append(record["entry"])
+                    seen.add(record["seen"])
+                    if progress:
+                        progress(seen.rows, read)
+            finally:
+                pool.shutdown(cancel_futures=True)
+        if not seen.rows:
+            named = ", ".join(str(source) for source in names)
+            raise DataError(f"{named} holds no samples", "a line is 'label index:value index:value ...'")
+        if words and not any(shard["nnz"] for shard in shards):
+            raise no_features(str(names[0]))
+        meta = _meta(names, shards, seen, zero_based, n_features, dtype, size, table.get("label_names"))
+        meta = {**meta, **table, **seen.record}
+        writer.finish(meta if origin is None else {**meta, "origin": origin})
+    return ShardFolder(out)
+
+
+class DataCacheWarning(UserWarning):
+    """What ``--cache`` was to keep cannot be kept; the run goes on without it."""
+
+
+def cached_shards(
+    path, cache, zero_based: bool = False, max_memory: int | None = None, target: str | None = None, one_hot=()
+) -> ShardFolder | None:
+    """Return a data file as shards from a cache folder; what is not there or is damaged is converted.
+
+    An entry is used if it says that it was made of this state of this file, read in this way, and none of its parts
+    shows a fault. None is returned while another process makes the same entry, and (with a warning) where it cannot be
+    made.
+    """
+    path = Path(path)
+    origin = {**_origin(path, zero_based), "target": target, "one_hot": list(one_hot)}
+    key = {name: value for name, value in origin.items() if name not in ("inode", "changed_ns")}
+    name = hashlib.sha256(repr(sorted(key.items())).encode()).hexdigest()[:32]
+    entry = Path(cache) / f"{path.name}-{name}.shards"
+    try:
+        return _cached(entry, origin)
+    except DataError:  # not there, or damaged: made (again)
+        pass
+    try:
+        # sparse: stored zeros stay as they are in the file
+        convert(
+            [path], entry, block_mb=block_within(max_memory), zero_based=zero_based, storage="sparse",
+            max_memory=max_memory, force=True, origin=origin, target=target, one_hot=one_hot,
+        )  # fmt: skip
+        return ShardFolder(entry)
+    except InUseError:
+        return None
+    except (RunFolderError, ResourceError, OSError) as error:
+        with contextlib.suppress(RunFolderError, OSError):  # shards that a full disk has stopped would keep it full
+            remove_ours(partial_folder(entry))
+        why = (error.strerror or str(error)) if isinstance(error, OSError) else error.message
+        warnings.warn(f"going on without `cache={cache}`: {why}", DataCacheWarning, stacklevel=2)
+        return None
+
+
+def _cached(entry: Path, origin: dict) -> ShardFolder:
+    """Return an entry of a cache; a DataError if it is not there, damaged, or one of something else."""
+    folder = ShardFolder(entry)
+    if folder.meta.get("origin") != origin:
+        raise DataError(f"{entry} was not made of this file")
+    folder.check()
+    return folder
+
+
+def _origin(path: Path, zero_based: bool) -> dict:
+    """Return what tells a text file, and how it is read, from all others."""
+    try:
+        with open(path, "rb") as file:
+            state = os.fstat(file.fileno())
+            ends = hashlib.sha256(file.read(SAMPLED))
+            file.seek(max(state.st_size - SAMPLED, 0))
+            ends.update(file.read(SAMPLED))
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}", "check the path") from None
+    return {
+        "path": os.fsencode(path.resolve()).decode("utf-8", "backslashreplace"),
+        "bytes": state.st_size,
+        "inode": state.st_ino,
+        "modified_ns": state.st_mtime_ns,
+        "changed_ns": state.st_ctime_ns,  # set by the system, also where somebody sets the other one back
+        "ends_sha256": ends.hexdigest(),
+        "zero_based": zero_based,
+        "schema_version": SCHEMA_VERSION,
+        "tool_version": __version__,
+    }
+
+
+def block_within(max_memory: int | None) -> float:
+    """Return the megabytes of text that make a shard: fewer where the limit leaves little memory."""
+    left = MemoryLimit(max_memory).left
+    return BLOCK_MB if left is None else min(BLOCK_MB, max(left / (2 * MEMORY_FACTOR << 20), 1.0))
+
+
+class _Seen:
+    """What the shards so far hold together."""
+
+    def __init__(self):
+        self.rows, self.width, self.notices = 0, 1, ()
+        self.labels: dict | None = {}
+        self.first = FirstTexts()
+
+    @staticmethod
+    def of(X, y, notices=(), spelled=None) -> dict:
+        """Return what one shard holds."""
+        labels, counts = np.unique(y, return_counts=True)
+        pairs = None if labels.size > CLASSES else list(zip(labels.tolist(), counts.tolist(), strict=True))
+        return {
+            "rows": X.shape[0],
+            "width": X.shape[1],
+            "notices": list(notices),
+            "labels": pairs,
+            "spelled": None if spelled is None else spelled.record(),
+        }
+
+    def add(self, shard: dict) -> None:
+        """Count one more shard."""
+        self.rows += shard["rows"]
+        self.width = max(self.width, shard["width"])
+        self.notices = shard["notices"] or self.notices
+        here = Spelled.of_record(shard.get("spelled"))
+        self.first.add(here.texts if here and shard["labels"] is None else [v for v, _ in shard["labels"] or ()], here)
+        if self.labels is None or shard["labels"] is None:
+            self.labels = None
+            return
+        for label, count in shard["labels"]:
+            self.labels[label] = self.labels.get(label, 0) + count
+        if len(self.labels) > CLASSES:
+            self.labels = None
+
+    @property
+    def record(self) -> dict:
+        """Return what meta.json says about the texts of labels."""
+        spelled = self.first.spelled
+        return {} if spelled is None else {"spelled": spelled.record()}
+
+
+def _names(sources) -> list:
+    """Return the names of files, with escapes where they are no text."""
+    return [Path(str(source)).name.encode("utf-8", "backslashreplace").decode() for source in sources]
+
+
+def _checked(record: dict, digest: str, name: str) -> dict:
+    """Return the record of a shard whose text is still the same."""
+    if record["text"] != digest:
+        raise RunFolderError(
+            f"cannot resume: the text of {name} in shard {record['shard']} has changed",
+            "start again without `resume`",
+        )
+    return record
+
+
+def _meta(sources, shards, seen: _Seen, zero_based: bool, n_features: int | None, dtype, size: int, names) -> dict:
+    """Return the content of meta.json; nothing in it depends on when or where it was written."""
+    labels = seen.labels
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "tool": "screenpath",
+        "n": seen.rows,
+        "d": n_features or seen.width,
+        "nnz": sum(shard["nnz"] for shard in shards),
+        "dtype": np.dtype(dtype).name,
+        "zero_based": zero_based,
+        "labels": None if labels is None else {label_text(label, names): labels[label] for label in sorted(labels)},
+        "notices": list(seen.notices),
+        "sources": _names(sources),
+        "block_bytes": size,
+        "sha256": joint_sha256(shards),
+        "shards": shards,
+    }

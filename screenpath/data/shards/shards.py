@@ -1,0 +1,385 @@
+"""A shard folder: the rows of a data set in binary parts that can be mapped, and meta.json about them.
+
+Shard ``k`` has the files ``k-targets.npy``, ``k-sqnorms.npy`` (squared row norms), ``k-ranges.npy`` (for each of its
+columns: smallest value, largest value, number of stored values) and its rows, in one of two forms:
+
+* ``k-dense.npy`` of shape (rows, width), for rows of which 0.3 or more is stored;
+* CSR: ``k-data.npy``, ``k-indices.npy`` (int32), ``k-indptr.npy`` (int64), and ``k-columns.npy``. The indices count the
+  columns that occur in the shard, ``columns`` says which these are: a pass costs what the shard holds, however wide
+  the data set is.
+
+A folder by columns (:mod:`screenpath.data.shards.column_shards`) is one of the transposed data: its rows are features.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from screenpath.data.files.dataset import Dataset
+from screenpath.data.files.form import Form
+from screenpath.data.shards import checks
+from screenpath.data.shards.mapped import HASHED, Mapped, NotAnArray, map_array, signature
+from screenpath.data.words.numerals import Spelled
+from screenpath.errors import DataError, UsageError
+from screenpath.numbers import sparse as sp
+from screenpath.numbers.csr import row_pointers, shared_csr
+
+SCHEMA_VERSION = 1
+META = "meta.json"
+ROWWISE, COLUMNWISE = "rows", "columns"
+ROWS = ("dense", "data", "indices", "indptr", "columns")  # parts that make rows, in the order of Shard
+KEPT_FILES = 400  # mapped files that stay open between passes: mapping again costs about as much as a pass reads
+AGAIN = "convert the text again, with `force`"
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One shard, mapped."""
+
+    dense: np.ndarray | None  # shape (rows, width)
+    # data, indices, indptr, columns: CSR rows, None where they are dense; ``columns[indices]`` are the columns of the
+    # data set, from 0
+    data: Any  # whoever has seen that there are no dense rows knows that there are these
+    indices: Any
+    indptr: Any
+    columns: Any
+
+    @property
+    def rows(self) -> int:
+        """Return the number of rows."""
+        return self.dense.shape[0] if self.dense is not None else self.indptr.size - 1
+
+    def head(self) -> Shard:
+        """Return the first row alone."""
+        if self.dense is not None:
+            return Shard(self.dense[:1], None, None, None, None)
+        indptr = self.indptr[:2]
+        return Shard(None, self.data[: indptr[-1]], self.indices[: indptr[-1]], indptr, self.columns)
+
+    def matrix(self, d: int) -> sp.csr_array:
+        """Return the rows as CSR with ``d`` columns (a copy of dense rows)."""
+        if self.dense is not None:
+            X = sp.csr_array(self.dense)
+            return sp.csr_array((X.data, X.indices, X.indptr), shape=(self.rows, d))
+        return shared_csr(self.data, self.columns[self.indices], self.indptr, (self.rows, d))
+
+
+@dataclass(frozen=True)
+class ShardFault:
+    """Something that is wrong with a shard folder."""
+
+    file: Path
+    what: str
+    hint: str = AGAIN
+
+    def __str__(self) -> str:
+        return f"{self.file} is missing or damaged: {self.what}"
+
+    def error(self) -> DataError:
+        """Return the fault as the error that reading raises."""
+        return DataError(str(self), self.hint)
+
+
+class ShardFolder:
+    """A folder that ``screenpath convert`` has written.
+
+    Parameters
+    ----------
+    path : path-like
+    content : bool, default False
+        Compare the SHA-256 of shards too: who resumes a run must have the same data, not only undamaged ones.
+    by : {"rows", "columns"}
+        What the folder must be made of.
+
+    Attributes
+    ----------
+    meta : dict
+        Content of meta.json.
+    n, d, nnz : int
+    starts : ndarray of int64 of shape (shards + 1,)
+        First row of each shard, and ``n``.
+    dtype : numpy.dtype
+        Of the stored values.
+    sha256 : str
+        Stands for the content of all shards.
+    stamp : str
+        Stands for meta.json.
+    label_names : tuple of str or None
+        Of the labels 0, 1, ..., where they are texts.
+    spelled : Spelled or None
+        The texts of labels that are numbers, where they are not as usual.
+    form : Form or None
+        What the columns of the table are that it was made of.
+
+    Raises
+    ------
+    DataError
+        If meta.json is missing, damaged or from a newer version.
+    """
+
+    def __init__(self, path, content: bool = False, by: str = ROWWISE):
+        self.path, self.content = Path(path), content
+        self.meta, self.stamp = read_meta(self.path)
+        fault = next(checks.meta_faults(self.meta), None)
+        if fault is not None:
+            raise ShardFault(self.path / META, fault).error()
+        found = self.meta.get("by", ROWWISE)
+        if found != by:
+            raise DataError(f"{self.path} was converted by {found}", f"convert again with `by={by}`")
+        self.n, self.d, self.nnz = (self.meta[name] for name in ("n", "d", "nnz"))
+        self.dtype, self.sha256 = np.dtype(self.meta["dtype"]), self.meta["sha256"]
+        self.starts = row_pointers([entry["rows"] for entry in self.meta["shards"]])
+        names = self.meta.get("label_names")
+        self.label_names: tuple[str, ...] | None = None if names is None else tuple(names)
+        self.spelled = Spelled.of_record(self.meta.get("spelled"))
+        table = self.meta.get("table")
+        self.form = None if table is None else Form.of_record(table)
+        self._kept: dict[int, Shard] = {}
+        self._parts_seen: dict[tuple, tuple] = {}  # state in which the file of a part was found without fault
+        self._shards_seen: dict[int, dict] = {}  # and those of all parts of a shard that go together
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Return the names of the features, where the data was a table."""
+        return None if self.form is None else self.form.names
+
+    @property
+    def count(self) -> int:
+        """Return the number of shards."""
+        return self.starts.size - 1
+
+    @property
+    def density(self) -> float:
+        """Return stored values over cells."""
+        return self.nnz / max(self.n * self.d, 1)
+
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes of the parts that a pass reads."""
+        width = self.dtype.itemsize
+        return sum(
+            shard["rows"] * shard["columns"] * width
+            if shard["dense"]
+            else shard["nnz"] * (width + 4) + 8 * shard["rows"]
+            for shard in self.meta["shards"]
+        )
+
+    # -- parts, looked at before anybody uses them ---------------------------------------------------------------------
+
+    def part(self, k: int, name: str) -> np.ndarray:
+        """Map one part of shard ``k``; a file that is missing, damaged, or not what it has to be is an error."""
+        found, faults = self._part(k, name)
+        if found is None or faults:
+            raise faults[0].error()
+        return found.array
+
+    def shard(self, k: int) -> Shard:
+        """Map the rows of shard ``k``, as :meth:`part`; of the first shards the mapping is kept.
+
+        A mapping shows what is written to its file, so that files that have changed since they were looked at are
+        looked at again.
+        """
+        if k in self._kept and self._unchanged(k):
+            return self._kept[k]
+        self._kept.pop(k, None)
+        parts = self._rows_seen(k)
+        if not parts:
+            parts, faults = self._open(k)
+            if faults:
+                raise faults[0].error()
+        shard = Shard(*(parts.get(name) for name in ROWS))
+        if sum(name in parts for name in ROWS) * (len(self._kept) + 1) <= KEPT_FILES:
+            self._kept[k] = shard
+        return shard
+
+    def check(self) -> None:
+        """Look at every shard."""
+        for k in range(self.count):
+            self.shard(k)
+
+    def faults(self, k: int) -> list[ShardFault]:
+        """Return all that is wrong with shard ``k``."""
+        parts, faults = self._open(k)
+        wrong = checks.ranges_fault(parts) if not faults else None
+        return faults if wrong is None else [ShardFault(self.path / part_name(k, wrong[0]), wrong[1])]
+
+    def is_dense(self, k: int) -> bool:
+        """Tell whether the rows of shard ``k`` are dense."""
+        return self.meta["shards"][k]["dense"]
+
+    def check_indices(self, zero_based: bool) -> None:
+        """Refuse ``--zero-based`` for what was converted with indices from 1."""
+        if zero_based and not self.meta["zero_based"]:
+            raise UsageError(
+                f"{self.path} was converted with indices from 1", "leave out `zero_based`, or convert again with it"
+            )
+
+    def _open(self, k: int) -> tuple[dict, list[ShardFault]]:
+        """Return the arrays of a shard by their names, and what is wrong with them."""
+        mapped, faults = {}, []
+        for name in checks.part_names(self.meta["shards"][k]):
+            found, wrong = self._part(k, name)
+            if found is not None:
+                mapped[name] = found
+            faults += wrong
+        if faults:
+            return {}, faults
+        parts = {name: found.array for name, found in mapped.items()}
+        states = {name: found.signature for name, found in mapped.items()}
+        if self._shards_seen.get(k) != states:
+            faults = list(self._shard_faults(k, parts))
+            if not faults:
+                self._shards_seen[k] = states
+        return parts, faults
+
+    def _unchanged(self, k: int) -> bool:
+        """Tell whether the files of a shard's rows are those that were found without fault."""
+        states = self._shards_seen.get(k, {})
+        try:
+            return all(
+                signature(os.stat(self.path / part_name(k, name))) == state
+                for name, state in states.items()
+                if name in ROWS
+            )
+        except OSError:  # whoever maps it says why
+            return False
+
+    def _rows_seen(self, k: int) -> dict:
+        """Return the arrays of the rows of a shard that was found without fault; none where it is not as it was."""
+        states, parts = self._shards_seen.get(k, {}), {}
+        for name in states:
+            if name in ROWS:
+                found, faults = self._part(k, name)
+                if found is None or faults or found.signature != states[name]:
+                    return {}
+                parts[name] = found.array
+        return parts
+
+    def _part(self, k: int, name: str) -> tuple[Mapped | None, list[ShardFault]]:
+        """Map one part, and return what is wrong with it; what was without fault before is not looked at again."""
+        file, entry = self.path / part_name(k, name), self.meta["shards"][k]
+        try:
+            found = map_array(file, *checks.part_form(name, entry, self.dtype))
+        except OSError as error:
+            return None, [ShardFault(file, error.strerror or str(error))]
+        except NotAnArray as error:
+            return None, [ShardFault(file, str(error))]
+        if self._parts_seen.get((k, name)) == found.signature:
+            return found, []
+        whats: list[str | None] = []
+        if entry.get("crc32") is not None and found.crc32() != entry["crc32"][name]:
+            whats.append("its content is not what was written (CRC-32)")
+        whats.append(checks.part_fault(name, found.array, entry, self.d))
+        faults = [ShardFault(file, what) for what in whats if what is not None]
+        if not faults:
+            self._parts_seen[k, name] = found.signature
+        return found, faults
+
+    def _shard_faults(self, k: int, parts: dict) -> Iterator[ShardFault]:
+        """Yield what is wrong with the parts of a shard together."""
+        entry = self.meta["shards"][k]
+        if (self.content or entry.get("crc32") is None) and content_sha256(parts) != entry["sha256"]:
+            yield ShardFault(self.path / part_name(k, "*"), "its content is not what was written (SHA-256)")
+        wrong = checks.shard_fault(parts)
+        if wrong is not None:
+            yield ShardFault(self.path / part_name(k, wrong[0]), wrong[1])
+
+    def checked_width(self, n_features: int) -> int:
+        """Return the width that was asked for, if the data fits into it."""
+        if n_features < self.d:
+            raise DataError(
+                f"{self.path} has {self.d} features, more than `n_features={n_features}`",
+                f"use `n_features={self.d}` or more",
+            )
+        return n_features
+
+    def joined(self, name: str) -> np.ndarray:
+        """Return a part with one number a row (``targets``, ``sqnorms``) of all shards together, shape (n,)."""
+        for k in range(self.count):  # before room is made for what meta.json promises
+            file = self.path / part_name(k, name)
+            if not file.is_file() or file.stat().st_size < 8 * self.meta["shards"][k]["rows"]:
+                self.part(k, name)  # raises
+        out = np.empty(self.n)
+        for k in range(self.count):
+            out[self.starts[k] : self.starts[k + 1]] = self.part(k, name)
+        return out
+
+    def dataset(self, n_features: int | None = None) -> Dataset:
+        """Return all rows in memory, as reading the text would."""
+        d = self.d if n_features is None else self.checked_width(n_features)
+        X = self.shard(0).matrix(d) if self.count == 1 else self._stacked(d)
+        return Dataset(
+            X, self.joined("targets"), str(self.path), tuple(self.meta["notices"]), names=self.names,
+            label_names=self.label_names, form=self.form, spelled=self.spelled,
+        )  # fmt: skip
+
+    def _stacked(self, d: int) -> sp.csr_array:
+        """Return the rows of all shards one below the other; of the parts, one at a time is in memory."""
+        shards = [self.shard(k) for k in range(self.count)]
+        sizes = [s.indptr[-1] if s.dense is None else np.count_nonzero(s.dense) for s in shards]
+        ends = row_pointers(sizes)
+        kind = sp.get_index_dtype(maxval=max(int(ends[-1]), d))
+        data, indices = np.empty(ends[-1], dtype=self.dtype), np.empty(ends[-1], dtype=kind)
+        indptr = np.zeros(self.n + 1, dtype=kind)
+        for k, shard in enumerate(shards):
+            block, part = shard.matrix(d), slice(ends[k], ends[k + 1])
+            data[part], indices[part] = block.data, block.indices
+            indptr[self.starts[k] + 1 : self.starts[k + 1] + 1] = ends[k] + block.indptr[1:]
+        return sp.csr_array((data, indices, indptr), shape=(self.n, d))
+
+    def dataset_bytes(self) -> int:
+        """Return the private bytes that :meth:`dataset` takes, at most; of a single shard the values stay mapped."""
+        largest = max((shard["nnz"] for shard in self.meta["shards"]), default=0)
+        one, width = 8 if self.d > np.iinfo(np.int32).max else 4, self.dtype.itemsize
+        mapped = self.count == 1 and not self.meta["shards"][0]["dense"]
+        kept = one * self.nnz if mapped else (width + one) * self.nnz + (width + one + 8) * largest
+        return kept + 24 * self.n
+
+
+def read_meta(path: Path) -> tuple[dict, str]:
+    """Return the content of a folder's meta.json and the SHA-256 of the file."""
+    file = path / META
+    try:
+        text = file.read_bytes() if file.is_file() or not file.exists() else b""
+        meta = json.loads(text)
+        version = meta["schema_version"]
+        if type(version) is not int:
+            raise TypeError
+    except FileNotFoundError:
+        raise DataError(
+            f"{path} is a folder, but not one of shards", "name a LIBSVM text file, or a converted folder"
+        ) from None
+    except OSError as error:
+        raise DataError(f"{file} cannot be read: {error.strerror or error}", "check that it may be read") from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise DataError(f"{file} is damaged", AGAIN) from None
+    if version != SCHEMA_VERSION:
+        raise DataError(
+            f"{path} has the format {version}, this version reads {SCHEMA_VERSION}",
+            "use the version of screenpath that wrote it, or " + AGAIN,
+        )
+    return meta, hashlib.sha256(text).hexdigest()
+
+
+def content_sha256(parts: dict) -> str:
+    """Return the SHA-256 of the parts of a shard: names, types, shapes and values."""
+    digest = hashlib.sha256()
+    for name, array in parts.items():
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        for start in range(0, flat.size, HASHED):
+            digest.update(flat[start : start + HASHED].data)
+    return digest.hexdigest()
+
+
+def part_name(k: int, name: str) -> str:
+    """Return the file name of a part."""
+    return f"{k:06d}-{name}.npy"

@@ -1,0 +1,1 @@
+"""Labels, faults and tables in words."""

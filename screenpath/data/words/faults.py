@@ -1,0 +1,175 @@
+"""The words for every fault a LIBSVM file can have: one place for the reader and for ``inspect``."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from screenpath.data.words.numerals import is_number, is_numberlike
+from screenpath.errors import DataError, shown
+from screenpath.kernels.rows import parse
+
+_FORMAT = "a line is 'label index:value index:value ...', indices from 1, increasing"
+_WORDS = {
+    parse.LABEL: (
+        "the label is not a number",
+        _FORMAT + "; labels may be texts where all are, and begin with a letter; predict takes lines without one "
+        "with `no_labels`",
+    ),
+    parse.INDEX: ("the index is not a whole number", _FORMAT),
+    parse.INDEX_ZERO: ("index 0 in a file counted from 1", "if its indices start at 0, add `zero_based`"),
+    parse.INDEX_NEGATIVE: ("a negative index", _FORMAT),
+    parse.UNSORTED: ("the indices are not in increasing order", "sort the features of the line by index"),
+    parse.DUPLICATE: ("the index appears twice in the line", "keep one value for each feature"),
+    parse.NO_VALUE: ("the value is missing", "write index:value, or leave the feature out if it is 0"),
+    parse.VALUE: ("the value is not a number", _FORMAT),
+    parse.NO_COLON: ("a feature without ':'", _FORMAT),
+    parse.INDEX_HUGE: ("the index is too large", f"indices must stay below 10**{parse.INDEX_DIGITS}"),
+    parse.CONTROL: ("a control byte: this is not text", "give LIBSVM text, plain or compressed (.gz, .bz2, .xz)"),
+}
+_MULTILABEL = ("a list of labels", "every sample needs exactly one label; split multilabel data into one file a label")
+_CSV = (
+    "this looks like CSV, not LIBSVM text",
+    "CSV is read where its first line has the names of its columns; in LIBSVM text " + _FORMAT,
+)
+_QUOTED = (
+    "this looks like CSV with a line break in a quoted cell",
+    "write each row and the names of the columns on one line",
+)
+_ENCODED = ("this looks like CSV that is not UTF-8", "save it as UTF-8, as with: iconv -f latin1 -t utf-8 OLD > NEW")
+_RETURNS = ("this looks like CSV whose lines end in lone carriage returns", "convert them: tr '\\r' '\\n' < OLD > NEW")
+_BELOW = ("this looks like CSV below other lines", "remove the {} above the names of the columns, comments too")
+_WEIGHTED = (
+    "a label:weight, or a line without its label",
+    "write the label alone, and the weights of all samples to a file that `weights` names; predict takes lines "
+    "without a label with `no_labels`",
+)
+_BARS = (
+    "this looks like a table with | between cells, not LIBSVM text",
+    "write CSV with a comma, a semicolon or a tab between cells; in LIBSVM text " + _FORMAT,
+)
+_NOT_FINITE = ("nan or infinity", "remove the sample or impute the value")
+_NOT_ASCII = ("bytes that are no plain text", "save the file as UTF-8 or ASCII text without UTF-16 or binary parts")
+_LONE_RETURNS = "its lines end in lone carriage returns; convert them: tr '\\r' '\\n' < OLD > NEW"
+_WEIGHT = re.compile(rb"\s*[^:,\s]+:[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?(?:\s|$)")
+ALIKE = 3  # faults of a kind in a column that are listed
+SHOWN = 40  # characters of a token that a message shows
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault in a file.
+
+    Parameters
+    ----------
+    source : str
+    line : int
+        From 1.
+    token : str
+    message, hint : str
+    column : str, optional
+        Of a table.
+    unit : {"line", "row"}
+        What ``line`` counts: the rows of a file that has no lines.
+    more : int
+        Further faults of this kind in the column, which are not listed.
+    """
+
+    source: str
+    line: int
+    token: str
+    message: str
+    hint: str
+    column: str | None = None
+    unit: str = "line"
+    more: int = 0
+
+    def __str__(self) -> str:
+        token = shown(self.token[: SHOWN + 1])
+        token = token if len(token) <= SHOWN else token[: SHOWN - 3] + "..."
+        column = "" if self.column is None else f", column '{shown(self.column)}'"
+        what = f"{self.source}, {self.unit} {self.line}{column}: {self.message}" + (f": '{token}'" if token else "")
+        return what + (f" (and {self.more:,} more such {self.unit}s)" if self.more else "")
+
+    def error(self) -> DataError:
+        """Return the fault as the error that reading raises."""
+        return DataError(str(self), self.hint)
+
+
+class Faults:
+    """Faults in a table: of each kind in a column the first few are listed, and the others counted."""
+
+    def __init__(self):
+        self.listed: list[Fault] = []
+        self._alike: Counter = Counter()
+
+    def add(self, faults: list[Fault]) -> None:
+        """Take further ones, in their order."""
+        for fault in faults:
+            kind = fault.column, fault.message
+            self._alike[kind] += 1
+            if self._alike[kind] <= ALIKE:
+                self.listed.append(fault)
+
+    def counted(self, most: int | None = None) -> list[Fault]:
+        """Return the first of those listed, the last of its kind with the number of those that are not."""
+        found = self.listed[:most]
+        shown = Counter((fault.column, fault.message) for fault in found)
+        last = {(fault.column, fault.message): k for k, fault in enumerate(found)}
+        for kind, k in last.items():
+            found[k] = replace(found[k], more=self._alike[kind] - shown[kind])
+        return found
+
+
+def name_fault(source: str, line: int, code: int, token: bytes, whole: bytes) -> Fault:
+    """Put a parser's fault, a code of ``kernels.rows.parse``, into words, with its token and the ``whole`` line."""
+    text = token.decode("utf-8", "replace")
+    message, hint = _WORDS[code]
+    if code in (parse.LABEL, parse.VALUE) and is_numberlike(text.rsplit(":", 1)[-1]):
+        message, hint = _NOT_FINITE
+    elif code == parse.LABEL and (b"," in token or (token[:1] == b'"' and whole.count(b'"') % 2)):
+        message, hint = _MULTILABEL if b":" in whole else _csv_fault(line, whole or token)
+    elif code == parse.LABEL and _WEIGHT.match(whole):
+        message, hint = _WEIGHTED
+    elif code == parse.LABEL and b"|" in token:
+        message, hint = _BARS
+    elif code == parse.LABEL and not (text.isprintable() and "\ufffd" not in text):
+        message, hint = _NOT_ASCII
+    elif code != parse.CONTROL and b"\r" in whole.rstrip() and b"\0" not in whole:  # binary files have them anywhere
+        hint = _LONE_RETURNS
+    return Fault(source, line, text, message, hint)
+
+
+def _csv_fault(line: int, whole: bytes) -> tuple[str, str]:
+    """Return why a line with commas was not read as the first of a CSV file."""
+    if b"\r" in whole.rstrip():
+        return _RETURNS
+    try:
+        text = whole.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return _ENCODED
+    if text.count('"') % 2:
+        return _QUOTED
+    named = not any(is_number(cell) for cell in text.split(","))
+    if line > 1 and named:
+        return _BELOW[0], _BELOW[1].format("line" if line == 2 else f"{line - 1} lines")
+    return _CSV
+
+
+def label_fault(source: str, line: int, token: bytes) -> Fault:
+    """Return the fault of a label that is neither a number nor a word, or a word where labels are numbers."""
+    return name_fault(source, line, parse.LABEL, token, b"")
+
+
+def mixed_labels(source: str, line: int, number: str, word: str) -> Fault:
+    """Return the fault of a label that is a number where others are words."""
+    return Fault(
+        source, line, number, "a number where labels are texts",
+        f"all labels are numbers, or all are texts that begin with a letter; the first one is {shown(word)}",
+    )  # fmt: skip
+
+
+def not_finite(source: str, line: int, token: bytes) -> Fault:
+    """Return the fault of a number beyond the range of float64."""
+    return Fault(source, line, token.decode("utf-8", "replace"), "the number is too large for float64", _NOT_FINITE[1])

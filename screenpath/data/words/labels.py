@@ -1,0 +1,257 @@
+"""From labels to numbers and signs, and back to what people call them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from screenpath.data.words.numerals import Spelled, is_number, is_plain, number_of, same_number, usual_text
+from screenpath.errors import DataError, UsageError, shown
+
+SHOWN = 8  # labels named in a message
+MANY = 100  # different labels from which they are no classes, most likely
+SEVERAL = 30  # ... and from which they may be none
+TRUTH = {"true": 1.0, "false": 0.0}
+
+
+class NamedLabel(float):
+    """The number of a label that is a text: what computes sees the number, who speaks of it says the name.
+
+    The number is that of the text or, where labels are no numbers, the place of the name among them, sorted, from 0.
+    """
+
+    def __new__(cls, number: float, name: str):
+        """Return the number, with its name."""
+        made = super().__new__(cls, number)
+        made.name = name
+        return made
+
+    name: str
+
+    def __getnewargs__(self):
+        return float(self), self.name
+
+    def __format__(self, form: str) -> str:
+        return self.name
+
+
+def named(value, names: Sequence[str] | Spelled | None):
+    """Return a label, or the labels in a map or a list, with their names; what is no number, or has none, stays."""
+    if names is None or isinstance(value, str | NamedLabel):
+        return value
+    if isinstance(value, Mapping):
+        return {key: named(one, names) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(named(one, names) for one in value)
+    return NamedLabel(value, label_text(value, names)) if isinstance(value, int | float) else value
+
+
+def of_text(label):
+    """Return a label of a record: one that is the text of a number as this number, with its text."""
+    if isinstance(label, str) and is_number(label):
+        return NamedLabel(float(label), label)
+    return label
+
+
+def are_texts(labels: Sequence) -> bool:
+    """Tell whether labels are texts for programs: their numbers alone would not say what the file says."""
+    return any(isinstance(one, str) or isinstance(one, NamedLabel) and not is_plain(one.name) for one in labels)
+
+
+def in_python(labels: Sequence) -> list:
+    """Return labels as programs take them: all as numbers, or all as texts."""
+    return [label_text(label) if are_texts(labels) else float(label) for label in labels]
+
+
+def label_cells(labels: Sequence) -> list[str]:
+    """Return what a table has for each label: its number, or its name on one line, with quotes where CSV wants them.
+
+    Names that cannot be told apart on one line, and names that look like the numbers of labels, have their numbers.
+    """
+    cells = [repr(float(label)) for label in labels]
+    if not all(isinstance(label, NamedLabel) for label in labels) or not are_texts(labels):
+        return cells
+    names = [shown(label.name) for label in labels]
+    if len(set(names)) < len(names) or set(names) & set(cells):
+        return cells
+    return [quoted(name) for name in names]
+
+
+def quoted(text: str) -> str:
+    """Return text on one line as a cell of a table, with quotes where CSV wants them."""
+    return '"' + text.replace('"', '""') + '"' if set(text) & set(',"') else text
+
+
+def label_number(label, names: Sequence[str] | Spelled | None, what: str) -> float:
+    """Return the number of a label that the option ``what`` names; ``names`` are None where labels are numbers."""
+    if names is not None and not isinstance(names, Spelled):
+        text = label if isinstance(label, str) else label_text(label)
+        text = text if text in names else next((name for name in names if _alike(text, name)), text)
+        if text not in names:
+            some = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+            raise UsageError(f"`{what}={text}` is not among the labels of the data ({some})", "name one of these")
+        return float(names.index(text))
+    try:
+        return number_of(label) if isinstance(label, str) else float(label)
+    except (TypeError, ValueError):
+        raise UsageError(f"`{what}={label}`: the labels of the data are numbers", "name one of them") from None
+
+
+def _alike(one: str, other: str) -> bool:
+    return is_number(one) and is_number(other) and same_number(one.strip(), other.strip())
+
+
+def recoded(
+    y: np.ndarray, names: Sequence[str] | None, known: Sequence[str] | None, source: str, spelled: Spelled | None = None
+) -> np.ndarray:
+    """Return the labels of new data as numbers of the training data's labels; nan, a label not known, stays.
+
+    ``names`` are those of the new data's labels, ``known`` those of the training data's, None where they are numbers;
+    ``spelled`` has the texts of numbers in the new data. A label that the training data lacks is an error.
+    """
+    if names is None and known is None:
+        return y
+    where = np.isfinite(y)
+    found, codes = np.unique(y[where], return_inverse=True)
+    texts = [names[int(v)] for v in found] if names is not None else [label_text(v, spelled) for v in found]
+    truths = _truths(known)
+    numbers = []
+    for text in texts:
+        same = text if known is None or text in known else next((name for name in known if _alike(text, name)), None)
+        if known is not None and same is not None:
+            numbers.append(float(known.index(same)))
+        elif known is None and is_number(text):
+            numbers.append(float(text))
+        elif text.lower() in truths:
+            numbers.append(truths[text.lower()])
+        elif known is not None and names is None and text == "0":  # what files without labels have in their place
+            numbers.append(np.nan)
+        else:
+            have = "numbers" if known is None else ", ".join(known[:SHOWN])
+            raise DataError(
+                f"{source} has the label {text}; the labels of the training data are {have}",
+                "name data of the same task; leave a label empty, or write ?, where it is not known",
+            )
+    out = np.full(y.size, np.nan)
+    out[where] = np.array(numbers)[codes.ravel()] if numbers else np.nan
+    return out
+
+
+def _truths(known: Sequence[str] | None) -> dict[str, float]:
+    """Return the numbers of true and false, however they are written; none where the training data has other labels."""
+    if known is None:  # labels that are numbers: those of runs from before true and false were names
+        return TRUTH
+    numbers = {TRUTH[name.lower()]: float(k) for k, name in enumerate(known) if name.lower() in TRUTH}
+    if len(numbers) < len(known):
+        return {}
+    texts = {**TRUTH, "0": 0.0, "1": 1.0}
+    return {text: numbers[value] for text, value in texts.items() if value in numbers}
+
+
+def label_text(value: float | str, names: Sequence[str] | Spelled | None = None) -> str:
+    """Return a label as a file would have it: ``3`` rather than ``3.0``, and the name of one that has a name."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, NamedLabel):
+        return value.name
+    if isinstance(names, Spelled):
+        return names.text(value)
+    return usual_text(value) if names is None else names[int(value)]
+
+
+def sorted_labels(y: np.ndarray, names: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return labels, places among names (nan where not known), as places among the names sorted, and these names."""
+    order = sorted(range(len(names)), key=names.__getitem__)
+    rank = np.empty(len(order))
+    rank[order] = np.arange(len(order))
+    known = np.isfinite(y)
+    y[known] = rank[y[known].astype(np.int64)]
+    return y, tuple(names[k] for k in order)
+
+
+INT_MAX = 2**31 - 1  # labels of LIBLINEAR and LIBSVM are C ints
+
+
+def rest_label(labels: dict):
+    """Return the label behind -1; of ``positive``, where it stands for several, -1 or, if that is taken, 0."""
+    return (0.0 if labels["+1"] == -1.0 else -1.0) if labels["-1"] == "rest" else labels["-1"]
+
+
+def whole_label(label: float, tool: str) -> str:
+    """Return a label as a model file of LIBLINEAR or LIBSVM has it: a whole number, or an error."""
+    if are_texts([label]) or label != int(label) or abs(label) > INT_MAX:
+        raise UsageError(
+            f"{tool}'s labels are whole numbers, {label_text(label)} is none it can hold",
+            "export `to=json`, npz or onnx, or rename the labels in the data file",
+        )
+    return str(int(label))
+
+
+def are_targets(labels: np.ndarray) -> bool:
+    """Tell whether different labels look like the targets of a regression: fractions, or very many."""
+    return bool(labels.size > MANY or np.any(labels != np.floor(labels)))
+
+
+def binary_labels(y, positive: float | None = None, source: str = "", names=None) -> tuple[np.ndarray, dict]:
+    """Turn two labels into signs: sorted, the larger is +1.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+    positive : float, optional
+        This label is +1, every other one -1 (one against the rest).
+    source : str, optional
+        Name of the data, put before the message of an error; none where a Python function of arrays asks, whose hints
+        name no options.
+    names : sequence of str, optional
+        Of the labels 0, 1, ..., for messages.
+
+    Returns
+    -------
+    signs : ndarray of shape (n,)
+    mapping : dict
+        ``{"+1": label, "-1": label or "rest"}``, labels as text.
+
+    Raises
+    ------
+    DataError
+        For one label only, more than two without ``positive``, or an unknown ``positive``.
+    """
+    low, high = (y.min(), y.max()) if y.size else (0.0, 0.0)
+    upper = y == high
+    if positive is None and low < high and (upper | (y == low)).all():  # as it should be: nothing to sort
+        return np.where(upper, 1.0, -1.0), {"+1": label_text(high), "-1": label_text(low)}
+    labels, counts = np.unique(y, return_counts=True)
+    where = f"{source}: " if source else ""
+    several = [f"{c} sample{'' if c == 1 else 's'}" for c in counts[:SHOWN]]
+    named = ", ".join(f"{label_text(a, names)} ({many})" for a, many in zip(labels[:SHOWN], several, strict=True))
+    named += ", ..." if labels.size > SHOWN else ""
+    if labels.size == 1:
+        raise DataError(f"{where}only one label: {named}", "a classifier needs samples of two labels")
+    if positive is not None:
+        if positive not in labels:
+            raise DataError(
+                f"{where}no sample has the label {label_text(positive)}; the labels are {named}", "name one of these"
+            )
+        rest = label_text(labels[labels != positive][0]) if labels.size == 2 else "rest"
+        return np.where(y == positive, 1.0, -1.0), {"+1": label_text(positive), "-1": rest}
+    message = f"{where}two labels are needed, these are {labels.size}: {named}"
+    raise DataError(message, _several_hint(labels, names, bool(source)))
+
+
+def _several_hint(labels: np.ndarray, names, options: bool) -> str:
+    """Return what to do about more than two labels; Python functions of arrays have no ``options`` for them."""
+    if options:
+        one = "choose one against the rest (`positive=LABEL`"
+        every = "fit all: svm or l1svm with `one_vs_rest`, sparse-svm"
+        regression = "use lad, svr or quantile"
+    else:
+        one = "choose one against the rest (pass y == LABEL"
+        every = "fit all: sparse_svm_path, a classifier of screenpath.sklearn, or screenpath.run with `one_vs_rest`"
+        regression = "use lad_path, svr_path or quantile_path"
+    if names is None and are_targets(labels):
+        return f"they look like the targets of a regression: {regression}; for classes {one}), or {every}"
+    in_python = "; in Python pass y == label" if options else ""
+    several = names is None and labels.size > SEVERAL
+    return f"{one}{in_python}), or {every}" + (f"; for targets of a regression {regression}" if several else "")

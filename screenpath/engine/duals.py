@@ -1,0 +1,211 @@
+"""The dual variables of one step: which rows carry a solution, and for which of them that is proven of the optimum.
+
+A run folder holds them where the run was made with ``certificate``. Else the one problem of the step is solved again
+from the data, certified to the tolerance of the run: that is a pair of the same problem, within the same gap, and what
+its ball proves is proven of the same optimum.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from screenpath.catalogue.losses import LOSSES
+from screenpath.catalogue.specs import SPARSE_SVM, SPECS
+from screenpath.data.words.labels import NamedLabel, label_text
+from screenpath.engine.predict import known_rows
+from screenpath.errors import DataError, RunFolderError, UsageError
+from screenpath.inputs.load import load_training
+from screenpath.inputs.reading import ARRAYS
+from screenpath.inputs.training import training_data, training_path
+from screenpath.store.certificates import proven, states_of
+from screenpath.store.open import Run
+from screenpath.store.record import damaged
+from screenpath.verify import file as form
+from screenpath.walk.loop import PathOptions, walk
+from screenpath.walk.step import CERTIFIED
+
+SIDES = {form.LOW: "R", form.HIGH: "L", form.BETWEEN: "E"}
+STORED, AGAIN = "certificate.bin", "solved again"
+# Options that say how a path is walked or kept; a single problem is solved without them.
+WALKED = ("c", "c_list", "grid", "cmin", "cmax", "eps_path", "chunk", "chunk_form", "reference", "scheduler",
+          "local_cluster", "resume", "cache", "test", "out")  # fmt: skip
+GIVEN = (*LOSSES, SPARSE_SVM.name)  # models whose dual variables live in a box
+
+
+@dataclass(frozen=True, repr=False)
+class Duals:
+    """The dual variables of a step.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,)
+        As the data file has them.
+    values : ndarray of shape (n,)
+        ``w = sum_i values_i x_i`` over the prepared rows: ``y_i alpha_i`` of a classifier, ``alpha_i`` of a regression.
+        Of ``sparse-svm`` ``y_i s_i theta_i / n``, ``s_i`` the row's weight over the mean of all, whose sum is
+        soft-thresholded by beta and divided by alpha to give ``w``.
+    sides : ndarray of str of shape (n,)
+        ``R`` at its lower end, ``L`` at its upper end, ``E`` between. Of ``svr``, which has two a row: ``R`` where both
+        are 0, within the tube; ``L`` where one is at its upper end.
+    certified : ndarray of bool of shape (n,)
+        Whether the row is proven to be on this side in the optimum.
+    source : {"certificate.bin", "solved again"}
+        Where the numbers are from.
+    """
+
+    labels: np.ndarray
+    values: np.ndarray
+    sides: np.ndarray
+    certified: np.ndarray
+    source: str
+
+    def __repr__(self) -> str:
+        sure = int(self.certified.sum())
+        return f"<Duals: {self.values.size} rows, {self.support.size} with a part in w, {sure} sides certified>"
+
+    @property
+    def support(self) -> np.ndarray:
+        """Return the numbers (from 0) of the rows with a part in ``w``: the support vectors."""
+        return np.flatnonzero(self.values)
+
+    def csv(self) -> str:
+        """Return the table ``row, label, value, side, certified``, rows numbered from 1."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["row", "label", "value", "side", "certified"])
+        columns = (self.labels.tolist(), self.values.tolist(), self.sides.tolist(), self.certified.tolist())
+        for row, (label, value, side, sure) in enumerate(zip(*columns, strict=True), 1):
+            writer.writerow([row, label_text(label), repr(value), side, int(sure)])
+        return text.getvalue()
+
+
+def duals_of(run: Run, step: dict, training: str | None = None) -> Duals:
+    """Return the dual variables of a step.
+
+    Parameters
+    ----------
+    step : dict
+        Row of the step table.
+    training : str, optional
+        The training data, where they are no longer where the run read them.
+
+    Raises
+    ------
+    UsageError
+        For a model whose solutions are not made of rows, or are several paths.
+    DataError
+        If the training data are not there, or are not those of the run.
+    RunFolderError
+        If the certificate is damaged, or the step could not be certified again.
+    """
+    _check(run)
+    data = training_data(run, training)
+    known_rows(run, data.y)  # labels that the run does not know are an error
+    loss = LOSSES.get(run.model)
+    free = run.record["options"].get("intercept") == "free"  # whose certificates say nothing about rows
+    if loss is not None and run.has(form.NAME) and step["status"] == CERTIFIED and not free:
+        theta, states, sure = _stored(run, step, loss, data.n)
+        source = STORED
+    else:
+        theta, states, sure = _again(run, step, training_path(run, training))
+        source = AGAIN
+    signs = 1.0 if run.labels is None else run.targets(data.y)
+    if loss is not None and loss.mirrored:
+        (theta, mirror), (states, other) = np.split(theta, 2), np.split(states, 2)
+        theta, (first, second) = theta - mirror, np.split(sure, 2)
+        sure = np.where(states == form.HIGH, first, np.where(other == form.HIGH, second, first & second))
+        states = np.where((states == form.HIGH) | (other == form.HIGH), form.HIGH, np.maximum(states, other))
+    sides = np.array([SIDES[code] for code in range(len(SIDES))])[states]
+    part = step["C"] if loss is not None else 1.0 / data.n
+    values = signs * part * theta + 0.0  # no row has the part -0
+    if run.label_names is not None:
+        labels = np.array(run.label_names)[data.y.astype(np.int64)]
+    else:
+        texts = {float(one): one for one in run.sides if isinstance(one, NamedLabel)}
+        labels = np.array([texts.get(y, y) for y in data.y.tolist()], dtype=object) if texts else data.y
+    return Duals(labels, values, sides, sure & (states != form.BETWEEN), source)
+
+
+def _check(run: Run) -> None:
+    """Refuse runs whose dual variables cannot be given."""
+    if run.model not in GIVEN:
+        raise UsageError(
+            f"dual variables are given for {', '.join(GIVEN)}, not for {run.model}",
+            "its run folder keeps weights of features only; leave out `duals`",
+        )
+    if run.classes:
+        raise UsageError(
+            "a run with more than two labels has a set of dual variables for each class",
+            "use a run with `positive=LABEL`",
+        )
+    if run.record["data"].get("path") == ARRAYS:
+        raise UsageError(
+            "the run was computed from arrays, which are not in its folder", "compute it from a file to get `duals`"
+        )
+
+
+def _stored(run: Run, step: dict, loss, n: int) -> tuple:
+    """Return theta, where each is in its box, and what is proven, from the certificate of the run."""
+    header, steps = form.read_certificate(run.path / form.NAME)
+    size = n * (2 if loss.mirrored else 1)
+    values = {one.name: one.checked(run.record["options"].get(one.name, one.default)) for one in loss.options}
+    low, high = loss.slopes(SimpleNamespace(**values))
+    s = header.get("weights", np.ones(n))
+    s = np.concatenate([s, s]) if loss.mirrored else s
+    try:
+        entry = steps[step["step"]]
+        states, claims = (form.unpack(entry[name], 0, size) for name in ("states", "claims"))
+        sure = claims != form.NOTHING
+        if entry.get("after") is not None:
+            sure = sure | (form.unpack(entry["after"], 0, size) != form.NOTHING)
+        theta = np.where(states == form.HIGH, high * s, low * s)
+        theta[states == form.BETWEEN] = entry["between"]
+    except (KeyError, ValueError, IndexError, TypeError) as error:
+        raise form.damaged(run.path / form.NAME, f"step {step['step']} does not fit the data ({error})") from None
+    return theta, states, sure
+
+
+def _again(run: Run, step: dict, path: str) -> tuple:
+    """Return the same from the problem of the step, solved anew from the data."""
+    declared = SPECS[run.model]
+    named = {one.name for one in declared.path_options}.difference(WALKED)
+    kept = {name: value for name, value in run.record["options"].items() if name in named}
+    options = {**declared.completed(kept), "data": path}
+    if run.form is None:
+        options["n_features"] = run.n_features
+    weights = options.get("weights")
+    if weights == ARRAYS or (weights and not Path(weights).exists()):
+        raise DataError(f"the sample weights of the run are not there: {weights}", "put them back")
+    spec = declared.resolved(declared, options)
+    data = load_training(spec, options)
+    try:
+        if data.weights_sha256 != (run.record.get("identity") or {}).get("weights_sha256"):
+            raise DataError("the weights of the samples are not those of the run", "restore the file of `weights`")
+        model = spec.build(data.rows, data.targets, data.weights, options)
+        solver = spec.solver(options["solver"], options["seed"])
+        limits = PathOptions(options["tol"], options["max_epochs"])
+        several = len(run.parameters) > 1
+        at: Any = tuple(step[name] for name in run.parameters) if several else step[run.parameters[0]]
+        if not np.all(np.greater(at, 0.0)):
+            raise damaged(run.path, f"a parameter of {run.describe(step)} is not positive")
+        found, pair = next(iter(walk(model, [at], spec.rule("gap"), solver, limits)))
+        if found.status != CERTIFIED:
+            raise RunFolderError(
+                f"{run.describe(step)} could not be certified again: {found.reason}",
+                "compute the path with `certificate`, which keeps its dual variables",
+            )
+        if run.model in LOSSES:
+            states = states_of(pair.theta, model.lo, model.hi)
+            return pair.theta, states, proven(model, pair, at, states)
+        states, decided = states_of(pair.theta, 0.0, 1.0), spec.rule("gap").again(model, pair, at).duals
+        weighed = pair.theta * model.base.weights  # of mean 1
+        return weighed, states, ((decided < 0) & (states == form.LOW)) | ((decided > 0) & (states == form.HIGH))
+    finally:
+        data.close()

@@ -1,0 +1,193 @@
+"""What a person should know after a run: the best step on the test data, and hints, one line each, where they help."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from screenpath.catalogue.losses import LOSSES
+from screenpath.catalogue.scores import higher_is_better
+from screenpath.data.files.prepare import peaks
+from screenpath.kernels.problem.box import ZERO
+from screenpath.numbers import sparse as sp
+from screenpath.rows.memory import MemoryRows
+from screenpath.store.choose import at_boundary, best_and_one_se
+from screenpath.store.step_table import read_steps
+
+HARDLY = 0.2  # share of the dual variables below which hardly anything was screened
+APART = 10.0  # ratio of the largest magnitudes of two features from which they are of different size ...
+APART_SPARSE = 1000.0  # ... in sparse data, where that of a rare word is smaller without being of another unit
+FEW = 5  # steps below which a path says nothing about screening, nor a grid about its ends
+# Share of the mean row in the mean square of the rows from which the data are away from the origin; of targets from 0.
+OFF = 0.5
+CELLS = 1 << 17  # values that are in hand at a time
+
+
+def tested(session) -> list[dict]:
+    """Return step, parameters and test score of every step of a finished session, those of an earlier run included."""
+    if not session.resumable:
+        return session.scored
+    file = session.sink.path / f"steps.{session.sink.format}"
+    names = ("step", *session.model.parameters(session.grid[0]), session.spec.score_columns[0])
+    record = {"columns": list(session.columns), "parameters": list(names[1:-1])}
+    rows = read_steps(file, file.stat().st_size, record)
+    return [{name: row[name] for name in names} for row in rows if row[names[-1]] is not None]
+
+
+def best_tested(session) -> dict | None:
+    """Return the step with the best test score, of equal ones the most regularised; None where nothing was tested."""
+    rows = tested(session) if session.test is not None else []
+    column = session.spec.score_columns[0]
+    rows = [row for row in rows if np.isfinite(row[column])]
+    if not rows:
+        return None
+    scores = np.array([row[column] for row in rows])
+    return rows[best_and_one_se(scores, np.zeros(scores.size), higher_is_better(column))[0]]
+
+
+def where(row: dict, names) -> str:
+    """Return a step in words."""
+    return f"step {row['step']} ({', '.join(f'{name} = {row[name]:.6g}' for name in names)})"
+
+
+def best_lines(session) -> list[tuple[str, str]]:
+    """Return the line of the closing table about the test data: the best step on them, or the one that was chosen.
+
+    A cross-validation chooses without them, so that its score on them is an honest one.
+    """
+    what, row = "best on test data", None
+    if not session.cross_validated:
+        row = best_tested(session)
+    elif session.test is not None and session.choice is not None:
+        what, best = "best, on test data", session.choice.best
+        row = next((one for one in tested(session) if one["step"] == best), None)
+    if row is None:
+        return []
+    *names, column = list(row)[1:]
+    score = column.removeprefix("test_").replace("_", " ")
+    return [(what, f"{score} {row[column]:.6g} at {where(row, names)}")]
+
+
+def hints(session) -> list[str]:
+    """Return the hints on a finished session: options stand between backquotes."""
+    return [hint for find in (_end_of_grid, _unscaled, _no_intercept, _nothing_found) for hint in find(session)]
+
+
+def _end_of_grid(session):
+    """Yield where a wider grid may hold a better step; a cross-validation says so in its own summary."""
+    whole = not session.cross_validated and session.options["part"] is None
+    row = best_tested(session) if whole and len(session.grid) >= FEW else None
+    if row is None:
+        return
+    *names, column = list(row)[1:]
+    rows = tested(session)
+    points = [{name: one[name] for name in names} for one in rows]
+    ends = [at_boundary(points, k) for k, one in enumerate(rows) if one[column] == row[column]]
+    if None in ends:  # as good inside of the grid
+        return
+    at = ends[0]
+    more = wider(session.options, points, points.index({name: row[name] for name in names}), at)
+    yield f"the best step on the test data has {at}: {more} may hold a better one"
+
+
+def wider(options: dict, points: list[dict], best: int, at: str) -> str:
+    """Return what to type where the best step is at an end of the grid, as ``choose.at_boundary`` says."""
+    given = options.get("c_list") is not None or options.get("lambda_list") is not None
+    C = points[best].get("C")
+    more = "a wider grid"
+    if C is not None and not given:
+        more = f"`cmax={10.0 * C:g}`" if "upper" in at else f"`cmin={C / 10.0:g}`"
+    elif "lambda" in points[best] and "lower" in at and not given:
+        ratio = 0.1 * (options["lambda_min_ratio"] or 0.05)
+        more = f"`lambda_min_ratio={ratio:g}`" if options["log"] else f"`grid={2 * len(points)}`"
+    goes_on = "beta" not in points[best] and not str(options.get("rule")).lower().startswith(("ssnsv", "essnsv"))
+    open_end = goes_on and options.get("until_turn") is False and points[best] == points[-1]
+    return f"{more}, or `until_turn`," if open_end and options["part"] is None and not given else more
+
+
+def _rows(session):
+    """Return the rows of a linear model in memory, without the constant feature; None for others."""
+    rows = getattr(session.data, "rows", None)
+    if session.spec.rows is not None or not isinstance(rows, MemoryRows):
+        return None
+    d = session.data.preparation.n_features
+    if not rows.sparse:
+        return rows.X[:, :d]
+    X = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n, rows.d))
+    return X if rows.d == d else X[:, :d]
+
+
+def _unscaled(session):
+    """Yield what scaling would do where the rule found hardly anything."""
+    tally, options = session.tally, session.options
+    if options["scale"] != "none" or options["rule"] == "none" or session.spec.selects:
+        return
+    if tally.steps < FEW or tally.rejection_sum >= HARDLY * tally.steps or (X := _rows(session)) is None:
+        return
+    size = peaks(X, None)
+    size = size[size > 0.0]
+    kind, apart = ("maxabs", APART_SPARSE) if sp.issparse(X) else ("standard", APART)
+    if not size.size or size.max() < apart * size.min():
+        return
+    screened, factor = 100.0 * tally.rejection_sum / tally.steps, float(f"{size.max() / size.min():.1g}")
+    yield (
+        f"hardly anything was screened ({screened:.1f} %), and features differ in size by a factor of {factor:,.0f}: "
+        f"`scale={kind}` makes them alike, which lets rules fix far more"
+    )
+
+
+def _no_intercept(session):
+    """Yield that there is no intercept where the rows, or the targets of a regression, lie off the origin."""
+    preparation = session.data.preparation
+    if preparation.bias or session.spec.free_bias:
+        return
+    if (centre := _centre_of_targets(session)) is not None:
+        yield f"there is no intercept, and the targets lie around {centre:.3g}: `intercept=free` may fit them better"
+        return
+    if preparation.has_intercept or (X := _rows(session)) is None:
+        return
+    mean, square = _moments(X)
+    if square > 0.0 and float(mean @ mean) >= OFF * square:
+        free = "intercept" in session.options
+        how = "`intercept=free` or `bias=1`" if free else "`bias=1`"
+        yield f"there is no intercept, and the rows lie off the origin: {how} may fit them better"
+
+
+def _centre_of_targets(session) -> float | None:
+    """Return the mean of the targets of a regression if it is far from 0 in units of their spread; else None."""
+    loss, model = LOSSES.get(session.spec.name), session.model
+    if loss is None or loss.signed:
+        return None
+    y, weights = model.c, model.hi - model.lo  # these are proportional to those of the rows
+    if model.mirrored:  # the kinks are y - epsilon and -y - epsilon
+        (y, mirror), weights = np.split(y, 2), np.split(weights, 2)[0]
+        y = 0.5 * y - 0.5 * mirror
+    size = float(np.abs(y).max()) or 1.0  # no square overflows
+    mean, square = (float(np.average((y / size) ** power, weights=weights)) for power in (1, 2))
+    return size * mean if square > 0.0 and mean * mean >= OFF * square else None
+
+
+def _nothing_found(session):
+    """Yield that an intercept alone is as good as any weights with it, up to the end of the grid."""
+    latest, model = session.latest, session.model
+    if not hasattr(model, "signless") or latest is None or session.tally.steps < len(session.grid):
+        return
+    alone = latest.C * model.bounds[ZERO]
+    if max(session.grid) == latest.C and latest.primal >= alone * (1.0 - session.options["tol"]):
+        yield f"up to C = {latest.C:g} an intercept alone is as good as any weights with it: w = 0"
+
+
+def _moments(X) -> tuple[np.ndarray, float]:
+    """Return the mean row, and the mean square of the rows; some values are in hand at a time."""
+    total, square = np.zeros(X.shape[1]), 0.0
+    if sp.issparse(X):
+        for start in range(0, X.data.size, CELLS):
+            values, columns = (part[start : start + CELLS] for part in (X.data, X.indices))
+            np.add.at(total, columns, values)
+            square += float(np.square(values, dtype=np.float64).sum())
+        return total / X.shape[0], square / X.shape[0]
+    step = max(1, CELLS // max(X.shape[1], 1))
+    for start in range(0, X.shape[0], step):
+        block = X[start : start + step]
+        total += block.sum(axis=0, dtype=np.float64)
+        square += float(np.square(block, dtype=np.float64).sum())
+    return total / X.shape[0], square / X.shape[0]

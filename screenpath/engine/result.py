@@ -1,0 +1,370 @@
+"""What the Python functions return: the whole grid that was asked for, reached or not, and whether all of it is proven.
+
+A grid point that a path did not reach is a step ``skipped`` with its reason; its numbers and coefficients are nan.
+"""
+
+from __future__ import annotations
+
+import operator
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from screenpath.catalogue.options import MAX_EPOCHS, TIME_LIMIT, TOL
+from screenpath.catalogue.spec import Later
+from screenpath.data.files.arrays import checked_rows
+from screenpath.data.files.dataset import FileLike, RowsLike
+from screenpath.data.files.frames import found_in, names_of, rows_of
+from screenpath.data.files.prepare import Preparation
+from screenpath.errors import DataError, ResourceError, UsageError
+from screenpath.numbers import sparse as sp
+from screenpath.problem import INTERVAL
+from screenpath.walk.loop import PathOptions, batches
+from screenpath.walk.step import CERTIFIED, LATE, SKIPPED, Missing, Step, Steps, in_units
+
+if TYPE_CHECKING:
+    import pandas
+
+    from screenpath.engine.saving import Origin
+
+TINY = 1e-300  # in place of a parameter that is 0, for what lies apart from it by a part of it
+
+
+@dataclass(frozen=True, repr=False)
+class Result(ABC):
+    """A walked grid: a sequence of its steps.
+
+    Parameters
+    ----------
+    steps : Steps
+        One Step per grid point, in the order of the walk: C grows, lambda, alpha and beta fall, whatever the order of a
+        list. ``skipped`` where a time limit left it out.
+    preparation : Preparation
+        Scaling (and bias) that were applied.
+    labels : tuple or None
+        Labels of a classifier, the one behind -1 first; None for a regression.
+    origin : Origin, optional
+        What it was computed from, for :meth:`save`.
+    feature_names : tuple of str, optional
+        Names of the columns, where the data was a table.
+    """
+
+    steps: Steps
+    preparation: Preparation
+    labels: tuple | None
+    origin: Origin | None = field(default=None, kw_only=True, compare=False)
+    feature_names: tuple[str, ...] | None = field(default=None, kw_only=True)
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    @overload
+    def __getitem__(self, step: int) -> Step: ...
+    @overload
+    def __getitem__(self, step: slice) -> list[Step]: ...
+    def __getitem__(self, step: int | slice) -> Step | list[Step]:
+        return self.steps[step]
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return f"<{type(self).__name__}: no steps>"
+        met = sum(step.status == CERTIFIED for step in self.steps)
+        ends = (", ".join(f"{k} = {v:.4g}" for k, v in self.steps[at].parameters.items()) for at in (0, -1))
+        return f"<{type(self).__name__}: {met} of {len(self)} steps certified, {' to '.join(ends)}>"
+
+    @property
+    def grid(self) -> np.ndarray:
+        """Return the parameters of the steps, of shape (n_steps,), or (n_steps, 2) for pairs (alpha, beta)."""
+        values = np.array([list(step.parameters.values()) for step in self.steps])
+        return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+
+    @property
+    def certified(self) -> bool:
+        """Tell whether every grid point that was asked for met its gap target on the full data."""
+        return len(self.steps) > 0 and all(step.status == CERTIFIED for step in self.steps)
+
+    def table(self) -> list[dict]:
+        """Return the step table, one dict a step, with the columns of ``steps.csv``."""
+        return [step.record() for step in self.steps]
+
+    def frame(self) -> pandas.DataFrame:
+        """Return the step table as a pandas DataFrame.
+
+        Raises
+        ------
+        ResourceError
+            Where pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError:
+            raise ResourceError("frame() needs pandas", "install it, or take table(), a list of dicts") from None
+        return pandas.DataFrame(self.table())
+
+    def plot(self, kind: str | None = None) -> Any:
+        """Return a picture of the path, which notebooks show; needs matplotlib.
+
+        Parameters
+        ----------
+        kind : {"rejection", "coefficients", "gap", "time", "cv", "grid"}, optional
+            The most telling one by default.
+
+        Returns
+        -------
+        Picture
+            ``figure`` is matplotlib's, ``save(FILE)`` writes it.
+
+        Raises
+        ------
+        UsageError, ResourceError
+        """
+        return Later("report.notebook", "plot_of")(self, kind)
+
+    def _repr_html_(self) -> str:
+        return Later("report.notebook", "html_of")(self)
+
+    def position(self, step: int | None = None, **parameters: float) -> int:
+        """Return the place of a step, named by its place (negative: from the end) or by its parameters.
+
+        Parameters
+        ----------
+        step : int, optional
+            The last one where nothing is named.
+        **parameters : float
+            For example ``C=0.1``: the step whose parameters are nearest, if they agree to six digits.
+
+        Raises
+        ------
+        UsageError
+            Where there is no such step.
+        """
+        if not parameters:
+            try:
+                at, size = operator.index(-1 if step is None else step), len(self)
+            except TypeError:
+                raise UsageError(
+                    f"a step is named by its place, a whole number, or by its parameters, not by {step!r}",
+                    f"for example {next(iter(self.steps[0].parameters))}=0.1",
+                ) from None
+            if not -size <= at < size:
+                raise UsageError(f"there is no step {at}", f"the path has {size} steps: 0 to {size - 1}")
+            return at % size
+        if step is not None:
+            raise UsageError("a step is named by its place or by its parameters", "leave one of the two out")
+        first = self.steps[0].parameters
+        if set(parameters) != set(first):
+            raise UsageError(f"the steps of this path are named by {', '.join(first)}, not {', '.join(parameters)}")
+        try:
+            wanted = np.array([float(parameters[name]) for name in first])
+        except (TypeError, ValueError, OverflowError):
+            given = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
+            raise UsageError(f"the parameters of a step are numbers, not {given}") from None
+        scale = np.where(wanted == 0.0, TINY, np.abs(wanted))  # 0, of alpha, is met by 0 alone
+        with np.errstate(invalid="ignore"):  # nothing is near infinity
+            apart = (np.abs(self.grid.reshape(len(self), -1) - wanted) / scale).max(axis=1)
+        at = int(np.argmin(apart))
+        if not apart[at] < 1e-6:
+            near = ", ".join(f"{name}={value:.6g}" for name, value in self.steps[at].parameters.items())
+            given = ", ".join(f"{name}={value:.6g}" for name, value in parameters.items())
+            raise UsageError(f"there is no step with {given}", f"the nearest has {near}")
+        return at
+
+    def solved(self, step: int | None = None, **parameters: float) -> Step:
+        """Return the step at a position, see :meth:`position`.
+
+        Raises
+        ------
+        UsageError
+            Where there is no such step, or that grid point has no solution.
+        """
+        found = self.steps[self.position(step, **parameters)]
+        if found.status == SKIPPED:
+            where = ", ".join(f"{name} = {value:.6g}" for name, value in found.parameters.items())
+            raise UsageError(f"step {found.step} ({where}) has no solution: {found.reason}", "name a step before it")
+        return found
+
+    def support(self, step: int | None = None, **parameters: float) -> np.ndarray:
+        """Return the numbers (from 0) of what has a weight in a step: features, or samples of a kernel model.
+
+        Parameters
+        ----------
+        step, **parameters
+            See :meth:`position`; the last step by default.
+
+        Returns
+        -------
+        ndarray of int
+        """
+        weights = self.coef(step, **parameters)
+        if sp.issparse(weights):
+            return np.unique(sp.csr_array(weights).nonzero()[1])
+        return np.flatnonzero(np.any(np.atleast_2d(weights) != 0.0, axis=0))
+
+    def save(self, folder: FileLike, *, force: bool = False) -> None:
+        """Write the path to a run folder: for :func:`screenpath.load_run`, and for all commands that take a RUN.
+
+        Parameters
+        ----------
+        folder : path-like
+        force : bool, default False
+            Replace the run in the folder.
+
+        Raises
+        ------
+        UsageError
+            For a path that is in a folder already, or whose data have changed.
+        RunFolderError
+        """
+        from screenpath.engine.saving import save
+
+        if self.origin is None:
+            raise UsageError("there is nothing to save: the path is in a run folder already, or an estimator's")
+        save(self, self.origin, folder, force)
+
+    def predict(self, X: RowsLike, step: int | None = None, **parameters: float) -> np.ndarray:
+        """Return labels, or the values of a regression, of shape (m,), for rows as of :meth:`decision_function`.
+
+        A form of exactly 0 belongs to the label behind -1, as in LIBLINEAR.
+        """
+        forms = self.decision_function(X, step, **parameters)
+        if self.labels is None:
+            return forms
+        codes = forms.argmax(axis=1) if forms.ndim == 2 else (forms > 0.0).astype(np.int64)
+        return np.array(self.labels)[codes]
+
+    def decision_function(self, X: RowsLike, step: int | None = None, **parameters: float) -> np.ndarray:
+        """Return ``x.w + b``, or ``sum_i y_i alpha_i K(x_i, x)``, for new rows in the units of the training data.
+
+        Parameters
+        ----------
+        X : ndarray, scipy.sparse or table of shape (m, d)
+            Columns of a table are found by their names, where the path was computed from one: in any order, others are
+            ignored with a warning.
+        step, **parameters
+            See :meth:`position`; the last step by default.
+
+        Returns
+        -------
+        ndarray of shape (m,), or (m, classes) with more than two labels
+
+        Raises
+        ------
+        UsageError
+            For a step that was not reached.
+        DataError
+            For rows of another width, or a table without some column.
+        """
+        return self._forms(X, self.solved(step, **parameters))
+
+    @abstractmethod
+    def coef(self, step: int | None = None, **parameters: float) -> np.ndarray | sp.csr_array:
+        """Return the weights of a step: of features, or of samples behind a kernel, see :meth:`position`."""
+
+    @abstractmethod
+    def _forms(self, X: RowsLike, step) -> np.ndarray:
+        """Return the linear forms of new rows."""
+
+    def _rows(self, X):
+        """Return new rows, with the columns of the model where only some features have one."""
+        return self.preparation.narrowed(self._checked(X, self.preparation.columns is not None))
+
+    def _checked(self, X, wide: bool):
+        """Return new rows, as wide as the training data unless these are ``wide``: then other features are ignored."""
+        places = found_in(names_of(X), self.feature_names)
+        X = X if places is None else rows_of(X, places)
+        X = checked_rows(X, "the new rows").astype(np.float64, copy=False)
+        width = self.preparation.width or self.preparation.n_features
+        if X.shape[1] != width and not wide:
+            shape = " x ".join(map(str, X.shape))
+            raise DataError(f"the new rows are {shape}; the path was computed with {width} features")
+        return X
+
+
+@dataclass(frozen=True, repr=False)
+class PathResult(Result):
+    """A walked path of a linear model.
+
+    Attributes
+    ----------
+    coefficients : ndarray or csr_array of shape (n_steps, d)
+        Weights in the units of the data that was passed in; rows of nan for grid points that were not reached. Sparse
+        where the data was sparse with many times more columns than stored values (a million at least): only features
+        that occur have a column in the computation, their numbers are ``preparation.columns``.
+    intercepts : ndarray of shape (n_steps,)
+    """
+
+    def table(self) -> list[dict]:
+        """Return the step table, one dict a step, with the columns of ``steps.csv``."""
+        rows = super().table()
+        if not rows or INTERVAL[0] not in rows[0]:
+            return rows
+        moved = self.intercepts - self.steps.coefficients[:, -1]
+        return [in_units(row, float(by)) for row, by in zip(rows, moved, strict=True)]
+
+    def _original(self) -> tuple:
+        return self.preparation.original(self.steps.coefficients)
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """Return the weights in the units of the data, one row a step."""
+        return self.preparation.widened(self._original()[0])
+
+    @property
+    def intercepts(self) -> np.ndarray:
+        """Return the intercepts in the units of the data, one a step."""
+        return self._original()[1]
+
+    def coef(self, step: int | None = None, **parameters: float) -> np.ndarray:
+        """Return the weights of a step in the units of the data, sparse as ``coefficients`` are (:meth:`position`)."""
+        weights = self._weights(self.solved(step, **parameters))[0]
+        if self.preparation.columns is None:
+            return np.array(weights)  # theirs who asked: the path keeps its own
+        return self.preparation.widened(np.atleast_2d(weights))
+
+    def intercept(self, step: int | None = None, **parameters: float) -> float | np.ndarray:
+        """Return the intercept of a step in the units of the data, see :meth:`position`."""
+        return self._weights(self.solved(step, **parameters))[1]
+
+    def _weights(self, step) -> tuple:
+        return self.preparation.original(step.coefficients)
+
+    def _forms(self, X, step) -> np.ndarray:
+        weights, intercept = self._weights(step)
+        X = self._rows(X)
+        if self.preparation.kind == "l2":  # the only scaling that the weights do not undo
+            X = replace(self.preparation, bias=0.0).apply(X)
+        return X @ np.asarray(weights).T + intercept
+
+
+def path_options(tol: float, max_epochs: int, time_limit: float | None, began: float | None = None) -> PathOptions:
+    """Return the limits of a path; ``time_limit`` counts from ``began``, a ``time.monotonic()`` value, or now."""
+    tol, most, limit = TOL.checked(tol), MAX_EPOCHS.checked(max_epochs), TIME_LIMIT.checked(time_limit)
+    since = time.monotonic() if began is None else began
+    deadline = float("inf") if limit is None else since + limit
+    return PathOptions(tol=tol, max_epochs=most, deadline=deadline, certificates=False)
+
+
+def walked(model, grid, *how, blank, walk=batches) -> Steps:
+    """Walk a grid, as :func:`screenpath.walk.loop.batches` or ``walk``, and return a step for each of its points.
+
+    ``blank`` are the coefficients of a step that was not reached.
+    """
+    return completed([found for found, _ in walk(model, grid, *how)], model, grid, blank)
+
+
+def completed(found: list, model, grid, blank) -> Steps:
+    """Return the steps that were made, and behind them those of the grid points that a deadline left out."""
+    reached = sum(map(len, found))
+    left = [model.parameters(grid[rank]) for rank in range(reached, len(grid))]
+    return Steps([*filter(len, found), *([Missing(reached, left, blank, LATE)] if left else [])])
+
+
+def run_l1_path(
+    model, values, screening, solver, tol=1e-6, max_epochs=100_000, time_limit=None, began=None
+) -> Steps:  # fmt: skip
+    """Walk a grid and return a step for each of its points."""
+    options = path_options(tol, max_epochs, time_limit, began)
+    return walked(model, values, screening, solver, options, blank=np.full(model.size + 1, np.nan))

@@ -1,0 +1,450 @@
+"""One run: read, prepare, walk, write, report. Shell, Python functions and cross-validation are views of it."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from screenpath import __version__
+from screenpath.catalogue.spec import Spec
+from screenpath.data.files.source import reading
+from screenpath.data.safe.memory import in_force
+from screenpath.data.safe.needs import SCREEN_MORE
+from screenpath.data.words.timestamp import now
+from screenpath.engine import warm
+from screenpath.engine.asked import INPUTS, check_options, default_folder
+from screenpath.engine.circumstances import all_good, record_of
+from screenpath.engine.hints import best_lines, hints
+from screenpath.engine.interrupts import Interrupts, Stopped
+from screenpath.engine.tally import Tally
+from screenpath.engine.unfinished import LONG, REASON, Unfinished, is_long
+from screenpath.errors import ResourceError
+from screenpath.inputs import load
+from screenpath.solve.base import Pulse
+from screenpath.store.folder import COMPLETE, FAILED, INTERRUPTED, REPLACE, RUNNING, TIME_LIMIT, RunFolder
+from screenpath.store.outputs import refuse_inputs
+from screenpath.store.parts import points_of
+from screenpath.store.stream import Stream
+from screenpath.walk import audit
+from screenpath.walk import step as steps
+from screenpath.walk.loop import PathOptions, restore_walk, walk, walk_state
+
+
+class Session:
+    """One run of a path: its data, model, grid, limits and files.
+
+    Parameters
+    ----------
+    spec : Spec
+        As the options make it (``Spec.resolved``).
+    options : dict
+        The value of every option, and ``data``: a path, or arrays (X, y).
+    console : report.console.Console
+        Hears of progress.
+    began : float, optional
+        ``time.monotonic()`` value from which ``time_limit`` counts; now by default.
+    command : list of str, optional
+        For run.json.
+
+    Attributes
+    ----------
+    status : str or None
+        How it ended: ``complete``, ``interrupted`` or ``time limit``.
+    good : bool or None
+        Whether every step (and fold) is certified and no audit found a decision unsafe, or failed to look.
+    stopped : int or None
+        The signal that ended it.
+    """
+
+    def __init__(self, spec: Spec, options: dict, console, signals: Interrupts | None = None, began=None, command=()):
+        check_options(options)
+        self.spec, self.options, self.console, self.command = spec, options, console, list(command)
+        self.signals = Interrupts() if signals is None else signals
+        limit = options["time_limit"]
+        self.began, self.started = time.monotonic() if began is None else began, now()
+        self.deadline = self.began + limit if limit is not None else math.inf
+        self.tally, self.pulse = Tally(), Pulse()
+        self.sink: Any = None  # a RunFolder or a Stream; the others are made of what is imported late
+        self.data: Any = None
+        self.proof: Any = None
+        self.status: str | None = None
+        self.good: bool | None = None
+        self.stopped: int | None = None
+        self.resumable = False
+        self.begun: Unfinished | None = None  # the step that was cut short, here or in an earlier run
+        self.continued: list[int] = []  # steps that went on from such a one
+        self.scored: list[dict] = []  # of this process: step, parameters and test score
+
+    refusal = f"use `resume` to continue it, {REPLACE}"
+    offset = 0  # points of the whole grid before those of this run
+    cross_validated = False  # whether something else than test data chooses the step
+
+    # -- the order of things -------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Compute the path and write it."""
+        if self.options["out"] != "-":
+            named = [self.options.get(name) for name in INPUTS]
+            refuse_inputs(self.folder(), [name for name in named if isinstance(name, str)])
+        try:
+            self.prepare()
+            self.signals.keeping = True
+            self.sink = self.open_sink()
+            if self.sink is None:  # finished already
+                return
+            if not self.resumable:
+                self.sink.clear()
+            self.before_walk()
+            self.walk(self.start())
+        finally:
+            if self.proof is not None:
+                self.proof.close()
+            if self.sink is not None:
+                self.sink.close()
+            if self.data is not None:
+                self.data.close()
+
+    def prepare(self) -> None:
+        """Read the data and build the model, the rule and the solver."""
+        from screenpath.kernels.compilation import clock, compile_seconds
+        from screenpath.kernels.helpers import stop_helpers
+
+        o = self.options
+        # First, so that a wrong name is said before anything is read or compiled.
+        self.screening = self.spec.rule(o["rule"])
+        self.solver = self.spec.solver(o["solver"], o["seed"])
+        busy = self.console.busy(f"reading {os.path.basename(load.name_of(o['data']))}", reading)
+        compiling = self.console.compiling(self.compiling_begins, self.spec.compiling)
+        with busy as activity, compiling, contextlib.ExitStack() as ending:
+            ending.callback(stop_helpers)
+            began = clock()  # stands still while kernels compile
+            self.read()
+            self.test = load.load_test(self.spec, o, self.data) if o["test"] else None
+            self.tally.seconds["reading"] = clock() - began
+            if activity is not None:
+                activity.turn("preparing the path")
+            self.model = self.spec.build(self.data.rows, self.data.targets, self.data.weights, o)
+            in_force().promised = self.data.vectors  # what else the model takes is there
+            self.data = replace(self.data, targets=None)  # the model has its own
+            self.whole = self.grid = self.spec.grid(self.model, o)
+            self.take_part()
+            self.set_up_walk()
+            warm.warm_model(self.spec, o, self.data.rows)  # so that no step's clock sees a compilation
+            if self.spec.copies:
+                self.data = self.data.without_rows()
+        self.tally.seconds["compiling"] = compile_seconds()
+
+    def compiling_begins(self) -> None:
+        """Do what comes before the first compilation."""
+        from screenpath.kernels.helpers import start_helpers
+
+        in_force().check_compiling()
+        if not in_force():  # what helpers take would count
+            start_helpers(self.spec.kernel_modules)
+
+    def take_part(self) -> None:
+        """Keep the points of the grid that ``part`` asks for."""
+        if self.options["part"] is not None:
+            points = points_of(self.options["part"], self.whole)
+            self.grid, self.offset = self.whole[points.start : points.stop], points.start
+
+    def read(self) -> None:
+        """Read and prepare the training data."""
+        self.data = load.load_training(self.spec, self.options, self.console.say)
+
+    def before_walk(self) -> None:
+        """Do what comes between the opening of the folder and the first step."""
+
+    def more_cells(self, step) -> dict:
+        """Return further cells of a step's row."""
+        return {}
+
+    def set_up_walk(self) -> None:
+        """Collect the limits of the walk and the columns of the step table."""
+        o = self.options
+        limits = PathOptions(o["tol"], o["max_epochs"], self.deadline, pulse=self.pulse)
+        extras = self.spec.columns
+        if o["audit"]:
+            checker = audit.Audit(self.spec.solver(o["solver"], o["seed"]), limits, self.spec.contradicted)
+            limits = replace(limits, audit=checker)
+            extras = (*extras, *audit.COLUMNS)
+        if self.test is not None:
+            extras = (*extras, *self.spec.score_columns)
+        if self.data.rows.moved is not None:
+            extras = (*extras, steps.MOVED)
+        self.limits = limits
+        self.columns = ("step", *self.model.parameters(self.grid[0]), *steps.COLUMNS, *extras)
+
+    # -- where it goes -------------------------------------------------------------------------------------------
+
+    def open_sink(self):
+        """Return the sink; None where ``resume`` finds a finished run."""
+        o = self.options
+        if o["out"] == "-":
+            return Stream(sys.stdout, o["format"], self.columns)
+        folder = RunFolder(self.folder(), o["format"], o["coefficients"])
+        try:
+            previous = folder.previous(replace=o["force"])
+            if previous is not None and not o["force"]:
+                if not o["resume"]:
+                    folder.refuse(previous, self.refusal)
+                folder.check_identity(previous, self.identity())
+                if previous["status"] == COMPLETE:
+                    folder.check_complete(previous)
+                    self.status, self.good = COMPLETE, all_good(previous)
+                    self.console.say(f"{folder.path} is complete already; nothing to do")
+                    folder.remove_leftovers()
+                    folder.close()
+                    return None
+        except BaseException:
+            folder.close()
+            raise
+        self.resumable = previous is not None and not o["force"]
+        self.continued = list(previous.get("continued", ())) if self.resumable else []
+        return folder
+
+    def folder(self) -> Path:
+        """Return the folder that is written to."""
+        return Path(self.options["out"]) if self.options["out"] else self.default_folder()
+
+    def default_folder(self) -> Path:
+        """Return the folder that is written to without ``out``."""
+        return default_folder(self.spec.name, self.options["data"])
+
+    def identity(self) -> dict:
+        """Return all that decides the numbers: version, data, options."""
+        return {
+            "tool_version": __version__,
+            "model": self.spec.name,
+            **self.data.identity(),
+            "test_sha256": self.test.sha256 if self.test is not None else None,
+            **self.spec.identity(self.options),
+        }
+
+    def start(self):
+        """Open the files, or continue those of an earlier run. Return the reference of the next step."""
+        checkpoint = self.sink.load_checkpoint(self.identity()) if self.resumable else None
+        reference = None
+        if checkpoint is not None:  # all of it is checked before anything is changed
+            reference = self.restore(checkpoint)
+            done = checkpoint.progress.steps
+            how = f"within step {done}" if self.begun is not None else f"behind step {done - 1}"
+            self.console.say(f"continuing {how}")
+        classes = (self.data.labels or {}).get("classes")
+        unit, count, numbers = "feature", self.data.shape[1], self.data.preparation.numbers
+        if self.spec.rows is not None:
+            unit, count, numbers = "sample", self.data.shape[0], None
+        self.sink.write_run(self.record(RUNNING))  # first: the mark of all that is made behind it
+        self.sink.open(self.columns, count, checkpoint, classes, unit, numbers, self.data.names)
+        self.open_proof(checkpoint.state if checkpoint else None, reference)
+        return reference
+
+    def restore(self, checkpoint):
+        """Take up the totals of an earlier run and return the reference of its next step."""
+        steps, grid = checkpoint.progress.steps, self.grid
+        try:
+            earlier = Tally.restored(checkpoint.tally)
+            known = not hasattr(grid, "covered")  # else it grows with the walk
+            if earlier.steps != steps or (known and steps > len(grid)):
+                raise ValueError("it speaks of another number of steps")
+            at = grid[steps - 1] if known and steps else None
+            if known and steps < len(grid):
+                self.begun = Unfinished.restored(self.model, checkpoint.state, grid[steps])
+            started = steps > 0 or self.begun is None  # else all there is is the pair of the first step
+            reference = restore_walk(self.model, self.screening, checkpoint.state, at) if started else None
+            if self.options.get("certificate"):
+                from screenpath.store.certificates import check_resumed
+
+                check_resumed(self.sink.path, self.model, checkpoint.state)
+        except ValueError as error:
+            raise self.sink.damaged_checkpoint(error) from None
+        if self.begun is not None and steps not in self.continued:
+            self.continued.append(steps)
+        earlier.add_seconds(self.tally.seconds)
+        self.tally = earlier
+        return reference
+
+    def open_proof(self, state=None, reference=None) -> None:
+        """Open the certificate file."""
+        if self.options.get("certificate"):
+            from screenpath.store.certificates import header_of, open_certificate
+
+            header = header_of(self.spec.name, self.options, self.data)
+            self.proof = open_certificate(self.sink.path, self.model, header, state, reference)
+
+    def state(self, certificate) -> dict:
+        """Return all that the next step depends on."""
+        state = {} if certificate is None else walk_state(self.model, self.screening, certificate)
+        begun = {} if self.begun is None else self.begun.arrays(self.model)
+        return {**state, **begun, **({} if self.proof is None else self.proof.state())}
+
+    # -- the path ------------------------------------------------------------------------------------------------
+
+    def found(self, reference, first: int):
+        """Yield the steps from number ``first`` on, and their certificates."""
+        go = self.spec.walk({**self.options, "tell": self.console.say}) if self.spec.walk else walk
+        begun = {} if self.begun is None else {"begun": self.begun.certificate}
+        if self.options["part"] is None or not self.offset:
+            yield from go(self.model, self.grid, self.screening, self.solver, self.limits, reference, first, **begun)
+            return
+        # Numbered as in the whole grid while it is walked: what a solver draws goes by the number of the point.
+        points = self.whole[: self.offset + len(self.grid)]
+        how = self.screening, self.solver, self.limits, reference, self.offset + first
+        for step, certificate in go(self.model, points, *how, **begun):
+            step.step -= self.offset
+            yield step, certificate
+
+    def walk(self, reference) -> None:
+        """Walk the grid, write each step as it is done, and complete the files however the walk ends."""
+        status, limit = COMPLETE, in_force()
+        first = self.sink.count
+        found = self.found(reference, first)
+        self.latest = reference
+        self.start_progress(first)
+        try:
+            limit.promised //= 2  # the model is there, and the first certificates
+            compiling = self.console.compiling(limit.check_compiling)
+            kept = limit.kept("the path", SCREEN_MORE, mapped=self.data.mapped_bytes)
+            self.signals.softly = self.stop_softly
+            with self.signals.cutting(), compiling, kept:
+                self.keep_steps(found)
+                self.signals.check()
+            if self.sink.count < len(self.grid):
+                status = TIME_LIMIT
+        except Stopped as stop:
+            status, self.stopped = INTERRUPTED, stop.number
+        except BaseException as error:
+            if isinstance(error, ResourceError) and self.latest is not None:
+                self.keep_for_later(error)
+            self.sink.fail(self.record(FAILED))
+            raise
+        finally:
+            self.signals.hold()  # the files are completed whatever comes now, short of a second signal
+            self.console.stop()
+        clock = time.perf_counter()
+        if status != COMPLETE:
+            self.keep_state()
+        reason = steps.LATE if status == TIME_LIMIT else "a signal ended the path before this point"
+        skipped = [self.skipped_row(rank, reason) for rank in range(self.sink.count, len(self.grid))]
+        self.tally.seconds["writing"] += time.perf_counter() - clock
+        record = self.record(status)
+        if self.proof is not None:
+            self.sink.list_file(*self.proof.finish(skipped))
+        self.sink.finish(record, skipped)
+        self.console.summary(self.summary(status))
+        if not self.console.quiet:
+            for hint in hints(self):
+                self.console.say(f"hint: {hint}", "hint")
+        self.status, self.good = status, all_good(record)
+
+    def start_progress(self, first: int) -> None:
+        """Have the console show how far the path has come."""
+        grid, name = self.grid, self.spec.name
+        if not hasattr(grid, "covered"):
+            self.console.start(name, len(grid), first, pulse=self.pulse)
+            return
+        self.console.start(name, grid.most(self.options["tol"]), first, True, grid.covered, self.pulse)
+
+    def keep_for_later(self, error: ResourceError) -> None:
+        """Write where the path can continue with more memory, and say so."""
+        self.sink.checkpoint(self.state(self.latest), self.tally.array())
+        if self.options["out"] != "-":
+            error.hint = f"{error.hint}; with `resume` it goes on behind the {self.sink.count} steps that are done"
+
+    def keep_steps(self, found) -> None:
+        """Write the steps that the walk yields, up to the end of the grid or the time limit."""
+        for step, certificate in found:
+            if self.begun is not None:
+                self.begun.counted(step)
+            # A solve that the deadline cut short has other numbers than one that a resumed run would repeat.
+            if self.limits.late:
+                fixed = not hasattr(self.grid, "covered")  # the next point of an eps-path is found with its reference
+                self.begun = Unfinished.of(step, certificate) if fixed and is_long(step, certificate) else None
+                return
+            self.begun = None
+            in_force().look(f"step {step.step}")
+            with self.signals.held():
+                clock = time.perf_counter()
+                row, original = self.row(step)
+                if self.test is not None:
+                    names = ("step", *step.parameters, self.spec.score_columns[0])
+                    self.scored.append({name: row[name] for name in names})
+                self.sink.add(row, original)
+                if self.proof is not None:
+                    self.proof.add(step, certificate)
+                self.latest = certificate if getattr(certificate, "resumable", True) else None
+                self.tally.add(step)
+                self.tally.seconds["writing"] += time.perf_counter() - clock
+                if self.latest is not None and self.sink.due():
+                    self.sink.checkpoint(self.state(certificate), self.tally.array())
+            self.console.advance(step)
+
+    def row(self, step) -> tuple[dict, Any]:
+        """Return the row of a step, and its weights and intercept in the units of the data."""
+        weights = self.spec.weights(step, self.data.labels)
+        original = self.original(weights)
+        row = {**step.record(), **self.more_cells(step)}
+        if self.spec.free_bias and weights.ndim == 1:
+            row = steps.in_units(row, original[1] - weights[-1])
+        if self.test is not None:
+            scores = self.spec.scores_of(self.test.X @ weights.T, self.test.targets, self.options)
+            row.update(zip(self.spec.score_columns, scores.values(), strict=True))
+        return row, original
+
+    def keep_state(self) -> None:
+        """Write where a run that ends early can continue, and the pair of the step that was cut short."""
+        if self.proof is not None:  # it has claims of whole steps alone
+            self.begun = None
+        if self.latest is not None or self.begun is not None:
+            self.sink.checkpoint(self.state(self.latest), self.tally.array())
+        if self.begun is not None and self.begun.step is not None:
+            self.begun.step.reason = REASON
+            self.sink.add(*self.row(self.begun.step))
+
+    def stop_softly(self) -> bool:
+        """Ask the solver to end a long step as the deadline would, and tell whether there is one."""
+        pulse = self.pulse
+        known = 0.0 if self.begun is None else sum(self.begun.work[:3])
+        if pulse.parameters is None or time.monotonic() - pulse.since + known < LONG:
+            return False
+        pulse.stopped = True
+        return True
+
+    def original(self, weights) -> tuple:
+        """Return weights and intercept in the units of the data, a row each for several classes."""
+        preparation = self.data.preparation
+        if self.spec.rows is not None:  # the kernel's own: coefficients of samples, the constant is in the kernel
+            free = self.spec.free_bias
+            return (weights[:-1], float(weights[-1]), True) if free else (weights, 0.0, False)
+        if weights.ndim == 1:
+            return (*preparation.original(weights), preparation.has_intercept)
+        parts = [preparation.original(one) for one in weights]
+        return [w for w, _ in parts], [b for _, b in parts], preparation.has_intercept
+
+    def skipped_row(self, rank: int, reason: str) -> dict:
+        """Return the record of a step that was not reached."""
+        return {"step": rank, **self.model.parameters(self.grid[rank]), "status": steps.SKIPPED, "reason": reason}
+
+    # -- what is said about it -----------------------------------------------------------------------------------
+
+    def record(self, status: str) -> dict:
+        """Return the content of run.json."""
+        return record_of(self, status)
+
+    def guarantee(self) -> dict | None:
+        """Return what an eps-path guarantees between its points; nothing before its first one is done."""
+        steps = self.tally.steps
+        return self.grid.guarantee(steps) if steps and hasattr(self.grid, "guarantee") else None
+
+    def summary(self, status: str) -> list:
+        """Return the lines of the closing table: (what, value)."""
+        where = [] if self.options["out"] == "-" else [("results", str(self.sink.path))]
+        ended = [] if status == COMPLETE else [("ended", status)]
+        total = [("total", f"{time.monotonic() - self.began:.3f} s")]
+        return [*ended, *best_lines(self), *self.tally.lines(len(self.grid)), *total, *where]

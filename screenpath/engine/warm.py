@@ -1,0 +1,61 @@
+"""Load or compile the kernels of a run before any clock starts, by walking a tiny path of the same kind."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from screenpath.data.safe.memory import MemoryLimit, code_is_loaded
+from screenpath.kernels.compilation import ensure_compiled
+from screenpath.numbers import sparse as sp
+from screenpath.rows.memory import MemoryRows
+from screenpath.solve.auto import WIDE, WIDE_DENSE, Auto
+from screenpath.walk.loop import PathOptions, walk
+
+SAMPLES = 24
+
+
+def tiny_rows(rows) -> MemoryRows:
+    """Return a few rows with the storage and the types of the given ones: kernels are compiled for types.
+
+    They are wide where the given ones are, so that the solvers choose as they will for these.
+    """
+    points = np.random.default_rng(0).normal(size=(SAMPLES, 4))
+    points[: SAMPLES // 2] += 1.5
+    points[:, 3] *= 1e-3  # a feature that can be screened: solvers then copy the others
+    values, indices = rows.kinds
+    if indices is None:
+        wide = WIDE_DENSE - 4 if Auto.sweeps_first(False, rows.n, rows.d) else 0
+        return MemoryRows(np.pad(points.astype(values), ((0, 0), (0, wide))))
+    X = sp.csr_array(points.astype(values))
+    X.resize(SAMPLES, WIDE if rows.d >= WIDE else 4)
+    X.indices, X.indptr = X.indices.astype(indices), X.indptr.astype(indices)
+    return MemoryRows(X)
+
+
+def warm_model(spec, options: dict, rows) -> None:
+    """Walk a short path on toy rows with the rule and the solver of the run; for a kernel model load its modules.
+
+    The toy rows get the storage and the types of the run's.
+    """
+    if spec.rows is not None:
+        ensure_compiled(*spec.kernel_modules)
+        code_is_loaded()
+        return
+    if hasattr(rows, "warm_up"):  # passes with kernels of their own
+        rows.warm_up()
+    targets = np.where(np.arange(SAMPLES) < SAMPLES // 2, 1.0, -1.0)
+    model = spec.build(tiny_rows(rows), targets, None, options)
+    solvers = [spec.solver(options["solver"], 0)]
+    if isinstance(solvers[0], Auto) and solvers[0].looks_ahead(rows):
+        solvers.append(last := spec.solver(options["solver"], 0))
+        last.most = 1  # so that the loop and Newton's method have their turn: more would solve the toy
+    # Far steps and few sweeps leave survivors, so that every stage has something to do.
+    rules = (options["rule"],) if options.get("chunk") else (options["rule"], "none")  # chunks need a rule
+    for solver, rule in product(solvers, dict.fromkeys(rules)):
+        found = walk(model, spec.toy_grid, spec.rule(rule), solver, PathOptions(tol=1e-9, max_epochs=50))
+        with MemoryLimit().in_force():  # what a toy takes is not worth asking for
+            for _, certificate in found:
+                model.restore(model.state(certificate))
+    code_is_loaded()

@@ -1,0 +1,131 @@
+"""One step of a run as a model file: those of LIBLINEAR and LIBSVM, JSON, NPZ, ONNX, an estimator of scikit-learn."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from screenpath.catalogue.spec import Later
+from screenpath.catalogue.specs import SPECS
+from screenpath.data.words.labels import label_text, rest_label, whole_label
+from screenpath.data.words.tables import dump_json, readable_json
+from screenpath.errors import ResourceError, UsageError
+from screenpath.export.describe import description
+from screenpath.export.export_libsvm import libsvm_text
+from screenpath.export.export_onnx import onnx_bytes
+from screenpath.store.open import Run
+
+
+def liblinear_text(run: Run, step: dict) -> str:
+    """Return the model file that LIBLINEAR's ``predict`` reads, with the same linear forms.
+
+    The intercept is the weight of a constant feature of value 1 (``bias 1``). The first label is the one of positive
+    linear forms; a form of 0 gives the second, as in ``screenpath predict``.
+    """
+    if run.record["preparation"].get("scaling") == "l2":
+        raise UsageError(
+            "LIBLINEAR does not divide rows by their norm, as this run with `scale=l2` does",
+            "export `to=json` or npz, or normalise the data file and compute the path with `scale=none`",
+        )
+    weights, intercepts = run.coefficients(step)
+    if run.classes:
+        kind, labels = "MCSVM_CS", run.classes
+    else:
+        kind = SPECS[run.model].liblinear
+        labels = [run.labels["+1"], rest_label(run.labels)] if run.labels else None
+    bias = bool(np.any(intercepts))
+    lines = [f"solver_type {kind}", f"nr_class {len(labels) if labels else 2}"]
+    if labels:
+        lines.append("label " + " ".join(whole_label(label, "LIBLINEAR") for label in labels))
+    lines += [f"nr_feature {run.n_features}", f"bias {1 if bias else -1}", "w"]
+    rows = [" ".join(repr(v) for v in row) + " \n" for row in weights.T.tolist()]
+    if run.numbers is not None:  # the format has a line for every feature
+        empty, gaps = " ".join(["0.0"] * len(weights)) + " \n", np.diff(run.numbers, prepend=0) - 1
+        rows = [empty * gap + row for gap, row in zip(gaps.tolist(), rows, strict=True)]
+        rows.append(empty * (run.n_features - int(run.numbers[-1])))
+    rows += [" ".join(repr(v) for v in intercepts.tolist()) + " \n"] if bias else []
+    return "\n".join(lines) + "\n" + "".join(rows)
+
+
+def json_text(run: Run, step: dict) -> str:
+    """Return the model as JSON: a description, and for each class the intercept and the non-zero weights.
+
+    ``features`` are numbered from 1 in the order of the file's columns.
+    """
+    weights, intercepts = run.coefficients(step)
+    blocks = []
+    for w, b in zip(weights, intercepts, strict=True):
+        where = np.flatnonzero(w)
+        features = where + 1 if run.numbers is None else run.numbers[where]
+        blocks.append({"intercept": float(b), "features": features.tolist(), "values": w[where].tolist()})
+    if run.classes:
+        blocks = [{"label": label, **block} for label, block in zip(run.classes, blocks, strict=True)]
+    return readable_json({**description(run, step), "weights": blocks}, levels=1) + "\n"
+
+
+def npz_bytes(run: Run, step: dict) -> bytes:
+    """Return the model as NPZ: ``weights`` (k, d), ``intercepts`` (k,), ``labels`` as text, ``description`` as JSON.
+
+    ``labels`` are those of the rows of ``weights``; with one row those of negative and positive linear forms; of a
+    regression there are none. Of wide data with few values ``weights`` is (k, m): it has the features that ``features``
+    numbers, from 1.
+    """
+    weights, intercepts = run.coefficients(step)
+    names = np.array([label_text(v) for v in run.sides], dtype=np.str_)
+    file = io.BytesIO()
+    about = np.array(dump_json(description(run, step)))
+    more: dict[str, Any] = {} if run.numbers is None else {"features": run.numbers}
+    np.savez_compressed(file, weights=weights, intercepts=intercepts, labels=names, description=about, **more)
+    return file.getvalue()
+
+
+def skops_bytes(run: Run, step: dict, training: str | None = None) -> bytes:
+    """Return the step as a fitted scikit-learn estimator in a skops file; ``training`` as of :func:`exported`."""
+    try:
+        return Later("sklearn.export", "skops_bytes")(run, step, training)
+    except ImportError as error:
+        why = f": {error}" if error.name else ""  # else it is our own, with the name of an extra that has no skops
+        needed = f"this takes scikit-learn 1.6 or newer and skops{why}"
+        raise ResourceError(needed, "pip install 'screenpath[skops]'") from None
+
+
+FORMATS: dict[str, Callable[..., str | bytes]] = {
+    "liblinear": liblinear_text,
+    "json": json_text,
+    "npz": npz_bytes,
+    "onnx": onnx_bytes,
+    "sklearn": skops_bytes,
+    "libsvm": libsvm_text,
+}
+KERNEL = ("onnx", "sklearn", "libsvm")  # formats that hold kernel models
+MOST = 10**8  # features of a format with a place for each: a gigabyte
+
+
+def exported(run: Run, step: dict, kind: str, training: str | None = None):
+    """Return a step, a row of the step table, as a model file of a kind of ``FORMATS``.
+
+    ``training`` has the training data of a kernel run, where they are not where the run read them.
+    """
+    run.declared()
+    if training is not None and not (run.kernel and kind in KERNEL):
+        raise UsageError("`training` has the support vectors of a kernel run", "leave it out")
+    if run.kernel and kind not in KERNEL:
+        raise UsageError(
+            f"{run.path} is a kernel run: it has no weights of features",
+            "export `to=libsvm`, `to=onnx` or `to=sklearn`, or use predict, which reads its support vectors",
+        )
+    if run.n_features > MOST and _lists_all(run, kind):
+        raise UsageError(
+            f"`to={kind}` has a place for every feature, and {run.path} has features up to {run.n_features:,}",
+            "export `to=onnx`" if run.kernel else "export `to=json`, `to=npz` or `to=onnx`",
+        )
+    return FORMATS[kind](run, step, training) if kind in KERNEL else FORMATS[kind](run, step)
+
+
+def _lists_all(run: Run, kind: str) -> bool:
+    """Tell whether a format has a place for every feature: of a kernel's, scales alone have."""
+    scaled = run.record["preparation"].get("scaling") in ("standard", "maxabs")
+    return kind == "liblinear" or (kind == "sklearn" and (scaled or not run.kernel))

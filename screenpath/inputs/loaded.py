@@ -1,0 +1,120 @@
+"""What is known of the data of a run once they are read: rows, targets, and what is said about them."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from screenpath.data.files.form import Form
+from screenpath.data.files.prepare import Preparation
+from screenpath.rows.memory import MemoryRows
+
+if TYPE_CHECKING:
+    from screenpath.rows.column_shards import ColumnShards
+    from screenpath.rows.gram import GramRows
+    from screenpath.rows.shards import ShardRows
+
+
+@dataclass(frozen=True)
+class Described:
+    """What is said about rows that are gone."""
+
+    sparse: bool
+    nbytes: int
+    on_disk: bool = False
+
+
+@dataclass(frozen=True)
+class Training:
+    """Data of a run."""
+
+    path: str
+    rows: MemoryRows | ShardRows | ColumnShards | GramRows | Described
+    targets: np.ndarray | None  # shape (n,), or None once the model has been built
+    labels: dict | None  # map from +1 and -1 to the labels of the file
+    weights: np.ndarray | None  # shape (n,): class and sample weights together
+    preparation: Preparation
+    sha256: str  # fingerprint of the values read
+    shape: tuple[int, ...]  # samples, and features of the file
+    nnz: int
+    vectors: int = 0  # bytes that a path's vectors take, as far as there is a limit
+    names: tuple[str, ...] | None = None  # of the features, where the data was a table
+    label_names: tuple[str, ...] | None = None  # of the labels 0, 1, ..., where they are texts
+    form: Form | None = None  # what the columns of a file with named columns are
+    penalties: np.ndarray | None = None  # weights in the penalty of the features that have a column
+
+    @property
+    def weights_sha256(self) -> str | None:
+        """Return the SHA-256 of the weights."""
+        return None if self.weights is None else hashlib.sha256(self.weights.tobytes()).hexdigest()
+
+    def identity(self) -> dict:
+        """Return what stands for the data where runs are compared: values, weights and, where there are some, names."""
+        names = None
+        if self.names is not None or self.label_names is not None:
+            names = hashlib.sha256(repr((self.names, self.label_names)).encode("utf-8", "backslashreplace")).hexdigest()
+        penalties = None if self.penalties is None else hashlib.sha256(self.penalties.tobytes()).hexdigest()
+        return {
+            "data_sha256": self.sha256,
+            "weights_sha256": self.weights_sha256,
+            **({} if names is None else {"names_sha256": names}),
+            **({} if penalties is None else {"penalty_sha256": penalties}),
+        }
+
+    def description(self) -> dict:
+        """Return what run.json says about the data."""
+        return {
+            "path": self.path,
+            "sha256": self.sha256,
+            "n_samples": self.shape[0],
+            "n_features": self.shape[1],
+            "nnz": self.nnz,
+            "storage": "shards" if self.on_disk else "sparse" if self.rows.sparse else "dense",
+            "bytes": self.rows.nbytes,
+            **({} if self.names is None else {"feature_names": list(self.names)}),
+            **({} if self.label_names is None else {"label_names": list(self.label_names)}),
+            **({} if self.form is None else {"table": self.form.record()}),
+        }
+
+    def without_rows(self) -> Training:
+        """Return the same for a model that does not need the rows any more; what is on disk stays there."""
+        return self if self.on_disk else replace(self, rows=Described(self.rows.sparse, self.rows.nbytes))
+
+    @property
+    def on_disk(self) -> bool:
+        """Tell whether passes read the data from files."""
+        return self.rows.on_disk
+
+    @property
+    def mapped_bytes(self) -> int:
+        """Return the bytes of files that passes map."""
+        return self.rows.nbytes if self.on_disk else 0
+
+    def close(self) -> None:
+        """Let go of threads and cluster."""
+        if self.on_disk:
+            self.rows.close()  # type: ignore[union-attr]  # what is on disk can be closed
+
+    def preparation_record(self) -> dict:
+        """Return scaling and bias as run.json keeps them, so that new data can be prepared alike."""
+        p = self.preparation
+        record = {"scaling": p.kind, "scale": p.scale, "shift": p.shift, "bias": p.bias}
+        return record if p.columns is None else {**record, "features": p.numbers}
+
+
+@dataclass(frozen=True)
+class TestData:
+    """Data of ``--test``, prepared like the training data."""
+
+    path: str
+    # ndarray or csr_array of shape (m, d) or (m, d + 1), or HeldOutRows: what the weights of a step are multiplied with
+    X: Any
+    targets: np.ndarray  # shape (m,)
+    sha256: str
+
+    def description(self) -> dict:
+        """Return what run.json says about the test data."""
+        return {"path": self.path, "sha256": self.sha256, "n_samples": self.X.shape[0]}

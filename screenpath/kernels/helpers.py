@@ -1,0 +1,61 @@
+"""Further processes that compile kernels while the first one does. This module holds no kernel."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from screenpath.kernels.compilation import ensure_compiled
+
+MOST = 3  # processes: what a kernel needs is compiled before it, so that more find little to do
+_helpers: list[subprocess.Popen] = []
+
+
+def helpers() -> int:
+    """Return how many further processes may compile: one less than processors, and not many."""
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(MOST, processors - 1)
+
+
+def start_helpers(modules: tuple) -> None:
+    """Compile kernel modules in further processes while this one compiles what it comes to.
+
+    They begin with the last module, from which this process is farthest. One that cannot be started is not missed.
+    Each ends with this process, however that ends: a pipe that nothing is written to is closed then.
+    """
+    root = str(Path(__file__).parents[2])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
+    backwards = [*reversed(modules)]
+    for k in range(min(helpers(), len(modules))):
+        words = [sys.executable, "-m", "screenpath.kernels.helpers", *backwards[k:], *backwards[:k]]
+        nowhere = subprocess.DEVNULL
+        with contextlib.suppress(OSError):
+            _helpers.append(
+                subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere)
+            )
+
+
+def stop_helpers() -> None:
+    """End the processes that compile."""
+    while _helpers:
+        with _helpers.pop() as one:
+            one.kill()
+
+
+def _end_with_parent() -> None:
+    while os.read(0, 1):
+        pass
+    os._exit(1)
+
+
+def main() -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    ensure_compiled(*sys.argv[1:])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,337 @@
+"""The intercept of a sparse SVM that is not penalised (two classes), and dual points whose signed sum is nothing; and
+the planes of dual points that several classes have one each of (see ``kernels/problem/sparse_levels.py``).
+
+For given scores ``z = X w`` the best intercept ``b`` is a root of ``g(b) = sum_i s_i y_i theta_i``, ``theta_i`` the
+dual variable of the margin ``y_i (z_i + b)``: piecewise linear, and never rising. Dual variables that are screened
+stay where they are. Layout of all arrays: see ``kernels/problem/sparse.py``.
+"""
+
+import numpy as np
+
+from screenpath.kernels import SUMS, at, kernel
+from screenpath.kernels.problem.box import UNIT
+from screenpath.kernels.problem.sparse import column_sum
+from screenpath.kernels.rows.double import accumulate
+
+STEPS = 200  # of a root search; a bracket that is halved each time has fewer
+TIGHT, NEAR = 1e-2, 1e-10  # how far outside the roots their bound may be: of their extent, and of their size
+
+
+@kernel(fastmath=SUMS)
+def signed_sum(z, side, reach, labels, weights, gamma, status, b):
+    """Return ``g(b)`` of the scores ``z + side reach``, and by how much it falls for a rise of ``b``."""
+    total, slope = 0.0, 0.0
+    for i in range(z.size):
+        t = 1.0 - labels[i] * (z[i] + side * reach[i] + b)
+        value = min(max(t / gamma, 0.0), 1.0)
+        inside = status[i] == 0 and 0.0 < t < gamma
+        if status[i] != 0:
+            value = 1.0 if status[i] > 0 else 0.0
+        total += labels[i] * (weights[i] * value)
+        slope += weights[i] if inside else 0.0
+    return total, slope / gamma
+
+
+@kernel
+def ends(z, side, reach, labels, weights, status):
+    """Return an intercept at which every dual variable pulls it up that can, one at which all pull it down, and the
+    sum of weights."""  # fmt: skip
+    low, high, size = np.inf, -np.inf, 0.0
+    for i in range(z.size):
+        size += weights[i]
+        if status[i] == 0 and weights[i] > 0.0:
+            score = z[i] + side * reach[i]
+            low, high = min(low, -1.0 - score), max(high, 1.0 - score)
+    return low, high, size
+
+
+@kernel
+def root(z, side, reach, labels, weights, gamma, status, guess):
+    """Return an intercept that is best for the scores ``z + side reach`` but for rounding, and the sum of weights.
+
+    Newton's steps within a bracket, which is halved where a step is not half as long as the one before.
+    """
+    low, high, size = ends(z, side, reach, labels, weights, status)
+    if not low < high:
+        return guess, size
+    small = 4.0 * UNIT * size
+    b, last = min(max(guess, low), high), 2.0 * (high - low)
+    for _ in range(STEPS):
+        found, slope = signed_sum(z, side, reach, labels, weights, gamma, status, b)
+        if abs(found) <= small:
+            break
+        low, high = (b, high) if found > 0.0 else (low, b)
+        step = found / slope if slope > 0.0 else np.inf
+        if abs(step) > 0.5 * last or not low < b + step < high:
+            step = low + 0.5 * (high - low) - b
+        if b + step == b or not low < b + step < high:
+            break
+        last, b = abs(step), b + step
+    return b, size
+
+
+@kernel
+def outer(z, side, reach, labels, weights, gamma, status, guess):
+    """Return a bound of all best intercepts for ``z + side reach``: a lower one for ``side = 1``, else an upper one.
+
+    With no dual variable left that could answer it is infinite.
+    """
+    b, size = root(z, side, reach, labels, weights, gamma, status, guess)
+    low, high, _ = ends(z, side, reach, labels, weights, status)
+    if not low < high:
+        return -side * np.inf
+    unsure = 4.0 * (z.size + 16) * UNIT * size
+    step = 1e-12 * (1.0 + abs(b))
+    inner, beyond = b, b
+    while True:
+        beyond = b - side * step
+        if not low <= beyond <= high:
+            beyond = low if side > 0.0 else high
+            if not side * signed_sum(z, side, reach, labels, weights, gamma, status, beyond)[0] > unsure:
+                return -side * np.inf
+            break
+        if side * signed_sum(z, side, reach, labels, weights, gamma, status, beyond)[0] > unsure:
+            break
+        inner, step = beyond, 8.0 * step
+    for _ in range(STEPS):
+        if abs(beyond - inner) <= TIGHT * abs(inner - b) + NEAR * (1.0 + abs(b)):
+            break
+        middle = 0.5 * (inner + beyond)
+        if side * signed_sum(z, side, reach, labels, weights, gamma, status, middle)[0] > unsure:
+            beyond = middle
+        else:
+            inner = middle
+    return beyond
+
+
+@kernel
+def settle(scores, labels, weights, gamma, status, guess):
+    """Add the best intercept to the scores; return it. Of several, it is any."""
+    none = np.zeros(scores.size)
+    b, _ = root(scores, 0.0, none, labels, weights, gamma, status, guess)
+    for i in range(scores.size):
+        scores[i] += b
+    return b
+
+
+@kernel
+def level_ends(scores, labels, weights, gamma):
+    """Return how far the best intercept that is in the scores could fall and rise with all dual variables as they are.
+
+    Not at all where one of them is between its ends.
+    """
+    fall, rise = np.inf, np.inf
+    for i in range(scores.size):
+        if weights[i] == 0.0:
+            continue
+        own = labels[i]
+        t = 1.0 - own * scores[i]
+        if 0.0 < t < gamma:
+            return 0.0, 0.0
+        # `t` falls with a rise of the intercept where the label is +1, and grows where it is -1.
+        if t <= 0.0:
+            if own > 0:
+                fall = min(fall, -t)
+            else:
+                rise = min(rise, -t)
+        elif own > 0:
+            rise = min(rise, t - gamma)
+        else:
+            fall = min(fall, t - gamma)
+    return fall, rise
+
+
+@kernel
+def excess(theta, labels, given):
+    """Return ``sum_i given_i y_i theta_i`` and a bound on its error: products and sums in twice the precision."""
+    total, rest, size, n = 0.0, 0.0, 0.0, float(theta.size)
+    for i in range(theta.size):
+        total, rest = accumulate(total, rest, given[i], labels[i] * theta[i])
+        size += abs(given[i] * theta[i])
+    return total + rest, UNIT * abs(total + rest) + 4.0 * (n + 4.0) * (n + 4.0) * UNIT * UNIT * size
+
+
+@kernel
+def nearest(scores, theta, labels, given, gamma, found, least):
+    """Return the row that can take ``-found`` of the signed sum at the smallest loss, -1 for none; and what it loses.
+
+    Parameters
+    ----------
+    found : float
+        By its sign, whether the sum has to fall or to rise.
+    least : float
+        How much of the sum a row must be able to take.
+    """
+    best, cost = -1, np.inf
+    for i in range(theta.size):
+        if given[i] <= 0.0:
+            continue
+        down = (labels[i] > 0) == (found > 0.0)
+        room = theta[i] if down else 1.0 - theta[i]
+        if room * given[i] * (1.0 - 8.0 * UNIT) < least or room == 0.0:
+            continue
+        off = abs(1.0 - labels[i] * scores[i] - gamma * theta[i])
+        if off < cost or (off == cost and given[i] > given[best]):
+            best, cost = i, off
+    return best, cost
+
+
+@kernel
+def plane_sums(theta, samples, status, ones_part, theta_part, planes):
+    """Write, for each class, the weights that can still answer, all weights, and the signed sums of both dual centres.
+
+    Of two classes there is one such sum, with the labels as signs; of more the flows out of a class count positive and
+    those into it negative.
+    """
+    labels, weights, n, classes, _ = samples
+    planes[:, :] = 0.0
+    if classes == 1:  # as below, at a third of the time: sums stay in registers
+        left, whole, first, second = 0.0, 0.0, 0.0, 0.0
+        for i in range(n):
+            whole += weights[i]
+            left += weights[i] if status[i] == 0 else 0.0
+            first += labels[i] * weights[i] * (ones_part + theta_part * theta[i])
+            second += labels[i] * weights[i] * theta[i]
+        planes[0, 0], planes[1, 0], planes[2, 0], planes[3, 0] = left, whole, first, second
+        return
+    for c in range(classes):
+        for i in range(n):
+            if c == labels[i]:
+                continue
+            k = c * n + i
+            planes[1, c] += weights[i]
+            planes[1, labels[i]] += weights[i]
+            answer_by(planes, k, samples, weights[i] if status[k] == 0 else 0.0,
+                      weights[i] * (ones_part + theta_part * theta[k]), weights[i] * theta[k])  # fmt: skip
+
+
+@kernel
+def answer_by(planes, k, samples, left, first, second):
+    """Add to the sums of a dual variable's classes: what it can answer by, and what it adds to the two centres."""
+    i, c = k % samples.n, k // samples.n
+    own = samples.labels[i]
+    if samples.classes == 1:
+        planes[0, 0] += left
+        planes[2, 0] += own * first
+        planes[3, 0] += own * second
+        return
+    planes[0, own] += left
+    planes[0, c] += left
+    planes[2, own] += first
+    planes[2, c] -= first
+    planes[3, own] += second
+    planes[3, c] -= second
+
+
+@kernel
+def drop_totals(rows, samples, pending, count, col_total):
+    """Take screened dual variables out of the sums of the columns over the surviving ones.
+
+    ``col_total`` is empty where the model has no free intercept.
+    """
+    (data, indices, indptr), (labels, weights, n, classes, _) = rows, samples
+    d = col_total.size // classes
+    for e in range(count if d > 0 else 0):
+        i, c = pending[e] % n, pending[e] // n
+        start, stop = indptr[i], indptr[i + 1]
+        full = stop - start == d
+        values, places = data[start:stop], indices[start:stop]
+        for r in range(values.size):
+            j = at(r) if full else at(places[r])
+            col_total[at(c * d) + j] -= weights[i] * values[r]
+            if classes > 1:
+                col_total[at(labels[i] * d) + j] -= weights[i] * values[r]
+
+
+@kernel
+def keep_totals(columns, samples, status, live, col_total):
+    """As :func:`drop_totals`, by summing anew over the surviving features, active ones too; return the values touched.
+
+    Squared norms of these may be those over more dual variables than survive; less what the mean takes they would be
+    too small if the sums were as well.
+    """
+    (data, indices, indptr), (labels, weights, n, classes, _) = columns, samples
+    d, touched = col_total.size // classes, 0
+    left = np.zeros(classes * n if d > 0 else 0)
+    for c in range(classes if d > 0 else 0):
+        for i in range(n):
+            if status[c * n + i] == 0:
+                left[c * n + i] += weights[i]
+                if classes > 1:
+                    left[labels[i] * n + i] += weights[i]
+    for f in live[: live.size if d > 0 else 0]:
+        c = f // d
+        start, stop = indptr[f - c * d], indptr[f - c * d + 1]
+        col_total[f] = column_sum(data, indices, start, stop, n, left[c * n : (c + 1) * n])
+        touched += stop - start
+    return touched
+
+
+@kernel
+def centred(col_part, col_total, moved, move_first, move_second, planes, n, part, first, second):
+    """Write column norms and moves of the dual centres within the planes of the points whose signed sums are right.
+
+    The weights of a class's surviving dual variables, ``planes[0]``, are all that can still answer: the centres have
+    signed sums, which these must take, each by as much; a column then counts by its distance from its mean over them.
+    """
+    blocks = planes.shape[1]
+    d = part.size // blocks
+    for c in range(blocks):
+        left, sigma_first, sigma_second = planes[0, c], planes[2, c], planes[3, c]
+        for f in range(c * d, (c + 1) * d):
+            total = col_total[f]
+            mean = total / left if left > 0.0 else 0.0
+            part[f] = max(col_part[f] - total * mean, 0.0)
+            first[f] = (move_first[f] if moved else 0.0) - sigma_first * mean / n
+            second[f] = (move_second[f] if moved else 0.0) - sigma_second * mean / n
+
+
+@kernel
+def decide_centred(scores, labels, weights, gamma, scale, radius, extent, level, base, row_part, row_sq, row_norm,
+                   slacks, status, found):  # fmt: skip
+    """ISS with a free intercept: fix dual variables over the ball ``(scale w, radius)``; list them, return how many.
+
+    Scores of rows reach by the radius times their distance from a fixed point; of all scores at their upper ends and
+    all at their lower ends the best intercepts bound the optimal one.
+
+    Parameters
+    ----------
+    level : float
+        Size of the intercept in ``scores``.
+    base : float
+        What the squared distance of a row has beside ``row_part``.
+    """
+    n = labels.size
+    rounding, lost, floor = slacks[0], slacks[2], slacks[4]
+    z, reach = np.empty(n), np.empty(n)
+    for i in range(n):
+        z[i] = scale * scores[i]
+        norm_sq = max(row_part[i] + base, 0.0) + (lost * row_sq[i] + floor)
+        reach[i] = radius * np.sqrt(norm_sq) + rounding * (row_norm[i] * extent + 1.0 + scale * level)
+    low = outer(z, 1.0, reach, labels, weights, gamma, status, 0.0)
+    high = outer(z, -1.0, reach, labels, weights, gamma, status, 0.0)
+    low -= rounding * abs(low)
+    high += rounding * abs(high)
+    count = 0
+    for i in range(n):
+        if status[i] != 0:
+            continue
+        least, most = z[i] - reach[i] + low, z[i] + reach[i] + high
+        if labels[i] < 0:
+            least, most = -most, -least
+        above, below = least > 1.0, most < 1.0 - gamma
+        if above or below:
+            status[i] = -1 if above else 1
+            found[count] = i
+            count += 1
+    return count
+
+
+def warm_up():
+    """Compile the canonical signatures on tiny arrays."""
+    labels, status = np.array([1, -1], dtype=np.int64), np.zeros(2, dtype=np.int8)
+    a = np.ones(2)
+    settle(a.copy(), labels, a, 0.5, status, 0.0)
+    level_ends(a, labels, a, 0.5)
+    excess(a, labels, a)
+    nearest(a, a, labels, a, 0.5, 1.0, 0.0)

@@ -1,0 +1,1 @@
+"""Passes over stored values: products, sums, parsing; linear systems of rows."""

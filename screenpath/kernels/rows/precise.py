@@ -1,0 +1,168 @@
+"""Kernel values, and sums of them, in twice the precision: for the few sums that a certificate turns on.
+
+A number is a pair of doubles ``(high, low)``. A product of such pairs is off by less than ``UNIT`` of its size, a sum
+by less than ``UNIT`` of the sizes of its terms (at most 10 units of 2^-106: Joldes, Muller and Popescu 2017), unless
+something underflows. As in `double`, nothing here may be reassociated or contracted.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from screenpath.kernels import kernel
+from screenpath.kernels.rows.double import accumulate, two_product, two_sum
+from screenpath.kernels.rows.matrix import borrowed, matrix_of
+
+LINEAR, POLY, RBF = range(3)
+UNIT = 2.0**-102
+# exp(-t) = 2^-k exp(-r), r = t - k ln 2: r is off by less than 2^-94, as t is at most 2^10; exp(-r / 2^8), by 9 terms
+# of its series, is squared 8 times, which multiplies its relative error of a few units by 2^8.
+EXP = 2.0**-90
+BEYOND = 746.0  # exp(-746) is below half of the smallest number
+HALVINGS, TERMS = 8, 9
+LN2, LN2_LOW = 0.6931471805599453, 2.3190468138462996e-17
+INVERSES = np.array([1.0 / n for n in range(1, TERMS + 1)])
+INVERSES_LOW = np.array([float(Fraction(1, n) - Fraction(float(v))) for n, v in enumerate(INVERSES, 1)])
+
+
+@kernel
+def times(a, a_low, b, b_low):
+    """Return the product of two pairs."""
+    product, error = two_product(a, b)
+    return two_sum(product, error + (a * b_low + a_low * b))
+
+
+@kernel
+def plus(a, a_low, b, b_low):
+    """Return the sum of two pairs."""
+    total, error = two_sum(a, b)
+    return two_sum(total, error + (a_low + b_low))
+
+
+@kernel
+def exp_minus(t, t_low):
+    """Return ``exp(-(t + t_low))`` for a pair of at least 0."""
+    if t > BEYOND:
+        return 0.0, 0.0
+    k = np.floor(t / LN2 + 0.5)
+    product, error = two_product(k, LN2)
+    r, r_low = plus(t, t_low, -product, -error)
+    product, error = two_product(k, LN2_LOW)
+    r, r_low = plus(r, r_low, -product, -error)
+    scale = -(2.0**-HALVINGS)
+    r, r_low = scale * r, scale * r_low
+    value, low = 1.0, 0.0
+    for n in range(TERMS - 1, -1, -1):  # 1 + r (1 + r/2 (1 + r/3 ...))
+        value, low = times(value, low, r, r_low)
+        value, low = times(value, low, INVERSES[n], INVERSES_LOW[n])
+        value, low = plus(1.0, 0.0, value, low)
+    for _ in range(HALVINGS):
+        value, low = times(value, low, value, low)
+    return math.ldexp(value, -int(k)), math.ldexp(low, -int(k))
+
+
+@kernel
+def inner(X, i, j):
+    """Return the inner product of two rows."""
+    dense, data, indices, indptr, sparse = X
+    high, low = 0.0, 0.0
+    if not sparse:
+        for k in range(dense.shape[1]):
+            high, low = accumulate(high, low, dense[i, k], dense[j, k])
+        return two_sum(high, low)
+    p, q = indptr[i], indptr[j]
+    while p < indptr[i + 1] and q < indptr[j + 1]:
+        left, right = indices[p], indices[q]
+        if left == right:
+            high, low = accumulate(high, low, data[p], data[q])
+        p += left <= right
+        q += right <= left
+    return two_sum(high, low)
+
+
+@kernel
+def square(high, low, a, b):
+    """Return the two parts of a sum after ``(a - b)^2`` has been added."""
+    step, rest = two_sum(a, -b)
+    high, low = accumulate(high, low, step, step)
+    return high, low + 2.0 * step * rest
+
+
+@kernel
+def distance(X, i, j):
+    """Return the squared distance of two rows; the columns of sparse ones are sorted."""
+    dense, data, indices, indptr, sparse = X
+    high, low = 0.0, 0.0
+    if not sparse:
+        for k in range(dense.shape[1]):
+            high, low = square(high, low, dense[i, k], dense[j, k])
+        return two_sum(high, low)
+    p, q = indptr[i], indptr[j]
+    while p < indptr[i + 1] or q < indptr[j + 1]:
+        left = indices[p] if p < indptr[i + 1] else np.iinfo(np.int32).max
+        right = indices[q] if q < indptr[j + 1] else np.iinfo(np.int32).max
+        high, low = square(high, low, data[p] if left <= right else 0.0, data[q] if right <= left else 0.0)
+        p += left <= right
+        q += right <= left
+    return two_sum(high, low)
+
+
+@kernel
+def value(X, i, j, kind, gamma, degree, coef0, constant):
+    """Return the kernel of two rows; parameters as in ``rows.kernel_functions``."""
+    if kind == RBF:
+        high, low = distance(X, i, j)
+        high, low = times(high, low, gamma, 0.0)
+        high, low = exp_minus(high, low)
+    else:
+        high, low = inner(X, i, j)
+        if kind == POLY:
+            base, base_low = times(high, low, gamma, 0.0)
+            base, base_low = plus(base, base_low, coef0, 0.0)
+            high, low = base, base_low
+            for _ in range(degree - 1):
+                high, low = times(high, low, base, base_low)
+    return plus(high, low, constant, 0.0) if constant != 0.0 else (high, low)
+
+
+@kernel
+def sums(X, rows, support, weights, kind, gamma, degree, coef0, constant, out):
+    """Write ``sum_k weights[w, k] K(x_i, x_support[k])`` for the rows ``i`` to ``out[w]``, as sums of two doubles.
+
+    Parameters
+    ----------
+    X : Matrix
+        The columns of sparse rows are sorted.
+    rows, support : ndarray of int64 of shape (m,) and (s,)
+    weights : ndarray of shape (q, s)
+    kind : int
+        ``LINEAR``, ``POLY`` or ``RBF``.
+    gamma : float
+    degree : int
+    coef0, constant : float
+    out : ndarray of shape (q, 2, m)
+    """
+    X = borrowed(X)
+    out[:] = 0.0
+    for r in range(rows.size):
+        for k in range(support.size):
+            found, rest = value(X, rows[r], support[k], kind, gamma, degree, coef0, constant)
+            for w in range(weights.shape[0]):
+                high, low = accumulate(out[w, 0, r], out[w, 1, r], weights[w, k], found)
+                out[w, 0, r], out[w, 1, r] = high, low + weights[w, k] * rest
+        for w in range(weights.shape[0]):
+            out[w, 0, r], out[w, 1, r] = two_sum(out[w, 0, r], out[w, 1, r])
+
+
+def warm_up():
+    """Compile the canonical signatures on tiny arrays."""
+    X, index = matrix_of(np.eye(2)), np.arange(2)
+    sums(X, index, index, np.ones((2, 2)), RBF, 1.0, 3, 1.0, 0.0, np.empty((2, 2, 2)))
+    value(X, 0, 1, RBF, 1.0, 3, 1.0, 0.0)
+    inner(X, 0, 1)
+    distance(X, 0, 1)
+    square(1.0, 0.0, 1.0, 1.0)
+    exp_minus(1.0, 0.0)
+    times(1.0, 0.0, 1.0, 0.0)
+    plus(1.0, 0.0, 1.0, 0.0)

@@ -1,0 +1,1 @@
+"""What regions decide of rows and features."""

@@ -1,0 +1,245 @@
+"""What conditioning takes from the norms and the centres of the balls of SIFS (Hong 2019, Lemmas 5 and 6).
+
+It is subtracted through the lines that went (``drop_*``), or summed again over those that stay (``keep_*``); the costs
+tell which is cheaper. Layout of all arrays: see ``kernels/problem/sparse.py``.
+"""
+
+import numpy as np
+
+from screenpath.kernels import SUMS, at, kernel
+from screenpath.kernels.problem.sparse import column_sum
+
+
+@kernel
+def line_cost(indptr, line, length):
+    """Return the cost of a line's traversal: a full one needs no indices and runs about four times as fast."""
+    count = indptr[line + 1] - indptr[line]
+    return 0.25 * count if count == length else 1.0 * count
+
+
+@kernel
+def list_kept(keep):
+    """Return the surviving features in order."""
+    live, count = np.empty(keep.size, dtype=np.int64), 0
+    for f in range(keep.size):
+        live[count] = f
+        count += keep[f] != 0
+    return live[:count]
+
+
+@kernel
+def lines_cost(indptr, length, lines):
+    """Return the cost of the traversal of some lines, whatever class they are numbered in."""
+    count = indptr.size - 1
+    if indptr[count] == length * count:
+        return 0.25 * length * lines.size
+    total = 0.0
+    for f in lines:
+        total += line_cost(indptr, f % count, length)
+    return total
+
+
+@kernel
+def lines_size(indptr, lines):
+    """Return how many values some lines have, whatever class they are numbered in."""
+    count, total = indptr.size - 1, 0
+    for f in lines:
+        total += indptr[f % count + 1] - indptr[f % count]
+    return total
+
+
+@kernel
+def kept_cost(indptr, n, keep):
+    """Return the cost of the traversal of all surviving columns."""
+    d = indptr.size - 1
+    count, total = 0, 0.0
+    if indptr[d] == n * d:
+        for f in range(keep.size):
+            count += keep[f] != 0
+        return 0.25 * n * count
+    for f in range(keep.size):
+        if keep[f] != 0:
+            total += line_cost(indptr, f % d, n)
+    return total
+
+
+@kernel(fastmath=SUMS)
+def drop_columns(columns, n, w, pending, count, twice, scores, row_part):
+    """Take screened features out of the partial row norms and the scores; return the values touched.
+
+    ``row_part`` has ``x^2 - m x`` of each feature, ``m`` of ``twice``: twice the coordinate that rows are seen from.
+    """
+    data, indices, indptr = columns
+    d = indptr.size - 1
+    touched = 0
+    for k in range(count):
+        f = pending[k]
+        c = f // d
+        base = c * n
+        j = f - c * d
+        value = w[f]
+        start = indptr[j]
+        full = indptr[j + 1] - start == n
+        values, lines = data[start : indptr[j + 1]], indices[start : indptr[j + 1]]
+        part, score = row_part[base : base + n], scores[base : base + n]
+        m = twice[j]
+        for r in range(values.size):
+            x = np.float64(values[r])
+            part[at(r) if full else at(lines[r])] -= x * (x - m)
+        if value != 0.0:
+            for r in range(values.size):
+                score[at(r) if full else at(lines[r])] -= value * values[r]
+        touched += indptr[j + 1] - start
+    return touched
+
+
+@kernel(fastmath=SUMS)
+def keep_columns(columns, n, w, keep, live, pending, count, twice, scores, row_part, known_keep, known_part):
+    """As :func:`drop_columns`, by summing the row norms of the surviving features; return the values touched.
+
+    The norms summed last are kept in ``known_part`` with their features in ``known_keep``: the next grid point mostly
+    keeps the same ones. They are sums from zero, whatever came before, and count as touched all the same: a resumed
+    path does not have them.
+    """
+    data, indices, indptr = columns
+    d = indptr.size - 1
+    touched = 0
+    for k in range(count):
+        f = pending[k]
+        if w[f] != 0.0:
+            c = f // d
+            j = f - c * d
+            start, stop = indptr[j], indptr[j + 1]
+            full = stop - start == n
+            values, lines, score = data[start:stop], indices[start:stop], scores[c * n : (c + 1) * n]
+            for r in range(values.size):
+                score[at(r) if full else at(lines[r])] -= w[f] * values[r]
+            touched += stop - start
+    unknown = 0
+    for f in range(keep.size):
+        unknown += keep[f] != known_keep[f]
+    if indptr[d] == n * d:
+        touched += n * live.size
+    else:
+        for f in live:
+            touched += indptr[f % d + 1] - indptr[f % d]
+    if unknown == 0:
+        for t in range(row_part.size):
+            row_part[t] = known_part[t]
+        return touched
+    row_part[:] = 0.0
+    for f in live:
+        c = f // d
+        j = f - c * d
+        start, stop = indptr[j], indptr[j + 1]
+        block, m = row_part[c * n : (c + 1) * n], twice[j]
+        if stop - start == n:
+            column = data[start:stop]
+            for i in range(n):
+                x = np.float64(column[i])
+                block[i] += x * (x - m)
+        else:
+            for p in range(at(start), at(stop)):
+                x = np.float64(data[p])
+                block[at(indices[p])] += x * (x - m)
+    for f in range(keep.size):
+        known_keep[f] = keep[f]
+    for t in range(row_part.size):
+        known_part[t] = row_part[t]
+    return touched
+
+
+@kernel
+def drop_rows(rows, n, d, labels, weights, classes, theta, ones_part, theta_part, status, pending, count,
+              move_first, move_second, col_part, col_total):  # fmt: skip
+    """Take screened dual variables out of the column norms and move both centres to their values.
+
+    ``col_total``, where it is not empty, has the sum of each column over the surviving dual variables.
+    """
+    data, indices, indptr = rows
+    for k in range(count):
+        t = pending[k]
+        c = t // n
+        i = t - c * n
+        value, weight = 1.0 if status[t] > 0 else 0.0, weights[i]
+        first = weight * (value - ones_part - theta_part * theta[t]) / n
+        second = weight * (value - theta[t]) / n
+        start = indptr[i]
+        full = indptr[i + 1] - start == d
+        own = labels[i]
+        sign = own if classes == 1 else -1
+        values, lines = data[start : indptr[i + 1]], indices[start : indptr[i + 1]]
+        for r in range(values.size):
+            j = at(r) if full else at(lines[r])
+            x = np.float64(values[r])
+            square = weight * (x * x)
+            f = at(c * d) + j
+            col_part[f] -= square
+            move_first[f] += sign * first * x
+            move_second[f] += sign * second * x
+            if classes > 1:
+                f = at(own * d) + j
+                col_part[f] -= square
+                move_first[f] += first * x
+                move_second[f] += second * x
+        for r in range(values.size if col_total.size > 0 else 0):
+            col_total[at(r) if full else at(lines[r])] -= weight * values[r]
+
+
+@kernel(fastmath=SUMS)
+def keep_rows(columns, n, labels, weights, classes, theta, ones_part, theta_part, status, live, active,
+              move_first, move_second, col_part, col_total):  # fmt: skip
+    """As :func:`drop_rows`, by summing anew over the columns of the surviving features that are not proven active."""
+    data, indices, indptr = columns
+    d = indptr.size - 1
+    left, first, second = np.zeros(theta.size), np.zeros(theta.size), np.zeros(theta.size)
+    for c in range(classes):
+        for i in range(n):
+            own, weight = labels[i], weights[i]
+            if classes > 1 and c == own:
+                continue
+            t = c * n + i
+            if status[t] == 0:
+                left[t] += weight
+                if classes > 1:
+                    left[own * n + i] += weight
+                continue
+            value = 1.0 if status[t] > 0 else 0.0
+            e1 = weight * (value - ones_part - theta_part * theta[t]) / n
+            e2 = weight * (value - theta[t]) / n
+            if classes == 1:
+                first[t], second[t] = own * e1, own * e2
+            else:
+                first[t] -= e1
+                second[t] -= e2
+                first[own * n + i] += e1
+                second[own * n + i] += e2
+    touched = 0
+    for f in live:
+        if active[f]:
+            continue
+        c = f // d
+        j = f - c * d
+        base = c * n
+        start, stop = indptr[j], indptr[j + 1]
+        norm, s1, s2 = 0.0, 0.0, 0.0
+        if stop - start == n:
+            column, share = data[start:stop], left[base : base + n]
+            apart1, apart2 = first[base : base + n], second[base : base + n]
+            for i in range(n):
+                x = np.float64(column[i])
+                norm += x * x * share[i]
+                s1 += x * apart1[i]
+                s2 += x * apart2[i]
+        else:
+            for p in range(at(start), at(stop)):
+                k = at(base) + at(indices[p])
+                x = np.float64(data[p])
+                norm += x * x * left[k]
+                s1 += x * first[k]
+                s2 += x * second[k]
+        col_part[f], move_first[f], move_second[f] = norm, s1, s2
+        if col_total.size > 0:
+            col_total[f] = column_sum(data, indices, start, stop, n, left)
+        touched += stop - start
+    return touched

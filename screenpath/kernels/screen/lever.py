@@ -1,0 +1,380 @@
+"""What levers decide of each row with a free intercept (``regions.lever``); rows are signless, as in ``intercept``."""
+
+import numpy as np
+
+from screenpath.kernels import SUMS, at, kernel
+from screenpath.kernels.problem.box import UNIT
+from screenpath.kernels.rows.matrix import add, borrowed, matrix_of
+
+CHOSEN, FEWER = 64, 32  # rows at most that a lever is made of, or a single one
+SHARING = 12  # rows at least that share a lever: its centre is nearer to the middle of all rows then
+GROUP = 64  # rows that are looked at together before any of them is
+LITTLE = 0.01  # part of a share of a lever, or of a box, that a row must have room for
+FAR = 8.0  # a row further from its kink than the foremost, over r times a typical distance, costs more than it brings
+LEAST = 1e-100  # radius of a ball, so that a lever's size is a number above 0
+LENGTH = 2.0  # of a single lever: `kappa` times a typical distance of a row, over 2 r
+
+
+@kernel
+def seen_from(kinks, signs, products, factor, norms, size, rounding, theta, C, lo, hi, off, tau, slack, down, up):
+    """Write what levers ask of each row: distance from its kink at ``factor`` times a point, slack, and room.
+
+    Parameters
+    ----------
+    kinks, lo, hi : ndarray of shape (n,)
+        Signless; the others have signs.
+    size, rounding : float
+        A product is off by at most ``rounding (norm size + |kink|)``.
+    off : float
+        Taken from the room on either side.
+    """
+    for i in range(at(tau.size)):
+        tau[i] = kinks[i] - signs[i] * (factor * products[i])
+        slack[i] = rounding * (norms[i] * size + abs(kinks[i]))
+        value = C * (signs[i] * theta[i])
+        down[i] = value - C * lo[i] - off
+        up[i] = C * hi[i] - value - off
+
+
+@kernel
+def _insert(row, value, rows, values, count):
+    """Put a row among those of the largest values, which fall; return how many there are."""
+    count = min(count + 1, rows.size)
+    j = count - 1
+    while j > 0 and values[j - 1] < value:
+        values[j], rows[j] = values[j - 1], rows[j - 1]
+        j -= 1
+    values[j], rows[j] = value, row
+    return count
+
+
+@kernel
+def foremost(tau, room):
+    """Return up to ``CHOSEN`` rows with room, of the largest ``tau``, in falling order."""
+    rows, values, count = np.empty(CHOSEN, dtype=np.int64), np.empty(CHOSEN), 0
+    for i in range(tau.size):
+        if room[i] > 0.0 and (count < CHOSEN or tau[i] > values[count - 1]):
+            count = _insert(i, tau[i], rows, values, count)
+    return rows[:count].copy()
+
+
+@kernel
+def lever_weights(tau, slack, room, sizes, sharing, side, rounding, offsets, weights):
+    """Choose the weights of a lever of each size, from rows in the order of their use; none has more than its share.
+
+    Parameters
+    ----------
+    tau, slack, room : ndarray of shape (m,)
+        Of these rows; ``room`` is above 0.
+    sizes : ndarray of shape (k,)
+        ``kappa`` in rising order. Where the rows cannot carry more than before, the lever says nothing: ``kappa`` is 0.
+    sharing : ndarray of int64 of shape (k,)
+        Rows at least that share each lever, as far as there are as many. ``kappa`` rises among those of the same.
+    side : float
+        1 where they bound from below, -1 from above.
+    rounding : float
+    offsets : ndarray of shape (k, 2)
+        Written: ``tau`` at the centre, what rounding may have made of it included; and ``kappa``, a little less than
+        what the rows carry.
+    weights : ndarray of shape (k, m)
+        Written: they sum up to 1, or are 0 for a lever that says nothing.
+    """
+    carried = 0.0
+    for k in range(sizes.size):
+        total, left, share = 0.0, sizes[k], sizes[k] / sharing[k]
+        if k > 0 and sharing[k] != sharing[k - 1]:
+            carried = 0.0
+        for r in range(tau.size):
+            total += min(max(left, 0.0), min(room[r], share))
+            left -= min(room[r], share)
+            weights[k, r] = 0.0
+        offsets[k, 0] = offsets[k, 1] = 0.0
+        if total <= carried * (1.0 + rounding):
+            continue
+        carried, left, off, offset = total, sizes[k], 0.0, 0.0
+        for r in range(tau.size):
+            weight = min(max(left, 0.0), min(room[r], share)) / total
+            left -= min(room[r], share)
+            if weight <= 0.0:
+                break
+            weights[k, r] = weight
+            offset += weight * tau[r]
+            off = max(off, slack[r])
+        offsets[k, 0], offsets[k, 1] = offset - side * off, total * (1.0 - rounding)
+
+
+@kernel(fastmath=SUMS)
+def lever_centers(X, where, weights, mean, rounding, centers, lengths, away):
+    """Form the centres of levers.
+
+    Parameters
+    ----------
+    X : Matrix
+    where : ndarray of int64 of shape (m,)
+        Which of them those of the levers are.
+    weights : ndarray of shape (k, m) or wider
+    mean : ndarray of shape (d,)
+    rounding : float
+    centers : ndarray of shape (k, d)
+        Written, as are ``lengths`` and ``away``, of shape (k,): norms, and distances from the mean, at least.
+    """
+    X, base = borrowed(X), 0.0
+    for j in range(mean.size):
+        base += mean[j] * mean[j]
+    for k in range(weights.shape[0]):
+        for j in range(mean.size):
+            centers[k, j] = 0.0
+        for r in range(where.size):
+            if weights[k, r] > 0.0:
+                add(X, where[r], weights[k, r], centers[k])
+        square, apart = 0.0, 0.0
+        for j in range(mean.size):
+            square += centers[k, j] * centers[k, j]
+            apart += (centers[k, j] - mean[j]) ** 2
+        lengths[k] = np.sqrt(square)
+        away[k] = np.sqrt(apart) + rounding * (lengths[k] + np.sqrt(base))
+
+
+@kernel(fastmath={"contract", "nsz"}, forceinline=True)
+def _width(distance, radius, kappa, least):
+    """Return by how much ``x.w + b`` may pass ``x.c + tau``, for the distance of ``x`` from the lever's centre.
+
+    ``least``, the width at a distance of 0, is ``radius^2 / kappa``.
+    """
+    return radius * distance if kappa * distance >= 2.0 * radius else least + 0.25 * kappa * distance * distance
+
+
+@kernel(fastmath=SUMS)
+def _candidates(tau, signs, theta, C, lo, hi, off, least, cuts, start, stop):
+    """Return how many rows may be among the foremost of either side, which are beyond ``cuts``."""
+    count = 0.0
+    for i in range(at(start), at(stop)):
+        value = C * (signs[i] * theta[i])
+        up, down = C * hi[i] - value - off, value - C * lo[i] - off
+        count += 1.0 if ((tau[i] > cuts[0]) & (up > least)) | ((-tau[i] > cuts[1]) & (down > least)) else 0.0
+    return count
+
+
+@kernel
+def one_lever_each(
+    kinks, signs, products, factor, norms, extent, rounding, theta, C, lo, hi, off, largest, radius, typical, tau, rows,
+    weights, offsets,
+):  # fmt: skip
+    """Make one lever for either side; what it is made of as of :func:`seen_from` and :func:`lever_weights`.
+
+    Parameters
+    ----------
+    kinks, signs, products, factor, norms, extent, rounding, theta, C, lo, hi, off
+        As of :func:`seen_from`, the size of whose centre is ``extent``.
+    largest : float
+        Of the ends of the boxes: rows with hardly any room beside it, or beside their share of a lever, are left out.
+    radius : float
+        Of the ball.
+    typical : float
+        A typical distance of the rows from their middle.
+    tau : ndarray of shape (n,)
+        Written.
+    rows : ndarray of int64 of shape (2, FEWER)
+        Written: those of the lever that bounds from below, and from above.
+    weights : ndarray of shape (2, FEWER)
+    offsets : ndarray of shape (2, 2)
+        Written.
+
+    Returns
+    -------
+    first, second : int
+        Rows of the two.
+    """
+    highest, lowest, upper, lower = np.empty(FEWER), np.empty(FEWER), rows[0], rows[1]
+    counts, cuts = np.zeros(2, dtype=np.int64), np.full(2, -np.inf)
+    sizes, sharing = np.full(1, LENGTH * (2.0 * radius / typical)), np.full(1, SHARING)
+    least = LITTLE * min(sizes[0] / SHARING, C * largest)
+    for s in range(0, tau.size, GROUP):
+        e = min(s + GROUP, tau.size)
+        for i in range(at(s), at(e)):
+            tau[i] = kinks[i] - signs[i] * (factor * products[i])
+        if _candidates(tau, signs, theta, C, lo, hi, off, least, cuts, s, e) == 0.0:
+            continue
+        for i in range(s, e):
+            value = C * (signs[i] * theta[i])
+            if C * hi[i] - value - off > least and tau[i] > cuts[0]:
+                counts[0] = _insert(i, tau[i], upper, highest, counts[0])
+                cuts[0] = highest[FEWER - 1] if counts[0] == FEWER else -np.inf
+            if value - C * lo[i] - off > least and -tau[i] > cuts[1]:
+                counts[1] = _insert(i, -tau[i], lower, lowest, counts[1])
+                cuts[1] = lowest[FEWER - 1] if counts[1] == FEWER else -np.inf
+    for h in range(2):
+        side, m = 1.0 if h == 0 else -1.0, counts[h]
+        while m > 1 and abs(tau[rows[h, m - 1]] - tau[rows[h, 0]]) > FAR * radius * typical:
+            m -= 1
+        counts[h] = m
+        own, slack, room = np.empty(m), np.empty(m), np.empty(m)
+        for r in range(m):
+            i = rows[h, r]
+            value = C * (signs[i] * theta[i])
+            own[r], slack[r] = tau[i], rounding * (norms[i] * extent + abs(kinks[i]))
+            room[r] = C * hi[i] - value - off if h == 0 else value - C * lo[i] - off
+        lever_weights(own, slack, room, sizes, sharing, side, rounding, offsets[h : h + 1], weights[h : h + 1])
+    return counts[0], counts[1]
+
+
+@kernel(fastmath=SUMS)
+def decide_by_one_each(
+    tau, kinks, signs, norms, extent, rounding, spread, radius, offsets, distances, status, start, stop
+):  # fmt: skip
+    """Decide rows by one lever on either side, by what their distances from its centre are at most.
+
+    Parameters
+    ----------
+    tau, kinks, signs, norms, extent, rounding
+        As of :func:`one_lever_each`.
+    spread : ndarray of shape (n,)
+        At least the distance of each row from the middle.
+    radius : float
+    offsets : ndarray of shape (2, 2)
+    distances : ndarray of shape (2,)
+        At least those of the levers' centres from the middle.
+    status : ndarray of int8 of shape (n,)
+        Written, for the rows with their signs.
+
+    Returns
+    -------
+    n_R, n_L : int
+    """
+    n_R, n_L = 0.0, 0.0
+    first, above, second, below = offsets[0, 0], offsets[0, 1], offsets[1, 0], offsets[1, 1]
+    least1 = radius * radius / above if above > 0.0 else np.inf
+    least2 = radius * radius / below if below > 0.0 else np.inf
+    near, far = distances[0], distances[1]
+    for i in range(at(start), at(stop)):
+        slack = rounding * (norms[i] * extent + abs(kinks[i]))
+        over = 1.0 if (first - tau[i]) - slack > _width(spread[i] + near, radius, above, least1) else 0.0
+        under = 1.0 if (tau[i] - second) - slack > _width(spread[i] + far, radius, below, least2) else 0.0
+        side = (under - over) * signs[i]
+        status[i] = np.int8(side)
+        n_R += 1.0 if side < 0.0 else 0.0
+        n_L += 1.0 if side > 0.0 else 0.0
+    return int(n_R), int(n_L)
+
+
+@kernel
+def _longest(offsets, start, stop):
+    """Return which of some levers has the largest ``kappa``."""
+    found = start
+    for k in range(start, stop):
+        if offsets[k, 1] > offsets[found, 1]:
+            found = k
+    return found
+
+
+@kernel(fastmath={"contract", "nsz"})
+def _decide_by_one(tau, slack, spread, radius, side, offset, kappa, distance, status, anew):
+    """Decide rows by one lever on one side, for the distances that are known to be enough."""
+    known, least = 0 if anew else 1, radius * radius / kappa if kappa > 0.0 else np.inf
+    for i in range(at(tau.size)):
+        width = _width(spread[i] + distance, radius, kappa, least)
+        found = np.int8(-side) if side * (offset - tau[i]) - slack[i] > width else np.int8(0)
+        before = np.int8(status[i] * known)
+        status[i] = before if before != 0 else found
+
+
+@kernel
+def decide_by_levers(tau, slack, spread, radius, levers, offsets, distances, status, unsure):
+    """Decide rows by their distance from one fixed centre, from which the levers' centres are not far.
+
+    Parameters
+    ----------
+    tau : ndarray of shape (n,)
+        ``c_i - x_i.c`` at the ball's centre c.
+    slack : ndarray of shape (n,)
+        What rounding may have added to either side of a comparison.
+    spread : ndarray of shape (n,)
+        At least the distance of each row from the fixed centre.
+    radius : float
+    levers : int
+        How many levers bound ``x.w + b`` from below; as many follow that bound it from above.
+    offsets : ndarray of shape (2 * levers, 2)
+        ``tau`` at the centre of each lever, and its ``kappa``; a ``kappa`` of 0 says nothing.
+    distances : ndarray of shape (2 * levers,)
+        At least the distance of each lever's centre from the fixed centre.
+    status : ndarray of int8 of shape (n,)
+        Written: -1 where ``x.w + b > c`` is certain, +1 where ``<`` is.
+    unsure : ndarray of int64 of shape (n,)
+        Written: rows that the exact distances might decide.
+
+    Returns
+    -------
+    count : int
+        Of these.
+    """
+    # The longest levers decide most of what can be decided: without branches for all, then in turn for the others.
+    fore, aft = _longest(offsets, 0, levers), _longest(offsets, levers, 2 * levers)
+    _decide_by_one(tau, slack, spread, radius, 1.0, offsets[fore, 0], offsets[fore, 1], distances[fore], status, True)
+    _decide_by_one(tau, slack, spread, radius, -1.0, offsets[aft, 0], offsets[aft, 1], distances[aft], status, False)
+    count = 0
+    for i in range(tau.size):
+        if status[i] != 0:
+            continue
+        possible = False
+        for k in range(offsets.shape[0]):
+            kappa = offsets[k, 1]
+            if kappa <= 0.0:
+                continue
+            side = 1.0 if k < levers else -1.0
+            room, least = side * (offsets[k, 0] - tau[i]) - slack[i], radius * radius / kappa
+            if room <= least:
+                continue
+            if room > _width(spread[i] + distances[k], radius, kappa, least):
+                status[i] = np.int8(-side)
+                possible = False
+                break
+            possible |= room > _width(max(spread[i] - distances[k], 0.0), radius, kappa, least)
+        if possible:
+            unsure[count] = i
+            count += 1
+    return count
+
+
+@kernel
+def decide_by_products(tau, slack, norms, products, square, off, radius, side, offset, kappa, rounding, status):
+    """Decide rows by one lever whose products with them are known, as behind a kernel.
+
+    Parameters
+    ----------
+    tau, slack, norms : ndarray of shape (n,)
+    products : ndarray of shape (n,)
+        Of the lever's centre with the rows.
+    square : float
+        At least the centre's squared norm.
+    off : float
+        Relative error of a product, to the norm of its row.
+    radius, side, offset, kappa, rounding : float
+    status : ndarray of int8 of shape (n,)
+        Updated where it is 0.
+    """
+    length, least = np.sqrt(square), radius * radius / kappa
+    for i in range(tau.size):
+        room = side * (offset - tau[i]) - slack[i]
+        if status[i] != 0 or room <= least:
+            continue
+        apart = norms[i] * norms[i] - 2.0 * products[i] + square + 2.0 * off * norms[i]
+        distance = np.sqrt(max(apart, 0.0) + 8.0 * UNIT * (norms[i] + length) ** 2) * (1.0 + rounding)
+        if room > _width(distance, radius, kappa, least):
+            status[i] = np.int8(-side)
+
+
+def warm_up():
+    """Compile the canonical signatures on tiny arrays."""
+    a, status, signs = np.ones(2), np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
+    foremost(a, a)
+    seen_from(a, signs, a, 1.0, a, 1.0, 1e-12, a, 1.0, a, a, 0.0, a.copy(), a.copy(), a.copy(), a.copy())
+    pair, chosen, weights = np.ones((2, 2)), np.zeros((2, FEWER), dtype=np.int64), np.zeros((2, FEWER))
+    one_lever_each(
+        a, signs, a, 1.0, a, 1.0, 1e-12, a, 1.0, a, a, 0.0, 1.0, 1.0, 1.0, a.copy(), chosen, weights, pair
+    )  # fmt: skip
+    decide_by_one_each(a, a, signs, a, 1.0, 1e-12, a, 1.0, pair, a, status.copy(), 0, 2)
+    offsets, rows, X, where = np.ones((2, 2)), np.eye(2), matrix_of(np.eye(2)), np.zeros(2, dtype=np.int64)
+    decide_by_levers(a, a, a, 1.0, 1, offsets, a, status, np.zeros(2, dtype=np.int64))
+    lever_weights(a, a, a, a, np.ones(2, dtype=np.int64), 1.0, 1e-12, offsets.copy(), rows.copy())
+    decide_by_products(a, a, a, a, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1e-12, status)
+    lever_centers(X, where, rows, a, 1e-12, rows.copy(), a.copy(), a.copy())

@@ -1,0 +1,488 @@
+"""SIFS: alternate the screening of samples and of features until nothing new is found (Hong 2019, Algorithm 1).
+
+One traversal per triggering: of the lines that went, or of those that stay, whichever touches fewer values (see
+``kernels/screen/conditioning.py``). Layout of all arrays: see ``kernels/problem/sparse.py``.
+"""
+
+import numpy as np
+
+from screenpath.kernels import SUMS, kernel
+from screenpath.kernels.problem.box import UNIT
+from screenpath.kernels.problem.sparse import column_sum
+from screenpath.kernels.problem.sparse_intercept import (
+    answer_by,
+    centred,
+    decide_centred,
+    drop_totals,
+    keep_totals,
+    plane_sums,
+)
+from screenpath.kernels.problem.sparse_samples import Samples, slack_of
+from screenpath.kernels.screen.conditioning import (
+    drop_columns,
+    drop_rows,
+    keep_columns,
+    keep_rows,
+    kept_cost,
+    line_cost,
+    lines_cost,
+    lines_size,
+    list_kept,
+)
+from screenpath.kernels.screen.sifs_types import Constants, Found, Reference, Regions
+from screenpath.kernels.screen.sparse_box import SPARED, WORTH, decide_boxed, promised, row_terms, row_weights, term
+from screenpath.kernels.screen.sparse_levers import decide_levels
+
+
+@kernel
+def lens_top(v1, v2, norm, apart_sq, r1_sq, r2_sq):
+    """Return a bound of ``v.x`` over the intersection of two balls; infinite where one of them alone is as good.
+
+    For every share ``s`` in [0, 1] the intersection lies in the ball with centre ``s c1 + (1 - s) c2`` and squared
+    radius ``s r1^2 + (1 - s) r2^2 - s (1 - s) ||c1 - c2||^2``. The best share gives the exact support (Lagrange); what
+    rounding does to it costs tightness, not safety.
+
+    Parameters
+    ----------
+    v1, v2, norm : float
+        ``v.c1``, ``v.c2`` and ``||v||``.
+    apart_sq : float
+        At most ``||c1 - c2||^2``.
+    r1_sq, r2_sq : float
+    """
+    middle = r1_sq - r2_sq - apart_sq
+    inside = 4.0 * apart_sq * r2_sq - middle * middle  # positive where the spheres meet
+    tilt = (v2 - v1) / norm if norm > 0.0 else 0.0
+    rest = apart_sq - tilt * tilt
+    if not (inside > 0.0 and rest > 0.0):
+        return np.inf
+    share = (tilt * np.sqrt(inside / rest) - middle) / (2.0 * apart_sq)
+    if not 0.0 < share < 1.0:
+        return np.inf
+    square = share * r1_sq + (1.0 - share) * r2_sq - share * (1.0 - share) * apart_sq
+    square = max(square, 0.0) + 8.0 * UNIT * (r1_sq + r2_sq + apart_sq)
+    return share * v1 + (1.0 - share) * v2 + norm * np.sqrt(square)
+
+
+@kernel(fastmath=SUMS)
+def margin_bounds(scores, labels, n, classes, c, scale, radius, extent, row_part, row_sq, row_norm, slacks, lower,
+                  upper):  # fmt: skip
+    """Write bounds on the margins of class ``c`` over the ball ``(scale w, radius)``, rounding errors included."""
+    part, score = row_part[c * n : (c + 1) * n], scores[c * n : (c + 1) * n]
+    rounding, lost, floor = slacks[0], slacks[2], slacks[4]
+    if classes == 1:
+        for i in range(n):
+            center = scale * labels[i] * score[i]
+            norm_sq = (part[i] if part[i] > 0.0 else 0.0) + (lost * row_sq[i] + floor)
+            reach = radius * np.sqrt(norm_sq) + rounding * (row_norm[i] * extent + 1.0)
+            lower[i], upper[i] = center - reach, center + reach
+        return
+    for i in range(n):
+        own = labels[i] * n + i
+        center = scale * (scores[own] - score[i])
+        norm_sq = max(row_part[own], 0.0) + max(part[i], 0.0) + 2.0 * (lost * row_sq[i] + floor)
+        reach = radius * np.sqrt(norm_sq) + rounding * (2.0 * row_norm[i] * extent + 1.0)
+        lower[i], upper[i] = center - reach, center + reach
+
+
+@kernel
+def decide_samples(scores, labels, n, classes, gamma, scale, radius, extent, row_part, row_sq, row_norm, slacks,
+                   status, found):  # fmt: skip
+    """ISS: fix dual variables over the ball ``(scale w, radius)``; list them in ``found`` and return how many."""
+    count = 0
+    lower, upper = np.empty(n), np.empty(n)
+    for c in range(classes):
+        margin_bounds(scores, labels, n, classes, c, scale, radius, extent, row_part, row_sq, row_norm, slacks, lower,
+                      upper)  # fmt: skip
+        for i in range(n):
+            above, below = lower[i] > 1.0, upper[i] < 1.0 - gamma
+            t = c * n + i
+            if status[t] == 0 and (above or below):
+                status[t] = -1 if above else 1
+                found[count] = t
+                count += 1
+    return count
+
+
+@kernel(fastmath=SUMS)
+def surely_zero(u, u_slack, u_ones, ones_part, theta_part, norms, beta, r1, r2, extent, rounding, sure):
+    """Mark the features that either dual ball zeroes before anything is conditioned; ``norms`` is ``||x^j|| / n``."""
+    error = abs(theta_part)
+    most, slope = beta * (1.0 - rounding), rounding * extent
+    for f in range(u.size):
+        limit = most - slope * norms[f]
+        first = abs(ones_part * u_ones[f] + theta_part * u[f]) + error * u_slack[f] + r1 * norms[f]
+        second = abs(u[f]) + u_slack[f] + r2 * norms[f]
+        sure[f] = (first if first < second else second) <= limit
+
+
+@kernel
+def narrow(indptr, n, keep, left, formed):
+    """Zero all features but those of ``formed``, if these cost less than half of ``left``.
+
+    Returns
+    -------
+    live : ndarray of int64
+        Features of ``formed`` that survive, in order.
+    dropped : int
+        How many went, 0 where nothing was done.
+    """
+    count, stay = 0, np.empty(formed.size, dtype=np.int64)
+    for f in formed:
+        stay[count] = f
+        count += keep[f] != 0
+    stay = stay[:count]
+    if 2.0 * lines_cost(indptr, n, stay) >= left:
+        return stay, 0
+    before = 0
+    for f in range(keep.size):
+        before += keep[f] != 0
+    keep[:] = 0
+    for f in stay:
+        keep[f] = 1
+    return stay, before - count
+
+
+@kernel
+def decide_features(columns, n, beta, sums, parts, first, moves, norms, balls, extent, slacks, keep, live, active,
+                    found):  # fmt: skip
+    """IFS: zero features over the two dual balls (or their lens); list them in ``found`` and return how many.
+
+    ``sums`` are ``psi, u, u_slack, u_ones``, ``parts`` those of the first centre (see :class:`Regions`), ``norms``
+    ``col_part, col_sq, col_norm``, ``balls`` the two squared radii, the squared distance of the centres, and whether
+    the first ball is used. A sum ``u`` known up to ``u_slack`` is formed anew, in place, where that bound does not
+    decide. ``active`` marks the features whose weight is proven not to be 0: no smaller region will zero them, they are
+    not tried again. ``first`` asks for a first look at all of them, with whole balls; ``moves`` tells whether the
+    centres have moved, and by what (not read otherwise). ``live`` holds the surviving features, in order; those that
+    stay are moved to its beginning.
+    Also returns the values touched, the cost of the surviving columns, and of those that are to be tried again.
+    """
+    (data, indices, indptr), (psi, u, u_slack, u_ones), (ones_part, theta_part) = columns, sums, parts
+    (moved, move_first, move_second), (col_part, col_sq, norms) = moves, norms
+    r1_sq, r2_sq, between_sq, paper = balls
+    d = indptr.size - 1
+    rounding, lost, floor = slacks[1], slacks[3], slacks[4]
+    r1, r2 = np.sqrt(r1_sq), np.sqrt(r2_sq)
+    sure = np.zeros(keep.size if first else 0, dtype=np.bool_)
+    if first:
+        surely_zero(u, u_slack, u_ones, ones_part, theta_part, norms, beta, r1 if paper else np.inf,
+                    r2, extent, rounding, sure)  # fmt: skip
+    count, touched, left, undecided = 0, 0, 0.0, 0.0
+    dense = indptr[d] == n * d
+    for k in range(live.size):
+        f = live[k]
+        live[k - count] = f  # overwritten by the next one if it is found to be zero
+        if first and sure[f]:
+            keep[f] = 0
+            found[count] = f
+            count += 1
+            continue
+        cost = 0.25 * n if dense else line_cost(indptr, f % d, n)
+        if active[f]:
+            left += cost
+            continue
+        move1, move2 = (move_first[f], move_second[f]) if moved else (0.0, 0.0)
+        norm = np.sqrt(max(col_part[f], 0.0) + (lost * col_sq[f] + floor)) / n
+        limit = beta - rounding * (norms[f] * extent + beta)
+        if u_slack[f] > 0.0:
+            top = np.inf
+            if paper:
+                off = abs(ones_part * u_ones[f] + theta_part * u[f] + move1)
+                top = off + abs(theta_part) * u_slack[f] + r1 * norm
+            top = min(top, abs(u[f] + move2) + u_slack[f] + r2 * norm)
+            if top <= limit:
+                keep[f] = 0
+                found[count] = f
+                count += 1
+                continue
+            c = f // d
+            start, stop = indptr[f - c * d], indptr[f - c * d + 1]
+            u[f] = (1.0 / n) * column_sum(data, indices, start, stop, n, psi[c * n : (c + 1) * n])
+            u_slack[f] = 0.0
+            touched += stop - start
+        v1 = ones_part * u_ones[f] + theta_part * u[f] + move1
+        v2 = u[f] + move2
+        if (paper and abs(v1) - r1 * norm > 2.0 * beta - limit) or abs(v2) - r2 * norm > 2.0 * beta - limit:
+            active[f] = True
+            left += cost
+            continue
+        top = np.inf
+        if paper:
+            top = abs(v1) + r1 * norm
+        top = min(top, abs(v2) + r2 * norm)
+        if top > limit and paper:
+            above = min(lens_top(v1, v2, norm, between_sq, r1_sq, r2_sq), v1 + r1 * norm, v2 + r2 * norm)
+            below = min(lens_top(-v1, -v2, norm, between_sq, r1_sq, r2_sq), r1 * norm - v1, r2 * norm - v2)
+            top = max(above, below)
+        if top <= limit:
+            keep[f] = 0
+            found[count] = f
+            count += 1
+            continue
+        left += cost
+        undecided += cost
+    return count, touched, left, undecided
+
+
+@kernel
+def in_plane(answering, whole, sigma_first, sigma_second, apart, first_sq, second_sq, between_sq, extent, slacks):
+    """Return squared radii and distance of the dual balls cut by the plane of the points whose signed sum is right.
+
+    Parameters
+    ----------
+    answering, whole : float
+        Weights of the surviving dual variables, and of all.
+    sigma_first, sigma_second, apart : float
+        Signed sums of both centres, and what rounding may have done to them.
+
+    Returns
+    -------
+    first_sq, second_sq, between_sq, extent : float
+    slacks : tuple of six float
+    """
+    if not answering > 0.0:
+        return first_sq, second_sq, between_sq, extent, slacks
+    far1, far2 = max(abs(sigma_first) - apart, 0.0), max(abs(sigma_second) - apart, 0.0)
+    between = abs(sigma_first - sigma_second) + 2.0 * apart
+    part, root = whole / answering, np.sqrt(answering)
+    # What rounding has left of the signed sums, and of the columns' sums, moves the centres.
+    size = max(abs(sigma_first), abs(sigma_second)) / root
+    grown = extent + apart / (slacks[1] * root) + size * (1.0 + np.sqrt(part) * slacks[3] / slacks[1])
+    lost = slacks[3] * (1.0 + 4.0 * np.sqrt(part))
+    return (max(first_sq - far1 * far1 / answering, 0.0), max(second_sq - far2 * far2 / answering, 0.0),
+            max(between_sq - between * between / answering, 0.0), grown,
+            (slacks[0], slacks[1], slacks[2], lost, slacks[4], slacks[5]))  # fmt: skip
+
+
+@kernel
+def decide_in_planes(columns, n, beta, sums, parts, planes, in_planes, norms, balls, extent, slacks, keep, live, active,
+                     found):  # fmt: skip
+    """:func:`decide_features` with free intercepts: for each class within the plane of its signed sum.
+
+    ``planes`` and ``in_planes`` are those of ``sparse_intercept.plane_sums`` and ``centred``.
+    """
+    (part, first, second), (_, col_sq, col_norm), (first_sq, second_sq, between_sq, paper) = in_planes, norms, balls
+    blocks = planes.shape[1]
+    d, count, touched, left, undecided, begin = keep.size // blocks, 0, 0, 0.0, 0.0, 0
+    for c in range(blocks):
+        end = begin
+        while end < live.size and live[end] < (c + 1) * d:
+            end += 1
+        answering, whole, sigma_first, sigma_second = planes[0, c], planes[1, c], planes[2, c], planes[3, c]
+        # What rounding does to the signed sums.
+        apart = 8.0 * UNIT * (n * blocks + 32) * whole * (abs(parts[0]) + abs(parts[1]) + 1.0)
+        one_sq, two_sq, far_sq, size, bounds = in_plane(
+            answering, whole, sigma_first, sigma_second, apart, first_sq, second_sq, between_sq, extent, slacks
+        )
+        here, place = live[begin:end], begin - count
+        new, summed, cost, open_cost = decide_features(
+            columns, n, beta, sums, parts, False, (True, first, second), (part, col_sq, col_norm),
+            (one_sq, two_sq, far_sq, paper), size, bounds, keep, here, active, found[count:],
+        )  # fmt: skip
+        for k in range(here.size - new):  # what stays closes up with what stays of the classes before
+            live[place + k] = here[k]
+        count, touched, left, undecided, begin = count + new, touched + summed, left + cost, undecided + open_cost, end
+    return count, touched, left, undecided
+
+
+@kernel
+def sifs(constants, samples, beta, reference, regions, what, slacks, found, record, planes):
+    """Alternate ISS and IFS to the fixed point; there IFS looks at the box as well, where that promises enough.
+
+    Parameters
+    ----------
+    constants : Constants
+    samples : screenpath.kernels.problem.sparse.Samples
+        Norms and distances of dual points count each variable with its sample's weight.
+    beta : float
+    reference : Reference
+    regions : Regions
+    what : tuple of three bool
+        Which of the two screenings run, samples and features; whether features are first.
+    slacks : tuple of six float
+        For rounding, see ``problem.sparse_rounding.Slacks``.
+    found : Found
+    record : ndarray of int64 of shape (triggerings, 2)
+        Found by each triggering: column 0 samples, column 1 features; -1 where none took place. Written.
+    planes : ndarray of shape (4, classes) or None
+        With free intercepts, overwritten, see ``sparse_intercept.plane_sums``. Without any it is None, and what they
+        would take is not compiled.
+
+    Returns
+    -------
+    touched, used : int
+        Values touched; triggerings that took place.
+    """
+    columns, rows, u_ones, row_sq, row_norm, col_sq, col_norm, twice, column_ends, row_ends = constants
+    labels, weights, n, classes, gamma = samples
+    before, w, theta, psi, u, u_slack, formed, room, level, off, w_norm = reference
+    scale, primal_sq, ones_part, theta_part, first_sq, second_sq, between_sq, theta_norm, budget, paper, worth = regions
+    status, keep, row_part, col_part, col_total, known_keep, known_part = found
+    by_samples, by_features, features_first = what
+    d, scores = columns[2].size - 1, before.copy()
+    moved, move_first, move_second = False, np.empty(0), np.empty(0)
+    new_rows, new_cols = np.empty(theta.size, dtype=np.int64), np.empty(w.size, dtype=np.int64)
+    n_rows, n_cols, dropped = 0, 0, 0
+    touched, used = 0, 0
+    record[:, :] = -1
+    active = np.zeros(w.size, dtype=np.bool_)
+    live, listed = np.empty(0, dtype=np.int64), False  # surviving features, in order; from the first IFS on
+    left = kept_cost(column_ends, n, keep)  # of the columns that stay
+    gone = 0.0  # of those screened last
+    undecided = left  # of those that are not proven active
+    turn = 1 if by_features and (features_first or not by_samples) else 0
+    rounding, squares = slacks[1], slacks[5]
+    primal_sq *= 1.0 + squares  # for what is subtracted from it
+    budget *= 1.0 + squares
+    shape = w.size if planes is not None else 0
+    if planes is not None:
+        plane_sums(theta, samples, status, ones_part, theta_part, planes)
+    in_planes = np.empty(shape), np.empty(shape), np.empty(shape)
+    no_totals, leveled = col_total[:0], planes is not None and classes > 1
+    boxed, full = by_features and worth < np.inf, columns[2][d] == n * d
+    costly = SPARED * theta.size if worth > 0.0 else 0.0  # what the columns left must cost, for the box to be looked at
+    for trigger in range(record.shape[0]):
+        if turn == 0:
+            if n_cols + dropped > 0:
+                lost = 0.0
+                for k in range(n_cols):
+                    lost += w[new_cols[k]] * w[new_cols[k]]
+                primal_sq = max(primal_sq - scale * scale * lost, 0.0)
+                if gone <= left:
+                    touched += drop_columns(columns, n, w, new_cols, n_cols, twice, scores, row_part)
+                else:
+                    touched += keep_columns(columns, n, w, keep, live, new_cols, n_cols, twice, scores, row_part,
+                                            known_keep, known_part)  # fmt: skip
+            radius = np.sqrt(primal_sq)
+            if planes is None:
+                n_rows = decide_samples(scores, labels, n, classes, gamma, scale, radius, scale * w_norm + radius,
+                                        row_part, row_sq, row_norm, slacks, status, new_rows)  # fmt: skip
+            elif leveled:
+                n_rows = decide_levels(rows, samples, scores, theta, status, keep, twice, scale, radius, budget, off,
+                                       scale * w_norm + radius, level, row_part, row_sq, row_norm, slacks,
+                                       new_rows)  # fmt: skip
+            else:
+                base = 0.0
+                for f in range(keep.size):
+                    base += 0.25 * twice[f] * twice[f] if keep[f] != 0 else 0.0
+                n_rows = decide_centred(scores, labels, weights, gamma, scale, radius, scale * w_norm + radius, level,
+                                        base, row_part, row_sq, row_norm, slacks, status, new_rows)  # fmt: skip
+            record[trigger, 0] = n_rows
+            fresh = n_rows
+        elif undecided == 0.0:
+            n_cols, dropped, fresh = 0, 0, 0
+            record[trigger, 1] = 0
+        else:
+            if n_rows > 0:
+                if not listed:
+                    live, listed = list_kept(keep), True
+                rows_gone = lines_cost(row_ends, d, new_rows[:n_rows])
+                if not moved:  # for what is subtracted from them, all in all
+                    first_sq += squares * first_sq + 8.0 * UNIT * theta_norm * np.sqrt(first_sq)
+                    second_sq += squares * second_sq + 8.0 * UNIT * theta_norm * np.sqrt(second_sq)
+                    between_sq -= squares * between_sq + 8.0 * UNIT * theta_norm * np.sqrt(between_sq)
+                for k in range(n_rows):
+                    t = new_rows[k]
+                    value = 1.0 if status[t] > 0 else 0.0
+                    weight = weights[t % n]
+                    e1 = value - ones_part - theta_part * theta[t]
+                    e2 = value - theta[t]
+                    first_sq -= weight * (e1 * e1)
+                    second_sq -= weight * (e2 * e2)
+                    between_sq -= weight * ((e1 - e2) * (e1 - e2))
+                    if boxed or leveled:
+                        budget -= weight * term(
+                            slack_of(before, labels[t % n], n, classes, t % n, t), gamma, theta[t], value
+                        )
+                    if planes is not None:
+                        answer_by(planes, t, samples, -weight, weight * e1, weight * e2)
+                first_sq, second_sq, between_sq = max(first_sq, 0.0), max(second_sq, 0.0), max(between_sq, 0.0)
+                if not moved:
+                    move_first, move_second = np.empty(w.size), np.empty(w.size)
+                if rows_gone <= undecided:
+                    if not moved:
+                        move_first[:], move_second[:] = 0.0, 0.0
+                    values = lines_size(row_ends, new_rows[:n_rows])
+                    drop_rows(rows, n, d, labels, weights, classes, theta, ones_part, theta_part, status, new_rows,
+                              n_rows, move_first, move_second, col_part, no_totals)  # fmt: skip
+                    touched += values
+                    if planes is not None:
+                        drop_totals(rows, samples, new_rows, n_rows, col_total)
+                        touched += values
+                else:
+                    touched += keep_rows(columns, n, labels, weights, classes, theta, ones_part, theta_part, status,
+                                         live, active, move_first, move_second, col_part, no_totals)  # fmt: skip
+                    if planes is not None:
+                        touched += keep_totals(columns, samples, status, live, col_total)
+                moved = True
+            dropped = 0
+            if not moved and np.sqrt(second_sq) * (1.0 + rounding) + rounding * theta_norm <= room:
+                stay, dropped = narrow(column_ends, n, keep, left, formed)
+                if dropped > 0:
+                    live, listed = stay, True
+            if not listed:
+                live, listed = list_kept(keep), True
+            sums, balls = (psi, u, u_slack, u_ones), (first_sq, second_sq, between_sq, paper)
+            moves, norms = (moved, move_first, move_second), (col_part, col_sq, col_norm)
+            if planes is not None:
+                centred(col_part, col_total, *moves, planes, n, *in_planes)
+                n_cols, summed, stay, undecided = decide_in_planes(
+                    columns, n, beta, sums, (ones_part, theta_part), planes, in_planes, norms, balls, theta_norm,
+                    slacks, keep, live, active, new_cols,
+                )  # fmt: skip
+            else:
+                n_cols, summed, stay, undecided = decide_features(
+                    columns, n, beta, sums, (ones_part, theta_part), dropped == 0 and not moved, moves, norms, balls,
+                    theta_norm, slacks, keep, live, active, new_cols,
+                )  # fmt: skip
+            live = live[: live.size - n_cols]
+            left, gone = stay, left - stay
+            touched += summed
+            fresh = n_cols + dropped
+            record[trigger, 1] = fresh
+        used = trigger + 1
+        last = not (by_samples and by_features) or (fresh == 0 and trigger > 0)
+        if last and boxed and undecided > costly and budget > 0.0:
+            size = theta.size
+            both, signed, lower, upper = np.empty(size), np.empty(size), np.zeros(size), np.ones(size)
+            terms = np.empty(size), np.empty(size), np.empty(size)
+            if planes is None:
+                for c in range(classes):
+                    margin_bounds(scores, labels, n, classes, c, scale, np.sqrt(primal_sq),
+                                  scale * w_norm + np.sqrt(primal_sq), row_part, row_sq, row_norm, slacks,
+                                  lower[c * n : (c + 1) * n], upper[c * n : (c + 1) * n])  # fmt: skip
+            spread = row_terms(before, labels, weights, n, classes, gamma, theta, status, lower, upper, budget, *terms)
+            root = (np.sqrt(budget) + np.sqrt(spread)) * (1.0 + squares)
+            mean = row_weights(*terms, labels, weights, n, classes, gamma, status, both, signed)
+            count, tried = promised(u, u_slack, move_second, moved, col_part, live, active, beta, root, mean, n)
+            if count >= worth * tried:
+                n_cols, summed = decide_boxed(
+                    columns, u, u_slack, move_second, moved, both, signed, root, col_norm, n, beta, theta_norm, slacks,
+                    keep, live, active, new_cols,
+                )  # fmt: skip
+                gone, dropped = 0.0, 0
+                live = live[: live.size - n_cols]
+                for k in range(n_cols):
+                    gone += 0.25 * n if full else line_cost(columns[2], new_cols[k] % d, n)
+                left, undecided = left - gone, undecided - gone
+                touched += summed
+                record[trigger, 1] = max(record[trigger, 1], 0) + n_cols
+                last, turn = n_cols < WORTH * tried or not by_samples, 1
+        if last:
+            break
+        turn = 1 - turn
+    return touched, used
+
+
+def warm_up(planes=None):
+    """Compile the canonical signatures on tiny arrays; with ``planes``, of shape (4, 1), those of free intercepts."""
+    view = np.ones(2), np.array([0, 1], dtype=np.int32), np.array([0, 1, 2], dtype=np.int64)
+    labels, record = np.array([1, -1], dtype=np.int64), np.zeros((4, 2), dtype=np.int64)
+    a, status, keep = np.ones(2), np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
+    constants = Constants(view, view, a, a, a, a, a, a, view[2], view[2])
+    samples = Samples(labels, a, 2, 1, 0.5)
+    reference = Reference(a, a, a, a, a.copy(), a.copy(), np.arange(1), 0.0, 0.0, 0.0, 1.0)
+    regions = Regions(1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, True, 0.1)
+    totals = np.empty(0) if planes is None else a.copy()
+    found = Found(status, keep, a.copy(), a.copy(), totals, keep.copy(), a.copy())
+    sifs(constants, samples, 1.0, reference, regions, (True, True, False), (1e-12,) * 6, found, record, planes)

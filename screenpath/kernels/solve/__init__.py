@@ -1,0 +1,1 @@
+"""Sweeps, faces and Newton steps."""

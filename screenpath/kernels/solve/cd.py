@@ -1,0 +1,150 @@
+"""Dual coordinate descent sweeps for box problems (Hsieh et al. 2008), in random order and with shrinking."""
+
+import numpy as np
+
+from screenpath.kernels import SUMS, at, kernel
+from screenpath.kernels.rows.matrix import add, borrowed, dot, matrix_of
+
+NO_SIGNS = np.empty(0, dtype=np.int8)
+
+
+@kernel
+def draws(seed, rank):
+    """Return the state of the generator for a grid point, shape (1,): not 0, and another one for each ``rank``.
+
+    The ``rank``-th number of SplitMix64 (Steele, Lea and Flood 2014) that begins at ``seed``, both uint64.
+    """
+    z = seed + (rank + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    state = np.empty(1, dtype=np.uint64)
+    state[0] = max(z ^ (z >> np.uint64(31)), np.uint64(1))
+    return state
+
+
+@kernel(fastmath=SUMS)
+def cd_sweeps(X, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random):
+    """Run a bounded number of sweeps over the rows ``active``, in place.
+
+    Parameters
+    ----------
+    X : Matrix
+        Of k rows.
+    c, lo, hi, sqnorms, alpha : ndarray of shape (k,)
+        ``alpha`` is updated.
+    w : ndarray of shape (d,)
+        ``base + G'alpha``, updated.
+    active : ndarray of int64
+        Rows to visit; permuted in place. Shrinking drops rows from its front part for the rest of this call.
+    shrinking : bool
+    sweeps : int
+    random : ndarray of uint64 of shape (1,)
+        State of the generator (xorshift64*), updated.
+
+    Returns
+    -------
+    touched : int
+        Rows visited.
+    violation : float
+        Largest minus smallest projected gradient of the last sweep.
+    """
+    return _sweeps(X, active, NO_SIGNS, False, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random)
+
+
+@kernel(fastmath=SUMS)
+def placed_sweeps(X, where, signs, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random):
+    """:func:`cd_sweeps` for rows that are ``signs[k]`` times those at ``where[k]`` in ``X``."""
+    return _sweeps(X, where, signs, True, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random)
+
+
+@kernel(fastmath=SUMS, forceinline=True)
+def _sweeps(X, where, signs, placed, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random):
+    """Sweep; where this is inlined, what is known of ``placed`` beforehand leaves no trace."""
+    X, size, touched = borrowed(X), active.size, 0
+    # A row at its end is dropped only when its gradient points outward by more than the last sweep's worst violation.
+    upper, lower = np.inf, -np.inf
+    violation = np.inf
+    for _ in range(sweeps):
+        worst, best = -np.inf, np.inf
+        for k in range(size - 1, 0, -1):
+            random[0] ^= random[0] >> np.uint64(12)
+            random[0] ^= random[0] << np.uint64(25)
+            random[0] ^= random[0] >> np.uint64(27)
+            draw = (random[0] * np.uint64(2685821657736338717)) >> np.uint64(33)
+            j = np.int64((draw * np.uint64(k + 1)) >> np.uint64(31))  # a division would take longer
+            active[k], active[j] = active[j], active[k]
+        k = 0
+        while k < size:
+            i = at(active[k])
+            touched += 1
+            row, sign, a = (at(where[i]), float(signs[i]), alpha[i]) if placed else (i, 1.0, alpha[i])
+            gradient = c[i] - sign * dot(X, row, w)
+            if a <= lo[i]:
+                if shrinking and gradient < lower:
+                    size -= 1
+                    active[k], active[size] = active[size], active[k]
+                    continue
+                projected = max(gradient, 0.0)
+            elif a >= hi[i]:
+                if shrinking and gradient > upper:
+                    size -= 1
+                    active[k], active[size] = active[size], active[k]
+                    continue
+                projected = min(gradient, 0.0)
+            else:
+                projected = gradient
+            worst, best = max(worst, projected), min(best, projected)
+            k += 1
+            if projected == 0.0:
+                continue
+            if sqnorms[i] > 0.0:
+                value = min(max(a + gradient / sqnorms[i], lo[i]), hi[i])
+            else:
+                value = hi[i] if gradient > 0.0 else lo[i]
+            alpha[i] = value
+            add(X, row, sign * (value - a), w)
+        violation = worst - best
+        upper = worst if worst > 0.0 else np.inf
+        lower = best if best < 0.0 else -np.inf
+        if size == 0:
+            break
+    return touched, violation
+
+
+@kernel
+def parted(status, alive, lo, hi, decided):
+    """Part rows that a rule has decided from those that stay alive.
+
+    Parameters
+    ----------
+    status : ndarray of int8 of shape (m,)
+        Of the alive rows: -1 at the lower end, +1 at the upper end, 0 undecided.
+    alive : ndarray of int64 of shape (m,)
+    lo, hi : ndarray of shape (k,)
+    decided : ndarray of int8 of shape (k,)
+        Updated.
+
+    Returns
+    -------
+    kept, fresh : ndarray of int64
+        The alive rows that are undecided, and the others.
+    values : ndarray of float64
+        The ends that the latter are at.
+    """
+    kept, fresh, values, n, m = np.empty_like(alive), np.empty_like(alive), np.empty(alive.size), 0, 0
+    for r in range(alive.size):  # without branches: which are decided is hard to guess
+        i, found = alive[r], status[r] != 0
+        kept[n], fresh[m], values[m] = i, i, lo[i] if status[r] < 0 else hi[i]  # unless overwritten by the next one
+        decided[i] = status[r]
+        n += not found
+        m += found
+    return kept[:n].copy(), fresh[:m].copy(), values[:m].copy()
+
+
+def warm_up():
+    """Compile the canonical signatures on tiny arrays."""
+    one, where, signs = np.ones(2), np.arange(2), np.ones(2, dtype=np.int8)
+    X, active, random = matrix_of(np.eye(2)), np.arange(2), draws(np.uint64(0), np.uint64(0))
+    cd_sweeps(X, one, -one, one, one, np.zeros(2), np.zeros(2), active, True, 1, random)
+    placed_sweeps(X, where, signs, one, -one, one, one, np.zeros(2), np.zeros(2), active, True, 1, random)
+    parted(np.zeros(2, dtype=np.int8), np.arange(2), np.zeros(2), np.ones(2), np.zeros(2, dtype=np.int8))

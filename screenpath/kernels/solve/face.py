@@ -1,0 +1,246 @@
+"""A step on the face of a box problem: its free dual variables move together, by conjugate gradients.
+
+Coordinate sweeps find soon which dual variables are free, and are slow to find what they are where the free rows are
+far from orthogonal. On the face they solve the linear system ``G_F G_F' x = t_F``. What leaves the box is put to its
+end, and what its margin draws away from an end is free again: the system of those that are free then is solved from
+there, until none changes. The step's part of the way at which the dual is largest is taken.
+"""
+
+import numpy as np
+
+from screenpath.kernels import SUMS, at, kernel
+from screenpath.kernels.rows.matrix import add, borrowed, dot, matrix_of
+from screenpath.kernels.rows.newton_system import inner
+from screenpath.kernels.solve.pool import ADDED, COLUMNS, Pool, copies, frequent_add, frequent_dot, lent
+from screenpath.kernels.solve.preconditioner import closed, diagonal, frequent_share, gap_of, precondition, solve_rows
+from screenpath.kernels.solve.survey import Survey, nameless, nothing_known, surveyed
+
+SYSTEMS, MORE = 4, 2  # at most, and further ones of a final step
+AT = 2  # row of a box that says where the variables are; the others are its ends
+
+
+@kernel
+def movable(c, margins, lo, hi, alpha, sqnorms, alive):
+    """Return the alive rows whose dual variable is inside of its box, or is drawn there; and those that are not 0."""
+    rows, face, n, m = np.empty_like(alive), np.empty_like(alive), 0, 0
+    for i in alive:
+        t = c[i] - margins[i]  # without branches: which are drawn inside is hard to guess
+        inward = ((alpha[i] > lo[i]) | (t > 0.0)) & ((alpha[i] < hi[i]) | (t < 0.0))
+        rows[n], face[m] = i, i  # kept where the next one does not overwrite it
+        n += inward
+        m += inward & (sqnorms[i] > 0.0)
+    return rows[:n].copy(), face[:m].copy()
+
+
+@kernel(fastmath=SUMS, leaf=True)
+def _clip(rows, where, part, box, step, change):
+    """Take a part of a step as far as the box goes; return how many variables have stopped at its ends.
+
+    ``change`` is ``G'`` times the whole part, and is brought to what is taken.
+    """
+    stopped = 0
+    for k in range(part.size):
+        wanted = box[AT, k] + part[k]
+        value = min(max(wanted, box[0, k]), box[1, k])
+        step[k] += value - box[AT, k]
+        box[AT, k] = value
+        if value != wanted:
+            add(rows.rare, where[k], value - wanted, change)
+            frequent_add(rows, where[k], value - wanted, change)
+            stopped += 1
+    return stopped
+
+
+@kernel(fastmath=SUMS, leaf=True)
+def _open(residual, box, opened):
+    """Mark the variables that are inside of the box, or are drawn there; return how many of the marks are new."""
+    others = 0
+    for k in range(residual.size):
+        low, high, before = box[AT, k] <= box[0, k], box[AT, k] >= box[1, k], opened[k]
+        opened[k] = (not low or residual[k] > 0.0) and (not high or residual[k] < 0.0)
+        others += opened[k] != before
+    return others
+
+
+@kernel(fastmath=SUMS)
+def _settle(rows, where, d, t, M, ridge, sqnorms, box, aim, forcing, closer, final, limit):
+    """Solve for the step of rows, which have ``t`` to go to their kinks; ``box`` is where it begins.
+
+    Returns
+    -------
+    step, change : ndarray of shape (n,) and (d,)
+        A step that no variable leaves its box by, and ``G' step``: the one after which the dual is largest, which need
+        not be the last.
+    touched : int
+    left : float
+        The rows' share of the gap after that step; infinite where it is not the last one.
+    """
+    n, moves, touched = t.size, 0, 0
+    residual, part, more = t.copy(), np.empty(n), np.empty(d)
+    step, centre, change, opened, weights = np.zeros(n), np.zeros(n), np.zeros(d), np.full(n, True), np.empty(n)
+    goal, best, best_step, best_change, last = 0.0, 0.0, np.zeros(n), np.zeros(d), False
+    direction, search, image, share, curve = np.zeros(n), np.zeros(d), np.zeros(n), np.zeros(n), 0.0
+    for k in range(n):
+        goal += (forcing * t[k]) ** 2 / sqnorms[k]
+    for _ in range(SYSTEMS + MORE if final else SYSTEMS):
+        for k in range(n):
+            weights[k] = 1.0 / sqnorms[k] if opened[k] else 0.0
+        read, curve = solve_rows(
+            rows, where, closed(M, opened), ridge, residual, part, more, weights, goal, limit, box, aim, direction,
+            search, image, share, curve,
+        )  # fmt: skip
+        touched += read
+        for j in range(d):
+            change[j] += more[j]
+        stopped, others = _clip(rows, where, part, box, step, change), 0
+        rise = inner(t, step) - 0.5 * inner(change, change)
+        last = rise >= best  # equal where nothing was left to solve
+        if last:
+            best, best_step[:], best_change[:] = rise, step, change
+        if stopped > 0 or moves > 0:  # else the residual is known, and all are free as they were
+            touched += stopped
+            for k in range(n):
+                if stopped > 0 or not opened[k]:
+                    product = dot(rows.rare, where[k], change) + frequent_dot(rows, where[k], change)
+                    residual[k] = t[k] - product - ridge[k] * (step[k] - centre[k])
+                    touched += 1
+            others = _open(residual, box, opened)
+            curve = 0.0 if others > 0 else curve
+        moves += others
+        if touched > limit * n or (others == 0 and ((moves > 0 and not final) or closer == 1.0)):
+            break
+        if others == 0:  # the set is right: the ridge holds the step back from here on
+            for k in range(n):
+                residual[k] += ridge[k] * (step[k] - centre[k])
+                centre[k], part[k] = step[k], 0.0
+            goal *= closer * closer
+            if gap_of(box, part, residual) <= aim:
+                break
+    for k in range(n):
+        residual[k] += ridge[k] * (step[k] - centre[k])
+        part[k] = 0.0
+    left = gap_of(box, part, residual) if last else np.inf
+    if M.factor.size > 0:  # what preconditioners have told is off by more than the rounding of a sum
+        best_change[: M.factor.shape[0]] = 0.0
+        for k in range(n):
+            frequent_add(rows, where[k], best_step[k], best_change)
+        touched += int(n * frequent_share(rows, where))
+    return best_step, best_change, touched, left
+
+
+@kernel(fastmath=SUMS)
+def face_step(
+    X, where, signs, c, lo, hi, sqnorms, alpha, w, margins, moved, face, names, size, known, pool, prox, aim, forcing,
+    closer, final, limit,
+):  # fmt: skip
+    """Move the free dual variables to where their rows are at their kink, or some way there.
+
+    Parameters
+    ----------
+    X : Matrix
+    where, signs : ndarray of int64, and of int8, of shape (k,)
+        Where the rows are in ``X``, and what each is multiplied by: dense ones by 1.
+    c, lo, hi, sqnorms, alpha : ndarray of shape (k,)
+        ``alpha`` is updated.
+    w : ndarray of shape (d,)
+        ``base + G'alpha``, updated.
+    margins : ndarray of shape (k,)
+        Products of the rows with ``w``.
+    moved : bool
+        Whether ``w`` has been moved since, so that they are to be formed.
+    face : ndarray of int64
+        Rows whose dual variables are free, or at an end that their margin draws them away from; none is 0.
+    names : ndarray of int64
+        Numbers that these go by in every step, below ``size``.
+    size : int
+    known, pool : tuple
+        The :class:`Survey` of the rows of earlier steps and their :class:`Pool`, both used up.
+    prox : float
+        Added to the system, times the squared norms: rows that stand twice would leave it singular.
+    aim : float
+        Their share of the gap at which to stop.
+    forcing, closer : float
+        Relative size of the residual at which a system is solved; and times that, where the first one has shown that
+        the set is right, those that follow.
+    final : bool
+        Solve these too where the set had to be found first: no other step is to follow.
+    limit : int
+        Products of a system at most.
+
+    Returns
+    -------
+    touched : int
+        Rows.
+    share : float
+        Part of the step that was taken: 0 where it did not lead upwards.
+    left : float
+        The variables' share of the gap after the whole step, as far as it is known; else infinite.
+    known, pool : tuple
+        With the rows ``face``. Tuples without names: Python's code would make some with names, and raise what a
+        signal's handler raises where numba looks for no error.
+    """
+    X, n, survey, copied, added = borrowed(X), face.size, Survey(*known), Pool(*pool), 0
+    if X.sparse:
+        survey, copied, seats, order = surveyed(
+            survey, copied, X, where, signs, face, names, sqnorms[face], size, w.size
+        )  # fmt: skip
+        face, added, columns = face[order], copied.counts[ADDED], copied.columns[: copied.counts[COLUMNS]].copy()
+        squares = sqnorms[face]
+        ridge = prox * squares
+        M = precondition(survey, lent(copies(copied, X)), seats, ridge)
+    else:
+        squares, seats, columns = sqnorms[face], where[face], np.arange(w.size)
+        ridge = prox * squares
+        M = diagonal(ridge + squares)
+    t, box, own, rows = np.empty(n), np.empty((3, n)), w[columns], lent(copies(copied, X))  # `copied` is kept
+    for k in range(n):
+        i, r = face[k], seats[k]
+        t[k] = c[i] - (dot(rows.rare, r, own) + frequent_dot(rows, r, own) if moved else margins[i])
+        box[0, k], box[1, k], box[AT, k] = lo[i], hi[i], alpha[i]
+    step, change, touched, left = _settle(
+        rows, seats, columns.size, t, M, ridge, squares, box, aim, forcing, closer, final, limit
+    )  # fmt: skip
+    rise, square = inner(t, step), inner(change, change)
+    share = min(rise / square, 1.0) if rise > 0.0 and square > 0.0 else 0.0
+    for k in range(n):
+        i = at(face[k])
+        alpha[i] = min(max(alpha[i] + share * step[k], lo[i]), hi[i])
+    for j in range(columns.size):
+        w[columns[j]] += share * change[j]
+    return touched + added + n * int(moved), share, left, *nameless(survey, copied)
+
+
+@kernel
+def recalled(X, where, signs, names, sqnorms, size, d, known, pool, prox):
+    """Return the survey and the pool that a step on these rows leaves, without the step.
+
+    Parameters
+    ----------
+    X : Matrix
+        Sparse rows.
+    where, signs, names : ndarray of shape (n,)
+        Of the rows of the step.
+    sqnorms, size, known, pool, prox
+        As of :func:`face_step`.
+    d : int
+        Number of columns.
+    """
+    survey, copied, seats, order = surveyed(
+        Survey(*known), Pool(*pool), X, where, signs, np.arange(names.size), names, sqnorms, size, d
+    )
+    precondition(survey, lent(copies(copied, X)), seats, prox * sqnorms[order])
+    return nameless(survey, copied)
+
+
+def warm_up():
+    """Compile the canonical signatures on tiny arrays."""
+    one, zero = np.ones(2), np.zeros(2)
+    X, rows, signs = matrix_of(np.eye(2)), np.arange(2), np.ones(2, dtype=np.int8)
+    movable(one, one, -one, one, one, one, rows)
+    face_step(
+        X, rows, signs, one, -one, one, one, zero, zero.copy(), zero.copy(), True, rows, rows, 2,
+        *map(tuple, nothing_known()), 1e-3, 0.0, 0.1, 0.1, True, 9,
+    )  # fmt: skip
+    ends = np.array([0, 1, 2])
+    sparse, nothing = matrix_of((one, np.zeros(2, np.int32), ends)), map(tuple, nothing_known())
+    recalled(sparse, rows, signs, rows, one, 2, 1, *nothing, 1e-3)

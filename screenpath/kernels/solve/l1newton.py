@@ -1,0 +1,515 @@
+"""Newton steps for the L1-regularised squared hinge on a working set of features.
+
+The Hessian over the samples inside the margin, with the bias eliminated, makes a small Lasso; its solution is the
+direction of a line search. Columns and slack are as in ``l1svm``; the cache notices edits there too.
+"""
+
+import numpy as np
+
+from screenpath.kernels import SUMS, at, kernel
+from screenpath.kernels.problem.l1svm import bias_root, columns_add, evaluate, inner
+from screenpath.kernels.rows.newton_system import solve_factored
+
+FEW = 16  # up to so many new columns are spread out to form their products with the others
+
+
+@kernel()
+def pick(indices, begin, end, index, marked):
+    """Return the offsets of the stored values of marked samples, column by column.
+
+    Most samples are not marked: one byte a sample stays in the nearest cache, and unsigned offsets need no check for
+    negative ones.
+
+    Parameters
+    ----------
+    indices, begin, end
+        Columns.
+    index : ndarray of int64 of shape (k,)
+        Columns to go through.
+    marked : ndarray of uint8 of shape (n,)
+        0 or 1.
+
+    Returns
+    -------
+    picked : ndarray of int64
+    ends : ndarray of int64 of shape (k,)
+        Where the offsets of each column end.
+    """
+    total = 1
+    for k in range(index.size):
+        total += end[index[k]] - begin[index[k]]
+    picked, ends = np.empty(total, dtype=np.int64), np.empty(index.size, dtype=np.int64)
+    count = np.uint64(0)
+    for k in range(index.size):
+        for p in range(np.uint64(begin[index[k]]), np.uint64(end[index[k]])):  # without branches
+            picked[count] = p
+            count += np.uint64(marked[np.uint32(indices[p])])
+        ends[k] = count
+    return picked[: ends[-1] if ends.size else 0], ends
+
+
+@kernel()
+def by_sample(data, indices, picked, ends, place, count):
+    """Return picked values in the order of their samples: values, places of their columns, where each sample starts.
+
+    ``place`` of shape (n,) numbers the samples, below ``count``.
+    """
+    starts = np.zeros(count + 1, dtype=np.int64)
+    for h in range(picked.size):
+        starts[place[indices[picked[h]]] + 1] += 1
+    for c in range(count):
+        starts[c + 1] += starts[c]
+    at = starts[:-1].copy()
+    values, columns = np.empty(picked.size), np.empty(picked.size, dtype=np.int32)
+    h = 0
+    for k in range(ends.size):
+        while h < ends[k]:
+            p = picked[h]
+            c = place[indices[p]]
+            values[at[c]] = data[p]
+            columns[at[c]] = k
+            at[c] += 1
+            h += 1
+    return values, columns, starts
+
+
+@kernel()
+def full_products(data, indices, begin, end, y, known, fresh, gram, sums):
+    """Write ``f_a . f_b`` over all samples for the columns ``known`` and ``fresh`` by ``fresh``, and ``f_b . y``.
+
+    The terms of a product are added in the order of the samples whichever of its two columns is traversed, so a product
+    is the same bytes whatever else is asked for.
+
+    Parameters
+    ----------
+    data, indices, begin, end
+        Columns, the samples of each in increasing order.
+    y : ndarray of shape (n,)
+    known, fresh : ndarray of int64
+        Columns whose products with each other are known, and new ones.
+    gram, sums : ndarray of shape (c, c) and (c,), c >= known.size + fresh.size
+        In the order ``known, fresh``; the new entries are written.
+    """
+    before = known.size
+    marked, place = np.zeros(y.size, dtype=np.uint8), np.empty(y.size, dtype=np.int32)
+    for k in range(fresh.size):
+        total = 0.0
+        for p in range(at(begin[fresh[k]]), at(end[fresh[k]])):
+            marked[at(indices[p])] = 1
+            total += data[p] * y[at(indices[p])]
+        sums[before + k] = total
+    count = 0
+    for i in range(y.size):
+        place[i] = count
+        count += marked[i]
+    rows = np.concatenate((known, fresh))
+    picked, ends = pick(indices, begin, end, rows, marked)
+    if fresh.size > FEW:
+        of_fresh, stops = pick(indices, begin, end, fresh, marked)
+        values, columns, starts = by_sample(data, indices, of_fresh, stops, place, count)
+        products = np.empty(fresh.size)
+        h = 0
+        for row in range(rows.size):
+            products[:] = 0.0
+            while h < ends[row]:
+                value, c = data[picked[h]], place[indices[picked[h]]]
+                for q in range(at(starts[c]), at(starts[c + 1])):
+                    products[at(columns[q])] += value * values[q]
+                h += 1
+            gram[row, before : before + fresh.size] = products
+            gram[before : before + fresh.size, row] = products
+        return
+    for first in range(0, fresh.size, 8):  # spread out, eight lanes at a time
+        lanes = min(8, fresh.size - first)
+        wide = np.zeros((count, 8))
+        for lane in range(lanes):
+            for p in range(begin[fresh[first + lane]], end[fresh[first + lane]]):
+                wide[place[indices[p]], lane] = data[p]
+        h = 0
+        for row in range(before + first + lanes):
+            t0, t1, t2, t3, t4, t5, t6, t7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            for g in range(h, ends[row]):
+                p = np.uint64(picked[g])
+                value, c = data[p], np.uint32(place[np.uint32(indices[p])])
+                t0 += value * wide[c, 0]
+                t1 += value * wide[c, 1]
+                t2 += value * wide[c, 2]
+                t3 += value * wide[c, 3]
+                t4 += value * wide[c, 4]
+                t5 += value * wide[c, 5]
+                t6 += value * wide[c, 6]
+                t7 += value * wide[c, 7]
+            h = ends[row]
+            totals = (t0, t1, t2, t3, t4, t5, t6, t7)
+            for lane in range(lanes):
+                gram[row, before + first + lane] = totals[lane]
+                gram[before + first + lane, row] = totals[lane]
+
+
+@kernel(fastmath=SUMS)
+def sparse_gram(data, indices, begin, end, index, slack, y, member, gram, sums):
+    """Bring ``gram = F_S F_S'`` and ``sums = F_S y_S`` up to date with the samples S of positive slack.
+
+    Only samples that entered or left ``member`` are added or subtracted (lower triangle). Returns
+    ``||y_S||^2``: without weights the size of S.
+    """
+    marked = np.zeros(slack.size, dtype=np.uint8)
+    place, who = np.empty(slack.size, dtype=np.int32), np.empty(slack.size, dtype=np.int32)
+    size, changed = 0.0, 0
+    for i in range(slack.size):
+        inside = 1 if slack[i] > 0.0 else 0
+        size += inside * y[i] * y[i]
+        if inside != member[i]:
+            marked[i] = 1
+            place[i] = changed
+            who[changed] = i
+            changed += 1
+            member[i] = inside
+    if changed == 0:
+        return size
+    picked, ends = pick(indices, begin, end, index, marked)
+    values, columns, starts = by_sample(data, indices, picked, ends, place, changed)
+    for c in range(changed):
+        i = who[c]
+        sign = 1.0 if member[i] == 1 else -1.0
+        for p in range(starts[c], starts[c + 1]):
+            a = columns[p]
+            value = sign * values[p]
+            sums[a] += value * y[i]
+            row = gram[a]
+            for q in range(at(starts[c]), at(p + 1)):
+                row[at(columns[q])] += value * values[q]
+    return size
+
+
+@kernel(fastmath=SUMS)
+def dense_gram(F, index, slack, y, member, gram, sums):
+    """:func:`sparse_gram` for dense columns; the samples that changed are gathered and multiplied at once."""
+    changed, size = 0, 0.0
+    for i in range(slack.size):
+        if slack[i] > 0.0:
+            size += y[i] * y[i]
+        if (slack[i] > 0.0) != (member[i] == 1):
+            changed += 1
+    if changed == 0:
+        return size
+    where = np.empty(changed, dtype=np.int64)
+    sign = np.empty(changed)
+    c = 0
+    for i in range(slack.size):
+        if (slack[i] > 0.0) != (member[i] == 1):
+            where[c] = i
+            sign[c] = 1.0 if slack[i] > 0.0 else -1.0
+            member[i] = 1 if slack[i] > 0.0 else 0
+            c += 1
+    block = np.empty((index.size, changed))
+    for k in range(index.size):
+        for c in range(changed):
+            block[k, c] = F[index[k], where[c]]
+    for k in range(index.size):
+        total = 0.0
+        for c in range(changed):
+            total += sign[c] * block[k, c] * y[where[c]]
+        sums[k] += total
+        for h in range(k + 1):
+            total = 0.0
+            for c in range(changed):
+                total += sign[c] * block[k, c] * block[h, c]
+            gram[k, h] += total
+    return size
+
+
+@kernel(fastmath=SUMS)
+def centred(gram, sums, count, sqnorms, ridge, out):
+    """Write ``gram - sums sums' / count`` plus a small ridge to the full symmetric ``out`` (the bias eliminated)."""
+    for k in range(sums.size):
+        for h in range(k + 1):
+            value = gram[k, h] - sums[k] * sums[h] / count
+            out[k, h] = value
+            out[h, k] = value
+        out[k, k] = max(out[k, k], 0.0) + ridge * sqnorms[k]
+
+
+@kernel(fastmath=SUMS)
+def lasso(H, rho, lam, u, tol, limit):
+    """Minimise ``1/2 u'Hu - rho.u + lam ||u||_1`` in place.
+
+    Coordinate descent finds the support; once signs repeat, the equations on the support are solved by Cholesky and
+    the point moves there, at most to the first change of sign.
+
+    Parameters
+    ----------
+    H : ndarray of shape (k, k)
+        Symmetric, positive definite.
+    rho, u : ndarray of shape (k,)
+    lam, tol : float
+        Stop when no coordinate's gradient moved by more than ``tol``.
+    limit : int
+        Sweeps at most.
+
+    Returns
+    -------
+    int
+        Sweeps.
+    """
+    k = u.size
+    gradient = rho.copy()  # rho - H u
+    for j in range(k):
+        if u[j] != 0.0:
+            for i in range(k):
+                gradient[i] -= u[j] * H[j, i]
+    signs = np.sign(u)
+    steady, patience = 0, 1
+    for sweep in range(limit):
+        worst, same = 0.0, True
+        for j in range(k):
+            old, h = u[j], H[j, j]
+            if h <= 0.0:
+                continue
+            t = gradient[j] + h * old
+            new = (t - lam) / h if t > lam else ((t + lam) / h if t < -lam else 0.0)
+            if new != old:
+                change = new - old
+                worst = max(worst, abs(change) * h)
+                u[j] = new
+                for i in range(k):
+                    gradient[i] -= change * H[j, i]
+            sign = np.sign(new)
+            if sign != signs[j]:
+                signs[j] = sign
+                same = False
+        if worst <= tol:
+            return sweep + 1
+        steady = steady + 1 if same else 0
+        if steady < patience:
+            continue
+        steady = 0
+        support = np.flatnonzero(u)
+        target = support_solution(H, rho, lam, signs, support)
+        if target.size != support.size or support.size == 0:
+            patience = 2 * patience
+            continue
+        # As far as the first sign change: the objective is quadratic up to there and falls all the way.
+        step, hit = 1.0, -1
+        for s in range(support.size):
+            now = u[support[s]]
+            if now * target[s] <= 0.0 and now != target[s]:  # equal ones whose product underflows
+                reach = now / (now - target[s])
+                if reach < step:
+                    step, hit = reach, s
+        for s in range(support.size):
+            j = support[s]
+            new = 0.0 if s == hit else u[j] + step * (target[s] - u[j])
+            change = new - u[j]
+            u[j] = new
+            if change != 0.0:
+                for i in range(k):
+                    gradient[i] -= change * H[j, i]
+        if hit >= 0:
+            signs[support[hit]] = 0.0
+            patience = min(2 * patience, 16)
+        else:
+            patience = 1
+    return limit
+
+
+@kernel(fastmath=SUMS)
+def support_solution(H, rho, lam, signs, support):
+    """Solve ``H_AA x = rho_A - lam signs_A`` by Cholesky; return an empty array where H_AA is not positive definite."""
+    k = support.size
+    L = np.empty((k, k))
+    for a in range(k):
+        i = support[a]
+        for b in range(a + 1):
+            total = H[i, support[b]]
+            for c in range(b):
+                total -= L[a, c] * L[b, c]
+            if a == b:
+                if total <= 1e-13 * H[i, i]:
+                    return np.empty(0)
+                L[a, a] = np.sqrt(total)
+            else:
+                L[a, b] = total / L[b, b]
+    x = np.empty(k)
+    for a in range(k):
+        x[a] = rho[support[a]] - lam * signs[support[a]]
+    solve_factored(L, x)
+    return x
+
+
+@kernel(fastmath=SUMS)
+def line_search(slack, change, w, direction, lam, slope):
+    """Halve the step until the objective falls by a fixed share of the model's slope; move ``slack`` and ``w`` there.
+
+    Parameters
+    ----------
+    slack, change : ndarray of shape (n,)
+        ``slack - t change`` belongs to the step ``t``.
+    w, direction : ndarray of shape (k,)
+    lam, slope : float
+        ``slope`` is the (negative) predicted change per unit step.
+
+    Returns
+    -------
+    float
+        The step taken, 0 where none lowers the objective.
+    """
+    t = 1.0
+    for _ in range(40):
+        rise = 0.0
+        for i in range(slack.size):
+            before = max(slack[i], 0.0)
+            after = max(slack[i] - t * change[i], 0.0)
+            rise += (after - before) * (after + before)
+        penalty = 0.0
+        for k in range(w.size):
+            penalty += abs(w[k] + t * direction[k]) - abs(w[k])
+        if 0.5 * rise + lam * penalty <= 1e-4 * t * slope:
+            for i in range(slack.size):
+                slack[i] -= t * change[i]
+            for k in range(w.size):
+                w[k] += t * direction[k]
+            return t
+        t *= 0.5
+    return 0.0
+
+
+@kernel(fastmath=SUMS)
+def newton_step(
+    F, data, indices, begin, end, sparse, chosen, y, lam, sqnorms, w, slack, bias, products, gram, sums, inside, options
+):
+    """Take one Newton step on the features ``chosen``, in place.
+
+    With the Hessian over the samples inside the margin and the bias eliminated, the model of the objective is a Lasso
+    in the new weights; its solution is the direction of a line search on the objective itself.
+
+    Parameters
+    ----------
+    F, data, indices, begin, end, sparse
+        Columns.
+    chosen : ndarray of int64 of shape (k,)
+    w, slack, bias
+        Weights of all columns, slack of all samples, bias (shape (1,)); updated.
+    products : ndarray of shape (k,)
+        ``f_j . max(slack, 0)``.
+    gram, sums, inside
+        From :func:`dense_gram` or :func:`sparse_gram`; ``||y||^2`` over the samples inside the margin.
+    options : ndarray of shape (3,)
+        Accuracy of the Lasso relative to the violation at its start, its sweeps at most, and the ridge.
+
+    Returns
+    -------
+    taken : float
+        The step taken, 0 where none lowers the objective.
+    moved : float
+        Sum of the norms of the changes of ``slack``.
+    """
+    k = chosen.size
+    hessian = np.empty((k, k))
+    centred(gram, sums, inside, sqnorms[chosen], options[2], hessian)
+    old = w[chosen]
+    rho = products.copy()
+    worst = 0.0
+    for a in range(k):
+        if old[a] == 0.0:
+            worst = max(worst, abs(products[a]) - lam)
+            continue
+        worst = max(worst, abs(products[a] - lam * np.sign(old[a])))
+        for b in range(k):
+            rho[b] += old[a] * hessian[a, b]
+    new = old.copy()
+    lasso(hessian, rho, lam, new, max(options[0] * worst, 1e-13 * lam), int(options[1]))
+    direction = new - old
+    shift, slope = 0.0, 0.0
+    for a in range(k):
+        shift -= sums[a] * direction[a] / inside
+        slope += lam * (abs(new[a]) - abs(old[a])) - products[a] * direction[a]
+    if slope >= 0.0:
+        return 0.0, 0.0
+    change = shift * y
+    columns_add(F, data, indices, begin, end, sparse, chosen, direction, change)
+    taken = line_search(slack, change, old, direction, lam, slope)
+    moved = 0.0
+    if taken > 0.0:
+        for a in range(k):
+            w[chosen[a]] = old[a]
+            moved += taken * abs(direction[a]) * np.sqrt(sqnorms[chosen[a]])
+        before = bias[0] + taken * shift
+        bias[0] = bias_root(slack, y, before)
+        moved += np.sqrt(inner(y, y)) * (taken * abs(shift) + abs(bias[0] - before))
+    return taken, moved
+
+
+@kernel()
+def newton_steps(
+    F, data, indices, begin, end, sparse, chosen, y, lam, sqnorms, w, slack, bias, products, gram, sums, member,
+    options, norms, rounding, target, best, limit,
+):  # fmt: skip
+    """Take Newton steps on the features ``chosen`` until their gap is at most ``target``, or falls no more.
+
+    Parameters
+    ----------
+    F, data, indices, begin, end, sparse
+        Columns.
+    chosen, y, lam, sqnorms, w, slack, bias, products, gram, sums, options
+        As for :func:`newton_step`; the products are brought up to date.
+    member : ndarray of int8 of shape (n,)
+        The samples that ``gram`` and ``sums`` are of.
+    norms, rounding
+        As for ``l1svm.evaluate``.
+    target, best : float
+        Gap to reach, and the smallest one known.
+    limit : int
+        Steps at most.
+
+    Returns
+    -------
+    tried, taken : int
+        Steps that were computed, and those that lowered the objective.
+    going : bool
+        Whether the last one did.
+    gap : float
+        Behind the last one; inf before the first.
+    moved : float
+        Sum of the norms of the changes of ``slack``.
+    """
+    tried, taken, gap, moved = 0, 0, np.inf, 0.0
+    while tried < limit:
+        if sparse:
+            inside = sparse_gram(data, indices, begin, end, chosen, slack, y, member, gram, sums)
+        else:
+            inside = dense_gram(F, chosen, slack, y, member, gram, sums)
+        if inside == 0.0:
+            return tried, taken, False, gap, moved
+        tried += 1
+        step, change = newton_step(
+            F, data, indices, begin, end, sparse, chosen, y, lam, sqnorms, w, slack, bias, products, gram, sums, inside,
+            options,
+        )  # fmt: skip
+        if step == 0.0:
+            return tried, taken, False, gap, moved
+        taken, moved = taken + 1, moved + change
+        gap = evaluate(
+            F, data, indices, begin, end, sparse, chosen, y, slack, w, norms, rounding, lam, False, products
+        )[1]
+        if gap <= target or not gap < best:
+            break
+        best = gap
+    return tried, taken, True, gap, moved
+
+
+def warm_up():
+    """Compile the canonical signatures on tiny arrays."""
+    y, index, norms = np.array([1.0, -1.0, 1.0]), np.arange(2), np.ones(2)
+    dense = np.array([[1.0, -0.5, 2.0], [0.5, 1.0, -1.0]])
+    no_csr = np.empty(0), np.empty(0, dtype=np.int32), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    csr = dense.ravel().copy(), np.array([0, 1, 2, 0, 1, 2], dtype=np.int32), np.array([0, 3]), np.array([3, 6])
+    options = np.array([1e-2, 10.0, 1e-11])
+    for columns in ((dense, *no_csr, False), (np.empty((0, 0)), *csr, True)):
+        slack, gram, sums, member = np.ones(3), np.zeros((2, 2)), np.zeros(2), np.zeros(3, dtype=np.int8)
+        if columns[-1]:
+            full_products(*csr, y, index[:1], index[1:], gram, sums)
+        newton_steps(
+            *columns, index, y, 0.1, norms, np.zeros(2), slack, np.zeros(1), dense.sum(axis=1), gram, sums, member,
+            options, norms, 1e-14, 0.0, np.inf, 1,
+        )  # fmt: skip

@@ -1,0 +1,510 @@
+"""Proximal stochastic dual coordinate ascent for the sparse SVM (Shalev-Shwartz & Zhang 2016)."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from screenpath.kernels import SUMS, at, kernel
+from screenpath.kernels.problem.sparse_samples import Samples
+
+
+class Limits(NamedTuple):
+    """Where sweeps end, and how often they are looked at.
+
+    Attributes
+    ----------
+    most, values : int
+        Return after this many sweeps in all, or once so many values were touched (possibly without an evaluation).
+    tol, screen_below : float
+        Return where the gap is at most ``tol`` times the primal value, or at most ``screen_below``.
+    growth, longest : int
+        The sweeps between two evaluations grow by ``1 / growth`` of them and 1 each time, to at most ``longest``.
+    """
+
+    most: int
+    values: int
+    tol: float
+    screen_below: float
+    growth: int
+    longest: int
+
+
+@kernel
+def gather_rows(view, by_column, dense, n, d, status, keep):
+    """Copy the rows with surviving dual variables and the columns with surviving weights.
+
+    Of few columns of dense data only these are fetched, from ``by_column`` (the values column by column), and for all
+    rows: the copy then serves other grid points with the same columns.
+
+    Returns
+    -------
+    lines, columns : ndarray of int64
+        Numbers of the copied samples and features.
+    data, indices, indptr : ndarray
+        CSR arrays of the copy; ``indices`` is empty where the data is dense.
+    """
+    data, indices, indptr = view
+    alive = np.zeros(n, dtype=np.bool_)
+    for t in range(status.size):
+        if status[t] == 0:
+            alive[t % n] = True
+    rank = np.full(d, -1, dtype=np.int64)
+    for f in range(keep.size):
+        if keep[f] != 0:
+            rank[f % d] = 0
+    width = 0
+    for j in range(d):
+        if rank[j] == 0:
+            rank[j] = width
+            width += 1
+    columns = np.empty(width, dtype=np.int64)
+    for j in range(d):
+        if rank[j] >= 0:
+            columns[rank[j]] = j
+    few = dense and 8 * width <= d  # else every cache line of a row holds a value that is wanted
+    lines = np.arange(n) if few else np.flatnonzero(alive)
+    ptr = np.zeros(lines.size + 1, dtype=np.int64)
+    for k in range(lines.size):
+        i = lines[k]
+        count = 0
+        if dense:
+            count = width
+        else:
+            for p in range(at(indptr[i]), at(indptr[i + 1])):
+                count += rank[at(indices[p])] >= 0
+        ptr[k + 1] = ptr[k] + count
+    out = np.empty(ptr[lines.size], dtype=data.dtype)
+    where = np.empty(0 if dense else out.size, dtype=indices.dtype)
+    if few:
+        for j in range(width):
+            column = by_column[columns[j] * n : (columns[j] + 1) * n]
+            for k in range(lines.size):
+                out[k * width + j] = column[k]
+        return lines, columns, out, where, ptr
+    for k in range(lines.size):
+        i = lines[k]
+        q = ptr[k]
+        start = indptr[i]
+        if dense:
+            for j in range(width):
+                out[q + j] = data[start + columns[j]]
+            continue
+        for p in range(at(start), at(indptr[i + 1])):
+            j = rank[at(indices[p])]
+            if j >= 0:
+                out[q], where[q] = data[p], j
+                q += 1
+    return lines, columns, out, where, ptr
+
+
+@kernel
+def covers(n, d, has_line, has_column, width, status, keep):
+    """Tell whether a copy holds every surviving row and column, and not many columns more."""
+    for t in range(status.size):
+        if status[t] == 0 and not has_line[t % n]:
+            return False
+    used = np.zeros(d, dtype=np.bool_)
+    for f in range(keep.size):
+        if keep[f] != 0:
+            if not has_column[f % d]:
+                return False
+            used[f % d] = True
+    count = 0
+    for j in range(d):
+        count += used[j]
+    return width <= count + max(4, count // 8)
+
+
+@kernel
+def localise_duals(lines, n, classes, weights, status, start, warm, theta, local_status, local_theta):
+    """Write the dual variables of a solve, in full and in the numbering of the copy.
+
+    Parameters
+    ----------
+    lines : ndarray of int64
+        Samples of the copy.
+    start : ndarray of shape (classes * n,)
+        Where survivors begin, 0 unless ``warm``.
+    theta : ndarray of shape (classes * n,)
+        Start of all, screened ones at their value, written.
+    local_status, local_theta : ndarray of shape (classes * lines.size,)
+        Written.
+
+    Returns
+    -------
+    order : ndarray of int64
+        Surviving dual variables.
+    fixed_L : float
+        Dual variables screened to 1, each with its sample's weight.
+    moved : bool
+        Whether any entry of ``theta`` differs from ``start``.
+    """
+    fixed_L, apart = 0.0, 0
+    for t in range(theta.size):
+        value = start[t] if warm else 0.0
+        if status[t] != 0:
+            value = 1.0 if status[t] > 0 else 0.0
+        theta[t] = value
+        fixed_L += weights[t % n] if status[t] > 0 else 0.0
+        apart += value != start[t]
+    k = lines.size
+    order = np.empty(classes * k, dtype=np.int64)
+    count = 0
+    for c in range(classes):
+        for i in range(k):
+            t = c * n + lines[i]
+            local_theta[c * k + i] = theta[t]
+            local_status[c * k + i] = status[t]
+            order[count] = c * k + i
+            count += status[t] == 0
+    return order[:count].copy(), fixed_L, apart > 0
+
+
+@kernel
+def localise_weights(columns, d, classes, keep, known, u, u_slack, beta):
+    """Return ``v`` and the thresholds of a solve in the numbering of the copy.
+
+    Parameters
+    ----------
+    columns : ndarray of int64
+        Features of the copy; all surviving features are among them.
+    known : bool
+        Whether ``u``, of shape (classes * d,), holds ``X' psi(theta) / n`` wherever ``u_slack`` is 0.
+
+    Returns
+    -------
+    v, shrink : ndarray of shape (classes * columns.size,)
+        ``X' psi(theta) / n``, 0 for a screened weight; the threshold of every weight: ``beta``, or infinite for a
+        screened one.
+    missing, places : ndarray of int64
+        Surviving features whose sum is not known, and where in ``v`` it belongs.
+    """
+    width = columns.size
+    v, shrink = np.zeros(classes * width), np.empty(classes * width)
+    missing, places = np.empty(v.size, dtype=np.int64), np.empty(v.size, dtype=np.int64)
+    count = 0
+    for c in range(classes):
+        for j in range(width):
+            f, k = c * d + columns[j], c * width + j
+            if keep[f] == 0:
+                shrink[k] = np.inf
+                continue
+            shrink[k] = beta
+            if known and u_slack[f] == 0.0:
+                v[k] = u[f]
+            else:
+                missing[count], places[count] = f, k
+                count += 1
+    return v, shrink, missing[:count], places[:count]
+
+
+@kernel(leaf=True)
+def spread(lines, columns, n, d, classes, local_theta, local_w, theta, w):
+    """Write the dual variables and weights of the copy to those of the full problem."""
+    k, width = lines.size, columns.size
+    for c in range(classes):
+        for i in range(k):
+            theta[c * n + lines[i]] = local_theta[c * k + i]
+        for j in range(width):
+            w[c * d + columns[j]] = local_w[c * width + j]
+
+
+@kernel(leaf=True)
+def shuffle(order, random):
+    """Permute in place; ``random`` is the state of the generator (xorshift64)."""
+    for a in range(order.size - 1, 0, -1):
+        random[0] ^= random[0] >> np.uint64(12)
+        random[0] ^= random[0] << np.uint64(25)
+        random[0] ^= random[0] >> np.uint64(27)
+        draw = random[0] >> np.uint64(33)  # 31 bits
+        b = np.int64((draw * np.uint64(a + 1)) >> np.uint64(31))
+        order[a], order[b] = order[b], order[a]
+
+
+@kernel
+def shift(v, shrink):
+    """Replace ``v`` by its soft threshold where no entry's is 0: while the signs hold, that is a mere shift.
+
+    Returns
+    -------
+    shifts : ndarray
+        What was subtracted; empty where ``v`` stays as it is.
+    """
+    shifts = np.empty(v.size)
+    for f in range(v.size):
+        if abs(v[f]) <= shrink[f]:
+            return shifts[:0]
+        shifts[f] = shrink[f] if v[f] > 0.0 else -shrink[f]
+    v -= shifts
+    return shifts
+
+
+@kernel(fastmath=SUMS, leaf=True)
+def sweep_dense(rows, labels, weights, n, gamma, alpha, shrink, sqnorms, theta, v, order):
+    """Visit dual variables of the binary model over dense rows: :func:`sweep` without what only others need.
+
+    The step of one row is added to ``v`` in the loop that forms the next row's margin. What bounds short rows is left
+    out of their way: ``rows`` is read by two indices (a slice for each row takes a third of the time of 200 columns),
+    and nothing is divided between a margin and the next loop.
+    """
+    by_n, by_alpha, by_alpha_n = 1.0 / n, 1.0 / alpha, 1.0 / (alpha * n)
+    width = rows.shape[1]
+    shifts = shift(v, shrink)
+    shifted, moved, step, last = shifts.size > 0, 0, 0.0, 0
+    for a in range(order.size):
+        i = order[a]
+        own, old, weight = labels[i], theta[i], weights[i]
+        rate = 1.0 / (gamma + weight * sqnorms[i] * by_alpha_n)
+        base = old + (1.0 - gamma * old) * rate
+        rate *= own * by_alpha
+        margin = 0.0
+        if shifted and step != 0.0:
+            for j in range(width):
+                x = v[j] + step * rows[last, j]
+                v[j] = x
+                margin += rows[i, j] * x
+        elif shifted:
+            for j in range(width):
+                margin += rows[i, j] * v[j]
+        elif step != 0.0:
+            for j in range(width):
+                x = v[j] + step * rows[last, j]
+                v[j] = x
+                margin += rows[i, j] * (max(x - shrink[j], 0.0) + min(x + shrink[j], 0.0))
+        else:
+            for j in range(width):
+                x = v[j]
+                margin += rows[i, j] * (max(x - shrink[j], 0.0) + min(x + shrink[j], 0.0))
+        value = min(max(base - rate * margin, 0.0), 1.0)
+        theta[i] = value
+        step, last = own * (value - old) * weight * by_n, i
+        moved += value != old
+    if step != 0.0:
+        for j in range(width):
+            v[j] += step * rows[last, j]
+    if shifted:
+        v += shifts
+    return (order.size + moved) * width
+
+
+@kernel(fastmath=SUMS, leaf=True)
+def sweep(view, dense, samples, width, alpha, shrink, sqnorms, theta, v, order):
+    """Visit the dual variables of ``order`` once (see :func:`descend`); return the values touched."""
+    (data, indices, indptr), (labels, weights, n, classes, gamma) = view, samples
+    if dense and classes == 1:
+        rows = data.reshape((labels.size, width))
+        return sweep_dense(rows, labels, weights, n, gamma, alpha, shrink, sqnorms, theta, v, order)
+    k = labels.size
+    touched = 0
+    by_alpha, by_alpha_n = 1.0 / alpha, 1.0 / (alpha * n)
+    shifts = shift(v, shrink) if classes == 1 else v[:0]  # of many classes some weight is always 0
+    shifted = shifts.size > 0
+    for a in range(order.size):
+        t = order[a]
+        c = t // k if classes > 1 else 0
+        i = t - c * k
+        own, weight = labels[i], weights[i]
+        start, stop = indptr[i], indptr[i + 1]
+        base = c * width
+        margin = 0.0
+        if dense:
+            line, point, limits = data[start:stop], v[base : base + width], shrink[base : base + width]
+            for j in range(width):
+                x = point[j]
+                margin += line[j] * (max(x - limits[j], 0.0) + min(x + limits[j], 0.0))
+        elif shifted:
+            for p in range(at(start), at(stop)):
+                margin += data[p] * v[at(indices[p])]
+        else:
+            point, limits = v[base : base + width], shrink[base : base + width]
+            for p in range(at(start), at(stop)):
+                x, s = point[at(indices[p])], limits[at(indices[p])]
+                margin += data[p] * (max(x - s, 0.0) + min(x + s, 0.0))
+        if classes == 1:
+            margin *= own
+            curvature = weight * sqnorms[i]
+        else:
+            second = own * width
+            margin = -margin
+            values, places = data[start:stop], indices[start:stop]
+            point, limits = v[second : second + width], shrink[second : second + width]
+            for r in range(values.size):
+                j = at(r) if dense else at(places[r])
+                x, s = point[j], limits[j]
+                margin += values[r] * (max(x - s, 0.0) + min(x + s, 0.0))
+            curvature = 2.0 * weight * sqnorms[i]
+        touched += stop - start
+        value = theta[t] + (1.0 - margin * by_alpha - gamma * theta[t]) / (gamma + curvature * by_alpha_n)
+        value = min(max(value, 0.0), 1.0)
+        step = value - theta[t]
+        if step == 0.0:
+            continue
+        theta[t] = value
+        step = weight * step / n if classes > 1 else own * weight * step / n
+        sign = -1.0 if classes > 1 else 1.0
+        if dense:
+            line, point = data[start:stop], v[base : base + width]
+            for j in range(width):
+                point[j] += sign * step * line[j]
+        else:
+            point = v[base : base + width]
+            for p in range(at(start), at(stop)):
+                point[at(indices[p])] += sign * step * data[p]
+        if classes > 1:
+            values, places, point = data[start:stop], indices[start:stop], v[own * width : (own + 1) * width]
+            for r in range(values.size):
+                point[at(r) if dense else at(places[r])] += step * values[r]
+        touched += stop - start
+    if shifted:
+        v += shifts
+    return touched
+
+
+@kernel(fastmath=SUMS)
+def evaluate(view, dense, samples, width, alpha, beta, shrink, fixed_L, status, theta, v, w, terms):
+    """Write the weights, and to ``terms`` what a gap needs; return the values touched.
+
+    Only rows with a surviving dual variable are read. The losses at the upper end are linear, and the sum of their
+    margins is what ``n w.v`` holds beside the survivors' ``sum theta m``.
+
+    Parameters
+    ----------
+    fixed_L : float
+        Dual variables screened to 1, in the copy or not, each with its sample's weight.
+    terms : ndarray of shape (3,)
+        Primal objective, gap and ``||theta - theta(w)||^2`` of the reduced problem. The penalty has no share in the
+        gap, ``w`` being the point of the dual.
+    """
+    (data, indices, indptr), (labels, weights, n, classes, gamma) = view, samples
+    k = labels.size
+    w_sq, w_l1, w_v = 0.0, 0.0, 0.0
+    for f in range(w.size):
+        x = v[f]
+        value = (max(x - shrink[f], 0.0) + min(x + shrink[f], 0.0)) / alpha
+        w[f] = value
+        w_sq += alpha * value * value  # not w^2 alone: see kernels.sparse.feature_terms
+        w_l1 += abs(value)
+        w_v += value * x
+    scores = np.empty(classes)
+    loss, slack, apart_sq, linear = 0.0, 0.0, 0.0, 0.0
+    touched = 0
+    single = dense and classes == 1  # without the loops over classes: three quarters of the time of short rows
+    rows = data[: k * width if single else 0].reshape((k if single else 0, width))
+    for i in range(rows.shape[0]):
+        if status[i] != 0:
+            continue
+        total = 0.0
+        for j in range(width):
+            total += rows[i, j] * w[j]
+        touched += width
+        margin = labels[i] * total
+        t = 1.0 - margin
+        value, weight = theta[i], weights[i]
+        best = min(max(t / gamma, 0.0), 1.0)
+        loss += weight * (best * (t - 0.5 * gamma * best))
+        slack += weight * ((best - value) * (t - 0.5 * gamma * (best + value)))
+        apart_sq += weight * ((best - value) * (best - value))
+        linear += weight * value * margin
+    for i in range(0 if single else k):
+        alive = False
+        for c in range(classes):
+            alive = alive or status[c * k + i] == 0
+        if not alive:
+            continue
+        start, stop = indptr[i], indptr[i + 1]
+        for c in range(classes):
+            total = 0.0
+            if dense:
+                line, block = data[start:stop], w[c * width : (c + 1) * width]
+                for j in range(width):
+                    total += line[j] * block[j]
+            else:
+                block = w[c * width : (c + 1) * width]
+                for p in range(at(start), at(stop)):
+                    total += data[p] * block[at(indices[p])]
+            scores[c] = total
+        touched += stop - start
+        own, weight = labels[i], weights[i]
+        for c in range(classes):
+            if status[c * k + i] != 0:
+                continue
+            margin = own * scores[0] if classes == 1 else scores[own] - scores[c]
+            t = 1.0 - margin
+            value = theta[c * k + i]
+            best = min(max(t / gamma, 0.0), 1.0)
+            loss += weight * (best * (t - 0.5 * gamma * best))
+            slack += weight * ((best - value) * (t - 0.5 * gamma * (best + value)))
+            apart_sq += weight * ((best - value) * (best - value))
+            linear += weight * value * margin
+    loss += fixed_L * (1.0 - 0.5 * gamma) - (n * w_v - linear)
+    terms[0] = loss / n + 0.5 * w_sq + beta * w_l1
+    terms[1] = max(slack / n, 0.0)
+    terms[2] = apart_sq
+    return touched
+
+
+@kernel(leaf=True)
+def descend(view, dense, samples, width, alpha, beta, shrink, sqnorms, fixed_L, status, theta, v, w, order, random,
+            limits, state, terms):  # fmt: skip
+    """Sweep over the surviving dual variables in random order, in place, and evaluate the gap from time to time.
+
+    Parameters
+    ----------
+    view : tuple of ndarray
+        Copied rows, ``k`` lines of ``width`` columns; labels and weights of ``samples``, and ``sqnorms``, are theirs.
+    samples : Samples
+    shrink : ndarray of shape (classes * width,)
+        Threshold of every weight: ``beta``, or infinite for a screened one.
+    fixed_L : float
+        See :func:`evaluate`.
+    status, theta : ndarray of shape (classes * k,)
+        ``theta`` is updated where ``status`` is 0.
+    v, w : ndarray of shape (classes * width,)
+        ``X' psi(theta) / n``, updated; the weights ``S_shrink(v) / alpha``, written with each evaluation.
+    order : ndarray of int64
+        Dual variables to visit; permuted in place.
+    random : ndarray of uint64 of shape (1,)
+        State of the generator, updated.
+    limits : Limits
+    state : ndarray of int64 of shape (3,)
+        Sweeps so far, sweeps until the next evaluation, sweeps between two of them; updated.
+    terms : ndarray of shape (3,)
+        See :func:`evaluate`.
+
+    Returns
+    -------
+    touched : int
+        Values touched.
+    """
+    touched = 0
+    while state[0] < limits.most and touched < limits.values:
+        shuffle(order, random)
+        touched += sweep(view, dense, samples, width, alpha, shrink, sqnorms, theta, v, order)
+        state[0] += 1
+        state[1] -= 1
+        if state[1] > 0 and state[0] < limits.most:
+            continue
+        touched += evaluate(view, dense, samples, width, alpha, beta, shrink, fixed_L, status, theta, v, w, terms)
+        state[2] = min(limits.longest, state[2] + state[2] // limits.growth + 1)
+        state[1] = state[2]
+        if terms[1] <= limits.tol * abs(terms[0]) or terms[1] <= limits.screen_below:
+            break
+    return touched
+
+
+def warm_up():
+    """Compile the canonical signatures on tiny arrays."""
+    view = np.ones(2), np.array([0, 1], dtype=np.int32), np.array([0, 1, 2], dtype=np.int64)
+    labels, status = np.array([1, -1], dtype=np.int64), np.zeros(2, dtype=np.int8)
+    a, keep, random = np.ones(2), np.ones(2, dtype=np.int8), np.ones(1, dtype=np.uint64)
+    whole, has = np.arange(2), np.ones(2, dtype=np.bool_)
+    gather_rows(view, view[0], False, 2, 2, status, keep)
+    covers(2, 2, has, has, 2, status, keep)
+    theta, v, w, terms = a.copy(), a.copy(), a.copy(), np.zeros(3)
+    order, _, _ = localise_duals(whole, 2, 1, a, status, a, True, a.copy(), status, theta)
+    localise_weights(whole, 2, 1, keep, True, a, a, 1.0)
+    samples, limits = Samples(labels, a, 2, 1, 0.5), Limits(1, 1, 0.0, 0.0, 4, 50)
+    evaluate(view, False, samples, 2, 1.0, 1.0, a, 0.0, status, theta, v, w, terms)
+    state = np.array([0, 1, 1])
+    descend(view, False, samples, 2, 1.0, 1.0, a, a, 0.0, status, theta, v, w, order, random, limits, state, terms)
+    spread(whole, whole, 2, 2, 1, theta, w, a.copy(), a.copy())

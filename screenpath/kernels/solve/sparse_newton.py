@@ -1,0 +1,373 @@
+"""Semismooth Newton and feature descent for the sparse SVM. Layout of all arrays: see ``kernels/problem/sparse.py``."""
+
+import numpy as np
+
+from screenpath.kernels import SUMS, at, kernel
+from screenpath.kernels.problem.sparse_levels import place as place_levels
+from screenpath.kernels.problem.sparse_samples import Samples, respond
+from screenpath.kernels.rows.matrix import add, borrowed, dot, matrix_of
+from screenpath.kernels.rows.newton_system import advance, inner
+
+
+@kernel(leaf=True)
+def pick(w, u, alpha, beta, features, active, signs, rhs):
+    """List the features whose weight is or becomes non-zero, the sign of each, and minus the gradient there.
+
+    Returns
+    -------
+    count : int
+    """
+    count = 0
+    for k in range(features.size):
+        f = features[k]
+        if w[f] != 0.0:
+            sign = 1.0 if w[f] > 0.0 else -1.0
+        elif u[f] > beta:
+            sign = 1.0
+        elif u[f] < -beta:
+            sign = -1.0
+        else:
+            continue
+        active[count], signs[count] = f, sign
+        rhs[count] = u[f] - alpha * w[f] - beta * sign
+        count += 1
+    return count
+
+
+@kernel
+def quadratic_zone(status, theta, place):
+    """Number the surviving dual variables strictly between 0 and 1 in ``place`` (-1 elsewhere); return their list."""
+    inside = np.empty(theta.size, dtype=np.int64)
+    count = 0
+    for t in range(theta.size):
+        if status[t] == 0 and 0.0 < theta[t] < 1.0:
+            place[t] = count
+            inside[count] = t
+            count += 1
+        else:
+            place[t] = -1
+    return inside[:count].copy()
+
+
+@kernel(leaf=True)
+def active_values(indptr, active):
+    """Return the values stored in the columns of the active features."""
+    d = indptr.size - 1
+    total = 0
+    for k in range(active.size):
+        j = active[k] % d
+        total += indptr[j + 1] - indptr[j]
+    return total
+
+
+@kernel(leaf=True)
+def gather(view, samples, roots, active, place, out_data, out_place, out_ptr):
+    """Copy the rows of the quadratic zone and the active columns of the dual's matrix, column by column.
+
+    Rows are multiplied by the roots of their samples' weights, ``roots``.
+
+    Returns
+    -------
+    stored : int
+        Values copied; where the output arrays are too small, those needed, and the copy is incomplete.
+    """
+    (data, indices, indptr), (labels, _, n, classes, _) = view, samples
+    d = indptr.size - 1
+    q = 0
+    room = out_data.size
+    out_ptr[0] = 0
+    for k in range(active.size):
+        f = active[k]
+        c = f // d
+        j = f - c * d
+        start, stop = indptr[j], indptr[j + 1]
+        full = stop - start == n
+        values, lines = data[start:stop], indices[start:stop]
+        for r in range(values.size):
+            i = at(r) if full else at(lines[r])
+            x = roots[i] * values[r]
+            own = labels[i]
+            if classes > 1 and own == c:
+                for other in range(classes):
+                    if place[at(other * n) + i] >= 0:
+                        if q < room:
+                            out_data[q], out_place[q] = x, place[at(other * n) + i]
+                        q += 1
+            elif place[at(c * n) + i] >= 0:
+                if q < room:
+                    out_data[q], out_place[q] = (own * x if classes == 1 else -x), place[at(c * n) + i]
+                q += 1
+        out_ptr[k + 1] = q
+    return q
+
+
+@kernel(leaf=True)
+def gather_dense(view, samples, roots, active, place, inside, out):
+    """:func:`gather` of the binary model as a dense array, one column of the data in each line of ``out``."""
+    (data, indices, indptr), labels, n = view, samples.labels, samples.n
+    for k in range(active.size):
+        j = active[k]
+        start, stop = indptr[j], indptr[j + 1]
+        if stop - start == n:
+            column, line = data[start:stop], out[k]
+            for e in range(inside.size):
+                i = inside[e]
+                line[e] = labels[i] * roots[i] * column[i]
+        else:
+            out[k, :] = 0.0
+            for p in range(at(start), at(stop)):
+                e = place[at(indices[p])]
+                if e >= 0:
+                    out[k, e] = labels[at(indices[p])] * roots[at(indices[p])] * data[p]
+
+
+@kernel(fastmath=SUMS, leaf=True)
+def without(level, image):
+    """Take the parts along the rows of ``level``, of length 1 and orthogonal, out of ``image``."""
+    for r in range(level.shape[0]):
+        line, share = level[r], 0.0
+        for e in range(line.size):
+            share += line[e] * image[e]
+        for e in range(line.size):
+            image[e] -= share * line[e]
+
+
+@kernel(fastmath=SUMS)
+def conjugate_gradients(Z, zone, level, alpha, scale, rhs, tol, limit, out):
+    """Solve ``(alpha I + scale Z'(I - L'L)Z) out = rhs``, ``Z`` a ``Matrix`` of a line for each weight, ``zone`` long.
+
+    The rows of ``L = level`` have length 1 and are orthogonal: what free intercepts, which answer a step, can add to
+    the rows of the zone. Without any it has none.
+
+    Returns
+    -------
+    iterations : int
+    converged : bool
+        Whether the residual fell to ``tol ||rhs||`` within ``limit`` iterations.
+    """
+    Z, size, image = borrowed(Z), rhs.size, np.empty(zone)
+    residual, direction, product = rhs.copy(), rhs.copy(), np.empty(size)
+    out[:] = 0.0
+    rr = inner(rhs, rhs)
+    stop = tol * tol * rr
+    for it in range(limit):
+        if rr <= stop or rr == 0.0:
+            return it, True
+        image[:] = 0.0
+        for k in range(size):
+            add(Z, k, direction[k], image)
+        without(level, image)
+        curvature = 0.0
+        for k in range(size):
+            product[k] = alpha * direction[k] + scale * dot(Z, k, image)
+            curvature += product[k] * direction[k]
+        if not curvature > 0.0:  # squares have left the range of floating point
+            return it, False
+        rr = advance(out, residual, direction, product, rr, curvature)
+    return limit, rr <= stop
+
+
+@kernel(fastmath=SUMS)
+def implicit_conjugate_gradients(view, samples, roots, active, place, level, alpha, scale, rhs, tol, limit, out):
+    """Solve the system of :func:`conjugate_gradients` without a copy of ``Z``: two passes over the active columns.
+
+    ``roots`` are those of the samples' weights.
+
+    Returns
+    -------
+    iterations : int
+    converged : bool
+    """
+    (data, indices, indptr), (labels, weights, n, classes, _) = view, samples
+    d = indptr.size - 1
+    size = rhs.size
+    scores, psi = np.empty(place.size), np.zeros(place.size)
+    shares = np.empty(level.shape[0])
+    residual, direction, product = rhs.copy(), rhs.copy(), np.empty(size)
+    out[:] = 0.0
+    rr = inner(rhs, rhs)
+    stop = tol * tol * rr
+    for it in range(limit):
+        if rr <= stop or rr == 0.0:
+            return it, True
+        scores[:] = 0.0
+        for k in range(size):
+            c = active[k] // d
+            j = active[k] - c * d
+            start, end = indptr[j], indptr[j + 1]
+            full = end - start == n
+            v = direction[k]
+            values, lines, block = data[start:end], indices[start:end], scores[c * n : (c + 1) * n]
+            for r in range(values.size):
+                block[at(r) if full else at(lines[r])] += v * values[r]
+        shares[:] = 0.0
+        for t in range(place.size if shares.size > 0 else 0):
+            if place[t] >= 0:
+                i = t % n
+                image = roots[i] * (labels[i] * scores[i] if classes == 1 else scores[labels[i] * n + i] - scores[t])
+                for r in range(shares.size):
+                    shares[r] += level[r, place[t]] * image
+        for i in range(n):
+            own = labels[i]
+            if classes == 1:
+                psi[i] = weights[i] * scores[i] if place[i] >= 0 else 0.0
+                for r in range(shares.size if place[i] >= 0 else 0):
+                    psi[i] -= own * roots[i] * shares[r] * level[r, place[i]]
+                continue
+            total = 0.0
+            for c in range(classes):
+                t = c * n + i
+                if c != own and place[t] >= 0:
+                    v = weights[i] * (scores[own * n + i] - scores[t])
+                    for r in range(shares.size):
+                        v -= roots[i] * shares[r] * level[r, place[t]]
+                    psi[t] = -v
+                    total += v
+                elif c != own:
+                    psi[t] = 0.0
+            psi[own * n + i] = total
+        curvature = 0.0
+        for k in range(size):
+            c = active[k] // d
+            j = active[k] - c * d
+            start, end = indptr[j], indptr[j + 1]
+            full = end - start == n
+            total = 0.0
+            values, lines, block = data[start:end], indices[start:end], psi[c * n : (c + 1) * n]
+            for r in range(values.size):
+                total += values[r] * block[at(r) if full else at(lines[r])]
+            product[k] = alpha * direction[k] + scale * total
+            curvature += product[k] * direction[k]
+        if not curvature > 0.0:  # squares have left the range of floating point
+            return it, False
+        rr = advance(out, residual, direction, product, rr, curvature)
+    return limit, rr <= stop
+
+
+@kernel(leaf=True)
+def trial(view, samples, status, alpha, beta, w, active, count, signs, rhs, direction, step, new, level):
+    """Move by ``step * direction``, weights that would change sign stopping at 0, and evaluate there.
+
+    Writes the point's weights, scores, ``theta`` and ``psi``, the arrays of ``new``. Free intercepts are the best ones;
+    they take the place of a guess of them in ``level`` (see ``sparse_levels.place``), which is None where there are
+    none, and are part of the scores.
+
+    Returns
+    -------
+    loss, penalty : float
+        The two parts of the objective of the reduced problem.
+    expected : float
+        Decrease that the slope promises, ``-grad . (new_w - w)``.
+    touched : int
+    """
+    (data, indices, indptr), n, (new_w, scores, theta, psi) = view, samples.n, new
+    d = indptr.size - 1
+    new_w[:] = 0.0
+    scores[:] = 0.0
+    expected, w_sq, w_l1 = 0.0, 0.0, 0.0
+    touched = 0
+    for k in range(count):
+        f = active[k]
+        value = w[f] + step * direction[k]
+        if value * signs[k] < 0.0:
+            value = 0.0
+        expected += rhs[k] * (value - w[f])
+        if value == 0.0:
+            continue
+        new_w[f] = value
+        w_sq += alpha * value * value  # not w^2 alone: see kernels.sparse.feature_terms
+        w_l1 += abs(value)
+        c = f // d
+        base = c * n
+        j = f - c * d
+        start, stop = indptr[j], indptr[j + 1]
+        if stop - start == n:
+            column, block = data[start:stop], scores[base : base + n]
+            for i in range(n):
+                block[i] += value * column[i]
+        else:
+            block = scores[base : base + n]
+            for p in range(at(start), at(stop)):
+                block[at(indices[p])] += value * data[p]
+        touched += stop - start
+    if level is not None:
+        place_levels(scores, samples, status, level)
+    loss = respond(scores, samples, status, theta, psi)
+    return loss / n, 0.5 * w_sq + beta * w_l1, expected, touched
+
+
+@kernel(leaf=True)
+def descend(view, samples, status, alpha, beta, col_sq, features, w, scores):
+    """Run one sweep of proximal coordinate descent over the weights ``features``; ``w`` and ``scores`` are updated.
+
+    Each step minimises a quadratic upper bound of the objective, so that the sweep never increases it.
+
+    Returns
+    -------
+    touched : int
+    """
+    (data, indices, indptr), (labels, weights, n, classes, gamma) = view, samples
+    d = indptr.size - 1
+    touched = 0
+    for k in range(features.size):
+        f = features[k]
+        c = f // d
+        j = f - c * d
+        start, end = indptr[j], indptr[j + 1]
+        full = end - start == n
+        pull = 0.0
+        values, lines, block = data[start:end], indices[start:end], scores[c * n : (c + 1) * n]
+        for r in range(values.size):
+            i = at(r) if full else at(lines[r])
+            own = labels[i]
+            if classes > 1 and own == c:
+                first, last = 0, classes
+            else:
+                first, last = c, c + 1
+            weight = 0.0
+            for other in range(first, last):
+                t = at(other * n) + i
+                if classes > 1 and other == own:
+                    continue
+                margin = own * scores[i] if classes == 1 else scores[at(own * n) + i] - scores[t]
+                if status[t] != 0:
+                    weight += 1.0 if status[t] > 0 else 0.0
+                else:
+                    weight += min(max((1.0 - margin) / gamma, 0.0), 1.0)
+            if classes == 1:
+                weight *= own
+            elif own != c:
+                weight = -weight
+            pull += weight * weights[i] * values[r]
+        touched += end - start
+        bound = alpha + col_sq[f] / (n * gamma)
+        x = bound * w[f] + pull / n - alpha * w[f]
+        value = (x - beta) / bound if x > beta else ((x + beta) / bound if x < -beta else 0.0)
+        step = value - w[f]
+        if step == 0.0:
+            continue
+        w[f] = value
+        for r in range(values.size):
+            block[at(r) if full else at(lines[r])] += step * values[r]
+        touched += end - start
+    return touched
+
+
+def warm_up():
+    """Compile the canonical signatures on tiny arrays."""
+    view = np.ones(2), np.array([0, 1], dtype=np.int32), np.array([0, 1, 2], dtype=np.int64)
+    labels, status = np.array([1, -1], dtype=np.int64), np.zeros(2, dtype=np.int8)
+    a, index = np.full(2, 0.5), np.arange(2)
+    samples = Samples(labels, a, 2, 1, 0.5)
+    pick(a, a, 1.0, 1.0, index, index.copy(), a.copy(), a.copy())
+    quadratic_zone(status, a, index.copy())
+    out, ptr = np.empty(2), np.empty(3, dtype=np.int64)
+    active_values(view[2], index)
+    place = np.arange(2, dtype=np.int32)
+    gather(view, samples, a, index, index, out, place, ptr)
+    gather_dense(view, samples, a, index, index, index, np.empty((2, 2)))
+    conjugate_gradients(matrix_of(np.eye(2)), 2, np.empty((0, 2)), 1.0, 1.0, a, 0.1, 5, np.empty(2))
+    implicit_conjugate_gradients(view, samples, a, index, index, np.empty((0, 2)), 1.0, 1.0, a, 0.1, 5, np.empty(2))
+    new = a.copy(), a.copy(), a.copy(), a.copy()
+    trial(view, samples, status, 1.0, 1.0, a, index, 2, a, a, a, 1.0, new, None)
+    descend(view, samples, status, 1.0, 1.0, a, index, a.copy(), a.copy())

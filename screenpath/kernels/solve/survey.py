@@ -1,0 +1,311 @@
+"""What a preconditioner is told of sparse rows: which of them are alike, and what their frequent columns add up to.
+
+Most of a step's rows are those of the step before, and what is known of these is taken over, as long as it is not too
+much else.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from screenpath.kernels import SUMS, at, kernel
+from screenpath.kernels.rows.matrix import dot, matrix_of
+from screenpath.kernels.solve.pool import (
+    COLUMNS,
+    FREQUENT,
+    PARTED,
+    SEATS,
+    STEPS,
+    Pool,
+    admitted,
+    begun,
+    copies,
+    lent,
+    longer,
+)
+
+ALIKE = 0.2  # cosine, without the frequent columns, from which two rows are alike
+KEYS, DEEP = 6, 8  # a row's heaviest rare columns, and rows with one of them that are looked at
+KNOWN = 0.5  # share of the rows that the last step must have had, for the frequent columns to be theirs
+MOST, LONG = 1.3, 32  # rows of a pool, times those of the step, and steps, after which it is begun anew
+SIZE, SPOT = 0x7FFFFFFFFFF00000, 0xFFFFF  # bits of a value that say how large it is, and of its spot within the row
+
+
+class Survey(NamedTuple):
+    """What is known of a pool's rows, by their seats: whatever the ridge, but for ``slope``, ``pivot`` and ``gram``.
+
+    Attributes
+    ----------
+    like : ndarray of int64
+        The seat of the row that a row is linked to, -1 where there is none. The links make trees.
+    shared, rest : ndarray of float64
+        The product with that row, and the squared norm, without the frequent columns.
+    keys : ndarray of int64, ``KEYS`` for each row
+        The heaviest of its other columns, -1 where there are not as many.
+    slope, pivot : ndarray of float64
+        The entry of ``T`` and that of ``D`` with which a row has entered ``gram``; a pivot of 0 where it has not.
+    spot : ndarray of int64
+        Which of the rows of the last step it is, -1 where it is none of them.
+    gram : ndarray of shape (f, f)
+        ``A' (L D L')^-1 A`` of the rows that have entered, ``A`` being their frequent columns, in halves: each pair of
+        entries on either side of the diagonal, and half of it.
+    """
+
+    like: np.ndarray
+    shared: np.ndarray
+    rest: np.ndarray
+    keys: np.ndarray
+    slope: np.ndarray
+    pivot: np.ndarray
+    spot: np.ndarray
+    gram: np.ndarray
+
+
+@kernel(leaf=True)
+def _heaviest(rare, sizes, r, keys, heavy):
+    """Write a row's heaviest rare columns to its ``keys``; ``heavy`` is room for ``KEYS`` numbers.
+
+    Without branches, since which are the heaviest is hard to guess. ``sizes`` are the bits of the values: those of the
+    sign and the last digits make room for the spot within the row, and the largest such number is the heaviest.
+    """
+    _, _, indices, indptr, _ = rare
+    first, spot = at(indptr[r]), np.int64(0)
+    for key in range(KEYS):
+        heavy[key] = 0
+    for q in range(first, at(indptr[r + 1])):
+        size = (sizes[q] & SIZE) | (spot & SPOT)
+        spot += 1
+        for key in range(KEYS):  # the smaller one of two goes on down the list
+            other = heavy[key]
+            heavy[key], size = (size, other) if size > other else (other, size)
+    for key in range(KEYS):
+        keys[KEYS * r + key] = indices[first + at(heavy[key] & SPOT)] if heavy[key] > SPOT else -1
+
+
+@kernel(fastmath=SUMS, leaf=True)
+def _square(rows, r):
+    """Return the squared norm of a row's part of ``A``."""
+    _, values, _, starts = rows
+    total = 0.0
+    for q in range(at(starts[r]), at(starts[r + 1])):
+        total += values[q] * values[q]
+    return total
+
+
+@kernel(fastmath=SUMS, leaf=True)
+def _lay(rare, r, line, there):
+    """Write the rare entries of a row to ``line``, or 0 in their places."""
+    _, data, indices, indptr, _ = rare
+    for q in range(at(indptr[r]), at(indptr[r + 1])):
+        line[at(indices[q])] = data[q] if there else 0.0
+
+
+@kernel(leaf=True)
+def _tree(over, r):
+    """Return the first row of the tree that a row is in; ``over`` leads there, in shorter ways afterwards."""
+    while over[r] != r:
+        over[r] = over[over[r]]
+        r = over[r]
+    return r
+
+
+@kernel(fastmath=SUMS)
+def _compare(rare, columns, seats, keys, fresh, like, shared, rest):
+    """Find for fresh rows the one that each is most like, among the others and the fresh rows before it.
+
+    Rows alike share one of their heaviest columns. No row is like itself by way of others: these are trees.
+    """
+    n, line, first = seats.size, np.zeros(columns), np.full(columns, -1, dtype=np.int64)
+    following, over = np.empty(KEYS * n, dtype=np.int64), np.arange(rest.size)
+    for k in range(n):
+        r = seats[k]
+        if not fresh[k]:
+            _list(keys, r, k, first, following)
+        if like[r] >= 0:
+            over[_tree(over, r)] = _tree(over, like[r])
+    for k in range(n):
+        if not fresh[k]:
+            continue
+        r, most, laid = seats[k], ALIKE * ALIKE, False
+        for key in range(KEYS):
+            heavy = keys[KEYS * r + key]
+            entry, left = first[heavy] if heavy >= 0 else -1, DEEP
+            while entry >= 0 and left > 0:
+                other = seats[entry // KEYS]
+                if not laid:
+                    _lay(rare, r, line, True)
+                    laid = True
+                product = dot(rare, other, line)
+                if product * product > most * rest[other] * rest[r] and _tree(over, other) != _tree(over, r):
+                    most, like[r] = product * product / (rest[other] * rest[r]), other
+                    shared[r] = product
+                entry, left = following[entry], left - 1
+        if laid:
+            _lay(rare, r, line, False)
+        if like[r] >= 0:
+            over[_tree(over, r)] = _tree(over, like[r])
+        _list(keys, r, k, first, following)
+
+
+@kernel(leaf=True)
+def _list(keys, r, k, first, following):
+    """List a row under its heaviest columns."""
+    for key in range(KEYS):
+        heavy = keys[KEYS * r + key]
+        if heavy >= 0:
+            following[KEYS * k + key], first[heavy] = first[heavy], KEYS * k + key
+
+
+@kernel(fastmath=SUMS, leaf=True)
+def enter(known, rows, r, slope, weight, own, where):
+    """Add ``weight b b'`` to the ``gram`` of a survey, ``b`` being a row's part of ``A`` less ``slope`` times that of
+    the row it is like; ``own`` and ``where`` are room for both.
+    """
+    _, values, places, starts = rows
+    other, gram, count = known.like[r], known.gram, 0
+    for q in range(at(starts[r]), at(starts[r + 1])):
+        own[at(count)], where[at(count)] = values[q], places[q]
+        count += 1
+    if other >= 0:  # columns that both have are listed twice: their products add up
+        for q in range(at(starts[other]), at(starts[other + 1])):
+            own[at(count)], where[at(count)] = -slope * values[q], places[q]
+            count += 1
+    # Columns that are listed twice meet in more ways than one: there both orders count, half each.
+    whole = weight if other < 0 else 0.5 * weight
+    for p in range(count):
+        scaled, line = whole * own[p], gram[where[p]]
+        for q in range(at(p if other < 0 else count)):
+            line[at(where[q])] += scaled * own[q]
+        if other < 0:
+            line[where[p]] += 0.5 * scaled * own[p]
+
+
+@kernel
+def room(starts, rows):
+    """Return room for the parts of two of the first ``rows`` rows."""
+    longest = 0
+    for r in range(rows):
+        longest = max(longest, starts[r + 1] - starts[r])
+    return np.empty(2 * longest), np.empty(2 * longest, dtype=np.int32)
+
+
+@kernel
+def _of_none(frequent):
+    """Return the survey of no rows."""
+    none, more = np.empty(0), np.empty(0, dtype=np.int64)
+    return Survey(more, none, none, more, none, none, more, np.zeros((frequent, frequent)))
+
+
+@kernel
+def _with_room(known, counts):
+    """Return the survey with room for all rows of the pool, those that it lacks being in no step."""
+    done, rows = counts[PARTED], counts[SEATS]
+    like, slope = longer(known.like, done, rows), longer(known.slope, done, rows)
+    pivot, spot = longer(known.pivot, done, rows), longer(known.spot, done, rows)
+    for r in range(done, rows):
+        like[r], slope[r], pivot[r], spot[r] = -1, 0.0, 0.0, -1
+    shared, rest = longer(known.shared, done, rows), longer(known.rest, done, rows)
+    return Survey(like, shared, rest, longer(known.keys, KEYS * done, KEYS * rows), slope, pivot, spot, known.gram)
+
+
+@kernel(fastmath=SUMS)
+def _bring_up(known, counts, parts, seats, sqnorms):
+    """Add what is not known of rows yet; let those that are gone leave, and find for each the row that it is like."""
+    n, keys, done, rows, fresh = seats.size, known.keys, counts[PARTED], counts[SEATS], np.full(seats.size, False)
+    some = False
+    like, pivot, spot, now = known.like, known.pivot, known.spot, np.full(rows, -1, dtype=np.int64)
+    sizes, heavy = parts.rare.data.view(np.int64), np.empty(KEYS, dtype=np.int64)
+    for k in range(n):
+        r = seats[k]
+        now[r] = k
+        if r >= done:
+            _heaviest(parts.rare, sizes, r, keys, heavy)
+            known.rest[r] = max(sqnorms[k] - _square(parts, r), 0.0)
+    own, where = room(parts.starts, rows)
+    for r in range(rows):
+        kept = now[r] >= 0 and spot[r] >= 0 and (like[r] < 0 or now[like[r]] >= 0)
+        if pivot[r] > 0.0 and not kept:  # it is gone, or what it was like is
+            enter(known, parts, r, known.slope[r], -1.0 / pivot[r], own, where)
+            pivot[r] = 0.0
+        if not kept:
+            like[r] = -1
+        if now[r] >= 0:
+            fresh[now[r]] = not kept
+            some |= not kept
+    for r in range(rows):
+        spot[r] = now[r]
+    counts[PARTED] = rows
+    if some:
+        _compare(parts.rare, counts[COLUMNS], seats, keys, fresh, like, known.shared, known.rest)
+
+
+@kernel
+def _stale(known, pool, names):
+    """Tell whether to begin anew: few of the rows were in the last step, or much is kept that is none of them."""
+    counts, seat, met, more = pool.counts, pool.seat, 0, 0
+    for k in range(names.size):
+        r = seat[names[k]]
+        met += r >= 0 and known.spot[r] >= 0
+        more += r < 0
+    return met < KNOWN * names.size or counts[SEATS] + more > MOST * names.size or counts[STEPS] >= LONG
+
+
+@kernel
+def surveyed(known, pool, X, where, signs, listed, names, sqnorms, size, d):
+    """Return what is known of the rows of a step from what was known before, which is used up.
+
+    Parameters
+    ----------
+    known, pool : Survey, Pool
+    X : Matrix
+        Sparse rows.
+    where, signs : ndarray of int64, and of int8
+        Where rows are in ``X``, and what each is multiplied by.
+    listed : ndarray of int64 of shape (n,)
+        Which of these are in the step. None is 0.
+    names : ndarray of int64 of shape (n,)
+        Numbers that they go by, the same in every step, below ``size``.
+    sqnorms : ndarray of shape (n,)
+        Their squared norms.
+    size, d : int
+        Number of rows of which a step may have some, and of columns.
+
+    Returns
+    -------
+    known, pool : Survey, Pool
+    seats, order : ndarray of int64 of shape (n,)
+        Of the rows in the pool, in ascending order, and which of the listed rows has each.
+    """
+    if pool.counts[STEPS] == 0 or _stale(known, pool, names):
+        pool = begun(X, where, listed, sqnorms, size, d)
+        known = _of_none(pool.counts[FREQUENT])
+    pool, seats, order = admitted(pool, X, where, signs, listed, names)
+    known = _with_room(known, pool.counts)
+    _bring_up(known, pool.counts, lent(copies(pool, X)), seats, sqnorms[order])
+    pool.counts[STEPS] += 1
+    return known, pool, seats, order
+
+
+@kernel
+def nameless(known, pool):
+    """Return both as plain tuples, for Python."""
+    like, shared, rest, keys, slope, pivot, spot, gram = known
+    data, indices, indptr, values, places, starts, columns, label, seat, counts = pool
+    return (
+        (like, shared, rest, keys, slope, pivot, spot, gram),
+        (data, indices, indptr, values, places, starts, columns, label, seat, counts),
+    )
+
+
+def nothing_known() -> tuple[Survey, Pool]:
+    """Return the survey of no rows, and a pool without any, in which the next step begins."""
+    none, ends, few = np.empty(0), np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32)
+    known = Survey(ends[1:], none, none, ends[1:], none, none, ends[1:], np.empty((0, 0)))
+    return known, Pool(none, few, ends, none, few, ends, ends[1:], few, ends[1:], np.zeros(6, dtype=np.int64))
+
+
+def warm_up():
+    """Compile the canonical signatures on tiny arrays."""
+    X, rows, one = matrix_of((np.ones(2), np.zeros(2, dtype=np.int32), np.array([0, 1, 2]))), np.arange(2), np.ones(2)
+    known, pool, *_ = surveyed(*nothing_known(), X, rows, np.ones(2, dtype=np.int8), rows, rows, one, 2, 1)
+    enter(known, lent(copies(pool, X)), 0, 0.0, 1.0, *room(pool.starts, 2))

@@ -1,0 +1,228 @@
+"""Newton iterations on a working set, whose rows and vectors are compact copies.
+
+The threads of a team share the loops over rows; ``w``, ``v`` and the direction are each thread's own, and the same.
+"""
+
+import numpy as np
+
+from screenpath.kernels import SUMS, at, kernel
+from screenpath.kernels.rows.barrier import half, meet, share
+from screenpath.kernels.rows.matrix import borrowed, products
+from screenpath.kernels.rows.newton_system import DIRECT, GRAM, direction, inner
+from screenpath.kernels.rows.rows import csr_sum, dense_sum_listed
+
+BALANCE = 0.5  # a proximal round ends when the gap of its minimisation is below this fraction of its slackness
+FAST, MEDIUM, SLOW = 10.0, 4.0, 2.0  # growth of sigma after rounds of at most 2, at most 5, and more iterations
+STEADY = 2.0  # its growth with conjugate gradients
+SHORT, SMOOTHER = 0.2, 0.1  # two steps shorter than SHORT in a row, and sigma is multiplied by SMOOTHER
+LONG = 30  # and after each LONG iterations of a proximal round
+C, LO, HI, PREV, ALPHA, T, U = range(7)  # rows of the vectors of a working set; U holds the products with the direction
+SCALARS = 5  # numbers that a block gives, before its part of the change of v
+BLOCKS, LEAST = 8, 256  # a loop is cut into so many blocks, of at least so many rows
+
+
+@kernel
+def step_of(size, sparse):
+    """Return the rows of a block. Sparse rows are not cut: a block's part of v could be longer than its data."""
+    if sparse:
+        return max(size, 1)
+    return LEAST if size <= BLOCKS * LEAST else (size + BLOCKS - 1) // BLOCKS
+
+
+@kernel(fastmath=SUMS, forceinline=True, leaf=True)
+def _clip(X, sigma, step, near, inside, moved, start, stop, v):
+    """Move ``t`` by ``-step u``, bring ``alpha`` to it, and ``v`` to ``alpha``; mark the rows not clipped.
+
+    Returns ``sum_i phi_i(t_i)``, ``sum_i alpha_i t_i``, ``sum_i alpha_i c_i``, and the rows touched.
+    """
+    c, lo, hi, prev, alpha, t, u = near[C], near[LO], near[HI], near[PREV], near[ALPHA], near[T], near[U]
+    first, end = at(start), at(stop)
+    # Loops that write to one array each: with more, the compiler gives up telling them apart, and does not vectorise.
+    for r in range(first, end):
+        t[r] -= step * u[r]
+    for r in range(first, end):
+        u[r] = alpha[r]  # free until the next direction
+    loss, linear, ell = 0.0, 0.0, 0.0
+    for r in range(first, end):
+        a = min(max(prev[r] + sigma * t[r], lo[r]), hi[r])
+        alpha[r] = a
+        loss += max(lo[r] * t[r], hi[r] * t[r])
+        linear += a * t[r]
+        ell += a * c[r]
+    for r in range(first, end):
+        inside[r] = lo[r] < alpha[r] < hi[r]
+    for r in range(first, end):
+        u[r] = alpha[r] - u[r]
+    if X.sparse:
+        touched = csr_sum(X.data, X.indices, X.indptr, u, v, start, stop)
+    else:
+        touched = dense_sum_listed(X.dense, u, v, start, stop, moved)
+    return loss, linear, ell, touched
+
+
+@kernel(fastmath=SUMS, forceinline=True, leaf=True)
+def _clip_all(X, sigma, step, near, inside, moved, v, team):
+    """:func:`_clip` in blocks that the team shares."""
+    n, rows = inside.size, step_of(inside.size, X.sparse)
+    first, last, blocks = share(team, n, rows)
+    out = team.table[half(team)]
+    for b in range(first, last):
+        s, e = b * rows, min(n, (b + 1) * rows)
+        part = v if X.sparse else out[b, SCALARS : SCALARS + v.size]
+        if not X.sparse:
+            for j in range(v.size):
+                part[j] = 0.0
+        out[b, 0], out[b, 1], out[b, 2], out[b, 3] = _clip(X, sigma, step, near, inside, moved, s, e, part)
+    meet(team)
+    loss, linear, ell, touched = 0.0, 0.0, 0.0, 0.0
+    for b in range(blocks):
+        loss += out[b, 0]
+        linear += out[b, 1]
+        ell += out[b, 2]
+        touched += out[b, 3]
+        if not X.sparse:
+            for j in range(v.size):
+                v[j] += out[b, SCALARS + j]
+    return loss, linear, ell, int(touched)
+
+
+@kernel(fastmath=SUMS, forceinline=True, leaf=True)
+def _slope(near, sigma, s, start, stop):
+    """Return the rows' part of the first and second derivative of psi along the direction at step ``s``."""
+    lo, hi, prev, alpha, t, u = near[LO], near[HI], near[PREV], near[ALPHA], near[T], near[U]
+    first, second = 0.0, 0.0
+    for r in range(at(start), at(stop)):
+        z = prev[r] + sigma * (t[r] - s * u[r])
+        a = min(max(z, lo[r]), hi[r])
+        first += (alpha[r] - a) * u[r]
+        second += u[r] * u[r] if a == z else 0.0
+    return first, second
+
+
+@kernel(fastmath=SUMS, forceinline=True, leaf=True)
+def _slope_all(X, sigma, p, s, forming, near, n, team):
+    """:func:`_slope` in blocks that the team shares; the products with ``p`` are formed on the way if asked for."""
+    rows = step_of(n, X.sparse)
+    first, last, blocks = share(team, n, rows)
+    out = team.table[half(team)]
+    for b in range(first, last):
+        i, e = b * rows, min(n, (b + 1) * rows)
+        if forming:
+            products(X, p, near[U], i, e)
+        out[b, 0], out[b, 1] = _slope(near, sigma, s, i, e)
+    meet(team)
+    one, two = 0.0, 0.0
+    for b in range(blocks):
+        one += out[b, 0]
+        two += out[b, 1]
+    return one, sigma * two
+
+
+@kernel(fastmath=SUMS, forceinline=True, leaf=True)
+def _line_search(X, sigma, p, slope0, near, n, team):
+    """Step length at which the directional derivative, increasing and piecewise linear, is nearly 0.
+
+    ``slope0`` is the derivative at 0. A full step is kept where it brings the derivative below a quarter of its start.
+    Otherwise Newton steps on the derivative, safeguarded by its bracket; none of them touches a row.
+    """
+    quadratic = inner(p, p)
+    low, high = 0.0, np.inf
+    s = 1.0
+    for trial in range(30):
+        first, second = _slope_all(
+            X, sigma, p, s, trial == 0, near, n, team
+        )  # fmt: skip
+        first += slope0 + s * quadratic
+        second += quadratic
+        if abs(first) <= (0.25 if trial == 0 else 0.05) * abs(slope0):
+            break
+        if first > 0.0:
+            high = s
+        else:
+            low = s
+        s -= first / second
+        if not low < s < high:
+            s = 0.5 * (low + high) if high < np.inf else 2.0 * low
+    return s
+
+
+@kernel(fastmath=SUMS)
+def solve_near(
+    X, offset, w, v, tol, sigma, limit, near, inside, H, team,
+):  # fmt: skip
+    """Minimise the problem of a working set.
+
+    Parameters
+    ----------
+    X : Matrix
+        Signed rows.
+    offset : float
+        ``c . alpha`` of all other rows.
+    w, v : ndarray of shape (d,)
+        Primal point, and the one of the dual point; overwritten.
+    tol : float
+        Relative gap.
+    sigma : float
+        First proximal parameter.
+    limit : int
+        Iterations.
+    near : ndarray of shape (7, n)
+        ``U`` is 0; ``PREV``, ``ALPHA`` and ``T`` hold the start and are overwritten.
+    inside : ndarray of int8 of shape (n,)
+    H : ndarray of shape (d, d) or larger
+        Room.
+    team : Team
+
+    Returns
+    -------
+    iterations, touched : int
+    sigma : float
+        The last proximal parameter.
+    """
+    X, n, d = borrowed(X), inside.size, w.size
+    iterative = d > DIRECT and n > GRAM  # a better conditioned system is worth a round more
+    order = d if d <= DIRECT else 0
+    scratch, p = np.empty((order, order)), np.empty(d)
+    members, moved = np.zeros(n, dtype=np.int8), np.empty(n + 1, dtype=np.int64)
+    iterations, in_round, touched, short, cautious, step = 0, 0, 0, 0, False, 0.0
+    while True:
+        loss, linear, ell, work = _clip_all(
+            X, sigma, step, near, inside, moved, v, team
+        )  # fmt: skip
+        touched, step = touched + work, 0.0
+        for j in range(d):
+            p[j] = v[j] - w[j]
+        half_sq, slackness = 0.5 * inner(p, p), loss - linear
+        primal = abs(0.5 * inner(w, w) - inner(v, w) + ell - linear + loss + offset)
+        if half_sq + slackness <= tol * primal or iterations >= limit:
+            break
+        if in_round > 0 and (half_sq <= BALANCE * slackness or half_sq <= 1e-30 * primal):
+            _renew(near, n, X.sparse, team)  # the next proximal round
+            growth = FAST if in_round <= 2 else (MEDIUM if in_round <= 5 else SLOW)
+            sigma *= STEADY if iterative else (min(growth, MEDIUM) if cautious else growth)
+            in_round, short = 0, 0
+            continue
+        touched += n + direction(
+            X, inside, members, moved, H, scratch, False, sigma, p, team
+        )  # fmt: skip
+        slope = inner(w, p) - inner(v, p)
+        step = _line_search(X, sigma, p, slope, near, n, team)
+        for j in range(d):
+            w[j] += step * p[j]
+        iterations += 1
+        in_round += 1
+        short = short + 1 if step < SHORT else 0
+        # The kinks are too sharp for where w stands, or for the arithmetic: between two of them the iterates can cycle.
+        if short >= 2 or in_round % LONG == 0:
+            sigma *= SMOOTHER
+            short, cautious = 0, True
+    return iterations, touched, sigma
+
+
+@kernel(forceinline=True, leaf=True)
+def _renew(near, n, sparse, team):
+    """Make the dual point the centre of the next proximal round."""
+    rows = step_of(n, sparse)
+    first, last, _ = share(team, n, rows)
+    for r in range(min(first * rows, n), min(last * rows, n)):
+        near[PREV, r] = near[ALPHA, r]

@@ -1,0 +1,1 @@
+"""Several grid points in one compiled call."""

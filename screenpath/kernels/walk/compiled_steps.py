@@ -1,0 +1,391 @@
+"""The steps of a point of a compiled walk, and how the threads of a team share them (see ``barrier``).
+
+Vectors of the length of the data or of a list of rows are everybody's, those with an entry for each feature are each
+thread's own, and the same.
+"""
+
+import numpy as np
+
+from screenpath.kernels import at, kernel
+from screenpath.kernels.problem import box, partition
+from screenpath.kernels.problem.partition import ROWS
+from screenpath.kernels.rows.barrier import SIZE, half, meet, share
+from screenpath.kernels.rows.matrix import add, products, weighted_sum
+from screenpath.kernels.rows.rows import add_rows
+from screenpath.kernels.rows.unowned import unowned
+from screenpath.kernels.solve.newton import ALIVE, ALPHA, CHOSEN, NEAR, SIGNS, WHERE, T
+from screenpath.kernels.solve.newton import C as KINK
+from screenpath.kernels.walk.compiled_types import (
+    COUNTS,
+    ELL,
+    EPOCHS,
+    NNZ,
+    RATIO,
+    SCREENED,
+    SECONDS,
+    SLACK,
+    SUM_ERROR,
+    UPDATES,
+    Changes,
+    Points,
+    Problem,
+)  # fmt: skip
+
+
+@kernel
+def _problem_lent(problem):
+    edges, c, lo, hi, norms, signs, bounds = problem
+    return Problem(unowned(edges), unowned(c), unowned(lo), unowned(hi), unowned(norms), unowned(signs), bounds)
+
+
+@kernel
+def _points_lent(points):
+    grid, w, total, theta, margins, numbers, decided = points
+    numbers, decided = unowned(numbers), unowned(decided)
+    return Points(unowned(grid), unowned(w), unowned(total), unowned(theta), unowned(margins), numbers, decided)
+
+
+@kernel
+def _changes_lent(changes):
+    ends, listed, held, sums = changes
+    return Changes(unowned(ends), unowned(listed), unowned(held), unowned(sums))
+
+
+@kernel
+def _part_of(count, team):
+    """Return which of ``count`` things are this thread's: the first, and one past the last."""
+    size, me = team.board[SIZE], team.me
+    return count * me // size, count * (me + 1) // size
+
+
+@kernel
+def _own(edges, team):
+    """Return which blocks of a sum over rows are this thread's: the first, and one past the last."""
+    return _part_of(edges.size - 1, team)
+
+
+@kernel
+def _sum_rows(X, edges, weights, out, sums, team):
+    """Write ``sum_i weights_i x_i`` to ``out``; return the rows touched. Each thread has written its own weights."""
+    first, last = _own(edges, team)
+    turn, touched = half(team), 0
+    for b in range(first, last):
+        part = sums[turn, b]
+        part[:] = 0.0
+        team.table[turn, b, 0] = weighted_sum(X, weights, part, edges[b], edges[b + 1])
+    meet(team)
+    out[:] = 0.0
+    for b in range(edges.size - 1):
+        out += sums[turn, b]
+        touched += int(team.table[turn, b, 0])
+    return touched
+
+
+@kernel
+def _ball(C, C0, known, gap_rounding):
+    """Return the ball of the reference's pair (``screen.box.pair_ball``); ``known`` are its numbers.
+
+    Returns
+    -------
+    ahead, radius, extent : float
+        The centre is so many times ``w``; no point of the ball is longer than the last one.
+    """
+    w_sq, total_sq, inner = known[0], known[1], known[2]
+    radius = box.pair_radius(C, C0, w_sq, total_sq, inner, known[SLACK], known[SUM_ERROR], 0.0, gap_rounding)
+    radius += 0.5 * box.pair_mismatch(C, C0, w_sq, total_sq, inner, 0.0, gap_rounding)
+    ahead = 0.5 * (1.0 + C / C0)
+    return ahead, radius, np.sqrt(ahead * ahead * w_sq) + radius
+
+
+@kernel
+def _screen(C, C0, known, margins, problem, settings, status, team):
+    """Decide with the ball of the reference's pair; ``known`` are its numbers."""
+    c, norms, (ahead, radius, extent) = problem.c, problem.norms, _ball(C, C0, known, settings.gap_rounding)
+    first, last, blocks = share(team, c.size, ROWS)
+    out, n_R, n_L = team.table[half(team)], 0.0, 0.0
+    for b in range(first, last):
+        s, e = b * ROWS, min(c.size, (b + 1) * ROWS)
+        out[b, 0], out[b, 1] = box.box_decide_ball(
+            margins, ahead, norms, radius, extent, c, settings.rounding, status, s, e
+        )
+    meet(team)
+    for b in range(blocks):
+        n_R, n_L = n_R + out[b, 0], n_L + out[b, 1]
+    return n_R, n_L
+
+
+@kernel
+def _ends(theta, lo, hi, ends, team):
+    """Write at which end each dual variable is, see ``partition.box_ends``; return the counts."""
+    first, last, blocks = share(team, theta.size, ROWS)
+    out, n_R, n_L, nonzero = team.table[half(team)], 0.0, 0.0, 0.0
+    for b in range(first, last):
+        s, e = b * ROWS, min(theta.size, (b + 1) * ROWS)
+        out[b, 0], out[b, 1], out[b, 2] = partition.box_ends(theta, lo, hi, ends, s, e)
+    meet(team)
+    for b in range(blocks):
+        n_R, n_L, nonzero = n_R + out[b, 0], n_L + out[b, 1], nonzero + out[b, 2]
+    return n_R, n_L, nonzero
+
+
+@kernel
+def _reduce(status, C, problem, theta, ell, margins, changes, room, team):
+    """Write the survivors' problem to the workspace.
+
+    All rows that are open, see ``partition.part_rows``, are listed with what they are in ``theta`` now.
+
+    Returns
+    -------
+    k, count : int
+        Survivors, open rows.
+    linear : float
+        ``c . theta`` of the fixed variables, at the ends where they belong; ``ell`` is that of all as they are.
+    moved : int
+        Fixed variables that are elsewhere.
+    """
+    c, lists, listed, held = problem.c, room.lists, changes.listed, changes.held
+    first, last, blocks = share(team, c.size, ROWS)
+    out, k, count, linear, moved = team.table[half(team)], np.int64(0), np.int64(0), ell, 0.0
+    for b in range(first, last):
+        s, e = b * ROWS, min(c.size, (b + 1) * ROWS)
+        out[b, 0], out[b, 1], out[b, 2], out[b, 3] = partition.part_rows(
+            status, changes.ends, problem.lo, problem.hi, c, theta, lists[CHOSEN], lists[NEAR], s, s, e
+        )
+    meet(team)
+    for b in range(blocks):
+        s, n, m = b * ROWS, int(out[b, 0]), int(out[b, 1])
+        if first <= b < last:
+            _take(lists[CHOSEN, s : s + n], C, problem, theta, margins, room, k)
+            for r in range(m):
+                i = lists[NEAR, at(s + r)]
+                listed[at(count + r)], held[at(count + r)] = i, theta[at(i)]
+        k, count, linear, moved = k + n, count + m, linear + out[b, 2], moved + out[b, 3]
+    meet(team)
+    return k, count, linear, int(moved)
+
+
+@kernel
+def _take(index, C, problem, theta, margins, room, first):
+    """Write survivors to their places from ``first`` on."""
+    vectors, lists, marks, signs = room.vectors, room.lists, room.marks, problem.signs
+    partition.box_survivors(
+        index, C, problem.c, problem.lo, problem.hi, problem.norms, theta, margins, vectors, first
+    )  # fmt: skip
+    for r in range(index.size):
+        i, k = index[r], at(first + r)
+        vectors[T, k] = vectors[KINK, k] - vectors[T, k]
+        lists[WHERE, k], lists[ALIVE, k], marks[SIGNS, k] = i, first + r, signs[at(i)]
+
+
+@kernel
+def _copied(theta, out, team):
+    """Copy a thread's own rows, and return the copy."""
+    first, last, _ = share(team, theta.size, ROWS)
+    for i in range(first * ROWS, min(last * ROWS, theta.size)):
+        out[i] = theta[i]
+    return out
+
+
+@kernel
+def _settle(status, lo, hi, listed, theta, team):
+    """Put the open rows that are fixed at their ends."""
+    first, last = _part_of(listed.size, team)
+    for r in range(first, last):
+        i = listed[r]
+        if status[i] != 0:
+            theta[i] = hi[i] if status[i] > 0 else lo[i]
+    meet(team)
+
+
+@kernel
+def _lift(k, C, lo, hi, room, theta, team):
+    """Write the survivors' solution to their places in ``theta``."""
+    s, e = _part_of(k, team)
+    partition.box_lift(theta, room.lists[WHERE, s:e], room.vectors[ALPHA, s:e], C, lo, hi)
+    meet(team)
+
+
+@kernel
+def _rank(listed, row):
+    """Return how many of the listed rows, which increase, are before ``row``."""
+    low, high = np.int64(0), np.int64(listed.size)
+    while low < high:
+        middle = (low + high) // 2
+        if listed[middle] < row:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def _sum_changes(X, problem, count, theta, changes, room, out, team):
+    """Write ``sum_i signs_i (theta_i - held_i) x_i`` over the listed rows to ``out``; bring ``ends`` to ``theta``.
+
+    Returns
+    -------
+    changed, n_R, n_L, nonzero : float
+        See ``partition.changes``.
+    """
+    edges, listed, held, sums = problem.edges, changes.listed[:count], changes.held, changes.sums
+    step, found = room.near[0], room.lists[NEAR]
+    first, last = _own(edges, team)
+    turn, changed, n_R, n_L, nonzero = half(team), 0.0, 0.0, 0.0, 0.0
+    for b in range(first, last):
+        s, e, line, part = _rank(listed, edges[b]), _rank(listed, edges[b + 1]), team.table[turn, b], sums[turn, b]
+        line[0], line[1], line[2], line[3] = partition.changes(
+            listed[s:e], theta, held[s:e], problem.lo, problem.hi, problem.signs, changes.ends, step, found[s:e]
+        )  # fmt: skip
+        part[:] = 0.0
+        if X.sparse:
+            for r in range(s, s + int(line[0])):
+                add(X, found[r], step[found[r]], part)
+        else:
+            add_rows(X.dense, found[s:e], int(line[0]), step, part)
+    meet(team)
+    out[:] = 0.0
+    for b in range(edges.size - 1):
+        line = team.table[turn, b]
+        changed, n_R, n_L, nonzero = changed + line[0], n_R + line[1], n_L + line[2], nonzero + line[3]
+        out += sums[turn, b]
+    return changed, n_R, n_L, nonzero
+
+
+@kernel
+def _mark(k, count, lo, hi, lists, theta, decided):
+    """Write what the dynamic rule has fixed: all survivors but those still alive, which are listed in their order.
+
+    Where the static rule has fixed so little that all rows were solved for, what it has fixed stays.
+    """
+    alive = 0
+    for r in range(k):
+        if alive < count and lists[ALIVE, alive] == r:
+            alive += 1
+        else:
+            i = lists[WHERE, r]  # it is at the nearer end, up to the rounding of a division by C
+            decided[i] = -1 if theta[i] - lo[i] <= hi[i] - theta[i] else 1
+
+
+@kernel
+def _certify(X, problem, C, w, theta, total, before, same, margins, now, team):
+    """Write ``G w`` to ``margins`` and what ``box.box_certificate`` finds, but for the counts, to ``now``.
+
+    The margins are those in ``before`` where ``w`` is the ``same``.
+    """
+    _, c, lo, hi, norms, signs, bounds = problem
+    first, last, blocks = share(team, c.size, ROWS)
+    out, (slope, floor) = team.table[half(team)], box.product_errors(w, bounds)
+    for b in range(first, last):
+        s, e = b * ROWS, min(c.size, (b + 1) * ROWS)
+        if same:
+            for i in range(s, e):
+                margins[i] = before[i]
+        else:
+            products(X, w, margins, s, e)
+            box.sign(margins, signs, s, e)
+        out[b, 0], out[b, 1], out[b, 2], out[b, 3] = box.box_terms(c, margins, lo, hi, theta, norms, slope, floor, s, e)
+    meet(team)
+    xi, ell, plain, slack = 0.0, 0.0, 0.0, 0.0
+    for b in range(blocks):
+        line = out[b]
+        xi, ell, plain, slack = xi + line[0], ell + line[1], plain + line[2], slack + line[3]
+    found = box.box_objectives(C, w, total, now[SUM_ERROR], xi, ell, plain, slack, slope, floor, bounds)
+    now[0], now[1], now[2], now[3], now[4], now[5], now[6], now[7], now[8], now[9], now[10] = found
+
+
+@kernel
+def _record(k, now, new_w, new, numbers, w, total):
+    """Write the pair and the numbers of point ``k`` to their rows, element by element: slices compile for seconds."""
+    nonzero = 0.0
+    for j in range(new_w.size):
+        w[k, j], total[k, j] = new_w[j], new[j]
+        nonzero += new_w[j] != 0.0
+    now[NNZ] = nonzero
+    for r in range(now.size):
+        numbers[k, r] = now[r]
+
+
+@kernel
+def _begin(C, X, problem, known, status, point, before, changes, room, old, new, v, team):
+    """Put fixed rows at their ends, write the survivors' problem to the workspace, ``C`` times the whole sum to ``v``.
+
+    Returns
+    -------
+    size, count : int
+        Survivors; open rows, which ``changes`` lists.
+    linear : float
+        ``c . theta`` of the fixed ones.
+    n_R, n_L : float
+        What the counts change.
+    touched : int
+    """
+    size, count, linear, moved = _reduce(status, C, problem, point, known[ELL], before, changes, room, team)
+    n_R, n_L, touched = 0.0, 0.0, 0
+    for j in range(old.size):
+        v[j] = old[j]
+    if moved > 0:
+        _settle(status, problem.lo, problem.hi, changes.listed[:count], point, team)
+        changed, n_R, n_L, _ = _sum_changes(X, problem, count, point, changes, room, new, team)
+        touched = int(changed)
+        for j in range(old.size):
+            v[j] += new[j]
+    for j in range(v.size):
+        v[j] *= C
+    return size, count, linear, n_R, n_L, touched
+
+
+@kernel
+def _goes_by_changes(known, changed, nonzero, fresh_every, bounds, now):
+    """Tell whether a sum over rows goes on from the last one, by so many rows that have changed, or is formed anew of
+    those that are not 0, as ``BoxModel.updated_sum`` has it; write which update it then is, and what it may be off by.
+    """
+    if known[UPDATES] < fresh_every and changed < nonzero:
+        now[UPDATES], now[SUM_ERROR] = known[UPDATES] + (changed > 0.0), known[SUM_ERROR]
+        if changed > 0.0:
+            now[SUM_ERROR] = box.sum_drift(known[SUM_ERROR], changed, bounds)
+        return True
+    now[UPDATES], now[SUM_ERROR] = 0.0, box.sum_error(nonzero, bounds)
+    return False
+
+
+@kernel
+def _sum_up(X, problem, fresh_every, count, point, nonzero, known, now, changes, room, old, new, team):
+    """Write the sum over all rows to ``new``, from the last one or anew, as ``BoxModel.updated_sum`` finds it.
+
+    Returns
+    -------
+    n_R, n_L : float
+        What the counts change.
+    nonzero, touched : float
+        Rows whose dual variable is not 0, rows touched.
+    """
+    edges, bounds, touched = problem.edges, problem.bounds, 0.0
+    changed, n_R, n_L, more = _sum_changes(X, problem, count, point, changes, room, new, team)
+    nonzero += more
+    if _goes_by_changes(known, changed, nonzero, fresh_every, bounds, now):
+        new += old
+        touched = changed
+    else:
+        first, last = _own(edges, team)
+        step = room.near[0]
+        box.signed(point, problem.signs, step, edges[first], edges[last])
+        touched = float(_sum_rows(X, edges, step, new, changes.sums, team))
+    return n_R, n_L, nonzero, touched
+
+
+@kernel
+def _note(now, n, n_R, n_L, screened_R, screened_L, epochs, rounds, touched, screen_s, solve_s):
+    """Write counts, shares and seconds of a point to its numbers."""
+    n_E, survivors, ratio, rate = partition.shares(n, n_R, n_L, screened_R, screened_L)
+    now[COUNTS], now[COUNTS + 1], now[COUNTS + 2] = n_R, n_L, n_E
+    now[SCREENED], now[SCREENED + 1], now[SCREENED + 2] = screened_R, screened_L, survivors
+    now[EPOCHS], now[EPOCHS + 1], now[EPOCHS + 2] = epochs, rounds, touched
+    now[RATIO], now[RATIO + 1] = ratio, rate
+    now[SECONDS], now[SECONDS + 1], now[SECONDS + 2] = screen_s, solve_s, 0.0
+
+
+@kernel
+def _put_back(listed, held, point):
+    """Undo what a point that is refused has changed."""
+    for r in range(listed.size):
+        point[listed[r]] = held[r]

@@ -1,0 +1,208 @@
+"""The contracts of models: what the walk, the rules and the solvers may ask of them.
+
+A model is the full problem over its data. It states its objective, its dual and its stopping rule in its docstring, and
+knows pairs of a primal and a dual point by their certificates. The grid point (a ``C``, a ``lambda``, a pair
+``(alpha, beta)``) is the first argument wherever one is asked for, under the name that the model's literature has.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from screenpath.rows.base import Counted
+
+
+@runtime_checkable
+class Certified(Protocol):
+    """What is known about one pair of points on the full data; the reference of the next step."""
+
+    # primal, primal_error, gap, rounding: see :class:`numbers.rounding.Proven`, from which every certificate inherits
+    primal: float
+    primal_error: float
+    gap: float
+    rounding: float
+
+    @property
+    @abstractmethod
+    def at(self) -> tuple:
+        """Return the numbers of the grid point at which the pair was certified."""
+
+
+@runtime_checkable
+class Decisions(Protocol):
+    """What a rule has fixed, and what survives."""
+
+    @property
+    @abstractmethod
+    def status(self) -> np.ndarray:
+        """Return a number for each dual variable (or feature), int8: 0 where nothing is decided."""
+
+
+@runtime_checkable
+class Region(Protocol):
+    """A set that provably contains an optimum (``regions.geometry``)."""
+
+    @property
+    @abstractmethod
+    def points(self) -> tuple:
+        """Return the points whose products with the rows the bounds need."""
+
+    @property
+    @abstractmethod
+    def extent(self) -> float:
+        """Return the largest norm a point of the region can have (scale of the rounding error)."""
+
+    @abstractmethod
+    def bounds(self, products: tuple[np.ndarray, ...], norms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the smallest and largest ``v.x`` over the region for every row ``v``."""
+
+    @abstractmethod
+    def decide(self, products, norms, c, extent, rounding, status) -> tuple[int, int]:
+        """Write to ``status`` on which side of its kink ``c`` each row is throughout the region; return the counts."""
+
+
+@runtime_checkable
+class PathModel(Protocol):
+    """What the walk asks of a model."""
+
+    rows: Counted  # the data
+    refines: bool = False  # whether a solver that goes on from a sharpened certificate sees more than it did
+    free: Any = None  # `kernels.walk.compiled_types.Free` for a compiled walk, where the intercept is free
+
+    @property
+    def compiled(self) -> bool:
+        """Tell whether a compiled walk (``walk.compiled``) knows problems of this kind; its rows are ``rows.Rows``."""
+        return False
+
+    @property
+    def parts(self) -> tuple:
+        """Return the models that are walked in step in place of this one, whose certificates then are theirs."""
+        return ()
+
+    # -- where a path begins -------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def start(self, parameter) -> Any:
+        """Return the first reference: a closed form, at the nearest parameter where it is optimal."""
+
+    @abstractmethod
+    def exact_until(self, reference, parameter) -> bool:
+        """Tell whether the closed form is still optimal at the parameter: nothing has to be solved."""
+
+    def held(self, reference, parameter) -> tuple[Any, str] | None:
+        """Return a certificate at the parameter that needs no solve, and what to call it; None where none is known."""
+        return None
+
+    def polished(self, reference, parameter) -> Any:
+        """Return a certificate at a larger parameter of the reference's solution, made more accurate; None if unknown.
+
+        Asked where the reference :meth:`rests`.
+        """
+        return None
+
+    def rests(self, certificate) -> bool:
+        """Tell whether :meth:`held` will know what follows but for what the certificate's gap leaves to be desired."""
+        return False
+
+    def after(self, certificate, reference, faces=None) -> Any:
+        """Return the certificate as one that remembers the reference, and the solver's steps on the face; asked where
+        the solver looks ahead.
+        """
+        return certificate
+
+    # -- screening and the reduced problem -----------------------------------------------------------------------
+
+    @abstractmethod
+    def nothing_screened(self) -> Any:
+        """Return decisions that leave everything to the solver."""
+
+    @abstractmethod
+    def reduce(self, parameter, screened, reference) -> Any:
+        """Return the problem of what survives, with a start from the reference: what the model's solvers take."""
+
+    @abstractmethod
+    def lift(self, parameter, reduced, solution) -> tuple:
+        """Return the pair (w, theta) of the full problem, either None where the other one determines it."""
+
+    # -- certificates --------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def certify(self, parameter, w, theta, reference) -> Any:
+        """Return the certificate of a pair: both objectives on the full data, rounding counted."""
+
+    @abstractmethod
+    def sharpened(self, certificate, tol: float) -> Any:
+        """Return a certificate of the same pair with a narrower bound on rounding, where more work can give one."""
+
+    @abstractmethod
+    def fallbacks(self, parameter, reference) -> list:
+        """Return certificates of the pairs known without a solve: zero first, then the reference's."""
+
+    @abstractmethod
+    def no_worse(self, parameter, certificate, reference) -> Any:
+        """Return a certificate with a primal point known before where that has a smaller primal value."""
+
+    @abstractmethod
+    def combined(self, parameter, primal, dual) -> Any:
+        """Return the certificate of the primal point of one and the dual point of another."""
+
+    def goes_on(self, parameter, certificate, reference) -> bool:
+        """Tell whether a certified pair is to be solved further; asked of models that ``refines``."""
+        return False
+
+    # -- records -------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def parameters(self, parameter) -> dict:
+        """Return the parameters as the step table names them."""
+
+    @abstractmethod
+    def counts(self, certificate, screened) -> dict:
+        """Return the counts, ratios and coefficients of a step."""
+
+
+@runtime_checkable
+class Resumable(Protocol):
+    """What a checkpoint asks of a model."""
+
+    @abstractmethod
+    def state(self, certificate) -> dict:
+        """Return the arrays from which :meth:`restore` makes the same certificate again."""
+
+    @abstractmethod
+    def restore(self, state) -> Any:
+        """Return the certificate of :meth:`state`, byte for byte.
+
+        A ValueError if the state is not one that a walk of this model can have left.
+        """
+
+
+@runtime_checkable
+class RegionModel(PathModel, Protocol):
+    """What the rules of the box models ask of a model, besides what the walk does."""
+
+    size: int  # dual variables N
+    c: np.ndarray  # c, lo, hi, norms: shape (N,): kinks, ends of the box, and ``||g_i||``
+    lo: np.ndarray
+    hi: np.ndarray
+    norms: np.ndarray
+
+    @abstractmethod
+    def screen(self, region) -> Any:
+        """Decide what the region decides; one data pass for each of its points that was not multiplied yet."""
+
+    @abstractmethod
+    def losses(self, near) -> Callable:
+        """Return a function of products: the loss of a point, and what an intercept adds to its rounding."""
+
+    @abstractmethod
+    def corner(self, products: np.ndarray) -> tuple:
+        """Return the dual point that products suggest, and what a feasible one differs from it by."""
+
+    @abstractmethod
+    def middle(self, reference, theta: np.ndarray, C: float) -> tuple:
+        """Return the point halfway between the reference's w and the primal point of ``theta``, and its errors."""

@@ -1,0 +1,110 @@
+"""What is known of a pair of points of a box model, and what a rule has decided (:mod:`screenpath.problem.box`)."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+
+import numpy as np
+
+from screenpath.numbers.rounding import Proven
+from screenpath.problem.faces import Faces
+from screenpath.regions.geometry import GAP_ROUNDING, Point
+
+
+@dataclass(slots=True)
+class Certificate(Proven):
+    """What is known about one pair (w, theta) on the full data; the reference of the next step.
+
+    Parameters
+    ----------
+    C : float
+        Parameter at which the pair was certified.
+    point : Point
+        Primal point ``w`` with the margins ``g_i.w`` of all dual variables.
+    theta : ndarray of shape (N,)
+        Feasible dual point.
+    total : ndarray of shape (d,)
+        ``G'theta``; the primal point of the dual is ``C * total``.
+    total_sq, inner : float
+        ``||G'theta||^2`` and ``w . G'theta``.
+    xi, ell : float
+        ``sum phi_i(c_i - g_i.w)`` and ``c . theta``.
+    slack : float
+        Upper bound of ``sum (phi_i(t_i) - theta_i t_i)``, rounding counted.
+    error : float
+        Bound on the rounding error of ``xi - ell``.
+    primal, primal_error, gap, rounding : float
+        See :class:`rounding.Proven`.
+    n_R, n_L : int
+        Dual variables at their lower and upper end.
+    updates : int
+        Times ``total`` has been updated since it was last formed from all rows.
+    sum_error : float, default 0
+        Bound on the norm of the rounding error of ``total``.
+    total_error : float, default 0
+        Bound on the rounding error of ``total_sq`` beyond a tiny part of its own size. 0 for a linear model, whose
+        ``w`` is a vector; a kernel model sums products that cancel.
+    product_error : float, default 0
+        Of a kernel model: each entry of ``total`` is off by at most this times the norm of its row.
+    shift, cost : float, default 0
+        With a free intercept: what an exact dual point may differ by in the sum over rows, and in ``slack``.
+    before : tuple (float, ndarray of shape (N,), ndarray of shape (N,), ndarray of shape (d,)), optional
+        C, ``theta``, the products of the rows with ``w``, and ``total`` of the grid point before, where a solver starts
+        from the line through both.
+    faces : Faces, optional
+        Steps that the solver has taken, for those of the next grid point.
+    relative : float
+        ``total_sq``, ``inner`` and ``||w||^2`` are off by at most this part of ``||w||^2 + ||C G'theta||^2``.
+    """
+
+    C: float
+    point: Point
+    theta: np.ndarray
+    total: np.ndarray
+    total_sq: float
+    inner: float
+    xi: float
+    ell: float
+    slack: float
+    error: float
+    primal: float
+    primal_error: float
+    gap: float
+    rounding: float
+    n_R: int
+    n_L: int
+    updates: int
+    sum_error: float = 0.0
+    _: KW_ONLY
+    total_error: float = 0.0
+    product_error: float = 0.0
+    shift: float = 0.0
+    cost: float = 0.0
+    before: tuple[float, np.ndarray, np.ndarray, np.ndarray] | None = None
+    faces: Faces | None = None
+    relative: float = GAP_ROUNDING
+
+    @property
+    def at(self) -> tuple:
+        """Return the numbers of the grid point."""
+        return (self.C,)
+
+
+@dataclass(slots=True)
+class Screened:
+    """Decisions of a rule over all dual variables.
+
+    Parameters
+    ----------
+    status : ndarray of int8 of shape (N,)
+        -1: provably at the lower end (R); +1: provably at the upper end (L); 0: survives.
+    n_R, n_L : int
+        How many of each.
+    by_region : bool, default False
+        Whether a region was asked, so that the optimum is known to lie around its centre.
+    """
+
+    status: np.ndarray
+    n_R: int
+    n_L: int
+    by_region: bool = False

@@ -1,0 +1,99 @@
+"""Ends of a path of a box model, which cost nothing: there the solution is known in closed form.
+
+Up to some C every dual variable stays at the end of its box and ``w`` grows with C (Ogawa 2014, Lemma 9). From some C
+on no dual variable is at an end other than 0: then ``(w, theta C0/C)`` is optimal for every larger C, since neither
+``w`` nor ``alpha = C theta`` changes and the gap grows by ``(C - C0) sum phi_i(t_i)`` only, 0 for an optimal pair.
+Both are certified like any other pair, without a pass over the data. That gap of a pair that is not optimal passes any
+tolerance at last: then its dual variables are brought to the solution of ``t_i = 0`` on their rows (:func:`polished`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from screenpath.kernels.problem import box as kernels
+from screenpath.kernels.problem import partition
+from screenpath.kernels.rows.matrix import matrix_of, products, weighted_sum
+from screenpath.numbers.rounding import UNIT
+
+ROUNDS, STEPS = 3, 1000  # of a polish: residuals formed anew, and steps of conjugate gradients for each
+FINE = 1e-11  # of a residual's norm at which its correction is good enough
+CONSTANT, CLOSED = "constant", "closed-form"  # what a step says in the place of a solver
+
+
+def rests(model, certificate) -> bool:
+    """Tell whether no dual variable is at an end of its box other than 0."""
+    return bool(partition.box_rests(certificate.theta, model.lo, model.hi))
+
+
+def known(model, reference, C: float) -> str | None:
+    """Return what the solution at ``C`` is called if it follows from the reference without a solve, else None."""
+    if not C > reference.C:
+        return None
+    if rests(model, reference):
+        return CONSTANT
+    if reference.n_R + reference.n_L < model.size or not model.closed_until >= C:
+        return None
+    return CLOSED if np.array_equal(reference.theta, partition.box_closed_form(model.c, model.lo, model.hi)) else None
+
+
+def constant(model, reference, C: float) -> tuple:
+    """Return ``w``, ``theta``, total, updates, margins and sum error of the reference's pair at a larger ``C``.
+
+    ``theta`` and its sum over rows are multiplied by ``C0/C``: each entry is rounded once more, which counts as an
+    update of the sum by all rows.
+    """
+    ratio, point = reference.C / C, reference.point
+    theta = ratio * reference.theta
+    if reference.updates >= model.fresh_every:
+        total, updates, error = model.updated_sum(theta, None)
+    else:
+        total, updates = ratio * reference.total, reference.updates + 1
+        error = kernels.sum_drift(ratio * reference.sum_error, float(model.size), model.bounds)
+    return point.vector, theta, total, updates, point.products, error
+
+
+def polished(model, reference, C: float, free: bool = False):
+    """Return a certificate at a larger ``C`` of the reference's pair with its rows on their kinks; None if unknown.
+
+    The rows between the ends of their boxes hold ``w = G'alpha`` with ``c - G w - s b = 0``, and a ``free`` intercept
+    asks for ``s.alpha = 0`` too: conjugate gradients in the space of such changes, from ``alpha`` as it is. No other
+    row is touched. The pair is none that is known where a dual variable would leave its box.
+    """
+    index = np.flatnonzero((model.lo < reference.theta) & (reference.theta < model.hi))
+    if not index.size:
+        return None
+    rows, alpha = matrix_of(model.take(index)), reference.C * reference.theta[index]
+    signs = model.signs[index] if free else np.zeros(index.size)
+    w, out = np.zeros(model.rows.d), np.empty(index.size)
+
+    def summed(weights):
+        w[:] = 0.0
+        weighted_sum(rows, weights, w, 0, index.size)
+        products(rows, w, out, 0, index.size)
+        model.rows.touched += 2 * index.size
+        return out
+
+    def along(values):
+        return values - signs * (float(signs @ values) / index.size)
+
+    for _ in range(ROUNDS):
+        residual = along(model.c[index] - summed(alpha))
+        change, direction, square = np.zeros(index.size), residual, float(residual @ residual)
+        least = max(FINE * FINE * square, UNIT * UNIT * float(model.c[index] @ model.c[index]))
+        for _ in range(STEPS):
+            if not square > least:
+                break
+            image = along(summed(direction))
+            length = square / float(w @ w) if w.any() else 0.0
+            change = change + length * direction
+            residual = along(residual - length * image)
+            square, before = float(residual @ residual), square
+            direction = residual + square / before * direction
+            if length == 0.0:
+                break
+        alpha = alpha + along(change)
+    theta = np.zeros(model.size)
+    theta[index] = alpha / C
+    inside = (model.lo[index] < theta[index]) & (theta[index] < model.hi[index])
+    return model.certify(C, None, theta) if inside.all() else None

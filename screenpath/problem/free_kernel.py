@@ -1,0 +1,162 @@
+r"""The box model behind a kernel with a free intercept: :mod:`screenpath.problem.kernel`, with :mod:`.intercept`.
+
+As everywhere behind a kernel, ``w = C sum_i theta_i z_i`` is that of the dual point, which sums to 0 with its signs: so
+``1/2 ||w - w_theta||^2`` is 0 in the gap but for rounding. A lever's centre is a combination of few rows; its products
+with all rows are few rows of the kernel matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, fields
+from typing import cast
+
+import numpy as np
+
+from screenpath.kernels.problem import box as box_kernels
+from screenpath.kernels.problem import intercept as kernels
+from screenpath.kernels.screen import lever as lever_kernels
+from screenpath.numbers.rounding import UNIT, gamma
+from screenpath.problem.box_types import Screened
+from screenpath.problem.free_base import FreeCertificate, FreeIntercept
+from screenpath.problem.kernel import KernelModel, KernelReduced, Multiplied, sum_error
+from screenpath.regions.lever import FEW, ONE, KernelLevered, LeverBall
+
+TRIES = 4  # times that a dual point is moved until it sums to 0 at the intercept of its own w
+SAMPLE = 64  # rows from which a typical distance is taken
+
+
+@dataclass(slots=True)
+class FreeKernelReduced(KernelReduced):
+    """What screening left of a kernel model with a free intercept.
+
+    Parameters
+    ----------
+    signs, rest
+        As of :class:`screenpath.problem.free.FreeReduced`.
+    typical : float
+        See :class:`screenpath.regions.lever.Seen`.
+    """
+
+    _: KW_ONLY
+    signs: np.ndarray
+    rest: float
+    typical: float
+
+
+class FreeKernelModel(FreeIntercept, KernelModel):
+    """A box model behind a kernel whose intercept is free; parameters as of :class:`KernelModel`.
+
+    Raises
+    ------
+    UsageError
+        Where no intercept is best: all rows pull it the same way.
+    """
+
+    def __init__(self, rows, c, lo, hi, name="svm", **rounding):
+        super().__init__(rows, c, lo, hi, name, **rounding)
+        self.signs = rows.signs.astype(np.int8)
+        self.bounds[box_kernels.ALL_ONES] = float(np.maximum(-self.lo, self.hi).sum()) * (1.0 + gamma(self.size + 8))
+        self.set_up()
+        self.typical = self._typical()
+
+    def _typical(self) -> float:
+        """Return the median of the distances of all rows from the mean of some of them."""
+        index = np.unique(np.linspace(0, self.size - 1, min(SAMPLE, self.size)).astype(np.int64))
+        products, _ = self.products_of(index, np.full(index.size, 1.0 / index.size))
+        square = np.square(self.norms) - 2.0 * products + float(products[index].mean())
+        return float(np.sqrt(max(float(np.median(square)), 0.0)))
+
+    # -- certificates --------------------------------------------------------------------------------------------
+
+    def certify(self, C: float, w, theta: np.ndarray, reference=None, margins=None) -> FreeCertificate:
+        """Evaluate both objectives on the full data; rows of a ``theta`` that does not sum to 0 are moved."""
+        known, near = self._start
+        self._start = (None, None)
+        near = near if known is reference else None
+        for _ in range(TRIES):
+            spread = self._spread(theta)
+            found = self._updated(theta, near, near if reference is None else reference, spread)
+            moved = self.balanced(theta, self.placed(C * found[0])[-1]).theta
+            if moved is theta:
+                break
+            near, theta = Multiplied(theta, *found), moved
+        return self._pair(C, theta, *found, spread)
+
+    def _pair(self, C, theta, total, updates, product_error, spread: float) -> FreeCertificate:
+        low, high, b, t = self.placed(C * total)
+        point, off = self.balanced(theta, t), self._off(C, product_error, spread)
+        floor = 2.0 * UNIT * abs(b) if theta.any() else 0.0
+        residue, shift, cost = self.residue(point, theta, t, off, floor)
+        numbers = self._numbers(
+            C, theta, total, updates, product_error, spread, C * total + self.signs * b, floor, shift, cost
+        )
+        numbers["error"] += cost + residue * self.largest_kink
+        return FreeCertificate(**numbers, shift=shift, cost=cost, intercept=b, low=low, high=high, residue=residue)
+
+    def form_error(self, certificate) -> np.ndarray:
+        """Return what each linear form of a certificate is off by."""
+        return super().form_error(certificate) + 2.0 * UNIT * abs(certificate.intercept)
+
+    def start(self, C: float) -> FreeCertificate:
+        """Return the first reference: the closed form at the largest parameter <= C where it is optimal.
+
+        Where there is none, a dual point that is optimal at ``w = 0``, at ``C``.
+        """
+        theta, _, limit = self.closed_form()
+        return self.certify(min(C, limit) if limit > 0.0 else C, None, theta)
+
+    def slope_of(self, theta: np.ndarray) -> np.ndarray:
+        """Return the products of the rows with ``w`` at C = 1."""
+        return self.rows.weighted_sum(theta)
+
+    def restore(self, state) -> FreeCertificate:
+        """Return the certificate of :meth:`state`, byte for byte; no kernel row is touched."""
+        found = cast(FreeCertificate, super().restore(state))
+        if not np.isfinite(found.residue):
+            raise ValueError("its dual variables do not sum to 0")
+        return found
+
+    # -- screening and the reduced problem -----------------------------------------------------------------------
+
+    def _toward(self, C, screened, reference):
+        """Return that the solver starts from the reference: a guess is seen from another intercept."""
+        return reference, 0.0
+
+    def decide(self, region: LeverBall) -> np.ndarray:
+        """Return what a ball and its levers decide of rows without their signs."""
+        ball, own = region.ball, self.signless
+        tau, slack, down, up = np.empty((4, self.size))
+        lever_kernels.seen_from(
+            own.kinks, self.signs, ball.center.products, 1.0, self.norms, self.extent(ball), self.rounding,
+            region.theta, region.C, own.lo, own.hi, region.C * region.residue, tau, slack, down, up,
+        )  # fmt: skip
+        seen = KernelLevered(tau, down, up, slack, self.typical, self.norms, self.products_of)
+        return seen.decide(ball.radius, FEW if region.tried is ONE else region.tried)
+
+    def products_of(self, index: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the products of all rows, without signs, with a combination of some; and their error."""
+        order = np.argsort(index)
+        index, weights = index[order], weights[order]
+        out = np.zeros(self.size)
+        self.rows.add_sum(index, weights * self.signs[index], out)
+        error = sum_error(self.rows, index.size, float(weights @ self.norms[index]) * (1.0 + gamma(index.size + 8)))
+        return out * self.signs, error
+
+    def mixture(self, index: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the coefficients of ``sum_k share_k x_index[k]``, and at least its squared norm."""
+        center = np.zeros(self.size)
+        center[index] = share
+        inner, error = self.products_of(index, share)
+        return center, float(share @ inner[index]) + error * float(share @ self.norms[index])
+
+    def reduce(self, C: float, screened: Screened, reference) -> FreeKernelReduced:  # type: ignore[override]
+        """Build the problem of the survivors, see :meth:`KernelModel.reduce`."""
+        plain = super().reduce(C, screened, reference)
+        fixed = plain.start.copy()
+        fixed[plain.index] = 0.0
+        return FreeKernelReduced(
+            **{field.name: getattr(plain, field.name) for field in fields(KernelReduced)},
+            signs=self.signs[plain.index].astype(np.float64),
+            rest=-C * kernels.excess(fixed, self.signs)[0],
+            typical=self.typical,
+        )

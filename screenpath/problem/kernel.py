@@ -1,0 +1,449 @@
+r"""The box model seen through a kernel (Ogawa 2014, Section IV-D; Wang 2014, DVI_s*). No free bias.
+
+Objective   min_w  P_C(w) = 1/2 ||w||^2 + C sum_i phi_i(c_i - z_i.w)  in the kernel's space, z_i = s_i Phi(x_i)
+Dual        max    D_C(theta) = C c.theta - C^2/2 theta'Q theta,  Q_ij = s_i s_j K(x_i, x_j),  theta_i in [lo_i, hi_i]
+Stop        gap = P - D <= tol * P, on the full data, with w = C sum_i theta_i z_i.
+
+Everything is said with Q: ``z_i.w = C (Q theta)_i``, ``||w||^2 = C^2 theta'Q theta``, ``||z_i|| = sqrt(Q_ii)``. The
+reference's ``total`` is the vector ``Q theta``, updated by the entries of theta that change, so that BT1 costs no
+kernel row and BT2 and IT cost those in which the guess differs from a dual point already multiplied (Section IV-E).
+
+Rounding: a kernel value is off by at most ``rows.error ||z_i|| ||z_j||``, so ``(Q theta)_i`` by ``||z_i||`` times one
+number, which goes with every vector of products: ``rows.error``, and ``gamma`` of the operations in a row, times the
+spread ``sum_j |theta_j| ||z_j||`` of what was summed. ``w`` has the coefficients ``C theta_i`` that are reported,
+rounded: within ``UNIT`` times C times the spread of the dual point's own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from screenpath.errors import DataError
+from screenpath.kernels.problem import box as kernels
+from screenpath.kernels.problem.partition import ROWS, box_closed_form, box_ends
+from screenpath.kernels.rows import gram
+from screenpath.kernels.solve import start as start_kernels
+from screenpath.numbers import states
+from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
+from screenpath.problem import ends
+from screenpath.problem.box import BoxModel
+from screenpath.problem.box_types import Certificate, Screened
+from screenpath.problem.kernel_sharp import sharpened
+from screenpath.regions.geometry import Ball, KernelPoint
+
+if TYPE_CHECKING:
+    from screenpath.rows.gram import GramRows
+
+FEW = 32  # entries that change; what else products could be updated from is not worth a look
+
+
+def sum_error(rows: GramRows, terms: int, spread: float, stored: bool = False) -> float:
+    """Return the error of a sum of kernel rows, relative to the norm of the row that it is the product with.
+
+    ``terms`` rows are summed, and ``spread`` is ``sum |weight| ||z||`` over them; each weight may be off by ``UNIT`` of
+    itself. With ``stored``, the sum is formed from the stored values.
+    """
+    value = rows.stored_error if stored else rows.error
+    return (value + (gamma(rows.depth(terms)) + 2.0 * UNIT) * (1.0 + value)) * spread * OUTWARD if terms else 0.0
+
+
+def drift(error: float, spread: float) -> float:
+    """Return an error of products after each has been rounded once more; ``spread`` is that of the point."""
+    return (error + 2.0 * UNIT * (spread + error)) * OUTWARD
+
+
+@dataclass(slots=True)
+class Multiplied:
+    """A dual point and its products."""
+
+    theta: np.ndarray  # theta, total: shape (n,): the point and ``Q theta``
+    total: np.ndarray
+    updates: int  # times ``total`` has been updated since it was last formed from all rows
+    error: float  # each entry of ``total`` is off by at most this times the norm of its row
+
+    @property
+    def product_error(self) -> float:
+        """Return ``error``, as a certificate names it."""
+        return self.error
+
+
+@dataclass(slots=True)
+class KernelReduced:
+    """What screening left to solve, with ``alpha = C theta``."""
+
+    rows: GramRows
+    index: np.ndarray  # int64 of shape (k,): surviving samples
+    c: np.ndarray  # c, lo, hi, norms: shape (k,): kinks, ends of the box multiplied by C, and ``sqrt(Q_ii)``
+    lo: np.ndarray
+    hi: np.ndarray
+    norms: np.ndarray
+    start_alpha: np.ndarray  # shape (k,)
+    # shape (k,): ``z_i.w`` of the survivors for the w that the starting alpha and the fixed rows give
+    start_products: np.ndarray
+    start_error: float  # each of these is off by at most this times the norm of its row
+    reach: float  # at least ``sum |alpha_i| ||z_i||`` for every point of the box, fixed rows included
+    start_w_sq: float  # ``||w||^2`` of that w
+    offset: float  # ``sum c_i alpha_i`` over the fixed rows
+    start: np.ndarray  # shape (n,): dual variables that the solver starts from (theta scale), fixed rows included
+    ahead: float  # ``ahead * start_products`` estimates the products at the optimum
+
+    @property
+    def size(self) -> int:
+        """Return the number of survivors."""
+        return self.c.size
+
+
+class KernelModel(BoxModel):
+    """A box model whose rows, signs included, are known through a kernel."""
+
+    refines = True
+    compiled = False  # a walk of its own would have to read the matrix
+    fresh_every = 64  # a pass over a kernel matrix is long
+
+    def __init__(self, rows, c, lo, hi, name: str = "svm", **rounding):
+        super().__init__(rows, c, lo, hi, name=name, **rounding)
+        self._changes = np.empty(self.size, dtype=np.int64), np.empty(self.size)  # where a list of changes is written
+        self._guess: Any = None  # Multiplied: the last guess with its products, and what it was made for
+        self._guess_for: tuple[Any, float] = (None, 0.0)
+        self._start: tuple[Any, Any] = (None, None)  # from which reference the solver has started, and where
+
+    def _bounds(self) -> np.ndarray:
+        """Return what bounds the rounding of sums over rows; that of products has a place of its own here."""
+        if not np.isfinite(self.norms).all():
+            row = int(np.flatnonzero(~np.isfinite(self.norms))[0])
+            raise DataError(
+                f"overflow: the kernel of row {row + 1} with itself exceeds the range of floating point",
+                "scale the data (`scale=maxabs`), or take a smaller `gamma` or `degree`",
+            )
+        steep, inflated = np.maximum(np.abs(self.lo), np.abs(self.hi)), 1.0 + gamma(self.size + 8)
+        bounds = np.zeros(kernels.TINY + 1)
+        bounds[kernels.ROW_SUM] = gamma(ROWS + self.size // ROWS + 16)
+        bounds[kernels.ALL_NORMS] = float(steep @ self.norms) * inflated
+        bounds[kernels.ALL_KINKS] = float(steep @ np.abs(self.c)) * inflated
+        bounds[kernels.ZERO] = float(np.maximum(self.lo * self.c, self.hi * self.c).sum())
+        bounds[kernels.SLOPE] = self.inexact
+        return bounds
+
+    # -- products ------------------------------------------------------------------------------------------------
+
+    def margins(self, w: np.ndarray) -> np.ndarray:
+        """Return ``z_i.w`` for a w given by its dual coefficients, shape (n,)."""
+        return self.rows.weighted_sum(w)
+
+    def middle(self, reference: Certificate, theta: np.ndarray, C: float):
+        """Return the point halfway between the reference's w and ``C sum theta_i z_i``, see :meth:`BoxModel.middle`."""
+        spread = self._spread(theta)
+        guess = self._multiplied(reference, theta, C, spread)
+        point = cast(KernelPoint, reference.point)
+        vector, products = np.empty((2, self.size))
+        sqnorm, dual_sq, terms = kernels.box_halfway(
+            point.vector, point.products, theta, guess.total, C, vector, products
+        )
+        spread = 0.5 * (C * spread + point.spread) * OUTWARD
+        error = (0.5 * (C * guess.error + point.error) + 4.0 * UNIT * spread) * OUTWARD
+        center = KernelPoint(vector, products, max(sqnorm, 0.0), spread, error)
+        rounding = spread * (error + 4.0 * UNIT * (spread + error)) + gamma(self.size + 8) * terms
+        return center, C * C * dual_sq, rounding * OUTWARD, 0.0
+
+    def _multiplied(self, reference, theta, C, spread: float) -> Multiplied:
+        """Return the guess with its products, which become the last guess."""
+        self._guess = Multiplied(theta, *self._updated(theta, self._guess, reference, spread))
+        self._guess_for = (reference, C)
+        return self._guess
+
+    def _updated(self, theta, near: Multiplied | None, reference, spread: float) -> tuple[np.ndarray, int, float]:
+        """Return ``Q theta``, its updates and its error, from ``near`` or the reference: where fewer entries differ.
+
+        ``spread`` is that of ``theta``.
+        """
+        if near is not None and near.updates < self.fresh_every:
+            index, step = self._changes
+            changed, nonzero, apart = start_kernels.changes(theta, near.theta, reference.theta, index, step)
+            if changed == 0:
+                return near.total, near.updates, near.error
+            if changed < nonzero and (changed < FEW or changed <= apart):
+                return self._moved(near, index[:changed], step[:changed], spread)
+        if reference is not None and reference.updates < self.fresh_every:
+            index, step = self._changes
+            changed, nonzero, _ = start_kernels.changes(theta, reference.theta, reference.theta, index, step)
+            if changed == 0:
+                return reference.total, reference.updates, reference.product_error
+            if changed < nonzero:
+                return self._moved(reference, index[:changed], step[:changed], spread)
+        return self.rows.weighted_sum(theta), 0, self._sum_error(theta)
+
+    def _moved(self, known, index, step, spread: float) -> tuple[np.ndarray, int, float]:
+        """Return the products of a point with that spread, which differs from a known one in some entries."""
+        moved = np.zeros(self.size)
+        self.rows.add_sum(index, step, moved)
+        error = sum_error(self.rows, index.size, gram.spread_at(step, self.norms, index) * (1.0 + gamma(step.size + 8)))
+        return known.total + moved, known.updates + 1, drift(known.product_error + error, spread)
+
+    def _sum_error(self, weights: np.ndarray) -> float:
+        """Return the error of ``Q weights`` formed from all rows."""
+        return sum_error(self.rows, int(np.count_nonzero(weights)), self._spread(weights))
+
+    def _spread(self, theta: np.ndarray) -> float:
+        """Return an upper bound of ``sum_j |theta_j| ||z_j||``: what the rounding of a product is relative to."""
+        return gram.spread(theta, self.norms) * (1.0 + gamma(theta.size + 8))
+
+    # -- certificate ---------------------------------------------------------------------------------------------
+
+    def certify(self, C: float, w, theta: np.ndarray, reference=None, margins=None) -> Certificate:
+        """Evaluate both objectives on the full data; ``w`` is always that of the dual point."""
+        known, start = self._start
+        self._start = (None, None)
+        spread = self._spread(theta)
+        total, updates, error = self._updated(theta, start if known is reference else None, reference, spread)
+        return self._pair(C, theta, total, updates, error, spread)
+
+    def _pair(self, C, theta, total, updates, product_error, spread: float) -> Certificate:
+        return Certificate(**self._numbers(C, theta, total, updates, product_error, spread, C * total))
+
+    def _numbers(
+        self, C, theta, total, updates, product_error, spread: float, forms: np.ndarray, floor: float = 0.0,
+        shift: float = 0.0, cost: float = 0.0,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Return what a certificate says about a dual point whose products are known.
+
+        ``forms``, shape (n,), are the linear forms of the rows; ``floor`` is what an intercept adds to their error.
+        ``shift`` and ``cost`` are those of :class:`Certificate`.
+        """
+        slope = self.bounds[kernels.SLOPE]
+        moved = (UNIT + slope) * C * spread  # by the rounding of C theta, and of the ends of its box
+        off = self._off(C, product_error, spread)
+        xi, ell, plain, slack = 0.0, 0.0, 0.0, 0.0
+        for s in range(0, self.size, ROWS):
+            e = min(s + ROWS, self.size)
+            part = kernels.box_terms(self.c, forms, self.lo, self.hi, theta, self.norms, off, floor, s, e)
+            xi, ell, plain, slack = xi + part[0], ell + part[1], plain + part[2], slack + part[3]
+        n_R, n_L, nonzero = box_ends(theta, self.lo, self.hi, np.empty(self.size, dtype=np.int8), 0, self.size)
+        total_sq, terms = gram.inner(theta, total)
+        total_sq, total_error = max(total_sq, 0.0), spread * product_error + gamma(nonzero + 8) * terms
+        total_error *= 1.0 + gamma(self.size)
+        w_sq, all_rows = C * C * total_sq, self.bounds[kernels.ROW_SUM] + slope
+        loss_error = all_rows * xi + off * self.bounds[kernels.ALL_NORMS] + floor * self.bounds[kernels.ALL_ONES]
+        slack, away = (slack + cost) * (1.0 + all_rows) + 2.0 * slope * xi, moved + C * shift
+        gap = (0.5 * away * away + C * slack) * OUTWARD
+        gap += kernels.UNDERFLOW * (1.0 + C) if nonzero or slack > 0.0 else 0.0
+        w_sq_error = C * C * (total_error + 8.0 * UNIT * total_sq) + moved * (2.0 * C * math.sqrt(total_sq) + moved)
+        return {
+            "C": C,
+            "point": KernelPoint(C * theta, C * total, w_sq, C * spread * OUTWARD, off),
+            "theta": theta,
+            "total": total,
+            "total_sq": total_sq,
+            "inner": C * total_sq,
+            "xi": xi,
+            "ell": ell,
+            "slack": slack,
+            "error": loss_error + all_rows * (xi + 2.0 * self.bounds[kernels.ALL_KINKS]),
+            "primal": 0.5 * w_sq + C * xi,
+            "primal_error": (C * loss_error + 0.5 * w_sq_error) * OUTWARD,
+            "gap": gap,
+            "rounding": max(gap - C * plain, 0.0),
+            "n_R": n_R,
+            "n_L": n_L,
+            "updates": updates,
+            "total_error": total_error,
+            "product_error": product_error,
+        }
+
+    @staticmethod
+    def _off(C, product_error, spread: float) -> float:
+        """Return what the product of a row with ``w`` is off by, over the norm of the row."""
+        return C * (product_error + 4.0 * UNIT * (spread + product_error)) * OUTWARD
+
+    def form_error(self, certificate: Certificate) -> np.ndarray:
+        """Return what each linear form of a certificate is off by."""
+        return cast(KernelPoint, certificate.point).error * self.norms
+
+    def sharpened(self, certificate: Certificate, tol: float) -> Certificate:
+        """Return a certificate of the same pair with a narrower bound on rounding, where more work can give one."""
+        return sharpened(self, certificate)
+
+    def fallbacks(self, C: float, reference: Certificate) -> list[Certificate]:
+        """Return certificates at ``C`` of the pairs known without a solve: zero first, then the reference's."""
+        return [self.certify(C, None, theta) for theta in (np.zeros(self.size), reference.theta)]
+
+    def goes_on(self, C: float, certificate: Certificate, reference: Certificate) -> bool:
+        """Tell whether zero, or the reference's w, has a smaller primal value at ``C`` than a certified pair."""
+        point = reference.point
+        known = kernels.above_known(C, certificate.primal, point.sqnorm, reference.xi, self.bounds)
+        return known != kernels.NOWHERE
+
+    def no_worse(self, C: float, certificate: Certificate, reference: Certificate) -> Certificate:
+        """Return the certificate: another w would come with its own dual point, which is not as near the optimum."""
+        return certificate
+
+    def combined(self, C: float, primal: Certificate, dual: Certificate) -> Certificate:
+        """Return the certificate of the better primal point: here each dual point has its own."""
+        return primal
+
+    def state(self, certificate: Certificate) -> dict:
+        """Return the arrays from which :meth:`restore` makes the same certificate again."""
+        guess = self._guess or Multiplied(np.zeros(0), np.zeros(0), self.fresh_every, 0.0)
+        return {
+            "C": certificate.C,
+            "theta": certificate.theta,
+            "total": certificate.total,
+            "updates": certificate.updates,
+            "product_error": certificate.product_error,
+            "guess": guess.theta,
+            "guess_total": guess.total,
+            "guess_updates": guess.updates,
+            "guess_error": guess.error,
+        }
+
+    def restore(self, state) -> Certificate:
+        """Return the certificate of :meth:`state`, byte for byte; no kernel row is touched."""
+        theta = states.vector(state, "theta", self.size, self.lo, self.hi)
+        total = states.vector(state, "total", self.size)
+        C, updates = states.positive(state, "C"), states.count(state, "updates")
+        if np.size(state.get("guess")):
+            guess, its_total = (states.vector(state, name, self.size) for name in ("guess", "guess_total"))
+            its_updates, its_error = states.count(state, "guess_updates"), states.number(state, "guess_error", 0.0)
+            self._guess = Multiplied(guess, its_total, its_updates, its_error)
+        product_error = states.number(state, "product_error", 0.0)
+        return self._pair(C, theta, total, updates, product_error, self._spread(theta))
+
+    def closed_form(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return ``s``, ``Q s`` and the largest C up to which ``theta = s`` is optimal (Ogawa 2014, Lemma 9)."""
+        s = box_closed_form(self.c, self.lo, self.hi)
+        total = self.rows.weighted_sum(s)
+        return s, total, self.range_of(total)
+
+    def start(self, C: float) -> Certificate:
+        """Return the first reference, see :meth:`BoxModel.start`; one pass over the matrix."""
+        s, total, limit = self.closed_form()
+        at = min(C, limit) if limit > 0.0 else C
+        return self._pair(at, s, total, 0, self._sum_error(s), self._spread(s))
+
+    def polished(self, reference: Certificate, C: float) -> None:
+        """Return None: kernel rows cost as much as the solver's own steps."""
+        return None
+
+    def held(self, reference: Certificate, C: float) -> tuple[Certificate, str] | None:
+        """Return the pair that is known at ``C`` without a solve, see :mod:`problem.ends`; no kernel row is touched."""
+        name = ends.known(self, reference, C)
+        if name is None:
+            return None
+        theta, total, error = reference.theta, reference.total, reference.product_error
+        if name == ends.CONSTANT:
+            ratio = reference.C / C
+            theta, total = ratio * theta, ratio * total
+            error = drift(ratio * error, self._spread(theta))
+        self._start = reference, Multiplied(theta, total, reference.updates, error)
+        return self.certify(C, None, theta, reference), name
+
+    # -- screening and the reduced problem -----------------------------------------------------------------------
+
+    def extent(self, ball: Ball) -> float:
+        """Return the size of which ``self.rounding`` bounds the error of a product, cancellation included."""
+        return ball.extent + cast(KernelPoint, ball.center).error / self.rounding * OUTWARD
+
+    # A kernel model has solvers of its own, and these are given its own problems.
+    def reduce(  # type: ignore[override]
+        self, C: float, screened: Screened, reference: Certificate
+    ) -> KernelReduced:
+        """Build the problem of the survivors.
+
+        They start from the reference's dual point, from one on the way to the guess (:meth:`_toward`), or with some of
+        them at the end of their box where the guess has them (:meth:`_turned`).
+        """
+        guess, share = self._toward(C, screened, reference)
+        ends = (reference.theta, reference.total, guess.theta, guess.total)
+        start, total, step = np.empty((3, self.size))
+        index, linear, changed = start_kernels.start_part(
+            screened.status, self.c, self.lo, self.hi, *ends, share, start, total, step
+        )
+        error = reference.product_error
+        if share > 0.0:  # between the two: products and the point itself are rounded
+            both = self._spread(reference.theta) + self._spread(guess.theta)
+            error = drift(max(error, guess.product_error), 4.0 * both)
+        if changed:
+            total += self.rows.weighted_sum(step)
+            error = drift(error + self._sum_error(step), self._spread(start))
+        updates = reference.updates
+        if share > 0.0 or changed:
+            updates = max(updates, guess.updates) + 1
+        ahead = _ahead(C, share, screened, reference)
+        if share == 0.0 and guess is not reference:
+            turned = self._turned(C, screened, start, total, step)
+            if turned is not None:
+                total, updates, ahead = turned, updates + 1, 1.0
+                start += step
+                error = drift(error + self._sum_error(step), self._spread(start))
+        self._start = (reference, Multiplied(start, total, updates, error))
+        (c, lo, hi, norms, alpha, products), square = start_kernels.start_survivors(
+            index, C, self.c, self.lo, self.hi, self.norms, start, total
+        )
+        return KernelReduced(
+            rows=self.rows,
+            index=index,
+            c=c,
+            lo=lo,
+            hi=hi,
+            norms=norms,
+            start_alpha=alpha,
+            start_products=products,
+            start_error=C * drift(error, self.bounds[kernels.ALL_NORMS]) * OUTWARD,
+            reach=C * self.bounds[kernels.ALL_NORMS],
+            start_w_sq=C * C * max(square, 0.0),
+            offset=C * linear,
+            start=start,
+            ahead=ahead,
+        )
+
+    def _toward(self, C, screened, reference):
+        """Return the point to go to from the reference's before the solve, and how far.
+
+        BT2 and IT know the products of their guess s, so the solver may start anywhere between the two at no kernel
+        row. After the part ``1 - C0/C`` of the way, ``alpha = C0 theta + (C - C0) s``: it grows with C on the samples
+        in L and stays on the others. ``alpha = C theta`` is kept unless the gap there is far smaller.
+        """
+        if self._guess_for[0] is not reference or self._guess_for[1] != C:
+            return reference, 0.0  # the rule has made no guess
+        guess, share = self._guess, max(1.0 - reference.C / C, 0.0)
+        ends = (reference.theta, reference.total, guess.theta, guess.total)
+        return guess, start_kernels.start_share(screened.status, self.c, self.lo, self.hi, *ends, C, share)
+
+    def _turned(self, C, screened, start, total, step) -> np.ndarray | None:
+        """Return the products after survivors have changed ends as the guess suggests; None where this is no gain.
+
+        ``step`` is set to what has to be added to ``start``. The kernel rows are those that the solver would need.
+        """
+        box = (screened.status, self.c, self.lo, self.hi)
+        guess = self._guess
+        if not start_kernels.start_turns(*box, start, total, guess.theta, guess.total, C, step):
+            return None
+        turned = total + self.rows.weighted_sum(step)
+        before = start_kernels.start_gap(*box, start, total, C)
+        after = start_kernels.start_gap(*box, start + step, turned, C)
+        return turned if after < start_kernels.WORTH * before else None
+
+    def lift(self, C: float, reduced: KernelReduced, solution):  # type: ignore[override]  # as of `reduce`
+        """Return (None, theta) of the full problem: w is that of the dual point."""
+        theta = reduced.start.copy()
+        start_kernels.start_lift(reduced.index, reduced.start_alpha, solution.alpha, C, self.lo, self.hi, theta)
+        return None, theta
+
+    def counts(self, certificate: Certificate, screened: Screened) -> dict:
+        """Return the counts and ratios of a step; the coefficients are ``s_i alpha_i``: ``w = sum coef_i Phi(x_i)``."""
+        counts = super().counts(certificate, screened)
+        counts["coefficients"] = self.rows.signs * certificate.point.vector
+        return counts
+
+
+def _ahead(C: float, share: float, screened: Screened, reference: Certificate) -> float:
+    """Return what the products of the start are multiplied by to estimate those at the optimum.
+
+    The start is ``C/C0`` times the reference's w, which moves every sample away from its kink. The pair's ball, with
+    the reference and the start at opposite ends, says that the optimum is within a radius of its centre between them.
+    Without a rule nobody has asked for a ball: the solver is the plain one that rules are compared with.
+    """
+    return 0.5 * (1.0 + reference.C / C) if screened.by_region and share == 0.0 else 1.0

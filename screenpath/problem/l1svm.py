@@ -1,0 +1,364 @@
+r"""L1-regularised squared-hinge SVM with a free (unpenalised) bias (Zhao, Liu, Cox 2014).
+
+Objective   min_{w,b} P(w, b) = 1/2 sum_i s_i max(0, 1 - y_i (x_i.w + b))^2 + lambda ||w||_1                (eq. 1)
+Dual        max_alpha D(alpha) = |z|.alpha - 1/2 ||alpha||^2,  alpha >= 0, z.alpha = 0, |f_j.alpha| <= lambda (eq. 2)
+            with z_i = y_i sqrt(s_i) and the signed columns f_j = z * x^j; at the optimum
+            alpha_i = sqrt(s_i) max(0, 1 - y_i (x_i.w + b)).
+Stop        gap = P - D <= tol * P, computed here on the full data, outside the solver.
+
+``|f_j.alpha| < lambda`` implies ``w_j = 0``. With ``theta = alpha / lambda`` the feasible set does not depend on lambda
+and the optimum is the projection of ``|z| / lambda`` on it (eq. 3). The slice ``z.theta = 0`` replaces every ``f_j`` by
+its projection on the complement of ``z``: the column of ``X`` centred at its weighted mean, times ``z``. Without
+weights ``z = y`` and ``|z| = 1``: the paper's problem. With them it is the same problem in which ``z`` takes the place
+of the bias's column ``y``, and ``|z|`` that of 1; so are its regions, which only use that ``theta`` is a projection on
+the feasible set (both balls and the half-space of the rule ``vi``), and that ``z.theta = 0``.
+
+With ``x_j - m_j`` for ``x_j`` the bias is ``b + m.w`` and all else the same: columns come with a number subtracted from
+them where that costs no rounding (:mod:`screenpath.data.files.centring`). What is reported and certified is ``w`` and
+``b``.
+"""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+
+import numpy as np
+
+from screenpath.errors import DataError
+from screenpath.kernels.problem import l1svm as kernels
+from screenpath.numbers import accurate, states
+from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, gamma
+from screenpath.problem.base import PathModel, Resumable
+from screenpath.problem.l1_rounding import L1Rounding
+from screenpath.problem.l1_sharp import sharpened
+from screenpath.problem.l1_types import KeptFeatures, L1Certificate, L1Reduced
+from screenpath.problem.sparse_rounding import check_range
+from screenpath.regions.geometry import ROUNDING
+
+FLAT = 1e-13  # spread over norm, below which a column's products are nothing but rounding
+
+
+class L1SVM(PathModel, Resumable):
+    """Full problem.
+
+    Parameters
+    ----------
+    columns : rows.columns.Columns
+        Signed columns of ``m`` features over ``n`` samples.
+
+    Attributes
+    ----------
+    null_bias : float
+        ``(s+ - s-) / s``, weights of the classes, the bias where ``w = 0`` (eq. 8).
+    null_products : ndarray of shape (m,)
+        ``f_j . (|z| - z null_bias)``; also the product of ``f_j`` with the projection of ``|z|`` on the complement of
+        ``z``.
+    norms, sqnorms, spreads : ndarray of shape (m,)
+        Norms of the columns, their squares, and norms of the columns centred at their mean; not below the exact ones.
+    means : ndarray of shape (m,)
+        Of the columns, over all samples; as computed.
+    blurs : ndarray of shape (m,)
+        Norms to which rounding is relative: ``norms``, and more where a mean was subtracted from rounded data.
+    constant : ndarray of bool of shape (m,)
+        Columns whose values are all the same: their weight is 0 at the optimum, the bias does what they could.
+    flat : ndarray of bool of shape (m,)
+        These, and columns whose products are nothing but rounding: they are not solved for.
+    coarse_norms : ndarray of float32 of shape (2, m)
+        Norms of the columns centred and as they are, over ``norm_unit``, rounded up.
+    settled_from : float
+        For this lambda and every larger one ``w = 0`` is surely optimal.
+    lam_max : float
+        Smallest lambda with ``w = 0``: the largest of ``|null_products|`` (eq. 7). Rounded up, it is ``settled_from``;
+        where all products are 0 but for rounding, that of the data included, it is 0.
+
+    Raises
+    ------
+    DataError
+        If all labels (of samples with a weight above 0) are the same, or a squared norm overflows.
+    """
+
+    name = "l1svm"
+
+    def __init__(self, columns):
+        self.rows, self.signs = columns, columns.signs
+        self.samples, self.size = columns.d, columns.n
+        self.ones = np.abs(self.signs)
+        weighted = bool(np.any(self.ones != 1.0))
+        shares = self.signs * self.ones
+        # Weights of the classes; without weights these are counts.
+        self.positive, self.negative = (float(np.sum(part[part > 0.0])) for part in (shares, -shares))
+        self.total = self.positive + self.negative
+        self.null_bias = (self.positive - self.negative) / self.total if self.total < inf else 1.0
+        if abs(self.null_bias) == 1.0:
+            raise DataError(
+                "all samples have the same label, or nearly all the weight" if weighted else
+                "all samples have the same label", "the model needs samples of both classes",
+            )  # fmt: skip
+        check_range(columns.norms, "feature")
+        length = sqrt(self.total) * (1.0 + gamma(self.samples)) if weighted else None
+        self.doubts = columns.inexact * np.abs(columns.centres)  # of an entry of ``x_j - m_j``, beside its own rounding
+        self.rounding = L1Rounding(self.samples, self.size, length, columns.inexact, bool(self.doubts.any()))
+        up, floor = 1.0 + 2.0 * self.rounding.column, np.sqrt(2.0 * self.samples * TINY)
+        spreads, self.means = columns.spreads()
+        self.norms, self.spreads = columns.norms * up + floor, spreads * up + floor
+        # Of a mean times z, which was exact with labels, and of the data.
+        self.spreads += (4.0 * self.rounding.inexact + 2.0 * self.rounding.data) * self.norms
+        lost = self.doubts * self.rounding.root * OUTWARD
+        self.norms, self.spreads = self.norms + lost, self.spreads + lost
+        self.flat = self.spreads <= FLAT * self.norms + 2.0 * floor
+        self.constant = np.zeros(self.size, dtype=bool)
+        for j in np.flatnonzero(self.spreads <= 4.0 * up * self.rounding.column * self.norms + 2.0 * floor).tolist():
+            self.constant[j] = self._is_constant(*self.column(j))
+        self.flat |= self.constant
+        self.norms[self.constant], self.spreads[self.constant] = 0.0, 0.0
+        self.blurs = self.norms + lost / self.rounding.column * OUTWARD if self.rounding.doubtful else self.norms
+        self.sqnorms = self.norms**2
+        self._no_flat, self._all = not self.flat.any(), np.flatnonzero(~self.flat)
+        self._centred = np.flatnonzero(columns.centres)
+        self._resting = np.flatnonzero(self.flat & ~self.constant)
+        self.null_products = self.products(self.ones - self.null_bias * self.signs)
+        self.norm_unit = float(
+            np.ldexp(1.0, np.frexp(self.blurs.max(initial=0.0))[1])
+        )  # a range of its own for float32
+        coarse = (np.stack([self.spreads, self.blurs]) / self.norm_unit).astype(np.float32)
+        self.coarse_norms = np.nextafter(coarse, np.float32(np.inf))
+        self.settled_from, self.lam_max = self._tops()
+
+    def column(self, j: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the stored values of a signed column, and the samples they belong to."""
+        return self.rows.column(j)
+
+    def _is_constant(self, values: np.ndarray, places: np.ndarray) -> bool:
+        """Tell whether a signed column is one value times ``z``, each product rounded."""
+        there = places[self.ones[places] > 0.0]
+        if not values.any() or there.size < np.count_nonzero(self.ones):
+            return not values.any()
+        first = int(np.argmax(self.ones[places]))
+        guess = values[first] / self.signs[places[first]]
+        near = guess, np.nextafter(guess, np.inf), np.nextafter(guess, -np.inf)
+        return any(np.array_equal(self.signs[places] * value, values) for value in near)
+
+    def products(self, alpha: np.ndarray) -> np.ndarray:
+        """Return ``f_j . alpha`` for an ``alpha`` with ``z.alpha = 0``, shape (m,); one data pass."""
+        products = self.rows.products(alpha)
+        products[self.constant] = 0.0
+        return products
+
+    def _tops(self) -> tuple[float, float]:
+        """Return ``settled_from`` and ``lam_max``; products whose rounding could matter are formed again."""
+        weighted, found = self.rounding.inexact > 0.0, {}
+
+        def form(j: int) -> tuple[float, float]:
+            # s f_j.(|z| - z null_bias) is a sum of the values times |z| and the other class's weight, without weights
+            # whole numbers; the mean of a column drops out.
+            values, places = self.column(j)
+            parts = self.ones[places] * np.where(self.signs[places] > 0.0, 2.0 * self.negative, 2.0 * self.positive)
+            total, error = accurate.inner(values, parts)
+            mass, lost = float(np.abs(values) @ parts), float(np.sum(parts))
+            data = (16.0 if weighted else 4.0) * UNIT * (mass + abs(self.rows.centres[j]) * lost)
+            if weighted:  # the weights of the classes are sums, and the parts and values products
+                error += (16.0 * UNIT + 2.0 * gamma(self.samples)) * mass
+            error += (self.doubts[j] * lost + self.rounding.data * mass) * OUTWARD
+            found[j] = abs(total) / self.total + error / self.total
+            return total / self.total, (error + data) / self.total
+
+        errors = 2.0 * self.rounding.root * self.rounding.column * self.blurs
+        top = accurate.largest(self.null_products, errors, form)
+        bounds = np.minimum(np.abs(self.null_products) + errors, self.rounding.root * self.spreads)
+        for j in np.flatnonzero(bounds > top * (1.0 + 1e-9)).tolist() if top > 0.0 else ():
+            form(j)
+        for j, bound in found.items():
+            bounds[j] = min(bounds[j], bound)
+        settled = float(np.max(bounds, initial=0.0)) * OUTWARD
+        return settled, settled if top > 0.0 else 0.0
+
+    # -- certificate ---------------------------------------------------------------------------------------------
+
+    def certify(self, lam: float, w: np.ndarray | None, theta=None, reference=None) -> L1Certificate:
+        """Evaluate both objectives on the full data.
+
+        The dual point is made from ``w``: with the exact bias ``z.alpha = 0`` holds but for rounding, and scaling by
+        ``clip(|z|.alpha / ||alpha||^2, 0, lam / max |f_j.alpha|)`` makes it feasible and best along its ray.
+
+        Parameters
+        ----------
+        w : ndarray of shape (m,) or None
+            None for the closed form ``w = 0``.
+        theta, reference
+            Not needed by this model.
+        """
+        lam = float(lam)
+        if w is None:
+            w, offset = np.zeros(self.size), self.null_bias
+            slack = self.ones - offset * self.signs
+            alpha, *sums = kernels.positive_part(slack, self.signs)
+            products = self.null_products
+        else:
+            slack = self.ones - self.rows.combine(w)
+            offset, alpha, *sums = kernels.dual_point(slack, self.signs)
+            products = self.products(alpha)
+        bias, astray, unsure = self.bias_of(w, offset)
+        missed = (abs(astray) + unsure) * self.rounding.root * OUTWARD
+        scale, hoped, *weights = kernels.certified_terms(
+            w, products, self.blurs, self.spreads, lam, self.rounding.column, OUTWARD, *sums
+        )
+        terms, _, reach, _ = weights
+        off = self.rounding.slack(terms, reach, offset) + missed
+        proof = self.rounding.proof(lam, scale, hoped, sums, weights, off)
+        if scale > 0.0 and proof["gap"] > proof["primal"] + proof["primal_error"]:  # rounding has spoilt the point: 0
+            scale = hoped = 0.0
+            proof = self.rounding.proof(lam, scale, hoped, sums, weights, off)
+        return L1Certificate(
+            lam=lam,
+            w=w,
+            bias=bias,
+            offset=offset,
+            astray=astray,
+            slack=slack,
+            theta=alpha * (scale / lam),
+            products=products * (scale / lam),
+            scale=scale,
+            off=off,
+            slip=kernels.imbalance(sums[0], sums[2], self.rounding.column) + 4.0 * UNIT,
+            theta_gap=proof["gap"],
+            known=self.rows.known,
+            **proof,
+        )
+
+    def bias_of(self, w: np.ndarray, offset: float) -> tuple[float, float, float]:
+        """Return the bias beside columns as they come, ``offset - m.w`` rounded once; what it lacks; how well that is
+        known.
+        """
+        moved = self._centred[w[self._centred] != 0.0] if self._centred.size else self._centred
+        if not moved.size:
+            return offset, 0.0, 0.0
+        return accurate.inner_and_rest(-self.rows.centres[moved], w[moved], offset)
+
+    def sharpened(self, certificate: L1Certificate, tol: float) -> L1Certificate:
+        """Return a certificate of the same pair with a narrower bound on rounding, where more work can give one."""
+        return sharpened(self, certificate)
+
+    def fallbacks(self, lam: float, reference: L1Certificate) -> list[L1Certificate]:
+        """Return certificates at ``lam`` of the pairs known without a solve: zero first, then the reference's."""
+        known = self.certify(lam, None), self.certify(lam, reference.w)
+        return [sharpened(self, one) if one.rounding > 0.5 * one.gap else one for one in known]
+
+    def no_worse(self, lam: float, certificate: L1Certificate, reference: L1Certificate) -> L1Certificate:
+        """Return the certificate: the solvers descend from the reference's weights, which descend from zero."""
+        return certificate
+
+    def combined(self, lam: float, primal: L1Certificate, dual: L1Certificate) -> L1Certificate:
+        """Return the certificate of the better primal point, of which the dual point is made."""
+        return primal
+
+    def state(self, certificate: L1Certificate) -> dict:
+        """Return the arrays from which :meth:`restore` makes the same certificate again (a checkpoint's content)."""
+        return {"lam": certificate.lam, "w": certificate.w, "known": certificate.known}
+
+    def restore(self, state) -> L1Certificate:
+        """Return the certificate of :meth:`state`, byte for byte; one data pass."""
+        w = states.vector(state, "w", self.size)
+        self.rows.know(states.places(state, "known", self.size))
+        return self.certify(states.positive(state, "lam"), w if w.any() else None)
+
+    # -- start ---------------------------------------------------------------------------------------------------
+
+    def start(self, lam: float) -> L1Certificate:
+        """Return the first reference: ``w = 0``, optimal for every lambda from ``lam_max`` up (eq. 8)."""
+        return self.certify(max(lam, self.settled_from), None)
+
+    def exact_until(self, reference: L1Certificate, lam: float) -> bool:
+        """Tell whether ``w = 0`` is optimal at ``lam``."""
+        return lam >= self.settled_from
+
+    # -- screening and the reduced problem -----------------------------------------------------------------------
+
+    def slack_of(self, reference: L1Certificate) -> float:
+        """Return the slack of a comparison with the products of a reference, relative to the sizes compared."""
+        return max(ROUNDING, 8.0 * (self.rounding.column + reference.slip))
+
+    def screen(self, region, slack: float = ROUNDING) -> KeptFeatures:
+        """Keep the features whose constraint ``|f_j.theta| <= 1`` the region allows to be met with equality."""
+        lower, upper = region.bounds(tuple(point.products for point in region.points), self.spreads)
+        goal = 1.0 - slack * (1.0 + self.blurs * region.extent)
+        return self.kept(np.flatnonzero(~(np.maximum(upper, -lower) < goal)))  # what is no number decides nothing
+
+    def kept(self, index: np.ndarray) -> KeptFeatures:
+        """Return decisions that leave some features, but for flat ones."""
+        return KeptFeatures(index if self._no_flat else index[~self.flat[index]], self.size, self._resting)
+
+    def nothing_screened(self) -> KeptFeatures:
+        """Return decisions that leave every feature to the solver, but for flat ones."""
+        return KeptFeatures(self._all, self.size, self._resting)
+
+    def all_screened(self) -> KeptFeatures:
+        """Return decisions that leave no feature."""
+        return KeptFeatures(np.empty(0, dtype=np.int64), self.size, np.empty(0, dtype=np.int64))
+
+    def reduce(self, lam: float, screened: KeptFeatures, reference: L1Certificate) -> L1Reduced:
+        """Build the problem on the surviving features; the others have weight 0."""
+        index, w = screened.index, reference.w
+        columns, where = self.rows.some(index)
+        among = slice(None) if where is index else index  # of the numbers that belong to these columns
+        start = w[index]
+        intact = np.count_nonzero(start) == np.count_nonzero(w)
+        if where is index:
+            start, kept = w.copy() if intact else np.zeros(self.size), start
+            start[index] = kept
+        known = intact and reference.scale > 0.0
+        return L1Reduced(
+            columns=columns,
+            index=index,
+            where=where,
+            signs=self.signs,
+            lam=lam,
+            sqnorms=self.sqnorms[among],
+            spreads=self.spreads[among],
+            blurs=self.blurs[among],
+            means=self.means[among],
+            rounding=self.rounding,
+            start_w=start,
+            start_bias=reference.offset,
+            start_slack=reference.slack if intact else None,
+            start_products=reference.products[index] * (reference.lam / reference.scale) if known else None,
+            inner_products=lambda chosen: self.rows.inner_products(chosen if where is index else index[chosen]),
+            fresh=reference.lam != lam,
+        )
+
+    def lift(self, lam: float, reduced: L1Reduced, solution) -> tuple[np.ndarray, None]:
+        """Return the weights of all features; the certificate makes the dual point."""
+        if reduced.where is reduced.index:
+            return solution.w, None
+        w = np.zeros(self.size)
+        w[reduced.index] = solution.w
+        return w, None
+
+    # -- records -------------------------------------------------------------------------------------------------
+
+    def parameters(self, lam: float) -> dict:
+        """Return the parameter as the step table names it."""
+        return {"lambda": float(lam)}
+
+    def counts(self, certificate: L1Certificate, screened: KeptFeatures) -> dict:
+        """Return the counts, ratios and coefficients of a step.
+
+        R are samples outside the margin (dual variable 0), E those inside; rejection ratio and screening rate count
+        features.
+        """
+        active, coefficients = int(np.count_nonzero(certificate.w)), np.empty(self.size + 1)
+        coefficients[:-1], coefficients[-1] = certificate.w, certificate.bias
+        outside = int(np.count_nonzero(certificate.theta <= 0.0))
+        gone = self.size - screened.index.size - screened.resting.size
+        return {
+            "n_R": outside,
+            "n_L": 0,
+            "n_E": self.samples - outside,
+            "screened_R": 0,
+            "screened_L": 0,
+            "n_survivors": self.samples,
+            "rejection_ratio": gone / max(self.size, 1),
+            "screening_rate": gone / (self.size - active) if self.size > active else 0.0,
+            "n_features_screened": gone,
+            "nnz_w": active,
+            "coefficients": coefficients,
+        }

@@ -1,0 +1,517 @@
+r"""Sparse SVM: smoothed hinge loss with an elastic-net penalty, binary and multi-class (Hong 2019).
+
+Objective   min_W  P(W) = 1/n sum_(i,c) s_i l(1 - m_ic) + alpha/2 ||W||^2 + beta ||W||_1,   sum_i s_i = n
+            l(t) = 0 (t < 0),  t^2/(2 gamma) (0 <= t <= gamma),  t - gamma/2 (t > gamma),   0 < gamma < 1
+Dual        max    D(theta) = 1/n sum s theta - gamma/(2n) ||theta||^2 - 1/(2 alpha) ||S_beta(u)||^2,  0 <= theta <= 1
+            u = X' psi(theta) / n,   W_theta = S_beta(u) / alpha,   theta(W)_ic = clip((1 - m_ic)/gamma, 0, 1)
+Stop        gap = P - D <= tol * P, computed here on the full data, outside the solver.
+
+The exact hinge ``l(t) = max(t, 0)`` is ``gamma = 0``: the dual is then concave, but not strongly, and has no balls.
+At ``alpha = 0``, see :mod:`.sparse_pure`, the primal has none.
+
+Binary: one margin a sample, ``m_i = y_i x_i.w``. Multi-class: a margin for each other class ``c != y_i``,
+``m_ic = x_i.(w_{y_i} - w_c)``. ``beta`` is fixed; the path runs over ``alpha``, from large to small. A feature with
+``|u_j| <= beta`` has no weight; ``m > 1`` implies ``theta = 0`` (R), ``m < 1 - gamma`` implies ``theta = 1`` (L).
+
+Weights of the samples are divided by their mean (the loss is a weighted mean), so that a weight of 2 is the sample
+twice. The inner product of dual points is ``<a, b> = sum_(i,c) s_i a_ic b_ic``, ``psi`` has the factor ``s_i``, and a
+column ``x^j`` the norm ``(sum_i s_i x_ij^2)^1/2``: in this Hilbert space ``D`` is strongly concave with ``gamma/n`` and
+``u`` linear as without weights, so that every ball, lens and conditioning step of the rules holds word for word. What
+a margin says about ``theta`` does not depend on the weight. Division by the mean is rounded: a weight may be off by
+``3 UNIT`` of itself, some of the ``EXTRA`` operations in the bounds of ``problem/sparse_rounding.py``.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from math import fsum
+
+import numpy as np
+
+from screenpath.kernels.problem import sparse as kernels
+from screenpath.kernels.problem import sparse_samples as losses
+from screenpath.numbers import accurate
+from screenpath.numbers.rounding import ALIKE, OUTWARD, UNIT
+from screenpath.problem import sparse_pure as pure
+from screenpath.problem.base import PathModel
+from screenpath.problem.sparse_rounding import SparseRounding
+from screenpath.problem.sparse_sharp import sharpened
+from screenpath.problem.sparse_types import (
+    NO_INTERCEPT,
+    NO_TOTALS,
+    Level,
+    SparseCertificate,
+    SparseReduced,
+    SparseScreened,
+    counts_of,
+)
+
+FINE = 1e-9  # relative gap that leaves enough room for whatever tolerance is asked for
+SHARP = 2.0**-1000  # a hinge of this width is the exact one but for less than underflow, and nothing is divided by 0
+LOOSE = 1e-6  # what is looked at ahead of a kernel's decision is what it could be with numbers so much larger
+AHEAD = 1.1  # sums are formed where a ball a little larger than the last one could lead to a weight
+
+
+class SparseModel(PathModel):
+    """Full problem at one ``beta``.
+
+    Parameters
+    ----------
+    views : rows.base.TwoViews
+    labels : ndarray of int64 of shape (n,)
+        -1 and +1, or class numbers 0 .. classes - 1.
+    classes : int
+        1 for the binary model, else the number of classes (at least 3).
+    beta : float
+    gamma : float
+        Smoothing of the hinge; 0 is the exact one, which ``SHARP`` stands for.
+    weights : ndarray of shape (n,), optional
+        Of the samples, at least 0.
+    shared : SparseModel, optional
+        A model of the same data at another ``beta``: what does not depend on it is taken from there.
+    """
+
+    # What does not depend on `beta`: a model takes it from the one that it shares with.
+    free: np.ndarray
+    ones: np.ndarray
+    u_ones: np.ndarray
+    every: np.ndarray
+    all_kept: np.ndarray
+    given: np.ndarray
+    weights: np.ndarray
+    roots: np.ndarray
+    weighted: bool
+    row_sq: np.ndarray
+    col_sq: np.ndarray
+    row_norm: np.ndarray
+    col_norm: np.ndarray
+    feature_norm: np.ndarray
+    known_norms: tuple[np.ndarray, np.ndarray]
+    rounding: SparseRounding
+    # Where a path begins, and its sums; where rows are seen from (twice that), and the length of rows and that point.
+    top: np.ndarray
+    u_top: np.ndarray
+    twice: np.ndarray
+    row_sizes: np.ndarray
+    col_total = NO_TOTALS
+    levels = 0  # how many intercepts the model has that are not penalised
+    unit = 1.0  # mean of the weights, see :mod:`.sparse_squared`
+
+    def __init__(
+        self, views, labels, classes: int, beta: float, gamma: float, weights=None, shared: SparseModel | None = None
+    ):
+        self.views, self.rows, self.labels, self.classes = views, views.meter, labels, classes
+        self.beta, self.gamma = float(beta), float(gamma) or SHARP
+        self.n, self.d = views.n, views.d
+        self._closed: tuple[float, bool] | None = None
+        self.reach = 0.0  # radius of the gap ball by which features were screened last
+        self.pairs = self.n * (classes - 1 if classes > 1 else 1)  # dual variables
+        self.mass = self.pairs * self.unit  # sum of their weights
+        if shared is not None:
+            self.given, self.weights, self.roots = shared.given, shared.weights, shared.roots
+            self.weighted = shared.weighted
+            self.free, self.ones, self.u_ones, self.col_sq = shared.free, shared.ones, shared.u_ones, shared.col_sq
+            self.every, self.all_kept, self.row_sq = shared.every, shared.all_kept, shared.row_sq
+            self.row_norm, self.col_norm, self.known_norms = shared.row_norm, shared.col_norm, shared.known_norms
+            self.feature_norm, self.rounding = shared.feature_norm, shared.rounding
+            self.top, self.u_top, self.twice, self.row_sizes = shared.top, shared.u_top, shared.twice, shared.row_sizes
+            return
+        self.given = np.ones(self.n) if weights is None else np.array(weights, dtype=np.float64)
+        self.weights = self.given * (self.n / fsum(self.given)) * self.unit
+        self.roots, self.weighted = np.sqrt(self.weights), bool(np.any(self.weights != 1.0))
+        weights = self.weights if self.weighted else None
+        self.rounding = SparseRounding(views, classes, self.pairs, self.gamma, weights, self.unit)
+        self.every, self.all_kept = np.arange(classes * self.d), np.ones(classes * self.d, dtype=np.int8)
+        self.row_sq = np.tile(views.row_sqnorms, classes)
+        self.free = np.zeros(classes * self.n, dtype=np.int8)
+        self.ones = np.ones(classes * self.n)
+        if classes > 1:
+            own = labels * self.n + np.arange(self.n)
+            self.free[own], self.ones[own] = -1, 0.0
+        self.u_ones = self.column_sums(self.weigh(self.ones))
+        self.top, self.u_top, self.twice = self.ones, self.u_ones, np.zeros(self.d)
+        self.row_sizes = views.row_sqnorms
+        if classes == 1 and not self.weighted:
+            self.col_sq = views.column_sqnorms
+        else:
+            shares, self.col_sq = np.empty(classes * self.n), np.empty(classes * self.d)
+            losses.pair_weights(self.samples, shares)
+            self._of_columns(self.col_sq, lambda view, out: kernels.column_squares(view, self.n, classes, shares, out))
+        upper = self.rounding.upper_norms  # a bound grows with a norm: none is below the exact one
+        self.row_norm, self.col_norm = upper(views.row_sqnorms, self.d), upper(self.col_sq, classes * self.n) / self.n
+        alike = classes == 1 and not self.weighted
+        self.feature_norm = self.col_norm if alike else upper(views.column_sqnorms, self.n) / self.n
+        # Of no feature, for a start: the row norms that were summed last, see kernels.conditioning.keep_columns.
+        self.known_norms = np.zeros(classes * self.d, dtype=np.int8), np.zeros(classes * self.n)
+
+    def at(self, beta: float) -> SparseModel:
+        """Return the model of the same data at another ``beta``."""
+        return type(self)(self.views, self.labels, self.classes, beta, self.gamma, shared=self)
+
+    @property
+    def width(self) -> float:
+        """Return the width of the quadratic part of the loss, as it was asked for; infinite for the squared hinge."""
+        return self.gamma
+
+    @property
+    def sharp(self) -> bool:
+        """Tell whether the hinge is the exact one."""
+        return self.gamma == SHARP
+
+    def smoothed(self, gamma: float) -> SparseModel:
+        """Return the model of the same data at the same ``beta`` with a hinge of another width."""
+        model = copy(self)
+        model.gamma, model.rounding, model._closed = gamma, copy(self.rounding), None
+        model.rounding.smoothing = gamma
+        return model
+
+    # -- the intercept -------------------------------------------------------------------------------------------
+
+    @property
+    def intercept(self) -> bool:
+        """Tell whether the model has intercepts that are not penalised."""
+        return self.levels > 0
+
+    def levels_of(self, certificate: SparseCertificate) -> np.ndarray:
+        """Return the intercepts of a certificate that are not penalised, shape (levels,)."""
+        return np.array(certificate.intercept, dtype=np.float64).reshape(-1)[: self.levels]
+
+    def placed(self, scores: np.ndarray, intercept=None, guess=0.0) -> Level:
+        """Add intercepts that are not penalised to the scores, where the model has any; the best unless they are given.
+
+        The search for the best begins at ``guess``.
+
+        Returns
+        -------
+        Level
+            What is known about them.
+        """
+        return NO_INTERCEPT
+
+    def answers(self, inside: np.ndarray) -> np.ndarray:
+        """Return what the free intercepts can add to the rows of the dual variables ``inside``, as orthogonal lines.
+
+        Each has length 1, where a row counts with the root of its sample's weight.
+        """
+        return np.empty((0, inside.size))
+
+    def balance(self, scores: np.ndarray, theta: np.ndarray) -> bool:
+        """Move ``theta(w)`` to a dual point, as far as rounding has kept it from being one; tell whether it moved."""
+        return False
+
+    def residue(self, scores: np.ndarray, theta: np.ndarray, extent: float) -> dict:
+        """Return what an exact dual point may differ by, as fields of a certificate."""
+        return {}
+
+    # -- passes over the data ------------------------------------------------------------------------------------
+
+    def scores(self, w: np.ndarray) -> np.ndarray:
+        """Return ``X w_c``, shape (classes * n,), from the columns of the non-zero weights."""
+        out = np.zeros(w.size // self.d * self.n)
+        for part, view in self.views.blocks(w):
+            here = w if part is None else w.reshape(-1, self.d)[:, part].ravel()
+            self.rows.touched += kernels.products(view, self.n, here, out)
+        return out
+
+    @property
+    def samples(self) -> losses.Samples:
+        """Return what kernels need of the samples."""
+        return losses.Samples(self.labels, self.weights, self.n, self.classes, self.gamma)
+
+    def weigh(self, theta: np.ndarray) -> np.ndarray:
+        """Return ``psi(theta)``: how the dual variables weigh every sample in every class."""
+        psi = np.empty(theta.size)
+        losses.weigh(theta, self.samples, psi)
+        return psi
+
+    def psi_of(self, certificate: SparseCertificate) -> np.ndarray:
+        """Return ``psi`` of the certificate's dual point."""
+        return self.weigh(certificate.theta) if certificate.psi is None else certificate.psi
+
+    def column_sums(self, psi: np.ndarray) -> np.ndarray:
+        """Return ``X' psi / n`` over all features, shape (classes * d,); one data pass a class."""
+
+        def form(view, out):
+            every = self.every[: out.size]
+            self.rows.touched += kernels.column_sums(view, self.n, every, psi, 1.0 / self.n, out)
+
+        return self._of_columns(np.empty(psi.size // self.n * self.d), form)
+
+    def _of_columns(self, out: np.ndarray, form) -> np.ndarray:
+        """Let ``form(view, out)`` write something of every feature, in one piece or block by block."""
+        for part, view in self.views.blocks():
+            if part is None:
+                form(view, out)
+            else:
+                here = np.empty(out.size // self.d * part.size)
+                form(view, here)
+                out.reshape(-1, self.d)[:, part] = here.reshape(-1, part.size)
+        return out
+
+    def _passes(
+        self, w: np.ndarray, psi: np.ndarray, reference: SparseCertificate, scores: np.ndarray | None, room: float
+    ):
+        """Return scores, ``X' psi / n`` with bounds on its errors (see :meth:`certify`), and the features formed."""
+        out, slack, multiply = np.empty(w.size), np.empty(w.size), scores is None
+        scores = np.empty(self.ones.size) if multiply else scores
+        view = self.views.columns(None if self.views.whole else self._formed(w, psi, reference, room))
+        touched, features = kernels.pair_sums(
+            view, self.n, w, psi, self.psi_of(reference), reference.u, reference.u_slack,
+            self.feature_norm, self.col_norm, self.beta, room, self.rounding.slacks.columns, out, slack, multiply,
+            scores,
+        )  # fmt: skip
+        self.rows.touched += touched
+        return scores, (out, slack), features
+
+    def _formed(self, w: np.ndarray, psi: np.ndarray, reference: SparseCertificate, room: float) -> np.ndarray:
+        """Mark the features whose sums ``kernels.pair_sums`` may form, and perhaps a few more."""
+        now, then = psi.reshape(-1, self.n), self.psi_of(reference).reshape(-1, self.n)
+        drift, size, off = np.linalg.norm(now - then, axis=1), np.linalg.norm(now, axis=1), self.rounding.slacks.columns
+        rates = drift + off * (drift + size)
+        errors = reference.u_slack + (rates[:, None] * self.feature_norm).ravel()
+        most = np.abs(reference.u) + errors + room * self.col_norm
+        return (w != 0.0) | (most * (1.0 + LOOSE) > self.beta * (1.0 - off - LOOSE))
+
+    # -- certificate ---------------------------------------------------------------------------------------------
+
+    def certify(
+        self, alpha: float, w, theta, reference: SparseCertificate | None = None, sums=None, intercept=None
+    ) -> SparseCertificate:
+        """Evaluate both objectives on the full data: one ``X w`` with sparse ``w`` and what is needed of ``X' psi``.
+
+        The dual reads ``S_beta(u)``. Where the reference's ``u_j``, its error and ``||x^j|| ||psi - psi_0|| / n`` sum
+        up to no more than ``beta`` it is 0 whatever ``u_j``, and the column is not touched: the gap is that of the
+        full data all the same.
+
+        Parameters
+        ----------
+        alpha : float
+        w : ndarray of shape (classes * d,) or None
+            Primal point; None takes the one of ``theta``.
+        theta : ndarray of shape (classes * n,) or None
+            Dual point in [0, 1]; None takes ``theta(w)``. One of the two must be given.
+        reference : SparseCertificate, optional
+            An earlier certificate of this model, whose ``u`` bounds the new one.
+        sums : tuple of ndarray, optional
+            ``u`` and ``u_slack`` where they are known: a restored pair goes on with the numbers that it had.
+        intercept : float or ndarray, optional
+            Of such a pair.
+
+        Returns
+        -------
+        SparseCertificate
+        """
+        scores, psi, features, room, level = None, None, self.every, 0.0, None
+        guess = 0.0 if reference is None else reference.intercept
+        if theta is None:
+            scores, theta, psi = self.scores(w), np.empty(self.ones.size), np.empty(self.ones.size)
+            level = self.placed(scores, guess=guess)
+            losses.respond(scores, self.samples, self.free, theta, psi)
+            if self.balance(scores, theta):
+                psi = self.weigh(theta)
+        elif sums is None and theta is self.top:
+            sums = self.u_top, np.zeros(self.u_top.size)
+        if sums is None:
+            psi = self.weigh(theta) if psi is None else psi
+            if w is None or reference is None:
+                sums = self.column_sums(psi), np.zeros(self.u_ones.size)
+            else:
+                room = AHEAD * self.reach
+                scores, sums, features = self._passes(w, psi, reference, scores, room)
+        u, u_slack = sums
+        if w is None:
+            w = np.zeros(u.size)  # at alpha = 0 a dual point has no other weights of its own
+            if alpha > 0.0:
+                kernels.soft_threshold(u, self.beta, 1.0 / alpha, w)
+        if scores is None:
+            scores = self.scores(w)
+        if level is None:
+            level = self.placed(scores, intercept, guess)
+        if alpha == 0.0:
+            given = theta
+            theta, (u, u_slack) = pure.allowed(self, w, scores, given, (u, u_slack), level)
+            psi = psi if theta is given else None
+        loss, loss_slack, *terms = losses.sample_terms(scores, self.samples, theta)
+        samples = loss / self.n, max(loss_slack / self.n, 0.0), *terms
+        return self.pair(alpha, w, scores, theta, u, u_slack, samples, features, room, psi, level)
+
+    def pair(
+        self, alpha: float, w, scores, theta, u, u_slack, samples, features, room=0.0, psi=None, level=NO_INTERCEPT
+    ) -> SparseCertificate:
+        """Return the certificate of a pair whose sums over the data are known, rounding included.
+
+        Parameters
+        ----------
+        alpha : float
+        w, scores, theta, u, u_slack, room, psi
+            As in :class:`SparseCertificate`.
+        samples : tuple
+            Its fields from ``loss`` to ``n_L``.
+        features : ndarray of int64
+            Features outside of which neither ``w`` nor ``S_beta(u)`` differs from 0.
+        level : Level
+            The intercept that the scores have.
+        """
+        if alpha > 0.0:
+            penalty = kernels.feature_terms(w, u, features, self.feature_norm, alpha, self.beta)
+        else:
+            penalty = pure.terms_of(w, u, features, self.feature_norm, self.beta)
+        w_sq, w_l1, kink, lag_sq, lag_w, reach, active, nonzero = penalty
+        terms = (*samples, w_sq, w_l1, kink, lag_sq, lag_w, nonzero)
+        found = SparseCertificate(
+            alpha, self.beta, w, scores, theta, u, u_slack, *terms, formed=features, room=room, psi=psi,
+            intercept=level.intercept, low=level.low, high=level.high,
+            **self.residue(scores, theta, reach * self.n + level.size),
+        )  # fmt: skip
+        self.rounding.finish(found, reach, active)
+        return found
+
+    def sharpened(self, certificate: SparseCertificate, tol: float) -> SparseCertificate:
+        """Return a certificate of the same pair with a narrower bound on rounding, where more work can give one."""
+        return sharpened(self, certificate, tol)
+
+    def fallbacks(self, alpha: float, reference: SparseCertificate) -> list[SparseCertificate]:
+        """Return certificates at ``alpha`` of the pairs known without a solve: zero first, then the reference's."""
+        zero, none = np.zeros(self.u_ones.size), np.zeros(self.ones.size)
+        pairs = (zero, none), (zero, None), (reference.w, reference.theta), (None, reference.theta)
+        return [self._known(alpha, *pair) for pair in pairs]
+
+    def _known(self, alpha: float, w, theta) -> SparseCertificate:
+        """Return the certificate of a pair, in twice the precision where rounding is most of its gap."""
+        found = self.certify(alpha, w, theta)
+        return sharpened(self, found, FINE) if found.rounding > 0.5 * found.gap else found
+
+    def no_worse(self, alpha: float, certificate: SparseCertificate, reference: SparseCertificate) -> SparseCertificate:
+        """Return a certificate with the reference's weights, or zero, where they have a smaller primal value."""
+        null = self.null_loss
+        squares = 0.5 * reference.w_sq * (alpha / reference.alpha) if alpha > 0.0 else 0.0
+        before = reference.loss + squares + self.beta * reference.w_l1
+        if certificate.primal <= min(null, before) * (1.0 + ALIKE):
+            return certificate
+        w = np.zeros(self.u_ones.size) if null < before else reference.w
+        return self.certify(alpha, w, certificate.theta, certificate)
+
+    def combined(self, alpha: float, primal: SparseCertificate, dual: SparseCertificate) -> SparseCertificate:
+        """Return the certificate at ``alpha`` of the primal point of one and the dual point of another."""
+        return primal if primal is dual else self._known(alpha, primal.w, dual.theta)
+
+    def gap_at(self, certificate: SparseCertificate, alpha: float) -> float:
+        """Return an upper bound of the gap of a certified pair at another ``alpha``."""
+        if alpha == certificate.alpha:
+            return certificate.gap
+        rest, lag_sq, error = self.rounding.parts(certificate, alpha)
+        gap = OUTWARD * (rest + 0.5 * lag_sq + error)
+        return gap if gap < np.inf else np.inf
+
+    # -- closed-form start ---------------------------------------------------------------------------------------
+
+    @property
+    def ones_error(self) -> np.ndarray:
+        """Return bounds on the errors of ``u_ones`` and ``u_top``, shape (classes * d,)."""
+        size = self.rounding.column * np.sqrt(self.classes * self.mass) * self.rounding.peak
+        return size * np.tile(self.feature_norm, self.classes)
+
+    @property
+    def null_loss(self) -> float:
+        """Return the loss at ``w = 0``."""
+        return self.mass / self.n * (1.0 - 0.5 * self.gamma)
+
+    @property
+    def beta_max(self) -> float:
+        """Return the ``beta`` from which ``w = 0`` is optimal for every ``alpha`` (Hong 2019, Lemma 4).
+
+        It is 0 where no ``u_j`` differs from 0 but for rounding, that of the data included.
+        """
+        return accurate.largest(self.u_top, self.ones_error, self._accurate_sum)
+
+    def _accurate_sum(self, f: int) -> tuple[float, float]:
+        """Return an entry of ``u_top`` as the stored data has it, and what the rounding of the data may add to it."""
+        c, j = divmod(f, self.d)
+        values, places = self.views.column(j)
+        psi = self.weigh(self.top)[c * self.n : (c + 1) * self.n][places]
+        total, error = accurate.inner(values, psi)
+        stored = (8.0 if self.weighted else 4.0) * UNIT * float(np.abs(values) @ np.abs(psi))
+        return total / self.n, (error + stored) / self.n
+
+    @property
+    def bend(self) -> float:
+        """Return the margin up to which ``theta`` is that of ``w = 0``."""
+        return 1.0 - self.gamma
+
+    def _top(self) -> tuple[float, bool]:
+        """Return the ``alpha`` from which ``theta = 1`` is surely optimal, and whether that is more than rounding."""
+        if self._closed is None:
+            touched, shrunk, error = self.rows.touched, np.empty(self.u_top.size), self.ones_error
+            kernels.soft_threshold(self.u_top, self.beta, 1.0, shrunk)
+            scores = self.scores(shrunk).reshape(self.classes, self.n)
+            if np.all(np.abs(self.u_top) + error <= self.beta):
+                self._closed = 0.0, False
+            else:
+                off = 2.0 * (self.rounding.row * float(np.linalg.norm(shrunk)) + float(np.linalg.norm(error)))
+                top = max(self._most(scores, off * self.row_norm[: self.n]), 0.0) / self.bend
+                self._closed = top * OUTWARD, bool(np.any(np.abs(shrunk) > error))
+            self.rows.touched = touched  # of a restored walk, it would count in another step
+        return self._closed
+
+    def _margins(self, scores: np.ndarray, error: np.ndarray) -> np.ndarray:
+        """Return the largest margin of each sample and its error; a sample that does not count has no say."""
+        if self.classes == 1:
+            margins = self.labels * scores[0]
+        else:
+            margins = scores[self.labels, np.arange(self.n)] - np.min(scores, axis=0)
+        if self.weighted:
+            margins = np.where(self.weights > 0.0, margins, -np.inf)
+        return margins + error
+
+    def _most(self, scores: np.ndarray, error: np.ndarray) -> float:
+        """Return the largest margin."""
+        return float(np.max(self._margins(scores, error)))
+
+    def alpha_max(self) -> float:
+        """Return the ``alpha`` from which ``theta = 1`` is optimal (Hong 2019, Lemma 4); 0 where ``w = 0`` is.
+
+        The latter holds up to rounding: ``|u_j|`` exceeds ``beta`` by no more than its error.
+        """
+        top, matters = self._top()
+        return top if matters else 0.0
+
+    def start(self, alpha: float) -> SparseCertificate:
+        """Return the first reference: the closed form at ``alpha_max``, or at ``alpha`` where that is larger.
+
+        Where both are 0, ``w = 0`` is optimal for any ``alpha``.
+        """
+        return self.certify(max(alpha, self._top()[0]) or 1.0, None, self.top)
+
+    def exact_until(self, reference: SparseCertificate, alpha: float) -> bool:
+        """Tell whether the start's dual point is still optimal at ``alpha`` (or ``w = 0`` is, whatever ``alpha``)."""
+        return reference.theta is self.top and alpha >= self._top()[0]
+
+    # -- screening and the reduced problem -----------------------------------------------------------------------
+
+    def bound(self, reference: SparseCertificate, alpha: float):
+        """Return model, reference and ``alpha``: what a grid of several ``beta`` looks up (``SparseGrid.bound``)."""
+        return self, reference, alpha
+
+    def nothing_screened(self) -> SparseScreened:
+        """Return decisions that leave everything to the solver."""
+        found = SparseScreened(self.free.copy(), self.all_kept.copy(), self.row_sq.copy(), self.col_sq.copy())
+        found.col_total = self.col_total.copy()
+        return found
+
+    def reduce(self, alpha: float, screened: SparseScreened, reference: SparseCertificate) -> SparseReduced:
+        """Return the problem of the survivors."""
+        return SparseReduced(self, alpha, screened, reference)
+
+    def lift(self, alpha: float, reduced: SparseReduced, solution):
+        """Return the pair of the full problem; a primal solver leaves the dual point to :meth:`certify`."""
+        return solution.w, solution.alpha
+
+    # -- records -------------------------------------------------------------------------------------------------
+
+    def parameters(self, alpha: float) -> dict:
+        """Return the parameters as the step table names them."""
+        return {"alpha": float(alpha), "beta": self.beta}
+
+    def counts(self, certificate: SparseCertificate, screened: SparseScreened) -> dict:
+        """Return counts, ratios and coefficients of a step, see :func:`counts_of`."""
+        return counts_of(self, certificate, screened)

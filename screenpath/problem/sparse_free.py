@@ -1,0 +1,207 @@
+r"""The sparse SVM of two classes with an intercept that is not penalised: what :mod:`.sparse` is without it.
+
+Objective   min_{w,b}  1/n sum_i s_i l(1 - y_i (x_i.w + b)) + alpha/2 ||w||^2 + beta ||w||_1
+Dual        as without b, and  sum_i s_i y_i theta_i = 0
+
+``b`` is always the best one for ``w``, a root that is found exactly but for rounding
+(``kernels.problem.sparse_intercept``), and part of the scores. Then ``theta(w)`` satisfies the equality, the gap is the
+sum that it is without ``b``, and the balls around ``w`` and ``theta`` are the same: ``P`` is as strongly convex in
+``w`` when it is minimised over ``b``, and in the dual nothing is added but a plane. What rounding leaves of the
+equality one row could take: each certificate counts it.
+
+Of the exact hinge (``gamma = 0``) the best intercepts are an interval between kinks, and ``b`` is its middle. Its dual
+points say nothing about ``b``: the gap is that same sum for whatever ``b``. With ``w = 0`` and one class larger, other
+dual points of that class would do as well as the one below: ``w = 0`` may be optimal below ``beta_max`` too.
+
+Features are decided in the plane, where a column counts by its distance from its mean over the dual variables that
+survive. Samples are decided with the scores of rows seen from the mean of all rows, whose best intercepts bound ``b``.
+
+With ``w = 0`` each sample of the smaller class (by weight) has ``theta = 1`` and each of the larger ``r``, the ratio of
+the weights. Of two equal classes that stays optimal down to ``alpha_max``; else from ``alpha_max`` on, which is by
+the same formula, the path is solved.
+"""
+
+from __future__ import annotations
+
+from math import fsum, inf, sqrt
+
+import numpy as np
+
+from screenpath.errors import UsageError
+from screenpath.kernels.problem import sparse_intercept as kernels
+from screenpath.kernels.problem.intercept import best_of
+from screenpath.numbers.rounding import UNIT
+from screenpath.problem.intercept import Signless, balanced_to
+from screenpath.problem.sparse import SparseModel
+from screenpath.problem.sparse_types import Level, SparseCertificate
+
+TRIES = 3  # corrections of a signed sum: the first leaves its rounding
+
+
+class FreeModel(SparseModel):
+    """What sparse SVMs with free intercepts of two classes and of more have in common."""
+
+    @property
+    def even(self) -> bool:
+        """Tell whether all classes have the same weight."""
+        raise NotImplementedError
+
+    def _centre(self) -> np.ndarray:
+        """See the rows from their mean, with their weights, which is returned."""
+        mean, sizes = self.column_sums(self.weights), self.views.row_sqnorms
+        self.twice = 2.0 * mean
+        self.row_sq = np.tile(sizes - self.scores(self.twice), self.classes)
+        self.row_sizes = (np.sqrt(sizes) + sqrt(float(mean @ mean))) ** 2
+        return mean
+
+    def exact_until(self, reference: SparseCertificate, alpha: float) -> bool:
+        """Tell whether the start's dual point is optimal at ``alpha``: of equal classes, or with ``w = 0``."""
+        known = self.even or self._top()[0] == 0.0
+        return known and super().exact_until(reference, alpha)
+
+    def counts(self, certificate: SparseCertificate, screened) -> dict:
+        """Return counts and ratios of a step; behind the weights of a class stands its intercept."""
+        found = super().counts(certificate, screened)
+        found["coefficients"] = found["coefficients"].extended(self.levels_of(certificate))
+        return found
+
+
+class FreeSparseModel(FreeModel):
+    """A sparse SVM of two classes with a free intercept; parameters as of :class:`SparseModel`.
+
+    Raises
+    ------
+    UsageError
+        Where all samples that count are of one class.
+    """
+
+    levels = 1
+    minority: float
+    ratio: float
+    signless: Signless  # the rows' kinks; with the exact hinge alone
+
+    def __init__(self, views, labels, classes, beta, gamma, weights=None, shared=None):
+        super().__init__(views, labels, classes, beta, gamma, weights, shared)
+        if shared is not None:
+            self.minority, self.ratio, self.col_total = shared.minority, shared.ratio, shared.col_total
+            if self.sharp:
+                self.signless = shared.signless
+            return
+        up, down = fsum(self.given[labels > 0]), fsum(self.given[labels < 0])
+        if not min(up, down) > 0.0:
+            raise UsageError(
+                "a free intercept needs two classes: of one alone, or with weight 0 for the other, none is best",
+                "use `intercept=none`, or give both classes samples of positive weight",
+            )
+        if self.sharp:
+            self.signless = Signless.of(np.ones(self.n), np.zeros(self.n), self.weights, labels.astype(np.int8))
+        self.minority, self.ratio = (1.0 if up <= down else -1.0), min(up, down) / max(up, down)
+        self.top = np.where(labels == self.minority, 1.0, self.ratio) if up != down else self.ones
+        self.balance(np.zeros(self.n), self.top)
+        self.u_top = self.column_sums(self.weigh(self.top)) if up != down else self.u_ones
+        self.col_total = self.n * self._centre()
+
+    @property
+    def even(self) -> bool:
+        """Tell whether both classes have the same weight."""
+        return self.ratio == 1.0
+
+    # -- the intercept and dual points ---------------------------------------------------------------------------
+
+    def placed(self, scores: np.ndarray, intercept=None, guess=0.0) -> Level:
+        """Add the intercept to the scores: the best one, which may be near ``guess``, or the one that is given."""
+        if self.sharp:
+            return self._placed_at_kinks(scores, intercept)
+        if intercept is None:
+            b = kernels.settle(scores, self.labels, self.weights, self.gamma, self.free, guess)
+        else:
+            b = intercept
+            scores += b
+        fall, rise = (max(room, 0.0) for room in kernels.level_ends(scores, self.labels, self.weights, self.gamma))
+        low, high = b - fall, b + rise
+        if intercept is None and low < high:
+            middle = best_of(low, high)
+            scores += middle - b
+            b = middle
+        return Level(b, low, high)
+
+    def _placed_at_kinks(self, scores: np.ndarray, intercept) -> Level:
+        """Add the intercept to the scores, with the exact hinge: the middle of the best ones, or the one given."""
+        with np.errstate(invalid="ignore", over="ignore"):  # of weights that overflow: their gap is infinite
+            low, high = self.signless.best(self.labels - scores)
+            b = best_of(low, high) if intercept is None else intercept
+            scores += b
+        return Level(b, low, high)
+
+    def answers(self, inside: np.ndarray) -> np.ndarray:
+        """Return what the free intercept adds to the rows of the dual variables ``inside``."""
+        if not inside.size:
+            return np.empty((0, 0))
+        # A norm by BLAS takes longer than the whole step.
+        return (self.labels[inside] * self.roots[inside] / np.sqrt(self.weights[inside].sum() or 1.0))[None, :]
+
+    def balance(self, scores: np.ndarray, theta: np.ndarray) -> bool:
+        """Let the rows that lose least take what rounding has left of the signed sum; tell whether one did.
+
+        With the exact hinge more may be left, as the rows at their kink are at one end in ``theta(w)``: many take it.
+        """
+        moved = self._fill_kinks(scores, theta) if self.sharp else False
+        for _ in range(TRIES):
+            found, error = kernels.excess(theta, self.labels, self.given)
+            if not abs(found) > error:
+                break
+            row, _ = kernels.nearest(scores, theta, self.labels, self.given, self.gamma, found, abs(found))
+            if row < 0:
+                break
+            value = min(max(theta[row] - self.labels[row] * found / self.given[row], 0.0), 1.0)
+            if value == theta[row]:
+                break
+            theta[row], moved = value, True
+        return moved
+
+    def _fill_kinks(self, scores: np.ndarray, theta: np.ndarray) -> bool:
+        """Move the rows nearest to their kink, as far as they can, until rounding is all that is left; tell whether."""
+        mass, t = self.given * theta, 1.0 - self.labels * scores
+        filled = balanced_to(mass, t, 0.0 * mass, self.given, self.signless.signs, 0.0)
+        rows = np.flatnonzero(filled != mass)
+        theta[rows] = np.clip(filled[rows] / self.given[rows], 0.0, 1.0)
+        return bool(rows.size)
+
+    def residue(self, scores: np.ndarray, theta: np.ndarray, extent: float) -> dict:
+        """Return what an exact dual point may differ by: one row takes what is left of the signed sum."""
+        found, error = kernels.excess(theta, self.labels, self.given)
+        size = (abs(found) + error) * (1.0 + 8.0 * UNIT)
+        if size == 0.0:
+            return {}
+        off = shift = cost = 0.0
+        for way in (1.0, -1.0) if error >= abs(found) else (found,):
+            row, slope = kernels.nearest(scores, theta, self.labels, self.given, self.gamma, way, size)
+            if row < 0:
+                return {"off": inf, "shift": inf, "cost": inf}
+            more, weight = size / self.given[row], self.weights[row] / self.n
+            slope += self.rounding.row * (extent + 4.0) + self.gamma * more
+            off = max(off, more * sqrt(self.weights[row]))
+            shift = max(shift, weight * more * self.row_norm[row])
+            cost = max(cost, weight * more * slope)
+        return {name: value * (1.0 + 16.0 * UNIT) for name, value in (("off", off), ("shift", shift), ("cost", cost))}
+
+    # -- closed-form start ---------------------------------------------------------------------------------------
+
+    @property
+    def null_loss(self) -> float:
+        """Return the loss at ``w = 0`` with its best intercept."""
+        r, small = self.ratio, self.ratio / (1.0 + self.ratio)  # the smaller class's share of the weights
+        return (1.0 - small) * 0.5 * self.gamma * r * r + small * (2.0 - self.gamma * (r + 0.5))
+
+    def _most(self, scores: np.ndarray, error: np.ndarray) -> float:
+        """Return half the largest distance of two scores of different classes, the one of +1 being above."""
+        margins = self._margins(scores, error)
+        return 0.5 * float(margins[self.labels > 0].max() + margins[self.labels < 0].max())
+
+    # -- records -------------------------------------------------------------------------------------------------
+
+    def counts(self, certificate: SparseCertificate, screened) -> dict:
+        """Return counts and ratios of a step, and both ends of the best intercepts."""
+        found = super().counts(certificate, screened)
+        found["extras"] |= {"intercept_low": certificate.low, "intercept_high": certificate.high}
+        return found

@@ -1,0 +1,164 @@
+"""The whole (alpha, beta) grid of a sparse SVM as one model of the path loop: its parameter is the pair.
+
+A row of the grid holds one ``beta``. The first point of a row takes its reference from the row's closed form, every
+other one from the point before; rows do not depend on each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from screenpath.numbers import states
+from screenpath.problem.base import PathModel, Resumable
+from screenpath.problem.sparse import SparseModel
+from screenpath.problem.sparse_types import SparseCertificate, SparseReduced, SparseScreened, SparseVector
+
+
+@dataclass(slots=True)
+class SentCertificate:
+    """What a worker process sends back of a certificate beside the step: the pair, and what a checkpoint needs of it.
+
+    The sums ``u`` are there at the last step of a row, and None at the others.
+    """
+
+    alpha: float
+    beta: float
+    w: SparseVector
+    theta: np.ndarray
+    u: np.ndarray | None = None
+    u_slack: np.ndarray | None = None
+    formed: np.ndarray | None = None
+    room: float = 0.0
+    intercept: float | np.ndarray = 0.0
+
+    @property
+    def resumable(self) -> bool:
+        """Tell whether a run can go on behind this step."""
+        return self.u is not None
+
+
+class SparseGrid(PathModel, Resumable):
+    """Model over pairs ``(alpha, beta)``.
+
+    Parameters
+    ----------
+    base : SparseModel
+        The data at any ``beta``.
+    """
+
+    def __init__(self, base: SparseModel):
+        self.base, self.rows = base, base.rows
+        self._row = base
+        self._start: SparseCertificate | None = None
+
+    def row(self, beta: float) -> SparseModel:
+        """Return the model at one ``beta``; the last one is kept."""
+        if self._row.beta != beta:
+            self._row, self._start = self.base.at(beta), None
+        return self._row
+
+    def bound(self, reference: SparseCertificate, parameter) -> tuple[SparseModel, SparseCertificate, float]:
+        """Return the row's model, the reference within the row, and ``alpha``."""
+        alpha, beta = parameter
+        model = self.row(beta)
+        if reference.beta != beta:
+            if self._start is None or self._start.alpha < alpha:
+                touched = self.rows.touched
+                self._start = model.start(alpha)
+                self.rows.touched = touched  # as for the first row, whose start is made before the walk
+            reference = self._start
+        return model, reference, alpha
+
+    # -- the contract of the path loop ---------------------------------------------------------------------------
+
+    def start(self, parameter) -> SparseCertificate:
+        """Return the closed form of the parameter's row."""
+        alpha, beta = parameter
+        return self.row(beta).start(alpha)
+
+    def exact_until(self, reference: SparseCertificate, parameter) -> bool:
+        """Tell whether the closed form of the row is still optimal."""
+        model, reference, alpha = self.bound(reference, parameter)
+        return model.exact_until(reference, alpha)
+
+    def nothing_screened(self) -> SparseScreened:
+        """Return decisions that leave everything to the solver."""
+        return self.base.nothing_screened()
+
+    def reduce(self, parameter, screened: SparseScreened, reference: SparseCertificate) -> SparseReduced:
+        """Return the problem of the survivors."""
+        model, reference, alpha = self.bound(reference, parameter)
+        return model.reduce(alpha, screened, reference)
+
+    def lift(self, parameter, reduced: SparseReduced, solution):
+        """Return the pair of the full problem."""
+        return reduced.model.lift(parameter[0], reduced, solution)
+
+    def certify(self, parameter, w, theta, reference: SparseCertificate) -> SparseCertificate:
+        """Evaluate a pair on the full data; without ``w`` it is the closed form of the row."""
+        model, reference, alpha = self.bound(reference, parameter)
+        return model.certify(alpha, w, model.top if w is None else theta, reference)
+
+    def sharpened(self, certificate: SparseCertificate, tol: float) -> SparseCertificate:
+        """Return a certificate of the same point with a narrower bound on rounding."""
+        return self.row(certificate.beta).sharpened(certificate, tol)
+
+    def fallbacks(self, parameter, reference: SparseCertificate) -> list[SparseCertificate]:
+        """Return certificates of the pairs known without a solve."""
+        model, reference, alpha = self.bound(reference, parameter)
+        return model.fallbacks(alpha, reference)
+
+    def no_worse(self, parameter, certificate: SparseCertificate, reference: SparseCertificate) -> SparseCertificate:
+        """Return a certificate with known weights where they have a smaller primal value."""
+        model, reference, alpha = self.bound(reference, parameter)
+        return model.no_worse(alpha, certificate, reference)
+
+    def combined(self, parameter, primal: SparseCertificate, dual: SparseCertificate) -> SparseCertificate:
+        """Return the certificate of the primal point of one and the dual point of another."""
+        return self.row(parameter[1]).combined(parameter[0], primal, dual)
+
+    def parameters(self, parameter) -> dict:
+        """Return the parameters as the step table names them."""
+        return {"alpha": float(parameter[0]), "beta": float(parameter[1])}
+
+    def counts(self, certificate: SparseCertificate, screened: SparseScreened) -> dict:
+        """Return counts, ratios and coefficients of a step."""
+        return self.base.counts(certificate, screened)
+
+    # -- checkpoints ---------------------------------------------------------------------------------------------
+
+    def state(self, certificate: SparseCertificate | SentCertificate) -> dict:
+        """Return the arrays from which :meth:`restore` makes the same certificate again."""
+        w = certificate.w if isinstance(certificate.w, SparseVector) else SparseVector.of(certificate.w)
+        return {
+            "at": np.array([certificate.alpha, certificate.beta]),
+            "index": w.index,
+            "values": w.values,
+            "theta": certificate.theta,
+            "u": certificate.u,
+            "u_slack": certificate.u_slack,
+            "formed": certificate.formed,
+            "room": certificate.room,
+            **({"intercept": certificate.intercept} if self.base.intercept else {}),
+        }
+
+    def restore(self, state) -> SparseCertificate:
+        """Return the certificate of :meth:`state`, byte for byte."""
+        alpha, beta = states.vector(state, "at", 2, low=np.array([0.0, np.finfo(np.float64).tiny])).tolist()
+        model = self.row(beta)
+        theta, size = states.vector(state, "theta", model.ones.size, 0.0, 1.0), model.u_ones.size
+        index = states.indices(state, "index", size)
+        w = SparseVector(index, states.vector(state, "values", index.size), size).dense()
+        sums = states.vector(state, "u", size), states.vector(state, "u_slack", size, low=0.0)
+        formed, room = states.indices(state, "formed", size), states.number(state, "room", low=0.0)
+        b = self._restored_levels(state) if self.base.intercept else None
+        theta = model.top if np.array_equal(theta, model.top) else theta
+        found = model.certify(alpha, w, theta, sums=sums, intercept=b)
+        return replace(found, formed=formed, room=room)
+
+    def _restored_levels(self, state):
+        if self.base.levels > 1:
+            return states.vector(state, "intercept", self.base.levels)
+        return states.number(state, "intercept")

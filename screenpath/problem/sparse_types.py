@@ -1,0 +1,272 @@
+"""What the model of the sparse SVM, its rules and its solvers give each other."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from screenpath.kernels.problem import sparse as kernels
+from screenpath.numbers.rounding import Proven
+
+if TYPE_CHECKING:
+    from screenpath.problem.sparse import SparseModel
+
+NO_FEATURES, NO_TOTALS = np.empty(0, dtype=np.int64), np.empty(0)
+
+
+@dataclass(slots=True)
+class SparseVector:
+    """A vector of which only the non-zero entries are kept: a path of many steps stays small.
+
+    Parameters
+    ----------
+    index, values : ndarray of shape (k,)
+        Where these are, as int64 and increasing, and what stands there.
+    size : int
+        Length of the whole vector.
+    """
+
+    index: np.ndarray
+    values: np.ndarray
+    size: int
+
+    @classmethod
+    def of(cls, dense: np.ndarray, among: np.ndarray | None = None) -> SparseVector:
+        """Return the sparse form of an array; ``among`` holds, in order, entries outside of which all are 0."""
+        if among is None or 4 * among.size > dense.size:
+            index = kernels.nonzeros(dense)
+            return cls(index, dense[index], dense.size)
+        index, values = kernels.entries(dense, among)
+        return cls(index, values, dense.size)
+
+    def extended(self, values: np.ndarray) -> SparseVector:
+        """Return the vector, of as many blocks as there are values, with one of these behind each, kept even if 0."""
+        blocks, d = values.size, self.size // values.size
+        ends = (d + 1) * np.arange(blocks) + d
+        index = np.append(self.index + self.index // max(d, 1), ends)
+        order = np.argsort(index, kind="stable")
+        return SparseVector(index[order], np.append(self.values, values)[order], self.size + blocks)
+
+    def dense(self) -> np.ndarray:
+        """Return the vector as an array."""
+        out = np.zeros(self.size)
+        out[self.index] = self.values
+        return out
+
+
+class Level(NamedTuple):
+    """The intercept that scores have, and both ends of the best ones; of several classes, one for each and no ends.
+
+    Parameters
+    ----------
+    intercept : float or ndarray of shape (classes,)
+    low, high : float
+    """
+
+    intercept: float | np.ndarray
+    low: float = 0.0
+    high: float = 0.0
+
+    @classmethod
+    def at(cls, levels: np.ndarray) -> Level:
+        """Return that of an array of intercepts, which may be empty."""
+        if levels.size > 1:
+            return cls(levels)
+        return cls(*(3 * levels.tolist())) if levels.size else NO_INTERCEPT
+
+    @property
+    def size(self) -> float:
+        """Return the sum of their sizes."""
+        return size_of(self.intercept)
+
+
+def size_of(intercept: float | np.ndarray) -> float:
+    """Return the sum of the sizes of intercepts."""
+    return float(np.abs(intercept).sum()) if isinstance(intercept, np.ndarray) else abs(intercept)
+
+
+NO_INTERCEPT = Level(0.0, 0.0, 0.0)
+
+
+@dataclass(slots=True)
+class SparseCertificate(Proven):
+    """What is known about one pair (w, theta) on the full data; the reference of the next step.
+
+    Parameters
+    ----------
+    alpha, beta : float
+        Parameters at which the pair was certified.
+    w : ndarray of shape (classes * d,)
+    scores : ndarray of shape (classes * n,)
+        ``X w_c``.
+    theta : ndarray of shape (classes * n,)
+    u, u_slack : ndarray of shape (classes * d,)
+        ``X' psi(theta) / n``, and bounds on the errors of its entries. These are 0 (rounding apart) but where ``w`` is
+        0 and ``|u| + u_slack <= beta``: there the entry has no share in either objective.
+    loss, loss_slack : float
+        Mean loss; the losses' share of the gap.
+    theta_sum, theta_sq, apart_sq : float
+        ``sum theta``, ``||theta||^2`` and ``||theta - theta(w)||^2``.
+    n_R, n_L, nonzero : int
+        Dual variables at 0 and at 1; weights that are not zero.
+    w_sq, w_l1, kink, lag_sq, lag_w : float
+        Of the penalty, see ``kernels.problem.sparse.feature_terms``.
+    formed : ndarray of int64
+    room : float
+        No dual point within ``room`` of ``theta`` gives a feature outside ``formed`` a weight.
+    psi : ndarray of shape (classes * n,) or None
+        ``psi(theta)`` where it is at hand, see :meth:`SparseModel.psi_of`.
+    primal, primal_error, gap, rounding : float
+        At ``alpha``, see :class:`screenpath.numbers.rounding.Proven`; written by ``SparseRounding.finish``.
+    t_error, u_error, floor : float
+        Bounds on the norms of the rounding errors of all margins and of ``u`` (at ``alpha = 0`` on what the latter add
+        to the gap), and on what underflow takes.
+    intercept : float or ndarray
+    low, high : float
+        Of a free intercept: the one that is part of the ``scores``, and both ends of the best for ``w``; see
+        :class:`Level`.
+    off, shift, cost : float
+        What an exact dual point, whose signed sums are 0, may differ by: itself, in ``u``, and in the gap.
+    """
+
+    alpha: float
+    beta: float
+    w: np.ndarray
+    scores: np.ndarray
+    theta: np.ndarray
+    u: np.ndarray
+    u_slack: np.ndarray
+    loss: float
+    loss_slack: float
+    theta_sum: float
+    theta_sq: float
+    apart_sq: float
+    n_R: int
+    n_L: int
+    w_sq: float
+    w_l1: float
+    kink: float
+    lag_sq: float
+    lag_w: float
+    nonzero: int
+    _: KW_ONLY
+    formed: np.ndarray = field(default_factory=lambda: NO_FEATURES)
+    room: float = 0.0
+    psi: np.ndarray | None = None
+    primal: float = np.inf
+    primal_error: float = 0.0
+    gap: float = np.inf
+    rounding: float = 0.0
+    t_error: float = 0.0
+    u_error: float = 0.0
+    floor: float = 0.0
+    intercept: float | np.ndarray = 0.0
+    low: float = 0.0
+    high: float = 0.0
+    off: float = 0.0
+    shift: float = 0.0
+    cost: float = 0.0
+
+    @property
+    def at(self) -> tuple:
+        """Return the numbers of the grid point."""
+        return (self.alpha, self.beta)
+
+    @property
+    def feasible(self) -> bool:
+        """Tell whether dual variables have room for what is left of the signed sums; without intercepts nothing is."""
+        return self.off < np.inf
+
+
+@dataclass(slots=True)
+class SparseScreened:
+    """Decisions over all dual variables and weights, with what conditioning has done to the norms.
+
+    Parameters
+    ----------
+    duals : ndarray of int8 of shape (classes * n,)
+        -1: at 0 (R); +1: at 1 (L); 0: survives. The pairs (own class, sample) of a multi-class model are -1.
+    keep : ndarray of int8 of shape (classes * d,)
+        0: the weight is zero; 1: survives.
+    row_part, col_part : ndarray
+        Squared norms of samples (a class each) over surviving features, of columns over surviving dual variables. The
+        norm of a column whose weight is proven not to be 0 may be larger: it decides nothing any more.
+    record : ndarray of int64 of shape (triggerings, 2)
+        Dual variables and weights found by each triggering of ISS and IFS, -1 where it did not run.
+    col_total : ndarray of shape (classes * d,)
+        With a free intercept sums of columns over surviving dual variables; else empty.
+    """
+
+    duals: np.ndarray
+    keep: np.ndarray
+    row_part: np.ndarray
+    col_part: np.ndarray
+    record: np.ndarray = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
+    col_total: np.ndarray = field(default_factory=lambda: NO_TOTALS)
+
+    @property
+    def status(self) -> np.ndarray:
+        """Return all decisions as one array, for an audit: dual variables, then 1 for a weight that is zero."""
+        return np.concatenate([self.duals, 1 - self.keep])
+
+    def copy(self) -> SparseScreened:
+        """Return decisions that can be added to without changing these."""
+        return SparseScreened(
+            self.duals.copy(), self.keep.copy(), self.row_part.copy(), self.col_part.copy(), self.record,
+            self.col_total.copy(),
+        )  # fmt: skip
+
+
+@dataclass(slots=True)
+class SparseReduced:
+    """What screening left to solve at one ``alpha``.
+
+    The data is not copied: surviving features are columns of the full data, and a fixed dual variable keeps its value
+    (its loss is 0, or linear). The solver begins at ``start``, the previous point, whose arrays have full length.
+    ``patient``: ``alpha`` is next to nothing, and a sweep over the coordinates gets nowhere where a step is short.
+    """
+
+    model: SparseModel
+    alpha: float
+    screened: SparseScreened
+    start: SparseCertificate
+    patient: bool = False
+
+
+def counts_of(model: SparseModel, certificate: SparseCertificate, screened: SparseScreened) -> dict:
+    """Return counts, ratios and coefficients of a step.
+
+    The scaling ratio is ``1 - (n - n~)(p - p~)/(n p)``; the counts of each triggering of ISS and IFS are joined by
+    ``;`` in their order. Divided by ``n_R + n_L`` and by ``n_inactive_features`` they are Hong's rejection ratios.
+    """
+    screened_R, screened_L, zeroed = kernels.tally(screened.duals, screened.keep)
+    screened_R -= model.n if model.classes > 1 else 0
+    fixed, ends = screened_R + screened_L, certificate.n_R + certificate.n_L
+    weights = screened.keep.size
+    inactive = weights - certificate.nonzero
+    return {
+        "n_R": certificate.n_R,
+        "n_L": certificate.n_L,
+        "n_E": model.pairs - ends,
+        "screened_R": screened_R,
+        "screened_L": screened_L,
+        "n_survivors": model.pairs - fixed,
+        "rejection_ratio": fixed / model.pairs,
+        "screening_rate": fixed / ends if ends else 0.0,
+        "n_features_screened": zeroed,
+        "nnz_w": certificate.nonzero,
+        "coefficients": SparseVector.of(certificate.w, certificate.formed),
+        "extras": {
+            "n_inactive_features": inactive,
+            "feature_screening_rate": zeroed / inactive if inactive else 0.0,
+            "scaling_ratio": 1.0 - (1.0 - fixed / model.pairs) * (1.0 - zeroed / weights),
+            "iss_found": _joined(screened.record[:, 0]),
+            "ifs_found": _joined(screened.record[:, 1]),
+        },
+    }
+
+
+def _joined(found: np.ndarray) -> str:
+    return ";".join([str(count) for count in found.tolist() if count >= 0])

@@ -1,0 +1,267 @@
+r"""The lever: what a ball around the optimal ``w`` decides of rows whose linear forms have a free intercept.
+
+Let ``(w, b)`` and a feasible ``theta`` have the pair's ball of centre ``c`` and radius ``r``. Take weights ``v >= 0``,
+``sum v = 1``, with ``theta + kappa v`` in the box (rows without signs, ``problem.intercept``), ``mu = X'v`` and
+``tau_mu = sum_i v_i (c_i - x_i.c)``. Were the linear form of a row ``x`` below
+
+    x.c + tau_mu - rho,   rho = r D where C kappa D >= 2 r, else r^2/(C kappa) + C kappa/4 D^2,   D = ||x - mu||
+
+then the dual point with the rows of ``v`` raised and ``x`` lowered would have an empty ball: so it is not, for any
+optimal ``(w, b)``. With ``theta - kappa v`` in the box, the same from above. It is the ball's own bound with ``x - mu``
+in place of ``x``: the intercept costs nothing where the lever is long enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from screenpath.kernels.screen import lever as kernels
+from screenpath.kernels.screen import lever_distances as distances
+from screenpath.numbers.rounding import OUTWARD, UNIT
+from screenpath.regions.geometry import ROUNDING, Ball, between
+
+THROUGH_THE_MIDDLE, LIKELIEST, EVERY = range(3)  # what a row's distance from a lever is taken from
+
+
+class Tried(NamedTuple):
+    """Which levers are tried.
+
+    Attributes
+    ----------
+    sizes, shared : tuple of float
+        ``kappa``, times 2 r over the typical distance of a row from the mean (dual at C = 1): of levers that few rows
+        make, and of those that many share, whose centres are nearer to the middle.
+    ask : int
+        What is asked of a row that no lever decides by the row's distance from the middle and its own:
+        ``THROUGH_THE_MIDDLE``, nothing; ``LIKELIEST``, its distance from the lever that is likely to; ``EVERY``, that
+        from any.
+    aimed : tuple of float
+        Which of ``sizes`` are moved towards each row that is left.
+    """
+
+    sizes: tuple
+    shared: tuple
+    ask: int
+    aimed: tuple = ()
+
+
+ONE = Tried((), (kernels.LENGTH,), THROUGH_THE_MIDDLE)
+FEW = Tried((0.25, 1.0, 4.0, 16.0), (2.0,), LIKELIEST)
+MANY = Tried((0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0), (0.5, 2.0, 8.0), EVERY, (2.0, 8.0))
+SHARES = (1.0, 0.9, 0.75, 0.5, 0.25, 0.0)  # of the first of two balls in those between them
+
+
+@dataclass(slots=True)
+class LeverBall:
+    """A ball around the optimal ``w`` with the dual point from which levers are made.
+
+    Parameters
+    ----------
+    ball : Ball
+        Of a pair at ``C``; the products of its centre with the rows are known.
+    C : float
+    theta : ndarray of shape (N,)
+    residue : float
+        What the signed sum of ``theta`` is off by at most.
+    tried : Tried
+    """
+
+    ball: Ball
+    C: float
+    theta: np.ndarray
+    residue: float
+    tried: Tried = FEW
+
+
+@dataclass(slots=True)
+class LeverPencil:
+    """Two balls around the optimal ``w`` at one ``C``, each with a dual point, and all that lies between them.
+
+    A point of the way from one dual point to the other has the ball with the centre as far on the way: the bound from
+    which levers follow is linear in the dual point. That ball holds the intersection of the two.
+
+    Parameters
+    ----------
+    first, second : LeverBall
+    """
+
+    first: LeverBall
+    second: LeverBall
+
+    def balls(self, products: tuple[np.ndarray, np.ndarray]) -> list[LeverBall]:
+        """Return the balls of some points of the way; ``products`` are those of the two centres with the rows."""
+        (one, two), (a, b) = (self.first, self.second), (self.first.ball, self.second.ball)
+        left, right = replace(a.center, products=products[0]), replace(b.center, products=products[1])
+        size = sqrt(left.sqnorm) + sqrt(right.sqnorm)
+        apart = max(left.distance(right) - ROUNDING * size, 0.0)
+        found = []
+        for share in SHARES:
+            rest = 1.0 - share
+            mixed, parts = share * a.radius**2 + rest * b.radius**2, share * rest * apart * apart
+            radius = sqrt(max(mixed - parts, 0.0) + 16.0 * UNIT * mixed) * OUTWARD
+            theta = one.theta + rest * (two.theta - one.theta)
+            residue = share * one.residue + rest * two.residue + 4.0 * UNIT * float(np.abs(theta).sum())
+            found.append(LeverBall(Ball(between(left, right, share), radius), one.C, theta, residue))
+        return found
+
+
+@dataclass(slots=True)
+class Seen:
+    """Signless rows as a ball around ``w`` sees them, the dual scaled by C.
+
+    Parameters
+    ----------
+    tau : ndarray of shape (n,)
+        ``c_i - x_i.c``, at the ball's centre c.
+    down, up : ndarray of shape (n,)
+        By how much a dual variable can fall and rise within its box; negative counts as 0.
+    slack : ndarray of shape (n,)
+        What rounding may have added to ``tau``, and to what it is compared with.
+    typical : float
+        A typical distance of the rows from their middle: the levers' sizes go by it.
+    """
+
+    tau: np.ndarray
+    down: np.ndarray
+    up: np.ndarray
+    slack: np.ndarray
+    typical: float
+
+
+@dataclass(slots=True)
+class Levered(Seen):
+    """Rows of numbers; the others of its parameters are those of :class:`Seen`.
+
+    Parameters
+    ----------
+    norms, spread : ndarray of shape (n,)
+        ``||x_i||``, and at least the distance of ``x_i`` from ``mean``.
+    mean : ndarray of shape (d,)
+        Any fixed point; near the middle of the rows the bounds are sharp.
+    place : callable
+        ``place(index)`` returns a ``Matrix``, and where in it the rows of ``index`` are.
+    product : float
+        Relative error of a product with a row.
+    """
+
+    norms: np.ndarray
+    spread: np.ndarray
+    mean: np.ndarray
+    place: Callable
+    product: float
+
+    def decide(self, radius: float, tried: Tried = FEW) -> np.ndarray:
+        """Return -1 where ``x.w + b`` is above the kink of a row at every optimum, +1 where it is below, else 0."""
+        radius = max(radius, kernels.LEAST)
+        fore, aft = chosen(self, radius, tried.sizes, tried.shared)
+        count = fore.offsets.shape[0]
+        rows, where = self.place(np.concatenate([fore.rows, aft.rows]))
+        offsets, centers = np.concatenate([fore.offsets, aft.offsets]), np.empty((2 * count, self.mean.size))
+        lengths, away = np.empty((2, 2 * count))
+        split, first = fore.rows.size, slice(0, count)
+        for lever, of, half in ((fore, where[:split], first), (aft, where[split:], slice(count, None))):
+            kernels.lever_centers(
+                rows, of, lever.weights, self.mean, ROUNDING, centers[half], lengths[half], away[half]
+            )
+        status, unsure = np.empty(self.tau.size, dtype=np.int8), np.empty(self.tau.size, dtype=np.int64)
+        left = kernels.decide_by_levers(self.tau, self.slack, self.spread, radius, count, offsets, away, status, unsure)
+        if left:
+            index = unsure[:left]
+            rows, where = self.place(index)
+            distances.decide_exactly(
+                rows, where, index, self.norms, self.tau, self.slack, radius, count, offsets, away, centers,
+                lengths, 4.0 * self.product, ROUNDING, tried.ask == EVERY, status,
+            )  # fmt: skip
+        if tried.aimed:
+            for lever, room, side in ((fore, self.up, 1.0), (aft, self.down, -1.0)):
+                self._aim(lever, tried, room, radius, side, status)
+        return status
+
+    def _aim(self, lever: Chosen, tried: Tried, room: np.ndarray, radius: float, side: float, status) -> None:
+        """Decide what levers of one side do that are moved towards each row."""
+        near, index = lever.rows[: kernels.FEWER], np.flatnonzero(status == 0)
+        if not near.size:
+            return
+        tau, slack, room = self.tau[near], self.slack[near], room[near]
+        sizes = np.array(tried.aimed) * (2.0 * radius / (self.typical or 1.0))
+        offsets, weights = np.empty((sizes.size, 2)), np.empty((sizes.size, near.size))
+        sharing = np.ones(sizes.size, dtype=np.int64)
+        kernels.lever_weights(tau, slack, room, sizes, sharing, side, ROUNDING, offsets, weights)
+        rows, where = self.place(np.concatenate([near, index]))
+        distances.decide_by_aimed(
+            rows, where[: near.size], tau, slack, room, weights, offsets[:, 1].copy(), self.mean.size,
+            where[near.size :], index, self.norms, self.tau, self.slack, radius, side, 4.0 * self.product, ROUNDING,
+            status,
+        )  # fmt: skip
+
+
+@dataclass(slots=True)
+class KernelLevered(Seen):
+    """Signless rows behind a kernel; parameters as of :class:`Levered`.
+
+    Parameters
+    ----------
+    combined : callable
+        ``combined(index, weights)`` returns the products of all rows with ``sum_k weights_k x_index[k]``, and what they
+        are off by over the norm of their row.
+    """
+
+    norms: np.ndarray
+    combined: Callable
+
+    def decide(self, radius: float, tried: Tried = FEW) -> np.ndarray:
+        """Return -1 where ``x.w + b`` is above the kink of a row at every optimum, +1 where it is below, else 0."""
+        radius, status = max(radius, kernels.LEAST), np.zeros(self.tau.size, dtype=np.int8)
+        for lever, side in zip(chosen(self, radius, tried.sizes), (1.0, -1.0), strict=True):
+            for (offset, kappa), weights in zip(lever.offsets[::-1], lever.weights[::-1], strict=True):
+                used = np.flatnonzero(weights)
+                if kappa <= 0.0 or not used.size:
+                    continue
+                index, share = lever.rows[used], weights[used]
+                products, off = self.combined(index, share)
+                spread = float(share @ self.norms[index])
+                square = max(float(share @ products[index]), 0.0) + (off + 2.0 * ROUNDING * spread) * spread
+                kernels.decide_by_products(
+                    self.tau, self.slack, self.norms, products, square, off, radius, side, offset, kappa, ROUNDING,
+                    status,
+                )  # fmt: skip
+        return status
+
+
+@dataclass(slots=True)
+class Chosen:
+    """The rows of the levers of one side, in the order of their use.
+
+    Parameters
+    ----------
+    rows : ndarray of int64 of shape (m,)
+    offsets : ndarray of shape (k, 2)
+        ``tau`` at the centre of each lever, and its ``kappa``; 0 where it says nothing.
+    weights : ndarray of shape (k, m)
+    """
+
+    rows: np.ndarray
+    offsets: np.ndarray
+    weights: np.ndarray
+
+
+def chosen(seen: Seen, radius: float, sizes: tuple, shared: tuple = ()) -> tuple[Chosen, Chosen]:
+    """Return the levers that bound linear forms from below, and those that bound them from above."""
+    kappa = np.array((*sizes, *shared)) * (2.0 * radius / (seen.typical or 1.0))
+    sharing = np.array([*(1 for _ in sizes), *(kernels.SHARING for _ in shared)])
+    above = _side(seen, kappa, sharing, 1.0, seen.tau, seen.up)
+    return above, _side(seen, kappa, sharing, -1.0, -seen.tau, seen.down)
+
+
+def _side(seen: Seen, sizes: np.ndarray, sharing: np.ndarray, side: float, order, room: np.ndarray) -> Chosen:
+    rows = kernels.foremost(order, room)
+    offsets, weights = np.empty((sizes.size, 2)), np.empty((sizes.size, rows.size))
+    kernels.lever_weights(
+        seen.tau[rows], seen.slack[rows], room[rows], sizes, sharing, side, ROUNDING, offsets, weights
+    )
+    return Chosen(rows, offsets, weights)

@@ -1,0 +1,113 @@
+"""Screening rules, and the parsing of what a user asks for (``dvi``, ``it+gap``, ...)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from screenpath.errors import UsageError
+from screenpath.kernels.walk.compiled_types import NOTHING
+from screenpath.screen.base import Composed, StaticRule
+from screenpath.screen.box import BT2, DVI, ESSNSV, IT, SSNSV
+from screenpath.screen.pathwise import GUESSED, BoxScreening, Pathwise
+
+# The static rules of the box models. Their losses share one form, so each rule is valid for each of these models.
+STATIC: dict[str, type[StaticRule]] = {"dvi": DVI, "bt1": DVI, "bt2": BT2, "it": IT, "ssnsv": SSNSV, "essnsv": ESSNSV}
+# Those that are kernelised: they need no far end, whose dome is said with vectors of features.
+KERNEL = ("dvi", "bt1", "bt2", "it")
+
+
+@dataclass(frozen=True, slots=True)
+class Screening(Composed, BoxScreening):
+    """What is screened when, of a box model."""
+
+    static: StaticRule | None
+
+    @property
+    def compiled(self) -> int:
+        """Return which region a compiled walk forms before each solve, or that decisions are given."""
+        return NOTHING if self.static is None else self.static.compiled
+
+    def before(self, model, reference, parameter):
+        """Screen from the previous grid point, before the solve."""
+        if self.static is None:
+            return model.nothing_screened()
+        return model.screen(self.static.region(model, reference, parameter))
+
+
+def takes_chunks(text: str) -> bool:
+    """Tell whether the rule has a far end, so that one region can serve several grid points."""
+    parts = [part.strip().lower() for part in text.split("+")]
+    return any(STATIC[part].needs_far_end for part in parts if part in STATIC)
+
+
+def no_chunk(text: str, chunk: int | None) -> None:
+    """Refuse a chunk with a rule that has no far end, naming those that have."""
+    if chunk is not None:
+        far = ", ".join(name for name, rule in STATIC.items() if rule.needs_far_end)
+        raise UsageError(f"the rule '{text}' cannot serve several grid points at once", f"with a chunk use {far}")
+
+
+def _only_free(text: str, parts: list[str], names) -> None:
+    """Say it of a rule that there is with a free intercept alone."""
+    from screenpath.screen import intercept
+
+    free = [part for part in parts if part in intercept.KERNEL and part not in names]
+    if free:
+        raise UsageError(f"the rule '{text}' takes a free intercept", "add `intercept=free`, or use another rule")
+
+
+def parse_rule(text: str, chunk: int | None = None, form: str = "C"):
+    """Turn ``none``, ``gap``, ``heuristic``, ``sieve``, ``RULE`` or ``RULE+gap`` into a screening.
+
+    Parameters
+    ----------
+    text : str
+    chunk : int, optional
+        Grid points that one rule serves; only for rules with a far end.
+    form : {"C", "s"}
+        See :class:`screen.pathwise.Pathwise`.
+
+    Returns
+    -------
+    Screening, Pathwise or Heuristic
+
+    Raises
+    ------
+    UsageError
+        For an unknown rule, naming the ones that exist, or a chunk with a rule that has no far end.
+    """
+    parts = [part.strip().lower() for part in text.split("+")]
+    static, dynamic = None, False
+    for part in parts:
+        if part == "gap" and not dynamic:
+            dynamic = True
+        elif part in STATIC and static is None:
+            static = STATIC[part]()
+        elif part not in ("none", *GUESSED) or len(parts) > 1:
+            _only_free(text, parts, STATIC)
+            raise UsageError(
+                f"unknown rule '{text}'",
+                f"use none, gap, {', '.join((*GUESSED, *STATIC))}; or one of these with +gap, such as dvi+gap",
+            )
+    if static is not None and static.needs_far_end:
+        return Pathwise(static, dynamic, text, chunk, form)
+    no_chunk(text, chunk)
+    return GUESSED[parts[0]]() if parts[0] in GUESSED else Screening(static, dynamic, text)
+
+
+def parse_kernel_rule(text: str) -> Screening:
+    """Turn ``none``, ``gap``, ``RULE`` or ``RULE+gap`` into a screening of a kernel model, RULE one of ``KERNEL``.
+
+    Raises
+    ------
+    UsageError
+        For any other rule, naming those that work.
+    """
+    parts = {part.strip().lower() for part in text.split("+")}
+    if not parts <= {"none", "gap", *KERNEL}:
+        _only_free(text, list(parts), KERNEL)
+        raise UsageError(
+            f"a kernel model has no rule '{text}'",
+            f"use none, gap, {', '.join(KERNEL)}; or one of these with +gap, such as it+gap",
+        )
+    return parse_rule(text)

@@ -1,0 +1,187 @@
+"""Sample-screening rules of the box models: reference and new parameter in, region out. No pass over rows here.
+
+Each region contains the optimum for *any* primal point and *any* feasible dual point of the reference, and is the
+paper's where the reference is exact.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+
+from screenpath.kernels.problem import box as kernels
+from screenpath.kernels.walk.compiled_types import PAIR_BALL
+from screenpath.regions.geometry import ROUNDING, Ball, Dome, Lens, Point
+from screenpath.screen.base import StaticRule
+
+
+def pair_ball(reference, C: float) -> Ball:
+    r"""Ball around the optimum at ``C`` from the reference's pair (w, theta).
+
+    ``||w* - (w + C G'theta)/2||^2 <= gap_C - ||w - C G'theta||^2 / 4``: strong convexity on both sides. The right side
+    is ``||w - C G'theta||^2 / 4 + C sum (phi_i(t_i) - theta_i t_i)``, where rounding counts least. For an exact
+    reference at ``C0`` it is DVI_s / BT1: centre ``(C + C0)/(2 C0) w0``, radius ``|C - C0|/(2 C0) ||w0||`` (Wang 2014,
+    Corollaries 8, 11, 14; Ogawa 2014, Theorem 6).
+
+    The centre is given as a multiple of ``w``, whose products with all rows the certificate knows; the radius
+    grows by the distance moved, which is 0 for a reference whose primal point is that of its dual.
+
+    Parameters
+    ----------
+    reference : models.box_types.Certificate
+    C : float
+
+    Returns
+    -------
+    Ball
+    """
+    ratio, point = C / reference.C, reference.point
+    mismatch = kernels.pair_mismatch(
+        C, reference.C, point.sqnorm, reference.total_sq, reference.inner, reference.total_error, reference.relative
+    )
+    return Ball(point.scaled(0.5 * (1.0 + ratio)), pair_radius(reference, C) + 0.5 * mismatch + C * reference.shift)
+
+
+def pair_radius(reference, C: float) -> float:
+    """Return the radius of the pair's ball around its centre ``(w + C G'theta)/2`` as computed, rounding included."""
+    return kernels.pair_radius(
+        C, reference.C, reference.point.sqnorm, reference.total_sq, reference.inner, reference.slack,
+        reference.sum_error, reference.total_error, reference.relative,
+    )  # fmt: skip
+
+
+def disproved(model, region, decided: np.ndarray) -> int:
+    """Return how many decided rows a region that contains the optimum proves to be on the other side.
+
+    A row of weight 0 has no sides: both ends of its dual variable are one.
+    """
+    proven = model.screen(region).status
+    return int(np.count_nonzero((proven * decided < 0) & (model.lo < model.hi)))
+
+
+class DVI(StaticRule):
+    """DVI_s of Wang 2014, which is BT1 of Ogawa 2014, safe with inexact references."""
+
+    name = "dvi"
+    compiled = PAIR_BALL
+
+    def region(self, model, reference, C: float) -> Ball:
+        """Return the ball of the reference's own pair at the new parameter."""
+        return pair_ball(reference, C)
+
+
+class BT2(StaticRule):
+    """Ball test 2 of Ogawa 2014 (Theorem 7): the ball of the reference's w and a guess of the dual point."""
+
+    name = "bt2"
+
+    def region(self, model, reference, C: float) -> Ball:
+        """Return the ball of (w, s); one data pass in :meth:`problem.box.BoxModel.screen` for its centre."""
+        return guess_ball(model, reference, C)
+
+
+class IT(StaticRule):
+    """Intersection test of Ogawa 2014 (Theorem 8): both balls at once, never weaker than either."""
+
+    name = "it"
+
+    def region(self, model, reference, C: float) -> Lens:
+        """Return the lens of the two balls."""
+        return Lens(pair_ball(reference, C), guess_ball(model, reference, C))
+
+
+def guess_ball(model, reference, C: float) -> Ball:
+    r"""Ball of the pair (w, s) with ``s_i = hi_i`` where ``c_i > (C + C0)/(2 C0) g_i.w``, else ``lo_i``.
+
+    Any dual point of the box would do, as in :func:`pair_ball`; this one is where the centre of BT1 puts each row
+    (Ogawa 2014, Section IV-C). ``G's`` is the reference's sum plus the rows whose dual variable differs.
+
+    Parameters
+    ----------
+    model : models.box.BoxModel
+    reference : models.box_types.Certificate
+    C : float
+
+    Returns
+    -------
+    Ball
+    """
+    factor = 0.5 * (1.0 + C / reference.C)
+    guess = np.empty(model.size)
+    ell = kernels.box_guess(model.c, reference.point.products, factor, model.lo, model.hi, guess)
+    center, dual_sq, rounding, shift = model.middle(reference, guess, C)
+    slope = C * (reference.xi - ell)
+    error = 2.0 * C * reference.error + rounding  # the error of `ell` has the bound of that of the reference's
+    error += reference.relative * (reference.point.sqnorm + dual_sq)
+    hidden = (1.0 + C + C / reference.C) * kernels.LEAST
+    return Ball(center, sqrt(max(center.sqnorm + slope, 0.0) + error) + shift + hidden)
+
+
+def feasible_dome(reference, far: Ball, parameters, enhanced: bool) -> Dome | Ball:
+    r"""Region of SSNSV (Ogawa 2013, Theorem 2) and ESSNSV (Wang 2014, Theorem 18) for one or several parameters.
+
+    ``far`` holds a point that is feasible for each of them: a ``w_b`` with ``xi(w_b) <= xi(w*(C))``. Then
+    ``||w*|| <= ||w_b||`` and ``w*.(w_b - w*) >= 0``. The half-space ``w0.(w - w0) >= 0`` of the papers holds for an
+    exact ``w0``. For any pair (w0, theta0), the ball of :func:`pair_ball` bounds ``w0.w*`` from below at every C; the
+    bound is ``||w0||^2`` where the pair is exact.
+
+    Parameters
+    ----------
+    reference : models.box_types.Certificate
+    far : Ball
+        Contains a feasible point; of radius 0 where that point itself is known.
+    parameters : sequence of float
+        Every C that the region has to serve.
+    enhanced : bool
+        ESSNSV, the smaller ball, instead of SSNSV.
+
+    Returns
+    -------
+    Dome, or Ball where the reference is the origin and there is no half-space
+    """
+    size = sqrt(far.center.sqnorm) * (1.0 + reference.relative)
+    if enhanced:
+        center, radius = far.center.scaled(0.5), 0.5 * size + far.radius
+    else:
+        zero = np.zeros_like(far.center.vector)
+        center, radius = Point(zero, np.zeros_like(reference.point.products), 0.0), size + far.radius
+    length = sqrt(reference.point.sqnorm)
+    if length == 0.0:
+        return Ball(center, float(radius))
+    normal = reference.point.scaled(-1.0 / length)
+    least = np.inf
+    for C in parameters:
+        radius_at = pair_radius(reference, C) + C * reference.shift
+        least = min(least, 0.5 * (length + C * reference.inner / length) - radius_at)
+    offset = -least - float(normal.vector @ center.vector)
+    slack = ROUNDING * radius + reference.relative * max(parameters) * sqrt(reference.total_sq)
+    return Dome(center, float(radius), normal, float(offset + slack))
+
+
+class SSNSV(StaticRule):
+    """Dome test of Ogawa 2013: the reference below, the solution at the largest C of the path above."""
+
+    name = "ssnsv"
+    needs_far_end = True
+    enhanced = False
+
+    def region(self, model, reference, C: float, far) -> Dome | Ball:
+        """Return the dome for one parameter.
+
+        Parameters
+        ----------
+        model : models.box.BoxModel
+        reference : models.box_types.Certificate
+        C : float
+        far : models.box_types.Certificate
+            Of a parameter of at least C; it need not be exact.
+        """
+        return feasible_dome(reference, pair_ball(far, far.C), (C,), self.enhanced)
+
+
+class ESSNSV(SSNSV):
+    """The dome test with the smaller ball that the variational inequality gives (Wang 2014, Theorem 18)."""
+
+    name = "essnsv"
+    enhanced = True

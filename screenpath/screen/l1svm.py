@@ -1,0 +1,101 @@
+r"""Feature screening for the L1-regularised squared-hinge SVM: reference and new lambda in, region of theta out.
+
+All regions live in the slice ``y.theta = 0``, where every column is replaced by its centred version. Each contains the
+optimum for *any* feasible dual point of the reference, and is the paper's where the reference is exact. The products
+with all columns come from the certificate, so a rule costs O(n + m).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from screenpath.errors import UsageError
+from screenpath.kernels.problem import l1svm as kernels
+from screenpath.kernels.screen import l1dome
+from screenpath.problem.l1_types import halfway
+from screenpath.regions.geometry import Ball, Point
+from screenpath.screen.base import Composed
+
+# Smallest length of the half-space's normal, relative to the vectors it is the difference of, at which it is not yet
+# rounding error.
+DIRECTION = 1e-10
+
+
+class VariationalInequality:
+    r"""Dome of Zhao 2014: one formula in place of the paper's three cases (Theorems 3.5, 3.7, 3.9).
+
+    From a feasible ``theta_1`` at ``lambda_1 > lambda_2``: the ball with centre ``c = (1/lambda_2 + theta_1) / 2`` and
+    radius ``||1/lambda_2 - theta_1|| / 2`` (eq. 12, for any feasible ``theta_1``), and the half-space
+    ``a.(theta - theta_1) <= slack`` with ``a = 1/lambda_1 - theta_1`` (eq. 11). For an exact reference the slack is 0;
+    with gap ``G`` and ``e = sqrt(2 G) / lambda_1 >= ||theta_1 - theta_1*||`` it is
+    ``G / lambda_1^2 + e ||1/lambda_2 - theta_1||``. Everything is projected on the complement of ``y``, this norm too.
+    """
+
+    name = "vi"
+
+    def keep(self, model, reference, lam: float):
+        """Return the features that the dome leaves undecided; in one traversal, without writing down its vectors."""
+        index = l1dome.dome_keep(
+            reference.theta, model.signs, model.null_bias, reference.products, model.null_products,
+            model.coarse_norms, model.norm_unit, reference.lam, reference.lam / float(lam), reference.theta_gap,
+            DIRECTION, model.slack_of(reference),
+        )  # fmt: skip
+        return model.kept(index)
+
+
+def gap_ball(reference) -> Ball:
+    """Ball of a certified pair at its own parameter: around ``theta`` with ``r^2 = 2 gap / lambda^2``, or the one
+    halfway to the residuals, where that is smaller.
+    """
+    theta, products, lam, scale = reference.theta, reference.products, reference.lam, reference.scale
+    square, radius = kernels.inner(theta, theta), math.sqrt(2.0 * reference.theta_gap) / lam
+    if scale > 0.0:
+        norm = math.sqrt(square) * lam
+        part, other = halfway(reference.theta_gap, scale, norm / scale, max(reference.off, reference.slip * norm))
+        if other < radius * lam:
+            factor = part / scale
+            return Ball(Point(factor * theta, factor * products, factor * factor * square), other / lam)
+    return Ball(Point(theta, products, square), radius)
+
+
+def contradicted(model, accurate, lam: float, decided) -> int:
+    """Return how many features were screened though their weight in an unscreened solution cannot be chance.
+
+    A weight that is 0 at the optimum may still be left over in a solution with a small gap; one whose penalty
+    ``lam |w_j|`` exceeds that gap is counted.
+    """
+    return int(((decided != 0) & (lam * abs(accurate.w) > accurate.gap)).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureScreening(Composed):
+    """What is screened when, of the L1 model."""
+
+    static: VariationalInequality | None
+
+    def before(self, model, reference, parameter):
+        """Screen from the previous grid point, before the solve; from ``lambda_max`` up the closed form decides all."""
+        if self.static is None:
+            return model.nothing_screened()
+        if model.exact_until(reference, parameter):
+            return model.all_screened()
+        return self.static.keep(model, reference, parameter)
+
+    def again(self, model, certificate, parameter):
+        """Screen with the ball of a certified pair at the same parameter."""
+        return model.screen(gap_ball(certificate), model.slack_of(certificate))
+
+
+def parse_feature_rule(text: str) -> FeatureScreening:
+    """Turn ``none``, ``gap``, ``vi`` or ``vi+gap`` into a :class:`FeatureScreening`.
+
+    Raises
+    ------
+    UsageError
+        For any other rule.
+    """
+    parts = sorted(part.strip().lower() for part in text.split("+"))
+    if parts not in (["none"], ["gap"], ["vi"], ["gap", "vi"]):
+        raise UsageError(f"unknown rule '{text}' for l1svm", "use none, gap, vi or vi+gap")
+    return FeatureScreening(VariationalInequality() if "vi" in parts else None, "gap" in parts, text)

@@ -1,0 +1,310 @@
+"""Screening that knows the path: rules with a solution at the far end, one rule for several points, and guesses.
+
+``Pathwise`` is the algorithm of Ogawa 2013: the solution at the largest C is computed first; one dome then serves a
+chunk of M grid points. ``Heuristic`` is that paper's baseline, which guesses and checks.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from screenpath.errors import UsageError
+from screenpath.numbers import states
+from screenpath.numbers.rounding import gamma
+from screenpath.problem.box_types import Screened
+from screenpath.regions.geometry import Ball, Point
+from screenpath.screen.base import PathScreening
+from screenpath.screen.box import feasible_dome, pair_ball
+from screenpath.screen.floors import Dual, ball_floor, nearer_pair
+
+BISECTIONS = 30  # halvings of the segment in the line search for a feasible point
+GUESSES = 3  # rounds at one grid point after which the heuristic leaves all rows to the solver
+SIEVED, LOOSE = 5, 1e-3  # the same of the sieve; and the relative gap at which it looks at what it has left out
+
+
+def loss_floor(reference, C: float, primal: float) -> float:
+    r"""Return a proven lower bound of ``xi(w*(C))``, the loss at the optimum.
+
+    The optimal value V is concave in C and ``V' = xi(w*)``, so ``xi(w*(C)) >= (D_C''(theta) - P_C(w)) / (C'' - C)`` for
+    every ``C'' > C`` and every feasible pair. The best ``C''`` gives ``ell - C T^2 - T sqrt(2 (P_C(w) - D_C(theta)))``
+    with ``T = ||G'theta||``.
+
+    Parameters
+    ----------
+    reference : models.box_types.Certificate
+        Supplies theta; of any parameter.
+    C : float
+    primal : float
+        At least ``P_C(w)`` of any w, rounding included: :func:`primal_value`.
+    """
+    # Each term at the end of what rounding may have made of it; the last slack is that of this function itself.
+    ell, total = reference.ell - reference.error, np.sqrt(reference.total_sq)
+    total_sq = reference.total_sq * (1.0 + reference.relative) + reference.total_error
+    sum_error = reference.sum_error + reference.shift
+    total_sq += sum_error * (2.0 * total + sum_error)
+    slack = reference.relative * (abs(reference.ell) + C * total_sq)
+    gap = max(primal - C * ell + 0.5 * C * C * total_sq, 0.0) + C * slack + reference.relative * abs(primal)
+    return float(ell - C * total_sq - np.sqrt(2.0 * total_sq * gap) * (1.0 + reference.relative) - slack)
+
+
+def primal_value(reference, C: float) -> float:
+    """Return an upper bound of ``P_C(w)`` of the reference's w at another parameter."""
+    value = 0.5 * reference.point.sqnorm + C * (reference.xi + reference.error)
+    return value * (1.0 + reference.relative)
+
+
+def feasible_point(model, near, far, floor: float) -> Ball | None:
+    """Return the first point from ``near.w`` towards ``far.w`` whose loss is at most ``floor`` (bisection).
+
+    The loss is convex along the segment, and its margins are those of the two ends in proportion: no data pass.
+
+    Returns
+    -------
+    Ball of radius 0, or None where even ``far.w`` has a larger loss
+    """
+    ends = near.point, far.point
+    error, losses = near.error + far.error + _loss_error(model, *ends), model.losses(near)
+
+    def loss(share):
+        found, off = losses((1.0 - share) * ends[0].products + share * ends[1].products)
+        return found * (1.0 + gamma(model.size)) + error + off
+
+    if loss(1.0) > floor:
+        return None
+    low, high = 0.0, 1.0
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if loss(middle) <= floor else (middle, high)
+    vector = (1.0 - high) * ends[0].vector + high * ends[1].vector
+    products = (1.0 - high) * ends[0].products + high * ends[1].products
+    return Ball(Point(vector, products, float(vector @ vector)), 0.0)
+
+
+def _loss_error(model, a: Point, b: Point) -> float:
+    """Return by how much rounding of the margins can change the loss of a point between two.
+
+    A margin is off by what its row's product with a vector may be, and by that of the two that are put together; none
+    of it is relative to the loss itself, which cancels where targets are met.
+    """
+    product = gamma(2 * model.rows.d + 8) * (np.sqrt(a.sqnorm) + np.sqrt(b.sqnorm))
+    terms = product * model.norms + gamma(8) * (np.abs(model.c) + np.abs(a.products) + np.abs(b.products))
+    return float(np.maximum(np.abs(model.lo), np.abs(model.hi)) @ terms) * (1.0 + gamma(model.size))
+
+
+class BoxScreening(PathScreening):
+    """What the screenings of the box models share: their dynamic rule."""
+
+    __slots__ = ()
+
+    def again(self, model, certificate, parameter) -> Screened:
+        """Screen with the ball of a certified pair at the same parameter (dynamic rule, all rows)."""
+        return model.screen(pair_ball(certificate, parameter))
+
+
+class Pathwise(BoxScreening):
+    """A static rule with the far end of the path, point by point or for chunks of it (Ogawa 2013, Algorithm 2).
+
+    Parameters
+    ----------
+    static : rules.box.SSNSV
+    dynamic : bool
+        Apply the gap ball of the current iterate while solving.
+    name : str
+        As the user wrote it.
+    chunk : int, optional
+        Grid points that one rule serves, found with a feasible point of the line search; without it each point has its
+        own rule, with the far end as the feasible point (as in Wang 2014). So has the first point of the path: a chunk
+        begins at one that has been solved (Algorithm 2).
+    form : {"C", "s"}
+        How the loss ``s_b`` that the feasible point must not exceed is found. ``C``: the best of :func:`loss_floor` and
+        :func:`screen.floors.ball_floor` at the last C of the chunk, proven before the rule is used. ``s``: tried, by
+        interpolation between the reference and the far end to one point beyond the chunk; proven by the certificate
+        of each point, or the rule is given up.
+    """
+
+    def __init__(self, static, dynamic: bool, name: str, chunk: int | None = None, form: str = "C"):
+        if chunk is not None and chunk < 1:
+            raise UsageError(f"a chunk has at least 1 grid point, not {chunk}")
+        if form not in ("C", "s"):
+            raise UsageError(f"unknown form '{form}' of the chunks", "use C or s")
+        self.static, self.dynamic, self.name = static, dynamic, name
+        self.chunk, self.form = chunk, form
+        self.far: Any = None
+        self.grid = np.empty(0)
+        self.search_s = 0.0  # of line searches, in all: a part of the rule's time
+        self._restart()
+
+    def _restart(self):
+        self.left, self.floor, self.status = 0, -np.inf, np.zeros(0, dtype=np.int8)
+
+    needs_far_end = True
+
+    @property
+    def needs_known_grid(self) -> bool:
+        """Tell whether one rule serves several grid points."""
+        return self.chunk is not None
+
+    @property
+    def compiled(self) -> int | None:
+        """Return that decisions are given to a compiled walk; a chunk's are counted, the loop asks for them once."""
+        return self.static.compiled if self.chunk is None else None
+
+    def begin(self, grid, far, resumed: bool) -> None:
+        """Take the grid and the certificate at its largest parameter; called by the walk before its first point."""
+        self.grid, self.far = np.asarray(grid if self.chunk else (), dtype=np.float64), far
+        if not resumed:
+            self._restart()
+
+    def before(self, model, reference, parameter) -> Screened:
+        """Screen from the previous grid point and the far end, or go on with the chunk's decisions."""
+        if self.chunk is None or parameter == self.grid[0]:
+            return model.screen(self.static.region(model, reference, parameter, self.far))
+        if self.left == 0:
+            self.left, self.floor, self.status = self._new_rule(model, reference, parameter, self.chunk)
+        self.left -= 1
+        return Screened(self.status, int(np.sum(self.status < 0)), int(np.sum(self.status > 0)))
+
+    def corrected(self, model, certificate, screened: Screened, rounds: int) -> Screened:
+        """Return the decisions; those of a rule whose ``s_b`` the certificate does not prove are made anew, safely."""
+        if self._proven(certificate):
+            return screened
+        self._restart()
+        return self._safe(model, certificate)
+
+    def proven(self, model, certificate, screened: Screened, decided) -> tuple:
+        """Return what may be claimed of the decisions at a grid point that is not solved again, whatever its gap.
+
+        Parameters
+        ----------
+        model : models.box.BoxModel
+        certificate : models.box_types.Certificate
+            Of the pair that is reported.
+        screened : Screened
+            What was fixed before the solve.
+        decided : ndarray of int8 of shape (N,) or None
+            That and what the dynamic rule fixed.
+
+        Returns
+        -------
+        Screened, ndarray of int8 or None
+            The arguments, or where ``s_b`` stays unproven, only those of the decisions that a safe rule makes too. What
+            a dynamic rule found among the survivors of an unproven one is withdrawn with it.
+        """
+        if self._proven(certificate):
+            return screened, decided
+        safe = self.corrected(model, certificate, screened, 0)
+        kept = _screened(np.where(safe.status == screened.status, screened.status, np.int8(0)))
+        return kept, None if decided is None else kept.status.copy()
+
+    def _proven(self, certificate) -> bool:
+        """Tell whether the optimum at the certificate's parameter has at least the loss ``s_b`` (C-form: always)."""
+        if self.floor == -np.inf:
+            return True
+        return loss_floor(certificate, certificate.C, primal_value(certificate, certificate.C)) >= self.floor
+
+    def state(self) -> dict:
+        """Return what a resumed walk needs to go on within a chunk."""
+        return {} if self.chunk is None else {"left": self.left, "floor": self.floor, "status": self.status}
+
+    def restore(self, state, model) -> None:
+        """Take up the state of an earlier walk of a model."""
+        if self.chunk is not None:
+            self.left, self.floor = states.count(state, "left"), states.number(state, "floor")
+            self.status = states.decisions(state, "status", model.size if self.left else np.size(state.get("status")))
+
+    def _new_rule(self, model, reference, parameter, chunk: int):
+        # The last of points that are alike: from the first, those served would reach beyond what was looked at.
+        start = int(np.flatnonzero(self.grid == parameter)[-1])
+        served, since = self.grid[start : start + chunk], time.perf_counter()
+        if self.form == "C":
+            # The loss is least at the largest C.
+            target, floor = self.proven_floor(model, reference, float(served.max())), -np.inf
+        else:
+            target = floor = self._guessed_floor(reference, self.grid[min(start + chunk, self.grid.size - 1)])
+        nearby = feasible_point(model, reference, self.far, target)
+        self.search_s += time.perf_counter() - since
+        far = pair_ball(self.far, self.far.C)  # serves every C up to the far end
+        if nearby is None or nearby.extent > far.extent:
+            nearby, floor = far, -np.inf
+        region = feasible_dome(reference, nearby, served, self.static.enhanced)
+        return served.size, floor, self._chunk(model, reference, region, served)
+
+    def _chunk(self, model, reference, region, served) -> np.ndarray:
+        """Return what is decided for all parameters of a chunk."""
+        return model.screen(region).status
+
+    def _safe(self, model, certificate) -> Screened:
+        """Return decisions at the parameter of a pair that rest on nothing but what is proven."""
+        return model.screen(self.static.region(model, certificate, certificate.C, self.far))
+
+    def proven_floor(self, model, reference, C: float) -> float:
+        """Return what the loss at the optimum at C is known to be at least, from the reference and the far end."""
+        primal = min(primal_value(reference, C), primal_value(self.far, C))
+        pair, further = nearer_pair(model, reference, self.far, C)
+        near = ball_floor(pair, further, Dual.of(reference), Dual.of(self.far))
+        return max(loss_floor(reference, C, primal), loss_floor(self.far, C, primal), near)
+
+    def _guessed_floor(self, reference, C: float) -> float:
+        a, b = reference, self.far
+        if not (a.xi > 0.0 and b.xi > 0.0 and a.C < b.C):
+            return b.xi
+        share = np.log(C / a.C) / np.log(b.C / a.C)
+        return float(a.xi ** (1.0 - share) * b.xi**share)
+
+
+class Heuristic(BoxScreening):
+    """Guess R and L from the previous solution, check on the full data, repeat (the baseline of Ogawa 2013).
+
+    Not safe: wrong guesses are found and freed because every point is certified on the full data.
+    """
+
+    static, dynamic, name = None, False, "heuristic"
+
+    def before(self, model, reference, parameter) -> Screened:
+        """Return as decided what the previous solution has outside the kink, with its dual variable at the end."""
+        slack = _beyond_kinks(model, reference)
+        lower, upper = (reference.theta == model.lo) & (slack < 0.0), (reference.theta == model.hi) & (slack > 0.0)
+        return _screened(upper.astype(np.int8) - lower.astype(np.int8))
+
+    def corrected(self, model, certificate, screened: Screened, rounds: int) -> Screened:
+        """Return the decisions without those that the solution found with them contradicts."""
+        if rounds == GUESSES:
+            return model.nothing_screened()
+        slack = _beyond_kinks(model, certificate)
+        wrong = screened.status * slack < 0.0
+        return _screened(np.where(wrong, 0, screened.status).astype(np.int8)) if wrong.any() else screened
+
+
+class Sieve(Heuristic):
+    """Guess R and L as ``heuristic``, solve roughly, free those whose residuals are wrong or nearly so, repeat.
+
+    Adaptive sieving (Yuan, Lin, Sun and Toh 2023, arXiv 2306.17369, Algorithm 1), of samples in place of features: no
+    radius is needed, however far apart grid points are. Not safe by itself: every point is certified on the full data.
+    """
+
+    name, loose = "sieve", LOOSE
+
+    def corrected(self, model, certificate, screened: Screened, rounds: int) -> Screened:
+        """Return the decisions without those that the solution contradicts, or confirms by less than that."""
+        if rounds >= SIEVED:
+            return super().corrected(model, certificate, screened, GUESSES)
+        right = screened.status * _beyond_kinks(model, certificate)
+        wrong = right < 0.0
+        if not wrong.any():
+            return screened
+        return _screened(np.where(right >= -right[wrong].mean(), screened.status, 0).astype(np.int8))
+
+
+def _beyond_kinks(model, certificate) -> np.ndarray:
+    """Return how far each row is from its kink, above 0 where the dual variable belongs to the upper end."""
+    return model.kinks_of(certificate)[0] - certificate.point.products
+
+
+def _screened(status) -> Screened:
+    return Screened(status, int(np.sum(status < 0)), int(np.sum(status > 0)))
+
+
+GUESSED = {rule.name: rule for rule in (Heuristic, Sieve)}  # rules that are right only where the certificate says so

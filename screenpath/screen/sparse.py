@@ -1,0 +1,287 @@
+"""SIFS and its parts: the screening of features and samples of the sparse SVM (Hong 2019; Shibagaki 2016).
+
+The regions contain the optimum for *any* primal point and *any* feasible dual point of the reference, and are the
+paper's where the reference is exact: a primal ball around a multiple of ``w0``, and for the dual the paper's ball
+(its radius enlarged by what the reference's gap allows) and the ball of the gap at the new parameter, or their lens.
+
+At ``alpha = 0`` the primal has no ball, and nothing is screened before the solve: the problems that lead there, each
+with an ``alpha`` above 0, have the dynamic rule (``solve.sharp``).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from screenpath.errors import UsageError
+from screenpath.kernels.problem import sparse as sums
+from screenpath.kernels.problem import sparse_samples as losses
+from screenpath.kernels.screen import sifs as kernels
+from screenpath.kernels.screen import sparse_box as box
+from screenpath.problem.sparse_types import SparseScreened, size_of
+from screenpath.screen.base import PathScreening
+from screenpath.screen.sparse_ahead import could_be_read
+
+MAX_TRIGGERS = 40  # the fixed point came within 8 triggerings on every data set tried
+MANY = 2.0  # times the features with a weight: where no more are left, a solve costs no more than the pass to go on
+RULES = {"sifs": (True, True), "iss": (True, False), "ifs": (False, True)}  # samples, features
+FIRST = ("features", "samples")
+
+
+@dataclass(frozen=True, slots=True)
+class SparseScreening(PathScreening):
+    """What is screened when.
+
+    Parameters
+    ----------
+    samples, features : bool
+        Whether the static rule screens them, before each solve and from the previous grid point.
+    dynamic : bool
+        Apply the gap balls of the current iterate, both sides, while solving (Shibagaki 2016).
+    features_first : bool
+        Which triggering comes first; the result is the same (Theorem 12), the work is not.
+    name : str
+        As the user wrote it.
+    """
+
+    samples: bool
+    features: bool
+    dynamic: bool
+    features_first: bool
+    name: str
+
+    def before(self, model, reference, parameter) -> SparseScreened:
+        """Screen from the previous grid point, before the solve."""
+        if not (self.samples or self.features):
+            return model.nothing_screened()
+        model, reference, alpha = model.bound(reference, parameter)
+        if model.exact_until(reference, alpha):
+            return settled(model, self.samples, self.features, self.features_first)
+        return screen(model, reference, alpha, self.samples, self.features, self.features_first, not self.dynamic)
+
+    def again(self, model, certificate, parameter) -> SparseScreened:
+        """Screen with the balls of a certified pair at the same parameter."""
+        model, reference, alpha = model.bound(certificate, parameter)
+        return screen(model, reference, alpha, True, True, self.features_first, False)
+
+
+def parse_sparse_rule(text: str, first: str = "features") -> SparseScreening:
+    """Turn ``none``, ``gap``, ``sifs``, ``iss``, ``ifs`` or one of the last three with ``+gap`` into a screening.
+
+    Raises
+    ------
+    UsageError
+        For an unknown rule or order, naming the ones that exist.
+    """
+    if first not in FIRST:
+        raise UsageError(f"unknown order '{first}'", f"use {' or '.join(f'`first={name}`' for name in FIRST)}")
+    static, _, rest = text.strip().lower().partition("+")
+    if static in RULES and rest in ("", "gap"):
+        samples, features = RULES[static]
+        return SparseScreening(samples, features, rest == "gap", first == "features", text)
+    if static in ("none", "gap") and not rest:
+        return SparseScreening(False, False, static == "gap", first == "features", text)
+    raise UsageError(f"unknown rule '{text}'", "use sifs+gap, sifs, iss, ifs, iss+gap, ifs+gap, gap or none")
+
+
+def screen(
+    model, reference, alpha: float, samples: bool, features: bool, features_first: bool, alone: bool = True
+) -> SparseScreened:
+    r"""Screen at ``alpha`` from a certified pair (w0, theta0) at ``alpha0``.
+
+    Primal: ``||w* - (w0 + w_theta)/2||^2 <= G/alpha - ||w0 - w_theta||^2/4`` with the gap G at ``alpha``. Its centre
+    is given as ``(alpha0 + alpha)/(2 alpha) w0``, whose products with all samples are known, and the radius grows by
+    the distance moved. Dual: the paper's centre ``(alpha - alpha0)/(2 gamma alpha) 1 + (alpha0 + alpha)/(2 alpha)
+    theta0``, and ``||theta* - (theta0 + theta(w0))/2||^2 <= n G/gamma - ||theta0 - theta(w0)||^2/4``.
+
+    Parameters
+    ----------
+    model : SparseModel
+    reference : models.sparse_types.SparseCertificate
+    alpha : float
+    samples, features : bool
+        What to screen.
+    features_first : bool
+    alone : bool
+        Whether no dynamic rule follows, which sees better pairs than the reference for nothing. The box is then looked
+        at as well, and where much is left both rules go on from a better multiple of the reference's weights.
+
+    Returns
+    -------
+    SparseScreened
+    """
+    at, features = model.nothing_screened(), features and not model.sharp
+    model.reach = 0.0
+    if not (samples or features) or alpha == 0.0:
+        return at
+    regions = _regions(model, reference, alpha)
+    if not finite(regions):
+        return at
+    stretches = alone and samples and features and not model.intercept and reference.alpha > alpha
+    # A rule alone looks at the box whatever it promises: a promise that samples screened before make smaller would
+    # leave `sifs` with less than `ifs`. The dynamic rule looks at it from better weights.
+    regions = regions._replace(worth=0.0 if alone else math.inf)
+    if features and regions.second_sq <= regions.first_sq:
+        model.reach = math.sqrt(regions.second_sq)
+    record = _run(model, reference, at, regions, (samples, features, features_first))
+    found = SparseScreened(at.duals, at.keep, at.row_part, at.col_part, record, at.col_total)
+    if stretches:
+        left, known = int(np.count_nonzero(at.keep)), reference.nonzero
+        if left > MANY * known > 0:
+            found.record = np.concatenate([record, _from_stretched(model, found, reference, alpha)])
+    return found
+
+
+def _from_stretched(model, at: SparseScreened, reference, alpha: float) -> np.ndarray:
+    """Screen further from a multiple of the reference's weights that suits ``alpha`` better; return the triggerings.
+
+    It costs a pass over the features that are left, for the sums of its dual point. Weights grow where ``alpha``
+    falls: the best multiple, between 1 and ``alpha0 / alpha``, has a much smaller gap.
+    """
+    n, view = model.n, model.views.columns(at.keep)
+    w, theta, psi = np.empty(reference.w.size), np.empty(reference.theta.size), np.empty(reference.theta.size)
+    features, dropped = sums.mask(reference.w, at.keep, w)
+    scores, u = reference.scores, np.zeros(w.size)
+    if dropped:
+        scores = np.zeros(theta.size)
+        model.rows.touched += sums.products(view, n, w, scores)
+    square, size = float(w @ w), float(np.abs(w).sum())
+    kappa = box.stretch(scores, model.samples, at.duals, alpha * square, model.beta * size, reference.alpha / alpha)
+    w, scores = kappa * w, kappa * scores
+    loss = losses.respond(scores, model.samples, at.duals, theta, psi)
+    model.rows.touched += sums.column_sums(view, n, features, psi, 1.0 / n, u)
+    samples = loss / n, 0.0, 0.0, model.mass, 0.0, 0, 0
+    point = model.pair(alpha, w, scores, theta, u, np.zeros(w.size), samples, features, psi=psi)
+    return _tightened(model, at, point, alpha)
+
+
+def settled(model, samples: bool, features: bool, features_first: bool) -> SparseScreened:
+    """Return the decisions where ``theta = 1`` is optimal: all that the closed form knows, in one triggering each."""
+    at, record = model.nothing_screened(), []
+    if features:
+        zero = np.abs(model.u_top) + model.ones_error <= model.beta
+        at.keep[zero] = 0
+        record.append([-1, int(np.count_nonzero(zero))])
+    if samples:
+        decided = (at.duals == 0) & (model.top == 1.0)
+        at.duals[decided] = 1
+        record.insert(len(record) if features_first else 0, [int(np.count_nonzero(decided)), -1])
+    return SparseScreened(at.duals, at.keep, at.row_part, at.col_part, np.array(record, dtype=np.int64))
+
+
+def contradicted(model, accurate, parameter, decided: np.ndarray) -> int:
+    """Return how many decisions an unscreened solution disproves (``audit.Audit``).
+
+    Parameters
+    ----------
+    model : SparseModel or SparseGrid
+    accurate : models.sparse_types.SparseCertificate
+    parameter
+    decided : ndarray of int8
+        As ``SparseScreened.status``.
+    """
+    model, accurate, alpha = model.bound(accurate, parameter)
+    if alpha == 0.0:  # of the closed form alone, where w = 0 is optimal
+        return int(np.count_nonzero((decided[-accurate.w.size :] != 0) & (accurate.w != 0.0)))
+    proven = screen(model, accurate, alpha, True, True, True).duals
+    duals, zeroed = decided[: proven.size], decided[proven.size :]
+    radius = math.sqrt(2.0 * model.gap_at(accurate, alpha) / alpha)
+    counts = np.tile(model.weights, model.classes) > 0.0  # else the closed form says what is easiest
+    return int(np.sum(counts & (proven * duals < 0)) + np.sum((zeroed != 0) & (np.abs(accurate.w) > radius)))
+
+
+def _regions(model, ref, alpha: float, paper: bool = True) -> kernels.Regions:
+    n, gamma, bounds = model.n, model.gamma, model.rounding
+    rest, lag_sq, error = bounds.parts(ref, alpha)
+    # The gap is rest + lag_sq / 2, and ||w0 - w_theta||^2 = lag_sq / alpha. What rounding does to the latter is below
+    # what it may do to the gap.
+    moved = (math.sqrt(ref.alpha) * math.sqrt(ref.lag_sq) + ref.u_error) / alpha
+    most = rest + 0.25 * lag_sq + 2.0 * error
+    primal = math.sqrt(most / alpha) + 0.5 * moved
+    ratio, inverse = 0.5 * (ref.alpha - alpha) / alpha, 1.0 / gamma
+    if model.sharp:  # the dual is not strongly concave
+        return kernels.Regions(
+            1.0 + ratio, bounds.grown * primal**2, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, False, box.WORTH
+        )
+    ones_part, theta_part = -ratio * inverse, 1.0 + ratio
+    to_ones_sq = ref.theta_sq - 2.0 * inverse * ref.theta_sum + model.mass * inverse * inverse  # ||theta0 - 1/gamma||^2
+    blur = 4.0 * bounds.total * model.mass * inverse * inverse
+    off = ref.off + math.sqrt(2.0 * n * inverse * model.gap_at(ref, ref.alpha))  # ||theta0 - theta0*|| at most
+    first = abs(ratio) * math.sqrt(max(to_ones_sq, 0.0) + blur) + (theta_part + abs(ratio)) * off
+    apart, unsure = math.sqrt(ref.apart_sq), min(ref.t_error * inverse, math.sqrt(model.mass))
+    second_sq = n * most * inverse - 0.25 * ref.apart_sq + 0.5 * apart * unsure
+    second = math.sqrt(max(second_sq, 0.0)) + 0.5 * (apart + unsure) + ref.off
+    grown = bounds.grown
+    # Margins that are off by T in all change the losses' terms by that at most, a dual point that is, the squares.
+    budget = n * most + bounds.root * ref.t_error + 0.5 * gamma * ref.off * (2.0 * bounds.root + ref.off)
+    between_sq = ratio * ratio * max(to_ones_sq - blur, 0.0)
+    most_theta = math.sqrt(model.mass) * (abs(ones_part) + theta_part + 1.0)
+    return kernels.Regions(
+        1.0 + ratio, grown * primal * primal, ones_part, theta_part, grown * first * first, grown * second * second,
+        between_sq, most_theta, grown * budget, paper, box.WORTH,
+    )  # fmt: skip
+
+
+def finite(r: kernels.Regions) -> bool:
+    """Tell whether every number is one: where a square has overflowed, the regions say nothing."""
+    radii = r.primal_sq + r.first_sq + r.second_sq + r.between_sq + r.budget
+    return math.isfinite(radii + r.scale + r.ones_part)
+
+
+def _run(model, ref, at: SparseScreened, regions: kernels.Regions, what: tuple) -> np.ndarray:
+    views, record = model.views, np.empty((MAX_TRIGGERS, 2), dtype=np.int64)
+    mark = None if views.whole else could_be_read(model, ref, at, regions, what)
+    constants = kernels.Constants(
+        views.columns(mark), views.rows(mark), model.u_ones, model.row_sizes, model.row_norm, model.col_sq,
+        model.col_norm, model.twice, views.column_ends, views.row_ends,
+    )  # fmt: skip
+    reference = kernels.Reference(
+        ref.scores, ref.w, ref.theta, model.psi_of(ref), ref.u, ref.u_slack, ref.formed, ref.room,
+        size_of(ref.intercept), ref.off, math.sqrt(ref.w_sq / ref.alpha),
+    )  # fmt: skip
+    found = kernels.Found(at.duals, at.keep, at.row_part, at.col_part, at.col_total, *model.known_norms)
+    touched, used = kernels.sifs(
+        constants,
+        model.samples,
+        model.beta,
+        reference,
+        regions,
+        what,
+        tuple(model.rounding.slacks),
+        found,
+        record,
+        np.empty((4, model.classes)) if model.intercept else None,
+    )
+    model.rows.touched += touched
+    return record[:used]
+
+
+def tighten(model, at: SparseScreened, point, alpha: float) -> int:
+    """Screen further with the gap balls of a solver's pair on the reduced problem; ``at`` is updated.
+
+    Parameters
+    ----------
+    model : SparseModel
+    at : SparseScreened
+        Decisions so far; ``point`` agrees with them.
+    point : models.sparse_types.SparseCertificate
+        The pair on the reduced problem, at ``alpha``; ``u`` is read on surviving features only.
+    alpha : float
+
+    Returns
+    -------
+    int
+        Dual variables and features newly decided.
+    """
+    record = _tightened(model, at, point, alpha)
+    return int(record[record > 0].sum())
+
+
+def _tightened(model, at: SparseScreened, point, alpha: float) -> np.ndarray:
+    """Screen as :func:`tighten`; return the triggerings."""
+    regions = _regions(model, point, alpha, paper=False)
+    if not finite(regions):
+        return np.empty((0, 2), dtype=np.int64)
+    return _run(model, point, at, regions, (True, True, True))

@@ -1,0 +1,77 @@
+"""Which columns SIFS may read at a grid point, told before it runs: those have to be in memory.
+
+Every other feature is zeroed at its first look, by numbers that are known without the column. The bounds are those of
+``kernels.screen.sifs.surely_zero`` and ``decide_features``, a little wider each.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from screenpath.kernels.problem.sparse_intercept import centred, plane_sums
+from screenpath.kernels.screen import sifs as kernels
+
+LOOSE = 1e-6  # of the sizes of what is compared
+CANCELLED = 1e-13  # of the terms of a sum, which may be much smaller
+
+
+def could_be_read(model, ref, at, regions: kernels.Regions, what: tuple) -> np.ndarray:
+    """Return a mark of the features whose columns SIFS may read.
+
+    Parameters
+    ----------
+    model : models.sparse.SparseModel
+    ref : models.sparse_types.SparseCertificate
+    at : models.sparse_types.SparseScreened
+        What is decided on entry.
+    regions : kernels.sifs_types.Regions
+    what : tuple of three bool
+        As of ``kernels.screen.sifs.sifs``.
+
+    Returns
+    -------
+    ndarray of bool of shape (classes * d,)
+    """
+    samples, features, features_first = what
+    kept = at.keep != 0
+    if not features and not (model.intercept and model.classes > 1):
+        return np.zeros(kept.size, dtype=np.bool_)
+    if not features or (samples and not features_first):
+        return kept
+    wanted = kept & ((ref.w != 0.0) | _open(model, ref, at, regions))
+    slack, second = model.rounding.slacks.columns, np.sqrt(regions.second_sq)
+    if second * (1.0 + slack) + slack * regions.theta_norm <= ref.room * (1.0 + LOOSE):
+        formed = np.zeros(kept.size, dtype=np.bool_)
+        formed[ref.formed] = True
+        wanted |= kept & formed
+    # Where less goes than stays, it is subtracted from the norms of the rows: what goes is read.
+    counts = np.tile(np.diff(model.views.column_ends), model.classes)
+    costs = np.where(counts == model.n, 0.25 * counts, counts)
+    return kept if 2.0 * (1.0 + LOOSE) * costs[wanted].sum() >= costs[kept].sum() else wanted
+
+
+def _open(model, ref, at, r: kernels.Regions) -> np.ndarray:
+    """Mark the features that neither dual ball zeroes by what is known of them."""
+    size, blocks = at.keep.size, max(model.levels, 1)
+    moves, slacks = (np.zeros(size), np.zeros(size)), tuple(model.rounding.slacks)
+    extents, lost = np.full(blocks, r.theta_norm), np.full(blocks, slacks[3])
+    if model.intercept:
+        planes, nothing = np.empty((4, model.classes)), np.empty(0)
+        plane_sums(ref.theta, model.samples, at.duals, r.ones_part, r.theta_part, planes)
+        centred(at.col_part, at.col_total, False, nothing, nothing, planes, model.n, np.empty(size), *moves)
+        for c in range(blocks):
+            answering, whole, first, second = planes[:, c].tolist()
+            apart = 16.0 * kernels.UNIT * (model.n * blocks + 32) * whole * (abs(r.ones_part) + abs(r.theta_part) + 1.0)
+            cut = kernels.in_plane(
+                answering, whole, first, second, apart, r.first_sq, r.second_sq, r.between_sq, r.theta_norm, slacks
+            )
+            extents[c], lost[c] = cut[3], cut[4][3]
+    extents, lost = (np.repeat(part, size // blocks) for part in (extents, lost))
+    norms = model.col_norm * np.sqrt(1.0 + lost) + np.sqrt(slacks[4]) / model.n
+    ones, theta = r.ones_part * model.u_ones, r.theta_part * ref.u
+    first = np.abs(ones + theta + moves[0]) + abs(r.theta_part) * ref.u_slack + np.sqrt(r.first_sq) * norms
+    second = np.abs(ref.u + moves[1]) + ref.u_slack + np.sqrt(r.second_sq) * norms
+    unsure = CANCELLED * (np.abs(ones) + np.abs(theta) + np.abs(moves[0]) + np.abs(moves[1]))
+    least = np.minimum(first, second) if r.paper else second
+    limit = model.beta - slacks[1] * (1.0 + LOOSE) * (norms * extents + model.beta)
+    return least + unsure + LOOSE * (least + model.beta) > limit

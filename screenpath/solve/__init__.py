@@ -1,0 +1,35 @@
+"""Solvers of reduced problems, by name."""
+
+from __future__ import annotations
+
+from screenpath.errors import UsageError
+
+NAMES = ("auto", "newton", "cd")
+
+
+def make_solver(name: str, seed: int = 0, shrinking: bool = True, warm: bool = True):
+    """Return the solver of that name; the seed is that of its coordinate sweeps, shrinking is
+    an option of ``cd``.
+
+    Without ``warm``, each solve starts from the dual point nearest to zero; only ``cd`` offers that.
+
+    Raises
+    ------
+    UsageError
+        For an unknown name, or a cold start of another solver than ``cd``.
+    """
+    if name not in NAMES:
+        raise UsageError(f"unknown solver '{name}'", f"use one of {', '.join(NAMES)}")
+    if not warm and name != "cd":
+        raise UsageError(f"the solver '{name}' starts from the previous grid point", "use cold starts with cd")
+    if name == "auto":
+        from screenpath.solve.auto import Auto
+
+        return Auto(seed)
+    if name == "newton":
+        from screenpath.solve.newton import Newton
+
+        return Newton()
+    from screenpath.solve.cd import CoordinateDescent
+
+    return CoordinateDescent(seed, shrinking, warm)

@@ -1,0 +1,78 @@
+"""Choice of the solver by size and progress."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from screenpath.problem.reduced import Reduced
+from screenpath.solve.base import Budget, Solution, Solver
+from screenpath.solve.face import FaceDescent
+from screenpath.solve.newton import Newton
+
+WIDE, WIDE_DENSE = 600, 5000  # features from which rows get sweeps first: there a Newton system needs many products
+FEW_DENSE = 4000  # rows up to which dense data get sweeps
+LITTLE = 2_000_000  # stored values of sparse rows up to which a solve is short enough for a compiled walk
+
+
+class Auto(Solver):
+    """Newton's method; on wide rows coordinate sweeps and steps on the face first (``solve.face``).
+
+    These reach the end in most cases, from the line through the last two points in a few rounds. Where they do not,
+    they bring the first digits for little, and with them the gap ball that leaves Newton's method a small problem. The
+    step's record says which solvers ran.
+
+    Parameters
+    ----------
+    seed : int, default 0
+
+    Attributes
+    ----------
+    most : int, optional
+        Sweeps before Newton's method takes over at the latest.
+    """
+
+    name = "auto"
+
+    def __init__(self, seed: int = 0):
+        self.most: int | None = None
+        self.faces, self.newton = FaceDescent(seed), Newton()
+
+    @staticmethod
+    def sweeps_first(sparse: bool, n: int, d: int) -> bool:
+        """Tell whether coordinate sweeps come before Newton's method, on data of ``n`` rows and ``d`` features."""
+        return d >= WIDE if sparse else d >= WIDE_DENSE and n <= FEW_DENSE
+
+    def looks_ahead(self, rows) -> bool:
+        """Tell whether a start on the line through the last two dual points pays: where sweeps come first."""
+        return self.sweeps_first(rows.sparse, rows.n, rows.d)
+
+    def compiled(self, rows) -> Solver | None:
+        """Return the solver that a compiled walk on these rows is to use: the first one that is asked."""
+        if not self.sweeps_first(rows.sparse, rows.n, rows.d):
+            return self.newton
+        return self.faces if rows.sparse and rows.size <= LITTLE and self.most is None else None
+
+    def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
+        """Solve a reduced problem to a relative gap, see :class:`screenpath.solve.base.Solver`."""
+        n = reduced.theta.size  # of all dual variables: the choice is that of the data, not of what screening left
+        if not self.sweeps_first(reduced.sparse, n, reduced.start_w.size):
+            return self.newton.solve(reduced, tol=tol, budget=budget, dynamic=dynamic, rank=rank)
+        few = replace(budget, epochs=min(self.most or budget.epochs, budget.epochs))
+        first = self.faces.solve(reduced, tol=tol, budget=few, dynamic=dynamic, rank=rank)
+        if first.converged or first.epochs >= budget.epochs:
+            return first
+        margins = reduced.products(first.w)
+        again = replace(reduced, start_alpha=first.alpha, start_sum=first.w, start_w=first.w, start_margins=margins)
+        rest = replace(budget, epochs=budget.epochs - first.epochs, touched=budget.touched + first.touched)
+        second = self.newton.solve(again, tol=tol, budget=rest, dynamic=dynamic, rank=rank)
+        return Solution(
+            second.w,
+            second.alpha,
+            first.epochs + second.epochs,
+            first.touched + reduced.size + second.touched,
+            second.converged,
+            max(first.screened, second.screened),
+            f"{first.solver}+newton",
+            second.decided,
+            first.faces,
+        )

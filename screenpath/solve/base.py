@@ -1,0 +1,169 @@
+"""The contract of solvers: what each takes and returns besides the reduced problem."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import inf, nan
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from screenpath.problem.faces import Faces
+
+
+@dataclass(slots=True)
+class Pulse:
+    """What is known of the grid point under way, for whoever waits for it: another thread may read it at any moment.
+
+    Attributes
+    ----------
+    parameters : dict or None
+        Of the point; None between two points.
+    since : float
+        ``time.monotonic()`` value at which it began.
+    rel_gap : float
+        Of the reduced problem when it was last known, nan before; passes over the data until then.
+    passes : float
+    stopped : bool
+        Whether the solve under way is to end as if its deadline had come.
+    """
+
+    parameters: dict | None = None
+    since: float = 0.0
+    rel_gap: float = nan
+    passes: float = 0.0
+    stopped: bool = False
+    _rows: int = field(default=1, repr=False)
+
+    def begin(self, parameters: dict, rows: int) -> None:
+        """Note that a point begins, on data with so many rows."""
+        self.rel_gap, self.passes, self._rows, self.since = nan, 0.0, max(rows, 1), time.monotonic()
+        self.parameters = parameters
+
+    def note(self, gap: float, primal: float, touched: float) -> None:
+        """Note the gap of the reduced problem, and the rows touched for this point so far."""
+        self.rel_gap = gap / abs(primal) if primal else nan
+        self.passes = touched / self._rows
+
+    def end(self) -> None:
+        """Note that the point is done."""
+        self.parameters = None
+
+
+@dataclass(slots=True)
+class Budget:
+    """Limits of one solve.
+
+    Parameters
+    ----------
+    epochs : int
+        Sweeps or Newton iterations.
+    until : float
+        ``time.monotonic()`` value after which no further kernel call starts.
+    pulse : Pulse, optional
+        Hears how far the solve has come, and may end it.
+    touched : float
+        Rows touched for the same grid point before this solve.
+    """
+
+    epochs: int
+    until: float
+    pulse: Pulse | None = None
+    touched: float = 0.0
+
+    @property
+    def deadline(self) -> float:
+        """Return the time after which no further kernel call starts: long ago where the solve was stopped."""
+        return -inf if self.pulse is not None and self.pulse.stopped else self.until
+
+    def note(self, gap: float, primal: float, touched: float) -> None:
+        """Tell the gap of the reduced problem and the rows that this solve has touched."""
+        if self.pulse is not None:
+            self.pulse.note(gap, primal, self.touched + touched)
+
+
+@dataclass(slots=True)
+class Solution:
+    """What a solver returns.
+
+    Parameters
+    ----------
+    w : ndarray of shape (d,) or None
+        Best primal point; None where the model takes that of the dual point.
+    alpha : ndarray of shape (k,) or None
+        Feasible dual point of the survivors, multiplied by C; None where the model takes that of the primal point.
+    epochs : int
+        Sweeps or Newton iterations.
+    touched : float
+        Rows of the reduced problem touched.
+    converged : bool
+        Whether the reduced gap met its target, or will in all likelihood: the certificate tells.
+    screened : int
+        Survivors that the dynamic rule fixed while solving.
+    solver : str
+        Which solver ran, e.g. ``newton`` or ``cd+newton``.
+    decided : callable, optional
+        Returns what the dynamic rule fixed while solving, an ndarray of int8 of shape (k,): -1 at the lower end, +1 at
+        the upper end, 0 undecided. Only an audit asks for it.
+    faces : Faces, optional
+        Steps that the solver has taken, for those of the next grid point.
+    """
+
+    w: Any
+    alpha: Any
+    epochs: int
+    touched: float
+    converged: bool
+    screened: int
+    solver: str
+    decided: Callable[[], np.ndarray] | None = None
+    faces: Faces | None = None
+
+
+@runtime_checkable
+class Solver(Protocol):
+    """Solves reduced problems of its model, from the start they bring, for any rule.
+
+    Attributes
+    ----------
+    name : str
+        For records.
+    on_faces : bool, default False
+        Whether a compiled walk that uses it is that of ``walk.compiled_faces``.
+    """
+
+    name: str
+    on_faces: bool = False
+
+    def solve(self, reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
+        """Solve a reduced problem to a relative gap.
+
+        Parameters
+        ----------
+        reduced : Reduced
+            Of the model: what screening left, with a start.
+        tol : float
+            Relative gap of the reduced problem to reach.
+        budget : Budget
+        dynamic : bool
+            Screen with the gap ball of the current iterate whenever the gap is evaluated.
+        rank : int
+            Number of the grid point: a solver that draws random numbers mixes it into its seed.
+
+        Returns
+        -------
+        Solution
+        """
+        ...
+
+    def looks_ahead(self, rows) -> bool:
+        """Tell whether a start on the line through the last two dual points is worth more than the last one is."""
+        return False
+
+    def compiled(self, rows) -> Solver | None:
+        """Return the solver whose kernel a compiled walk on these rows (``walk.compiled``) uses in the place of this
+        one, with the same numbers; None where there is none.
+        """
+        return None

@@ -1,0 +1,106 @@
+"""Coordinate sweeps, and steps on the face that they find: for wide data, see :mod:`screenpath.kernels.solve.descent`.
+
+Where its rounds bring too little, it says that it has not converged, and Newton's method is the one to go on.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from screenpath.kernels.rows.matrix import matrix_of
+from screenpath.kernels.solve import descent
+from screenpath.kernels.solve import face as kernels
+from screenpath.kernels.solve.pool import STEPS
+from screenpath.kernels.solve.survey import nothing_known
+from screenpath.problem.faces import Faces
+from screenpath.problem.reduced import Reduced
+from screenpath.regions.geometry import GAP_ROUNDING, ROUNDING
+from screenpath.solve.base import Budget, Solution, Solver
+from screenpath.solve.cd import Descent, draws
+
+SHARE = 0.6  # of the target, which the free rows may keep where nothing else is asked
+PATIENCE = 2  # rounds that bring too little, which there may be
+SLICE = 0.05  # seconds of one call, or of one round: bounds the time until a signal or a deadline is noticed
+MORE = 8  # steps that a log has room for at first, beside those from before
+
+
+class FaceDescent(Solver):
+    """Coordinate sweeps and steps on the face of the box.
+
+    Parameters
+    ----------
+    seed : int, default 0
+        Of the order of the sweeps, see :class:`screenpath.solve.cd.CoordinateDescent`.
+    share : float, default SHARE
+        Part of the target that the free rows may keep.
+
+    Attributes
+    ----------
+    patience : int
+        Rounds that may bring too little before it gives up.
+    """
+
+    name, on_faces = "cd+cg", True
+
+    def __init__(self, seed: int = 0, share: float = SHARE):
+        self.seed, self.share, self.patience = seed, share, PATIENCE
+
+    def how(self, tol: float, dynamic: bool, epochs: int, slice_s: float) -> descent.How:
+        """Return how to descend to a relative gap, as kernels are told."""
+        return descent.How(tol, self.share, dynamic, epochs, self.patience, slice_s, ROUNDING, GAP_ROUNDING)
+
+    def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
+        """Solve a reduced problem to a relative gap, see :class:`screenpath.solve.base.Solver`."""
+        r, run = reduced, Descent(reduced, draws(self.seed, rank), copied=not reduced.sparse)
+        how, size = self.how(tol, dynamic, budget.epochs, SLICE), r.theta.size
+        log, (known, pool) = begun(r.faces, size, MORE), recalled(r.faces, size, r.start_w.size, r.fetch)
+        while True:
+            run.alive, became, known, pool = descent.descend(
+                run.rows, run.task, r.index, size, run.alpha, run.w, run.margins, run.alive, run.decided, run.random,
+                known, pool, log, how, run.now,
+            )  # fmt: skip
+            budget.note(run.gap, run.primal, run.touched)
+            if became != descent.UNDER_WAY or time.monotonic() > budget.deadline:
+                break
+            if log.used[0] == log.prox.size:
+                log = begun(ended(log, known, pool), size, MORE)
+        faces = ended(log, known, pool) if r.sparse and log.used[0] > 0 else None
+        return Solution(
+            run.w, run.alpha, int(run.now[descent.EPOCHS]), run.touched, became == descent.MET, run.screened, self.name,
+            lambda: run.decided, faces,
+        )  # fmt: skip
+
+
+def begun(faces: Faces | None, size: int, more: int) -> descent.Log:
+    """Return a log of the steps before, of ``size`` dual variables, with room for so many others."""
+    before = 0 if faces is None else faces.prox.size
+    marks, prox = np.empty((before + more, (size + 7) // 8), dtype=np.uint8), np.empty(before + more)
+    if faces is not None:
+        marks[:before], prox[:before] = faces.rows, faces.prox
+    return descent.Log(marks, prox, np.array([before]))
+
+
+def ended(log: descent.Log, known: tuple, pool: tuple) -> Faces:
+    """Return the steps that what is known depends on."""
+    used = int(log.used[0])
+    first = used - int(pool[-1][STEPS])
+    return Faces(log.marks[first:used], log.prox[first:used], (known, pool))
+
+
+def recalled(faces: Faces | None, size: int, d: int, fetch) -> tuple:
+    """Return what is known of rows from the steps before; it is made again where a path is resumed.
+
+    ``fetch(numbers)`` returns a copy of rows, and their norms; they are those of ``size`` dual variables, with ``d``
+    columns.
+    """
+    made = None if faces is None else faces.take()
+    if made is not None:
+        return made
+    known = tuple(map(tuple, nothing_known()))
+    for names, prox in () if faces is None else faces.steps(size):
+        rows, norms = fetch(names)
+        every, signs = np.arange(names.size), np.ones(names.size, dtype=np.int8)
+        known = kernels.recalled(matrix_of(rows), every, signs, names, norms**2, size, d, *known, prox)
+    return known

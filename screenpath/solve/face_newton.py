@@ -1,0 +1,243 @@
+"""Projected Newton steps on the dual of a box problem with a stored matrix, for coordinates inside their box.
+
+The sets of coordinates that two steps solve for differ little. One Cholesky factor serves them all: coordinates that
+join or leave enter through the Schur complement of a bordered system, a triangular solve for each.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import LinAlgError
+from scipy.linalg.blas import dtrsm
+from scipy.linalg.lapack import dpotrf
+
+from screenpath.kernels.rows import gram as gram_kernels
+from screenpath.kernels.solve import smo as kernels
+from screenpath.rows.budget import MOST_FREE
+
+STEPS = 30  # of one call
+FACES = 10  # solves on ever smaller faces of the box before a step is taken
+RIDGE = 1e-4  # first ridge, relative to the largest diagonal entry
+SMALLEST, LARGEST = 1e-14, 1e-2  # ridges
+BORDER = 0.25  # coordinates that may join or leave a factor, as a share of its own
+SLOW = 0.5  # a step that leaves more than this share of the gap is followed by one with the ridge that is due
+
+
+class FaceNewton:
+    """Newton steps with a ridge that adapts.
+
+    A ridge ``1/sigma`` makes a step that of the proximal dual, ``max D(alpha) - ||alpha - alpha_k||^2 / (2 sigma)``.
+    Where the matrix is singular (a linear kernel has the rank of the features) it keeps the step from running along
+    directions that change nothing until it meets the box. Steps that stay inside the box lower it, those that are cut
+    raise it.
+
+    Parameters
+    ----------
+    most : int
+        Coordinates of one step for whose factor there is memory.
+    """
+
+    def __init__(self, most: int = MOST_FREE):
+        self.ridge, self.most = RIDGE, min(most, MOST_FREE)
+        self.factor: Factor | None = None
+
+    def improve(self, Q, lo, hi, alpha, t, target: float) -> int:
+        """Take steps on the coordinates inside their box or pulled into it, in place.
+
+        Each step goes towards the maximum over a face of the box, shortened to the maximum on the way: the dual never
+        decreases. Ends where the part of the gap that these coordinates make is at most ``target``.
+
+        Parameters
+        ----------
+        Q : rows.gram.SquarePart
+        lo, hi, alpha : ndarray of shape (k,)
+            Box and dual point; ``alpha`` is updated.
+        t : ndarray of shape (k,)
+            Gradient of the dual; updated.
+        target : float
+
+        Returns
+        -------
+        touched : int
+            Rows of Q summed over.
+        """
+        touched = 0
+        self.factor = None  # of another part of the matrix
+        left, pull = self.measure(t, lo, hi, alpha)
+        for _ in range(STEPS):
+            if left <= target:
+                break
+            free = np.flatnonzero(((alpha > lo) | (pull > 0.0)) & ((alpha < hi) | (pull < 0.0)))
+            if free.size == 0 or free.size > self.most:
+                break
+            values, fresh = Q.rows(free), self.factor is None
+            step = self.face_step(values, free, pull[free], lo[free] - alpha[free], hi[free] - alpha[free])
+            moved = step != 0.0
+            image = np.zeros(t.size)
+            gram_kernels.add_rows(values, free[moved], step[moved], image)
+            touched += 2 * free.size
+            slope, curvature = float(step @ pull[free]), float(step @ image[free])
+            if not slope > 0.0:
+                if fresh:
+                    break
+                self.factor = None  # its rounding may be to blame
+                continue
+            length = min(1.0, slope / curvature) if curvature > 0.0 else 1.0
+            alpha[free] = np.minimum(np.maximum(alpha[free] + length * step, lo[free]), hi[free])
+            t -= length * image
+            before, (left, pull) = left, self.measure(t, lo, hi, alpha)
+            if left > SLOW * before and self.factor is not None and not self.factor.serves(self.ridge):
+                self.factor = None
+        return touched
+
+    def measure(self, t, lo, hi, alpha) -> tuple[float, np.ndarray]:
+        """Return the part of the gap that coordinates make, and by what each of them is pulled."""
+        return kernels.slack(t, lo, hi, alpha), t
+
+    def face_step(self, Q, free, t, low, high) -> np.ndarray:
+        """Return a step inside its box towards the maximum of ``t.s - s'Qs / 2`` over a face of that box.
+
+        Coordinates that the maximum without bounds would push out are fixed at the bound they cross, and the rest is
+        solved for again, until nothing is pushed out.
+
+        Parameters
+        ----------
+        Q : ndarray of shape (k, k)
+        free : ndarray of int64 of shape (m,)
+            Coordinates of the step.
+        t, low, high : ndarray of shape (m,)
+            Gradient and room.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        step, inside = np.zeros(t.size), np.ones(t.size, dtype=bool)
+        pull, cut = t.copy(), False
+        for _ in range(FACES):
+            where = np.flatnonzero(inside)
+            full = self.on_face(Q, free, where, pull, step)
+            step[where] = np.minimum(np.maximum(full, low[where]), high[where])
+            out = where[step[where] != full]
+            if out.size == 0:
+                break
+            cut = True
+            inside[out] = False
+            if out.size == where.size:
+                break
+            fixed = out[step[out] != 0.0]
+            image = np.zeros(Q.shape[0])
+            gram_kernels.add_rows(Q, free[fixed], step[fixed], image)
+            pull -= image[free]
+        self.ridge = min(10.0 * self.ridge, LARGEST) if cut else max(self.ridge / 10.0, SMALLEST)
+        return step
+
+    def on_face(self, Q, free, where, pull, step) -> np.ndarray:
+        """Return the maximum without bounds of those in ``where``, entries of ``free``; the others have their step."""
+        return self.solve(Q, free[where], pull[where])
+
+    def solve(self, Q, where, right) -> np.ndarray:
+        """Return the solution of ``(Q + ridge) x = right`` on the coordinates ``where``.
+
+        The ridge is that of the factor in use; one too small for a factor is raised.
+
+        Parameters
+        ----------
+        Q : ndarray of shape (k, k)
+        where : ndarray of int64 of shape (m,)
+            Ascending.
+        right : ndarray of shape (m,)
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        if self.factor is not None:
+            found = self.factor.solve(Q, where, right)
+            if found is not None:
+                return found
+        while True:
+            try:
+                self.factor = factor = Factor(Q, where, self.ridge)
+                return factor.solve(Q, where, right)
+            except LinAlgError:
+                if self.ridge >= 1.0:  # not a kernel matrix, rounded or not
+                    raise
+                self.ridge = max(100.0 * self.ridge, SMALLEST)
+
+
+class Factor:
+    """Cholesky factor of ``Q + ridge`` on some coordinates; solves on sets that differ from these by a few.
+
+    Parameters
+    ----------
+    Q : ndarray of shape (k, k)
+    base : ndarray of int64 of shape (m,)
+    ridge : float
+        Relative to the largest diagonal entry.
+
+    Raises
+    ------
+    scipy.linalg.LinAlgError
+        If the ridge is too small for the rounding.
+    """
+
+    def __init__(self, Q, base, ridge):
+        self.base, self.ridge = base, ridge
+        matrix = np.empty((base.size, base.size))
+        gram_kernels.gather(Q, base, base, matrix)
+        self.shift = ridge * matrix.diagonal().max()
+        matrix[np.diag_indices(base.size)] += self.shift
+        # The transposed is the same matrix in the order of columns that LAPACK wants.
+        self.lower, failed = dpotrf(matrix.T, lower=1, overwrite_a=1, clean=0)
+        if failed:
+            raise LinAlgError("the matrix and its ridge are not positive definite")
+        self.at = np.full(Q.shape[0], -1, dtype=np.int64)
+        self.at[base] = np.arange(base.size)
+        self.known = np.full(Q.shape[0], -1, dtype=np.int64)  # which column of the border a coordinate has
+        self.border = np.empty((base.size, 0), order="F")
+
+    def serves(self, ridge: float) -> bool:
+        """Tell whether the ridge is near enough to the one that is due."""
+        return 0.1 * ridge <= self.ridge <= 10.0 * ridge
+
+    def solve(self, Q, where, right):
+        """Return the solution on ``where``, or None where that differs too much from the factor's own coordinates."""
+        at = self.at[where]
+        common = at >= 0
+        gone = np.ones(self.base.size, dtype=bool)
+        gone[at[common]] = False
+        joined, left = where[~common], self.base[gone]
+        if joined.size + left.size > BORDER * self.base.size:
+            return None
+        z = np.zeros((self.base.size, 1), order="F")
+        z[at[common], 0] = right[common]
+        z = dtrsm(1.0, self.lower, z, lower=1, overwrite_b=1)
+        x = np.empty(where.size)
+        if joined.size + left.size:
+            V = self._columns(Q, joined, left)
+            S = -(V.T @ V)
+            S[: joined.size, : joined.size] += Q[np.ix_(joined, joined)]
+            S[np.diag_indices(joined.size)] += self.shift
+            q = np.zeros(S.shape[0])
+            q[: joined.size] = right[~common]
+            y = np.linalg.solve(S, q - V.T @ z[:, 0])
+            x[~common] = y[: joined.size]
+            z[:, 0] -= V @ y
+        z = dtrsm(1.0, self.lower, z, lower=1, trans_a=1, overwrite_b=1)
+        x[common] = z[at[common], 0]
+        return x
+
+    def _columns(self, Q, joined, left) -> np.ndarray:
+        """Return ``L^-1 U``: U has a column of Q for a coordinate that joined and a unit vector for one that left."""
+        new_joined, new_left = joined[self.known[joined] < 0], left[self.known[left] < 0]
+        new = new_joined.size + new_left.size
+        if new:
+            columns = np.zeros((self.base.size, new), order="F")
+            gram_kernels.gather(Q, new_joined, self.base, columns.T)
+            columns[self.at[new_left], np.arange(new_joined.size, new)] = 1.0
+            columns = dtrsm(1.0, self.lower, columns, lower=1, overwrite_b=1)
+            self.known[new_joined] = self.border.shape[1] + np.arange(new_joined.size)
+            self.known[new_left] = self.border.shape[1] + np.arange(new_joined.size, new)
+            self.border = np.asfortranarray(np.hstack([self.border, columns]))
+        return self.border[:, self.known[np.concatenate([joined, left])]]

@@ -1,0 +1,325 @@
+"""Coordinate descent over features for the L1-regularised squared hinge, with working sets and a Newton finish.
+
+Plain sweeps over all features are Zhao 2014's solver. Working sets solve for the features nearest to their constraint
+first and look at the others once in a while. On a working set, a few sweeps are followed by Newton steps: the Hessian
+over the samples inside the margin, with the bias eliminated, makes a small Lasso whose solution is the new point.
+
+Stops when the duality gap of the reduced problem is at most ``tol`` times its primal value.
+"""
+
+from __future__ import annotations
+
+import time
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from screenpath.data.safe.memory import in_force
+from screenpath.errors import UsageError
+from screenpath.kernels.problem import l1svm as kernels
+from screenpath.kernels.solve import l1newton
+from screenpath.numbers.rounding import UNIT, gamma
+from screenpath.problem.l1_types import L1Reduced, halfway
+from screenpath.regions.geometry import ROUNDING
+from screenpath.rows.columns import FEWER
+from screenpath.solve.base import Budget, Solution, Solver
+
+SOLVERS = ("auto", "cd", "newton")
+VALUES = 20_000_000  # stored values visited by one kernel call: bounds the time until a deadline is noticed
+FIRST_CHECK, LAST_CHECK = 5, 100  # sweeps between two gap evaluations, at first and at most
+FIRST_SET = 16  # features of the smallest working set beyond the support
+FEWEST = FIRST_SET  # features that are solved for sooner than looked at whether they can be dropped
+# Share of the gap at hand to which a working set is solved. By Newton steps the last digits cost little.
+SWEEP_SHARE, NEWTON_SHARE = 0.1, 1e-3
+DRIFT = 1e-3  # share of the gap that slack's rounding may make up before slack is formed anew
+IDLE = 60  # gap evaluations without progress after which rounding is to blame
+NEWTON_LIMIT = 2500  # largest working set whose Hessian is formed
+SQUARES = 3  # matrices of its order: over all samples, over those inside the margin, and the factor
+# Of a Newton step: accuracy of its small Lasso relative to the violation at its start, sweeps of that Lasso at most,
+# ridge of the Hessian relative to ||f_j||^2.
+NEWTON_OPTIONS = np.array([1e-2, 1000.0, 1e-11])
+NO_ROWS, NO_ENDS = np.empty((0, 0)), np.zeros(0, dtype=np.int64)
+NO_VALUES = np.empty(0), np.empty(0, dtype=np.int32), NO_ENDS, NO_ENDS
+
+
+class FeatureDescent(Solver):
+    """Coordinate descent over features.
+
+    Parameters
+    ----------
+    shrinking : bool, default True
+        Skip zero weights that are clearly inside their constraint until the next gap evaluation.
+    working_sets : bool, default True
+        Solve for a growing set of features instead of sweeping over all survivors.
+    newton : bool, default True
+        Finish each working set with Newton steps; needs ``working_sets``.
+    warm : bool, default True
+        Start from the previous grid point; else from ``w = 0``.
+    """
+
+    def __init__(self, shrinking=True, working_sets=True, newton=True, warm=True):
+        self.shrinking, self.working_sets, self.warm = shrinking, working_sets, warm
+        self.newton = newton and working_sets
+        self.name = "cd+newton" if self.newton else "cd"
+
+    def solve(self, reduced: L1Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
+        """Solve a reduced problem to a relative gap, see :class:`screenpath.solve.base.Solver`."""
+        run = _Run(reduced, budget, self)
+        interval = FIRST_CHECK
+        share = NEWTON_SHARE if self.newton else SWEEP_SHARE
+        converged = run.check(tol, dynamic)
+        while not converged and not run.spent():
+            if not self.working_sets:
+                run.sweep(run.alive, interval)
+                interval = min(LAST_CHECK, interval + interval // 4 + 1)
+            else:
+                chosen = run.choose()
+                if self.newton and chosen.size == run.alive.size:
+                    converged = run.solve_set(chosen, tol * run.primal)
+                    continue
+                run.solve_set(chosen, max(0.5 * tol * run.primal, share * run.gap))
+            converged = run.check(tol, dynamic)
+
+        def decided() -> np.ndarray:
+            status = np.full(run.w.size, -1, dtype=np.int8)
+            status[run.alive] = 0
+            return status[reduced.where]
+
+        return Solution(run.w, np.empty(0), run.epochs, run.touched, converged, run.screened, self.name, decided)
+
+
+class _Sums(NamedTuple):
+    """Sums of a point over some features; ``products`` of the columns with ``r = max(slack, 0)``."""
+
+    products: np.ndarray
+    primal: float
+    gap: float
+    scale: float
+    total: float
+    squares: float
+    balance: float
+    weight: float
+    reach: float
+
+
+class _Run:
+    """Working arrays of one solve."""
+
+    def __init__(self, reduced: L1Reduced, budget: Budget, options: FeatureDescent):
+        self.reduced, self.budget, self.options = reduced, budget, options
+        if reduced.sparse:
+            _, _, begin, end = reduced.columns
+            self.columns, where = (NO_ROWS, *reduced.columns, True), reduced.where
+            each = max(1, int((end[where] - begin[where]).sum()) // max(reduced.size, 1))
+        else:
+            self.columns, each = (reduced.columns, *NO_VALUES, False), reduced.signs.size
+        self.visits = max(1, VALUES // each)  # columns of one kernel call
+        self.alive = reduced.where
+        self.epochs, self.touched, self.screened = 0, 0.0, 0
+        cold = reduced.fresh and not options.warm
+        self.w = np.zeros(reduced.start_w.size) if cold else reduced.start_w
+        self.bias = np.array([0.0 if cold else reduced.start_bias])
+        self.updates, self.moved = 0.0, 0.0  # of slack, since it was formed; see `drift`
+        self.size: float | None = None
+        self.terms = int(np.count_nonzero(self.w))  # weights when it was formed
+        if cold or reduced.start_slack is None:
+            self.form_slack()
+        else:
+            self.slack = reduced.start_slack.copy()
+        self.products = np.zeros(self.w.size)
+        self.means: np.ndarray | None = None  # along which a step takes the bias with it, once they are asked for
+        self.known = None if cold else reduced.start_products  # of the starting point, until it has moved
+        self.room = FIRST_SET
+        self.primal = self.gap = np.inf  # over all survivors, when last evaluated
+        self.best, self.idle = np.inf, 0  # smallest gap met, gap evaluations since then
+
+    def spent(self) -> bool:
+        """Tell whether the budget is used up, or rounding keeps the gap from falling any further."""
+        return self.idle > IDLE or self.epochs >= self.budget.epochs or time.monotonic() > self.budget.deadline
+
+    def note(self, gap: float, target: float) -> bool:
+        """Count gap evaluations that bring nothing new; return whether the target is met."""
+        self.idle = 0 if gap < self.best else self.idle + 1
+        self.best = min(gap, self.best)
+        return gap <= target
+
+    def form_slack(self) -> None:
+        """Form the slack of all samples anew: changed many times, it gathers rounding errors."""
+        self.slack = np.abs(self.reduced.signs) - self.bias * self.reduced.signs
+        support = np.flatnonzero(self.w)
+        kernels.columns_add(*self.columns, support, -self.w[support], self.slack)
+        self.touched += support.size
+        self.bias[0] = kernels.bias_root(self.slack, self.reduced.signs, self.bias[0])
+        self.updates, self.moved, self.size, self.terms = 0.0, 0.0, None, support.size
+
+    def changed(self, updates: float, moved: float) -> None:
+        """Count changes of the slack, and the sum of their norms."""
+        if self.size is None:
+            self.size = sqrt(kernels.inner(self.slack, self.slack)) + moved  # of the slack that was formed
+        self.updates, self.moved = self.updates + updates, self.moved + moved
+
+    def drift(self, sums: _Sums) -> float:
+        """Return a bound on the norm of the error of the slack: as it was formed, and from its changes."""
+        formed = self.reduced.rounding.slack(self.terms, sums.reach + self.moved, float(self.bias[0]))
+        return formed + 2.0 * UNIT * (self.updates + 2.0) * ((self.size or 0.0) + 2.0 * self.moved)
+
+    def evaluate(self, index: np.ndarray) -> _Sums:
+        """Return the sums of the problem on some features."""
+        r, products = self.reduced, self.known  # the certificate of the starting point has those of all
+        fresh, self.known = products is None, None
+        if products is None:
+            products = np.empty(index.size)
+            self.touched += index.size
+        found = kernels.evaluate(
+            *self.columns, index, r.signs, self.slack, self.w, r.blurs, r.rounding.column, r.lam, not fresh, products
+        )
+        return _Sums(products, *found)
+
+    def check(self, tol: float, dynamic: bool) -> bool:
+        """Evaluate the gap over all surviving features; screen with its ball where asked."""
+        sums = self.evaluate(self.alive)
+        self.products[self.alive], self.primal, self.gap = sums.products, sums.primal, sums.gap
+        self.budget.note(self.gap, self.primal, self.touched)
+        if self.note(self.gap, tol * self.primal):
+            return True
+        dynamic = dynamic and self.alive.size > FEWEST
+        if dynamic and self.updates and self.drift(sums) * sqrt(sums.squares) > DRIFT * self.gap:
+            self.form_slack()
+            sums = self.evaluate(self.alive)
+        if dynamic and self._screen(sums):
+            sums = self.evaluate(self.alive)
+            self.products[self.alive], self.primal, self.gap = sums.products, sums.primal, sums.gap
+        return False
+
+    def _screen(self, sums: _Sums) -> bool:
+        """Drop the features the gap ball decides; return whether the point moved (a weight had to be set to 0)."""
+        # |f_j.alpha*| <= scale |f_j.alpha| + spread_j sqrt(2 gap): the gap ball around the feasible scale * alpha; and
+        # the ball halfway between that and alpha.
+        r, lam, scale = self.reduced, self.reduced.lam, sums.scale
+        column, norm, off = r.rounding.column, sqrt(sums.squares), self.drift(sums)
+        taken = kernels.imbalance(sums.total, sums.balance, column)
+        gap = sums.gap + (norm + 0.5 * off) * off + taken * scale * sums.total
+        terms = sums.primal + sums.squares + scale * (sums.total + scale * sums.squares)
+        gap = max(gap + (column + gamma(self.alive.size)) * terms, 0.0)
+        sizes, spreads = np.abs(sums.products), r.spreads[self.alive]
+        radius = sqrt(2.0 * gap) + taken * scale * norm
+        part, other = halfway(gap, scale, norm, max(off, taken * scale * norm))
+        extent = max(radius, other) + max(part, 1.0) * sqrt(2.0 * sums.primal)
+        bound = np.minimum(scale * sizes + radius * spreads, part * sizes + other * spreads)
+        slack = max(ROUNDING, 8.0 * (column + taken))
+        gone = bound < lam - slack * (lam + extent * r.blurs[self.alive])
+        dropped = self.alive[gone]
+        self.alive = self.alive[~gone]
+        self.screened += dropped.size
+        nonzero = dropped[self.w[dropped] != 0.0]
+        if nonzero.size == 0:
+            return False
+        self.w[nonzero] = 0.0
+        self.form_slack()
+        return True
+
+    def choose(self) -> np.ndarray:
+        """Return the working set: the support and the features nearest to their constraint.
+
+        The distance of column ``f_j`` at ``alpha`` to ``|f_j.alpha| = lam`` is ``(lam - |f_j.alpha|) / ||f_j||``, with
+        the centred norm. Those beyond it all belong to the set; the room beyond the support doubles at each turn.
+        """
+        alive = self.alive
+        if alive.size <= self.room:
+            return alive
+        distance = (self.reduced.lam - np.abs(self.products[alive])) / np.maximum(self.reduced.spreads[alive], 1e-300)
+        distance[self.w[alive] != 0.0] = -np.inf
+        support = int(np.count_nonzero(self.w[alive]))
+        outside = int(np.count_nonzero(distance < 0.0)) - support
+        size = support + max(self.room, outside + outside // 4)
+        self.room *= 2
+        if size >= alive.size:
+            return alive
+        return np.sort(alive[np.argpartition(distance, size)[:size]])
+
+    # -- coordinate descent --------------------------------------------------------------------------------------
+
+    def sweep(self, active: np.ndarray, sweeps: int) -> None:
+        """Run sweeps over some features, in kernel calls of bounded length."""
+        r = self.reduced
+        if self.means is None:  # a step along a centred column passes over all samples
+            self.means = np.where(r.columns[3] - r.columns[2] == r.signs.size, r.means, 0.0) if r.sparse else r.means
+        sweeps = min(sweeps, self.budget.epochs - self.epochs)
+        each = max(1, self.visits // max(active.size, 1))
+        while sweeps > 0 and time.monotonic() <= self.budget.deadline:
+            now = min(each, sweeps)
+            visited, violation, updates, moved = kernels.descend(
+                *self.columns, r.signs, r.lam, r.sqnorms, self.means, self.w, self.slack, self.bias, active.copy(),
+                self.options.shrinking, now,
+            )  # fmt: skip
+            self.changed(updates, moved)
+            self.touched += visited
+            self.epochs += now
+            sweeps -= now
+            if violation == 0.0:
+                return
+
+    def solve_set(self, chosen: np.ndarray, target: float) -> bool:
+        """Solve the problem on a working set to an absolute gap, by Newton steps where these can be afforded."""
+        interval, self.best = FIRST_CHECK, np.inf  # of this set
+        newton = _Newton(self, chosen) if self.options.newton and chosen.size <= NEWTON_LIMIT else None
+        products = self.products[chosen]  # of the gap evaluation that led here
+        while True:
+            going, gap = newton.steps(products, target) if newton else (False, np.inf)
+            if not going and not gap <= target:
+                self.sweep(chosen, interval)
+                interval = min(LAST_CHECK, 2 * interval)
+                sums = self.evaluate(chosen)
+                products, gap = sums.products, sums.gap
+            if self.note(gap, target):
+                return True
+            if self.spent():
+                return False
+
+
+class _Newton:
+    """Newton steps on one working set; the Hessian follows the samples that enter and leave the margin."""
+
+    def __init__(self, run: _Run, chosen: np.ndarray):
+        self.run, self.chosen = run, chosen
+        k, n = chosen.size, run.slack.size
+        limit = in_force()
+        if limit:
+            limit.check(SQUARES * 8 * k**2, f"Newton steps on {k:,} features", FEWER)
+        # Where most samples are inside the margin, the others are subtracted from products over all samples.
+        if run.reduced.sparse and 2 * np.count_nonzero(run.slack > 0.0) > n:
+            self.gram, self.sums = run.reduced.inner_products(chosen)
+            self.member = np.ones(n, dtype=np.int8)
+        else:
+            self.gram, self.sums, self.member = np.zeros((k, k)), np.zeros(k), np.zeros(n, dtype=np.int8)
+        self.each = max(1, run.visits // (k * (k + 1) + 1))  # steps of one kernel call
+
+    def steps(self, products: np.ndarray, target: float) -> tuple[bool, float]:
+        """Take steps while the gap falls, ``products`` in place; return whether the last one could be taken, the gap.
+
+        The gap is inf where not even the first one lowered the objective.
+        """
+        run, r = self.run, self.run.reduced
+        tried, taken, going, gap, moved = l1newton.newton_steps(
+            *run.columns, self.chosen, r.signs, r.lam, r.sqnorms, run.w, run.slack, run.bias, products, self.gram,
+            self.sums, self.member, NEWTON_OPTIONS, r.blurs, r.rounding.column, target, run.best,
+            min(self.each, run.budget.epochs - run.epochs),
+        )  # fmt: skip
+        run.epochs += tried
+        run.touched += (tried + taken) * self.chosen.size
+        run.changed(tried * (self.chosen.size + 2.0), moved)
+        return going, gap
+
+
+def make_feature_solver(name: str, seed: int = 0) -> FeatureDescent:
+    """Return the solver of that name; it draws no random numbers.
+
+    Raises
+    ------
+    UsageError
+        For an unknown name.
+    """
+    if name not in SOLVERS:
+        raise UsageError(f"unknown solver '{name}' for l1svm", f"use one of {', '.join(SOLVERS)}")
+    return FeatureDescent(newton=name != "cd")

@@ -1,0 +1,301 @@
+"""Solver of a kernel model's reduced problem: greedy pair steps on a working set, finished by projected Newton steps.
+
+Each epoch takes a working set of survivors (all of them, those that shrinking leaves, or as many as fit in memory),
+makes pair steps on its square part of the kernel matrix, and then, in the hybrid, Newton steps on the coordinates that
+are inside their box. Pair steps find out which these are; one Newton step then solves for them exactly. Stops when the
+duality gap of the reduced problem is at most ``tol`` times its primal value.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from screenpath.errors import UsageError
+from screenpath.kernels.problem import box as box_kernels
+from screenpath.kernels.rows import gram
+from screenpath.kernels.solve import smo as kernels
+from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
+from screenpath.problem.kernel import KernelReduced, sum_error
+from screenpath.regions.geometry import ROUNDING
+from screenpath.solve.base import Budget, Solution, Solver
+from screenpath.solve.face_newton import FaceNewton
+
+NAMES = ("auto", "newton", "smo")
+AIM = 0.5  # a working set is solved to this fraction of the gap that is asked for
+PAIR_STEP = 4e-9  # seconds of a pair step, a coordinate of the working set
+FACTOR = 1e-10  # seconds of a Newton step, a cubed free coordinate: factors of some faces, at BLAS speed
+PATIENCE = 200  # epochs without a larger dual value after which rounding must be what stands in the way
+REBUILD = 0.7  # a smaller working set replaces the last one once it is below this fraction of it
+SPARE = 32  # coordinates that a working set chosen by an estimate takes to be on the safe side
+STEPS = 1000  # pair steps of an epoch at least, if it takes so many, ...
+LONGEST = 4  # ... and up to this many times as many once its working set has proved to be the right one
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """How many coordinates that are held at an end of their box a working set takes, at most.
+
+    Parameters
+    ----------
+    first, later : float
+        For one that is not held: in the first epoch, and in those after it, when more is known of who has to move.
+    besides : int
+    """
+
+    first: float
+    later: float
+    besides: int
+
+
+# The time of a pair step is in proportion to its working set, and most who are held stay where they are. Newton steps
+# take hardly longer for them, and an epoch that lacks one is lost.
+FOR_PAIRS, FOR_NEWTON = Held(0.5, 0.05, 0), Held(1e6, 1.0, 64)
+
+
+class Smo(Solver):
+    """Greedy coordinate ascent, with or without shrinking and Newton steps.
+
+    Parameters
+    ----------
+    newton : bool, default True
+    shrinking : bool, default True
+        Leave out of an epoch the coordinates at an end of their box whose gradient points outward by more than any
+        coordinate violates its optimality. All of them are looked at again when the gap is evaluated. At first the
+        gradient is that of an estimate of the optimum, where the problem brings one.
+    """
+
+    def __init__(self, newton: bool = True, shrinking: bool = True):
+        self.newton, self.shrinking = newton, shrinking
+        self.name = "smo+newton" if newton else "smo"
+
+    def run(self, reduced) -> Run:
+        """Return the state of a solve that begins."""
+        return Run(reduced)
+
+    def solve(self, reduced: KernelReduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
+        """Solve a reduced problem to a relative gap, see :class:`screenpath.solve.base.Solver`."""
+        run = self.run(reduced)
+        epochs, converged = 0, False
+        touched, reduced.rows.touched = reduced.rows.touched, 0  # fractions add up alike whatever came before
+        while True:
+            converged = run.check(tol, dynamic)
+            budget.note(run.gap, run.primal, reduced.rows.touched + run.touched)
+            if converged or run.alive.size == 0 or run.stuck:
+                break
+            if epochs >= budget.epochs or time.monotonic() > budget.deadline:
+                break
+            run.epoch(AIM * tol * abs(run.primal), self.shrinking, self.newton)
+            epochs += 1
+        extra, reduced.rows.touched = reduced.rows.touched, touched  # booked once, by the walk
+        touched = extra + run.touched
+        return Solution(None, run.alpha, epochs, touched, converged, run.screened, self.name, lambda: run.decided)
+
+
+class Run:
+    """State of one solve, on the survivors."""
+
+    def __init__(self, reduced: KernelReduced):
+        self.reduced = reduced
+        self.alpha = np.minimum(np.maximum(reduced.start_alpha, reduced.lo), reduced.hi)
+        self.products = reduced.start_products.copy()
+        self.w_sq = reduced.start_w_sq
+        self.alive = np.arange(reduced.size)
+        self.decided = np.zeros(reduced.size, dtype=np.int8)
+        self.screened, self.touched, self.primal, self.stuck = 0, 0.0, np.inf, False
+        self.newton = FaceNewton(reduced.rows.plan.free)
+        self.error = reduced.start_error  # of a product, over the norm of its row
+        self.highest, self.waited = -np.inf, 0  # dual value so far, and the epochs since it rose
+        self.members = np.empty(0, dtype=np.int64)  # the last working set, and its part of Q
+        self.square: Any = None
+        self.guessed, self.part = False, 1.0  # whether it was chosen by an estimate; its share of what was wanted
+        self.times = 1  # by how much its next epoch may be longer than the first
+        # Products of points of the box, fixed rows included, are at most this large, over the norm of their row.
+        self.reach = 2.0 * reduced.reach
+        self.kinks, self.floor = reduced.c, 0.0  # where the products have their kinks, and what these are off by
+        step = self.alpha - reduced.start_alpha
+        if step.any():
+            self.move(np.flatnonzero(step), step[step != 0.0])
+
+    # -- gap and screening ---------------------------------------------------------------------------------------
+
+    def check(self, tol: float, dynamic: bool) -> bool:
+        """Evaluate the reduced gap; screen with its ball where asked. Return whether the target is met."""
+        r = self.reduced
+        gap, linear = self.terms()
+        self.primal, self.gap = r.offset + linear - 0.5 * self.w_sq + gap, gap
+        if gap <= tol * abs(self.primal):
+            return True
+        dual = self.primal - gap
+        self.waited = 0 if dual > self.highest else self.waited + 1
+        self.highest = max(dual, self.highest)
+        self.stuck = self.stuck or self.waited > PATIENCE
+        if dynamic:
+            # At least the gap of the reduced problem, rounding counted as a certificate does.
+            terms = self.kinks, self.products, r.lo, r.hi, self.alpha, r.norms, self.error, self.floor, 0, r.size
+            self._screen(box_kernels.box_terms(*terms)[3] * (1.0 + gamma(r.size + 16)))
+        return False
+
+    def terms(self) -> tuple[float, float]:
+        """Return the gap of the reduced problem, and ``sum c_i alpha_i``."""
+        r = self.reduced
+        loss, linear, _ = box_kernels.box_summary(self.kinks, self.products, r.lo, r.hi, self.alpha, 0, r.size)
+        # The fixed rows are on their side, so only survivors leave a gap: sum phi_i(t_i) - alpha_i t_i.
+        return loss - linear + float(self.alpha @ self.products), linear
+
+    def decide(self, gap: float) -> np.ndarray:
+        """Return what the ball of the iterate decides of each survivor; ``gap`` is at least that of the problem."""
+        r, status, radius = self.reduced, np.empty(self.reduced.size, dtype=np.int8), np.sqrt(gap) * OUTWARD
+        box_kernels.box_decide_ball(
+            self.products, 1.0, r.norms, radius, self.extent(radius), r.c, ROUNDING, status, 0, r.size
+        )
+        return status
+
+    def extent(self, radius: float) -> float:
+        """Return the size of which ``ROUNDING`` bounds the error of a product with a point of the iterate's ball."""
+        return float(np.sqrt(max(self.w_sq, 0.0)) + radius + self.error / ROUNDING * OUTWARD)
+
+    def _screen(self, gap: float) -> None:
+        r, status = self.reduced, self.decide(gap)
+        fresh = self.alive[status[self.alive] != 0]
+        if fresh.size == 0:
+            return
+        ends = np.where(status[fresh] < 0, r.lo[fresh], r.hi[fresh])
+        step = ends - self.alpha[fresh]
+        self.alpha[fresh] = ends
+        moved = step != 0.0
+        if moved.any():
+            self.move(fresh[moved], step[moved])
+        self.alive = self.alive[status[self.alive] == 0]
+        self.screened += fresh.size
+        self.decided[fresh] = status[fresh]
+
+    def move(self, index: np.ndarray, step: np.ndarray) -> None:
+        """Bring products and norm to an alpha that has changed by ``step``."""
+        r = self.reduced
+        before = float(step @ self.products[index])
+        self.products += r.rows.sum_at(r.index[index], step, r.index)
+        spread = gram.spread_at(step, r.norms, index) * (1.0 + gamma(index.size + 8))
+        added = sum_error(r.rows, index.size, spread, True)
+        self.error = (self.error + added + 2.0 * UNIT * self.reach) * OUTWARD
+        self.w_sq += before + float(step @ self.products[index])
+
+    # -- one epoch -----------------------------------------------------------------------------------------------
+
+    def epoch(self, target: float, shrinking: bool, newton: bool) -> None:
+        """Improve the dual on a working set, then bring the products of all survivors up to date."""
+        r = self.reduced
+        self._choose(shrinking, FOR_NEWTON if newton else FOR_PAIRS)
+        W = self.members
+        # What is not in the set may leave a part of the gap. What shrinking has left out leaves none now, and pair
+        # steps count on that; to a Newton step a smaller target is hardly more work.
+        target *= min(1.0, W.size / self.alive.size) if newton else self.part
+        # Some may have been screened since the set was chosen: these stay.
+        alpha, t, lo, hi, diagonal = kernels.take(
+            W, self.kinks, self.products, r.lo, r.hi, r.norms, self.alpha, self.decided
+        )
+        left, limit = self.left(W, lo, hi, alpha, t), W.size if newton else self.times * max(W.size, STEPS)
+        while True:
+            steps = self.pairs(W, diagonal, lo, hi, alpha, t, limit, target)
+            self.touched += 2.0 * steps * W.size / r.rows.n
+            before, left = left, self.left(W, lo, hi, alpha, t)
+            if left <= target or not newton or not _pairs_are_cheaper(before, left, target, lo, hi, alpha):
+                break
+        if newton:
+            self.touched += self.newton.improve(self.square, lo, hi, alpha, t, target) * W.size / r.rows.n
+        index, step = kernels.put(W, alpha, self.alpha)
+        self.stuck = self.stuck or (index.size == 0 and not self.guessed)
+        self.move(index, step)
+
+    def left(self, W: np.ndarray, lo, hi, alpha, t) -> float:
+        """Return the part of the gap that a working set makes."""
+        return kernels.slack(t, lo, hi, alpha)
+
+    def pairs(self, W: np.ndarray, diagonal, lo, hi, alpha, t, limit: int, target: float) -> int:
+        """Take pair steps on a working set, in place; return how many."""
+        return kernels.smo(*self.square.parts, diagonal, lo, hi, alpha, t, limit, target)
+
+    def _choose(self, shrinking: bool, held: Held) -> None:
+        """Choose the working set and copy its part of the kernel matrix, unless the last one still serves."""
+        r = self.reduced
+        alive = self._active(held) if shrinking else self.alive
+        most, stored = r.rows.plan.square, r.rows.whole and r.size == r.rows.n
+        self.part = 1.0
+        if stored and alive.size > min(REBUILD * r.size, most):
+            alive = np.arange(r.size)  # the matrix as it is
+        elif alive.size > most:
+            self.part = most / alive.size
+            alive = np.sort(alive[np.argsort(-self._violation(alive), kind="stable")[:most]])
+        if self.square is not None and alive.size >= REBUILD * self.members.size:
+            member = np.zeros(r.size, dtype=bool)
+            member[self.members] = True
+            if member[alive].all():
+                self.times = min(2 * self.times, LONGEST)
+                return
+        self.times = 1
+        self.members, self.square = alive, r.rows.square(r.index[alive])
+
+    def _active(self, held: Held) -> np.ndarray:
+        """Return the survivors that may have to move; at first by an estimate of their products at the optimum."""
+        r = self.reduced
+        first = self.square is None
+        self.guessed = first and r.ahead != 1.0
+        products = r.ahead * self.products if self.guessed else self.products
+        share, spare = held.first if first else held.later, SPARE if self.guessed else 0
+        found = kernels.active(
+            self.kinks_at(products), products, r.lo, r.hi, self.alpha, self.alive, share, held.besides, spare
+        )
+        return found if found.size else self.alive
+
+    def kinks_at(self, products: np.ndarray) -> np.ndarray:
+        """Return where products that are estimated have their kinks."""
+        return self.kinks
+
+    def _violation(self, index: np.ndarray) -> np.ndarray:
+        """Return by how much the coordinates violate their optimality; a little more for those inside their box."""
+        r, alpha = self.reduced, self.alpha[index]
+        t = self.kinks[index] - self.products[index]
+        low, high = alpha <= r.lo[index], alpha >= r.hi[index]
+        violation = np.maximum(np.where(high, 0.0, t), np.where(low, 0.0, -t))
+        return np.maximum(violation, 0.0) + 1e-3 * violation.max() * ~(low | high)
+
+
+def _pairs_are_cheaper(before: float, left: float, target: float, lo, hi, alpha) -> bool:
+    """Tell whether more pair steps, going on at the rate of the last round, cost less than a Newton step.
+
+    Parameters
+    ----------
+    before, left : float
+        Part of the gap that the working set makes, before and after as many pair steps as it has coordinates.
+    target : float
+        Part that may be left.
+    lo, hi, alpha : ndarray of shape (k,)
+    """
+    if not 0.0 < left < 0.5 * before:
+        return False
+    rounds = np.log(left / target) / np.log(before / left)
+    free = np.count_nonzero((alpha > lo) & (alpha < hi))
+    return rounds * PAIR_STEP * alpha.size**2 < FACTOR * free**3
+
+
+def make_kernel_solver(name: str, seed: int = 0, shrinking: bool = True, warm: bool = True) -> Smo:
+    """Return the solver of that name: ``smo`` takes pair steps only, ``newton`` (= ``auto``) both.
+
+    Raises
+    ------
+    UsageError
+        For an unknown name, or a cold start, which no kernel solver has.
+    """
+    return solver_named(Smo, name, shrinking, warm)
+
+
+def solver_named(kind, name: str, shrinking: bool, warm: bool):
+    """Return a solver of some kind as :func:`make_kernel_solver` does."""
+    if name not in NAMES:
+        raise UsageError(f"a kernel model has no solver '{name}'", f"use one of {', '.join(NAMES)}")
+    if not warm:
+        raise UsageError("a kernel model's solver starts from the previous grid point", "leave out `start`")
+    return kind(newton=name != "smo", shrinking=shrinking)

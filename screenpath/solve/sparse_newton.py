@@ -1,0 +1,262 @@
+"""Semismooth Newton on active features and the quadratic zone of the smoothed hinge.
+
+The objective is piecewise quadratic: with the signs of the weights and the zone E of dual variables strictly between 0
+and 1 held, its minimiser over the active weights A solves ``(alpha I + Z'Z/(n gamma)) step = -gradient``, ``Z`` the
+rows of E and columns of A. The step is followed by a line search that stops weights at 0 where they would change sign.
+From the previous grid point one or two steps usually suffice. A sweep of proximal coordinate descent, which always
+makes progress, takes over where the line search fails. Stops when the gap of the reduced problem is at most ``tol``
+times its primal value.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from screenpath.data.safe.memory import in_force
+from screenpath.kernels.problem import sparse as sums
+from screenpath.kernels.problem import sparse_levels as levels
+from screenpath.kernels.problem import sparse_samples as losses
+from screenpath.kernels.rows.matrix import matrix_of
+from screenpath.kernels.solve import sparse_newton as kernels
+from screenpath.problem.sparse_types import Level, SparseCertificate, SparseReduced
+from screenpath.screen.sparse import tighten
+from screenpath.solve.base import Budget, Solution, Solver
+from screenpath.solve.sharp import continued
+
+CG_LIMIT = 50  # iterations before a direct factorisation is tried
+DIRECT_LIMIT = 1500  # largest system that is factorised
+DENSE_FROM = 0.67  # density of the active columns from which the zone is copied dense
+ARMIJO = 1e-4
+LOOSEST, TIGHTEST = 0.1, 0.01  # relative residuals of conjugate gradients
+SHORTEST = 1e-3  # step length below which a sweep of coordinate descent takes over
+SHORTEST_HELD = 1e-12  # the same where sweeps get nowhere: beside free intercepts, or with next to no alpha
+IDLE = 60  # steps that do not lower the objective, after which its rounding is to blame (or an overflow)
+FEWER = "stop at a larger alpha or beta"
+SCREEN_AGAIN = 0.5  # the gap must fall by this factor before the dynamic rule is applied again
+
+
+class SparseNewton(Solver):
+    """Semismooth Newton for the sparse SVM; deterministic."""
+
+    name = "newton"
+
+    def solve(self, reduced: SparseReduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
+        """Solve a reduced problem to a relative gap, see :class:`screenpath.solve.base.Solver`.
+
+        Returns
+        -------
+        Solution
+            ``alpha`` is None: the dual point is ``theta(w)``, which the certificate forms itself. With the exact hinge
+            and at ``alpha = 0`` see :func:`screenpath.solve.sharp.continued`.
+        """
+        if reduced.model.sharp or reduced.alpha == 0.0:
+            return continued(self, reduced, tol=tol, budget=budget, dynamic=dynamic)
+        run = _Run(reduced)
+        epochs, screened, converged, best, idle = 0, 0, False, np.inf, 0
+        screen_below = SCREEN_AGAIN * run.gap if reduced.screened.record.size else np.inf
+        while True:
+            converged = run.gap <= tol * abs(run.primal)
+            budget.note(run.gap, run.primal, run.touched)
+            idle = 0 if run.primal < best else idle + 1
+            best = min(run.primal, best)
+            if converged or idle > IDLE or epochs >= budget.epochs or time.monotonic() > budget.deadline:
+                break
+            if dynamic and run.gap <= screen_below:
+                screened += run.screen()
+                screen_below = SCREEN_AGAIN * run.gap
+            if not run.newton_step(tol):
+                run.sweep()
+            epochs += 1
+        return Solution(run.w, None, epochs, run.touched, converged, screened, self.name)
+
+
+class _Run:
+    """Working arrays of one solve."""
+
+    def __init__(self, reduced: SparseReduced):
+        self.model, self.alpha = reduced.model, reduced.alpha
+        self.view = self.model.views.columns(reduced.screened.keep)
+        self.at, self.own_copy = reduced.screened, False
+        self.touched, self.rise = 0, np.zeros(self.model.levels)
+        self.shortest = SHORTEST_HELD if self.model.intercept or reduced.patient else SHORTEST
+        start, size = reduced.start, self.model.ones.size
+        self.theta, self.psi, self.scores = np.empty(size), np.empty(size), start.scores
+        self.u, self.u_slack, self.levels = start.u, start.u_slack, self.model.levels_of(start)
+        self._restrict(start.w, start.theta)
+
+    # -- evaluation ----------------------------------------------------------------------------------------------
+
+    def _restrict(self, w: np.ndarray, theta: np.ndarray) -> None:
+        """Take over ``w`` on the surviving features; sums over the data are formed anew only where they change."""
+        self.w = np.empty(w.size)
+        self.features, dropped = sums.mask(w, self.at.keep, self.w)
+        if dropped:
+            self._multiply()
+        self._respond()
+        if sums.differ(self.theta, theta):
+            self._new_u()
+        self._evaluate()
+
+    def _multiply(self) -> None:
+        self.scores = np.zeros(self.theta.size)
+        self.levels, self.rise = 0.0 * self.levels, self.levels  # the scores have none; the best one is near the last
+        self.touched += sums.products(self.view, self.model.n, self.w, self.scores)
+
+    def _respond(self) -> None:
+        m = self.model
+        if m.intercept:
+            self.scores, more = self.scores.copy(), self.rise.copy()
+            levels.place(self.scores, m.samples, self.at.duals, more)
+            self.levels, self.rise = self.levels + more, 0.0 * more
+        loss = losses.respond(self.scores, m.samples, self.at.duals, self.theta, self.psi)
+        self.loss = loss / m.n
+
+    def _new_u(self) -> None:
+        n = self.model.n
+        self.u, self.u_slack = np.empty(self.w.size), np.zeros(self.w.size)
+        self.touched += sums.column_sums(self.view, n, self.features, self.psi, 1.0 / n, self.u)
+
+    def _evaluate(self) -> None:
+        """Form objective and gap; of the gap the losses have no share."""
+        m = self.model
+        w_sq, w_l1, kink, lag_sq, *_ = sums.feature_terms(
+            self.w, self.u, self.features, m.feature_norm, self.alpha, m.beta
+        )
+        self.primal, self.gap = self.loss + (0.5 * w_sq + m.beta * w_l1), kink + 0.5 * lag_sq
+
+    # -- steps ---------------------------------------------------------------------------------------------------
+
+    def newton_step(self, tol: float) -> bool:
+        """Take one Newton step; return False where the line search finds no decrease."""
+        m = self.model
+        size = self.features.size
+        active, signs, rhs = np.empty(size, np.int64), np.empty(size), np.empty(size)
+        count = kernels.pick(self.w, self.u, self.alpha, m.beta, self.features, active, signs, rhs)
+        if count == 0:
+            return False
+        active, signs, rhs = active[:count], signs[:count], rhs[:count]
+        accuracy = 0.3 * np.sqrt(tol * abs(self.primal) / self.gap)  # the gap is quadratic in the residual
+        try:
+            direction = self._direction(active, rhs, min(LOOSEST, max(accuracy, TIGHTEST)))
+        except LinAlgError:  # rounding, or an overflow, has taken the definiteness
+            return False
+        step = 1.0
+        new = np.empty_like(self.w), *(np.empty_like(self.psi) for _ in range(3))
+        near = self.levels.copy() if m.intercept else None
+        while step >= self.shortest:
+            loss, penalty, expected, touched = kernels.trial(
+                self.view, m.samples, self.at.duals, self.alpha, m.beta, self.w, active, count, signs, rhs, direction,
+                step, new, near,
+            )  # fmt: skip
+            self.touched += touched
+            if expected > 0.0 and loss + penalty <= self.primal - ARMIJO * expected + 1e-15 * abs(self.primal):
+                self.w, self.scores, self.theta, self.psi = new
+                self.loss, self.levels = loss, self.levels if near is None else near
+                self._new_u()
+                self._evaluate()
+                return True
+            step *= 0.5
+        return False
+
+    def sweep(self) -> None:
+        """Run one sweep of proximal coordinate descent over the surviving features."""
+        m = self.model
+        self.w, scores = self.w.copy(), self.scores.copy()
+        self.touched += kernels.descend(
+            self.view, m.samples, self.at.duals, self.alpha, m.beta, m.col_sq, self.features, self.w, scores
+        )  # fmt: skip
+        self._multiply()  # scores that were changed step by step have gathered rounding errors
+        self._respond()
+        self._new_u()
+        self._evaluate()
+
+    def _direction(self, active: np.ndarray, rhs: np.ndarray, accuracy: float) -> np.ndarray:
+        """Return the Newton step on the active weights; the copy of the zone is never larger than the data."""
+        m = self.model
+        place = np.empty(self.theta.size, dtype=np.int64)
+        inside = kernels.quadratic_zone(self.at.duals, self.theta, place)
+        in_force().check(8 * m.levels * inside.size, f"{m.levels} intercepts on {inside.size:,} samples", FEWER)
+        level = m.answers(inside)
+        room = kernels.active_values(self.view[2], active)
+        self.touched += room
+        out, scale = np.empty(active.size), 1.0 / (m.n * m.gamma)
+        direct = min(active.size, inside.size) <= DIRECT_LIMIT
+        limit = CG_LIMIT if direct else 20 * CG_LIMIT
+        if m.classes == 1 and room > DENSE_FROM * active.size * m.n:
+            in_force().check(
+                8 * active.size * inside.size, f"{active.size:,} weights on {inside.size:,} samples", FEWER
+            )
+            Z = np.empty((active.size, inside.size))
+            kernels.gather_dense(self.view, m.samples, m.roots, active, place, inside, Z)
+            _, converged = kernels.conjugate_gradients(
+                matrix_of(Z), inside.size, level, self.alpha, scale, rhs, accuracy, limit, out
+            )
+            return out if converged or not direct else _factorised(Z, level, self.alpha, scale, rhs)
+        ptr, most = np.empty(active.size + 1, dtype=np.int64), m.views.size
+        in_force().check(12 * room, f"{active.size:,} weights on {inside.size:,} samples", FEWER)
+        while True:  # a sample of the class itself has several rows: the first call then counts
+            data, where = np.empty(room), np.empty(room, dtype=np.int32)
+            stored = kernels.gather(self.view, m.samples, m.roots, active, place, data, where, ptr)
+            if stored <= room or stored > most:
+                break
+            del data, where  # before the larger ones are made
+            room = stored
+            in_force().check(12 * room, f"{active.size:,} weights on {inside.size:,} samples", FEWER)
+        if stored > most:  # the copy would be larger than the data
+            its, _ = kernels.implicit_conjugate_gradients(
+                self.view, m.samples, m.roots, active, place, level, self.alpha, scale, rhs, accuracy, 20 * CG_LIMIT,
+                out,
+            )  # fmt: skip
+            self.touched += 2 * its * room
+            return out
+        _, converged = kernels.conjugate_gradients(
+            matrix_of((data, where, ptr)), inside.size, level, self.alpha, scale, rhs, accuracy, limit, out
+        )
+        if converged or not direct:
+            return out
+        square = min(active.size, inside.size)
+        needed = 8 * active.size * inside.size + 12 * stored + 16 * square**2
+        in_force().check(needed, f"{active.size:,} weights on {inside.size:,} samples", FEWER)
+        Z = np.zeros((active.size, inside.size))
+        Z[np.repeat(np.arange(active.size), np.diff(ptr)), where[:stored]] = data[:stored]
+        return _factorised(Z, level, self.alpha, scale, rhs)
+
+    # -- dynamic screening ---------------------------------------------------------------------------------------
+
+    def screen(self) -> int:
+        """Apply the gap balls of the current pair; return how many dual variables and features they decide."""
+        if not self.own_copy:
+            self.at, self.own_copy = self.at.copy(), True
+        found = tighten(self.model, self.at, self._point(), self.alpha)
+        if found:
+            self.theta, held = np.empty(self.theta.size), self.theta
+            self._restrict(self.w, held)
+        return found
+
+    def _point(self) -> SparseCertificate:
+        """Return what the gap balls need of the current pair; ``theta = theta(w)`` by construction."""
+        m = self.model
+        samples = self.loss, 0.0, 0.0, m.mass, 0.0, 0, 0  # ||theta||^2 is at most that
+        return m.pair(
+            self.alpha, self.w, self.scores, self.theta, self.u, self.u_slack, samples, self.features, psi=self.psi,
+            level=Level.at(self.levels),
+        )  # fmt: skip
+
+
+def _factorised(Z: np.ndarray, level: np.ndarray, alpha: float, scale: float, rhs: np.ndarray) -> np.ndarray:
+    """Solve the system of ``kernels.conjugate_gradients`` by a Cholesky factor of its smaller side."""
+    size, zone = Z.shape
+    if level.size:
+        Z -= (Z @ level.T) @ level
+    if size <= zone:
+        matrix = scale * (Z @ Z.T)
+        matrix[np.diag_indices(size)] += alpha
+        return cho_solve(cho_factor(matrix, check_finite=False), rhs, check_finite=False)
+    # (alpha I + s Z Z')^-1 b = (b - Z (alpha/s I + Z'Z)^-1 Z'b) / alpha
+    matrix = Z.T @ Z
+    matrix[np.diag_indices(zone)] += alpha / scale
+    inner = cho_solve(cho_factor(matrix, check_finite=False), Z.T @ rhs, check_finite=False)
+    return (rhs - Z @ inner) / alpha

@@ -1,0 +1,231 @@
+"""Writing the certificate of a run step by step: what ``screenpath verify`` checks (format: ``verify/file.py``)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from screenpath.data.safe.atomic import Appender, check_kept
+from screenpath.data.words.tables import finite
+from screenpath.numbers.states import codes, count
+from screenpath.problem.box import BoxModel
+from screenpath.problem.free_base import FreeCertificate
+from screenpath.problem.l1_types import L1Certificate
+from screenpath.problem.sparse_grid import SparseGrid
+from screenpath.problem.sparse_types import SparseVector
+from screenpath.regions.geometry import Ball, KernelPoint
+from screenpath.regions.lever import LeverBall
+from screenpath.rows.gram import GramRows
+from screenpath.screen.box import pair_ball
+from screenpath.screen.intercept import lever_ball
+from screenpath.verify import file as form
+from screenpath.walk.step import CERTIFIED, SKIPPED
+
+# A claim is made where the ball's radius could be this much larger, relatively and of its extent: rounding in whoever
+# checks it then cannot undo it.
+RELATIVE, ABSOLUTE = 1e-9, 1e-10
+
+
+class CertificateFile:
+    """``certificate.bin`` of a path that goes on: pairs, without claims about rows.
+
+    Parameters
+    ----------
+    folder : Path
+    model : models.box.BoxModel or another model
+    header : dict
+        The problem: fields and arrays of the first frame.
+    state : dict, optional
+        What :meth:`state` returned at the checkpoint that is resumed from.
+    reference : Certificate, optional
+        Of the step before the next one, where a run is resumed.
+    """
+
+    def __init__(self, folder, model, header: dict, state: dict | None = None, reference=None):
+        self.model, self.count = model, 0
+        keep, sha256 = 0, None
+        if state is not None:
+            keep, self.count, sha256 = place_of(state)
+        self.out = Appender(folder / form.NAME, keep, sha256=sha256)
+        if not keep:
+            fields = {name: value for name, value in header.items() if not isinstance(value, np.ndarray)}
+            arrays = {name: value for name, value in header.items() if isinstance(value, np.ndarray)}
+            self.out.append(form.MAGIC + form.frame(form.HEADER, fields, arrays))
+
+    def state(self) -> dict:
+        """Force the file to the disk and return the arrays with which it is continued behind what is there."""
+        self.out.sync()
+        digest = np.frombuffer(bytes.fromhex(self.out.sha256), np.uint8)
+        return {"proof_bytes": np.int64(self.out.size), "proof_steps": np.int64(self.count), "proof_sha256": digest}
+
+    def add(self, step, certificate) -> None:
+        """Append a step."""
+        fields = {"step": step.step, "status": step.status, **step.parameters}
+        self.count += 1
+        if step.status == CERTIFIED:
+            # The certificate of a worker process is without these numbers; the step has them.
+            error = max(step.primal - step.gap - step.dual, 0.0)
+            fields |= {"primal": float(step.primal), "primal_error": float(error), "gap": float(step.gap)}
+        self.out.append(self.frames(fields, certificate))
+
+    def frames(self, fields: dict, certificate) -> bytes:
+        """Return the frames of a step."""
+        if fields["status"] != CERTIFIED:
+            return form.frame(form.STEP, fields, {})
+        w = certificate.w
+        w = w if isinstance(w, SparseVector) else SparseVector.of(w)
+        if isinstance(self.model, SparseGrid) and self.model.base.intercept:  # the last of its coefficients
+            w = w.extended(np.array(certificate.intercept, ndmin=1))
+        arrays = {"index": w.index, "values": w.values}
+        if isinstance(certificate, L1Certificate):
+            fields["b"] = float(certificate.bias)
+            if certificate.astray:
+                fields["b_off"] = float(certificate.astray)
+        else:
+            # Beside the weights as they are given, and not those of the model.
+            theta = (
+                certificate.theta * self.model.base.unit if isinstance(self.model, SparseGrid) else certificate.theta
+            )
+            states = states_of(theta, 0.0, 1.0)
+            arrays |= {"states": form.pack(states), "between": theta[states == form.BETWEEN]}
+        return form.frame(form.STEP, fields, arrays)
+
+    def finish(self, skipped) -> tuple[str, dict]:
+        """Append the steps that were not reached and the end; return the final name and the entry of run.json."""
+        for row in skipped:
+            self.out.append(form.frame(form.STEP, {**row, "status": SKIPPED}, {}))
+            self.count += 1
+        self.out.append(form.frame(form.END, {"steps": self.count}, {}))
+        self.out.complete()
+        entry, self.out = {"bytes": self.out.size, "sha256": self.out.sha256}, None
+        return form.NAME, entry
+
+    def close(self) -> None:
+        """Close a file that is not finished; it keeps its partial name."""
+        if self.out is not None:
+            self.out.abandon()
+
+
+class BoxCertificateFile(CertificateFile):
+    """``certificate.bin`` of a box model, linear or behind a kernel: pairs, and which rows they prove to be fixed."""
+
+    def __init__(self, folder, model, header: dict, state: dict | None = None, reference=None):
+        super().__init__(folder, model, header, state, reference)
+        self.before, self.decided = reference, None
+        if state is not None:
+            self.decided = decided_of(state, model)
+            if not self.decided.size:  # the step before made no claims
+                self.before = self.decided = None
+
+    def state(self) -> dict:
+        """Return the arrays with which the file is continued; of the last step, what is claimed of its rows."""
+        decided = np.zeros(0, np.uint8) if self.decided is None else self.decided
+        return {**super().state(), "proof_decided": decided}
+
+    def frames(self, fields: dict, certificate) -> bytes:
+        """Return the frames of a step, and of what its pair proves about the rows of the step before."""
+        if fields["status"] != CERTIFIED:
+            self.before = self.decided = None
+            return form.frame(form.STEP, fields, {})
+        states = self._states(certificate)
+        if isinstance(certificate, FreeCertificate):
+            return form.frame(form.STEP, *_free(fields, states, certificate))
+        own = proven(self.model, certificate, certificate.C, states)
+        claims = np.where(own, np.uint8(form.OWN), np.uint8(form.NOTHING))
+        if self.before is not None:
+            claims[(claims == form.NOTHING) & proven(self.model, self.before, certificate.C, states)] = form.BEFORE
+        between = certificate.theta[states == form.BETWEEN]
+        arrays = {"states": form.pack(states), "claims": form.pack(claims), "between": between}
+        if not isinstance(certificate.point, KernelPoint):  # which is that of its dual point
+            arrays["w"] = certificate.point.vector
+        frames = form.frame(form.STEP, fields, arrays)
+        if self.before is not None:
+            there = proven(self.model, certificate, self.before.C, self._states(self.before))
+            more = (self.decided == form.NOTHING) & there
+            packed = form.pack(np.where(more, np.uint8(form.AFTER), np.uint8(form.NOTHING)))
+            frames += form.frame(form.NEXT, {"step": fields["step"] - 1}, {"claims": packed})
+        self.before, self.decided = certificate, claims
+        return frames
+
+    def _states(self, certificate) -> np.ndarray:
+        return states_of(certificate.theta, self.model.lo, self.model.hi)
+
+
+def _free(fields: dict, states: np.ndarray, certificate) -> tuple[dict, dict]:
+    """Return fields and arrays of a step with a free intercept, which claims nothing about rows."""
+    nothing = np.full(states.size, form.NOTHING, dtype=np.uint8)
+    between = certificate.theta[states == form.BETWEEN]
+    arrays = {"states": form.pack(states), "claims": form.pack(nothing), "between": between}
+    if isinstance(certificate.point, KernelPoint):
+        return {**fields, "b": float(certificate.intercept)}, arrays
+    return fields, {**arrays, "w": np.append(certificate.point.vector, certificate.intercept)}
+
+
+def proven(model, pair, C: float, states: np.ndarray) -> np.ndarray:
+    """Tell of each row whether the pair's ball proves it to be at ``C`` where the states have it."""
+    free = isinstance(pair, FreeCertificate)
+    ball = lever_ball(pair, C).ball if free else pair_ball(pair, C)
+    larger = Ball(ball.center, (1.0 + RELATIVE) * ball.radius + ABSOLUTE * ball.extent)
+    status = model.screen(LeverBall(larger, C, pair.theta, pair.residue) if free else larger).status
+    return ((status < 0) & (states == form.LOW)) | ((status > 0) & (states == form.HIGH))
+
+
+def states_of(theta: np.ndarray, lo, hi) -> np.ndarray:
+    """Return where each dual variable is in its box."""
+    states = np.full(theta.size, form.BETWEEN, dtype=np.uint8)
+    states[theta == hi], states[theta == lo] = form.HIGH, form.LOW
+    return states
+
+
+def place_of(state: dict) -> tuple[int, int, str]:
+    """Return, of the arrays of a checkpoint, how many bytes and steps the file had, and the SHA-256 of these bytes."""
+    digest = codes(state, "proof_sha256", (32,), 255)
+    return count(state, "proof_bytes"), count(state, "proof_steps"), digest.tobytes().hex()
+
+
+def decided_of(state: dict, model) -> np.ndarray:
+    """Return what is claimed of the rows of the last step of a checkpoint; empty where it made no claims."""
+    return codes(state, "proof_decided", (0, model.size), form.AFTER)
+
+
+def check_resumed(folder, model, state: dict) -> None:
+    """Make sure, changing nothing, that the file of a checkpoint is there as it was; parameters as of the class."""
+    size, _, sha256 = place_of(state)
+    if isinstance(model, BoxModel):
+        decided_of(state, model)
+    check_kept(folder / form.NAME, size, sha256)
+
+
+def open_certificate(folder, model, header: dict, state: dict | None = None, reference=None) -> CertificateFile:
+    """Open the certificate file of a model; parameters as of :class:`CertificateFile`."""
+    kind = BoxCertificateFile if isinstance(model, BoxModel) else CertificateFile
+    return kind(folder, model, header, state, reference)
+
+
+def header_of(model: str, options: dict, data) -> dict:
+    """Return the problem of a run as the file's first frame has it."""
+    preparation = data.preparation
+    header = {
+        "model": model,
+        "tol": options["tol"],
+        "labels": finite(data.labels),
+        "scaling": preparation.kind,
+        "bias": preparation.bias,
+        "data": {
+            "sha256": data.sha256,
+            "n_samples": data.shape[0],
+            "n_features": data.shape[1],
+            "zero_based": bool(options["zero_based"]),
+            **({} if data.form is None else {"table": data.form.record()}),
+            **({} if data.label_names is None else {"label_names": list(data.label_names)}),
+        },
+        **{name: options[name] for name in ("tau", "epsilon", "smoothing") if name in options},
+    }
+    if options.get("intercept") == "free":
+        header["intercept"] = "free"
+    if options.get("loss", "hinge") != "hinge":
+        header["loss"] = options["loss"]
+    if isinstance(data.rows, GramRows):
+        header["kernel"] = data.rows.blocks.function.describe()
+    named = {"scale": preparation.scale, "shift": preparation.shift, "weights": data.weights}
+    named["columns"] = preparation.columns
+    return header | {name: np.asarray(array) for name, array in named.items() if array is not None}

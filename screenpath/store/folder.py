@@ -1,0 +1,388 @@
+"""A run folder: run.json, the step table, the coefficients, and what it takes to resume.
+
+Whatever is made in a folder is made behind its run.json, which is the mark by which a later run knows it as ours. What
+has no such mark is neither replaced nor removed.
+
+Every finished file has its hash in run.json (``files``). While a run goes on, each step adds a line to
+``progress.partial``: steps done, then bytes and SHA-256 of the step table and of the coefficients so far. Readers of an
+unfinished run believe what the last whole line covers; ``--resume`` goes back to the checkpoint, which has the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from screenpath.data.safe.atomic import LOCK, TEMPORARY, Appender, FolderLock, check_kept, remove_temporaries, replacing
+from screenpath.data.words.tables import CsvTable, JsonTable, check_same, finite, parquet_of, readable_json
+from screenpath.errors import RunFolderError
+from screenpath.store import record as records
+from screenpath.store.archive import Damaged, load_archive, save_archive
+from screenpath.store.coefficients import open_coefficients, sparse_coefficients
+from screenpath.store.progress import Progress
+from screenpath.store.record import COMPLETE, FAILED, INTERRUPTED, RUNNING, TIME_LIMIT  # noqa: F401 (words of this module)
+
+REPLACE = "`force` to replace it, or another `out`"
+EVERY = 1.0  # seconds between two checkpoints, each with one fsync a file
+RESERVED = {*records.FILES, records.PARTS}
+FOLD = re.compile(r"[0-9]+-[0-9]+\.npz")  # file of a fold
+STATE = "state-"
+TOOL = "screenpath"
+OPENING = b'{\n  "schema_version": '  # of every run.json that this program has ever written
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a path can continue."""
+
+    progress: Progress  # steps done; bytes and hashes of the step table and of the coefficients at that moment
+    tally: np.ndarray  # totals so far (``report.tally.Tally.array``)
+    state: dict  # arrays of the reference certificate (``model.state``)
+
+
+class RunFolder:
+    """Sink of a path: a folder, made if it is missing, that no other process writes to.
+
+    The format ``parquet`` is CSV, and when the run is complete the same table as Parquet beside it. Coefficients are
+    kept as ``csv``, ``npz``, or ``none``.
+    """
+
+    _table: CsvTable
+    _steps: Appender
+    _progress: Appender
+    _coefficients: Any  # a writer of `open_coefficients`
+    _numbers: np.ndarray | None
+
+    def __init__(self, path: Path, format: str, coefficients: str):
+        self.path, self.format, self.kind = path, "json" if format == "json" else "csv", coefficients
+        self.parquet = format == "parquet"
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise RunFolderError(f"{path} is not a folder", "choose another one with `out`") from None
+        except OSError as error:
+            raise RunFolderError(f"{path} cannot be made: {error.strerror}", "choose another folder") from None
+        self._lock = FolderLock(path)
+        self._table = self._steps = self._coefficients = self._progress = self._numbers = None
+        self._files: dict[str, dict] = {}
+        self._key = ""
+        self._saved = time.monotonic()
+        self.count = 0
+
+    # -- what is there already -----------------------------------------------------------------------------------
+
+    def previous(self, replace: bool = False) -> dict | None:
+        """Return the run.json of an earlier run; None where there is none.
+
+        One that is to be replaced may be damaged, but it must be one of ours.
+        """
+        try:
+            record = records.read_record(self.path)
+        except FileNotFoundError:
+            if os.path.lexists(self.path / records.RUN):
+                raise RunFolderError(
+                    f"{self.path / records.RUN} is a link to nothing", "remove it, or choose another `out`"
+                ) from None
+            self._check_free(replace)
+            return None
+        except RunFolderError:
+            if not replace:
+                raise
+            record = None
+        if replace:
+            self._check_ours()
+            return record
+        if record["status"] == records.EMPTIED:
+            return None
+        file = self.path / records.RUN
+        if record["schema_version"] != records.SCHEMA_VERSION:
+            raise RunFolderError(
+                f"{file} has schema version {record['schema_version']}; this program writes {records.SCHEMA_VERSION}",
+                "use the program that wrote it, choose another `out`, or start again with `force`",
+            )
+        totals = record.get("totals") or {}
+        if not record.get("identity") or None in (totals.get(name) for name in ("n_steps", "certified", "unsafe")):
+            raise records.damaged(file, "there is no identity, or there are no totals")
+        if record["status"] == COMPLETE:
+            records.check_files(self.path, record)
+        return record
+
+    def _check_free(self, replace: bool) -> None:
+        """Make sure that nothing in a folder without run.json has a name of ours."""
+        there = {TEMPORARY.sub(r"\1", name) for name in os.listdir(self.path)} - {LOCK, records.RUN}
+        taken = sorted(there & RESERVED)
+        if taken:
+            raise RunFolderError(
+                f"{self.path} holds {taken[0]}, but no run.json: it is not a run folder, and is left as it is",
+                "choose another `out`",
+            )
+        if replace and there:
+            raise RunFolderError(
+                f"{self.path} is not a run folder: it holds {min(there)} and no run.json; `force` replaces runs",
+                "choose another `out`, or leave out `force` to put a run beside what is there",
+            )
+
+    def _check_ours(self) -> None:
+        """Make sure that run.json was written by this program, whole or not, and that nothing of ours is a link."""
+        file = self.path / records.RUN
+        with open(file, "rb") as stream:
+            data = stream.read(1 << 20)
+        mark = f'"tool": "{TOOL}"'.encode()
+        if not (OPENING.startswith(data[: len(OPENING)]) or data.startswith(OPENING) or mark in data):
+            raise RunFolderError(
+                f"{file} was not written by screenpath: the folder is not replaced", "choose another `out`"
+            )
+        for name in sorted(RESERVED):
+            mode = _mode(self.path / name)
+            wanted = stat.S_IFDIR if name == records.PARTS else stat.S_IFREG
+            if mode is not None and stat.S_IFMT(mode) != wanted:
+                what = "a symbolic link" if stat.S_ISLNK(mode) else "not what a run has made"
+                raise RunFolderError(
+                    f"{self.path / name} is {what}: the run is not replaced", "remove it, or choose another `out`"
+                )
+
+    def refuse(self, previous: dict, hint: str = f"use {REPLACE}") -> None:
+        """Explain that the folder holds a run already."""
+        # its lock is ours: who still called itself running was killed, unless another machine does not see the lock
+        known = {COMPLETE: "a finished run", RUNNING: "a run that was killed (or still runs on another machine)"}
+        what = known.get(previous["status"], f"a run that ended as '{previous['status']}'")
+        raise RunFolderError(f"{self.path} holds {what} already", hint)
+
+    def check_complete(self, previous: dict) -> None:
+        """Make sure that a finished run still has all of its files."""
+        lost = [name for name in previous.get("files") or () if not os.path.lexists(self.path / name)]
+        if lost:
+            raise RunFolderError(f"{self.path} has lost its {lost[0]}", "compute it again with `force`")
+
+    def check_identity(self, previous: dict, identity: dict) -> None:
+        """Make sure that resuming would give the same numbers; the error names all that differs."""
+        check_same(self.path, previous["identity"], identity)
+
+    def load_checkpoint(self, identity: dict) -> Checkpoint | None:
+        """Return where the earlier run, of this identity, can continue; None if it has to start at the first step."""
+        file = self.path / records.CHECKPOINT
+        if not os.path.lexists(file):
+            return None
+        try:
+            content = load_archive(file)
+            progress = Progress.of_line(content.pop("progress").tobytes(), run_key(identity))
+            if progress is None or (progress.steps < 1 and not any(name.startswith(STATE) for name in content)):
+                raise Damaged("it does not say how far this run had come")
+            tally = content.pop("tally")
+        except (ValueError, KeyError) as error:
+            raise self.damaged_checkpoint(error) from None
+        check_kept(self.path / f"steps.{self.format}", progress.table_bytes, progress.table_sha256)
+        if self.kind != "none":
+            file = self.path / (records.RECORDS if self.kind == "npz" else "coefficients.csv")
+            check_kept(file, progress.coefficient_bytes, progress.coefficient_sha256)
+        state = {name.removeprefix(STATE): value for name, value in content.items() if name.startswith(STATE)}
+        return Checkpoint(progress, tally, state)
+
+    def damaged_checkpoint(self, why) -> RunFolderError:
+        """Return the error of a checkpoint from which nothing can be continued."""
+        why = f"there is no {why}" if isinstance(why, KeyError) else why
+        return RunFolderError(f"{self.path / records.CHECKPOINT} is damaged ({why})", "start again with `force`")
+
+    def fold_folder(self, number: int) -> Path:
+        """Return the folder for the files of the folds over one grid, which are kept until the run is complete."""
+        folder = self.path / records.PARTS / str(number)
+        for place in (folder.parent, folder):
+            mode = _mode(place)
+            if mode is None:
+                place.mkdir()
+            elif not stat.S_ISDIR(mode):
+                raise RunFolderError(f"{place} is not a folder of ours", "remove it, or choose another `out`")
+        remove_temporaries(folder, FOLD.fullmatch)
+        return folder
+
+    def remove_leftovers(self) -> None:
+        """Remove what nobody needs behind a complete run."""
+        for name in (records.CHECKPOINT, records.PROGRESS, f"{records.RECORDS}.partial"):
+            _remove(self.path / name)
+        self._remove_folds()
+        remove_temporaries(self.path, RESERVED.__contains__)
+
+    def _remove_folds(self) -> None:
+        """Remove the files of folds, and their folders unless somebody has put something else there."""
+        parts = self.path / records.PARTS
+        for folder in _folders(parts):
+            if folder.name.isdecimal():
+                remove_temporaries(folder, FOLD.fullmatch)
+                for file in folder.iterdir():
+                    if FOLD.fullmatch(file.name):
+                        _remove(file)
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+        if _mode(parts) is not None:
+            with contextlib.suppress(OSError):
+                parts.rmdir()
+
+    def clear(self) -> None:
+        """Remove an earlier run; its record says so first, and what is left of it is then never taken for a run."""
+        remove_temporaries(self.path, RESERVED.__contains__)
+        if _mode(self.path / records.RUN) is None:
+            return
+        self._write_json({"schema_version": records.SCHEMA_VERSION, "tool": TOOL, "status": records.EMPTIED})
+        for name in records.FILES[1:]:
+            _remove(self.path / name)
+        self._remove_folds()
+
+    # -- the run -------------------------------------------------------------------------------------------------
+
+    def open(
+        self, columns, n_features: int, checkpoint=None, classes=None, unit="feature", numbers=None, names=None
+    ) -> None:  # fmt: skip
+        """Start writing, behind the checkpoint's steps or from nothing; run.json is there already.
+
+        A step has ``n_features`` coefficients without the intercept, for each of the ``classes`` where there are some;
+        they belong to the ``unit`` feature or sample. ``numbers`` are those of the features that coefficients are given
+        for, from 1, all by default; ``names`` are those of all features of the data.
+        """
+        self._numbers = numbers
+        remove_temporaries(self.path, RESERVED.__contains__)
+        if checkpoint is None:
+            for name in records.FILES[1:]:
+                if name.startswith(("steps.", "coefficients.", "certificate.", records.CHECKPOINT)):
+                    _remove(self.path / name)
+        kept = checkpoint.progress if checkpoint else Progress()
+        self._progress = Appender(self.path / records.PROGRESS, named=True)
+        if checkpoint is not None:
+            self._progress.append(kept.line(self._key))
+        self._table = (CsvTable if self.format == "csv" else JsonTable)(columns)
+        self._steps = Appender(self.path / f"steps{self._table.suffix}", kept.table_bytes, sha256=kept.table_sha256)
+        names = None if unit == "sample" else names
+        keep, sha256 = kept.coefficient_bytes, kept.coefficient_sha256
+        self._coefficients = open_coefficients(self.kind, self.path, n_features, keep, classes, unit, sha256, names)
+        if checkpoint is None:
+            self._steps.append(self._table.opening().encode())
+        else:
+            self.count = kept.steps
+
+    def write_run(self, record: dict) -> None:
+        """Write run.json: the record, the hashes of all finished files, its own."""
+        self._key = run_key(record["identity"])
+        self._write_json(record)
+
+    def _write_json(self, record: dict) -> None:
+        whole = records.sealed({**finite(record), "files": self._files})
+        with replacing(self.path / records.RUN) as file:
+            # A file name may hold bytes that are no text: JSON has escapes for what stands for them.
+            file.write((readable_json(whole) + "\n").encode("utf-8", "backslashreplace"))
+
+    def write_output(self, name: str, content: str | bytes) -> None:
+        """Write a further file of the run, one of ``record.OUTPUTS``; the next run.json has its hash."""
+        with replacing(self.path / name) as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+        self._files[name] = records.file_entry(self.path / name)
+
+    def list_file(self, name: str, entry: dict) -> None:
+        """Take up a finished file that another writer has made; ``entry`` is that of ``record.file_entry``."""
+        self._files[name] = entry
+
+    def add(self, row: dict, coefficients=None) -> None:
+        """Append a step as soon as it is done.
+
+        ``coefficients`` are weights and intercept in the units of the data, and whether the model has an intercept;
+        with several classes one row of weights and one intercept each.
+        """
+        found = []
+        if self._coefficients is not None and coefficients is not None:
+            weights, intercepts, has_intercept = coefficients
+            pairs = zip(np.atleast_2d(weights), np.atleast_1d(intercepts), strict=True)
+            found = [sparse_coefficients(one, float(b), has_intercept, self._numbers) for one, b in pairs]
+        self.add_sparse(row, found)
+
+    def add_sparse(self, row: dict, coefficients) -> None:
+        """Append a step with coefficients as ``coefficients.sparse_coefficients`` gives them, one pair a class."""
+        for block, found in enumerate(coefficients):
+            self._coefficients.add(row["step"], *found, block)
+        self._add_row(row)
+        self._progress.append(self._reached().line(self._key))
+
+    def _add_row(self, row: dict) -> None:
+        self._steps.append(self._table.record(row, first=self.count == 0).encode())
+        self.count += 1
+
+    def _reached(self) -> Progress:
+        steps, coefficients = self._steps, self._coefficients
+        if coefficients is None:
+            return Progress(self.count, steps.size, steps.sha256)
+        return Progress(self.count, steps.size, steps.sha256, coefficients.size, coefficients.sha256)
+
+    def due(self) -> bool:
+        """Tell whether the last checkpoint is a second old."""
+        return time.monotonic() - self._saved >= EVERY
+
+    def checkpoint(self, state: dict, tally: np.ndarray) -> None:
+        """Write where the path can continue: arrays of the reference of the next step, and the totals so far."""
+        self._steps.sync()
+        if self._coefficients is not None:
+            self._coefficients.sync()
+        arrays = {"progress": np.frombuffer(self._reached().line(self._key), dtype=np.uint8), "tally": tally}
+        arrays |= {STATE + name: value for name, value in state.items()}
+        save_archive(self.path / records.CHECKPOINT, arrays)
+        self._saved = time.monotonic()
+
+    def finish(self, record: dict, skipped) -> None:
+        """Complete all files: rows for the steps that were not reached, final names, run.json, then the cleaning up."""
+        complete = record["status"] == COMPLETE
+        for row in skipped:
+            self._add_row(row)
+        self._steps.append(self._table.closing().encode())
+        self._steps.complete()
+        if self.parquet and complete:
+            self.write_output("steps.parquet", parquet_of(self._steps.path.read_text(encoding="utf-8")))
+        self._files[self._steps.path.name] = {"bytes": self._steps.size, "sha256": self._steps.sha256}
+        if self._coefficients is not None:
+            file, entry = self._coefficients.finish(self.count)
+            self._files[file.name] = entry or records.file_entry(file)
+        self._progress.abandon()
+        self.write_run(record)
+        if complete:
+            self.remove_leftovers()
+
+    def fail(self, record: dict) -> None:
+        """Note in run.json how the run ended. The finished steps stay under their partial names."""
+        for file in (self._steps, self._coefficients, self._progress):
+            if file is not None:
+                file.abandon()
+        with contextlib.suppress(OSError):  # the disk may be what failed
+            self.write_run(record)
+
+    def close(self) -> None:
+        """Let other processes use the folder."""
+        self._lock.release()
+
+
+def run_key(identity: dict) -> str:
+    """Return what stands for all that decides the numbers of a run."""
+    return records.digest(finite(identity))
+
+
+def _mode(path: Path) -> int | None:
+    """Return the mode of what has a name, links not followed; None where nothing has it."""
+    try:
+        return os.lstat(path).st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _folders(path: Path) -> list:
+    """Return the folders in a folder; neither may be a link."""
+    if not stat.S_ISDIR(_mode(path) or 0):
+        return []
+    return [folder for folder in path.iterdir() if stat.S_ISDIR(_mode(folder) or 0)]
+
+
+def _remove(path: Path) -> None:
+    """Remove a plain file of ours, if it is there."""
+    if stat.S_ISREG(_mode(path) or 0):
+        path.unlink()

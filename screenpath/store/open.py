@@ -1,0 +1,503 @@
+"""Reading run folders: the record, the step table and the coefficients of finished and of unfinished runs."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from screenpath.catalogue.scores import higher_is_better
+from screenpath.catalogue.spec import Spec
+from screenpath.catalogue.specs import SPECS
+from screenpath.data.files.form import Form
+from screenpath.data.safe.atomic import prefix_sha256
+from screenpath.data.safe.wide import WIDEST, find
+from screenpath.data.words.labels import NamedLabel, are_texts, of_text
+from screenpath.data.words.numerals import number_of
+from screenpath.errors import RunFolderError, UsageError
+from screenpath.numbers import sparse as sp
+from screenpath.store import record as records
+from screenpath.store.archive import FAULTS
+from screenpath.store.choose import best_and_one_se
+from screenpath.store.coefficients import RECORD
+from screenpath.store.folder import run_key
+from screenpath.store.progress import Progress
+from screenpath.store.read_coefficients import csv_parts, npz_parts, record_parts, table_of
+from screenpath.store.record import damaged
+from screenpath.store.step_table import read_steps
+
+NEAR = 1e-3  # a parameter given to --step may differ from the step's by this, relatively
+SHOWN = 5  # steps named in a message
+NPZ = "coefficients.npz"
+TRIES = 3  # to read a folder that a run is changing
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run folder that has been read."""
+
+    path: Path
+    record: dict  # content of run.json
+    steps: list[dict]  # rows of the step table that have a solution, numbers as numbers; missing values are None
+    # (Path, int): file of the coefficients, and how many of its bytes belong to the steps; None where there is none
+    stored: tuple | None = None
+    notices: list[str] = field(default_factory=list)  # things a user should know
+    table: list[dict] = field(default_factory=list)  # all rows of the step table
+
+    def has(self, name: str) -> bool:
+        """Tell whether a further file (``cv.json``) belongs to the run; one that run.json does not name does not."""
+        listed, there = self.record.get("files"), (self.path / name).is_file()
+        if listed is not None and name in listed and not there:
+            raise damaged(self.path, f"there is no {name}")
+        return there and (listed is None or name in listed)
+
+    @property
+    def model(self) -> str:
+        """Return the name of the model's command."""
+        return self.record["model"]
+
+    @property
+    def parameters(self) -> list:
+        """Return the names of the parameters: ``["C"]``, ``["lambda"]`` or ``["alpha", "beta"]``."""
+        return self.record["parameters"]
+
+    @cached_property
+    def labels(self) -> dict | None:
+        """Return the label map: ``+1`` and ``-1``, or ``classes``; None for a regression.
+
+        Labels are numbers; those that are texts in the data are :class:`NamedLabel`.
+        """
+        labels, names = self.record.get("labels"), self.label_names
+        if labels is None:
+            return labels
+        if names is None and "classes" in labels:
+            return {"classes": [of_text(label) for label in labels["classes"]]}
+        if names is None:
+            return {side: of_text(label) for side, label in labels.items()}
+        if "classes" in labels:
+            return {"classes": [NamedLabel(names.index(name), name) for name in labels["classes"]]}
+        return {side: NamedLabel(names.index(name), name) if name in names else name for side, name in labels.items()}
+
+    @property
+    def label_names(self) -> tuple[str, ...] | None:
+        """Return the names of the labels 0, 1, ..., where they are texts."""
+        names = self.record["data"].get("label_names")
+        return None if names is None else tuple(names)
+
+    @property
+    def form(self) -> Form | None:
+        """Return what the columns of the training data are, where it was a file with named columns."""
+        table = self.record["data"].get("table")
+        return None if table is None else Form.of_record(table)
+
+    def declared(self) -> Spec:
+        """Return the declaration of the model; one that this version does not know is an error."""
+        if self.model not in SPECS:
+            raise RunFolderError(
+                f"{self.path} holds a run of the model '{self.model}'", f"this works for {', '.join(SPECS)}"
+            )
+        return SPECS[self.model]
+
+    @property
+    def sides(self) -> list:
+        """Return the labels of a classifier, of two the one behind -1 first; none of a regression."""
+        return self.classes or ([self.labels["-1"], self.labels["+1"]] if self.labels else [])
+
+    def targets(self, y: np.ndarray) -> np.ndarray:
+        """Return labels or targets of new data, all of them known, as those that the model was trained on."""
+        rest = self.labels is not None and self.labels.get("-1") == "rest"
+        positive = self.labels["+1"] if rest else None  # the one that was set against the rest
+        return np.asarray(SPECS[self.model].targets(y, {"positive": positive}, self.labels)[0])
+
+    @property
+    def classes(self) -> list | None:
+        """Return the labels of a model with weights for each class; None for the others."""
+        return (self.labels or {}).get("classes")
+
+    @property
+    def n_features(self) -> int:
+        """Return the number of features of the training data."""
+        return self.record["data"]["n_features"]
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Return the names of the features, where the training data was a table."""
+        names = self.record["data"].get("feature_names")
+        return None if names is None else tuple(names)
+
+    @property
+    def kernel(self) -> str | None:
+        """Return the name of the kernel; None for a linear model. Coefficients of a kernel model belong to samples."""
+        return (self.record.get("kernel") or {}).get("kernel")
+
+    @property
+    def unit(self) -> str:
+        """Return what the coefficients belong to: ``feature`` or ``sample``."""
+        return "sample" if self.kernel else "feature"
+
+    @cached_property
+    def numbers(self) -> np.ndarray | None:
+        """Return the numbers of the features that have a weight, from 1, where these are not all of them."""
+        features = self.record["preparation"].get("features")
+        return None if features is None else np.array(features, dtype=np.int64)
+
+    @property
+    def n_columns(self) -> int:
+        """Return how many features have a column: all of them, but for wide data of which most never occur."""
+        return self.n_features if self.numbers is None else self.numbers.size
+
+    @property
+    def width(self) -> int:
+        """Return the number of features, or of samples for a kernel model."""
+        return self.record["data"]["n_samples" if self.kernel else "n_features"]
+
+    @property
+    def score_column(self) -> str | None:
+        """Return the column that ranks the steps: of cross-validation, else of the test data, else None."""
+        columns = self.record["columns"]
+        validated = [name for name in columns if f"{name}_se" in columns]
+        return next((name for name in (*validated, *columns) if name.startswith(("cv_", "test_"))), None)
+
+    @property
+    def cross_validated(self) -> bool:
+        """Tell whether the steps have scores of a cross-validation, which chooses one of them."""
+        return (self.score_column or "").startswith("cv_")
+
+    def describe(self, step: dict) -> str:
+        """Return a step in words: ``step 3 (C = 0.1)``."""
+        values = ", ".join(f"{name} = {step[name]:.6g}" for name in self.parameters)
+        return f"step {step['step']} ({values})"
+
+    def choose(self, text: str) -> dict:
+        """Return the row of the step that ``--step`` names.
+
+        Parameters
+        ----------
+        text : str
+            ``best`` (highest score or lowest error of cross-validation or on the test data), ``one-se`` (the most
+            regularised within one standard error of it), the number of a step, or ``NAME=VALUE``, several joined
+            by commas. Of equal scores the first in the order of the walk is taken, the most regularised.
+
+        Raises
+        ------
+        UsageError
+            Naming the steps that exist.
+        """
+        if text in ("best", "one-se"):
+            return self._best(text == "one-se")
+        if "=" in text:
+            return self._nearest(text)
+        try:
+            number = int(text)
+        except ValueError:
+            raise UsageError(
+                f"`step='{text}'` is not a step", f"use best, one-se, a number, or {self.parameters[0]}=VALUE"
+            ) from None
+        for row in self.steps:
+            if row["step"] == number:
+                return row
+        raise UsageError(f"{self.path} has no solution of step {number}", self._existing())
+
+    def _best(self, one_se: bool = False) -> dict:
+        column = self.score_column
+        scored = [row for row in self.steps if column and row[column] is not None]
+        if one_se and not self.cross_validated:
+            raise UsageError(f"{self.path} has no standard errors", "use `step=best`, or compute it with screenpath cv")
+        if not scored and self.cross_validated:
+            raise UsageError(f"{self.path}: no step has a score of all folds yet", "let the run go on with `resume`")
+        if not scored:
+            raise UsageError(
+                f"{self.path} was computed without `test`: no step is known to be the best",
+                f"name one with `step`, or cross-validate (screenpath cv); {self._existing()}",
+            )
+        mean = np.array([row[column] for row in scored])
+        se = np.array([row[f"{column}_se"] for row in scored], dtype=float) if one_se else np.zeros(mean.size)
+        return scored[best_and_one_se(mean, se, higher_is_better(column))[1 if one_se else 0]]
+
+    def _nearest(self, text: str) -> dict:
+        wanted = {}
+        for part in text.split(","):
+            name, _, value = part.partition("=")
+            try:
+                wanted[name.strip()] = number_of(value)
+            except ValueError:
+                raise UsageError(f"`step='{text}'`: '{value}' is not a number", self._existing()) from None
+        if sorted(wanted) != sorted(self.parameters):
+            form = ",".join(f"{name}=VALUE" for name in self.parameters)
+            raise UsageError(f"`step='{text}'` does not name the parameters of {self.model}", f"write {form}")
+
+        def distance(row):
+            return max(abs(row[n] - v) / max(abs(row[n]), abs(v), 1e-300) for n, v in wanted.items())
+
+        ranked = sorted(self.steps, key=distance)
+        near = [row for row in ranked if distance(row) <= NEAR]
+        if len(near) == 1 or (near and distance(near[0]) < 1e-9):
+            return near[0]
+        what = "several steps are" if near else "no step is"
+        raise UsageError(
+            f"{what} within {NEAR:g} of {text}",
+            "the nearest are " + "; ".join(self.describe(row) for row in ranked[:SHOWN]),
+        )
+
+    def _existing(self) -> str:
+        rows = self.steps
+        if len(rows) <= SHOWN:
+            return "the steps are " + "; ".join(self.describe(row) for row in rows)
+        return f"the steps are {self.describe(rows[0])} to {self.describe(rows[-1])}"
+
+    # -- coefficients --------------------------------------------------------------------------------------------
+
+    def coefficients(self, step: dict) -> tuple[np.ndarray, np.ndarray]:
+        """Return weights and intercepts of a step, in the units of the data file; for a kernel model ``y_i alpha_i``.
+
+        Parameters
+        ----------
+        step : dict
+            Row of the step table.
+
+        Returns
+        -------
+        weights : ndarray of shape (k, d)
+            One row, or one for each class in the order of ``classes``; a weight for each of ``numbers``, or of all.
+        intercepts : ndarray of shape (k,)
+
+        Raises
+        ------
+        RunFolderError
+            If the file is missing, unreadable, or holds less than the step table says.
+        """
+        k = self._blocks
+        try:
+            matrix = self.matrix if "matrix" in vars(self) else self._read(step["step"])
+            block = matrix[step["step"] * k : (step["step"] + 1) * k].toarray()
+        except ValueError:
+            block = np.zeros((0, 0))
+        # nnz_w may count the weights of the constant features too, which are the intercepts.
+        if block.shape[0] != k or np.count_nonzero(block[:, 1:]) < (step["nnz_w"] or 0) - k:
+            raise damaged(self.path, f"the coefficients of step {step['step']} are not complete")
+        return block[:, 1:], block[:, 0]
+
+    def sparse_coefficients(self, step: int) -> list[tuple]:
+        """Return features (as numbered in the file, 0 for the intercept) and values of a step, a pair for each class.
+
+        They are those of the file, zeros that stand in it included.
+        """
+        k, numbers = self._blocks, None if self.numbers is None or self.kernel else np.append(0, self.numbers)
+        found = []
+        for row in range(step * k, (step + 1) * k):
+            part = slice(*self.matrix.indptr[row : row + 2])
+            features = self.matrix.indices[part]
+            found.append((features if numbers is None else numbers[features], self.matrix.data[part]))
+        return found
+
+    @property
+    def _blocks(self) -> int:
+        return len(self.classes) if self.classes else 1
+
+    @cached_property
+    def matrix(self) -> sp.csr_array:
+        """All coefficients: shape (steps x classes, 1 + d), column 0 the intercepts; d as of :meth:`coefficients`."""
+        return self._read(None)
+
+    def _read(self, step: int | None) -> sp.csr_array:
+        """Return the matrix of all coefficients, or with the rows of one step alone: the others are looked at only."""
+        if self.model not in SPECS:
+            raise RunFolderError(
+                f"{self.path} holds a run of another kind: its solutions are not weights of features",
+                f"this works for {', '.join(SPECS)}",
+            )
+        lost = lost_coefficients(self.path, self.record)
+        if self.stored is None and lost:
+            raise RunFolderError(f"{self.path} has lost its {lost}", "compute it again with `force`")
+        if self.stored is None:
+            raise RunFolderError(
+                f"{self.path} has no coefficients", "compute the path with `coefficients=csv` or npz, into a run folder"
+            )
+        file, size = self.stored
+        try:
+            if ".csv" in file.name:
+                parts = self._csv_parts(file, size)
+            elif file.name == NPZ:
+                parts = npz_parts(file, 1 + self.width)
+            else:
+                parts = record_parts(file, RECORD, size)
+            return self._assemble(parts, step)
+        except FAULTS as error:
+            raise damaged(file, str(error).splitlines()[0] if str(error) else "unreadable") from None
+
+    def _assemble(self, parts, step: int | None) -> sp.csr_array:
+        """Look at all coefficients, and keep those of one step, or all."""
+        last = max((row["step"] for row in self.steps), default=-1)
+        named = None if self.kernel or self.numbers is None else np.append(0, self.numbers)
+        shape = ((last + 1) * self._blocks, 1 + self.width)
+        # A step whose row of the table was lost has no say.
+        first, end = (0, shape[0]) if step is None else (step * self._blocks, (step + 1) * self._blocks)
+        kept: list[list] = [[np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]]
+        before = (-1, -1)
+        for part in parts:
+            rows, features, values = part
+            if not rows.size:
+                continue
+            if rows.min() < 0 or features.min() < 0 or features.max() >= shape[1]:
+                raise ValueError(f"a step or {self.unit} out of range; the data has {self.width} {self.unit}s")
+            if not np.all(np.isfinite(values)):
+                raise ValueError("a value is not a finite number")
+            down, right = (np.diff(numbers, prepend=old) for numbers, old in zip(part, before, strict=False))
+            if not np.all((down > 0) | ((down == 0) & (right > 0))):
+                raise ValueError("a coefficient stands there twice, or not in its order")
+            before, keep = (rows[-1], features[-1]), (rows >= first) & (rows < min(end, shape[0]))
+            for numbers, found in zip(part, kept, strict=True):
+                found.append(numbers[keep])
+        rows, features, values = (np.concatenate(found) for found in kept)
+        if named is not None:
+            features, known = find(named, features)
+            if not known.all():
+                raise ValueError("a feature that the data does not have")
+            shape = (shape[0], named.size)
+        return sp.csr_array((values, (rows, features)), shape=shape)
+
+    def _csv_parts(self, file: Path, size: int):
+        """Yield rows, columns and values of a table."""
+        parts = csv_parts(file, size)
+        columns = next(parts).decode("utf-8").strip().split(",")
+        expected = ["step", "class", "feature", "value"] if self.classes else ["step", self.unit, "value"]
+        named = columns == [*expected, "name"]
+        if columns != expected and not named:
+            raise ValueError(f"the columns are not {', '.join(expected)}")
+        for body in parts:
+            if body.strip():
+                labels = self.classes if self.classes and are_texts(self.classes) else None
+                yield self._numbers(table_of(body, labels, len(expected) if named else None), len(expected))
+
+    def _numbers(self, table, width: int) -> tuple:
+        if table.shape[1] != width:
+            raise ValueError(f"the lines do not have {width} numbers")
+        whole = table[:, [0, -2]]
+        if not np.array_equal(whole, np.floor(whole)) or np.any(np.abs(whole) > WIDEST):
+            raise ValueError(f"a step or {self.unit} is not a whole number")
+        rows, features = whole.astype(np.int64).T
+        if self.classes:
+            classes = np.array(self.classes)
+            codes = np.minimum(np.searchsorted(classes, table[:, 1]), classes.size - 1)
+            if not np.array_equal(classes[codes], table[:, 1]):
+                raise ValueError("a class is not among the labels of run.json")
+            rows = rows * classes.size + codes
+        return rows, features, table[:, -1]
+
+
+def open_run(path) -> Run:
+    """Read a run folder and make sure that it is as it was written.
+
+    Of a run that was stopped or is still going on it has the steps done so far, and a notice.
+    """
+    path = Path(path)
+    for _ in range(TRIES - 1):
+        seen = _moment(path)
+        try:
+            return _read(path)
+        except RunFolderError:
+            if _moment(path) == seen:  # else a run has gone on meanwhile
+                raise
+    return _read(path)
+
+
+def _moment(path: Path) -> list:
+    """Return what changes whenever a run has gone on."""
+    found = []
+    for name in (records.RUN, records.PROGRESS):
+        try:
+            state = os.stat(path / name)
+            found.append((state.st_ino, state.st_size, state.st_mtime_ns))
+        except OSError:
+            found.append(None)
+    return found
+
+
+def _read(path: Path) -> Run:
+    try:
+        record = records.read_record(path)
+    except FileNotFoundError:
+        raise RunFolderError(
+            f"{path} is not a run folder: there is no run.json", "give the folder that a path command wrote (`out=DIR`)"
+        ) from None
+    if record["status"] == records.EMPTIED:
+        raise RunFolderError(f"{path} holds no run: an earlier one was being replaced", "repeat the path command")
+    if "sha256" not in record:
+        table, stored = _first(path, TABLES), _first(path, COEFFICIENTS)
+        if table is None and record["status"] == records.COMPLETE:
+            raise damaged(path, "there is no step table")
+    else:
+        records.check_files(path, record)
+        listed = [name for name in TABLES if name in record["files"]]
+        table, stored = _finished(path, record, listed) if listed else _grown(path, record)
+    steps = read_steps(table[0], table[1], record) if table else []  # none: a cross-validation is still at its folds
+    asked = (record.get("totals") or {}).get("n_steps")
+    if record["status"] == records.COMPLETE and asked not in (None, len(steps)):
+        raise damaged(table[0], f"it has {len(steps)} of {asked} steps")
+    solved = [row for row in steps if row["primal"] is not None]
+    if not solved:
+        raise RunFolderError(f"{path} has no finished step", "let the run go on with `resume`")
+    lost = lost_coefficients(path, record)
+    notices = [f"{path} has lost its {lost}: there are no coefficients"] if lost else []
+    if record["status"] != records.COMPLETE:
+        total = (record.get("totals") or {}).get("n_steps", "?")
+        notices.append(f"{path} holds an unfinished run ({record['status']}): {len(solved)} of {total} steps")
+    return Run(path, record, solved, stored, notices, steps)
+
+
+def lost_coefficients(path: Path, record: dict) -> str | None:
+    """Return the name of the coefficients that a run has had, and that are gone."""
+    listed = record.get("files") or ()
+    return next((name for name in COEFFICIENTS if name in listed and not (path / name).is_file()), None)
+
+
+# Names in the order of trust; before schema version 2 nothing else says which of them belongs to the run.
+TABLES = ("steps.csv", "steps.json", "steps.csv.partial", "steps.json.partial")
+COEFFICIENTS = ("coefficients.csv", "coefficients.csv.partial", f"{records.RECORDS}.partial", NPZ)
+
+
+def _first(path: Path, names) -> tuple | None:
+    """Return the first file that there is, with its size."""
+    found = [path / name for name in names if (path / name).is_file()]
+    return (found[0], found[0].stat().st_size) if found else None
+
+
+def _finished(path: Path, record: dict, tables: list) -> tuple:
+    """Return step table and coefficients that run.json names; they have been checked."""
+    table = _first(path, tables)
+    if table is None:
+        raise damaged(path, "there is no step table")
+    return table, _first(path, [name for name in COEFFICIENTS if name in record["files"]])
+
+
+def _grown(path: Path, record: dict) -> tuple:
+    """Return step table and coefficients of a run that goes on or was killed, as far as they are proven."""
+    if record["status"] == records.COMPLETE:
+        raise damaged(path, "there is no step table")
+    file = path / records.PROGRESS
+    try:
+        progress = Progress.last(file.read_bytes(), run_key(record.get("identity")))
+    except FileNotFoundError:
+        progress = Progress()
+    if progress is None:
+        raise damaged(file, "its last line is not what was written")
+    if not progress.steps:
+        return None, None
+    table = _proven(path, TABLES, progress.table_bytes, progress.table_sha256)
+    if not progress.coefficient_bytes:
+        return table, None
+    names = [name for name in COEFFICIENTS if name != NPZ]
+    return table, _proven(path, names, progress.coefficient_bytes, progress.coefficient_sha256)
+
+
+def _proven(path: Path, names, size: int, sha256: str) -> tuple:
+    """Return the file of which so many bytes have that hash, and their number."""
+    there = [path / name for name in names if (path / name).is_file()]
+    for file in there:
+        with open(file, "rb") as stream:
+            if prefix_sha256(stream.fileno(), size)[0].hexdigest() == sha256:
+                return file, size
+    raise damaged(there[0] if there else path, f"it is not what {records.PROGRESS} speaks of (its hash differs)")

@@ -1,0 +1,164 @@
+"""Where a command writes: one policy for every file that a user names.
+
+An input of the command and a part of a run folder are never written to, under whatever name; another file that is
+there already only with ``--force``. ``-`` is standard output; descriptors and devices are written to as they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+import sys
+from pathlib import Path
+
+from screenpath.data.safe.atomic import LOCK, TEMPORARY, replacing
+from screenpath.errors import UsageError, failures_named
+from screenpath.store.record import FILES, PARTS, RUN
+
+DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]+)")
+STREAMS = {"-": 1, "/dev/stdout": 1, "/dev/stderr": 2}
+OTHER = "choose another file"
+
+
+class Output:
+    """A file to be written, checked before any work is done and again before it gets its name.
+
+    ``name`` is as the user has it, ``-`` for standard output. ``inputs`` are files and folders that the command reads,
+    run folders among them; ``-`` is none of them.
+    """
+
+    def __init__(self, name: str, force: bool = False, inputs=()):
+        self.name, self.path, self.force = name, Path(name), force
+        self.inputs = [Path(one) for one in inputs if one is not None and str(one) != "-"]
+        found = DESCRIPTOR.fullmatch(name)
+        self.descriptor = int(found[1]) if found else STREAMS.get(name)
+        self.check()
+
+    @property
+    def stdout(self) -> bool:
+        """Tell whether this is standard output."""
+        return self.descriptor == 1
+
+    def check(self) -> None:
+        """Make sure, again, that the file may be written."""
+        if self.descriptor is not None:
+            return
+        try:
+            mode = os.stat(self.path).st_mode
+        except FileNotFoundError:  # or a link to nothing
+            mode = stat.S_IFREG if os.path.islink(self.path) else None
+        except OSError as error:
+            raise UsageError(f"{self.name} cannot be written: {error.strerror}", OTHER) from None
+        if mode is not None and _is_device(mode):
+            return
+        where = _input_that_is(self.path, self.inputs)
+        if where is not None:
+            raise UsageError(f"{self.name} is read by this command ({where}): it is not written to", OTHER)
+        if _is_part(self.path):
+            raise UsageError(f"{self.name} is a part of a run folder: it is not written to", OTHER)
+        if mode is None:
+            return
+        if not stat.S_ISREG(mode):
+            raise UsageError(f"{self.name} is not a file that can be written", OTHER)
+        if not self.force:
+            raise UsageError(f"{self.name} exists already", f"use `force` to replace it, or {OTHER}")
+
+    @contextlib.contextmanager
+    def open(self, parents: bool = False):
+        """Open the output for writing; a file appears whole, under its name, when the block ends without an error.
+
+        With ``parents``, the folders above it are made.
+        """
+        if self.descriptor is not None:
+            with failures_named("standard output" if self.stdout else self.name):
+                sys.stdout.flush()
+                if self.stdout:
+                    yield sys.stdout.buffer
+                    sys.stdout.buffer.flush()
+                    return
+                with self._opened(lambda: open(os.dup(self.descriptor), "wb")) as file:
+                    yield file
+            return
+        with self._explained():
+            if parents:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            device = os.path.exists(self.path) and _is_device(os.stat(self.path).st_mode)
+        if device:
+            with failures_named(self.path), self._opened(lambda: open(self.path, "wb")) as file:
+                yield file
+            return
+        with self._opened(lambda: replacing(self.path, self.check)) as file:
+            yield file
+
+    @contextlib.contextmanager
+    def _opened(self, make):
+        """Enter a context that yields a file; only what its opening says is about the name the user gave."""
+        with contextlib.ExitStack() as stack:
+            with self._explained():
+                file = stack.enter_context(make())
+            yield file
+
+    @contextlib.contextmanager
+    def _explained(self):
+        try:
+            yield
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError, FileExistsError, PermissionError) as error:
+            raise UsageError(f"{self.name} cannot be written: {error.strerror}", OTHER) from None
+        except OSError as error:
+            if self.descriptor is None:
+                raise
+            raise UsageError(f"{self.name} is not open: {error.strerror}", OTHER) from None
+
+    def write(self, text: str | bytes) -> None:
+        """Write all there is to write."""
+        with self.open() as file:
+            file.write(text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text)
+
+
+def refuse_inputs(folder: Path, inputs) -> None:
+    """Make sure that a folder to be written is not read by the same command, nor a file of ours in it."""
+    names = [folder / name for name in (*FILES, LOCK)]
+    for one in (Path(one) for one in inputs if str(one) != "-"):
+        for path in [folder] if one.is_dir() else names:
+            if _same(path, one):
+                raise UsageError(
+                    f"{one} is read by this command and would be written by it", "choose another folder with `out`"
+                )
+
+
+def _input_that_is(path: Path, inputs) -> str | None:
+    """Return the input that a file to be written is, or is a part of, under whatever name; None where there is none."""
+    for one in inputs:
+        run = (one / RUN).exists()
+        if run:  # pictures and models may lie beside the parts of a run
+            files = [*(one / name for name in (*FILES, LOCK)), *(one / PARTS).rglob("*")]
+        else:  # a file, or a folder of data, which is read as a whole
+            files = [one, *(one.rglob("*") if one.is_dir() else ())]
+        if any(_same(path, file) for file in files) or (not run and _same(path.parent, one)):
+            return str(one)
+    return None
+
+
+def _is_part(path: Path) -> bool:
+    """Tell whether a path has the name of a part of a run folder, whether that part is there or not yet."""
+    for name in {os.path.join(os.path.realpath(path.parent), path.name), os.path.realpath(path)}:
+        place = Path(name)
+        if (place.parent / RUN).exists() and TEMPORARY.sub(r"\1", place.name) in (*FILES, PARTS, LOCK):
+            return True
+        if any(above.name == PARTS and (above.parent / RUN).exists() for above in place.parents):
+            return True
+    return False
+
+
+def _is_device(mode: int) -> bool:
+    """Tell whether something takes what is written to it and keeps nothing that was there: a pipe, a terminal."""
+    return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False

@@ -1,0 +1,251 @@
+"""run.json: the names of a run folder's files, the seal of the record, and the checks behind which it is believed.
+
+Since schema version 2 the record holds the SHA-256 of every finished file (``files``) and of its own content
+(``sha256``, last). Version 1 had neither: its folders are read behind the plain checks alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import operator
+from functools import partial
+from pathlib import Path
+
+from screenpath.catalogue.scores import SCORES
+from screenpath.data.files.form import is_form
+from screenpath.data.safe.values import are_words, is_flag, is_mapping, is_number, is_text, is_whole, list_of
+from screenpath.data.words.numerals import is_number as is_numeral
+from screenpath.errors import RunFolderError
+from screenpath.store.parts import is_part
+
+SCHEMA_VERSION = 2
+UNSEALED = 1  # the last schema version without hashes
+RUN = "run.json"
+RUNNING, COMPLETE, TIME_LIMIT, INTERRUPTED, FAILED = "running", "complete", "time-limit", "interrupted", "failed"
+EMPTIED = "emptied"  # of a folder whose earlier run is being replaced: what is left of it is no run
+STATUSES = (RUNNING, COMPLETE, TIME_LIMIT, INTERRUPTED, FAILED, EMPTIED)
+
+# Files that a finished run is made of, files that it has while it goes on, and its folder of folds.
+OUTPUTS = (
+    "steps.csv", "steps.json", "coefficients.csv", "certificate.bin", "coefficients.npz", "cv.csv", "cv.json",
+    "folds.csv", "bounds.csv", "steps.parquet",
+)  # fmt: skip
+CHECKPOINT, PROGRESS, RECORDS, PARTS = "checkpoint.npz", "progress.partial", "coefficients.npz.records", "parts.partial"
+FILES = (RUN, *OUTPUTS, *(f"{name}.partial" for name in (*OUTPUTS[:4], RECORDS)), CHECKPOINT, PROGRESS)
+
+SCALINGS = ("none", "maxabs", "standard", "l2")
+KERNELS = ("linear", "poly", "rbf")
+CHUNK = 1 << 20
+
+
+def damaged(what, why: str) -> RunFolderError:
+    """Return the error of a run folder that cannot be believed."""
+    return RunFolderError(f"{what} is damaged: {why}", "compute the path again with `force`, or restore the folder")
+
+
+# -- hashes ----------------------------------------------------------------------------------------------------------
+
+
+def digest(value) -> str:
+    """Return the SHA-256 of a JSON value, whatever the order of its entries and the blanks between them."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii")).hexdigest()
+
+
+def sealed(record: dict) -> dict:
+    """Return a record (plain JSON values) with the hash of its own content as the last entry."""
+    return {**record, "sha256": digest(record)}
+
+
+def file_entry(file: Path) -> dict:
+    """Return what run.json says about a file: its size and its SHA-256."""
+    found, size = hashlib.sha256(), 0
+    with open(file, "rb") as stream:
+        while data := stream.read(CHUNK):
+            found.update(data)
+            size += len(data)
+    return {"bytes": size, "sha256": found.hexdigest()}
+
+
+def check_files(path: Path, record: dict) -> None:
+    """Make sure that the finished files of a run folder are those that run.json speaks of.
+
+    A file that is not there is left to whoever needs it: large tables may be removed.
+    """
+    for name, entry in record.get("files", {}).items():
+        file = path / name
+        try:
+            same = not file.exists() or (file.is_file() and file_entry(file) == entry)
+        except OSError as error:
+            raise damaged(file, error.strerror or str(error)) from None
+        if not same:
+            raise damaged(file, f"it is not the file that {RUN} was written with (its hash differs)")
+
+
+# -- reading ---------------------------------------------------------------------------------------------------------
+
+
+def strict_json(data: bytes):
+    """Return a JSON value; nan, infinity, numbers beyond float64 and endless nesting are a ValueError."""
+
+    def refuse(word):
+        raise ValueError(f"{word} is not a number")
+
+    def number(text):
+        value = float(text)
+        return value if math.isfinite(value) else refuse(text[:40])
+
+    try:
+        return json.loads(data.decode("utf-8"), parse_constant=refuse, parse_float=number)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def read_record(path: Path) -> dict:
+    """Return the checked content of the run.json of a folder; a FileNotFoundError where there is none."""
+    file = path / RUN
+    try:
+        record = strict_json(file.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        raise FileNotFoundError(str(file)) from None
+    except (OSError, ValueError) as error:
+        raise damaged(file, getattr(error, "strerror", None) or str(error)) from None
+    version = record.get("schema_version") if isinstance(record, dict) else None
+    if not is_whole(1)(version):
+        raise damaged(file, "there is no schema_version")
+    if version > SCHEMA_VERSION:
+        raise RunFolderError(
+            f"{file} has schema version {version}; this program knows up to {SCHEMA_VERSION}",
+            "use the version of screenpath that wrote it, or a newer one",
+        )
+    if version > UNSEALED or "sha256" in record:
+        _check_seal(file, record)
+    _check_entries(file, record)
+    return record
+
+
+def _check_seal(file: Path, record: dict) -> None:
+    content = {name: value for name, value in record.items() if name != "sha256"}
+    if record.get("sha256") != digest(content):
+        raise damaged(file, "it was changed after it was written (its hash differs)")
+    files = record.get("files")
+    good = isinstance(files, dict) and all(
+        name in OUTPUTS and isinstance(entry, dict) and is_whole(0)(entry.get("bytes")) and is_text(entry.get("sha256"))
+        for name, entry in files.items()
+    )
+    if not good:
+        raise damaged(file, "files is not a list of hashes")
+
+
+# -- entries: what each may be ---------------------------------------------------------------------------------------
+
+
+def _entry_of(names):
+    return lambda value: is_text(value) and value in names
+
+
+def _names(value) -> bool:
+    """Tell whether a value is a list of column names, each once."""
+    good = are_words(value) and all(name.isidentifier() for name in value)
+    return good and 0 < len(value) == len(set(value))
+
+
+def _rule(value) -> bool:
+    return is_text(value) and value.replace("+", "").replace("-", "").isalnum()
+
+
+def _labels(value, names: list | None = None) -> bool:
+    """Tell whether a value is a map of +1 and -1, or a list of classes in their order; ``names`` are those of texts."""
+
+    def number(label):
+        if names is None:
+            return float(label) if is_text(label) and is_numeral(label) else label
+        return names.index(label) if label in names else None
+
+    if not is_mapping(value):
+        return False
+    if set(value) == {"classes"}:
+        classes = [number(label) for label in value["classes"]] if isinstance(value["classes"], list) else []
+        return len(classes) > 1 and all(map(is_number, classes)) and all(map(operator.lt, classes, classes[1:]))
+    if set(value) != {"+1", "-1"}:
+        return False
+    return is_number(number(value["+1"])) and (value["-1"] == "rest" or is_number(number(value["-1"])))
+
+
+def _label(value) -> bool:
+    return is_number(value) or is_text(value)
+
+
+NEEDED = {
+    "model": is_text, "status": _entry_of(STATUSES), "data": is_mapping, "preparation": is_mapping,
+    "parameters": _names, "columns": _names, "options": is_mapping, "data.n_features": is_whole(1),
+}  # fmt: skip
+POSSIBLE = {
+    "labels": _labels, "kernel": is_mapping, "command": are_words, "versions": is_mapping, "totals": is_mapping,
+    "identity": is_mapping, "folds_certified": is_flag, "files": is_mapping,
+    "data.path": is_text, "data.sha256": is_text, "data.storage": is_text, "data.n_samples": is_whole(1),
+    "data.nnz": is_whole(0), "data.feature_names": are_words,
+    "data.label_names": are_words, "data.table": is_form,
+    "preparation.scaling": _entry_of(SCALINGS), "preparation.bias": is_number,
+    "preparation.features": list_of(is_whole(1)),
+    "preparation.scale": list_of(lambda v: is_number(v) and v > 0.0), "preparation.shift": list_of(is_number),
+    "options.tol": is_number, "options.seed": is_whole(0), "options.positive": _label, "options.zero_based": is_flag,
+    "options.rule": _rule, "options.solver": _rule, "options.audit": is_flag,
+    "options.part": is_part,
+    "test": is_mapping, "test.path": is_text, "test.sha256": is_text, "test.n_samples": is_whole(1),
+    "totals.seconds": is_mapping, "options.weights": is_text, "options.class_weight": are_words,
+    "totals.n_steps": is_whole(0), "totals.steps_done": is_whole(0), "totals.certified": is_whole(0),
+    "totals.unsafe": is_whole(0), "totals.unaudited": is_whole(0),
+    "kernel.kernel": _entry_of(KERNELS), "kernel.gamma": lambda v: is_number(v) and v > 0.0,
+    "kernel.degree": is_whole(1), "kernel.coef0": lambda v: is_number(v) and v >= 0.0,
+    "kernel.constant": lambda v: is_number(v) and v >= 0.0, "kernel.rows_kept": is_whole(0),
+    "kernel.bytes": is_whole(0),
+}  # fmt: skip
+
+
+def _check_entries(file: Path, record: dict) -> None:
+    data = record.get("data")
+    names = data.get("label_names") if isinstance(data, dict) else None
+    names = names if isinstance(names, list) else None
+    for name, good in {**NEEDED, **POSSIBLE}.items():
+        value = record
+        for part in name.split("."):
+            value = value.get(part) if isinstance(value, dict) else None
+        if value is None and name in NEEDED and record.get("status") != EMPTIED:
+            raise damaged(file, f"there is no {name}")
+        if name == "labels" and names is not None and isinstance(value, dict):
+            good = partial(_labels, names=names)
+        if value is not None and not good(value):
+            raise damaged(file, f"the entry {name} has the wrong type or value")
+    if record["status"] != EMPTIED:
+        _check_together(file, record)
+
+
+def _check_together(file: Path, record: dict) -> None:
+    columns = record["columns"]
+    lost = [name for name in ("step", "status", "primal", "nnz_w", *record["parameters"]) if name not in columns]
+    if lost:
+        raise damaged(file, f"there is no column {lost[0]}")
+    for name in columns:
+        score = name.removeprefix("test_").removeprefix("cv_").removesuffix("_se").replace("_", "-")
+        if name.startswith(("test_", "cv_")) and score not in SCORES:
+            raise damaged(file, f"the column {name} is no score")
+    features, width = record["preparation"].get("features"), record["data"]["n_features"]
+    if len(record["data"].get("feature_names") or range(width)) != width:
+        raise damaged(file, "data.feature_names are those of another number of features")
+    if features is not None:
+        if not features or features[-1] > width or any(a >= b for a, b in zip(features, features[1:], strict=False)):
+            raise damaged(file, "preparation.features are not among the features of the data, in their order")
+        width = len(features)
+    for name in ("scale", "shift"):
+        values = record["preparation"].get(name)
+        if values is not None and len(values) != width:
+            raise damaged(file, f"preparation.{name} has {len(values)} values for another number of features")
+    if record.get("kernel") is not None:
+        needed = [("data", name) for name in ("n_samples", "path", "sha256", "storage")]
+        needed += [("kernel", "kernel"), ("kernel", "constant"), ("preparation", "scaling")]
+        needed += [] if record["kernel"].get("rows_kept") is None else [("kernel", "bytes")]
+        lost = [f"{a}.{b}" for a, b in needed if record[a].get(b) is None]
+        if lost:
+            raise damaged(file, f"there is no {lost[0]}")

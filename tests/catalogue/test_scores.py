@@ -1,0 +1,109 @@
+"""Scores against their definitions and against scikit-learn."""
+
+import math
+
+import numpy as np
+import pytest
+
+from screenpath.catalogue.scores import SCORES, choose_score, higher_is_better
+from screenpath.catalogue.specs import SPECS
+from screenpath.errors import UsageError
+
+
+def forms(seed=0, m=200):
+    rng = np.random.default_rng(seed)
+    targets = np.where(rng.random(m) < 0.3, 1.0, -1.0)
+    return np.round(rng.normal(size=m) + 0.5 * targets, 1), targets  # rounded: ties, and products of 0
+
+
+def test_two_classes_as_scikit_learn():
+    metrics = pytest.importorskip("sklearn.metrics")
+    products, targets = forms()
+    found = np.where(products > 0.0, 1.0, -1.0)
+    expected = {
+        "accuracy": metrics.accuracy_score(targets, found),
+        "balanced-accuracy": metrics.balanced_accuracy_score(targets, found),
+        "f1": metrics.f1_score(targets, found),
+        "auc": metrics.roc_auc_score(targets, products),
+    }
+    for name, value in expected.items():
+        assert SCORES[name].function(products, targets) == pytest.approx(value, abs=1e-12), name
+
+
+def test_several_classes_as_scikit_learn():
+    metrics = pytest.importorskip("sklearn.metrics")
+    rng = np.random.default_rng(1)
+    codes = rng.integers(0, 4, size=150)
+    products = rng.normal(size=(150, 4)) + np.eye(4)[codes]
+    found = products.argmax(axis=1)
+    assert SCORES["accuracy"].function(products, codes) == pytest.approx(metrics.accuracy_score(codes, found))
+    balanced = metrics.balanced_accuracy_score(codes, found)
+    assert SCORES["balanced-accuracy"].function(products, codes) == pytest.approx(balanced)
+    assert SCORES["f1"].function(products, codes) == pytest.approx(metrics.f1_score(codes, found, average="macro"))
+
+
+def test_regression_scores():
+    products, targets = np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 1.0])
+    assert SCORES["mae"].function(products, targets) == pytest.approx(1.0)
+    assert SCORES["mse"].function(products, targets) == pytest.approx(5.0 / 3.0)
+    pinball = choose_score(None, SPECS["quantile"], "regression", tau=0.9)
+    assert pinball.function(products, targets) == pytest.approx((0.9 * 1.0 + 0.1 * 2.0) / 3.0)
+
+
+def test_ends_of_the_scores():
+    assert math.isnan(SCORES["auc"].function(np.array([1.0, 2.0]), np.array([1.0, 1.0])))
+    assert SCORES["f1"].function(np.array([-1.0, -2.0]), np.array([-1.0, -1.0])) == 0.0
+    assert SCORES["accuracy"].function(np.array([0.0]), np.array([-1.0])) == 1.0  # 0 counts as negative
+
+
+@pytest.mark.parametrize(("model", "task", "name"), [
+    ("svm", "classification", "accuracy"), ("quantile", "regression", "pinball"), ("svr", "regression", "mae"),
+])  # fmt: skip
+def test_each_model_has_a_score_of_its_own(model, task, name):
+    assert choose_score(None, SPECS[model], task).name == name
+
+
+def test_scores_that_do_not_fit():
+    with pytest.raises(UsageError, match="`score=mae` is for regression, and svm"):
+        choose_score("mae", SPECS["svm"], "classification")
+    with pytest.raises(UsageError, match="`score=auc` needs two classes; there are 10"):
+        choose_score("auc", SPECS["svm"], "classification", classes=10)
+
+
+def test_columns_know_their_direction():
+    assert higher_is_better("test_accuracy")
+    assert higher_is_better("cv_balanced_accuracy")
+    assert not higher_is_better("cv_pinball")
+
+
+@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("fractions", [False, True])
+def test_a_weight_counts_as_so_many_rows(name, fractions):
+    """A weight of 0 takes the row away; weights in the same proportion give the same score."""
+    products, targets = forms(seed=3)
+    weights = np.random.default_rng(4).integers(0, 4, size=products.size).astype(float)
+    rows = np.repeat(np.arange(products.size), weights.astype(int))
+    function = SCORES[name].function
+    found = function(products, targets, weights / 7.0 if fractions else weights)
+    assert found == pytest.approx(function(products[rows], targets[rows]), rel=1e-12)
+    assert found != pytest.approx(function(products, targets), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["accuracy", "balanced-accuracy", "f1"])
+def test_a_weight_counts_as_so_many_rows_of_several_classes(name):
+    rng = np.random.default_rng(5)
+    codes, weights = rng.integers(0, 4, size=90), rng.integers(0, 3, size=90).astype(float)
+    weights[codes == 2] = 0.0  # a class that is not in the data
+    products = rng.normal(size=(90, 4)) + np.eye(4)[codes]
+    rows = np.repeat(np.arange(90), weights.astype(int))
+    function = SCORES[name].function
+    assert function(products, codes, weights) == pytest.approx(function(products[rows], codes[rows]), rel=1e-12)
+
+
+def test_weighted_auc_of_one_class():
+    products, targets = forms()
+    assert math.isnan(SCORES["auc"].function(products, targets, (targets > 0.0).astype(float)))
+    metrics = pytest.importorskip("sklearn.metrics")
+    weights = np.random.default_rng(0).uniform(0.1, 2.0, targets.size)
+    expected = metrics.roc_auc_score(targets, products, sample_weight=weights)
+    assert SCORES["auc"].function(products, targets, weights) == pytest.approx(expected, rel=1e-12)

@@ -1,0 +1,225 @@
+"""Processes that compile at once share the work, and none waits for ever for another."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from screenpath.catalogue.specs import KERNEL_SVM, SPECS
+from screenpath.compile import sharing
+from screenpath.data.safe.memory import MemoryLimit
+from screenpath.engine.session import Session
+from screenpath.kernels import helpers
+from screenpath.kernels.compilation import kernel_modules
+from tests.conftest import HANGS, ROOT
+from tests.width import wide
+
+MAKE = """
+import sys
+from screenpath.kernels import KERNELS, kernel
+from screenpath.compile import sharing
+sharing.PATIENCE = float(sys.argv[1])
+
+@kernel
+def one(x):
+    return x + 1
+
+@kernel
+def two(x):
+    return 2 * one(x)
+
+@kernel
+def three(x):
+    return two(x) - one(x)
+
+@kernel
+def other(x):
+    return x * x + two(x)
+
+assert (three(2), other(3)) == (3, 17)
+print(sum(sum(each.stats.cache_misses.values()) for each in KERNELS.values()))
+"""
+COUNT = 4
+HELP = """
+from screenpath.kernels import KERNELS, kernel
+
+@kernel
+def low(x):
+    return x + 1
+
+@kernel
+def held(x):
+    return 2 * low(x)
+
+@kernel
+def beside(x):
+    return x - 1
+
+@kernel
+def high(x):
+    return held(x) * beside(x) + low(x)
+
+assert high(2) == 9
+print(sum(sum(each.stats.cache_misses.values()) for each in KERNELS.values()))
+"""
+HOLD = """
+import sys, time
+from screenpath.compile import sharing
+from screenpath.compile.cache import cache_folder
+
+for name in sys.argv[1:]:
+    assert sharing.take_turn(cache_folder(), name)
+print("held", flush=True)
+time.sleep(600)
+"""
+
+LONELY = """
+import time
+from screenpath.compile import sharing
+from screenpath.kernels import helpers
+from screenpath.kernels.compilation import kernel_modules
+
+helpers.helpers = lambda: 1
+helpers.start_helpers(tuple(kernel_modules()))  # to be compiled for a minute
+print(helpers._helpers[0].pid, flush=True)
+time.sleep(600)
+"""
+
+
+def alive(pid: int) -> bool:
+    """Tell whether a process runs; one that has ended may wait for somebody to ask how."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "XZ"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Return a function that starts a script with an empty store for compiled kernels."""
+
+    def go(script, *words):
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+        environment.pop("NUMBA_DISABLE_JIT", None)
+        return subprocess.Popen(
+            [sys.executable, "-c", script, *map(str, words)], env=environment, stdout=subprocess.PIPE, text=True
+        )
+
+    return go
+
+
+def compiled(process) -> int:
+    out, _ = process.communicate(timeout=HANGS)
+    assert process.returncode == 0
+    return int(out)
+
+
+def test_each_kernel_is_compiled_by_one_process(start, tmp_path):
+    counts = [compiled(one) for one in [start(MAKE, "inf") for _ in range(wide(2, 3))]]
+    assert sum(counts) == len(list(tmp_path.rglob("*.kernel"))) == COUNT
+
+
+@pytest.mark.wide_only
+def test_where_nothing_can_be_locked_everybody_compiles(start, tmp_path):
+    assert compiled(start(MAKE, "inf")) == COUNT
+    for entry in tmp_path.rglob("*.kernel"):
+        entry.unlink()
+    (locks,) = tmp_path.rglob(sharing.LOCKS)
+    locks.unlink()
+    locks.mkdir()  # a file that cannot be opened: everybody compiles
+    assert compiled(start(MAKE, "inf")) == COUNT
+    for entry in tmp_path.rglob("*.kernel"):
+        entry.unlink()
+    counts = [compiled(one) for one in [start(MAKE, "inf") for _ in range(2)]]
+    assert COUNT <= sum(counts) <= 2 * COUNT  # of what one has stored, the other need not compile what it comes to
+
+
+def test_nobody_waits_for_ever(start, tmp_path):
+    compiled(start(MAKE, "inf"))
+    entries = sorted(tmp_path.rglob("*.kernel"))
+    for entry in entries:
+        entry.unlink()
+    holder = start(HOLD, *(entry.name for entry in entries))
+    assert holder.stdout.readline() == "held\n"
+    try:
+        holder.send_signal(signal.SIGSTOP)  # stands still with every lock
+        assert compiled(start(MAKE, 0.05)) == COUNT
+    finally:
+        holder.kill()
+        holder.communicate()
+    for entry in tmp_path.rglob("*.kernel"):
+        entry.unlink()
+    assert compiled(start(MAKE, "inf")) == COUNT  # who was killed holds nothing
+
+
+def test_who_waits_compiles_what_else_is_needed(start, tmp_path):
+    compiled(start(HELP))
+    held = None
+    for entry in tmp_path.rglob("*.kernel"):
+        held = entry.name if ".held-" in entry.name else held
+        entry.unlink()
+    holder = start(HOLD, held)
+    try:
+        assert holder.stdout.readline() == "held\n"
+        process, until = start(HELP), time.monotonic() + HANGS
+        there: set = set()
+        while there != {"low", "beside"} and time.monotonic() < until and process.poll() is None:
+            time.sleep(0.05)
+            there = {path.name.partition("-")[0].rpartition(".")[2] for path in tmp_path.rglob("*.kernel")}
+        assert there == {"low", "beside"}  # one that the kernel calls which is held, and one that its caller does
+    finally:
+        holder.kill()
+        holder.communicate()
+    assert compiled(process) == 4
+
+
+def test_helpers_compile_and_end_with_the_process(monkeypatch, tmp_path):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(helpers, "helpers", lambda: 2)
+    helpers.start_helpers(("distances", "text"))
+    started = list(helpers._helpers)
+    assert len(started) == 2
+    assert [one.wait(timeout=HANGS) for one in started] == [0, 0]
+    assert {path.name.partition(".")[0] for path in tmp_path.rglob("*.kernel")} >= {"distances", "text"}
+    helpers.stop_helpers()
+    helpers.start_helpers(("newton",))
+    (running,) = helpers._helpers
+    helpers.stop_helpers()
+    assert running.returncode is not None and not helpers._helpers
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no figures of Linux here")
+def test_helpers_end_with_a_process_that_is_killed(start):
+    process = start(LONELY)
+    helper = int(process.stdout.readline())
+    assert alive(helper)
+    process.kill()
+    process.communicate()
+    until = time.monotonic() + HANGS
+    while alive(helper) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not alive(helper)
+
+
+def test_one_processor_has_no_helper(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
+    assert helpers.helpers() == 0
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)), raising=False)
+    assert helpers.helpers() == helpers.MOST
+
+
+def test_a_run_has_helpers_unless_memory_is_limited(monkeypatch):
+    started = []
+    monkeypatch.setattr(helpers, "start_helpers", started.append)
+    for spec in (*SPECS.values(), KERNEL_SVM):
+        assert set(spec.kernel_modules) <= set(kernel_modules()) and spec.kernel_modules
+        Session.compiling_begins(SimpleNamespace(spec=spec))
+        assert started.pop() == spec.kernel_modules
+    with MemoryLimit(1 << 40).in_force():
+        Session.compiling_begins(SimpleNamespace(spec=KERNEL_SVM))
+    assert not started

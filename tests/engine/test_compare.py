@@ -1,0 +1,194 @@
+"""The comparison of rules: one table, checked for agreement."""
+
+import json
+
+import numpy as np
+import pytest
+
+from screenpath.catalogue import specs
+from screenpath.catalogue.losses import SVM
+from screenpath.cli.app import run
+from screenpath.engine import alternate, studies
+from screenpath.engine import compare as module
+from screenpath.engine.alternate import DisagreementError, Variant
+from screenpath.engine.compare import COLUMNS, SPARSE_COLUMNS, compare
+from screenpath.problem.grid import EpsilonGrid, log_grid
+from screenpath.rows.memory import MemoryRows
+from tests.conftest import two_classes
+
+
+def table(**options):
+    X, y = two_classes(150, 3)
+    return compare(lambda: SVM.model(MemoryRows(X), y), log_grid(0.01, 10.0, 12), ["none", "dvi", "dvi+gap"], **options)
+
+
+def test_rows_and_ratios():
+    rows = table(shrinking=(True, False), repeats=2)
+    assert [(r["rule"], r["shrinking"]) for r in rows] == [
+        (rule, shrinks) for shrinks in (True, False) for rule in ("none", "dvi", "dvi+gap")
+    ]
+    assert all(r["certified"] == r["points"] == 12 for r in rows)
+    assert rows[0]["speedup"] == 1.0 and rows[0]["mean_rejection"] == 0.0
+    assert rows[1]["mean_rejection"] > 0.3 and rows[1]["passes"] < rows[0]["passes"]
+
+
+def test_a_speedup_is_the_median_ratio_of_cpu_seconds_in_the_same_turn():
+    first, second = (Variant(name, runs=[{"cpu_s": s} for s in seconds]) for name, seconds in
+                     (("none", (8.0, 9.0, 90.0)), ("dvi", (2.0, 3.0, 10.0))))  # fmt: skip
+    assert second.speedup(first) == 4.0 and first.speedup(first) == 1.0
+
+
+def test_cold_starts_certify_the_same_with_more_sweeps():
+    """Every solve of the sweeps begins at zero, screened or not; the heuristic's repeated solves are counted."""
+    X, y = two_classes(150, 3)
+    build, rules = lambda: SVM.model(MemoryRows(X), y), ["none", "dvi", "heuristic"]
+    rows = compare(build, log_grid(0.01, 10.0, 12), rules, starts=("warm", "cold"), shrinking=(False,), repeats=1)
+    found = {(row["rule"], row["start"]): row for row in rows}
+    assert all(row["certified"] == 12 for row in rows)
+    assert found["none", "cold"]["epochs"] > found["none", "warm"]["epochs"]
+    assert found["dvi", "cold"]["mean_rejection"] == pytest.approx(found["dvi", "warm"]["mean_rejection"], abs=0.02)
+    assert found["heuristic", "cold"]["wasted_s"] > 0.0 == found["none", "cold"]["wasted_s"]
+
+
+def test_a_point_that_one_repeat_missed_is_not_certified():
+    runs = [dict.fromkeys(module.MEASURED, 1.0) | {"points": 3, "certified": found} for found in (3, 2, 3)]
+    variant = Variant("none", runs=runs)
+    assert variant.row(module.MEASURED)["certified"] == 2
+
+
+def test_a_chunk_applies_to_the_rules_that_can_serve_one():
+    X, y = two_classes(150, 3)
+    build = lambda: SVM.model(MemoryRows(X), y)  # noqa: E731
+    grid, rules = log_grid(0.01, 10.0, 12), ["none", "dvi", "essnsv"]
+    single, chunked = (compare(build, grid, rules, repeats=1, chunk=chunk) for chunk in (1, 6))
+    assert single[1]["mean_rejection"] == chunked[1]["mean_rejection"]
+    assert single[2]["mean_rejection"] > chunked[2]["mean_rejection"] > 0.0
+    assert single[2]["init_s"] > 0.0
+
+
+def test_all_rules_walk_the_points_of_one_epsilon_path():
+    """Each rule alone would choose its own points, whose optimal values cannot be compared."""
+    X, y = two_classes(150, 3)
+    grid = lambda model: EpsilonGrid(0.01, 10.0, 0.05)  # noqa: E731
+    rows = compare(lambda: SVM.model(MemoryRows(X), y), grid, ["none", "it"], shrinking=(True, False), tol=1e-2)
+    assert len({row["points"] for row in rows}) == 1 and rows[0]["points"] > 3
+
+
+def test_contradicting_variants_are_an_error():
+    variants = [Variant("none", ("shrinking",)), Variant("wrong", ("shrinking",))]
+    variants[0].intervals, variants[1].intervals = np.array([[1.0, 1.1]]), np.array([[1.2, 1.3]])
+    with pytest.raises(DisagreementError, match="'wrong\\+shrinking' proves an optimum of at least 1.2"):
+        alternate.check_agreement(variants)
+
+
+@pytest.mark.parametrize("kind", ["markdown", "csv", "json"])
+def test_command(samples, tmp_path, kind):
+    out = tmp_path / "table"
+    command = [
+        "compare-rules",
+        "svm",
+        str(samples / "wang_toy2.libsvm"),
+        "--rules",
+        "none,dvi",
+        "--grid",
+        "8",
+        "--repeats",
+    ]
+    assert run([*command, "1", "--format", kind, "-o", str(out), "--quiet"]) == 0
+    text = out.read_text()
+    if kind == "json":
+        assert [row["rule"] for row in json.loads(text)] == ["none", "dvi"]
+    else:
+        assert text.count("\n") == (4 if kind == "markdown" else 3) and all(name in text for name in COLUMNS)
+
+
+@pytest.mark.parametrize("kernel", [(), ("--kernel", "rbf")])
+def test_rules_of_a_free_intercept(samples, capsys, kernel):
+    rules = ["none", "dvi", "dvi8+gap", "bt2", "it", *([] if kernel else ["ssnsv", "essnsv"])]
+    options = ["--rules", ",".join(rules), "--grid", "12", "--repeats", "1", "--scale", "standard", "--format", "json"]
+    data = str(samples / "diabetes.libsvm")
+    model = "svm" if kernel else "lad"
+    data = str(samples / "breast_cancer.libsvm") if kernel else data
+    assert run(["compare-rules", model, data, *kernel, "--intercept", "free", *options, "--quiet"]) == 0
+    rows = {row["rule"]: row for row in json.loads(capsys.readouterr().out)}
+    assert list(rows) == rules and all(row["certified"] == 12 for row in rows.values())
+    found = {name: row["mean_rejection"] for name, row in rows.items()}
+    assert found["none"] == 0.0 < found["dvi"] <= min(found["dvi8+gap"], found["it"])
+
+
+@pytest.mark.parametrize("intercept", ["none", "free"])
+def test_chunks_from_the_command_line(samples, capsys, intercept):
+    command = ["compare-rules", "svm", str(samples / "breast_cancer.libsvm"), "--scale", "standard", "--chunk", "3"]
+    command += ["--rules", "none,dvi+gap,essnsv,ssnsv+gap", "--intercept", intercept, "--repeats", "1", "--quiet"]
+    assert run([*command, "--grid", "12", "--chunk-form", "s", "--format", "json"]) == 0
+    rows = {row["rule"]: row for row in json.loads(capsys.readouterr().out)}
+    assert all(row["certified"] == 12 for row in rows.values())
+    assert rows["essnsv"]["search_s"] > 0.0 == rows["dvi+gap"]["search_s"]
+    assert rows["essnsv"]["mean_rejection"] > rows["none"]["mean_rejection"] == 0.0
+
+
+def test_command_line_errors(samples, capsys):
+    data = str(samples / "diabetes.libsvm")
+    assert run(["compare-rules"]) == 2
+    said = capsys.readouterr().err
+    assert "l1svm" in said and "sparse-svm" in said
+    assert run(["compare-rules", "--quiet", "l1svm", data]) == 2
+    assert "screenpath compare-rules l1svm DATA" in capsys.readouterr().err
+    assert run(["compare", "lad", data, "--rules", "none,fast", "--quiet"]) == 2
+    assert "unknown rule 'fast'" in capsys.readouterr().err
+    assert run(["compare", "lad", data, "--rules", ",", "--quiet"]) == 2
+    assert run(["compare", "lad", data, "--rules", "none,dvi", "--chunk", "3", "--quiet"]) == 2
+    assert "add ssnsv or essnsv" in capsys.readouterr().err
+    assert run(["compare", "lad", data, "--chunk-form", "s", "--quiet"]) == 2
+    assert run(["compare", "lad", data, "--start", "cold", "--solver", "newton", "--quiet"]) == 2
+    assert "use cold starts with cd" in capsys.readouterr().err
+    assert run(["compare", "lad", data, "--scale", "standard", "--grid", "5", "--max-epochs", "1", "--quiet"]) in (0, 3)
+
+
+def test_sparse_grids_agree_under_every_rule_and_start(samples, capsys):
+    command = ["compare-rules", "sparse-svm", str(samples / "wang_toy2.libsvm"), "--betas", "2", "--alphas", "5"]
+    rules = "none,iss,ifs,sifs,gap,sifs+gap"
+    assert run([*command, "--rules", rules, "--start", "warm,cold", "--repeats", "2", "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert tuple(rows[0]) == SPARSE_COLUMNS
+    assert [(r["rule"], r["start"]) for r in rows] == [(r, s) for s in ("warm", "cold") for r in rules.split(",")]
+    assert all(row["certified"] == row["points"] == 10 for row in rows)
+    table = {(row["rule"], row["start"]): row for row in rows}
+    assert table["none", "warm"]["speedup"] == table["none", "cold"]["speedup"] == 1.0
+    assert table["none", "warm"]["epochs"] < table["none", "cold"]["epochs"]
+    assert table["none", "warm"]["mean_scaling"] == 0.0 < table["sifs", "warm"]["mean_scaling"]
+    assert table["sifs", "cold"]["mean_scaling"] > 0.0
+
+
+def test_sparse_command_line_errors(samples, capsys):
+    command = ["compare", "sparse-svm", str(samples / "wang_toy2.libsvm"), "--quiet"]
+    assert run([*command, "--solver", "newton", "--start", "cold"]) == 2
+    assert "use cold starts with sdca" in capsys.readouterr().err
+    assert run([*command, "--start", "hot"]) == 2
+    assert run([*command, "--rules", "none,dvi"]) == 2
+    assert "unknown rule 'dvi'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "options", [("svm",), ("svm", "--kernel", "rbf"), ("sparse-svm", "--betas", "2", "--alphas", "3")]
+)
+def test_by_default_the_table_is_about_the_solver_of_a_run(samples, capsys, monkeypatch, options):
+    """Under its name of earlier versions too; the last variant has the rule that a run takes."""
+    asked = []
+    for spec in (specs.KERNEL_SVM, specs.SPARSE_SVM):
+        assert next(one.default for one in spec.options if one.name == "solver") == "auto"
+    monkeypatch.setattr(studies, "_shared", lambda options, console, real=studies._shared: (
+        asked.append(options["solver"]) or real(options, console)
+    ))  # fmt: skip
+    model, *more = options
+    command = [model, str(samples / "wang_toy2.libsvm"), *more, "--repeats", "1", "--format", "json", "--quiet"]
+    command += [] if model == "sparse-svm" else ["--grid", "3"]
+    assert run(["compare", *command]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert asked == ["auto"] and rows[-1]["rule"] == studies.SPECS[model].default_rule
+
+
+@pytest.mark.parametrize("command", [[], ["l1svm"], ["sparse-svm"]])
+def test_every_comparison_has_the_same_words_for_a_speedup(command, capsys):
+    assert run(["compare-rules", *command, "--help"]) == 0
+    assert studies.SPEEDUP in " ".join(capsys.readouterr().out.split())

@@ -1,0 +1,207 @@
+"""Damaged run folders: whoever reads one says so in one clear error, or nothing that it writes differs.
+
+Folders of finished runs, of interrupted ones and of killed ones are damaged at random: bits, bytes, digits, lost ends,
+files of other runs.
+"""
+
+import json
+import os
+import random
+
+import pytest
+
+from tests.engine.damaged import COMMANDS, READERS, content, one_error, read
+from tests.run_folders import unsealed
+from tests.width import wide
+
+
+def test_a_changed_byte_of_the_certificate_is_noticed(call, copy):
+    """Of a finished run by every reader and --resume; of a stopped one by --resume, before it changes anything."""
+    rng = random.Random(0)
+    for name in ("whole-proof", "cut-proof", "killed-proof"):
+        folder = copy(name)
+        (file,) = folder.glob("certificate.bin*")
+        data = bytearray(file.read_bytes())
+        data[rng.randrange(len(data) // 2)] ^= 1 << rng.randrange(8)
+        file.write_bytes(data)
+        before = {path.name: path.read_bytes() for path in folder.iterdir()}
+        found = [call(*COMMANDS["proof"], "-o", "t", "--resume"), call("verify", "t")]
+        found += [] if name == "killed-proof" else [*read(call, "t"), call("report", "t", "-o", "report.html")]
+        assert name == "killed-proof" or "certificate.bin" in json.loads(before["run.json"])["files"]
+        for result in found:
+            assert one_error(result) and "certificate.bin" in result.err, (name, result)
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    (folder / file.name).unlink()
+    assert "cannot be continued" in call(*COMMANDS["proof"], "-o", "t", "--resume").err
+
+
+# -- a changed digit -------------------------------------------------------------------------------------------------
+
+
+def change_digit(file, rng=random) -> None:
+    """Change one digit of a text file to another one."""
+    data = bytearray(file.read_bytes())
+    at = rng.choice([k for k, byte in enumerate(data) if chr(byte).isdigit() and k > data.find(b"\n")])
+    data[at] = ord("0") + (data[at] - ord("0") + rng.randrange(1, 10)) % 10
+    file.write_bytes(data)
+
+
+WHOLE = [("csv", name) for name in ("steps.csv", "coefficients.csv", "run.json")]
+WHOLE += [("proof", "steps.csv"), ("proof", "run.json")]
+WHOLE += [("cv", name) for name in ("cv.csv", "cv.json", "folds.csv", "bounds.csv")] + [("npz", "steps.json")]
+
+
+@pytest.mark.parametrize(("kind", "name"), WHOLE)
+def test_a_changed_digit_is_noticed(call, copy, kind, name):
+    """By every command that reads a finished run, and by --resume."""
+    rng = random.Random(name)
+    for _ in range(3):
+        folder = copy(f"whole-{kind}")
+        change_digit(folder / name, rng)
+        found = [*read(call, "t"), call("report", "t", "-o", "report.html")]
+        found.append(call(*COMMANDS[kind], "-o", "t", "--resume"))
+        for result in found:
+            assert one_error(result), result
+            assert name in result.err and "damaged" in result.err and "--force" in result.err
+    assert not os.path.exists("report.html")
+
+
+@pytest.mark.parametrize("name", ["steps.csv.partial", "coefficients.csv.partial", "progress.partial"])
+def test_a_changed_digit_of_a_killed_run_is_noticed(call, copy, name):
+    folder = copy("killed-csv")
+    if name.startswith("progress"):  # of which the last line counts
+        lines = (folder / name).read_bytes().splitlines(keepends=True)
+        (folder / name).write_bytes(b"\n" + lines[-1])
+    change_digit(folder / name, random.Random(name))
+    for result in read(call, "t"):
+        assert one_error(result) and name in result.err and "damaged" in result.err, result
+
+
+def test_blanks_and_order_of_the_record_do_not_matter(call, copy):
+    folder = copy("whole-csv")
+    expected = read(call, "t")
+    record = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps(dict(reversed(record.items())), indent=3))
+    assert read(call, "t") == expected
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+@pytest.mark.parametrize("state", ["whole", "cut", "killed"])
+def test_folders_without_hashes_are_read(call, copy, kind, state):
+    """Version 0.1.0 wrote none: what it left is read as it was then."""
+    folder = copy(f"{state}-{kind}")
+    expected = read(call, "t")
+    assert all(result.code == 0 for result, words in zip(expected, READERS, strict=True) if words[0] != "export")
+    for name in ("progress.partial", "checkpoint.npz"):
+        (folder / name).unlink(missing_ok=True)
+    unsealed(folder)
+    assert read(call, "t") == expected
+    result = call(*COMMANDS[kind], "-o", "t", "--resume")
+    assert result.code == 1 and "schema version 1" in result.err and "--force" in result.err
+
+
+# -- damage at random ------------------------------------------------------------------------------------------------
+
+
+def mutate(rng, folder, others) -> str:
+    """Damage one file of a folder; return what was done."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    file = rng.choice(files)
+    data, how = (
+        bytearray(file.read_bytes()),
+        rng.choice(("bit", "byte", "digit", "end", "more", "swap", "other", "lost")),
+    )
+    at = rng.randrange(len(data))
+    if how == "bit":
+        data[at] ^= 1 << rng.randrange(8)
+    elif how == "byte":
+        data[at] = rng.randrange(256)
+    elif how == "digit" and any(chr(byte).isdigit() for byte in data):
+        at = rng.choice([k for k, byte in enumerate(data) if chr(byte).isdigit()])
+        data[at] = ord("0") + (data[at] - ord("0") + rng.randrange(1, 10)) % 10
+    elif how == "end":
+        del data[at:]
+    elif how == "more":
+        data += rng.randbytes(rng.randrange(1, 40))
+    elif how == "swap":
+        data = rng.choice(files).read_bytes()
+    elif how == "other":
+        theirs = rng.choice(others) / file.relative_to(folder)
+        data = theirs.read_bytes() if theirs.is_file() else data
+    file.write_bytes(data)
+    if how == "lost":
+        file.unlink()
+    return f"{how} {file.name}"
+
+
+def fewer(how: str, result) -> bool:
+    """Tell whether an unfinished run has lost the ends of what it had, and is read up to there."""
+    return how.endswith(("progress.partial", "run.json")) and (
+        "unfinished run" in result.err or "no solution of step" in result.err
+    )
+
+
+@pytest.mark.parametrize("name", ["folds.csv", "cv.json"])
+def test_a_table_of_the_folds_that_is_lost_is_said_first(call, copy, name):
+    """Also of an unfinished run, of which there is something else to be said."""
+    for kind in ("cut-cv", "whole-cv"):
+        (copy(kind) / name).unlink()
+        result = call("show", "t")
+        assert one_error(result) and f"there is no {name}" in result.err, (kind, result)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_damage_at_random_is_noticed_or_harmless(call, copy, made, seed):
+    """Many damaged folders: predict, export and plot end with one error, or write what they wrote before."""
+    rng, expected = random.Random(seed), {}
+    names = sorted(path.name for path in made.iterdir() if path.is_dir())
+    noticed, count = 0, wide(20, 50)
+    for _ in range(count):
+        name = rng.choice(names)
+        folder = copy(name)
+        if name not in expected:
+            expected[name] = [(result.code, result.out) for result in read(call, "t")]
+        how = mutate(rng, folder, [made / other for other in names])
+        for result, before in zip(read(call, "t"), expected[name], strict=True):
+            lost = "lost" in how and result.code == 2 and "error:" in result.err
+            lost = lost or (result.code == 0 and "has lost its coefficients" in result.err)
+            assert one_error(result) or (result.code, result.out) == before or fewer(how, result) or lost, (
+                name, how, result,
+            )  # fmt: skip
+            noticed += result.code == 1
+    assert noticed > count
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_resume_of_damaged_folders(call, copy, made, seed):
+    """Many damaged folders: --resume ends with one error, or with the numbers of a run that was left alone."""
+    rng, codes = random.Random(100 + seed), []
+    names = sorted(path.name for path in made.iterdir() if path.is_dir() and not path.name.startswith("whole"))
+    for _ in range(wide(10, 20)):
+        name = rng.choice(names)
+        kind = name.split("-")[1]
+        folder = copy(name)
+        how = mutate(rng, folder, [made / other for other in names])
+        result = call(*COMMANDS[kind], "-o", "t", "--resume")
+        assert one_error(result) or (result.code == 0 and content(folder) == content(made / f"whole-{kind}")), (
+            name, how, result,
+        )  # fmt: skip
+        codes.append(result.code)
+    assert len(set(codes)) == 2
+
+
+def test_resume_takes_up_what_was_not_damaged(call, copy, made):
+    """The other side of the tests above: every folder is continued to the same files."""
+    for name in (path.name for path in made.iterdir() if path.is_dir()):
+        kind = name.split("-")[1]
+        folder = copy(name)
+        result = call(*COMMANDS[kind], "-o", "t", "--resume")
+        assert result.code == 0 and content(folder) == content(made / f"whole-{kind}"), (name, result)
+
+
+def test_a_report_says_that_coefficients_are_gone(call, copy):
+    """A large table may be removed: what can do without it does, and says so."""
+    (copy("whole-csv") / "coefficients.csv").unlink()
+    result = call("report", "t", "-o", "-")
+    assert result.code == 0 and all("t has lost its coefficients.csv" in text for text in (result.out, result.err))
+    assert one_error(call("export", "t", "--step", "2", "--to", "json", "-o", "-"))

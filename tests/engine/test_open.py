@@ -1,0 +1,138 @@
+"""Reading run folders: whole, unfinished, damaged."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from screenpath.data.words.tables import CsvTable, JsonTable
+from screenpath.errors import RunFolderError
+from screenpath.store.coefficients import open_coefficients
+from screenpath.store.open import open_run
+
+COLUMNS = ["step", "C", "status", "primal", "nnz_w", "test_accuracy"]
+WEIGHTS = np.array([[0.5, 0.0, -2.0], [0.0, 1.25, 3.0]])
+
+
+def write_run(path, kind="csv", table=CsvTable, n_steps=2, **changes):
+    """Write a run folder of two steps as version 0.1.0 did: without hashes."""
+    path.mkdir()
+    record = {
+        "schema_version": 1, "model": "svm", "status": "complete", "labels": {"+1": 1.0, "-1": 0.0},
+        "data": {"n_features": 3}, "preparation": {"scaling": "none", "scale": None}, "parameters": ["C"],
+        "columns": COLUMNS, "options": {}, "totals": {"n_steps": 2}, **changes,
+    }  # fmt: skip
+    (path / "run.json").write_text(json.dumps(record))
+    table = table(COLUMNS)
+    writer = open_coefficients(kind, path, 3)
+    text = table.opening()
+    for k in range(n_steps):
+        row = {"step": k, "C": 10.0**k, "status": "certified", "primal": 1.0, "nnz_w": 2, "test_accuracy": 0.9 - k / 9}
+        text += table.record(row, first=k == 0)
+        where = np.flatnonzero(WEIGHTS[k])
+        writer.add(k, np.append(0, where + 1), np.append(k + 0.5, WEIGHTS[k][where]))
+    (path / f"steps{table.suffix}").write_text(text + table.closing())
+    writer.finish(n_steps)
+    (path / "coefficients.npz.records.partial").unlink(missing_ok=True)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["csv", "npz"])
+@pytest.mark.parametrize("table", [CsvTable, JsonTable])
+def test_whole_runs(tmp_path, kind, table):
+    run = open_run(write_run(tmp_path / "run", kind, table))
+    assert run.notices == []
+    for k, step in enumerate(run.steps):
+        weights, intercepts = run.coefficients(step)
+        assert weights.tolist() == [WEIGHTS[k].tolist()] and intercepts.tolist() == [k + 0.5]
+    assert run.choose("best")["step"] == 0
+    assert run.choose("C=10")["step"] == run.choose("1")["step"] == 1
+
+
+@pytest.mark.parametrize("table", [CsvTable, JsonTable])
+def test_a_run_that_was_killed(tmp_path, table):
+    path = write_run(tmp_path / "run", table=table, status="running")
+    whole = (path / f"steps{table.suffix}").read_text()
+    tail = "1,10.0,certi" if table is CsvTable else ',\n{"step": 1, "C"'
+    cut = whole.index("\n1,") + 1 if table is CsvTable else whole.index(",\n")
+    (path / f"steps{table.suffix}").unlink()
+    (path / f"steps{table.suffix}.partial").write_text(whole[:cut] + tail)
+    text = (path / "coefficients.csv").read_text()
+    (path / "coefficients.csv").rename(path / "coefficients.csv.partial")
+    (path / "coefficients.csv.partial").write_text(text + "2,1,0.00")
+    run = open_run(path)
+    assert "unfinished run (running): 1 of 2 steps" in run.notices[0]
+    assert run.coefficients(run.steps[0])[0].tolist() == [WEIGHTS[0].tolist()]
+
+
+def test_steps_that_were_skipped_have_no_solution(tmp_path):
+    path = write_run(tmp_path / "run", status="time-limit")
+    with open(path / "steps.csv", "a") as file:
+        file.write("2,100.0,skipped,,,\n")
+    run = open_run(path)
+    assert len(run.steps) == 2 and "2 of 2 steps" in run.notices[0]
+
+
+def damage(path, name, change):
+    """Change the text of a file."""
+    (path / name).write_text(change((path / name).read_text()))
+
+
+@pytest.mark.parametrize(
+    "name, change, message",
+    [
+        ("run.json", lambda t: t[:40], "run.json is damaged"),
+        ("run.json", lambda t: "[]", "no schema_version"),
+        ("run.json", lambda t: t.replace('"schema_version": 1', '"schema_version": 9'), "schema version 9"),
+        ("run.json", lambda t: t.replace('"parameters": ["C"]', '"parameters": null'), "no parameters"),
+        ("run.json", lambda t: t.replace('"options": {}', '"options": 3'), "wrong type"),
+        ("steps.csv", lambda t: t.replace("primal", "prima"), "no column 'primal'"),
+        ("steps.csv", lambda t: t.replace("1,10.0", "4,10.0"), "not numbered"),
+        ("steps.csv", lambda t: t.replace("10.0", "ten"), "steps.csv is damaged"),
+        ("steps.csv", lambda t: t[:-20], "wrong number of fields"),
+        ("coefficients.csv", lambda t: t.replace("value", "v", 1), "columns are not step, feature, value"),
+        ("coefficients.csv", lambda t: t.replace("-2.0", "x"), "coefficients.csv is damaged"),
+        ("coefficients.csv", lambda t: t.replace("-2.0", "nan"), "not a finite number"),
+        ("coefficients.csv", lambda t: t.replace("1,3,", "1,33,"), "out of range"),
+        ("coefficients.csv", lambda t: t.replace("1,3,", "1,2.5,"), "not a whole number"),
+        ("coefficients.csv", lambda t: t[: t.index("\n1,")], "step 1 are not complete"),
+    ],
+)
+def test_damage_is_named(tmp_path, name, change, message):
+    path = write_run(tmp_path / "run")
+    damage(path, name, change)
+    with pytest.raises(RunFolderError, match="damaged|schema version") as caught:
+        run = open_run(path)
+        for step in run.steps:
+            run.coefficients(step)
+    assert message in caught.value.message and caught.value.hint
+
+
+def test_missing_files(tmp_path):
+    with pytest.raises(RunFolderError, match="not a run folder"):
+        open_run(tmp_path)
+    path = write_run(tmp_path / "run")
+    (path / "coefficients.csv").unlink()
+    with pytest.raises(RunFolderError, match="has no coefficients"):
+        open_run(path).coefficients({"step": 0, "nnz_w": 0})
+    (path / "steps.csv").unlink()
+    with pytest.raises(RunFolderError, match="no step table"):
+        open_run(path)
+    shutil.rmtree(path)
+    with pytest.raises(RunFolderError, match="no finished step"):
+        open_run(write_run(path, n_steps=0, status="time-limit"))
+
+
+def test_damaged_npz(tmp_path):
+    path = write_run(tmp_path / "run", "npz")
+    file = path / "coefficients.npz"
+    file.write_bytes(file.read_bytes()[:60])
+    with pytest.raises(RunFolderError, match="coefficients.npz is damaged"):
+        open_run(path).coefficients({"step": 0, "nnz_w": 0})
+
+
+def test_other_kinds_of_model_have_no_weights(tmp_path):
+    path = write_run(tmp_path / "run", model="ksvm")
+    with pytest.raises(RunFolderError, match="another kind"):
+        open_run(path).coefficients({"step": 0, "nnz_w": 0})

@@ -1,0 +1,155 @@
+"""The sparse SVM's model: objectives, gap, closed forms, certificate, against their definitions and a cone solver."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from screenpath.problem.sparse_types import SparseVector
+from screenpath.screen.sparse import parse_sparse_rule
+from screenpath.solve.sparse import make_sparse_solver
+from screenpath.walk.loop import PathOptions, walk
+from tests.sparse_problems import dual_rows, objectives, problem
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5])
+@pytest.mark.parametrize("dense", [True, False])
+def test_certificate_is_the_definition_for_any_pair(classes, dense):
+    X, y, base = problem(classes, dense=dense)
+    rng = np.random.default_rng(1)
+    rows, places = dual_rows(X, y, classes)
+    model = base.at(0.4 * base.beta_max)
+    w = rng.normal(size=rows.shape[1]) * (rng.uniform(size=rows.shape[1]) < 0.4)
+    theta = np.zeros(model.ones.size)
+    theta[places] = rng.uniform(size=places.size)
+    alpha = 0.3
+    found = model.certify(alpha, w, theta)
+    primal, dual = objectives(rows, len(y), w, theta[places], alpha, model.beta, model.gamma)
+    assert found.primal == pytest.approx(primal, rel=1e-12)
+    assert found.dual == pytest.approx(dual, rel=1e-10)
+    other = objectives(rows, len(y), w, theta[places], 0.11, model.beta, model.gamma)
+    assert model.gap_at(found, 0.11) == pytest.approx(other[0] - other[1], rel=1e-9)
+    t = (1.0 - rows @ w) / model.gamma
+    assert found.apart_sq == pytest.approx(np.sum((theta[places] - np.clip(t, 0, 1)) ** 2), rel=1e-10)
+    np.testing.assert_allclose(model.col_sq, np.sum(rows**2, axis=0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_closed_form_is_optimal_down_to_alpha_max_and_no_further(classes):
+    _, _, base = problem(classes)
+    model = base.at(0.5 * base.beta_max)
+    top = model.alpha_max()
+    assert model.certify(top, None, model.ones).rel_gap < 1e-12
+    assert model.certify(3.0 * top, None, model.ones).rel_gap < 1e-12
+    assert model.certify(0.99 * top, None, model.ones).gap > 0.0
+    assert model.exact_until(model.start(top), top)
+    assert not model.exact_until(model.start(top), 0.99 * top)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_no_weights_are_kept_that_are_worse_than_zero_or_those_before(classes):
+    _, _, base = problem(classes)
+    model = base.at(0.4 * base.beta_max)
+    rng = np.random.default_rng(2)
+    near, far, theta = *(s * rng.normal(size=model.u_ones.size) for s in (1e-3, 30.0)), 0.5 * model.ones
+    zero, before = (model.certify(0.2, w, theta).primal for w in (0.0 * near, near))
+    for w, primal in ((near, min(zero, before)), (far, zero)):
+        reference, worse = model.certify(0.5, w, theta), model.certify(0.2, 2.0 * far, theta)
+        found = model.no_worse(0.2, worse, reference)
+        assert found.primal == pytest.approx(primal, rel=1e-12)
+        assert found.dual == pytest.approx(worse.dual, rel=1e-7)
+        assert model.no_worse(0.2, found, reference) is found
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.0 + 1e-12, 7.0])
+def test_all_weights_are_zero_from_beta_max_on(factor):
+    _, _, base = problem()
+    model = base.at(factor * base.beta_max)
+    assert model.alpha_max() == 0.0
+    for alpha in (10.0, 1e-3):
+        found = model.certify(alpha, None, model.ones)
+        assert found.nonzero == 0
+        assert found.gap <= 1e-20 * found.primal  # but for what rounding may have hidden
+
+
+@pytest.mark.parametrize(("classes", "gamma"), [(2, 0.5), (2, 0.05), (3, 0.5), (5, 0.9)])
+def test_objective_agrees_with_a_cone_solver_at_random_grid_points(classes, gamma):
+    X, y, base = problem(classes, n=40, d=12, gamma=gamma, seed=classes)
+    rows, _ = dual_rows(X, y, classes)
+    rng = np.random.default_rng(3)
+    for share in rng.uniform(0.05, 0.9, size=2):
+        model = base.at(share * base.beta_max)
+        grid = model.alpha_max() * np.array([0.7, rng.uniform(0.01, 0.5)])
+        steps = [s for s, _ in walk(model, np.sort(grid)[::-1], parse_sparse_rule("sifs+gap"),
+                                    make_sparse_solver("auto"), PathOptions(tol=1e-9))]  # fmt: skip
+        for step in steps:
+            w = cp.Variable(rows.shape[1])
+            t = 1.0 - rows @ w
+            # l(t) = min_s s^2/(2 gamma) + max(t - s, 0) over s in [0, gamma]
+            s = cp.Variable(rows.shape[0])
+            loss = (cp.sum_squares(s) / (2.0 * gamma) + cp.sum(cp.pos(t - s))) / len(y)
+            alpha = step.parameters["alpha"]
+            objective = loss + alpha / 2 * cp.sum_squares(w) + model.beta * cp.norm1(w)
+            value = cp.Problem(cp.Minimize(objective), [s >= 0, s <= gamma]).solve(solver="CLARABEL")
+            assert step.status == "certified"
+            assert step.primal == pytest.approx(value, rel=1e-6)
+            np.testing.assert_allclose(step.coefficients.dense(), w.value, atol=1e-4)
+
+
+def test_sparse_vector_returns_what_it_was_given():
+    dense = np.array([0.0, -2.0, 0.0, 3.5])
+    kept = SparseVector.of(dense)
+    assert kept.index.size == 2
+    np.testing.assert_array_equal(kept.dense(), dense)
+
+
+@pytest.mark.parametrize(("classes", "rule"), [(2, "sifs"), (2, "none"), (4, "sifs+gap"), (4, "gap")])
+def test_sums_that_are_only_bounded_change_no_value_of_a_certificate(classes, rule):
+    _, _, base = problem(classes, n=80, d=300, density=0.1)
+    model = base.at(0.5 * base.beta_max)
+    grid = model.alpha_max() * np.geomspace(0.98, 0.05, 30)
+    left_out = 0
+    for _, found in walk(model, grid, parse_sparse_rule(rule), make_sparse_solver("auto"), PathOptions()):
+        exact = model.certify(found.alpha, found.w, found.theta)
+        assert not exact.u_slack.any()
+        assert (found.primal, found.gap, found.lag_sq) == (exact.primal, exact.gap, exact.lag_sq)
+        bounded = found.u_slack > 0.0
+        left_out += np.count_nonzero(bounded)
+        np.testing.assert_array_equal(found.u[~bounded], exact.u[~bounded])
+        assert np.all(np.abs(found.u - exact.u) <= found.u_slack)
+        assert np.all(np.abs(exact.u[bounded]) <= model.beta) and not found.w[bounded].any()
+        for alpha in (found.alpha, 0.9 * found.alpha):  # the decisions are those of the exact sums
+            ours, theirs = (parse_sparse_rule("sifs").before(model, c, alpha) for c in (found, exact))
+            np.testing.assert_array_equal(ours.status, theirs.status)
+    assert left_out > 1000
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_no_dual_point_within_the_room_of_a_certificate_wakes_a_feature_outside_its_list(classes):
+    X, y, base = problem(classes, n=80, d=300, density=0.1)
+    rows, places = dual_rows(X, y, classes)
+    model = base.at(0.5 * base.beta_max)
+    grid = model.alpha_max() * np.geomspace(0.98, 0.3, 12)
+    tried = 0
+    for _, found in walk(model, grid, parse_sparse_rule("sifs"), make_sparse_solver("auto"), PathOptions()):
+        outside = np.setdiff1d(model.every, found.formed)
+        assert not found.w[outside].any()
+        # The farthest that the ball reaches: along the feature's own column.
+        columns = rows[:, outside]
+        reached = np.abs(columns.T @ found.theta[places]) + found.room * np.linalg.norm(columns, axis=0)
+        assert np.all(reached / len(y) <= model.beta)
+        tried += outside.size if found.room > 0.0 else 0
+    assert tried > 300
+
+
+@pytest.mark.parametrize("rule", ["sifs", "iss", "ifs"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_where_the_closed_form_holds_it_decides_everything(classes, rule):
+    _, _, base = problem(classes)
+    model = base.at(0.5 * base.beta_max)
+    top = 1.5 * model.alpha_max()
+    found = parse_sparse_rule(rule).before(model, model.start(top), top)
+    samples, features = rule != "ifs", rule != "iss"
+    np.testing.assert_array_equal(found.duals, np.where(model.free < 0, -1, samples))
+    solution = model.certify(top, None, model.ones).w
+    np.testing.assert_array_equal(found.keep, (solution != 0.0) if features else model.all_kept)
+    assert found.record.max() == max(samples * model.pairs, features * np.count_nonzero(solution == 0.0))

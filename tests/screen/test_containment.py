@@ -1,0 +1,61 @@
+"""A rule that combines others decides all that each of them decides, row by row and feature by feature."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from screenpath.problem.sparse import SparseModel
+from screenpath.rows.views import Views
+from screenpath.screen.sparse import RULES, screen
+from screenpath.solve.base import Budget
+from screenpath.solve.sparse import make_sparse_solver
+
+
+def solved(model, alpha, sweeps=None):
+    """Return the optimum at ``alpha`` to a gap near rounding, or what some sweeps give."""
+    reduced = model.reduce(alpha, model.nothing_screened(), model.start(alpha))
+    name, budget = ("newton", Budget(300, np.inf)) if sweeps is None else ("sdca", Budget(sweeps, np.inf))
+    got = make_sparse_solver(name).solve(reduced, tol=1e-14, budget=budget, dynamic=False)
+    return model.certify(alpha, got.w, None if sweeps is None else got.alpha)
+
+
+def models(seed, classes):
+    """Yield models of one random problem at several beta, and a few values of alpha."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(20, 160)), int(rng.integers(5, 45))
+    codes = np.concatenate([np.arange(classes), rng.integers(0, classes, n - classes)])
+    X = rng.standard_normal((n, d)) * (rng.random((n, d)) < rng.choice([0.3, 1.0]))
+    strong = min(4, d)
+    X[:, :strong] = 1.5 * (codes[:, None] - 0.5 * (classes - 1)) + 0.87 * rng.standard_normal((n, strong))
+    labels = 2 * codes - 1 if classes == 2 else codes
+    base = SparseModel(
+        Views(X), labels.astype(np.int64), classes if classes > 2 else 1, 0.0, float(rng.choice([0.05, 0.5]))
+    )
+    for share in (0.05, 0.3, 0.7):
+        model = base.at(share * base.beta_max)
+        yield model, [place * model.alpha_max() for place in (0.5, 0.1, 0.02)]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_sifs_decides_all_that_its_parts_decide(classes):
+    pairs, alone, wrong = 0, 0, 0
+    for seed in range(20):
+        for model, alphas in models(seed, classes):
+            for start, ratio in itertools.product(alphas, (1.0, 0.9, 0.6)):
+                best = solved(model, ratio * start)
+                for sweeps in (None, 5):
+                    reference = solved(model, start, sweeps)
+                    for first in (True, False):
+                        found = {
+                            name: screen(model, reference, ratio * start, *what, first) for name, what in RULES.items()
+                        }
+                        both, rows, features = found["sifs"], found["iss"], found["ifs"]
+                        assert np.all((rows.duals == 0) | (rows.duals == both.duals)), (seed, start, ratio, first)
+                        assert np.all((features.keep != 0) | (both.keep == 0)), (seed, start, ratio, first)
+                        alone += np.count_nonzero(features.keep == 0) + np.count_nonzero(rows.duals)
+                        wrong += np.count_nonzero((both.keep == 0) & (np.abs(best.w) > 1e-7))
+                        wrong += np.count_nonzero((both.duals < 0) & (model.free == 0) & (best.theta > 1e-5))
+                        wrong += np.count_nonzero((both.duals > 0) & (model.free == 0) & (best.theta < 1.0 - 1e-5))
+                        pairs += 1
+    assert (pairs > 1000, alone > 10_000, wrong) == (True, True, 0)

@@ -1,0 +1,80 @@
+"""The ways to solve a problem with a free intercept: multipliers, in a compiled walk or not, and elimination."""
+
+import numpy as np
+import pytest
+
+from screenpath.problem import INTERVAL
+from screenpath.solve.base import Budget
+from screenpath.solve.intercept import FreeNewton, Run
+from screenpath.walk import loop
+from tests.free_problems import SHAPES, cone_solution, free_problem, free_walk
+
+GRID = np.geomspace(0.01, 5.0, 6)
+
+
+def eliminated(monkeypatch):
+    """Make the solver eliminate the intercept from the start."""
+    penalised = FreeNewton._penalised
+
+    def give_up(self, reduced, tol, budget, dynamic):
+        found = penalised(self, reduced, tol, budget, dynamic)
+        found.converged = False
+        return found
+
+    monkeypatch.setattr(FreeNewton, "_penalised", give_up)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", ["svm", "lad", "quantile", "svr"])
+def test_all_ways_lead_to_the_value_of_a_cone_solver(name, shape, monkeypatch):
+    model = free_problem(name, shape, seed=3, weighted=shape == "tied")
+    walked = free_walk(model, GRID)
+    monkeypatch.setattr(loop, "can_compile", lambda *_: False)
+    looped = free_walk(model, GRID)
+    eliminated(monkeypatch)
+    other = free_walk(model, GRID)
+    for C, *found in zip(GRID, walked, looped, other, strict=True):
+        steps = [step for step, _ in found]
+        assert {step.status for step in steps} == {"certified"}
+        assert steps[0].primal == steps[1].primal and steps[0].epochs == steps[1].epochs
+        assert steps[0].coefficients.tobytes() == steps[1].coefficients.tobytes()
+        assert [steps[0].extras[end] for end in INTERVAL] == [steps[1].extras[end] for end in INTERVAL]
+        if shape != "far from the origin":  # where a cone solver has few digits left
+            best = cone_solution(model, C)[0]
+            assert [step.primal for step in steps] == pytest.approx([best] * 3, rel=3e-8)
+        else:
+            assert steps[0].primal == pytest.approx(steps[2].primal, rel=2e-8)
+
+
+def first_problem(name, seed):
+    model = free_problem(name, "plain", seed)
+    return model, model.reduce(1.0, model.nothing_screened(), model.start(1.0))
+
+
+@pytest.mark.parametrize("away", [0.0, 3.0, -30.0])
+@pytest.mark.parametrize("name", ["svm", "lad"])
+def test_a_bad_first_intercept_is_mended(name, away):
+    model, reduced = first_problem(name, 5)
+    reduced.start_intercept += away
+    found = FreeNewton()._penalised(reduced, 1e-9, Budget(1000, np.inf), dynamic=True)
+    assert found.converged
+    w, theta = model.lift(1.0, reduced, found)
+    certificate = model.certify(1.0, w, theta)
+    assert certificate.gap <= 2e-9 * certificate.primal
+    assert certificate.primal == pytest.approx(cone_solution(model, 1.0)[0], rel=1e-8)
+
+
+def test_iterations_that_are_used_up_are_said():
+    _, reduced = first_problem("svm", 5)
+    found = FreeNewton()._penalised(reduced, 1e-9, Budget(2, np.inf), dynamic=False)
+    assert not found.converged and found.epochs <= 2
+
+
+def test_dual_variables_of_a_solution_sum_to_what_is_left_for_them():
+    _, reduced = first_problem("quantile", 7)
+    reduced.rest = 0.03  # as if others were fixed
+    found = FreeNewton()._penalised(reduced, 1e-9, Budget(1000, np.inf), dynamic=True)
+    run = Run(reduced)
+    run.alpha = reduced.signs * found.alpha
+    assert found.converged and run.alpha.sum() == pytest.approx(0.03, rel=1e-9)
+    assert np.all((run.lo <= run.alpha) & (run.alpha <= run.hi))

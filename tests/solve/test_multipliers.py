@@ -1,0 +1,133 @@
+"""Wide sparse rows with a free intercept: box problems around a multiplier lead where Newton's method does."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import screenpath
+from screenpath.errors import UsageError
+from screenpath.kernels.solve import intercept_newton as kernels
+from screenpath.kernels.solve.multiplier import next_multiplier
+from screenpath.solve import multipliers
+from screenpath.solve.base import Budget
+from screenpath.solve.intercept import FreeNewton, Run, make_free_solver
+
+GRID = np.geomspace(0.05, 5.0, 6)
+
+
+def text(seed, n=60, d=700):
+    """Sparse rows far from the origin in one column, and labels or targets that lie off it."""
+    rng = np.random.default_rng(seed)
+    X = rng.exponential(size=(n, d)) * (rng.random((n, d)) < 0.03)
+    X[:, 0] = 3.0 + rng.random(n)
+    t = X[:, 1:40].sum(axis=1) - 1.0 + 0.3 * rng.normal(size=n)
+    return sp.csr_array(X), t
+
+
+PATHS = {
+    "svm": lambda X, t, **more: screenpath.svm_path(X, np.where(t > 0.0, 1.0, -1.0), grid=GRID, **more),
+    "weighted": lambda X, t, **more: screenpath.svm_path(
+        X, np.where(t > 0.0, 1.0, -1.0), grid=GRID, sample_weight=1.0 + np.arange(t.size) % 3, **more
+    ),
+    "lad": lambda X, t, **more: screenpath.lad_path(X, t, grid=GRID, **more),
+    "svr": lambda X, t, **more: screenpath.svr_path(X, t, grid=GRID, epsilon=0.1, **more),
+}
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_both_ways_lead_to_the_same_value(name):
+    X, t = text(3)
+    mine, newton = (PATHS[name](X, t, intercept="free", tol=1e-8, solver=solver) for solver in ("auto", "newton"))
+    assert mine.certified and newton.certified
+    assert [s.primal for s in mine.steps] == pytest.approx([s.primal for s in newton.steps], rel=2e-8)
+    assert any(s.solver == "cd+cg" for s in mine.steps) and {s.solver for s in newton.steps} <= {"newton", "constant"}
+    unscreened = PATHS[name](X, t, intercept="free", tol=1e-8, rule="none")
+    assert unscreened.certified
+    assert [s.primal for s in unscreened.steps] == pytest.approx([s.primal for s in mine.steps], rel=2e-8)
+
+
+def test_the_order_of_sweeps_is_that_of_the_seed():
+    X, t = text(4)
+    found = [PATHS["svm"](X, t, intercept="free", seed=seed).coefficients for seed in (0, 0, 1)]
+    assert found[0].tobytes() == found[1].tobytes() != found[2].tobytes()
+
+
+def reduced_problem(seed):
+    """Return the problem of a first point, as its solver gets it."""
+    X, t = text(seed)
+    kept, solve = [], FreeNewton.solve
+
+    def keep(self, reduced, **how):
+        kept.append(reduced)
+        return solve(self, reduced, **how)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FreeNewton, "solve", keep)
+        PATHS["svm"](X, t, intercept="free", rule="none")
+    return kept[1]
+
+
+def test_what_is_missing_is_shared_by_the_free_ones():
+    run = Run(reduced_problem(5))
+    share = np.where(np.arange(run.alpha.size) % 5 == 0, 0.0, 0.5 + 0.1 * np.sin(np.arange(run.alpha.size)))
+    run.alpha = run.lo + share * (run.hi - run.lo)
+    dense = sp.csr_array(run.rows[1:4], shape=(run.rows.indptr.size - 1, run.w.size)).toarray()[run.where]
+    run.v = dense.T @ run.alpha
+    way = multipliers.Multipliers(run)
+    before, free = run.alpha.copy(), (run.lo < run.alpha) & (run.alpha < run.hi)
+    missing = way.summed()[0]
+    assert abs(missing) > 1e-3 and free.any() and not free.all()
+    way.share_out()
+    moved = run.alpha - before
+    assert not moved[~free].any() and np.all((run.lo <= run.alpha) & (run.alpha <= run.hi))
+    assert way.summed()[0] == pytest.approx(0.0, abs=1e-12 * np.abs(run.alpha).sum())
+    run.alpha, run.v = run.lo.copy(), dense.T @ run.lo  # nobody can give anything
+    way.share_out()
+    assert np.array_equal(run.alpha, run.lo)
+    run.alpha, run.v = before, dense.T @ before
+    way.share_out()
+    np.testing.assert_allclose(run.v, dense.T @ run.alpha, atol=1e-9)
+
+
+def test_newton_goes_on_where_multipliers_do_not_arrive(monkeypatch):
+    monkeypatch.setattr(multipliers, "MOST", 1)
+    monkeypatch.setattr(multipliers, "LOOSE", 1e6)
+    X, t = text(6)
+    path = PATHS["svm"](X, t, intercept="free")
+    assert path.certified and any(s.solver == "cd+cg+newton" for s in path.steps)
+
+
+def test_a_pair_is_evaluated_once(monkeypatch):
+    """What the last problem left is what the solve ends with, or what Newton's steps go on from."""
+    seen, plain = [], kernels.evaluate
+
+    def evaluate(c, products, b, *more):
+        seen.append((b, products.tobytes()))
+        return plain(c, products, b, *more)
+
+    monkeypatch.setattr(kernels, "evaluate", evaluate)
+    solution = make_free_solver("auto").solve(reduced_problem(5), tol=1e-8, budget=Budget(1000, np.inf), dynamic=True)
+    assert solution.converged and solution.solver == "cd+cg" and len(seen) > 1
+    monkeypatch.setattr(multipliers, "MOST", 1)
+    monkeypatch.setattr(multipliers, "LOOSE", 1e6)
+    solution = make_free_solver("auto").solve(reduced_problem(5), tol=1e-8, budget=Budget(1000, np.inf), dynamic=True)
+    assert solution.converged and solution.solver == "cd+cg+newton"
+    assert len(set(seen)) == len(seen)
+
+
+@pytest.mark.parametrize("budget", [Budget(2, np.inf), Budget(1000, 0.0)])
+def test_an_end_of_the_budget_is_noticed(budget):
+    solution = make_free_solver("auto").solve(reduced_problem(7), tol=1e-12, budget=budget, dynamic=True)
+    assert not solution.converged and np.all(np.isfinite(solution.w))
+
+
+def test_a_multiplier_goes_where_the_line_through_two_ends():
+    assert next_multiplier(1.0, 0.5, np.nan, 0.0, 1.2) == 1.2  # a single one
+    assert next_multiplier(2.0, 0.25, 1.0, 0.5, 9.0) == pytest.approx(3.0)
+    for now, before in (((2.0, 0.5), (1.0, 0.5)), ((1.0, 0.4), (1.0, 0.5)), ((2.0, 0.2), (1.0, 0.1))):
+        assert next_multiplier(*now, *before, 2.1) == 2.1
+
+
+def test_other_solvers_are_refused():
+    with pytest.raises(UsageError, match="no solver 'cd'"):
+        make_free_solver("cd")

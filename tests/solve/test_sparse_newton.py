@@ -1,0 +1,158 @@
+"""Newton for the sparse SVM: every way to its step gives the same step, and its fallback makes progress."""
+
+import numpy as np
+import pytest
+
+from screenpath.problem.sparse_model import sparse_model
+from screenpath.solve import sparse_newton
+from screenpath.solve.base import Budget
+from screenpath.solve.sparse import make_sparse_solver
+from screenpath.solve.sparse_newton import SparseNewton, _factorised, _Run
+from tests.sparse_problems import dual_rows, problem
+
+
+def hard_start(classes=2, dense=False, seed=0):
+    """Return a reduced problem far from its start."""
+    _, _, base = problem(classes, n=70, d=30, seed=seed, dense=dense)
+    model = base.at(0.1 * base.beta_max)
+    alpha = 0.02 * model.alpha_max()
+    return model, model.reduce(alpha, model.nothing_screened(), model.start(alpha))
+
+
+def exact_direction(model, run, X, y, classes, active, rhs):
+    rows, places = dual_rows(X, y, classes)
+    zone = (run.theta[places] > 0.0) & (run.theta[places] < 1.0)
+    Z = rows[zone][:, active]
+    return np.linalg.solve(run.alpha * np.eye(active.size) + Z.T @ Z / (model.n * model.gamma), rhs)
+
+
+@pytest.mark.parametrize(("classes", "dense"), [(2, True), (2, False), (3, True), (3, False)])
+@pytest.mark.parametrize("way", ["copied", "implicit", "factorised"])
+def test_every_way_to_the_step_solves_the_same_system(classes, dense, way, monkeypatch):
+    X, y, _ = problem(classes, n=70, d=30, dense=dense)
+    model, reduced = hard_start(classes, dense)
+    run = _Run(reduced)
+    for _ in range(3):
+        run.newton_step(1e-9)
+    active = np.flatnonzero(run.w)
+    rhs = np.random.default_rng(0).normal(size=active.size)
+    expected = exact_direction(model, run, X, y, classes, active, rhs)
+    if way == "factorised":  # conjugate gradients give up at once
+        monkeypatch.setattr(sparse_newton, "CG_LIMIT", 1)
+    if way == "implicit":
+        found = np.empty(active.size)
+        place = np.empty(run.theta.size, dtype=np.int64)
+        sparse_newton.kernels.quadratic_zone(run.at.duals, run.theta, place)
+        sparse_newton.kernels.implicit_conjugate_gradients(
+            run.view, model.samples, model.roots, active, place, np.empty((0, 0)), run.alpha,
+            1.0 / (model.n * model.gamma), rhs, 1e-12, 1000, found,
+        )  # fmt: skip
+    else:
+        found = run._direction(active, rhs, 1e-12)
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("way", ["iterative", "factorised", "implicit"])
+@pytest.mark.parametrize(("classes", "dense"), [(2, True), (2, False), (3, True), (3, False)])
+def test_free_intercepts_answer_every_step(classes, dense, way, monkeypatch):
+    X, y, base = problem(classes, n=70, d=30, dense=dense)
+    y[:20] = 1
+    weights = np.where(np.arange(70) % 3, 1.0, 2.5)
+    signs = (2 * y - 1 if classes == 2 else y).astype(np.int64)
+    model = sparse_model(base.views, signs, base.classes, 0.5, weights, "free")
+    model = model.at(0.05 * model.beta_max)
+    alpha = 0.02 * model.alpha_max()
+    run = _Run(model.reduce(alpha, model.nothing_screened(), model.start(alpha)))
+    for _ in range(3):
+        run.newton_step(1e-9)
+    active = np.flatnonzero(run.w)
+    rhs = np.random.default_rng(0).normal(size=active.size)
+    inside = np.flatnonzero((run.theta > 0.0) & (run.theta < 1.0))
+    s = model.weights[inside % 70]
+    rows, places = dual_rows(X, y, classes)
+    ones, _ = dual_rows(np.ones((70, 1)), y, classes)
+    of = np.searchsorted(places[order := np.argsort(places)], inside)
+    Z, B = np.sqrt(s)[:, None] * rows[order][of][:, active], np.sqrt(s)[:, None] * ones[order][of]
+    Z = Z - B @ np.linalg.pinv(B) @ Z  # what the best intercepts leave
+    expected = np.linalg.solve(alpha * np.eye(active.size) + Z.T @ Z / (70 * 0.5), rhs)
+    if way == "factorised":  # conjugate gradients give up at once
+        monkeypatch.setattr(sparse_newton, "CG_LIMIT", 1)
+    found = np.empty(active.size)
+    if way == "implicit":
+        place = np.empty(run.theta.size, dtype=np.int64)
+        sparse_newton.kernels.quadratic_zone(run.at.duals, run.theta, place)
+        sparse_newton.kernels.implicit_conjugate_gradients(
+            run.view, model.samples, model.roots, active, place, model.answers(inside), alpha, 1.0 / (70 * 0.5), rhs,
+            1e-12, 1000, found,
+        )  # fmt: skip
+    else:
+        found = run._direction(active, rhs, 1e-12)
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(5, 12), (12, 5)])
+@pytest.mark.parametrize("free", [False, True])
+def test_factor_of_either_side(shape, free):
+    Z = np.random.default_rng(1).normal(size=shape)
+    rhs = np.arange(1.0, shape[0] + 1.0)
+    level = np.full((1, shape[1]), shape[1] ** -0.5) if free else np.empty((0, shape[1]))
+    centred = Z - Z.mean(axis=1, keepdims=True) if free else Z
+    expected = np.linalg.solve(0.3 * np.eye(shape[0]) + 2.0 * centred @ centred.T, rhs)
+    np.testing.assert_allclose(_factorised(Z, level, 0.3, 2.0, rhs), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_sweeps_alone_decrease_the_objective_and_converge(classes):
+    _, reduced = hard_start(classes)
+    run, best = _Run(reduced), _Run(reduced)
+    while best.gap > 1e-12 * best.primal:
+        assert best.newton_step(1e-12)
+    last = run.primal
+    for _ in range(400):
+        run.sweep()
+        assert run.primal <= last + 1e-14
+        last = run.primal
+    assert run.primal == pytest.approx(best.primal, rel=1e-6)
+
+
+def test_sweeps_take_over_where_the_line_search_fails(monkeypatch):
+    _, reduced = hard_start()
+    monkeypatch.setattr(_Run, "newton_step", lambda self, tol: False)
+    found = SparseNewton().solve(reduced, tol=1e-3, budget=Budget(500, np.inf), dynamic=False)
+    assert found.converged
+    assert found.epochs > 1
+
+
+@pytest.mark.parametrize("name", ["newton", "sdca", "acc-sdca"])
+def test_budget_and_deadline_end_a_solve(name):
+    _, reduced = hard_start()
+    solver = make_sparse_solver(name)
+    found = solver.solve(reduced, tol=1e-14, budget=Budget(1, np.inf), dynamic=False)
+    assert not found.converged
+    assert found.epochs == 1
+    assert solver.solve(reduced, tol=1e-14, budget=Budget(100, -np.inf), dynamic=False).epochs == 0
+
+
+@pytest.mark.parametrize("name", ["newton", "sdca", "acc-sdca"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_dynamic_screening_changes_the_work_and_not_the_optimum(name, classes):
+    model, reduced = hard_start(classes)
+    solver = make_sparse_solver(name)
+    plain = solver.solve(reduced, tol=1e-9, budget=Budget(2000, np.inf), dynamic=False)
+    screened = solver.solve(reduced, tol=1e-9, budget=Budget(2000, np.inf), dynamic=True)
+    assert plain.converged and screened.converged
+    assert plain.screened == 0 and screened.screened > 0
+    assert not reduced.screened.duals[model.free == 0].any()  # the rule's own decisions are left alone
+    one, two = (model.certify(reduced.alpha, s.w, s.alpha) for s in (plain, screened))
+    assert one.primal == pytest.approx(two.primal, rel=1e-8)
+
+
+@pytest.mark.parametrize("name", ["sdca", "acc-sdca"])
+def test_sdca_repeats_itself_for_a_seed(name):
+    _, reduced = hard_start()
+    runs = [
+        make_sparse_solver(name, seed).solve(reduced, tol=1e-6, budget=Budget(50, np.inf), dynamic=True, rank=3)
+        for seed in (1, 1, 2)
+    ]
+    np.testing.assert_array_equal(runs[0].alpha, runs[1].alpha)
+    assert np.any(runs[0].alpha != runs[2].alpha)
