@@ -242,10 +242,11 @@ def share_of(pair: Pair, block: Block, box: Losses, products, exactly: bool = Tr
     t = box.c - box.signs * p
     error = error + UNIT * np.abs(t) + np.abs(box.tail)
     upper, lower = box.hi - theta, theta - box.lo
-    share = (upper * (t + error) > 0.0) | (lower * (error - t) > 0.0)
-    unsure = pair.entry["C"] * np.maximum(-box.lo, box.hi) * error > UNSURE * abs(pair.entry["primal"]) / pair.size
-    active = (box.hi * (t + error) > 0.0) | (box.lo * (t - error) > 0.0)  # the loss of others is certainly 0
-    for i in np.flatnonzero(share | (unsure & active)).tolist() if exactly else ():
+    again = (upper * (t + error) > 0.0) | (lower * (error - t) > 0.0)
+    if np.any(box.tail):  # with its kink rounded, a loss may be too unsure for the primal value that is claimed
+        loss = pair.entry["C"] * box.hi
+        again |= (t + error > 0.0) & (loss * error * pair.size > UNSURE * abs(pair.entry.get("primal", math.inf)))
+    for i in np.flatnonzero(again).tolist() if exactly else ():
         t[i], error[i] = _exactly(block, i, (box.c[i], box.tail[i]), -box.signs[i] * pair.solution)
     most = np.maximum(upper * (t + error), lower * (error - t))
     some = ((upper > 0.0) & (t + error > 0.0)) | ((lower > 0.0) & (error - t > 0.0))  # their products may underflow

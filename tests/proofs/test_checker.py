@@ -46,7 +46,7 @@ def problem(seed=0, tails=False):
 
 def pair_of(rng, states, values=(), C=0.8, claims=None, **more):
     before = np.zeros(FIRST, dtype=int)
-    entry = {"step": 5, "C": C, "primal": 1.0, "w": rng.normal(size=D), "between": np.array(values), **more}
+    entry = {"step": 5, "C": C, "w": rng.normal(size=D), "between": np.array(values), **more}
     entry["states"] = pack(np.concatenate([before, states]))
     if claims is not None:
         entry["claims"] = pack(np.concatenate([before, claims]))
@@ -214,7 +214,8 @@ def test_shares_of_the_gap_and_of_the_losses(tails, exactly, coarse):
             terms += max(upper * (t + e), lower * (e - t), 0.0)
             shares += upper * (t + e) > 0.0 or lower * (e - t) > 0.0
             lost += max(part.lo[i] * t, part.hi[i] * t)
-            spread += max(-part.lo[i], part.hi[i]) * (e + 2.0 * UNIT * abs(t))
+            steep = part.hi[i] if t > e else -part.lo[i] if t < -e else max(-part.lo[i], part.hi[i])
+            spread += steep * (e + 2.0 * UNIT * abs(t))
         assert pair.terms == pytest.approx([UP * terms + TINY * shares])
         assert pair.losses == pytest.approx([lost]) and pair.spread == pytest.approx([UP * spread])
     assert again == {False, True}

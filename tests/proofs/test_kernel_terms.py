@@ -80,7 +80,7 @@ def test_bounds_of_a_kernel_model(coarse):
         kernels.SLOPE: 0.25,
     }  # fmt: skip
     np.testing.assert_allclose([found[k] for k in expected], list(expected.values()), rtol=1e-12)
-    assert found.size == kernels.TINY + 1 and np.count_nonzero(found) == 4
+    assert found.size == kernels.TINY + 1 and np.count_nonzero(found) == 5
 
 
 def test_a_point_halfway(coarse):
