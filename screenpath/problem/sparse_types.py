@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from screenpath.kernels.problem import sparse as kernels
 from screenpath.numbers.rounding import Proven
-
-if TYPE_CHECKING:
-    from screenpath.problem.sparse import SparseModel
 
 NO_FEATURES, NO_TOTALS = np.empty(0, dtype=np.int64), np.empty(0)
 
@@ -228,14 +225,14 @@ class SparseReduced:
     ``patient``: ``alpha`` is next to nothing, and a sweep over the coordinates gets nowhere where a step is short.
     """
 
-    model: SparseModel
+    model: Any  # a SparseModel, whose module imports this one
     alpha: float
     screened: SparseScreened
     start: SparseCertificate
     patient: bool = False
 
 
-def counts_of(model: SparseModel, certificate: SparseCertificate, screened: SparseScreened) -> dict:
+def counts_of(model: Any, certificate: SparseCertificate, screened: SparseScreened) -> dict:
     """Return counts, ratios and coefficients of a step.
 
     The scaling ratio is ``1 - (n - n~)(p - p~)/(n p)``; the counts of each triggering of ISS and IFS are joined by

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -10,9 +10,6 @@ from screenpath.data.safe.memory import in_force
 from screenpath.data.safe.needs import F8
 from screenpath.numbers.csr import row_pointers
 from screenpath.rows.columns import FEWER
-
-if TYPE_CHECKING:
-    from screenpath.rows.column_shards import ColumnShards
 
 SPARE = 2  # times the columns asked for that may be kept in memory
 
@@ -27,7 +24,7 @@ class HeldColumns:
 
     sparse: bool
 
-    def __init__(self, source: ColumnShards):
+    def __init__(self, source: Any):
         self.source, self.sparse, self._starts = source, source.sparse, source.starts
         self._held, self._where = np.empty(0, dtype=np.int64), np.full(source.d, -1)
         self._arrays: tuple = self._empty()

@@ -124,20 +124,10 @@ def test_no_modules_import_each_other_in_a_circle():
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [{"b", "c"}]
     arrows = {}
     for path in MODULES:
-        runs = [node for node in ast.walk(parsed(path)) if not is_for_types(node)]
-        tree = ast.Module([node for node in runs if isinstance(node, (ast.Import, ast.ImportFrom))], [])
-        arrows[name_of(path)] = ours(modules_in(tree)) - {name_of(path)}
+        arrows[name_of(path)] = ours(imported(path)) - {name_of(path)}
     for name, targets in arrows.items():  # a package that is named stands for the module it holds
         arrows[name] = {to for to in targets if not name.startswith(to + ".")}
     assert circles(arrows) == []
-
-
-def is_for_types(node: ast.AST) -> bool:
-    """Tell whether a node stands in a branch that only checkers of types read; marks what stands in it."""
-    if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-        for inner in ast.walk(node):
-            inner.for_types = True
-    return getattr(node, "for_types", False)
 
 
 def test_the_rooms_are_all_there_is():
