@@ -12,6 +12,13 @@ from pathlib import Path
 from screenpath.kernels.compilation import ensure_compiled
 
 MOST = 3  # processes: what a kernel needs is compiled before it, so that more find little to do
+# `-m` and `-c` let Python import from the current folder first, where anybody's numpy.py may lie.
+START = """
+import sys
+sys.path[:] = [sys.argv.pop(1), *filter(None, sys.path)]
+from screenpath.kernels.helpers import main
+main()
+"""
 _helpers: list[subprocess.Popen] = []
 
 
@@ -28,15 +35,12 @@ def start_helpers(modules: tuple) -> None:
     Each ends with this process, however that ends: a pipe that nothing is written to is closed then.
     """
     root = str(Path(__file__).parents[2])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
     backwards = [*reversed(modules)]
     for k in range(min(helpers(), len(modules))):
-        words = [sys.executable, "-m", "screenpath.kernels.helpers", *backwards[k:], *backwards[:k]]
+        words = [sys.executable, "-c", START, root, *backwards[k:], *backwards[:k]]
         nowhere = subprocess.DEVNULL
         with contextlib.suppress(OSError):
-            _helpers.append(
-                subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere)
-            )
+            _helpers.append(subprocess.Popen(words, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere))
 
 
 def stop_helpers() -> None:
@@ -55,7 +59,3 @@ def _end_with_parent() -> None:
 def main() -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     ensure_compiled(*sys.argv[1:])
-
-
-if __name__ == "__main__":
-    main()

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import tempfile
 
+from dask import config
 from distributed import Nanny, Scheduler, SpecCluster, Worker
 from distributed.security import Security
 
+from screenpath.data.safe.processes import SAFE_PATH, without_current_folder
 from screenpath.errors import ResourceError
 
 LOOPBACK = "127.0.0.1"
@@ -56,9 +58,15 @@ class LocalCluster(SpecCluster):
         worker = {"cls": Nanny, "options": {**where, **options, "local_directory": self.folder.name}}
         scheduler = {"cls": LocalScheduler, "options": {**where, "port": 0, "dashboard": False}}
         try:
-            super().__init__(
-                {rank: worker for rank in range(n_workers)}, scheduler, worker, security=security, silence_logs=QUIET
-            )
+            # The setting holds for workers that are started again, too.
+            with without_current_folder(), config.set({f"distributed.nanny.pre-spawn-environ.{SAFE_PATH}": "1"}):
+                super().__init__(
+                    dict.fromkeys(range(n_workers), worker),
+                    scheduler,
+                    worker,
+                    security=security,
+                    silence_logs=QUIET,
+                )
         except BaseException:
             self.folder.cleanup()
             raise

@@ -24,6 +24,7 @@ import numpy as np
 from screenpath.data.safe.atomic import load_array, save_arrays
 from screenpath.data.safe.memory import MemoryLimit, in_force
 from screenpath.data.safe.needs import SPARSE, Shape
+from screenpath.data.safe.processes import without_current_folder
 from screenpath.errors import ResourceError
 from screenpath.problem.sparse import SparseModel
 from screenpath.problem.sparse_grid import SentCertificate, SparseGrid
@@ -207,13 +208,14 @@ def workers(jobs: int, initializer, arguments: tuple):
     context: Any = multiprocessing.get_context(START)  # the type of all contexts lacks `Process`
     started = []
     if START != "fork":  # a fresh process starts it first, which lets the signals through again
-        resource_tracker.ensure_running()
+        with without_current_folder():
+            resource_tracker.ensure_running()
     try:
         for _ in range(jobs):
             ours, theirs = context.Pipe()
             process = context.Process(target=_serve, args=(theirs, initializer, arguments))
             started.append((process, ours))
-            with _put_off():
+            with _put_off(), without_current_folder():
                 process.start()
             theirs.close()  # the end of the process ends the messages
         yield Workers([pipe for _, pipe in started])
