@@ -58,9 +58,11 @@ def pack(file, force):
     They serve the same version of screenpath, numba and Python on the same kind of processor.
     """
     from screenpath.compile.pack import pack_kernels
+    from screenpath.kernels.compilation import kernel_modules
     from screenpath.store.outputs import Output
 
     output = Output(file, force)
+    kernel_modules()  # imports them all: each knows its own entries
     content, count = pack_kernels()
     output.write(content)
     tell(f"{count} kernels, {len(content) / 1e6:.1f} MB: {file}")
@@ -77,9 +79,13 @@ def unpack(file):
     """Take the compiled kernels of FILE, so that nothing is compiled here. They are code: trust where FILE is from."""
     from screenpath.compile.cache import cache_folder
     from screenpath.compile.pack import unpack_kernels
+    from screenpath.kernels.compilation import kernel_modules
 
-    count, fits = unpack_kernels(Path(file).read_bytes(), file)
+    kernel_modules()  # imports them all: each knows its own entries
+    count, others, fits = unpack_kernels(Path(file).read_bytes(), file)
     tell(f"{count} kernels are in {cache_folder()}")
+    if others:
+        tell(f"{others} others are of another version of screenpath: they are compiled again when they are needed")
     if not fits:
         tell("they were compiled for another kind of processor: they are compiled again when they are needed")
 

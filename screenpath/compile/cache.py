@@ -5,8 +5,8 @@ numba's own store (``cache=True``) is not used, for four reasons that were each 
 user finds and deletes it; its index and its data files are replaced one after the other, so that two processes that
 compile different signatures of one function at once can leave an index entry that points at the other's code; an
 edit in an imported helper goes unnoticed; and it falls back on a ``__pycache__`` folder beside the sources. The store
-here keeps one file for each function and signature, whole or not at all, with a checksum in front, in a folder whose
-name changes with any kernel source, the numba version and the Python version.
+here keeps one file for each function and signature, whole or not at all, with a checksum in front. The file's name
+changes with the sources that the function depends on (see ``sources``), the folder's with numba and Python.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import warnings
 from pathlib import Path
 
 import numba
-from numba import config
+from numba import config, types
 from numba.core.compiler import CompileResult
 from numba.core.event import trigger_event
 from numba.core.runtime import rtsys
@@ -37,10 +37,10 @@ from screenpath.compile.meanwhile import Meanwhile, list_only, pass_over
 from screenpath.compile.ownership import changeable, read_own
 from screenpath.compile.sharing import LOCKS, end_turn, take_turn, wait_for_turn
 from screenpath.compile.shipped import level, shipped
+from screenpath.compile.sources import closure, digest
 from screenpath.errors import ResourceError
 
-FORMAT = 2  # of the files; another one when what is stored changes its shape
-WITHOUT_KERNELS = ("cache.py", "compilation.py", "meanwhile.py", "ownership.py", "pack.py", "sharing.py", "shipped.py")
+FORMAT = 3  # of the files; another one when what is stored changes its shape
 # Every kernel imported so far, by "module.function"; what `is_warm` and the tests go through.
 KERNELS: dict = {}
 SUFFIX = ".kernel"
@@ -52,34 +52,19 @@ class KernelCacheWarning(RuntimeWarning):
     """Compiled kernels cannot be kept where they should be; results are not affected."""
 
 
-def _digest(*parts: bytes) -> str:
-    """Return a hash of byte strings in which their borders count."""
-    total = hashlib.sha256()
-    for part in parts:
-        total.update(hashlib.sha256(part).digest())
-    return total.hexdigest()
-
-
-@functools.cache
-def _source(path: str) -> bytes:
-    """Return a source file's bytes, or nothing where the sources were not installed."""
-    try:
-        return Path(path).read_bytes()
-    except OSError:
-        return b""
-
-
 @functools.cache
 def cache_key() -> str:
-    """Return the folder name that stands for these kernel sources, this numba and this Python.
+    """Return the folder name that stands for this numba and this Python; sources stand in the names of entries."""
+    return f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}-numba-{numba.__version__}-{FORMAT}"
 
-    numba checks only the file a function is defined in; hashing all that hold kernels also notices an edited helper.
+
+def is_current(name: str) -> bool:
+    """Tell whether a file's name is that of an entry of a kernel imported so far, made of its sources of today.
+
+    Entries of other sources stay beside them: two versions may share a folder, or a change be undone.
     """
-    sources = sorted(path for path in Path(__file__).parent.glob("*.py") if path.name not in WITHOUT_KERNELS)
-    parts = [part for path in sources for part in (path.name.encode(), _source(str(path)))]
-    parts.append(str(FORMAT).encode())
-    tag = f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}-numba-{numba.__version__}"
-    return f"{tag}-{_digest(*parts)[:16]}"
+    kernel, _, rest = name.partition("-")
+    return kernel in KERNELS and rest.startswith(f"{KERNELS[kernel]._cache.stamp}-")
 
 
 def _private_temporary() -> Path:
@@ -168,7 +153,8 @@ def _usable(folder: Path, private: bool = False) -> bool:
         return private or _closed(folder)
     except OSError:
         # A cache warmed beforehand may be read-only where the work is done (container, compute node).
-        return os.path.isdir(folder) and _closed(folder) and any(folder.glob(f"*{SUFFIX}"))
+        found = folder.glob(f"*{SUFFIX}")
+        return os.path.isdir(folder) and _closed(folder) and any(is_current(one.name) for one in found)
 
 
 @functools.cache
@@ -326,6 +312,16 @@ def _present(symbol: str, name: str, signature: tuple) -> bool:
     return kernel.overloads[signature].fndesc.mangled_name == symbol
 
 
+def fields(kinds) -> list:
+    """Return the names of the fields of all named tuples among types: equal types may differ in them.
+
+    A kernel that is given one need not import the module that defines it.
+    """
+    named = [(str(one), one.fields) for one in kinds if isinstance(one, types.BaseNamedTuple)]
+    inner = [name for one in kinds if isinstance(one, types.BaseTuple) for name in fields(one.types)]
+    return named + inner
+
+
 class KernelCache:
     """The compiled signatures of one function on disk, in the shape a numba dispatcher asks for.
 
@@ -339,6 +335,11 @@ class KernelCache:
         self.name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__.replace('<locals>', '')}"
         self._code = function.__code__
 
+    @functools.cached_property
+    def stamp(self) -> str:
+        """Stands for the sources that the function depends on."""
+        return digest(closure(Path(self._code.co_filename)).encode(), self._code.co_code)[:16]
+
     @property
     def cache_path(self) -> str | None:
         folder = cache_folder()
@@ -346,9 +347,13 @@ class KernelCache:
 
     def _entry(self, signature, processor: tuple) -> tuple[str, tuple]:
         """Return the file name of one signature on a kind of processor, and the key that stands in it."""
-        stamp = _digest(_source(self._code.co_filename), self._code.co_code)
-        key = (signature, processor, stamp)
-        return f"{self.name}-{_digest(repr(key).encode())[:20]}{SUFFIX}", key
+        key = (signature, processor, self.stamp, fields(getattr(signature, "args", signature)))
+        return f"{self.name}-{self.stamp}-{digest(repr(key).encode())[:20]}{SUFFIX}", key
+
+    def _entries(self) -> list[Path]:
+        """Return the files of all signatures."""
+        folder = cache_folder()
+        return list(folder.glob(f"{self.name}-{self.stamp}-*{SUFFIX}")) if folder else []
 
     def load_overload(self, signature, target_context):
         """Return the compile result of a signature, or None if it is not there or cannot be used."""
@@ -430,11 +435,9 @@ class KernelCache:
 
     def stored(self) -> bool:
         """Tell whether any signature of this function is on disk."""
-        folder = cache_folder()
-        return folder is not None and any(folder.glob(f"{self.name}-*{SUFFIX}"))
+        return bool(self._entries())
 
     def flush(self) -> None:
         """Forget every signature of this function (numba's ``Dispatcher.recompile``)."""
-        folder = cache_folder()
-        for path in folder.glob(f"{self.name}-*{SUFFIX}") if folder else ():
+        for path in self._entries():
             evict(path)

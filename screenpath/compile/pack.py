@@ -14,7 +14,7 @@ import zipfile
 
 from numba.core.registry import cpu_target
 
-from screenpath.compile.cache import CHECKSUM_BYTES, SUFFIX, cache_folder, cache_key, store
+from screenpath.compile.cache import CHECKSUM_BYTES, SUFFIX, cache_folder, cache_key, is_current, store
 from screenpath.compile.ownership import read_own
 from screenpath.compile.shipped import MANIFEST
 from screenpath.errors import ResourceError
@@ -31,7 +31,9 @@ def processor() -> list:
 
 
 def pack_kernels() -> tuple[bytes, int]:
-    """Return all compiled kernels of this version as one file, and how many there are.
+    """Return all compiled kernels of these sources as one file, and how many there are.
+
+    Those of modules that have been imported count; the same is true of :func:`unpack_kernels`.
 
     Raises
     ------
@@ -41,6 +43,8 @@ def pack_kernels() -> tuple[bytes, int]:
     folder = cache_folder()
     found = {}
     for path in [] if folder is None else sorted(folder.glob(f"*{SUFFIX}")):
+        if not is_current(path.name):
+            continue
         with contextlib.suppress(OSError):  # one that would not be loaded here is not handed on either
             found[path.name] = read_own(path)
     if not found:
@@ -60,7 +64,7 @@ def pack_kernels() -> tuple[bytes, int]:
     return file.getvalue(), len(found)
 
 
-def unpack_kernels(content: bytes, name: str) -> tuple[int, bool]:
+def unpack_kernels(content: bytes, name: str) -> tuple[int, int, bool]:
     """Put packed kernels where this process looks for compiled ones.
 
     Parameters
@@ -72,7 +76,8 @@ def unpack_kernels(content: bytes, name: str) -> tuple[int, bool]:
 
     Returns
     -------
-    count : int
+    count, others : int
+        Kernels of these sources, and of other ones, which are left out.
     fits : bool
         Whether they are for this kind of processor; others are compiled again when they are needed.
 
@@ -90,15 +95,18 @@ def unpack_kernels(content: bytes, name: str) -> tuple[int, bool]:
             key, kind, listed = manifest["key"], manifest["processor"], dict(manifest["files"])
             if key != cache_key() or manifest["format"] != FORMAT:
                 raise ResourceError(
-                    f"{name} was packed by another version of screenpath, numba or Python ({key}, here {cache_key()})",
+                    f"{name} was packed for another version of numba or Python ({key}, here {cache_key()})",
                     AGAIN,
                 )
             found = {member: _checked(archive, member, digest) for member, digest in listed.items()}
     except (zipfile.BadZipFile, KeyError, TypeError, ValueError, EOFError, OSError, NotImplementedError) as error:
         raise ResourceError(f"{name} is no file of packed kernels, or damaged ({error})", AGAIN) from None
-    for member, kernel in found.items():
-        store(folder / member, kernel)
-    return len(found), kind == processor()
+    current = [member for member in found if is_current(member)]
+    if not current:
+        raise ResourceError(f"{name} was packed by another version of screenpath: none of its kernels fits", AGAIN)
+    for member in current:
+        store(folder / member, found[member])
+    return len(current), len(found) - len(current), kind == processor()
 
 
 def _checked(archive: zipfile.ZipFile, member: str, digest: str) -> bytes:

@@ -37,7 +37,7 @@ def _fits(triple: str) -> bool:
 
 @functools.cache
 def _archive(key: str):
-    """Return the archive, if its kernels were made of these sources by this numba and Python, else None."""
+    """Return the archive, if its kernels were made by this numba and Python, else None."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(FILE.read_bytes()))  # forks would share the place in an open file
         manifest = json.loads(archive.read(MANIFEST))
@@ -61,7 +61,7 @@ def shipped(key: str, name: str) -> bytes | None:
     key : str
         See ``cache.cache_key``.
     name : str
-        Of the entry's file.
+        Of the entry's file; it changes with the kernel's sources.
     """
     archive = _archive(key)
     try:

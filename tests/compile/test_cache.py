@@ -5,6 +5,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -331,18 +332,19 @@ def test_read_only_folder_with_kernels_is_used(tmp_path, monkeypatch):
 
     monkeypatch.setattr(cache.tempfile, "TemporaryFile", refuse)
     assert not cache._usable(tmp_path)
-    cache.write_entry(tmp_path / "a.kernel", ("key", 1))
+    cache.write_entry(tmp_path / "known.one-0123-ab.kernel", ("key", 1))
+    monkeypatch.setitem(cache.KERNELS, "known.one", SimpleNamespace(_cache=SimpleNamespace(stamp="other")))
+    assert not cache._usable(tmp_path)  # of other sources alone
+    monkeypatch.setitem(cache.KERNELS, "known.one", SimpleNamespace(_cache=SimpleNamespace(stamp="0123")))
     assert cache._usable(tmp_path)
 
 
-def test_key_changes_with_an_edited_source(monkeypatch):
+def test_key_changes_with_the_format_and_numba(monkeypatch):
     before = cache.cache_key()
-    read = cache._source
-    monkeypatch.setattr(cache, "_source", lambda path: read(path) + b"#" * path.endswith("cd.py"))
-    assert cache.cache_key.__wrapped__() != before
-    monkeypatch.setattr(cache, "_source", lambda path: read(path) + b"#" * path.endswith("cache.py"))
-    assert cache.cache_key.__wrapped__() == before  # it holds no kernel
     monkeypatch.setattr(cache, "FORMAT", 0)
+    assert cache.cache_key.__wrapped__() != before
+    monkeypatch.undo()
+    monkeypatch.setattr(cache.numba, "__version__", "0.1")
     assert cache.cache_key.__wrapped__() != before
 
 

@@ -1,0 +1,170 @@
+"""An edit compiles the kernels that depend on it, and no other; entries of other sources stay, and are not packed."""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from numba import config
+
+from screenpath.compile import sources
+from tests.conftest import HANGS, ROOT
+
+KERNELS = ROOT / "screenpath" / "kernels"
+# Some small kernels of four modules, of which `precise` imports `double`, that imports `rows` through `matrix`, and
+# `shards` none of them. Prints the modules whose kernels are compiled.
+CALLS = """
+import numpy as np
+from screenpath.kernels import KERNELS
+from screenpath.kernels.rows import double, precise, rows, shards
+
+double.accumulate(1.0, 0.0, 1.0, 1.0)
+precise.times(1.0, 0.0, 1.0, 0.0)
+rows.dense_squared_norms(np.eye(2), np.empty(2))
+shards.mark_columns(np.zeros(1, dtype=np.int32), np.full(1, -1, dtype=np.int32))
+compiled = {name.partition(".")[0] for name, one in KERNELS.items() if sum(one.stats.cache_misses.values())}
+print(*sorted(compiled))
+"""
+ALL = "double precise rows shards"
+
+jit = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="the jit is disabled")
+
+
+class Copy:
+    """A copy of the package that may be edited, with a store of its own."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / "screenpath", folder / "screenpath", ignore=ignored)
+
+    def run(self, *words):
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(self.folder / "kept"), "PYTHONPATH": str(self.folder)}
+        return subprocess.run(
+            [sys.executable, *map(str, words)],
+            env=environment, cwd=self.folder, capture_output=True, text=True, timeout=HANGS,
+        )  # fmt: skip
+
+    def compiled(self):
+        done = self.run("-c", CALLS)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def edit(self, *names):
+        for name in names:
+            with open(self.folder / "screenpath" / name, "a") as source:
+                source.write("\n# edited\n")
+
+    def entries(self):
+        return {path.name for path in self.folder.rglob("*.kernel")}
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    return Copy(tmp_path_factory.mktemp("copy"))
+
+
+@jit
+def test_an_edit_compiles_what_depends_on_it(copy):
+    assert copy.compiled() == ALL
+    first = copy.entries()
+    assert copy.compiled() == ""
+    copy.edit("compile/cache.py", "compile/sharing.py", "kernels/compilation.py", "kernels/problem/box.py")
+    assert copy.compiled() == ""  # none of them is compiled from these
+    copy.edit("kernels/rows/precise.py")
+    assert copy.compiled() == "precise"
+    copy.edit("kernels/rows/double.py")
+    assert copy.compiled() == "double precise"
+    copy.edit("kernels/rows/rows.py")
+    assert copy.compiled() == "double precise rows"
+    copy.edit("compile/apart.py")
+    assert copy.compiled() == ALL
+    assert copy.compiled() == ""
+    assert first < copy.entries()
+
+
+@jit
+def test_stale_entries_are_not_packed_and_none_is_unpacked(copy):
+    copy.compiled()
+    before = copy.entries()
+    copy.edit("kernels/__init__.py")
+    assert copy.compiled() == ALL
+    added = copy.entries() - before
+    assert added
+    done = copy.run("-m", "screenpath", "cache", "pack", "kernels.zip", "--force")
+    assert done.returncode == 0 and f"{len(added)} kernels" in done.stderr, done.stderr
+    shutil.rmtree(copy.folder / "kept")
+    copy.edit("kernels/rows/double.py")
+    done = copy.run("-m", "screenpath", "cache", "unpack", "kernels.zip")
+    assert done.returncode == 0 and "others are of another version of screenpath" in done.stderr, done.stderr
+    kept = {name for name in added if not name.startswith(("double.", "precise."))}
+    assert copy.entries() == kept < added
+    assert copy.compiled() == "double precise"
+    copy.edit("kernels/__init__.py")
+    done = copy.run("-m", "screenpath", "cache", "unpack", "kernels.zip")
+    assert done.returncode == 1 and "none of its kernels fits" in done.stderr and "cache pack" in done.stderr
+
+
+@jit
+def test_fields_of_a_tuple_count_though_its_module_is_not_imported(tmp_path):
+    """The same names and types in another order: machine code of the former order would take the wrong number."""
+    (tmp_path / "taking.py").write_text(
+        "from screenpath.kernels import kernel\n\n\n@kernel\ndef take(pairs):\n    return pairs[1].a\n"
+    )
+    (tmp_path / "main.py").write_text(
+        "from taking import take\nfrom pair import Pair\n"
+        "print(take((0, Pair(1.0, 2.0))), sum(take.stats.cache_misses.values()))\n"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": str(ROOT)}
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"  # the two files are equally long and written in the same second
+    found = []
+    for names in ("ab", "ab", "ba"):
+        members = "".join(f"    {name}: float\n" for name in names)
+        (tmp_path / "pair.py").write_text(f"from typing import NamedTuple\n\n\nclass Pair(NamedTuple):\n{members}")
+        done = subprocess.run(
+            [sys.executable, tmp_path / "main.py"], env=environment, capture_output=True, text=True, timeout=HANGS
+        )
+        assert done.returncode == 0, done.stderr
+        found.append(done.stdout.split())
+    assert found == [["1.0", "1"], ["1.0", "0"], ["2.0", "1"]]
+
+
+@pytest.mark.parametrize("path", sorted(KERNELS.rglob("*.py")), ids=lambda path: path.stem)
+def test_imports_are_those_of_a_parser(path):
+    found = set()
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports of kernels are absolute"
+            found |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
+    expected = {name for name in found if sources.file_of(name) is not None}
+    assert expected <= sources.imported(path)
+    assert path.stem == "helpers" or expected == sources.imported(path)  # one more stands in a text there
+
+
+def test_imports_of_every_shape(tmp_path):
+    text = """
+import numpy, screenpath.kernels.rows.rows as rows
+from screenpath.kernels.rows.matrix import (  # of a (large)
+    add,  # one ) more
+    dot,
+)
+from screenpath.kernels.solve import cd, \\
+    smo as other
+from screenpath.kernels.problem import (box,
+    partition)
+from screenpath.compile.apart import Pipeline
+from screenpath.compile.cache import KERNELS
+from screenpath.errors import waits
+def inside():
+    from screenpath.kernels.screen import lever
+"""
+    ast.parse(text)
+    (tmp_path / "shapes.py").write_text(text)
+    found = {name.removeprefix("screenpath.") for name in sources.imported(tmp_path / "shapes.py")}
+    rooms = {"kernels.solve", "kernels.problem", "kernels.screen"}
+    modules = {"rows.rows", "rows.matrix", "solve.cd", "solve.smo", "problem.box", "problem.partition", "screen.lever"}
+    assert found == {"compile.apart", *rooms, *(f"kernels.{one}" for one in modules)}
