@@ -41,6 +41,14 @@ def meets_but_for_rounding(certificate, tol: float) -> bool:
     return certificate.gap - certificate.rounding <= tol * (certificate.primal + certificate.primal_error) < math.inf
 
 
+def blurred(certificate, tol: float) -> bool:
+    """Tell whether the primal value may be off by more than ``tol`` of itself. The gap may be small all the same.
+
+    Losses of rows whose dual variable is at its bound have no share of the gap, and all of the primal value.
+    """
+    return certificate.primal_error > tol * certificate.primal
+
+
 def is_most(certificate) -> bool:
     """Tell whether most of the gap is a bound on rounding."""
     return certificate.rounding > 0.5 * certificate.gap

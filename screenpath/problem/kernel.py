@@ -264,7 +264,7 @@ class KernelModel(BoxModel):
 
     def sharpened(self, certificate: Certificate, tol: float) -> Certificate:
         """Return a certificate of the same pair with a narrower bound on rounding, where more work can give one."""
-        return sharpened(self, certificate)
+        return sharpened(self, certificate, tol)
 
     def fallbacks(self, C: float, reference: Certificate) -> list[Certificate]:
         """Return certificates at ``C`` of the pairs known without a solve: zero first, then the reference's."""

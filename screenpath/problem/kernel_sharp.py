@@ -1,6 +1,6 @@
 """Certificates of kernel models whose gap would be met but for rounding: the kernel's sums in twice the precision.
 
-Only the rows count whose share of the gap may not be 0. Their products are formed again from the data, with kernel
+Only the rows count whose share of the gap may not be 0, or whose loss leaves the primal value unsure. Their products are formed again from the data, with kernel
 values that are sums of two doubles. A solver that goes on from them reaches what plain sums would hide from it.
 """
 
@@ -11,18 +11,38 @@ from dataclasses import replace
 import numpy as np
 
 from screenpath.kernels.rows.double import double_difference
-from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
+from screenpath.numbers.rounding import OUTWARD, UNIT, blurred, gamma, meets
 from screenpath.problem.sharp import difference, that_matter, with_terms
 
 
-def sharpened(model, certificate):
-    """Return the certificate, most of whose gap is a bound on rounding, with a smaller one, or as it is."""
+def sharpened(model, certificate, tol: float):
+    """Return the certificate with a narrower bound on rounding, or as it is.
+
+    Losses at the end of their box have no share of the gap, so they are formed again only where the gap is met and the
+    primal value is not sure; most often it is enough to count the errors of these alone.
+    """
+    if not meets(certificate, tol):
+        found = _formed(model, certificate, 1.0)
+        return found if found.gap < certificate.gap else certificate
+    best = certificate
+    for target in (None, tol):
+        found = _formed(model, certificate, target)
+        if meets(found, tol) and found.primal_error < best.primal_error:
+            best = found
+        if not blurred(best, tol):
+            break
+    return best
+
+
+def _formed(model, certificate, tol: float | None):
+    """Return the certificate with those products formed again that matter to the gap and to ``tol`` of the primal value;
+    with None, none of them.
+    """
     alpha, point = certificate.point.vector, certificate.point
     kinks, rest = model.kinks_of(certificate)
     rest = np.broadcast_to(rest, kinks.shape)
     t, e = kinks - point.products, model.form_error(certificate)
-    # Losses at the end of their box have no share: that they make the primal value hardly less sure is enough.
-    index = that_matter(model, certificate, t, e, 1.0)
+    index = np.empty(0, np.int64) if tol is None else that_matter(model, certificate, t, e, tol)
     (margins, totals), off = model.rows.precise_sums(index, np.stack([alpha, certificate.theta]))
     t[index] = difference(kinks[index], *margins) + rest[index]
     e[index] = off * point.spread * OUTWARD * model.norms[index] + 4.0 * UNIT * np.abs(rest[index])
@@ -37,8 +57,6 @@ def sharpened(model, certificate):
     # Of the coefficients, from C theta.
     moved = (UNIT + model.inexact) * point.spread * OUTWARD + certificate.C * certificate.shift
     found = with_terms(model, certificate, t, e, square, (0.5 * moved * moved, 0.0))
-    if not found.gap < certificate.gap:
-        return certificate
     products, total = point.products.copy(), certificate.total.copy()
     products[index], total[index] = margins[0], totals[0]
     return replace(found, point=replace(point, products=products), total=total)

@@ -12,7 +12,7 @@ from math import fsum, inf, isfinite
 import numpy as np
 
 from screenpath.numbers import accurate
-from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, meets
+from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, blurred, meets
 from screenpath.problem.sparse_types import size_of
 
 ROUNDS = 4  # of choosing: better sums may show that others matter too
@@ -33,7 +33,8 @@ def sharpened(model, certificate, tol: float):
     sums = _Sums(model, certificate)
     for _ in range(ROUNDS):
         found = sums.certificate()
-        if meets(found, tol) or not isfinite(found.primal) or not sums.form(tol * found.primal, found.primal):
+        done = meets(found, tol) and not blurred(found, tol)
+        if done or not isfinite(found.primal) or not sums.form(tol * found.primal, found.primal):
             break
     return found
 
@@ -109,7 +110,7 @@ class _Sums:
 
     def form(self, room: float, primal: float) -> bool:
         """Form the sums whose rounding matters, and say whether there were any."""
-        rows = self._heavy(self.t_adds, SHARE * room) | self._heavy(self.loss_adds, TRIFLE * primal)
+        rows = self._heavy(self.t_adds, SHARE * room) | self._heavy(self.loss_adds, min(TRIFLE * primal, SHARE * room))
         columns = self._heavy(self.u_adds, SHARE * room)
         rows, columns = np.flatnonzero(rows & ~self.formed_t), np.flatnonzero(columns & ~self.formed_u)
         for k in rows:

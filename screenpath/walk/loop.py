@@ -298,10 +298,13 @@ def _polished(model, parameter, reference, tol: float):
 
 def _sharp(model, certificate, tol: float):
     """Return the certificate; with a narrower bound on rounding where it does not meet ``tol``, but may, or may lead to
-    one that does.
+    one that does; or where its primal value is less sure than that.
     """
     if rounding.meets(certificate, tol):
-        return certificate
+        if not rounding.blurred(certificate, tol):
+            return certificate
+        found = model.sharpened(certificate, tol)
+        return found if rounding.meets(found, tol) and found.primal_error < certificate.primal_error else certificate
     close = rounding.meets_but_for_rounding(certificate, tol)
     refined = model.refines and isfinite(certificate.gap) and rounding.is_most(certificate)
     return model.sharpened(certificate, tol) if close or refined else certificate

@@ -196,8 +196,10 @@ def box_objectives(C, w, total, sum_error, xi, ell, plain, slack, a, b, bounds):
 
 @kernel
 def meets(gap, primal, primal_error, tol):
-    """Tell whether a certificate is within ``tol``: ``rounding.meets``."""
-    return gap <= tol * (primal - primal_error) / (1.0 + 8.0 * UNIT) < np.inf or (gap == 0.0 and primal_error == 0.0)
+    """Tell whether a certificate is within ``tol``: ``rounding.meets``, and not ``rounding.blurred``."""
+    least = primal - primal_error
+    close = gap <= tol * least / (1.0 + 8.0 * UNIT) < np.inf and primal_error <= tol * primal
+    return close or (gap == 0.0 and primal_error == 0.0)
 
 
 @kernel
