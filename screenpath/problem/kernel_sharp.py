@@ -1,7 +1,8 @@
 """Certificates of kernel models whose gap would be met but for rounding: the kernel's sums in twice the precision.
 
-Only the rows count whose share of the gap may not be 0, or whose loss leaves the primal value unsure. Their products are formed again from the data, with kernel
-values that are sums of two doubles. A solver that goes on from them reaches what plain sums would hide from it.
+Only the rows count whose share of the gap may not be 0, or whose loss leaves the primal value unsure. Their products
+are formed again from the data, with kernel values that are sums of two doubles. A solver that goes on from them reaches
+what plain sums would hide from it.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ def sharpened(model, certificate, tol: float):
 
 
 def _formed(model, certificate, tol: float | None):
-    """Return the certificate with those products formed again that matter to the gap and to ``tol`` of the primal value;
-    with None, none of them.
+    """Return the certificate with those products formed again that matter to the gap and to ``tol`` of the primal
+    value; with None, none of them.
     """
     alpha, point = certificate.point.vector, certificate.point
     kinks, rest = model.kinks_of(certificate)

@@ -28,7 +28,8 @@ NAMES = ("auto", "newton", "smo")
 AIM = 0.5  # a working set is solved to this fraction of the gap that is asked for
 PAIR_STEP = 4e-9  # seconds of a pair step, a coordinate of the working set
 FACTOR = 1e-10  # seconds of a Newton step, a cubed free coordinate: factors of some faces, at BLAS speed
-PATIENCE = 200  # epochs without a larger dual value after which rounding must be what stands in the way
+PATIENCE = 100  # epochs without progress after which rounding must be what stands in the way
+FALL = 0.99  # progress is a gap below this part of the smallest so far, or a dual value that rises beyond its rounding
 REBUILD = 0.7  # a smaller working set replaces the last one once it is below this fraction of it
 SPARE = 32  # coordinates that a working set chosen by an estimate takes to be on the safe side
 STEPS = 1000  # pair steps of an epoch at least, if it takes so many, ...
@@ -108,7 +109,8 @@ class Run:
         self.screened, self.touched, self.primal, self.stuck = 0, 0.0, np.inf, False
         self.newton = FaceNewton(reduced.rows.plan.free)
         self.error = reduced.start_error  # of a product, over the norm of its row
-        self.highest, self.waited = -np.inf, 0  # dual value so far, and the epochs since it rose
+        # Smallest gap so far, the dual value at the last progress, and the epochs since.
+        self.least, self.highest, self.waited = np.inf, -np.inf, 0
         self.members = np.empty(0, dtype=np.int64)  # the last working set, and its part of Q
         self.square: Any = None
         self.guessed, self.part = False, 1.0  # whether it was chosen by an estimate; its share of what was wanted
@@ -129,9 +131,9 @@ class Run:
         self.primal, self.gap = r.offset + linear - 0.5 * self.w_sq + gap, gap
         if gap <= tol * abs(self.primal):
             return True
-        dual = self.primal - gap
-        self.waited = 0 if dual > self.highest else self.waited + 1
-        self.highest = max(dual, self.highest)
+        dual, self.waited = self.primal - gap, self.waited + 1
+        if gap < FALL * self.least or dual > self.highest + self.blur(linear):
+            self.least, self.highest, self.waited = min(gap, self.least), max(dual, self.highest), 0
         self.stuck = self.stuck or self.waited > PATIENCE
         if dynamic:
             # At least the gap of the reduced problem, rounding counted as a certificate does.
@@ -145,6 +147,11 @@ class Run:
         loss, linear, _ = box_kernels.box_summary(self.kinks, self.products, r.lo, r.hi, self.alpha, 0, r.size)
         # The fixed rows are on their side, so only survivors leave a gap: sum phi_i(t_i) - alpha_i t_i.
         return loss - linear + float(self.alpha @ self.products), linear
+
+    def blur(self, linear: float) -> float:
+        """Return what rounding may add to the dual value: the larger the norms are, the less is known of it."""
+        size = np.abs(self.alpha)
+        return self.error * float(size @ self.reduced.norms) + UNIT * (abs(linear) + self.w_sq)
 
     def decide(self, gap: float) -> np.ndarray:
         """Return what the ball of the iterate decides of each survivor; ``gap`` is at least that of the problem."""

@@ -33,7 +33,9 @@ ARMIJO = 1e-4
 LOOSEST, TIGHTEST = 0.1, 0.01  # relative residuals of conjugate gradients
 SHORTEST = 1e-3  # step length below which a sweep of coordinate descent takes over
 SHORTEST_HELD = 1e-12  # the same where sweeps get nowhere: beside free intercepts, or with next to no alpha
-IDLE = 60  # steps that do not lower the objective, after which its rounding is to blame (or an overflow)
+IDLE = 60  # steps without progress, after which rounding is to blame (or an overflow)
+# Progress is a gap below this part of the smallest so far, or an objective lower by this part of what may be left.
+FALL, GAIN = 0.99, 1e-4
 FEWER = "stop at a larger alpha or beta"
 SCREEN_AGAIN = 0.5  # the gap must fall by this factor before the dynamic rule is applied again
 
@@ -55,13 +57,14 @@ class SparseNewton(Solver):
         if reduced.model.sharp or reduced.alpha == 0.0:
             return continued(self, reduced, tol=tol, budget=budget, dynamic=dynamic)
         run = _Run(reduced)
-        epochs, screened, converged, best, idle = 0, 0, False, np.inf, 0
+        epochs, screened, converged, idle, best, least = 0, 0, False, 0, np.inf, np.inf
         screen_below = SCREEN_AGAIN * run.gap if reduced.screened.record.size else np.inf
         while True:
             converged = run.gap <= tol * abs(run.primal)
             budget.note(run.gap, run.primal, run.touched)
-            idle = 0 if run.primal < best else idle + 1
-            best = min(run.primal, best)
+            idle += 1
+            if run.gap < FALL * least or run.primal < best - GAIN * min(run.gap, abs(run.primal)):
+                idle, best, least = 0, min(run.primal, best), min(run.gap, least)
             if converged or idle > IDLE or epochs >= budget.epochs or time.monotonic() > budget.deadline:
                 break
             if dynamic and run.gap <= screen_below:

@@ -18,7 +18,10 @@ OVERFLOW = "overflow: numbers of the solve exceed the range of floating point; s
 INFEASIBLE = (
     "the solver's intercepts are not the best ones: no dual point next to its own is feasible, so no gap is proven"
 )
-STUCK = "rounding is the limit: the solver has reached the accuracy of its arithmetic"
+STUCK = (
+    "rounding is the limit: the solver has reached the accuracy of its arithmetic; where features differ in scale by "
+    "many orders of magnitude, use --scale standard"
+)
 DISAGREE = "the solver's own gap met its target, the proven one did not: by rounding, or by a fault of the solver"
 
 # The fixed status words. `rounding`: the gap would be met, but for what rounding may have added to it.

@@ -5,11 +5,22 @@ import itertools
 import numpy as np
 import pytest
 
+from screenpath.catalogue.builders import kernel_svm_model
+from screenpath.catalogue.losses import SVM
 from screenpath.problem.sparse import SparseModel
+from screenpath.rows.gram import GramRows
+from screenpath.rows.kernel_functions import KernelFunction
+from screenpath.rows.memory import MemoryRows
 from screenpath.rows.views import Views
+from screenpath.screen import parse_kernel_rule, parse_rule
+from screenpath.screen.intercept import parse_free_rule
 from screenpath.screen.sparse import RULES, screen
+from screenpath.solve import make_solver
 from screenpath.solve.base import Budget
+from screenpath.solve.intercept import FreeNewton
+from screenpath.solve.smo import make_kernel_solver
 from screenpath.solve.sparse import make_sparse_solver
+from screenpath.walk.loop import PathOptions, solve_point
 
 
 def solved(model, alpha, sweeps=None):
@@ -59,3 +70,46 @@ def test_sifs_decides_all_that_its_parts_decide(classes):
                         wrong += np.count_nonzero((both.duals > 0) & (model.free == 0) & (best.theta < 1.0 - 1e-5))
                         pairs += 1
     assert (pairs > 1000, alone > 10_000, wrong) == (True, True, 0)
+
+
+def box_models(seed):
+    """Yield pairs of a linear or kernel model and how its rules are called, without and with a free intercept."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(20, 120)), int(rng.integers(2, 12))
+    y = np.where(rng.random(n) < 0.5, -1.0, 1.0)
+    X = rng.standard_normal((n, d)) + rng.choice([0.3, 1.0]) * y[:, None] + rng.choice([0.0, 3.0])
+    yield SVM.model(MemoryRows(X), y), parse_rule, make_solver("auto")
+    yield SVM.model(MemoryRows(X), y, None, "free"), parse_free_rule, FreeNewton()
+    gram = GramRows(X, KernelFunction("rbf", 1.0 / d), y, 1 << 24, keep="full")
+    yield kernel_svm_model(gram), parse_kernel_rule, make_kernel_solver("auto")
+
+
+CONTAINED = [("it", "bt1"), ("it", "bt2"), ("essnsv", "ssnsv")]
+
+
+def test_box_rules_decide_all_that_their_parts_decide():
+    """Theory: the lens lies in both balls (Ogawa 2014), the dome of ESSNSV in that of SSNSV (Wang 2014)."""
+    counts = dict.fromkeys(CONTAINED, 0)
+    for seed in range(12):
+        for model, rule_of, solver in box_models(seed):
+            for tol, start, ratio in itertools.product((1e-9, 1e-2), (0.01, 0.3, 5.0), (1.02, 1.3, 2.0)):
+                options = PathOptions(tol=tol)
+                reference, far = (
+                    solve_point(model, C, 0, model.start(C), rule_of("none"), solver, options)[1]
+                    for C in (start, 2.0 * start)
+                )
+                found = {}
+                for name in sorted({name for pair in CONTAINED for name in pair}):
+                    if name.endswith("ssnsv") and rule_of is parse_kernel_rule:
+                        continue
+                    rule = rule_of(name)
+                    if rule.needs_far_end:
+                        rule.begin([start, 2.0 * start], far, resumed=True)
+                    found[name] = rule.before(model, reference, ratio * start).status
+                for whole, part in CONTAINED:
+                    if whole in found:
+                        decided = found[part] != 0
+                        same = found[whole][decided] == found[part][decided]
+                        assert same.all(), (seed, rule_of.__name__, tol, start, ratio, whole, part)
+                        counts[whole, part] += np.count_nonzero(decided)
+    assert all(count > 1000 for count in counts.values()), counts

@@ -1,0 +1,46 @@
+"""Data whose scales leave nothing to certify end where progress does, not by a clock or at the last epoch allowed."""
+
+import numpy as np
+import pytest
+
+from screenpath.sklearn import SparseSVMClassifier, SVMClassifier
+from screenpath.walk.step import STUCK
+
+ALLOWED = 3000  # epochs
+
+
+def scales(seed):
+    """Return a few rows of three classes whose features differ by up to 18 orders of magnitude."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(3, 9)), int(rng.integers(1, 4))
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-9, 9, size=d)
+    return X, np.arange(n) % 3
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", [10, 13])
+def test_a_kernel_solve_that_no_longer_gets_on_ends_and_says_why(seed):
+    fitted = SVMClassifier(kernel="linear", max_epochs=ALLOWED).fit(*scales(seed))
+    steps = [path.steps[-1] for path in fitted.path_]
+    assert all(step.epochs < ALLOWED // 4 for step in steps)
+    assert any(step.status == "rounding" and step.reason == STUCK for step in steps)
+    assert all(step.status in ("certified", "rounding") for step in steps)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", [2, 3, 4, 5, 9, 13])
+def test_a_sparse_solve_of_classes_that_no_longer_gets_on_ends_and_says_why(seed):
+    step = SparseSVMClassifier(max_epochs=ALLOWED).fit(*scales(seed)).path_.steps[-1]
+    assert (step.status, step.reason) == ("rounding", STUCK) and step.epochs < ALLOWED // 2
+    assert "--scale standard" in step.reason
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", [2, 5, 10, 13])
+def test_the_advice_works(seed):
+    X, y = scales(seed)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    assert SparseSVMClassifier(max_epochs=ALLOWED).fit(X, y).path_.steps[-1].status == "certified"
+    assert all(
+        p.steps[-1].status == "certified" for p in SVMClassifier(kernel="linear", max_epochs=ALLOWED).fit(X, y).path_
+    )
