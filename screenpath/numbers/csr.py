@@ -73,6 +73,11 @@ def shared_csr(data, indices, indptr, shape: tuple) -> sp.csr_array:
     return sp.csr_array((data, indices, indptr), shape=shape)
 
 
+def short(indices: np.ndarray, count: int) -> np.ndarray:
+    """Return numbers below ``count`` in the one type that kernels are compiled for, int32, where it holds them."""
+    return indices.astype(np.int32 if count <= np.iinfo(np.int32).max else np.int64, copy=False)
+
+
 def row_pointers(counts, dtype: DTypeLike = np.int64) -> np.ndarray:
     """Return where rows of so many values begin, and where the last one ends."""
     ends = np.zeros(len(counts) + 1, dtype=dtype)

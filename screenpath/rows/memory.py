@@ -12,6 +12,7 @@ import numpy as np
 from screenpath.errors import UsageError
 from screenpath.kernels.rows import rows as kernels
 from screenpath.numbers import sparse as sp
+from screenpath.numbers.csr import short
 from screenpath.rows.base import WalkedRows
 
 BLOCK = 4096  # rows of one unit of work; fixed, so that sums do not depend on the number of threads
@@ -70,8 +71,8 @@ class MemoryRows(WalkedRows):
         if self.sparse:
             X = X.tocsr()
             self.data = ordinary(np.ascontiguousarray(X.data))
-            self.indices = ordinary(X.indices)
-            self.indptr = X.indptr.astype(np.int64)  # one canonical type: no second compilation
+            # One canonical type each: no second compilation, and arrays of kernels' own beside them.
+            self.indices, self.indptr = ordinary(short(X.indices, X.shape[1])), X.indptr.astype(np.int64)
         else:
             self.X = ordinary(np.ascontiguousarray(X))
         self.n, self.d = (int(size) for size in X.shape)

@@ -8,7 +8,7 @@ from screenpath.errors import DataError
 from screenpath.kernels.problem import sparse as sums
 from screenpath.kernels.rows import rows as kernels
 from screenpath.numbers import sparse as sp
-from screenpath.numbers.csr import shared_csr
+from screenpath.numbers.csr import shared_csr, short
 from screenpath.rows.base import Counted, TwoViews
 
 NO_INDICES = np.empty(0, dtype=np.int32)  # a dense view stores no indices
@@ -144,5 +144,4 @@ def _flat(X, lines: int, length: int):
 
 
 def _arrays(X):
-    indices = X.indices if X.indices.dtype in (np.int32, np.int64) else X.indices.astype(np.int64)
-    return np.ascontiguousarray(X.data), indices, X.indptr.astype(np.int64)
+    return np.ascontiguousarray(X.data), short(X.indices, max(X.shape)), X.indptr.astype(np.int64)

@@ -90,3 +90,14 @@ def test_rows_that_must_not_be_written_to_are_read_where_they_are(intercept, tmp
     assert rows.X.flags.writeable and np.shares_memory(rows.X, mapped)
     found, plain = (screenpath.svm_path(one, y, grid=4, intercept=intercept) for one in (mapped, X))
     assert found.certified and found.coefficients.tobytes() == plain.coefficients.tobytes()
+
+
+def test_long_numbers_of_columns_are_those_that_kernels_take():
+    short = sp.random_array((120, 3000), density=0.02, format="csr", rng=np.random.default_rng(3))
+    arrays = short.data, short.indices.astype(np.int64), short.indptr.astype(np.int64)
+    long = sp.csr_array(arrays, shape=short.shape)
+    assert long.indices.dtype == np.int64
+    assert MemoryRows(long).indices.dtype == np.int32
+    y = np.where(np.arange(120) % 2, 1.0, -1.0)
+    paths = [screenpath.svm_path(X, y, cmin=0.1, cmax=10.0, grid=30, storage="sparse") for X in (short, long)]
+    assert paths[0].coefficients.tobytes() == paths[1].coefficients.tobytes()
