@@ -193,7 +193,7 @@ def rows_of(samples: Samples, task: Task):
     dtype = np.dtype(o["dtype"])
     X, preparation = prepare(
         samples.X, o["scale"], o["bias"], task.storage, dtype, samples.weights, penalties=o.get("penalty_weights"),
-        free=spec.free_bias,
+        free=o.get("intercept") == "free",
     )  # fmt: skip
     if spec.free_bias:
         preparation = replace(preparation, bias=1.0)

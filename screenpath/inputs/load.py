@@ -95,7 +95,7 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     penalties = penalties_of(options, data)
     X, preparation = prepare(
         data.stored, options["scale"], options["bias"], options["storage"], dtype, given, penalties=penalties,
-        free=spec.free_bias,
+        free=options.get("intercept") == "free",  # l1svm centres its columns itself
     )  # fmt: skip
     what["penalties"] = penalties
     preparation = replace(preparation, columns=columns, width=shape[1])
