@@ -59,7 +59,7 @@ class CvSession(Session):
             self.spec, {**o, "scheduler": None, "local_cluster": None, "folds_at_once": self.at_once},
             self.console.say, raw,
         )  # fmt: skip
-        self.samples = Samples(raw.X, raw.y, np.asarray(self.data.targets), load.read_weights(o.get("weights")))
+        self.samples = Samples(raw.X, raw.y, np.asarray(self.data.targets), self.data.sample_weights)
         task = REGRESSION if self.data.labels is None else CLASSIFICATION
         classes = len((self.data.labels or {}).get("classes", (-1, 1)))
         self.score = choose_score(o["score"], self.spec, task, classes, o.get("tau"))
@@ -99,7 +99,7 @@ class CvSession(Session):
         """Return the options, the memory of kernel matrices shared out over the processes."""
         o = self.options
         if o.get("penalty_weights") is not None:
-            o = {**o, "penalty_weights": load.penalties_of(o, raw)}
+            o = {**o, "penalty_weights": self.data.penalties}
         if self.spec.rows is None:
             return o
         o = load.kernel_options(o, raw)

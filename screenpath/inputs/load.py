@@ -80,6 +80,7 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     weights = row_weights(data.y, class_weights(options.get("class_weight"), options["label_texts"]), given)
     digest, shape, nnz, columns = data.fingerprint(), (data.n, data.width), data.nnz, data.columns
     what: dict[str, Any] = {"names": data.names, "label_names": data.label_names, "form": data.form}
+    what["sample_weights"] = given
     options = filled(options, data, source, limit, tell)
     vectors = ask_for_rows(spec, options, data, labels, kept, limit)
     if spec.rows is not None:

@@ -44,6 +44,7 @@ class Training:
     names: tuple[str, ...] | None = None  # of the features, where the data was a table
     label_names: tuple[str, ...] | None = None  # of the labels 0, 1, ..., where they are texts
     form: Form | None = None  # what the columns of a file with named columns are
+    sample_weights: np.ndarray | None = None  # those of the samples alone, where the rows are in memory
     penalties: np.ndarray | None = None  # weights in the penalty of the features that have a column
 
     @property

@@ -11,6 +11,7 @@ from screenpath.api.losses import svm_path
 from screenpath.cv import run as folds
 from screenpath.cv.folds import draw_folds
 from screenpath.errors import RunFolderError
+from screenpath.inputs import load
 from tests.cli.conftest import clouds, libsvm_text, read_csv, without_times
 
 GRID = ("--c-list", "0.01,0.1,1")
@@ -131,6 +132,27 @@ def test_fold_file_and_weights(call, data, tmp_path):
     right = np.average(right, axis=0, weights=(1.0 + k % 2)[~training])
     cells = read_csv(tmp_path / "run" / "folds.csv")
     assert [float(r["score"]) for r in cells[:3]] == pytest.approx(right.tolist())
+
+
+def test_weights_are_read_once(call, data, tmp_path, monkeypatch):
+    """A file that is rewritten meanwhile: folds and path have the same weights, those that the run's hash is of."""
+    ones, others = ("".join(f"{w(k)}\n" for k in range(120)) for w in (lambda k: 1, lambda k: 1 + 9 * (k % 2)))
+    load_training = load.load_training
+
+    def rewriting(*arguments):
+        found = load_training(*arguments)
+        (tmp_path / "weights").write_text(others)
+        return found
+
+    tables = []
+    for change in (False, True):
+        (tmp_path / "weights").write_text(ones)
+        if change:
+            monkeypatch.setattr(load, "load_training", rewriting)
+        options = ("--weights", "weights", "--scale", "standard", "--out", f"run-{change}")
+        assert call("cv", "svm", data, *GRID, *options).code == 0
+        tables.append([row["score"] for row in read_csv(tmp_path / f"run-{change}" / "folds.csv")])
+    assert (tmp_path / "weights").read_text() == others and tables[0] == tables[1]
 
 
 def test_certify(call, data, tmp_path):

@@ -14,9 +14,10 @@ import screenpath
 from screenpath.data.files.libsvm import MARKED
 from screenpath.data.files.parquet_file import ParquetFile
 from screenpath.data.files.read import read_data, read_like
+from screenpath.data.safe import memory
 from screenpath.data.shards.convert import convert
 from screenpath.data.shards.shards import ShardFolder
-from screenpath.errors import DataError, UsageError
+from screenpath.errors import DataError, ResourceError, UsageError
 from screenpath.inputs.inspect import inspect
 
 PLAIN = "age,height,class\n1,2.5,1\n0,-3,2\n4,0,1\n"
@@ -474,3 +475,33 @@ def test_texts_of_parquet_stay_in_their_dictionary(tmp_path):
         assert batch.texts("plain").values == ["b", "a"] and batch.is_text("plain")
         assert pyarrow.types.is_dictionary(batch.batch.column("plain").type)  # a text of each kind once
         assert "not numbers" in batch.numbers("plain")[1][0].message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,b\n1," + "2" * (1 << 24),  # a line without an end
+        'a,b\n1,2\n1,"' + '\n","' * (1 << 22),  # a row whose quoted cells go on from line to line
+        "a,b\n" + ("1,2" + " " * (1 << 14) + "\n") * (1 << 10),  # of a batch
+    ],
+    ids=["line", "quoted", "rows"],
+)
+def test_text_that_waits_for_being_rows_is_bounded_by_the_machine(monkeypatch, text):
+    stream = io.BytesIO(text.encode())
+    monkeypatch.setattr(memory, "physical_bytes", lambda: 1 << 25)
+    with pytest.raises(ResourceError, match="a row this long"):
+        read_data(stream, target="b")
+    assert stream.tell() < len(text) // 2 + (1 << 20)  # while it is read, not behind
+
+
+def test_a_line_without_an_end_is_bounded_by_the_limit():
+    limit = memory.MemoryLimit(memory.private_bytes() + (96 << 20))
+    with limit.in_force(), pytest.raises(ResourceError, match="a row this long.*max_memory"):
+        csv("a,b\n1," + "2" * (1 << 26), target="b")
+
+
+def test_long_text_that_is_rows_asks_for_nothing(monkeypatch):
+    monkeypatch.setattr(memory, "physical_bytes", lambda: 1 << 24)
+    text = "a,b\n" + "1.25,2.5\n" * (1 << 20)
+    assert csv(text, target="b").n == 1 << 20
+    assert csv(text.replace("2.5", '"2.5"'), target="b").n == 1 << 20

@@ -13,6 +13,7 @@ import numpy as np
 
 from screenpath.data.files.source import BUFFER, Rejoined
 from screenpath.data.files.table import ENCODE, MISSING, NOT_FINITE, Texts
+from screenpath.data.safe.memory import in_force
 from screenpath.data.words.faults import Fault
 from screenpath.data.words.labels import TRUTH
 from screenpath.data.words.numerals import is_number, is_numberlike, number_of
@@ -20,6 +21,8 @@ from screenpath.errors import DataError
 
 DELIMITERS = ",;\t"
 CELLS = 1 << 17  # of a batch at most: each is an object of its own where numpy does not read it
+FREE = 1 << 22  # bytes of text that may wait for being rows without being asked for
+COPIES = 4  # of the text that waits: bytes, pieces, their sum, cells
 HEADER = 1 << 20  # bytes in which the header line ends
 # index:value of LIBSVM text, or a label with a comment behind it
 ENTRY = re.compile(r"(?:^|\s)[0-9]+:|^\s*[-+0-9.eE?]*\s*#")
@@ -63,6 +66,29 @@ def first_line(stream) -> tuple[bytes, io.BufferedReader]:
     return line, io.BufferedReader(Rejoined(head, stream), BUFFER)
 
 
+class Bounded(io.BufferedIOBase):
+    """A stream that asks for memory as the text grows that nobody has made rows of: a line may have no end."""
+
+    def __init__(self, stream, name: str):
+        self._stream, self.name, self._held, self._asked = stream, name, 0, FREE
+
+    def readable(self):
+        return True
+
+    def read1(self, size=-1):
+        data = self._stream.read1(size)
+        self._held += len(data)
+        if self._held > self._asked:
+            self._asked = 2 * self._held
+            what = f"{self.name}: a row this long, or so many long rows,"
+            in_force().check_line(COPIES * self._asked, what, "check the file")
+        return data
+
+    def used(self) -> None:
+        """Note that what was read so far is rows."""
+        self._held, self._asked = 0, FREE
+
+
 class CsvFile:
     """A stream of CSV, read once from its beginning."""
 
@@ -71,7 +97,9 @@ class CsvFile:
     def __init__(self, stream, name: str, delimiter: str):
         self.name, self.delimiter = name, delimiter
         # bytes that are no text come as surrogates: the decoder, which reads ahead, could not tell their line
-        self._text = self._checked(io.TextIOWrapper(stream, encoding="utf-8-sig", newline="", errors="surrogateescape"))
+        self._bounded = Bounded(stream, name)
+        text = io.TextIOWrapper(self._bounded, encoding="utf-8-sig", newline="", errors="surrogateescape")
+        self._text = self._checked(text)
         self._line = 0  # that has been read
         header = next(rows for _, rows in self._rows(self._text, 1) if rows[0])
         self.columns = tuple(cell.strip() for cell in header[0])
@@ -81,6 +109,7 @@ class CsvFile:
         before, reader = self._line, csv.reader(lines, delimiter=self.delimiter, strict=True)
         try:
             while rows := list(islice(reader, count)):
+                self._bounded.used()
                 self._line = before + reader.line_num
                 yield self._line - sum(map(_span, rows)), rows
         except csv.Error as error:
@@ -107,6 +136,7 @@ class CsvFile:
         rows = max(1, min(rows, CELLS // width))
         while True:
             lines = list(islice(self._text, rows))
+            self._bounded.used()
             if not lines:
                 return
             if '"' in "".join(lines):  # a cell may go on in the next line: from here on nothing is cut into lines
