@@ -31,7 +31,7 @@ import numpy as np
 from screenpath.errors import ResourceError, RunFolderError, folder_of
 from screenpath.verify import box, classes, free, kernel, l1svm, sparse
 from screenpath.verify.coefficients import UNREADABLE
-from screenpath.verify.file import CERTIFIED, NAME, PARAMETERS, UNFIT, damaged, memory, read_certificate
+from screenpath.verify.file import CERTIFIED, NAME, PARAMETERS, UNFIT, Hashed, damaged, memory, read_certificate
 from screenpath.verify.problem import Problem
 from screenpath.verify.run import differences, read_record
 from screenpath.verify.table import open_data
@@ -113,7 +113,8 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
     folder = folder_of(run, "use screenpath.run(MODEL, FILE, certificate=True), and pass its folder")
     if not folder.is_dir():
         raise RunFolderError(f"{folder} is not a run folder", "give the folder of a run with `certificate`")
-    header, steps = read_certificate(folder / NAME)
+    hashed = Hashed()
+    header, steps = read_certificate(folder / NAME, hashed)
     record = read_record(folder)
     if data is None:
         data = record["data"]["path"]
@@ -126,7 +127,7 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
     found = check(header, steps, data, str(folder), problem.watch)
     if not found.faults:
         with _in_words(str(folder)):
-            found.faults, found.uncovered = differences(folder, problem, steps, found.pairs)
+            found.faults, found.uncovered = differences(folder, problem, steps, found.pairs, hashed.entry)
     return found
 
 

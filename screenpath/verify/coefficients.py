@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import io
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -13,14 +15,22 @@ from screenpath.verify.exact import fsum, gamma
 from screenpath.verify.problem import feature_names
 
 HALVED = 32  # numpy adds up to 128 numbers in eight rows, longer vectors half by half: roundings in a row, but log2
-UNREADABLE = (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, EOFError, zipfile.BadZipFile)
+HEAD, NUMBER = 1 << 10, 8  # bytes of the header of an array, and of a number
+UNREADABLE = (
+    OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, EOFError, RuntimeError, zipfile.BadZipFile,
+    zlib.error, csv.Error,
+)  # fmt: skip
 
 
-def coefficient_faults(folder: Path, header: dict, n_steps: int, solutions: dict) -> list:
-    """Compare the coefficients with the solutions that were checked, scaled back; a kernel's belong to samples."""
+def coefficient_faults(file: Path, content: bytes | None, header: dict, n_steps: int, solutions: dict) -> list:
+    """Compare the coefficients with the solutions that were checked, scaled back; a kernel's belong to samples.
+
+    ``content`` are the bytes of the file, None where there is none.
+    """
     of_samples, found = "kernel" in header, []
-    written = _written(folder, _cells(header), _columns(header))
     unit, d = ("sample", header["data"]["n_samples"]) if of_samples else ("feature", header["data"]["n_features"])
+    width = 1 + (header["columns"].size if "columns" in header and not of_samples else d)
+    written = _written(file, content, _cells(header), _columns(header), (n_steps, width))
     for (step, _), (features, _) in written.items():  # of steps that claim nothing too: no reader could tell which
         if not 0 <= step < n_steps:
             found.append((None, f"there are coefficients of a step {step}, which the path does not have"))
@@ -79,33 +89,57 @@ def _columns(header: dict) -> tuple[list[str], list[str] | None]:
     return ["step", *(["class"] if several else []), unit, "value", *([] if names is None else ["name"])], names
 
 
-def _written(folder: Path, cells: dict, columns: tuple) -> dict:
-    """Return features and values of the coefficients by step and number of the class, which is 0 where there is one."""
-    file = folder / "coefficients.npz"
+def _written(file: Path, content: bytes | None, cells: dict, columns: tuple, shape: tuple[int, int]) -> dict:
+    """Return features and values of the coefficients by step and number of the class, which is 0 where there is one.
+
+    Of ``shape``, steps and coefficients of each, are those that a matrix has at most.
+    """
     try:
-        if file.exists():
-            with np.load(file, allow_pickle=False) as stored:
-                edges = stored["indptr"]
-                parts = [(stored["indices"][a:b], stored["data"][a:b]) for a, b in zip(edges, edges[1:], strict=False)]
+        if content is None:
+            raise FileNotFoundError(file)
+        if file.suffix == ".npz":
             blocks = max(len(set(cells.values())), 1)
+            rows = shape[0] * blocks
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                edges = _array(archive, "indptr", rows + 1)
+                indices, data = (_array(archive, name, rows * shape[1]) for name in ("indices", "data"))
+            if not edges[0] == 0 <= np.diff(edges).min(initial=0) <= edges[-1] == indices.size == data.size:
+                raise ValueError("its rows are not those of a matrix")
+            parts = [(indices[a:b], data[a:b]) for a, b in zip(edges, edges[1:], strict=False)]
             return {divmod(row, blocks): part for row, part in enumerate(parts)}
-        file = folder / "coefficients.csv"
         found: dict[tuple[int, int], tuple[list[int], list[float]]] = {}
-        with open(file, newline="", encoding="utf-8") as text:
-            head, *lines = csv.reader(text)
-            if head != columns[0]:
-                raise ValueError(f"its columns are not {', '.join(columns[0])}")
-            for line in lines:
-                step, *cell, feature, value = line[: 4 if cells else 3]
-                block = cells[cell[0]] if cells else 0
-                if len(line) != len(head) or columns[1] is not None and line[-1] != columns[1][int(feature)]:
-                    raise ValueError(f"step {step}: a coefficient has the name of another feature")
-                features, values = found.setdefault((int(step), block), ([], []))
-                features.append(int(feature))
-                values.append(float(value))
+        lines = csv.reader(io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline=""))
+        head = next(lines, [])
+        if head != columns[0]:
+            raise ValueError(f"its columns are not {', '.join(columns[0])}")
+        for line in lines:
+            step, *cell, feature, value = line[: 4 if cells else 3]
+            block = cells[cell[0]] if cells else 0
+            if len(line) != len(head) or columns[1] is not None and line[-1] != columns[1][int(feature)]:
+                raise ValueError(f"step {step}: a coefficient has the name of another feature")
+            features, values = found.setdefault((int(step), block), ([], []))
+            features.append(int(feature))
+            values.append(float(value))
         return found
     except UNREADABLE as error:
         raise unreadable(file, error) from None
+
+
+def _array(archive: zipfile.ZipFile, name: str, most: int) -> np.ndarray:
+    """Return a vector of an archive of numpy's; none of more than ``most`` numbers is unfolded."""
+    about = archive.getinfo(f"{name}.npy")
+    if about.file_size > HEAD + NUMBER * most:
+        raise ValueError(f"{name} has {about.file_size:,} bytes: more than the certificate's steps have coefficients")
+    if about.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others may take any memory
+        raise ValueError(f"{name} is compressed in a way that runs do not use")
+    with archive.open(about) as member:
+        stream = io.BytesIO(member.read(about.file_size))
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError(f"{name} is not of the format that runs write")
+    shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+    if len(shape) != 1 or dtype.kind not in "if" or dtype.itemsize > NUMBER:
+        raise ValueError(f"{name} is not a vector of numbers")
+    return np.frombuffer(stream.read(), dtype, *shape)
 
 
 def unreadable(file: Path, error: Exception) -> RunFolderError:

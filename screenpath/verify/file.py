@@ -24,6 +24,7 @@ and then the bytes of the arrays that its entry ``arrays`` lists as ``[name, typ
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -60,19 +61,38 @@ def frame(kind: bytes, fields: dict, arrays: dict) -> bytes:
     return kind + struct.pack("<QI", len(content), zlib.crc32(kind + content)) + content
 
 
-def frames(path):
-    """Yield kind, fields and arrays of every frame of a file."""
+class Hashed:
+    """Bytes and SHA-256 of what was read of a file, as run.json has them: what is hashed is what was used."""
+
+    def __init__(self):
+        self._size, self._digest = 0, hashlib.sha256()
+
+    def add(self, data: bytes) -> bytes:
+        """Take the next bytes of the file, and return them."""
+        self._size += len(data)
+        self._digest.update(data)
+        return data
+
+    @property
+    def entry(self) -> dict:
+        """Return the entry of the file in run.json."""
+        return {"bytes": self._size, "sha256": self._digest.hexdigest()}
+
+
+def frames(path, hashed: Hashed | None = None):
+    """Yield kind, fields and arrays of every frame of a file; ``hashed`` takes all that is read."""
+    hashed = hashed or Hashed()
     try:
         with open(path, "rb") as file:
-            if file.read(len(MAGIC)) != MAGIC:
+            if hashed.add(file.read(len(MAGIC))) != MAGIC:
                 raise damaged(path, "it does not begin as one of format 1")
             left, most = memory(), 0
-            while head := file.read(13):
+            while head := hashed.add(file.read(13)):
                 if len(head) < 13:
                     raise damaged(path, "it is cut short")
                 size, crc = struct.unpack("<QI", head[1:])
                 rest = os.fstat(file.fileno()).st_size - file.tell()
-                content = file.read(size) if size <= rest else b""
+                content = hashed.add(file.read(size)) if size <= rest else b""
                 if len(content) < size or zlib.crc32(head[:1] + content) != crc:
                     raise damaged(path, "a part of it is cut short or has changed")
                 fields, arrays = _content(path, content, None if head[:1] == HEADER else most, left)
@@ -145,12 +165,15 @@ def damaged(path, why: str) -> DataError:
     return DataError(f"{path} is damaged: {why}", "compute the path again with `certificate` and `force`")
 
 
-def read_certificate(path) -> tuple[dict, list]:
-    """Return fields and arrays of the problem, and of every step, claims by the step after it joined to its own."""
+def read_certificate(path, hashed: Hashed | None = None) -> tuple[dict, list]:
+    """Return fields and arrays of the problem, and of every step, claims by the step after it joined to its own.
+
+    ``hashed`` takes all that is read.
+    """
     header: dict = {}
     steps: list[dict] = []
     end = None
-    for number, (kind, fields, arrays) in enumerate(frames(path)):
+    for number, (kind, fields, arrays) in enumerate(frames(path, hashed)):
         content = {**fields, **arrays}
         if (kind == HEADER) != (number == 0) or end is not None:
             raise damaged(path, "its parts are not in order")

@@ -10,11 +10,11 @@ import hashlib
 import json
 from pathlib import Path
 
-from screenpath.errors import RunFolderError
+from screenpath.errors import ResourceError, RunFolderError
 from screenpath.verify import guarantee
 from screenpath.verify import steps as tables
 from screenpath.verify.coefficients import UNREADABLE, coefficient_faults, unreadable
-from screenpath.verify.file import CERTIFIED, NAME
+from screenpath.verify.file import CERTIFIED, NAME, Hashed, memory
 from screenpath.verify.grid import OPTIONS, grid_faults
 from screenpath.verify.problem import Problem, at, leaves, same
 
@@ -43,21 +43,26 @@ def read_record(folder: Path) -> dict:
         raise unreadable(folder / RUN, error) from None
 
 
-def differences(folder: Path, problem: Problem, steps: list, pairs: dict) -> tuple[list, list[str]]:
-    """Return (step or None, what differs) for all that the run folder says otherwise, and what was not compared."""
+def differences(folder: Path, problem: Problem, steps: list, pairs: dict, certificate: dict) -> tuple[list, list[str]]:
+    """Return (step or None, what differs) for all that the run folder says otherwise, and what was not compared.
+
+    ``certificate`` is the hash of what was read of the certificate. The other files are read once: what is hashed here
+    is what is compared.
+    """
     record, header = problem.record, problem.header
     try:
-        changed = _changed(folder, record)
+        files = files_of(record["options"])
+        contents, entries = _read(folder, record, files)
+        changed = _changed(record, {**entries, NAME: certificate})
         if changed:
             return [(None, f"{name} is not what the run wrote (its hash differs)") for name in changed], []
         found: list = []
-        files = files_of(record["options"])
         found += _other_files(folder, record, files)
         found += [(None, fault) for fault in problem.faults()]
         complete = all(entry["status"] != tables.SKIPPED for entry in steps)
         found += [(None, fault) for fault in grid_faults(header, record["options"], steps, complete)]
         found += _guarantee(record, problem, steps, pairs)
-        columns, table = _tables(folder, files, found)
+        columns, table = _tables(folder, files, contents, found)
         numbered = {**header, "labels": problem.source.mapping()}
         found += tables.table_faults(numbered, record, columns, table, steps, pairs, problem.seen)
         if found:
@@ -82,7 +87,7 @@ def differences(folder: Path, problem: Problem, steps: list, pairs: dict) -> tup
         raise unreadable(folder / RUN, error) from None
     if record["options"]["coefficients"] != "none":
         solutions = {step: pair.solution for step, pair in pairs.items()}
-        found += coefficient_faults(folder, header, len(steps), solutions)
+        found += coefficient_faults(folder / files[-1], contents.get(files[-1]), header, len(steps), solutions)
     return found, uncovered
 
 
@@ -106,17 +111,17 @@ def _other_files(folder: Path, record: dict, files: list[str]) -> list:
     return found
 
 
-def _tables(folder: Path, files: list[str], found: list) -> tuple[list[str], list]:
+def _tables(folder: Path, files: list[str], contents: dict, found: list) -> tuple[list[str], list]:
     """Return columns and rows of the step table; what the same table as Parquet says otherwise goes to ``found``."""
     file = folder / files[0]
     try:
-        columns, table = tables.read_table(file)
+        columns, table = tables.read_table(file, contents.get(file.name))
     except UNREADABLE as error:
         raise unreadable(file, error) from None
     other = folder / "steps.parquet"
-    if other.name in files and other.exists():
+    if other.name in files and other.name in contents:
         try:
-            names, rows = tables.read_table(other)
+            names, rows = tables.read_table(other, contents[other.name], len(table))
         except ImportError:
             raise RunFolderError(f"{other} takes pyarrow to read", "pip install pyarrow") from None
         except UNREADABLE as error:
@@ -177,30 +182,45 @@ def not_covered(names: list[str]) -> list[str]:
     ]
 
 
-def _changed(folder: Path, record: dict) -> list:
+def _read(folder: Path, record: dict, files: list[str]) -> tuple[dict, dict]:
+    """Return the contents of ``files``, and the hashes of these and of what run.json has hashes of, by name.
+
+    A file that is not there is left to whoever needs it; one outside of the folder has no hash.
+    """
+    contents: dict[str, bytes] = {}
+    entries: dict[str, dict | None] = {}
+    left = memory()
+    for name in dict.fromkeys([*files, *record.get("files", {})]):
+        file, hashed = folder / name, Hashed()
+        try:
+            if name == NAME or not file.exists():
+                continue
+            entries[name] = None
+            if file.parent != folder:
+                continue
+            with open(file, "rb") as stream:
+                if name in files:
+                    contents[name] = hashed.add(stream.read(left + 1))
+                    left -= len(contents[name])
+                    if left < 0:
+                        raise ResourceError(f"{file} is more than this machine can hold", "use a machine with more")
+                while hashed.add(stream.read(CHUNK)):
+                    pass
+            entries[name] = hashed.entry
+        except UNREADABLE as error:
+            raise unreadable(file, error) from None
+    return contents, entries
+
+
+def _changed(record: dict, entries: dict) -> list:
     """Return the names of the files that are not those of the hashes in run.json, itself among them.
 
-    A file that is not there is left to whoever needs it. Runs of schema version 1 have no hashes.
+    ``entries`` are the hashes of what was read. Runs of schema version 1 have no hashes.
     """
     content = {name: value for name, value in record.items() if name != "sha256"}
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     found = []
     if record.get("schema_version", UNSEALED) != UNSEALED or "sha256" in record:
         found += [RUN] if record.get("sha256") != hashlib.sha256(text.encode()).hexdigest() else []
-    for name, entry in record.get("files", {}).items():
-        file = folder / name
-        try:
-            if file.exists() and (file.parent != folder or _file_entry(file) != entry):
-                found.append(name)
-        except UNREADABLE as error:
-            raise unreadable(file, error) from None
-    return found
-
-
-def _file_entry(file: Path) -> dict:
-    found, size = hashlib.sha256(), 0
-    with open(file, "rb") as stream:
-        while data := stream.read(CHUNK):
-            found.update(data)
-            size += len(data)
-    return {"bytes": size, "sha256": found.hexdigest()}
+    listed = record.get("files", {})
+    return found + [name for name, entry in listed.items() if name in entries and entries[name] != entry]

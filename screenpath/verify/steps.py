@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 from pathlib import Path
@@ -18,19 +19,26 @@ FEW = 8.0 * UNIT  # relative: numbers that one operation, or a few, make of othe
 SUMS = 1e-9  # relative: sums over the steps
 
 
-def read_table(file: Path) -> tuple[list[str], list[dict]]:
-    """Return the columns of a step table, and its rows as texts or numbers."""
+def read_table(file: Path, content: bytes | None, count: int = 0) -> tuple[list[str], list[dict]]:
+    """Return the columns of a step table, and its rows as texts or numbers; Parquet of other than ``count`` has none.
+
+    ``content`` are the bytes of the file, None where there is none.
+    """
+    if content is None:
+        raise FileNotFoundError(file)
     if file.suffix == ".json":
-        rows = json.loads(file.read_text(encoding="utf-8"))["steps"]
+        rows = json.loads(content)["steps"]
         return list(rows[0]) if rows else [], rows
     if file.suffix == ".parquet":
         import pyarrow.parquet
 
-        table = pyarrow.parquet.read_table(file)
+        parquet = pyarrow.parquet.ParquetFile(io.BytesIO(content))
+        if parquet.metadata.num_rows != count:  # a few bytes may say that there are billions
+            return [], []
+        table = parquet.read()
         return list(table.column_names), table.to_pylist()
-    with open(file, newline="", encoding="utf-8") as text:
-        reader = csv.DictReader(text)
-        return list(reader.fieldnames or []), list(reader)
+    reader = csv.DictReader(io.StringIO(content.decode(), newline=""))
+    return list(reader.fieldnames or []), list(reader)
 
 
 def number(cell) -> float | None:

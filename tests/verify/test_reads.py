@@ -6,6 +6,7 @@ import json
 import lzma
 import os
 import struct
+import zipfile
 import zlib
 
 import numpy as np
@@ -13,10 +14,11 @@ import pytest
 
 import screenpath
 from screenpath.errors import DataError, ScreenpathError
-from screenpath.verify import check
+from screenpath.verify import check, run
 from screenpath.verify import file as form
 from screenpath.verify.data import Source
 from tests.cli.conftest import call, in_process, libsvm_text  # noqa: F401 (fixtures)
+from tests.run_folders import reseal
 
 GRID = ("--grid", "3", "--quiet", "--certificate", "-o", "r")
 
@@ -226,3 +228,60 @@ def test_long_texts_of_parquet_are_unfolded_once(call, tmp_path):  # noqa: F811
     )
     said, taken = peak_of(script, tmp_path / "t.parquet", json.dumps(header), cwd=tmp_path)
     assert "is not the data of the certificate" in said and taken < 1 << 27
+
+
+@pytest.fixture
+def small_run(call, tmp_path):  # noqa: F811
+    (tmp_path / "d").write_text("1 1:1\n2 1:-1\n1 1:2\n")
+    assert call("svm", "d", *GRID, "--coefficients", "npz").code == 0
+    return tmp_path / "r"
+
+
+@pytest.mark.parametrize("member", ["indptr", "indices", "data"])
+@pytest.mark.parametrize("how", [zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA])
+def test_no_member_of_the_coefficients_unfolds_beyond_the_steps(small_run, tmp_path, member, how):
+    file = small_run / "coefficients.npz"
+    with zipfile.ZipFile(file) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(file, "w", how) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content + bytes(BIG if name == f"{member}.npy" else 0))
+    assert file.stat().st_size < 1 << 20
+    reseal(small_run)
+    said, taken = peak_of(READ, small_run, cwd=tmp_path)
+    assert "coefficients.npz is damaged" in said and taken < BIG // 2
+
+
+# -- what is hashed is what is read ------------------------------------------------------------------------------------
+
+
+def test_files_of_the_folder_are_read_once(small_run, monkeypatch):
+    """What a file holds after it was hashed has no say."""
+    changed = run._changed
+
+    def rewriting(*arguments):
+        found = changed(*arguments)
+        for name in ("steps.csv", "coefficients.npz"):
+            (small_run / name).write_bytes(b"no longer")
+        return found
+
+    assert screenpath.verify.verify_certificate(small_run).holds
+    monkeypatch.setattr(run, "_changed", rewriting)
+    assert screenpath.verify.verify_certificate(small_run).holds
+    assert (small_run / "steps.csv").read_bytes() == b"no longer"
+
+
+def test_the_certificate_that_was_read_is_the_one_that_is_hashed(small_run, monkeypatch):
+    file = small_run / form.NAME
+    honest, read = file.read_bytes(), screenpath.verify.read_certificate
+    parts = [(kind, {**fields, "note": 1}, arrays) for kind, fields, arrays in form.frames(file)]
+
+    def swapped(*arguments):
+        file.write_bytes(form.MAGIC + b"".join(form.frame(*part) for part in parts))
+        found = read(*arguments)
+        file.write_bytes(honest)
+        return found
+
+    monkeypatch.setattr(screenpath.verify, "read_certificate", swapped)
+    found = screenpath.verify.verify_certificate(small_run)
+    assert [fault for _, fault in found.faults] == ["certificate.bin is not what the run wrote (its hash differs)"]
