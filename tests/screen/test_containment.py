@@ -8,6 +8,8 @@ import pytest
 from screenpath.catalogue.builders import kernel_svm_model
 from screenpath.catalogue.losses import SVM
 from screenpath.problem.sparse import SparseModel
+from screenpath.problem.sparse_classes import FreeClassesModel
+from screenpath.problem.sparse_free import FreeSparseModel
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.rows.memory import MemoryRows
@@ -31,7 +33,7 @@ def solved(model, alpha, sweeps=None):
     return model.certify(alpha, got.w, None if sweeps is None else got.alpha)
 
 
-def models(seed, classes):
+def models(seed, classes, kind=SparseModel):
     """Yield models of one random problem at several beta, and a few values of alpha."""
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(20, 160)), int(rng.integers(5, 45))
@@ -40,19 +42,19 @@ def models(seed, classes):
     strong = min(4, d)
     X[:, :strong] = 1.5 * (codes[:, None] - 0.5 * (classes - 1)) + 0.87 * rng.standard_normal((n, strong))
     labels = 2 * codes - 1 if classes == 2 else codes
-    base = SparseModel(
-        Views(X), labels.astype(np.int64), classes if classes > 2 else 1, 0.0, float(rng.choice([0.05, 0.5]))
-    )
+    base = kind(Views(X), labels.astype(np.int64), classes if classes > 2 else 1, 0.0, float(rng.choice([0.05, 0.5])))
     for share in (0.05, 0.3, 0.7):
         model = base.at(share * base.beta_max)
         yield model, [place * model.alpha_max() for place in (0.5, 0.1, 0.02)]
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-def test_sifs_decides_all_that_its_parts_decide(classes):
+@pytest.mark.parametrize(
+    ("classes", "kind"), [(2, SparseModel), (3, SparseModel), (2, FreeSparseModel), (3, FreeClassesModel)]
+)
+def test_sifs_decides_all_that_its_parts_decide(classes, kind):
     pairs, alone, wrong = 0, 0, 0
     for seed in range(20):
-        for model, alphas in models(seed, classes):
+        for model, alphas in models(seed, classes, kind):
             for start, ratio in itertools.product(alphas, (1.0, 0.9, 0.6)):
                 best = solved(model, ratio * start)
                 for sweeps in (None, 5):
