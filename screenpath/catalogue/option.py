@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from screenpath.data.safe.memory import parse_bytes
-from screenpath.data.words.numerals import number_of
+from screenpath.data.words.numerals import number_of, same_number
 from screenpath.errors import UsageError
 
 # Headings of the help, in its order.
@@ -143,12 +143,17 @@ def _label(option: Option, value):
         number = number_of(value) if isinstance(value, str) else float(value)
     except ValueError:
         return str(value)
-    return number if math.isfinite(number) else str(value)
+    exact = same_number(value.strip(), repr(number)) if isinstance(value, str) else value == number
+    return number if math.isfinite(number) and exact else str(value)  # float64 may take another label for this one
 
 
 def _texts(option: Option, value):
     if isinstance(value, Mapping):  # weights of labels
-        names = [label if isinstance(label, str) else repr(float(label)) for label in value]
+        whole = [isinstance(label, int) and label != float(label) for label in value]  # beyond float64
+        names = [
+            label if isinstance(label, str) else str(label) if beyond else repr(float(label))
+            for label, beyond in zip(value, whole, strict=True)
+        ]
         return tuple(f"{name}={float(weight)!r}" for name, weight in zip(names, value.values(), strict=True))
     found = (value,) if isinstance(value, str) else tuple(value)
     return found if all(isinstance(one, str) for one in found) else None

@@ -69,7 +69,7 @@ class CvSession(Session):
             self.splits = self.drawn[part.start : part.stop]
         self.task = Task(
             self.spec, self.task_options(raw), self.score, self.data.labels,
-            load.class_weights(o.get("class_weight"), self.data.label_names),
+            load.class_weights(o.get("class_weight"), self.data.label_texts),
             "sparse" if self.data.rows.sparse else "dense", self.deadline, o["certify"], grows=o["until_turn"],
         )  # fmt: skip
 

@@ -80,7 +80,7 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     weights = row_weights(data.y, class_weights(options.get("class_weight"), options["label_texts"]), given)
     digest, shape, nnz, columns = data.fingerprint(), (data.n, data.width), data.nnz, data.columns
     what: dict[str, Any] = {"names": data.names, "label_names": data.label_names, "form": data.form}
-    what["sample_weights"] = given
+    what |= {"sample_weights": given, "label_texts": options["label_texts"]}
     options = filled(options, data, source, limit, tell)
     vectors = ask_for_rows(spec, options, data, labels, kept, limit)
     if spec.rows is not None:
@@ -200,8 +200,8 @@ def load_test(spec, options: dict, training: Training) -> TestData:
     data = _read_test(options, training, limit)
     places = found_in(data.names, training.names)
     source = name_of(options["test"])
-    y = recoded(data.y, data.label_names, training.label_names, source, data.spelled)
-    options = coded(options, training.label_names)
+    y = recoded(data.y, data.label_names, training.label_names, source, data.spelled, training.sides)
+    options = coded(options, training.label_texts)
     targets, _ = spec.targets(y, options, training.labels or {})
     d = training.preparation.n_features
     limit.check(held_out_bytes(data, d, training.rows.sparse, options), f"{source}, prepared", "leave it out")

@@ -10,6 +10,7 @@ import numpy as np
 
 from screenpath.data.files.form import Form
 from screenpath.data.files.prepare import Preparation
+from screenpath.data.words.numerals import Spelled
 from screenpath.rows.memory import MemoryRows
 
 if TYPE_CHECKING:
@@ -43,9 +44,16 @@ class Training:
     vectors: int = 0  # bytes that a path's vectors take, as far as there is a limit
     names: tuple[str, ...] | None = None  # of the features, where the data was a table
     label_names: tuple[str, ...] | None = None  # of the labels 0, 1, ..., where they are texts
+    label_texts: tuple[str, ...] | Spelled | None = None  # these, or how the file writes labels that are numbers
     form: Form | None = None  # what the columns of a file with named columns are
     sample_weights: np.ndarray | None = None  # those of the samples alone, where the rows are in memory
     penalties: np.ndarray | None = None  # weights in the penalty of the features that have a column
+
+    @property
+    def sides(self) -> list:
+        """Return the labels of a classifier; none of a regression."""
+        labels = self.labels or {}
+        return labels.get("classes") or list(labels.values())
 
     @property
     def weights_sha256(self) -> str | None:

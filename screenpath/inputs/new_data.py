@@ -44,7 +44,8 @@ def read_new(
             raise DataError(f"{path}: {what}", hint)
         return data
     known = run.label_names
-    return replace(data, y=recoded(data.y, data.label_names, known, str(path), data.spelled), label_names=known)
+    y = recoded(data.y, data.label_names, known, str(path), data.spelled, run.sides)
+    return replace(data, y=y, label_names=known)
 
 
 def _form(run: Run) -> Form | None:

@@ -75,6 +75,7 @@ def _stream_shards(spec, options: dict, limit: MemoryLimit, folder: ShardFolder,
     if spec.free_bias:  # the model's own, last among its coefficients
         p = replace(p, bias=1.0)
     what: dict[str, Any] = {"names": folder.names, "label_names": folder.label_names, "form": folder.form}
+    what["label_texts"] = options["label_texts"]
     return Training(
         options["data"], rows, targets, labels, weights, p, folder.sha256, shape, folder.nnz, vectors, **what
     )
@@ -108,6 +109,7 @@ def _stream_columns(spec, options: dict, limit: MemoryLimit, folder: ColumnFolde
     if spec.free_bias:  # the model's own, last among its coefficients
         p = replace(p, bias=1.0)
     what: dict[str, Any] = {"names": folder.names, "label_names": folder.label_names, "form": folder.form}
+    what["label_texts"] = options["label_texts"]
     return Training(
         source, columns, targets, labels, weights, p, folder.sha256, (folder.n, folder.d), folder.nnz,
         vectors + columns.passing, penalties=penalties, **what,

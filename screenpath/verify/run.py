@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
 
 from screenpath.errors import ResourceError, RunFolderError
@@ -200,10 +201,10 @@ def _read(folder: Path, record: dict, files: list[str]) -> tuple[dict, dict]:
                 continue
             with open(file, "rb") as stream:
                 if name in files:
-                    contents[name] = hashed.add(stream.read(left + 1))
-                    left -= len(contents[name])
+                    left -= (size := os.fstat(stream.fileno()).st_size)
                     if left < 0:
                         raise ResourceError(f"{file} is more than this machine can hold", "use a machine with more")
+                    contents[name] = hashed.add(stream.read(size))
                 while hashed.add(stream.read(CHUNK)):
                     pass
             entries[name] = hashed.entry

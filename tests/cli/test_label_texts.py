@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import screenpath
+from screenpath.errors import UsageError
 
 # two labels as a file writes them, the smaller number first
 SPELLINGS = {
@@ -135,3 +136,29 @@ def test_whole_numbers_of_parquet_beyond_float64(call):
     assert call("svm", "data.parquet", "--c", "1", "-o", "run", "-q").code == 0
     assert call("predict", "run", "data.parquet", "-o", "out.csv", "-q").code == 0
     assert of_table("out.csv") == [str(number) for number in numbers]
+
+
+def test_a_label_beyond_float64_is_the_one_of_the_file_or_none(call, tmp_path):
+    """9007199254740992 and ...993 are one double: everywhere a label is named, only the file's own is taken."""
+    rows = "{0} 1:1 2:.5\n5 1:-1 2:.3\n{0} 1:2 2:.1\n5 1:-2 2:.4\n"
+    mine, other = "9007199254740993", "9007199254740992"
+    for name, label in (("mine", mine), ("other", other)):
+        (tmp_path / name).write_text(rows.format(label))
+    options = ("--positive", mine, "--class-weight", f"{mine}=2", "--grid", "2", "--quiet")
+    assert call("svm", "mine", *options, "--test", "mine", "-o", "r").code == 0
+    assert call("cv", "svm", "mine", *options, "--folds", "2", "-o", "cv").code == 0
+    assert call("predict", "r", "mine", "--step", "1").code == 0
+    for words in (
+        ("svm", "mine", "--positive", other),
+        ("svm", "mine", "--class-weight", f"{other}=2"),
+        ("cv", "svm", "mine", "--folds", "2", "--class-weight", f"{other}=2"),
+        ("svm", "mine", "--test", "other"),
+    ):
+        found = call(*words, "--grid", "2", "--quiet", "-o", "x")
+        assert found.code in (1, 2) and other in found.err and mine in found.err, words
+    found = call("predict", "r", "other", "--step", "1")
+    assert found.code == 1 and f"has the label {other}" in found.err and mine in found.err
+    with pytest.raises(UsageError, match=mine):
+        screenpath.run("svm", str(tmp_path / "mine"), positive=int(other), grid=2, quiet=True, out=str(tmp_path / "y"))
+    weights = {int(mine): 2.0}
+    screenpath.run("svm", str(tmp_path / "mine"), class_weight=weights, grid=2, quiet=True, out=str(tmp_path / "z"))

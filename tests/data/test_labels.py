@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from screenpath.data.words.labels import binary_labels, label_cells, label_number, label_text, named, recoded
+from screenpath.data.words.numerals import Spelled
 from screenpath.data.words.tables import dump_json
 from screenpath.errors import DataError, UsageError
 
@@ -79,3 +80,44 @@ def test_cells_of_labels():
     ):
         labels = named(list(np.arange(float(len(names)))), names)
         assert label_cells(labels) == cells
+
+
+BIG, NEXT = "9007199254740992", "9007199254740993"  # one number in float64
+
+
+def test_a_label_is_asked_for_as_the_file_writes_it():
+    spelled = Spelled({float(NEXT): NEXT})
+    for label in (NEXT, f"+{NEXT}.0", int(NEXT)):
+        assert label_number(label, spelled, "positive") == float(NEXT)
+    for label in (BIG, int(BIG), float(BIG), "9.007199254740992e15"):
+        with pytest.raises(UsageError, match=f"is not among the labels.*{NEXT}"):
+            label_number(label, spelled, "positive")
+    assert label_number("0.10", None, "positive") == 0.1 and label_number(7, None, "positive") == 7.0
+    with pytest.raises(UsageError, match="nearest number"):
+        label_number("0.1000000000000000055", None, "positive")
+
+
+@pytest.mark.parametrize(
+    "of_run,of_data,same", [(NEXT, BIG, False), (BIG, NEXT, False), (NEXT, NEXT, True), ("007", "7", True)]
+)
+def test_labels_of_new_data_are_the_runs_only_if_they_are_the_same_number(of_run, of_data, same):
+    value = float(of_run)
+    known, y = [named(value, Spelled({value: of_run})), 5.0], np.array([5.0, value, np.nan])
+    spelled = Spelled({value: of_data}) if of_data == NEXT else None
+    mixed = np.array([1.0, 0.0, np.nan]), (of_data, "5")  # a column in which others are texts
+    if same:
+        assert recoded(y, None, None, "f", spelled, known) is y
+        assert np.array_equal(recoded(*mixed, None, "f", None, known), y, equal_nan=True)
+        return
+    with pytest.raises(DataError, match=f"f has the label {of_data}.*training data are {of_run}, 5"):
+        recoded(y, None, None, "f", spelled, known)
+    with pytest.raises(DataError, match=f"f has the label {of_data}.*training data are {of_run}, 5"):
+        recoded(*mixed, None, "f", None, known)
+
+
+def test_new_data_whose_labels_float64_merges_are_refused():
+    both = Spelled({float(NEXT): NEXT}, f"the labels {NEXT} and {BIG} are one number in float64")
+    with pytest.raises(DataError, match="one number in float64"):
+        recoded(np.array([float(NEXT)] * 2), None, None, "f", both, [named(float(NEXT), both), 5.0])
+    y = np.array([float(NEXT)] * 2)
+    assert recoded(y, None, None, "f", both) is y  # targets of a regression

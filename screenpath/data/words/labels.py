@@ -93,9 +93,16 @@ def label_number(label, names: Sequence[str] | Spelled | None, what: str) -> flo
             raise UsageError(f"`{what}={text}` is not among the labels of the data ({some})", "name one of these")
         return float(names.index(text))
     try:
-        return number_of(label) if isinstance(label, str) else float(label)
+        value = number_of(label) if isinstance(label, str) else float(label)
     except (TypeError, ValueError):
         raise UsageError(f"`{what}={label}`: the labels of the data are numbers", "name one of them") from None
+    text, said = label_text(value, names), str(label) if isinstance(label, str | int) else usual_text(value)
+    if not isinstance(label, bool) and not _alike(said, text):
+        raise UsageError(
+            f"`{what}={said}` is not among the labels of the data: the nearest number in float64 is {text}",
+            "name a label as the data has it",
+        )
+    return value
 
 
 def _alike(one: str, other: str) -> bool:
@@ -103,14 +110,32 @@ def _alike(one: str, other: str) -> bool:
 
 
 def recoded(
-    y: np.ndarray, names: Sequence[str] | None, known: Sequence[str] | None, source: str, spelled: Spelled | None = None
-) -> np.ndarray:
+    y: np.ndarray, names: Sequence[str] | None, known: Sequence[str] | None, source: str,
+    spelled: Spelled | None = None, labels: Sequence = (),
+) -> np.ndarray:  # fmt: skip
     """Return the labels of new data as numbers of the training data's labels; nan, a label not known, stays.
 
     ``names`` are those of the new data's labels, ``known`` those of the training data's, None where they are numbers;
-    ``spelled`` has the texts of numbers in the new data. A label that the training data lacks is an error.
+    ``spelled`` has the texts of numbers in the new data, ``labels`` are those of the model. A label
+    that the training data lacks is an error.
     """
+    exact = {float(one): label_text(one) for one in labels if not isinstance(one, str)}
+
+    def other(text: str) -> DataError:
+        some = list(exact.values()) if known is None else known
+        have = "numbers" if not some else ", ".join(some[:SHOWN])
+        return DataError(
+            f"{source} has the label {text}; the labels of the training data are {have}",
+            "name data of the same task; leave a label empty, or write ?, where it is not known",
+        )
+
     if names is None and known is None:
+        if exact and spelled is not None and spelled.fault:
+            raise DataError(f"{source}: {spelled.fault}", "leave a label empty, or write ?, where it is not known")
+        for value, text in exact.items():  # float64 may take another number for this one
+            here = label_text(value, spelled)
+            if not same_number(here, text) and np.any(y == value):
+                raise other(here)
         return y
     where = np.isfinite(y)
     found, codes = np.unique(y[where], return_inverse=True)
@@ -121,18 +146,14 @@ def recoded(
         same = text if known is None or text in known else next((name for name in known if _alike(text, name)), None)
         if known is not None and same is not None:
             numbers.append(float(known.index(same)))
-        elif known is None and is_number(text):
+        elif known is None and is_number(text) and _alike(text, exact.get(float(text), text)):
             numbers.append(float(text))
         elif text.lower() in truths:
             numbers.append(truths[text.lower()])
         elif known is not None and names is None and text == "0":  # what files without labels have in their place
             numbers.append(np.nan)
         else:
-            have = "numbers" if known is None else ", ".join(known[:SHOWN])
-            raise DataError(
-                f"{source} has the label {text}; the labels of the training data are {have}",
-                "name data of the same task; leave a label empty, or write ?, where it is not known",
-            )
+            raise other(text)
     out = np.full(y.size, np.nan)
     out[where] = np.array(numbers)[codes.ravel()] if numbers else np.nan
     return out
