@@ -111,12 +111,12 @@ class Source:
 
     def mapping(self) -> dict | None:
         """Return the certificate's map of labels, those that are texts as their numbers."""
-        labels = self.header["labels"]
-        if not self.places or labels is None:
+        labels, number = self.header["labels"], self.places.__getitem__ if self.places else float
+        if labels is None:
             return labels
         if "classes" in labels:
-            return {"classes": [self.places[text] for text in labels["classes"]]}
-        return {sign: text if text == "rest" else self.places[text] for sign, text in labels.items()}
+            return {"classes": [number(text) for text in labels["classes"]]}
+        return {sign: text if text == "rest" else number(text) for sign, text in labels.items()}
 
     def _other(self) -> DataError:
         return DataError(
