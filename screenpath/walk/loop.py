@@ -207,7 +207,7 @@ def solve_point(
     screened = screening.before(model, reference, parameter)
     first_screened = screened
     decided = screened.status.copy() if options.audit else None
-    epochs, rounds, touched, name, settled, faces, least = 0, 0, 0.0, CLOSED, False, None, float("inf")
+    epochs, rounds, touched, name, settled, faces = 0, 0, 0.0, CLOSED, False, None
     target, certificate = MARGIN * max(options.tol, screening.loose), reference if begun is None else begun
     held = _held(model, parameter, certificate, options.tol)
     if held is None and model.rests(certificate):
@@ -236,8 +236,6 @@ def solve_point(
         else:
             certificate = _sharp(model, model.certify(parameter, w, theta, certificate), options.tol)
         done = rounding.meets(certificate, options.tol)
-        stalled = not settled and least <= certificate.gap < float("inf")
-        least = min(certificate.gap, least)
         spent = epochs >= options.max_epochs or options.late
         further = done and model.refines and model.goes_on(parameter, certificate, reference)
         if (done and not further) or spent or rounds >= MAX_ROUNDS:
@@ -250,8 +248,6 @@ def solve_point(
             if rounds == MAX_ROUNDS - 1:  # the last one is for the answer
                 target = min(target, MARGIN * options.tol)
             continue
-        if stalled:  # the solver gave up, and did so no nearer than before
-            break
         target = min(CLOSER * target, MARGIN * options.tol)
         if faces is not None:
             certificate.faces = faces

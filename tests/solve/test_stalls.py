@@ -22,7 +22,7 @@ def scales(seed):
 def test_a_kernel_solve_that_no_longer_gets_on_ends_and_says_why(seed):
     fitted = SVMClassifier(kernel="linear", max_epochs=ALLOWED).fit(*scales(seed))
     steps = [path.steps[-1] for path in fitted.path_]
-    assert all(step.epochs < ALLOWED // 4 for step in steps)
+    assert all(step.epochs < ALLOWED // 2 for step in steps)
     assert any(step.status == "rounding" and step.reason == STUCK for step in steps)
     assert all(step.status in ("certified", "rounding") for step in steps)
 
