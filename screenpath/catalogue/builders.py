@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -60,10 +61,7 @@ def row_weights(y, class_weight=None, sample_weight=None) -> np.ndarray | None:
     if isinstance(class_weight, str):
         if class_weight != "balanced":
             raise UsageError(f"unknown class weight '{class_weight}'", "use balanced, or a weight for each label")
-        counts = counts if sample_weight is None else np.bincount(codes.ravel(), sample_weight)
-        there = counts > 0.0  # a label all of whose samples have weight 0 is not in the data
-        balanced = counts[there].sum() / (np.count_nonzero(there) * counts[there])
-        class_weight = dict(zip(labels[there].tolist(), balanced.tolist(), strict=True))
+        class_weight = _balanced(labels.tolist(), codes.ravel(), counts.tolist(), sample_weight)
     if not isinstance(class_weight, Mapping):
         raise UsageError(f"`class_weight` must be balanced, or a weight for each label, not {class_weight!r}")
     for label, weight in class_weight.items():
@@ -87,6 +85,29 @@ def row_weights(y, class_weight=None, sample_weight=None) -> np.ndarray | None:
         weights[y == float(label)] = number
     with np.errstate(over="ignore"):
         return checked_weights(y, weights if sample_weight is None else weights * sample_weight)
+
+
+def _balanced(labels: list, codes, counts: list, sample_weight) -> dict:
+    """Return the weights of the classes that make all of them count alike, each rounded once.
+
+    ``counts`` are numbers of samples; a label all of whose samples have weight 0 is not in the data.
+    """
+    from fractions import Fraction  # other models start up without it
+
+    if sample_weight is not None:
+        counts = [_total(sample_weight[codes == k]) for k in range(len(labels))]
+    there = {label: Fraction(count) for label, count in zip(labels, counts, strict=True) if count > 0}
+    share = sum(there.values(), Fraction(0)) / len(there)
+    return {label: float(share / count) for label, count in there.items()}
+
+
+def _total(weights):
+    """Return the sum of weights as a fraction: that of two doubles, which is known to ``UNIT^2``."""
+    from fractions import Fraction
+
+    values = weights.tolist()
+    total = math.fsum(values)
+    return Fraction(total) + Fraction(math.fsum([*values, -total]))
 
 
 def checked_weights(y, sample_weight) -> np.ndarray | None:

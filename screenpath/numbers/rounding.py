@@ -11,7 +11,9 @@ import math
 UNIT = 2.0**-53  # largest relative error of one rounded operation
 TINY = 2.0**-1074  # largest absolute error of one product that underflows
 ALIKE = 2.0**-40  # values that differ by this part of theirs differ by rounding
-WEIGHTS_ERROR = 4.0 * UNIT  # largest relative error of a sample's weight: its own times that of its class
+# Largest relative error of a sample's weight: its own times that of its class, which may be rounded itself, and that of
+# its part of the sum of all weights.
+WEIGHTS_ERROR, SHARES_ERROR = 4.0 * UNIT, 8.0 * UNIT
 OUTWARD = 1.0 + 8.0 * UNIT  # a bound that was itself computed in a few operations is multiplied by this
 
 

@@ -5,9 +5,10 @@ negative; the bias ``b`` is not in it:
 
     1/2 ||s_+ - a||^2 + s_-.a + sum_j (lambda |w_j| - w_j f_j.a),    s = |y| - F'w - y b
 
-where ``y_i`` is the label times the root of the sample's weight. That root, and the products ``f_ij = y_i x_ij`` with
-it, are rounded: an entry of a column, a ``y_i`` and an ``|y_i|`` may be off by ``3 UNIT`` of itself, which the terms
-below count as they count the rounding of a scaling (``EXTRA``). Without weights these numbers are exact.
+where ``y_i`` is the label times the root of the sample's weight. That weight, its root, and the products
+``f_ij = y_i x_ij`` with it, are rounded: an entry of a column, a ``y_i`` and an ``|y_i|`` may be off by ``4 UNIT`` of
+itself, which the terms below count as they count the rounding of a scaling (``EXTRA``). Without weights these numbers
+are exact.
 
 With ``r = max(s, 0)`` as computed, ``a = scale r'``: ``r'`` is ``r`` with the entries of one class multiplied by the
 factor that makes ``y.r' = 0`` exact, and ``scale`` leaves room for what is not known of ``f_j.r'``. Errors of ``s`` are
@@ -19,7 +20,7 @@ from __future__ import annotations
 from math import ceil, inf, isfinite, sqrt
 
 from screenpath.kernels.problem import l1svm as kernels
-from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, gamma
+from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, WEIGHTS_ERROR, gamma
 
 EXTRA = 16  # operations beside those of a sum's terms: a value's own scaling, the bias, the terms of the gap
 
@@ -38,7 +39,7 @@ class L1Rounding:
         self.data, self.doubtful = data, doubtful
         self.extra = EXTRA + (max(ceil(data / UNIT) - 4, 0) if data else 0)
         self.samples, self.root = samples, sqrt(samples) if length is None else length
-        self.inexact = 0.0 if length is None else 3.0 * UNIT
+        self.inexact = 0.0 if length is None else 0.5 * WEIGHTS_ERROR + 2.0 * UNIT
         self.column, self.terms = gamma(samples + self.extra), samples + features + EXTRA
 
     def slack(self, terms: int, reach: float, bias: float) -> float:

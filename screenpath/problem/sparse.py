@@ -31,7 +31,7 @@ import numpy as np
 from screenpath.kernels.problem import sparse as kernels
 from screenpath.kernels.problem import sparse_samples as losses
 from screenpath.numbers import accurate
-from screenpath.numbers.rounding import ALIKE, OUTWARD, UNIT
+from screenpath.numbers.rounding import ALIKE, OUTWARD, SHARES_ERROR, UNIT
 from screenpath.problem import sparse_pure as pure
 from screenpath.problem.base import PathModel
 from screenpath.problem.sparse_rounding import SparseRounding
@@ -119,8 +119,9 @@ class SparseModel(PathModel):
         self.given = np.ones(self.n) if weights is None else np.array(weights, dtype=np.float64)
         self.weights = self.given * (self.n / fsum(self.given)) * self.unit
         self.roots, self.weighted = np.sqrt(self.weights), bool(np.any(self.weights != 1.0))
+        inexact = 0.0 if weights is None else SHARES_ERROR
         weights = self.weights if self.weighted else None
-        self.rounding = SparseRounding(views, classes, self.pairs, self.gamma, weights, self.unit)
+        self.rounding = SparseRounding(views, classes, self.pairs, self.gamma, weights, self.unit, inexact)
         self.every, self.all_kept = np.arange(classes * self.d), np.ones(classes * self.d, dtype=np.int8)
         self.row_sq = np.tile(views.row_sqnorms, classes)
         self.free = np.zeros(classes * self.n, dtype=np.int8)

@@ -8,7 +8,12 @@ Each bracket is convex in what was summed over the data. Its slope is ``theta_i(
 ``S_beta(u_j)/alpha - w_j``, of rate ``1/alpha``. Errors of ``t`` and ``u`` thus enter multiplied by what is missing to
 the optimum, or squared. At ``alpha = 0``, where ``S`` is 0 for certain, the second bracket is ``kink_j`` alone, and its
 slope ``-w_j``. ``T`` and ``U`` bound their norms (``T`` that of dual variables, with the weights ``s``); what
-rounding adds to the terms themselves is part of them, and so is that of the weights.
+rounding adds to the terms themselves is part of them, and so is what dividing the weights by their mean rounds.
+
+The weights may be products that were rounded: a sample's part of their sum is ``r_i`` times the exact one, where
+``r_i`` is 1 to ``inexact``. With the exact parts, ``theta_i r_i / (1 + inexact)`` is a dual point (in its box, and its
+sums are those of ``theta``, made smaller by one factor), worth at least that factor of the dual value; the losses grow
+by ``inexact`` of them at most. That costs the gap no more than ``2 inexact`` of the primal value.
 """
 
 from __future__ import annotations
@@ -64,6 +69,8 @@ class SparseRounding:
     weights : ndarray of shape (n,), optional
         Of the samples, of mean ``unit``.
     unit : float, default 1
+    inexact : float, default 0
+        Largest relative error of a sample's part of the sum of the weights, as they are given.
 
     Raises
     ------
@@ -71,10 +78,12 @@ class SparseRounding:
         Where the square of a value or a sum of squares overflows.
     """
 
-    def __init__(self, views, classes: int, pairs: int, smoothing: float, weights=None, unit: float = 1.0):
+    def __init__(self, views, classes: int, pairs: int, smoothing: float, weights=None, unit: float = 1.0,
+                 inexact: float = 0.0):  # fmt: skip
         for squares, what in ((views.row_sqnorms, "sample"), (views.column_sqnorms, "feature")):
             check_range(squares, what)
         self.n, self.pairs, self.weights, self.smoothing = views.n, pairs, classes * views.d, smoothing
+        self.inexact = inexact
         longest = [int(np.diff(ends).max(initial=0)) for ends in (views.row_ends, views.column_ends)]
         self.row, self.column = gamma(longest[0] + EXTRA), gamma(longest[1] + classes + EXTRA)
         self.total, self.penalty = gamma(classes * views.n + EXTRA), gamma(self.weights + EXTRA)
@@ -125,7 +134,7 @@ class SparseRounding:
         best = theta + sqrt(c.apart_sq)  # at least ||theta(w)||
         off = min((best + 0.5 * T / self.smoothing) * T, self.root * T) / self.n
         c.floor = self.floor(c.w_l1, root_alpha * root_lag)
-        c.primal_error = OUTWARD * (off + self.total * c.loss + self.penalty * penalty + c.floor)
+        c.primal_error = OUTWARD * (off + (self.total + self.inexact) * c.loss + self.penalty * penalty + c.floor)
         rest, lag_sq, c.rounding = self.parts(c, c.alpha)
         c.gap = OUTWARD * (rest + 0.5 * lag_sq + c.rounding)
         if not c.gap < inf:
@@ -152,8 +161,13 @@ class SparseRounding:
         T, U = c.t_error, c.u_error
         samples = min((sqrt(c.apart_sq + self.lost_pairs) + 0.5 * T / self.smoothing) * T, self.root * T) / self.n
         penalty = (sqrt(lag_sq) / sqrt(alpha) + 0.5 * U / alpha) * U if alpha > 0.0 else U
-        unsure += self.total * (c.loss_slack + UNIT * c.loss)
+        unsure += self.total * (c.loss_slack + UNIT * c.loss) + self.of_weights(c, alpha)
         return c.loss_slack + c.kink, lag_sq, samples + penalty + unsure + c.cost
+
+    def of_weights(self, c, alpha: float) -> float:
+        """Return what the rounding of the weights that are given may add to the gap at some ``alpha``."""
+        ratio = alpha / c.alpha if alpha > 0.0 else 1.0
+        return 2.0 * self.inexact * (c.loss + 0.5 * ratio * c.w_sq + c.beta * c.w_l1) if self.inexact else 0.0
 
     def floor(self, w_l1: float, lag: float) -> float:
         """Return what underflow may take from the sums over dual variables and weights; ``lag = ||S - alpha w||``."""

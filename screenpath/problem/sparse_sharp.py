@@ -92,9 +92,11 @@ class _Sums:
         floor = c.floor
         penalty = 0.5 * _total(pull * self.w) + beta * _total(size)
         primal = _total(loss) / n + penalty
-        primal_error = OUTWARD * (_total(self.loss_adds) + 16.0 * UNIT * primal + floor)
+        inexact = m.rounding.inexact
+        primal_error = OUTWARD * (_total(self.loss_adds) + (16.0 * UNIT + inexact) * primal + floor)
         gap = max(_total(slack) / n + _total(share), 0.0)
         rounding = _total(self.t_adds) + _total(self.u_adds) + 16.0 * UNIT * (gap + UNIT * primal) + floor
+        rounding += 2.0 * inexact * primal
         rounding = OUTWARD * (rounding + (self._residue(apart) if c.off > 0.0 else 0.0))
         gap = OUTWARD * (gap + rounding)
         if not isfinite(gap):

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from screenpath.errors import DataError
-from screenpath.verify.data import Block, signs_of, weights_of
+from screenpath.verify.data import Block, signs_of, weights_error, weights_of
 from screenpath.verify.exact import (
     TINY,
     UNIT,
@@ -33,6 +33,7 @@ from screenpath.verify.exact import (
 )
 from screenpath.verify.file import AFTER, BEFORE, BETWEEN, HIGH, LOW, NOTHING, OWN, unpack
 
+NORMAL = 2.0**-960  # products that are not smaller have an exact rest
 UNSURE = 2.0**-34  # part of the primal value that the error of a loss may be worth, over the number of rows
 PAIRS = {OWN: 0, BEFORE: -1, AFTER: 1}
 
@@ -68,7 +69,7 @@ def losses(header: dict, block: Block) -> list[Losses]:
 
 def slope_error(header: dict) -> float:
     """Return the largest relative error of the ends of a box: a class's weight times a sample's, and times a level."""
-    weighted, error = "weights" in header, 3.0 * UNIT * ("weights" in header)
+    weighted, error = "weights" in header, weights_error(header)
     if header["model"] == "quantile":
         error += UNIT * (weighted + (two_sum(header["tau"], -1.0)[1] != 0.0))
     return error
@@ -189,6 +190,7 @@ class Pair:
 
 def check(header: dict, steps: list, source, kind: type[Pair] = Pair) -> list[Pair]:
     """Return what is known about every step that claims anything; both passes over ``source``."""
+    width = source.d + (header["bias"] != 0.0 and header.get("intercept") != "free")  # of what is penalised
     pairs = pairs_of(kind, header, steps, source, source.d + (header["bias"] != 0.0))
     for block in source.passed(indices=True):
         for box in losses(header, block):
@@ -198,7 +200,7 @@ def check(header: dict, steps: list, source, kind: type[Pair] = Pair) -> list[Pa
         pair.inexact = slope_error(header)
         pair.settle()
     for block in source.passed(indices=False):
-        products, norms = {k: products_of(block, pair.solution) for k, pair in pairs.items()}, norms_of(block)
+        products, norms = {k: products_of(block, pair.solution) for k, pair in pairs.items()}, norms_of(block, width)
         for box in losses(header, block):
             for k, pair in pairs.items():
                 pair.look(box, *share_of(pair, block, box, products[k]), norms)
@@ -229,10 +231,11 @@ def products_of(block: Block, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.bincount(block.rows, parts, n), gamma(longest + 4) * np.bincount(block.rows, np.abs(parts), n) + tiny
 
 
-def norms_of(block: Block) -> np.ndarray:
-    """Return upper bounds of the norms of the rows."""
-    size, lengths = float(np.max(np.abs(block.values), initial=TINY)), np.diff(block.indptr)
-    squares = np.bincount(block.rows, (block.values / size) ** 2, block.labels.size)
+def norms_of(block: Block, width: float = math.inf) -> np.ndarray:
+    """Return upper bounds of the norms of the rows in the first ``width`` columns, those that are penalised."""
+    values, lengths = np.where(block.columns < width, block.values, 0.0), np.diff(block.indptr)
+    size = float(np.max(np.abs(values), initial=TINY))
+    squares = np.bincount(block.rows, (values / size) ** 2, block.labels.size)
     return UP * size * np.sqrt(squares + TINY * lengths) * (1.0 + gamma(lengths.max(initial=0) + 8))
 
 
@@ -243,9 +246,11 @@ def share_of(pair: Pair, block: Block, box: Losses, products, exactly: bool = Tr
     error = error + UNIT * np.abs(t) + np.abs(box.tail)
     upper, lower = box.hi - theta, theta - box.lo
     again = (upper * (t + error) > 0.0) | (lower * (error - t) > 0.0)
-    if np.any(box.tail):  # with its kink rounded, a loss may be too unsure for the primal value that is claimed
-        loss = pair.entry["C"] * box.hi
-        again |= (t + error > 0.0) & (loss * error * pair.size > UNSURE * abs(pair.entry.get("primal", math.inf)))
+    # Far kinks and intercepts leave a loss too unsure for the primal value that is claimed.
+    unsure = pair.entry["C"] * np.maximum(-box.lo, box.hi) * error * pair.size > UNSURE * abs(
+        pair.entry.get("primal", math.inf)
+    )
+    again |= unsure & ((box.hi * (t + error) > 0.0) | (box.lo * (t - error) > 0.0))
     for i in np.flatnonzero(again).tolist() if exactly else ():
         t[i], error[i] = _exactly(block, i, (box.c[i], box.tail[i]), -box.signs[i] * pair.solution)
     most = np.maximum(upper * (t + error), lower * (error - t))
@@ -264,7 +269,8 @@ def _exactly(block: Block, i: int, c: tuple[float, float], w: np.ndarray) -> tup
     here = slice(block.indptr[i], block.indptr[i + 1])
     weights = w[block.columns[here]]
     p, e = two_product(block.values[here], weights)
-    error, parts = TINY * p.size, [p, e]
+    lost = (np.abs(p) < NORMAL) & (block.values[here] != 0.0) & (weights != 0.0)
+    error, parts = TINY * np.count_nonzero(lost), [p, e]
     if block.tails is not None:
         parts.append(block.tails[here] * weights)
         error += 32.0 * UNIT * UNIT * fsum(np.abs(p)) + TINY * fsum(np.abs(weights))

@@ -19,7 +19,7 @@ import numpy as np
 
 from screenpath.errors import DataError
 from screenpath.verify.box import norms_of, products_of
-from screenpath.verify.data import weights_of
+from screenpath.verify.data import weights_error, weights_of
 from screenpath.verify.exact import TINY, UNIT, UP, ColumnSums, fsum, two_product
 from screenpath.verify.sparse import DIGITS, Hinge, SparsePair, read_pair
 
@@ -123,13 +123,14 @@ def check(header: dict, steps: list, source) -> list[ClassesPair]:
     pairs = [read_pair(entry, classes * n, samples, classes * width, ClassesPair, loss.end) for entry in steps]
     for pair in pairs:
         pair.units += 2.0 * ("weights" in header)
+        pair.inexact = 2.0 * UP * weights_error(header)
         pair.begin(classes, width, free)
     for block in source.passed(indices=True):
         y, v = classes_of(block.labels, labels), weights_of(header, block)
         for pair in pairs:
             pair.add(block, y, v)
     for block in source.passed(indices=False):
-        y, v, norms = classes_of(block.labels, labels), weights_of(header, block), norms_of(block)
+        y, v, norms = classes_of(block.labels, labels), weights_of(header, block), norms_of(block, source.d)
         for pair in pairs:
             _look(pair, block, y, v, norms, loss)
     return pairs

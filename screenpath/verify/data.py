@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from screenpath.errors import DataError
-from screenpath.verify.exact import divided, fsum, two_product, two_sum
+from screenpath.verify.exact import UNIT, divided, fsum, two_product, two_sum
 
 OPENERS = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\x00", lzma.open))
 OTHER = "name the LIBSVM text that the run was computed on: its certificate counts features as that file does"
@@ -203,6 +203,11 @@ def weights_of(header: dict, block: Block) -> np.ndarray:
     if weights.size != block.labels.size or not np.all((weights >= 0.0) & (weights < np.inf)):
         raise DataError("the certificate's weights are not those of the data's samples")
     return weights
+
+
+def weights_error(header: dict) -> float:
+    """Return the largest relative error of a weight: a sample's times that of its class, itself rounded."""
+    return 3.0 * UNIT * ("weights" in header)
 
 
 def scaled(block: Block, header: dict, d: int) -> Block:

@@ -5,7 +5,7 @@ Dual        as without b, and sum_i s_i theta_i = 0
 
 The file's ``theta`` has a sum ``rho`` that is 0 but for rounding. The dual point that is meant differs from it by
 ``rho`` in one row, any whose box has room for it: ``w_theta`` moves by ``C |rho| ||x_i||``, and the sum in the gap by
-at most ``|rho t_i|``. The row nearest to its kink is taken. Such a certificate claims nothing about rows.
+at most ``|rho t_i|``. The row whose gap is the smallest is taken. Such a certificate claims nothing about rows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ class Residue:
 
     value: float  # value, error: the sum, and what it may be off by
     error: float
-    # For each way that a sum can go: of the nearest row with room, bounds of the distance from its kink and of its norm
+    C: float = 1.0
+    apart: float = 0.0  # ``||w - v||`` before a row has taken it, at most
+    # For each way that a sum can go: of the best row with room, bounds of the distance from its kink and of its norm
     found: dict = field(default_factory=dict)
 
     @property
@@ -41,16 +43,20 @@ class Residue:
         return UP * (abs(self.value) + self.error)
 
     def look(self, box: Losses, theta, t, error, norms) -> None:
-        """Look for rows of a block that are nearer to their kinks than those that were found."""
+        """Look for rows of a block with which the gap is smaller than with those that were found."""
         for way in (FALL, RISE):
             room = np.where(box.signs * way > 0.0, box.hi - theta, theta - box.lo)
             rows = np.flatnonzero(room * (1.0 - 2.0 * UNIT) >= self.size)
             if rows.size:
                 far = (np.abs(t[rows]) + error[rows]).astype(np.float64) * UP
-                best = int(np.argmin(far))
-                known = self.found.get(way, (math.inf, math.inf))
-                if far[best] < known[0]:
-                    self.found[way] = float(far[best]), float(norms[rows[best]])
+                best = int(np.argmin(self.change(far, norms[rows])))
+                new, known = (float(far[best]), float(norms[rows[best]])), self.found.get(way)
+                if known is None or self.change(*new) < self.change(*known):
+                    self.found[way] = new
+
+    def change(self, far, norm):
+        """Return how much larger the gap is, over C and the sum's size, where a row takes it."""
+        return far + norm * (self.apart + 0.5 * self.C * self.size * norm)
 
     def costs(self) -> tuple[float, float]:
         """Return bounds of what taking it changes in the sum over rows, and of how far it moves the sum over rows."""
@@ -98,10 +104,11 @@ class FreePair(Summed):
         """Form ``w - v``, and the sum of the dual variables, which the column of the intercept has."""
         sums = self.sums
         value = float(sums.total[-1] + sums.rest[-1])
-        self.residue = Residue(value, UP * (float(sums.error[-1]) + UNIT * abs(value)))
+        error = UP * (float(sums.error[-1]) + UNIT * abs(value))
         sums.total[-1] = sums.rest[-1] = sums.error[-1] = 0.0
         self.w = np.append(self.solution[:-1], 0.0)
         super().settle()
+        self.residue = Residue(value, error, self.entry["C"], self.mismatch)
 
     @property
     def gap(self) -> float:
@@ -124,7 +131,7 @@ class FreeKernelPair(Summed, KernelPair):
         super().settle()
         self.solution = np.append(self.solution, self.b)
         value = fsum(self.weights)
-        self.residue = Residue(value, UP * UNIT * abs(value))
+        self.residue = Residue(value, UP * UNIT * abs(value), self.entry["C"])
 
     def forms(self, products, error) -> tuple:
         """Return the linear forms of rows from their products with ``w``, and bounds of their errors."""

@@ -7,7 +7,8 @@ Gap         sum_i v_i [(max(0, s_i) - a_i)^2 / 2 + a_i max(0, -s_i)] + sum_j [la
 The file holds w and b only: the dual point is the checker's own. It begins with ``g_i = v_i max(0, s_i)`` as computed,
 whose ``y.g`` is 0 but for rounding: the rows of the class with more of it are multiplied by ``1 - e``, and then all by
 the ``r`` that makes the point feasible. Neither is carried out; what they change is counted in the bounds, and so is
-the rounding of the products ``v_i a_i``.
+the rounding of the products ``v_i a_i``. The weights may be products that were rounded, too: with the exact ones and
+the same ``g`` the squares of both objectives change by that part of them.
 
 As ``b`` is free and ``y.g = 0``, a number may be subtracted from a column: ``x - m`` with the bias ``b + m.w``. It is
 done where all rows have a value in the column, all of them within a factor of two of each other: such differences are
@@ -24,7 +25,7 @@ import numpy as np
 
 from screenpath.errors import DataError
 from screenpath.verify.box import products_of
-from screenpath.verify.data import signs_of, weights_of
+from screenpath.verify.data import signs_of, weights_error, weights_of
 from screenpath.verify.exact import TINY, UNIT, UP, ColumnSums, fsum, gamma, two_product, two_sum
 
 
@@ -45,6 +46,7 @@ class L1Pair:
     shares: list = field(default_factory=list)  # list of (float, float): sums of ``g`` over the rows of each class
     faults: list = field(default_factory=list)
     claims: int = 0
+    inexact: float = 0.0  # largest relative error of the weights
     digits = 2.0**-40  # the dual point is the checker's own
 
     @property
@@ -65,6 +67,7 @@ class L1Pair:
         r = min(lam / most if most > 0.0 else best, best) * (1.0 - 16.0 * UNIT)
         change = abs(1.0 - r) + UP * r * e + 4.0 * UNIT * (1.0 + r)
         distance = fsum(UP * v * (change * a + error) ** 2 + TINY * (a > 0.0))
+        distance += 2.0 * self.inexact * (1.0 + r * r) * fsum(v * (a + error) ** 2)
         products = np.abs(w) * (np.maximum(lam - r * np.sign(w) * total[:-1], 0.0) + r * off + 4.0 * UNIT * lam)
         return UP * (0.5 * distance + UP * r * fsum(self.misplaced) + UP * fsum(products)) + TINY * np.count_nonzero(w)
 
@@ -73,7 +76,7 @@ class L1Pair:
         """Return the primal value, and a bound of its error."""
         a, error, v = self._arrays()
         value = 0.5 * fsum(v * a * a) + self.entry["lambda"] * fsum(np.abs(self.solution[:-1]))
-        return value, UP * (fsum(v * error * (a + error)) + 8.0 * UNIT * value) + TINY * a.size
+        return value, UP * (fsum(v * error * (a + error)) + (8.0 * UNIT + 2.0 * self.inexact) * value) + TINY * a.size
 
     @property
     def outside(self) -> tuple[int, int]:
@@ -90,6 +93,8 @@ def check(header: dict, steps: list, source) -> list[L1Pair]:
     if header["bias"] != 1.0:
         raise DataError("the certificate's bias is not the free one of this model")
     pairs = [_read(entry, source.d) for entry in steps]
+    for pair in pairs:
+        pair.inexact = weights_error(header)
     m = _centres(source)  # and the first half of the fingerprint
     moved = [_moved(pair, m) for pair in pairs]
     for block in source.passed(indices=False):

@@ -18,6 +18,10 @@ The squared hinge ``l(t) = 1/2 max(0, t)^2`` is the smoothed one of width 1 whos
 With a free intercept ``b``, the last entry of ``w`` in the file, ``t_i = 1 - y_i (x_i.w + b)``, and the dual has one
 condition more: ``sum_i v_i y_i theta_i = 0``. What rounding has left of that sum, one row can take whose dual variable
 has room for it; that row's term and ``u`` change by what is added here. The row with the smallest change is taken.
+
+The weights may be products that were rounded: the part ``v_i / n`` is ``r_i`` times the exact one, ``r_i`` within
+``inexact`` of 1. ``theta_i r_i / (1 + inexact)`` is a dual point of the exact problem whose sums are those of ``theta``
+but for one factor: the gap is larger by at most ``2 inexact P(w)``.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ import numpy as np
 
 from screenpath.errors import DataError
 from screenpath.verify.box import norms_of, products_of
-from screenpath.verify.data import signs_of, weights_of
+from screenpath.verify.data import signs_of, weights_error, weights_of
 from screenpath.verify.exact import TINY, UNIT, UP, ColumnSums, fsum, two_product
 from screenpath.verify.file import BETWEEN, HIGH, unpack
 
@@ -115,6 +119,7 @@ class SparsePair:
     faults: list = field(default_factory=list)
     claims: int = 0
     units: float = 2.0  # relative errors of one operation in u: of the sum, of the division, of the sum of weights
+    inexact: float = 0.0  # largest relative error of a sample's part of the sum of the weights
     digits = 0.0
 
     @property
@@ -124,8 +129,11 @@ class SparsePair:
 
     def gap_with(self, cost: float, shift: float) -> float:
         """Return an upper bound of the gap of a dual point with terms ``cost`` larger and ``u`` off by ``shift``."""
-        if self.entry["alpha"] == 0.0:
-            return self.gap_within(cost, shift)
+        found = (self.gap_within if self.entry["alpha"] == 0.0 else self.gap_beyond)(cost, shift)
+        return UP * (found + 2.0 * self.inexact * sum(self.primal)) if self.inexact else found
+
+    def gap_beyond(self, cost: float, shift: float) -> float:
+        """Return the same for the weights as they are, at ``alpha > 0``."""
         alpha, beta, (u, off) = self.entry["alpha"], self.entry["beta"], self.u
         ends = [feature_terms(self.weights, end, alpha, beta) for end in (u - off, u + off)]
         gap = UP * (fsum(np.maximum(*ends)) + UP * fsum(self.terms) / self.samples)
@@ -174,7 +182,7 @@ class SparsePair:
         w, entry = self.weights, self.entry
         value = fsum(self.losses) / self.samples
         value += 0.5 * entry["alpha"] * fsum(w * w) + entry["beta"] * fsum(np.abs(w))
-        return value, UP * (fsum(self.spread) / self.samples + 8.0 * UNIT * value) + TINY * w.size
+        return value, UP * (fsum(self.spread) / self.samples + (8.0 * UNIT + self.inexact) * value) + TINY * w.size
 
 
 @dataclass
@@ -284,6 +292,7 @@ def check(header: dict, steps: list, source) -> list[SparsePair]:
     pairs = [read_pair(entry, source.n, samples, width, kind, loss.end) for entry in steps]
     for pair in pairs:
         pair.units += 2.0 * ("weights" in header)
+        pair.inexact = 2.0 * UP * weights_error(header)
     for block in source.passed(indices=True):
         signs, v = signs_of(block.labels, header["labels"]), weights_of(header, block)
         for pair in pairs:
@@ -291,7 +300,7 @@ def check(header: dict, steps: list, source) -> list[SparsePair]:
                 pair.sums.add(block, signs * part)
     for block in source.passed(indices=False):
         signs, v = signs_of(block.labels, header["labels"]), weights_of(header, block)
-        norms = norms_of(block) if free else None
+        norms = norms_of(block, source.d) if free else None
         for pair in pairs:
             p, error = products_of(block, pair.solution)
             theta, t = pair.theta[block.first : block.first + signs.size], 1.0 - signs * p

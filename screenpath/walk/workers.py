@@ -254,17 +254,17 @@ def _arrays(base: SparseModel) -> dict:
     arrays = {f"{side}-{name}": a for side, parts in sides for name, a in zip(ARRAYS, parts, strict=True)}
     arrays |= {"row-sqnorms": views.row_sqnorms, "column-sqnorms": views.column_sqnorms}
     arrays |= {"labels": base.labels, "weights": base.given}
-    return {**arrays, "shape": np.array([views.n, views.d, views.dense, base.classes, base.width, base.intercept])}
+    shape = [views.n, views.d, views.dense, base.classes, base.width, base.intercept, base.rounding.inexact > 0.0]
+    return {**arrays, "shape": np.array(shape)}
 
 
 def _model(load) -> SparseGrid:
     """Return the model of the arrays that ``load(name)`` gives."""
-    n, d, dense, classes, gamma, intercept = load("shape").tolist()
+    n, d, dense, classes, gamma, intercept, weighted = load("shape").tolist()
     rows, columns = (tuple(load(f"{side}-{name}") for name in ARRAYS) for side in ("row", "column"))
     views = Views.from_parts(int(n), int(d), bool(dense), rows, columns, load("row-sqnorms"), load("column-sqnorms"))
-    return SparseGrid(
-        sparse_model(views, load("labels"), int(classes), gamma, load("weights"), "free" if intercept else None)
-    )
+    weights = load("weights") if weighted else None
+    return SparseGrid(sparse_model(views, load("labels"), int(classes), gamma, weights, "free" if intercept else None))
 
 
 _worker: tuple = ()  # of a worker process: model; screening, solver and options

@@ -140,10 +140,10 @@ def check_data(seed: int):
             # The pair's own dual point in the exact boxes, where it shows that all holds: an optimum takes long.
             lowest, optimum, status = dual_value(exact, certificate.theta, free), exact.optimum, step.status
             exact.optimum = lambda value=lowest: value
-            found = faults(model, C, tol, _Reported(step, point), None, exact)
+            found = faults(model, C, tol, Reported(step, point), None, exact)
             if found:
                 exact.optimum = optimum
-                found = faults(model, C, tol, _Reported(step, point), None, exact)
+                found = faults(model, C, tol, Reported(step, point), None, exact)
             if free and status != "certified":  # an intercept far from 0 is no better than its last digit
                 found = [claim for claim in found if claim != "worse than zero"]
             primal = exact.primal([float(v) for v in point])
@@ -155,7 +155,7 @@ def check_data(seed: int):
             yield status, found, f"{words}, C {C:.3g}"
 
 
-class _Reported:
+class Reported:
     """A step with its intercept as the last coefficient."""
 
     def __init__(self, step, point):

@@ -12,8 +12,8 @@ import numpy as np
 
 
 def fractions(values) -> list[Fraction]:
-    """Return doubles as fractions."""
-    return [Fraction(float(value)) for value in values]
+    """Return doubles as fractions; those that are fractions stay what they are."""
+    return [value if isinstance(value, Fraction) else Fraction(float(value)) for value in values]
 
 
 def tops_of_rounding():

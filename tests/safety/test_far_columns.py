@@ -11,6 +11,8 @@ from screenpath.api import losses
 from screenpath.data.files.centring import far_centres
 from screenpath.data.files.prepare import prepare
 from screenpath.walk.step import CERTIFIED
+from tests.safety.fuzz_far import check_far
+from tests.safety.fuzz_rounding import fuzz
 
 OFFSETS = (1e6, 815677541.0, 1e10)
 CALLS = {"svm": screenpath.svm_path, "lad": screenpath.lad_path, "quantile": screenpath.quantile_path}
@@ -104,3 +106,9 @@ def test_the_certificate_of_centred_columns_is_verified(tmp_path):
     )  # fmt: skip
     assert [row["unsafe"] for row in run.table()] == [0, 0]
     assert screenpath.verify_certificate(run.folder).holds
+
+
+def test_random_far_columns_are_certified_and_decided_for_the_numbers_of_the_data():
+    statuses, found = fuzz(40, 0, check=check_far)
+    assert found == []
+    assert statuses["certified, proven"] > 35
