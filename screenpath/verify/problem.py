@@ -120,6 +120,8 @@ class Problem:
             scaling = seen.scaling(self.penalties)
             for name in ("scale", "shift"):
                 given = header.get(name)
+                if name == "shift" and header["scaling"] in ("none", "maxabs"):
+                    continue  # where the intercept is free, each number centres a column; elsewhere none is accepted
                 if (name in scaling) != (given is not None) or given is not None and not scaling[name](given):
                     found.append(f"the certificate's {name} is not that of the data")
         if "columns" in header and not np.array_equal(header["columns"], seen.used):

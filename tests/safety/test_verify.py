@@ -69,7 +69,7 @@ def test_a_checker_that_forgets_the_sum_of_dual_variables_would_be_caught(certif
     found = attack(free, wide(25, 60), seed=3)
     assert found["missed"] == [] and found["accepted"] >= 0.8 * found["true"] > 0
     header, steps, data, X, y = next(one for one in free if "kernel" in one[0])
-    plus = np.array(y) == header["labels"]["+1"]
+    plus = np.array(y) == float(header["labels"]["+1"])
     entry = {**steps[0], "states": pack(plus.astype(np.uint8)), "between": np.zeros(0), "b": -100.0}
     pair = ExactPair(exact_losses(header, X, y), entry, [1 if one else -1 for one in plus])
     assert not pair.valid and pair.gap is None  # no row has room for the sum
@@ -97,6 +97,7 @@ def problem(rng, scaling: str):
     }  # fmt: skip
     if scaling in ("maxabs", "standard"):
         header["scale"] = np.where(np.abs(X).max(axis=0) > 0.0, np.abs(X).max(axis=0), 1.0) * rng.uniform(0.5, 2.0, d)
+    if scaling == "standard":
         header["shift"] = X.mean(axis=0)
     exact = exact_losses(header, X.tolist(), y.tolist())
     size, lo, hi = len(exact[1]), np.array([float(v) for v in exact[2]]), np.array([float(v) for v in exact[3]])
