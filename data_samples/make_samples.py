@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from screenpath.data.generate import generate
+from screenpath.data.files.generate import generate
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 
 SEED = 0
