@@ -13,8 +13,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from screenpath.data.files.generate import generate
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+
+from screenpath.data.files.generate import generate
 
 SEED = 0
 
