@@ -19,7 +19,8 @@ import time
 from pathlib import Path
 
 import screenpath
-from screenpath.cli.app import DONE, UNCERTIFIED, run
+from screenpath.cli.app import run
+from screenpath.cli.codes import DONE, UNCERTIFIED
 from screenpath.engine.studies import SPEEDUP
 
 ROOT = Path(__file__).resolve().parents[2]

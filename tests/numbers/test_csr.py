@@ -20,9 +20,10 @@ X = sp.csr_array(np.random.default_rng(0).normal(size=(7, 5)) * (np.arange(35).r
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
 def test_values_and_indices_are_shared(kind):
     rows = MemoryRows(sp.csr_array((X.data, X.indices.astype(kind), X.indptr.astype(kind)), shape=X.shape))
-    assert rows.indptr.dtype == np.int64
-    shared = shared_csr(rows.data, rows.indices, rows.indptr, X.shape)
-    assert shared.indices.dtype == kind and np.shares_memory(shared.indices, rows.indices)
+    assert rows.indptr.dtype == np.int64 and rows.indices.dtype == np.int32
+    indices = X.indices.astype(kind)
+    shared = shared_csr(rows.data, indices, rows.indptr, X.shape)
+    assert shared.indices.dtype == kind and np.shares_memory(shared.indices, indices)
     assert np.shares_memory(shared.data, rows.data) and np.array_equal(shared.toarray(), X.toarray())
 
 

@@ -255,7 +255,8 @@ def untrue(header: dict, steps: list, X, y) -> list:
     signs = None
     if header.get("intercept") == "free":
         one = (
-            [1 if label == float(header["labels"]["+1"]) else -1 for label in y] if header["model"] == "svm" else [1] * len(y)
+            [1 if label == float(header["labels"]["+1"]) else -1 for label in y]
+            if header["model"] == "svm" else [1] * len(y)
         )
         signs = one + [-s for s in one] if header["model"] == "svr" else one
         if header["bias"] != (0.0 if "kernel" in header else 1.0):
