@@ -69,16 +69,20 @@ def steps_of(model, name, grid=GRID, rule="dvi+gap", **more):
 @pytest.mark.parametrize("name", ["dense", "sparse", "wide", "lad", "svr", "kernel", "free", "free-wide"])
 def test_what_is_not_solved_is_what_a_solver_finds(name, monkeypatch):
     known = [step for step, _ in steps_of(model_of(name), name)]
-    monkeypatch.setattr(type(model_of(name)), "held", lambda *_: None)
+    for way in ("held", "polished"):
+        monkeypatch.setattr(type(model_of(name)), way, lambda *_: None)
     solved = [step for step, _ in steps_of(model_of(name), name)]
     named = [step.solver for step in known]
     assert "constant" in named[-2:] and named.count("constant") > 5  # the last one may be due for another solve
     assert not {"constant"} & {step.solver for step in solved}
+    reading = 0
     for one, other in zip(known, solved, strict=True):
         assert one.status == other.status == "certified"
         assert abs(one.primal - other.primal) <= 1e-6 * other.primal
         if one.solver == "constant":
-            assert one.epochs == 0 and (one.passes == 0.0 or "free" in name)
+            assert one.epochs == 0
+            reading += one.passes > 0.0
+    assert reading <= 1 or "free" in name  # a polish reads rows, and is made once
 
 
 def test_below_the_least_c_the_closed_form_is_taken(monkeypatch):
