@@ -11,7 +11,8 @@ import shlex
 
 import pytest
 
-from screenpath.cli.app import DONE, UNCERTIFIED, run
+from screenpath.cli.app import run
+from screenpath.cli.codes import DONE, UNCERTIFIED
 from tests.conftest import ROOT
 
 PAGES = ROOT / "examples" / "papers" / "results"
