@@ -8,7 +8,6 @@ it harmless for a terminal.
 from __future__ import annotations
 
 import contextlib
-import errno
 import functools
 import os
 import re
@@ -84,18 +83,6 @@ def write(line: str) -> None:
 def unheard():
     """Return a block in which stderr may fail: no work ends for want of words (a log on a full disk, ``| head``)."""
     return contextlib.suppress(OSError)
-
-
-@contextlib.contextmanager
-def failures_named(path: Path | str):
-    """Name the file that a write failed on; where numpy says "16 requested and 11 written" the disk is full."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is not None:
-            raise
-        number = errno.ENOSPC if error.errno is None else error.errno
-        raise OSError(number, os.strerror(number), str(path)) from None
 
 
 def folder_of(run, remedy: str = "write it to one with its method save(DIR), and pass DIR") -> Path:

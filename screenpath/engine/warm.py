@@ -14,6 +14,7 @@ from screenpath.solve.auto import WIDE, WIDE_DENSE, Auto
 from screenpath.walk.loop import PathOptions, walk
 
 SAMPLES = 24
+_warmed: set[tuple] = set()  # kinds of paths whose kernels this process has called
 
 
 def tiny_rows(rows) -> MemoryRows:
@@ -37,7 +38,7 @@ def tiny_rows(rows) -> MemoryRows:
 def warm_model(spec, options: dict, rows) -> None:
     """Walk a short path on toy rows with the rule and the solver of the run; for a kernel model load its modules.
 
-    The toy rows get the storage and the types of the run's.
+    The toy rows get the storage and the types of the run's. A process does it once for each kind of path.
     """
     if spec.rows is not None:
         ensure_compiled(*spec.kernel_modules)
@@ -45,8 +46,12 @@ def warm_model(spec, options: dict, rows) -> None:
         return
     if hasattr(rows, "warm_up"):  # passes with kernels of their own
         rows.warm_up()
-    targets = np.where(np.arange(SAMPLES) < SAMPLES // 2, 1.0, -1.0)
-    model = spec.build(tiny_rows(rows), targets, None, options)
+    targets, tiny = np.where(np.arange(SAMPLES) < SAMPLES // 2, 1.0, -1.0), tiny_rows(rows)
+    asked = [options.get(one.name) for one in spec.path_options if one.changes]
+    kind = spec.name, repr(asked), tiny.sparse, tiny.d, *map(str, rows.kinds)
+    if kind in _warmed:
+        return
+    model = spec.build(tiny, targets, None, options)
     solvers = [spec.solver(options["solver"], 0)]
     if isinstance(solvers[0], Auto) and solvers[0].looks_ahead(rows):
         solvers.append(last := spec.solver(options["solver"], 0))
@@ -58,4 +63,5 @@ def warm_model(spec, options: dict, rows) -> None:
         with MemoryLimit().in_force():  # what a toy takes is not worth asking for
             for _, certificate in found:
                 model.restore(model.state(certificate))
+    _warmed.add(kind)
     code_is_loaded()

@@ -9,14 +9,29 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import operator
 from functools import partial
 from pathlib import Path
 
 from screenpath.catalogue.scores import SCORES
 from screenpath.data.files.form import is_form
-from screenpath.data.safe.values import are_words, is_flag, is_mapping, is_number, is_text, is_whole, list_of
-from screenpath.data.words.numerals import is_number as is_numeral
+from screenpath.data.safe.values import (
+    are_names,
+    are_numbers,
+    are_words,
+    is_at_least_0,
+    is_flag,
+    is_label,
+    is_mapping,
+    is_number,
+    is_positive,
+    is_rule,
+    is_text,
+    is_whole,
+    list_of,
+    one_of,
+    wrong_entries,
+)
+from screenpath.data.words.labels import are_labels
 from screenpath.errors import RunFolderError
 from screenpath.store.parts import is_part
 
@@ -141,65 +156,29 @@ def _check_seal(file: Path, record: dict) -> None:
 # -- entries: what each may be ---------------------------------------------------------------------------------------
 
 
-def _entry_of(names):
-    return lambda value: is_text(value) and value in names
-
-
-def _names(value) -> bool:
-    """Tell whether a value is a list of column names, each once."""
-    good = are_words(value) and all(name.isidentifier() for name in value)
-    return good and 0 < len(value) == len(set(value))
-
-
-def _rule(value) -> bool:
-    return is_text(value) and value.replace("+", "").replace("-", "").isalnum()
-
-
-def _labels(value, names: list | None = None) -> bool:
-    """Tell whether a value is a map of +1 and -1, or a list of classes in their order; ``names`` are those of texts."""
-
-    def number(label):
-        if names is None:
-            return float(label) if is_text(label) and is_numeral(label) else label
-        return names.index(label) if label in names else None
-
-    if not is_mapping(value):
-        return False
-    if set(value) == {"classes"}:
-        classes = [number(label) for label in value["classes"]] if isinstance(value["classes"], list) else []
-        return len(classes) > 1 and all(map(is_number, classes)) and all(map(operator.lt, classes, classes[1:]))
-    if set(value) != {"+1", "-1"}:
-        return False
-    return is_number(number(value["+1"])) and (value["-1"] == "rest" or is_number(number(value["-1"])))
-
-
-def _label(value) -> bool:
-    return is_number(value) or is_text(value)
-
-
 NEEDED = {
-    "model": is_text, "status": _entry_of(STATUSES), "data": is_mapping, "preparation": is_mapping,
-    "parameters": _names, "columns": _names, "options": is_mapping, "data.n_features": is_whole(1),
+    "model": is_text, "status": one_of(STATUSES), "data": is_mapping, "preparation": is_mapping,
+    "parameters": are_names, "columns": are_names, "options": is_mapping, "data.n_features": is_whole(1),
 }  # fmt: skip
 POSSIBLE = {
-    "labels": _labels, "kernel": is_mapping, "command": are_words, "versions": is_mapping, "totals": is_mapping,
+    "labels": are_labels, "kernel": is_mapping, "command": are_words, "versions": is_mapping, "totals": is_mapping,
     "identity": is_mapping, "folds_certified": is_flag, "files": is_mapping,
     "data.path": is_text, "data.sha256": is_text, "data.storage": is_text, "data.n_samples": is_whole(1),
     "data.nnz": is_whole(0), "data.feature_names": are_words,
     "data.label_names": are_words, "data.table": is_form,
-    "preparation.scaling": _entry_of(SCALINGS), "preparation.bias": is_number,
+    "preparation.scaling": one_of(SCALINGS), "preparation.bias": is_number,
     "preparation.features": list_of(is_whole(1)),
-    "preparation.scale": list_of(lambda v: is_number(v) and v > 0.0), "preparation.shift": list_of(is_number),
-    "options.tol": is_number, "options.seed": is_whole(0), "options.positive": _label, "options.zero_based": is_flag,
-    "options.rule": _rule, "options.solver": _rule, "options.audit": is_flag,
+    "preparation.scale": list_of(is_positive), "preparation.shift": are_numbers,
+    "options.tol": is_number, "options.seed": is_whole(0), "options.positive": is_label, "options.zero_based": is_flag,
+    "options.rule": is_rule, "options.solver": is_rule, "options.audit": is_flag,
     "options.part": is_part,
     "test": is_mapping, "test.path": is_text, "test.sha256": is_text, "test.n_samples": is_whole(1),
     "totals.seconds": is_mapping, "options.weights": is_text, "options.class_weight": are_words,
     "totals.n_steps": is_whole(0), "totals.steps_done": is_whole(0), "totals.certified": is_whole(0),
     "totals.unsafe": is_whole(0), "totals.unaudited": is_whole(0),
-    "kernel.kernel": _entry_of(KERNELS), "kernel.gamma": lambda v: is_number(v) and v > 0.0,
-    "kernel.degree": is_whole(1), "kernel.coef0": lambda v: is_number(v) and v >= 0.0,
-    "kernel.constant": lambda v: is_number(v) and v >= 0.0, "kernel.rows_kept": is_whole(0),
+    "kernel.kernel": one_of(KERNELS), "kernel.gamma": is_positive,
+    "kernel.degree": is_whole(1), "kernel.coef0": is_at_least_0,
+    "kernel.constant": is_at_least_0, "kernel.rows_kept": is_whole(0),
     "kernel.bytes": is_whole(0),
 }  # fmt: skip
 
@@ -208,16 +187,12 @@ def _check_entries(file: Path, record: dict) -> None:
     data = record.get("data")
     names = data.get("label_names") if isinstance(data, dict) else None
     names = names if isinstance(names, list) else None
-    for name, good in {**NEEDED, **POSSIBLE}.items():
-        value = record
-        for part in name.split("."):
-            value = value.get(part) if isinstance(value, dict) else None
-        if value is None and name in NEEDED and record.get("status") != EMPTIED:
-            raise damaged(file, f"there is no {name}")
-        if name == "labels" and names is not None and isinstance(value, dict):
-            good = partial(_labels, names=names)
-        if value is not None and not good(value):
+    possible = POSSIBLE if names is None else {**POSSIBLE, "labels": partial(are_labels, names=names)}
+    for name, there in wrong_entries(record, NEEDED, possible):
+        if there:
             raise damaged(file, f"the entry {name} has the wrong type or value")
+        if record.get("status") != EMPTIED:
+            raise damaged(file, f"there is no {name}")
     if record["status"] != EMPTIED:
         _check_together(file, record)
 

@@ -28,8 +28,9 @@ def commands() -> dict[str, list[str]]:
         if intercept == "free" and rule == "it+gap":
             continue
         storage = "sparse" if rule in ("gap", "dvi") else "dense"
+        scale = "maxabs" if storage == "sparse" else "standard"
         words = [model, str(DATA / data), "--intercept", intercept, "--rule", rule, "--storage", storage]
-        found[f"{model}-{intercept}-{rule}"] = [*words, "--grid", "12", "--scale", "standard"]
+        found[f"{model}-{intercept}-{rule}"] = [*words, "--grid", "12", "--scale", scale]
     cancer = str(DATA / "breast_cancer.libsvm")
     for rule in ("none", "gap", "vi", "vi+gap"):
         found[f"l1svm-{rule}"] = ["l1svm", cancer, "--scale", "standard", "--rule", rule]
@@ -78,8 +79,32 @@ def main() -> None:
             subprocess.run(["git", "worktree", "remove", "--force", str(base)], cwd=ROOT, check=True)
     differ = {name: [part for part in now[name] if now[name][part] != then[name].get(part)] for name in now}
     for name, parts in differ.items():
-        print(f"{name:32} {'the same' if not parts else 'differs in ' + ', '.join(parts)}")
+        where = [", ".join(columns_of(now[name]["steps"], then[name]["steps"]))] if "steps" in parts else []
+        others = [part for part in parts if part != "steps"]
+        print(f"{name:24} {'the same' if not parts else 'differs in ' + '; '.join(where + others)}")
     raise SystemExit(any(differ.values()))
+
+
+def columns_of(now: list, then: list) -> list[str]:
+    """Return the columns of two step tables that differ, numbers with their largest relative difference."""
+    if now is None or then is None or len(now) != len(then):
+        return ["the number of steps"]
+    found: dict[str, float] = {}
+    for row, old in zip(now, then, strict=True):
+        for name in row.keys() | old.keys():
+            one, other = row.get(name), old.get(name)
+            if one != other:
+                found[name] = max(found.get(name, 0.0), apart(one, other))
+    return [f"{name} ({by:.0e})" for name, by in sorted(found.items())]
+
+
+def apart(one: str | None, other: str | None) -> float:
+    """Return the relative difference of two cells; infinity where one is no number."""
+    try:
+        a, b = float(one or "nan"), float(other or "nan")
+    except ValueError:
+        return float("inf")
+    return abs(a - b) / max(abs(a), abs(b), 1e-300)
 
 
 if __name__ == "__main__":

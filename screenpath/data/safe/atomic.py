@@ -18,7 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from screenpath.errors import InUseError, RunFolderError, failures_named
+from screenpath.data.safe.failures import failures_named
+from screenpath.errors import InUseError, RunFolderError
 
 LOCK = ".lock"
 TEMPORARY = re.compile(r"(.+)\.new-[0-9a-f]{16}", re.DOTALL)  # name of a file that is to take another's place

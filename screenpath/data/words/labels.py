@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from screenpath.data.safe import values
 from screenpath.data.words.numerals import Spelled, is_number, is_plain, number_of, same_number, usual_text
 from screenpath.errors import DataError, UsageError, shown
 
@@ -276,3 +278,21 @@ def _several_hint(labels: np.ndarray, names, options: bool) -> str:
     in_python = "; in Python pass y == label" if options else ""
     several = names is None and labels.size > SEVERAL
     return f"{one}{in_python}), or {every}" + (f"; for targets of a regression {regression}" if several else "")
+
+
+def are_labels(value, names: list | None = None) -> bool:
+    """Tell whether a value is a map of +1 and -1, or a list of classes in their order; ``names`` are those of texts."""
+
+    def number(label):
+        if names is None:
+            return float(label) if isinstance(label, str) and is_number(label) else label
+        return names.index(label) if label in names else None
+
+    if not isinstance(value, dict):
+        return False
+    if set(value) == {"classes"}:
+        classes = [number(label) for label in value["classes"]] if isinstance(value["classes"], list) else []
+        return len(classes) > 1 and all(map(values.is_number, classes)) and all(map(operator.lt, classes, classes[1:]))
+    if set(value) != {"+1", "-1"}:
+        return False
+    return values.is_number(number(value["+1"])) and (value["-1"] == "rest" or values.is_number(number(value["-1"])))
