@@ -161,7 +161,7 @@ def _run(variant: Variant, model, grid, screening, solver, options: PathOptions)
         init_s=found[0].seconds,
         passes=sum(s.passes for s in found) / len(found),
         mean_rejection=statistics.fmean(s.rejection_ratio for s in found),
-        mean_scaling=statistics.fmean(s.extras.get("scaling_ratio", s.rejection_ratio) for s in found),
+        mean_scaling=statistics.fmean(s.cells.get("scaling_ratio", s.rejection_ratio) for s in found),
         search_s=getattr(screening, "search_s", 0.0),
         wasted_s=sum(sum(seconds[:-1]) for seconds in solves.values()),
     )

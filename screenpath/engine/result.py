@@ -23,7 +23,7 @@ from screenpath.errors import DataError, ResourceError, UsageError
 from screenpath.numbers import sparse as sp
 from screenpath.problem import INTERVAL
 from screenpath.walk.loop import PathOptions, batches
-from screenpath.walk.step import CERTIFIED, LATE, SKIPPED, Missing, Step, Steps, in_units
+from screenpath.walk.step import CERTIFIED, LATE, SKIPPED, Step, Steps, Stretch, in_units
 
 if TYPE_CHECKING:
     import pandas
@@ -359,7 +359,7 @@ def completed(found: list, model, grid, blank) -> Steps:
     """Return the steps that were made, and behind them those of the grid points that a deadline left out."""
     reached = sum(map(len, found))
     left = [model.parameters(grid[rank]) for rank in range(reached, len(grid))]
-    return Steps([*filter(len, found), *([Missing(reached, left, blank, LATE)] if left else [])])
+    return Steps([*filter(len, found), *([Stretch.missing(reached, left, blank, LATE)] if left else [])])
 
 
 def run_l1_path(

@@ -297,7 +297,7 @@ class Session:
         points = self.whole[: self.offset + len(self.grid)]
         how = self.screening, self.solver, self.limits, reference, self.offset + first
         for step, certificate in go(self.model, points, *how, **begun):
-            step.step -= self.offset
+            step.cells["step"] -= self.offset
             yield step, certificate
 
     def walk(self, reference) -> None:
@@ -404,7 +404,7 @@ class Session:
         if self.latest is not None or self.begun is not None:
             self.sink.checkpoint(self.state(self.latest), self.tally.array())
         if self.begun is not None and self.begun.step is not None:
-            self.begun.step.reason = REASON
+            self.begun.step.cells["reason"] = REASON
             self.sink.add(*self.row(self.begun.step))
 
     def stop_softly(self) -> bool:

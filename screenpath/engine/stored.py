@@ -23,36 +23,6 @@ if TYPE_CHECKING:
     from screenpath.engine.duals import Duals
 
 
-@dataclass(frozen=True)
-class StoredStep:
-    """A row of the step table; its columns are attributes.
-
-    Parameters
-    ----------
-    row : dict
-    names : tuple of str
-        Of the parameters.
-    """
-
-    row: dict
-    names: tuple
-
-    def __getattr__(self, name: str) -> Any:
-        row = object.__getattribute__(self, "row")
-        if name not in row:
-            raise AttributeError(f"a step has no column '{name}'")
-        return row[name]
-
-    @property
-    def parameters(self) -> dict:
-        """Return the parameters by name."""
-        return {name: self.row[name] for name in self.names}
-
-    def record(self) -> dict:
-        """Return all columns."""
-        return dict(self.row)
-
-
 @dataclass(frozen=True, repr=False)
 class StoredPath(Result):
     """A path in a run folder.
@@ -73,7 +43,7 @@ class StoredPath(Result):
     intercepts : ndarray of shape (n_steps,) or (n_steps, classes)
     """
 
-    steps: list[StoredStep]  # type: ignore[assignment]  # with the attributes of Steps that Result asks for
+    steps: list[Step]  # type: ignore[assignment]  # with the attributes of Steps that Result asks for
     run: Run
     training: str | None = None
 
@@ -159,7 +129,7 @@ class StoredPath(Result):
 
     def _each(self, part: int) -> np.ndarray:
         solved = {row["step"] for row in self.run.steps}
-        found = [self.run.coefficients(s.row)[part] if s.step in solved else None for s in self.steps]
+        found = [self.run.coefficients(s.cells)[part] if s.step in solved else None for s in self.steps]
         blank = np.full_like(next(one for one in found if one is not None), np.nan)
         stacked = np.array([blank if one is None else one for one in found])
         return stacked if self.run.classes else stacked[:, 0]
@@ -184,12 +154,12 @@ class StoredPath(Result):
 
     def coef(self, step: int | str | None = None, **parameters: float) -> np.ndarray | sp.csr_array:
         """Return the weights of a step, as ``coefficients`` has them, see :meth:`position`."""
-        weights = self.run.coefficients(cast(StoredStep, self.solved(step, **parameters)).row)[0]
+        weights = self.run.coefficients(self.solved(step, **parameters).cells)[0]
         return self._widened(weights if self.run.classes else weights[0])
 
     def intercept(self, step: int | str | None = None, **parameters: float) -> float | np.ndarray:
         """Return the intercept of a step, or one for each class, see :meth:`position`."""
-        found = self.run.coefficients(cast(StoredStep, self.solved(step, **parameters)).row)[1]
+        found = self.run.coefficients(self.solved(step, **parameters).cells)[1]
         return found if self.run.classes else float(found[0])
 
     def best(self, one_se: bool = False) -> int:
@@ -225,11 +195,11 @@ class StoredPath(Result):
         """
         from screenpath.engine.duals import duals_of
 
-        return duals_of(self.run, cast(StoredStep, self.solved(step, **parameters)).row, self.training)
+        return duals_of(self.run, self.solved(step, **parameters).cells, self.training)
 
     def _forms(self, X, step) -> np.ndarray:
         X = self._checked(X, self.run.numbers is not None)
-        return decision_values(self.run, step.row, sp.csr_array(X), self.training)[0]
+        return decision_values(self.run, step.cells, sp.csr_array(X), self.training)[0]
 
 
 def load_run(folder: FileLike, training: str | None = None) -> StoredPath:
@@ -260,7 +230,7 @@ def load_run(folder: FileLike, training: str | None = None) -> StoredPath:
     >>> screenpath.load_run("runs/cv-svm-breast_cancer").predict(X, step="one-se")  # doctest: +SKIP
     """
     run = open_run(folder_of(folder))
-    steps = [StoredStep(row, tuple(run.parameters)) for row in run.table]
+    steps = [Step(row, tuple(run.parameters)) for row in run.table]
     known = [label for label in run.sides if not isinstance(label, str)]  # a text stands for all others: rest
     places = dict(zip(known, in_python(known), strict=True))
     labels = tuple(places.get(label, label) for label in run.sides) or None

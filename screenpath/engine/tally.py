@@ -39,10 +39,10 @@ class Tally:
         """Count a step."""
         self.steps += 1
         self.certified += step.status == CERTIFIED
-        if "unsafe" in step.extras:
+        if "unsafe" in step.cells:
             self.audited = True
-            self.unsafe += step.extras["unsafe"] or 0
-            self.unaudited += step.extras["unsafe"] is None
+            self.unsafe += step.cells["unsafe"] or 0
+            self.unaudited += step.cells["unsafe"] is None
         self.epochs += step.epochs
         self.passes += step.passes
         self.rejection_sum += step.rejection_ratio

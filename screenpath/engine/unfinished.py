@@ -37,7 +37,7 @@ class Unfinished:
     @classmethod
     def of(cls, step, certificate) -> Unfinished:
         """Return a step that has just been cut short."""
-        return cls(step, certificate, [getattr(step, name) for name in WORK])
+        return cls(step, certificate, [step.cells[name] for name in WORK])
 
     @classmethod
     def restored(cls, model, state: dict, parameter) -> Unfinished | None:
@@ -56,7 +56,7 @@ class Unfinished:
     def counted(self, step) -> None:
         """Add the work of earlier runs to the step that went on from it."""
         for name, value in zip(WORK, self.work, strict=True):
-            setattr(step, name, type(getattr(step, name))(getattr(step, name) + value))
+            step.cells[name] = type(step.cells[name])(step.cells[name] + value)
 
 
 def is_long(step, certificate) -> bool:

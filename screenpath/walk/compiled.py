@@ -13,9 +13,6 @@ A region that the kernels do not form is asked of the screening before the call.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -35,15 +32,14 @@ from screenpath.regions.geometry import ROUNDING, Point
 from screenpath.screen.base import PathScreening
 from screenpath.solve.base import Solver
 from screenpath.solve.newton import CALL_ITERATIONS, Newton
-from screenpath.walk.step import CERTIFIED, Step
+from screenpath.walk.step import CERTIFIED, COLUMNS, Stretch
 
 SHARED = 100_000  # values of dense data from which threads share a point: it takes more than some meetings
 POINTS, CELLS = 100, 1 << 19  # points of one call, and margins they may take together
 SCREENED, SCREEN_S = kernels.SCREENED, kernels.FIELDS.index("screen_s")
-PRIMAL, TOUCHED = kernels.FIELDS.index("primal"), kernels.FIELDS.index("touched")
+TOUCHED = kernels.FIELDS.index("touched")
+WHOLE = kernels.FIELDS[kernels.COUNTS : TOUCHED]  # columns of whole numbers
 TINY = np.finfo(np.float64).tiny
-# Fields of a step that have no default, in their order.
-POSITIONAL = tuple(f.name for f in fields(Step) if f.default is MISSING and f.default_factory is MISSING)
 SLICE = 0.05  # seconds of one call, or of one point: bounds the time until a signal or a deadline is noticed
 PAUSE = 32  # points that the loop takes in a row, at most, where others before them were refused
 
@@ -136,13 +132,9 @@ class CompiledWalk:
         if self.given:
             numbers[1, [SCREEN_S, TOUCHED]] += screen_s, touched
         numbers, w = numbers[1 : found + 1], w[1 : found + 1]
-        kind: type = Batch
-        if self.free is not None:
-            kind, w = FreeBatch, np.column_stack([w, numbers[:, kernels.INTERCEPT]])
-        made: Any = kind(rank, m.parameters, parameters[:found], numbers, w, o.tol, m.rows.n, self.solver)
+        made = stretch(m, rank, parameters[:found], numbers, w, o.tol, self.solver)
         if o.audit:
-            made = list(made)  # a single one, see above
-            made[0].extras |= o.audit(m, parameters[0], rank, reference, certificates[0], decided)
+            made[0].cells.update(o.audit(m, parameters[0], rank, reference, certificates[0], decided))
         return made, certificates
 
     def _most(self) -> int:
@@ -235,50 +227,36 @@ def _make_workspace(model, blocks: int, more: int) -> tuple:
     return kernels.Changes(np.empty(n, np.int8), np.empty(n, np.int64), np.empty(n), sums), room, table
 
 
-@dataclass(eq=False)
-class Batch:
-    """Steps of a stretch, as ``steps.at_point`` would make them, made when they are iterated over."""
+def stretch(model, rank: int, values: list, numbers: np.ndarray, w: np.ndarray, tol: float, solver: str) -> Stretch:
+    """Return the steps of a stretch as ``steps.at_point`` would make them.
 
-    rank: int  # number of the first one
-    named: Callable  # what makes parameters of a step of a value
-    values: list[float]
-    numbers: np.ndarray  # shape (k, len(kernels.FIELDS))
-    coefficients: np.ndarray  # shape (k, d)
-    tol: float  # relative gap asked for
-    n: int  # rows of the data
-    solver: str
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def __iter__(self):
-        columns = self.numbers.T
-        counts = columns[kernels.COUNTS : TOUCHED].astype(np.int64).tolist()
-        n_R, n_L, n_E, screened_R, screened_L, survivors, nnz, epochs, rounds = counts
-        primal, primal_error, gap = columns[PRIMAL], columns[PRIMAL + 1], columns[PRIMAL + 2]
-        dual = (primal - primal_error) - gap
-        # At a point that is certified the gap is 0 where the primal value is.
-        computed = gap, gap / np.maximum(primal, TINY), self.tol * primal, columns[TOUCHED] / self.n
-        gap, rel_gap, target, passes = [values.tolist() for values in computed]
-        ratio, rate, screen_s, solve_s, certify_s = columns[TOUCHED + 1 : kernels.INTERCEPT].tolist()
-        cells = {
-            "step": range(self.rank, self.rank + len(self)), "parameters": map(self.named, self.values),
-            "status": repeat(CERTIFIED), "primal": primal.tolist(), "dual": dual.tolist(), "gap": gap,
-            "rel_gap": rel_gap, "gap_target": target,
-            "n_R": n_R, "n_L": n_L, "n_E": n_E, "screened_R": screened_R, "screened_L": screened_L,
-            "n_survivors": survivors, "rejection_ratio": ratio, "screening_rate": rate,
-            "n_features_screened": repeat(0), "nnz_w": nnz, "solver": repeat(self.solver), "epochs": epochs,
-            "rounds": rounds, "passes": passes, "screen_s": screen_s, "solve_s": solve_s, "certify_s": certify_s,
-            "coefficients": self.coefficients,
-        }  # fmt: skip
-        return map(Step, *(cells[name] for name in POSITIONAL))  # by position: by name, it would take twice as long
-
-
-class FreeBatch(Batch):
-    """Steps of a stretch with a free intercept, which is the last of the coefficients."""
-
-    def __iter__(self):
-        intervals = self.numbers[:, [kernels.LOW, kernels.HIGH]].tolist()
-        for step, interval in zip(super().__iter__(), intervals, strict=True):
-            step.extras.update(zip(INTERVAL, interval, strict=True))
-            yield step
+    Parameters
+    ----------
+    model : BoxModel
+    rank : int
+        Number of the first one.
+    values : list of float
+        Of C.
+    numbers : ndarray of shape (k, len(kernels.FIELDS))
+    w : ndarray of shape (k, d)
+        Coefficients; an intercept that is free goes behind them.
+    tol : float
+        Relative gap asked for.
+    solver : str
+    """
+    columns = dict(zip(kernels.FIELDS, numbers.T, strict=True))
+    columns |= {name: columns[name].astype(np.int64) for name in WHOLE}
+    primal, gap = columns["primal"], columns["gap"]
+    # At a point that is certified the gap is 0 where the primal value is.
+    columns |= {"dual": (primal - columns["primal_error"]) - gap, "rel_gap": gap / np.maximum(primal, TINY)}
+    columns |= {"gap_target": tol * primal, "passes": columns["touched"] / model.rows.n}
+    cells: dict = {"step": list(range(rank, rank + len(values)))}
+    names = tuple(model.parameters(values[0]))
+    cells[names[0]] = values
+    shared = {"status": CERTIFIED, "n_features_screened": 0, "solver": solver, "init_s": 0.0, "reason": ""}
+    for name in COLUMNS:
+        cells[name] = shared[name] if name in shared else columns[name]
+    if model.free is not None:
+        w = np.column_stack([w, columns["intercept"]])
+        cells |= {name: columns[end] for name, end in zip(INTERVAL, ("low", "high"), strict=True)}
+    return Stretch(names, cells, w)

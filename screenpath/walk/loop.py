@@ -120,7 +120,7 @@ def batches(
 
     Yields
     ------
-    found : list of Step, or compiled.Batch
+    found : list of Step, or Stretch
     certificates : list of Certificate or None
         Of the pairs that the steps report, the last of which is the next point's reference.
     """
@@ -151,8 +151,7 @@ def batches(
             begun = None
             found, certificates = [step], [reference]
         if init is not None and rank == 0:
-            paying, *others = found
-            found = [replace(paying, init_s=init.seconds, passes=paying.passes + init.passes), *others]
+            found[0].cells.update(init_s=init.seconds, passes=found[0].passes + init.passes)
         rank, reference = rank + len(found), certificates[-1]
         # A solve that the deadline cut short may be too rough for any stride: it is the last, and says so itself.
         if grid.grows and (not options.late or epsilon_stride(reference, grid.epsilon) > 1.0):

@@ -141,7 +141,7 @@ def walk_classes(model, grid, screening, solver, options, reference=None, first:
 def joined(parts: list[Step], of_features: bool = False) -> Step:
     """Return one step for the classes' steps at the same grid point; ratios count what the models screen."""
     summed = [column.name for column in steps.TABLE if column.summed]
-    sums = {name: sum(getattr(part, name) for part in parts) for name in summed}
+    sums = {name: sum(part.cells[name] for part in parts) for name in summed}
     screened, ends = sums["screened_R"] + sums["screened_L"], sums["n_R"] + sums["n_L"]
     size = ends + sums["n_E"]
     if of_features:
@@ -155,17 +155,18 @@ def joined(parts: list[Step], of_features: bool = False) -> Step:
         for name, value in parts[0].extras.items()
         if name not in INTERVAL  # each class has its own
     }
-    return Step(
-        step=parts[0].step,
-        parameters=parts[0].parameters,
-        status=steps.CERTIFIED if whole else worst.status,
-        reason="" if whole else worst.reason,
-        rel_gap=max(part.rel_gap for part in parts),
-        rejection_ratio=screened / max(size, 1),
-        screening_rate=screened / ends if ends else 0.0,
-        solver="/".join(dict.fromkeys(part.solver for part in parts)),
-        rounds=max(part.rounds for part in parts),
-        coefficients=np.array([part.coefficients for part in parts]),
-        extras=extras,
+    cells = {
+        "step": parts[0].step,
+        **parts[0].parameters,
+        **{name: parts[0].cells[name] for name in steps.COLUMNS},
         **sums,
-    )
+        "status": steps.CERTIFIED if whole else worst.status,
+        "reason": "" if whole else worst.reason,
+        "rel_gap": max(part.rel_gap for part in parts),
+        "rejection_ratio": screened / max(size, 1),
+        "screening_rate": screened / ends if ends else 0.0,
+        "solver": "/".join(dict.fromkeys(part.solver for part in parts)),
+        "rounds": max(part.rounds for part in parts),
+        **extras,
+    }
+    return Step(cells, parts[0].names, np.array([part.coefficients for part in parts]))

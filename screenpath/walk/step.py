@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import repeat
 from math import isfinite, nan
 from typing import Any
 
@@ -32,104 +33,88 @@ CERTIFIED, BUDGET, ROUNDING, SKIPPED, FAILED = "certified", "budget", "rounding"
 class Column:
     """A column of the step table."""
 
-    name: str  # also the field of :class:`Step`
+    name: str
+    says: str  # what stands there
     # what stands there at a grid point that was not reached: nan for what is not known, 0 for work that was not done
-    missing: object
-    summed: bool = False  # whether one-vs-rest adds it up over the classes
+    missing: object = nan
+    summed: bool = True  # whether one-vs-rest adds it up over the classes
 
 
 # The columns behind `step` and the parameters, in this order.
 TABLE = (
-    Column("status", SKIPPED),
-    *(Column(name, nan, name != "rel_gap") for name in ("primal", "dual", "gap", "rel_gap", "gap_target")),
-    *(Column(name, nan, True) for name in ("n_R", "n_L", "n_E", "screened_R", "screened_L", "n_survivors")),
-    *(Column(name, nan) for name in ("rejection_ratio", "screening_rate")),
-    *(Column(name, nan, True) for name in ("n_features_screened", "nnz_w")),
-    Column("solver", ""),
-    Column("epochs", 0, True),
-    Column("rounds", 0),
-    *(Column(name, 0.0, True) for name in ("passes", "screen_s", "solve_s", "certify_s", "init_s")),
-    Column("reason", ""),
+    Column("status", "certified, budget, rounding, skipped or failed", SKIPPED, False),
+    Column("primal", "objective on the full data"),
+    Column("dual", "lower bound of the exact dual value, rounding counted"),
+    Column("gap", "upper bound of the exact gap, rounding counted"),
+    Column("rel_gap", "the gap over the primal value", summed=False),
+    Column("gap_target", "the gap that was asked for: tol times the primal value"),
+    Column("n_R", "dual variables at their lower end"),
+    Column("n_L", "dual variables at their upper end"),
+    Column("n_E", "dual variables between their ends"),
+    Column("screened_R", "dual variables that the rule fixed at their lower end before the solve"),
+    Column("screened_L", "... and at their upper end"),
+    Column("n_survivors", "dual variables handed to the solver"),
+    Column("rejection_ratio", "screened over all dual variables (Wang 2014)", summed=False),
+    Column("screening_rate", "screened over those truly at an end, n_R + n_L (Ogawa 2014)", summed=False),
+    Column("n_features_screened", "features fixed to zero before the solve"),
+    Column("nnz_w", "coefficients that are not zero"),
+    Column("solver", "name of the solver, or of what made a solve unnecessary", "", False),
+    Column("epochs", "sweeps or Newton iterations", 0),
+    Column("rounds", "solve-and-certify rounds", 0, False),
+    Column("passes", "rows touched over rows in the data: rule, solver and certificate together", 0.0),
+    Column("screen_s", "wall-clock seconds of screening", 0.0),
+    Column("solve_s", "... of solving", 0.0),
+    Column("certify_s", "... of certifying", 0.0),
+    Column("init_s", "... before the first step, on the far end of the path, for rules that need it", 0.0),
+    Column("reason", "why the step is not certified; empty where it is", "", False),
 )
 COLUMNS = tuple(column.name for column in TABLE)
+COUNTS = COLUMNS[COLUMNS.index("n_R") : COLUMNS.index("nnz_w") + 1]  # what a model counts
 MOVED = "bytes_moved"  # further column on a cluster: bytes of the arrays sent to workers and received from them
 
 
-@dataclass(slots=True)
 class Step:
-    """Result at one grid point.
+    """A row of the step table: its columns are attributes.
 
     Parameters
     ----------
-    step : int
-        Number of the grid point, from 0.
-    parameters : dict of str to float
-        For example ``{"C": 0.1}``.
-    status : str
-        ``certified``, ``budget``, ``rounding``, ``skipped`` or ``failed``.
-    primal, dual, gap, rel_gap, gap_target : float
-        Objective on the full data; a lower bound of the exact dual value and an upper bound of the exact gap, rounding
-        counted; the gap over the primal, and the gap that was asked for (``tol * primal``).
-    n_R, n_L, n_E : int
-        Dual variables at their lower end, at their upper end, and between.
-    screened_R, screened_L : int
-        Dual variables that the rule fixed before the solve.
-    n_survivors : int
-        Dual variables handed to the solver.
-    rejection_ratio : float
-        Screened over all dual variables (Wang 2014).
-    screening_rate : float
-        Screened over those truly at an end, ``n_R + n_L`` (Ogawa 2014).
-    n_features_screened, nnz_w : int
-        Features fixed to zero before the solve; coefficients that are not zero.
-    solver : str
-    epochs, rounds : int
-        Sweeps or Newton iterations; solve-and-certify rounds.
-    passes : float
-        Rows touched over rows in the data: rule, solver and certificate together.
-    screen_s, solve_s, certify_s : float
-        Wall-clock seconds of the three phases.
-    coefficients : ndarray of shape (d,)
+    cells : dict
+        By column: ``step`` (number of the grid point, from 0), the parameters, the columns below, and further ones of
+        the model, an audit or test data.
+    names : tuple of str
+        Of the parameters.
+    coefficients : ndarray of shape (d,), optional
         Weights as the model sees them: of the scaled features, the bias last. ``prepare.Preparation`` turns them
         into the units of the data file.
-    init_s : float
-        Seconds spent before the first step on a solution at the far end of the path, where the rule needs one; its data
-        passes count as the first step's.
-    reason : str
-        Why the step is not certified; empty where it is. A step ``skipped`` has nan for what is not known.
-    extras : dict
-        Further columns (audit counts, test scores).
+
+    Attributes
+    ----------
     """
 
-    step: int
-    parameters: dict
-    status: str
-    primal: float
-    dual: float
-    gap: float
-    rel_gap: float
-    gap_target: float
-    n_R: int
-    n_L: int
-    n_E: int
-    screened_R: int
-    screened_L: int
-    n_survivors: int
-    rejection_ratio: float
-    screening_rate: float
-    n_features_screened: int
-    nnz_w: int
-    solver: str
-    epochs: int
-    rounds: int
-    passes: float
-    screen_s: float
-    solve_s: float
-    certify_s: float
-    coefficients: np.ndarray = field(repr=False)
-    init_s: float = 0.0
-    reason: str = ""
-    extras: dict = field(default_factory=dict)
+    __slots__ = ("cells", "names", "coefficients")
+
+    def __init__(self, cells: dict, names: tuple, coefficients: Any = None):
+        self.cells, self.names, self.coefficients = cells, names, coefficients
+
+    def __getattr__(self, name: str) -> Any:
+        cells = object.__getattribute__(self, "cells")
+        if name not in cells:
+            raise AttributeError(f"a step has no column '{name}'")
+        return cells[name]
+
+    def __repr__(self) -> str:
+        return f"Step({', '.join(f'{name}={value!r}' for name, value in self.cells.items())})"
+
+    @property
+    def parameters(self) -> dict:
+        """Return the parameters by name, for example ``{"C": 0.1}``."""
+        return {name: self.cells[name] for name in self.names}
+
+    @property
+    def extras(self) -> dict:
+        """Return the cells of further columns."""
+        fixed = {"step", *self.names, *COLUMNS}
+        return {name: value for name, value in self.cells.items() if name not in fixed}
 
     @property
     def seconds(self) -> float:
@@ -138,15 +123,67 @@ class Step:
 
     def record(self) -> dict:
         """Return the row of the step table: step, parameters, the fixed columns, extras."""
-        row = {"step": self.step, **self.parameters}
-        row.update((name, getattr(self, name)) for name in COLUMNS)
-        row.update(self.extras)
-        return row
+        return dict(self.cells)
+
+
+Step.__doc__ = f"{Step.__doc__}" + "\n".join(f"{column.name} : {column.says}" for column in TABLE)
 
 
 def in_units(row: dict, moved: float) -> dict:
     """Return the row of a step table with the ends of the intercepts where the units of the data move them to."""
     return {**row, **{name: row[name] + moved for name in INTERVAL if name in row}}
+
+
+class Stretch(Sequence[Step]):
+    """Steps kept as columns: a row is made when it is looked at, which takes a tenth as long as a path of little data.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Of the parameters.
+    columns : dict
+        By name: a list or an array with a cell a step, or one cell that all of them share.
+    coefficients : ndarray of shape (k, d), or list
+        Of each step.
+    """
+
+    def __init__(self, names: tuple, columns: dict, coefficients):
+        self.names, self.columns, self.coefficients = names, columns, coefficients
+        self._made: list | None = None
+
+    @classmethod
+    def missing(cls, rank: int, parameters: list[dict], blank, reason: str) -> Stretch:
+        """Return the steps of grid points that a walk did not reach, from number ``rank`` on.
+
+        What is not known is nan: objective, gap, counts, ratios, coefficients (``blank``, shared by all, so an array is
+        made read-only). The work is 0, as none was done.
+        """
+        if isinstance(blank, np.ndarray):
+            blank.flags.writeable = False
+        count, names = len(parameters), tuple(parameters[0])
+        places = {"step": list(range(rank, rank + count)), **{n: [one[n] for one in parameters] for n in names}}
+        columns = {**places, **{column.name: column.missing for column in TABLE}, "reason": reason}
+        return cls(names, columns, [blank] * count)
+
+    def __len__(self) -> int:
+        return len(self.columns["step"])
+
+    def __getitem__(self, key):
+        if self._made is None:
+            rows = zip(*map(_each, self.columns.values()), strict=False)  # what all rows share has no end
+            cells = (dict(zip(self.columns, row, strict=False)) for row in rows)
+            self._made = list(map(Step, cells, repeat(self.names), self.coefficients))
+        return self._made[key]
+
+    def __iter__(self):
+        return iter(self[:])
+
+
+def _each(cells):
+    """Return the cells of a column one by one, as Python's numbers."""
+    if isinstance(cells, np.ndarray):
+        return cells.tolist()
+    return cells if isinstance(cells, list) else repeat(cells)
 
 
 class Steps(Sequence[Step]):
@@ -155,8 +192,7 @@ class Steps(Sequence[Step]):
     Parameters
     ----------
     batches : list
-        Lists of Step, or what iterates over steps and has their coefficients as one array (``compiled.Batch``): these
-        are made when a step is first looked at, which takes a tenth as long as a path of little data.
+        Lists of Step, or stretches.
     """
 
     def __init__(self, batches: list):
@@ -171,46 +207,19 @@ class Steps(Sequence[Step]):
             self._made = [step for batch in self._batches for step in batch]
         return self._made[key]
 
+    def __iter__(self):
+        return iter(self[:])
+
     def __repr__(self) -> str:
         return f"Steps({self[:]!r})"
 
     @property
     def coefficients(self) -> np.ndarray:
         """Return the coefficients of all steps, shape (n_steps, d)."""
-        found: list = []  # rows of single steps, and of batches: copied once
+        found: list = []  # rows of single steps, and of stretches: copied once
         for batch in self._batches:
-            found += [step.coefficients for step in batch] if isinstance(batch, list) else [batch.coefficients]
+            found += [batch.coefficients] if isinstance(batch, Stretch) else [step.coefficients for step in batch]
         return np.concatenate([np.atleast_2d(np.asarray(rows)) for rows in found])
-
-
-@dataclass(eq=False)
-class Missing:
-    """Steps of grid points that a walk did not reach, made when they are iterated over.
-
-    What is not known is nan: objective, gap, counts, ratios, coefficients. The work is 0, as none was done.
-    """
-
-    rank: int  # number of the first one
-    parameters: list[dict]
-    blank: Any  # ndarray or SparseVector: coefficients of each; shared by all, so an array is made read-only
-    reason: str
-
-    def __post_init__(self):
-        if isinstance(self.blank, np.ndarray):
-            self.blank.flags.writeable = False
-
-    def __len__(self) -> int:
-        return len(self.parameters)
-
-    def __iter__(self):
-        cells: dict = {**{column.name: column.missing for column in TABLE}, "reason": self.reason}
-        for rank, parameters in enumerate(self.parameters, self.rank):
-            yield Step(step=rank, parameters=parameters, coefficients=self.blank, **cells)
-
-    @property
-    def coefficients(self) -> np.ndarray:
-        """Return the coefficients of all steps."""
-        return np.broadcast_to(self.blank, (len(self), *self.blank.shape))
 
 
 def at_point(
@@ -244,42 +253,18 @@ def at_point(
     extras : dict, optional
         Further columns.
     """
-    c = model.counts(certificate, screened)
+    c, parameters = model.counts(certificate, screened), model.parameters(parameter)
     status, reason = verdict(certificate, tol, broken, spent, settled)
-    if "extras" in c:
-        extras = {**c["extras"], **(extras or {})}
-    # By position: by name, the call would take longer than all the rest.
-    return Step(
-        rank,
-        model.parameters(parameter),
-        status,
-        certificate.primal,
-        certificate.dual,
-        certificate.gap,
-        certificate.rel_gap,
-        tol * certificate.primal,
-        c["n_R"],
-        c["n_L"],
-        c["n_E"],
-        c["screened_R"],
-        c["screened_L"],
-        c["n_survivors"],
-        c["rejection_ratio"],
-        c["screening_rate"],
-        c["n_features_screened"],
-        c["nnz_w"],
-        solver,
-        epochs,
-        rounds,
-        touched / max(model.rows.n, 1),
-        seconds["screen"],
-        seconds["solve"],
-        seconds["certify"],
-        c["coefficients"],
-        0.0,
-        reason,
-        extras or {},
-    )
+    cells = {
+        "step": rank, **parameters, "status": status,
+        "primal": certificate.primal, "dual": certificate.dual, "gap": certificate.gap, "rel_gap": certificate.rel_gap,
+        "gap_target": tol * certificate.primal,
+        **{name: c[name] for name in COUNTS},
+        "solver": solver, "epochs": epochs, "rounds": rounds, "passes": touched / max(model.rows.n, 1),
+        **{f"{phase}_s": seconds[phase] for phase in ("screen", "solve", "certify")}, "init_s": 0.0,
+        "reason": reason, **c.get("extras", {}), **(extras or {}),
+    }  # fmt: skip
+    return Step(cells, tuple(parameters), c["coefficients"])
 
 
 def broken_by(certificate) -> str:

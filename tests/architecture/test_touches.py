@@ -94,10 +94,10 @@ def test_a_solver_touches_two_files(house):
 
 def test_a_column_touches_two_files(house):
     change, run, touched = house
-    change("walk/step.py", 'Column("epochs", 0, True),', 'Column("epochs", 0, True),\n    Column("pairs", 0, True),')
-    change("walk/step.py", "    epochs: int\n", "    epochs: int\n    pairs: int\n")
-    change("walk/step.py", "        epochs,\n        rounds,", "        epochs,\n        epochs // 2,\n        rounds,")
-    change("walk/compiled.py", '"epochs": epochs,', '"epochs": epochs, "pairs": [count // 2 for count in epochs],')
+    change("walk/step.py", '    Column("rounds"', '    Column("pairs", "half of the epochs", 0),\n    Column("rounds"')
+    change("walk/step.py", '"epochs": epochs,', '"epochs": epochs, "pairs": epochs // 2,')
+    half = '    columns |= {"pairs": columns["epochs"] // 2}\n'
+    change("walk/compiled.py", '    columns |= {"gap_target"', f'{half}    columns |= {{"gap_target"')
     assert len(touched) <= 2
     for command in (
         ("svm", "data"),

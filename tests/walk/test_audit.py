@@ -1,7 +1,6 @@
 """The audit counts wrong decisions, whoever made them."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,12 +15,13 @@ from screenpath.screen.base import StaticRule
 from screenpath.solve import make_solver
 from screenpath.walk.audit import Audit, added
 from screenpath.walk.loop import PathOptions, solve_point, walk
+from screenpath.walk.step import Step
 
 OPTIONS = PathOptions(tol=1e-6)
-STEP = SimpleNamespace(
-    status="certified", epochs=1, passes=1.0, rejection_ratio=0.5, rel_gap=1e-7, solver="newton", parameters={"C": 1.0},
-    screen_s=0.0, solve_s=0.0, init_s=0.0, certify_s=0.0,
-)  # fmt: skip
+CELLS = {
+    "status": "certified", "epochs": 1, "passes": 1.0, "rejection_ratio": 0.5, "rel_gap": 1e-7, "solver": "newton",
+    "C": 1.0, "screen_s": 0.0, "solve_s": 0.0, "init_s": 0.0, "certify_s": 0.0,
+}  # fmt: skip
 NOTHING = Screening(None, False, "none")
 
 
@@ -110,7 +110,7 @@ def test_an_audit_that_did_not_solve_counts_nothing(model):
 def test_what_the_audit_did_not_solve_is_in_the_words_and_the_exit_status():
     tally = Tally()
     for unsafe in (0, None):
-        tally.add(SimpleNamespace(**{**vars(STEP), "extras": {"unsafe": unsafe}}))
+        tally.add(Step({**CELLS, "unsafe": unsafe}, ("C",)))
     totals = tally.record()
     assert totals["unaudited"] == 1 and "not solved at 1 step" in audit_words(totals)
     assert not all_good({"totals": {**totals, "n_steps": 2}})

@@ -1,7 +1,5 @@
 """The steps of a path, some of which are made when they are looked at."""
 
-from dataclasses import fields
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,7 @@ from screenpath.screen import parse_rule
 from screenpath.solve import make_solver
 from screenpath.walk import compiled
 from screenpath.walk.loop import PathOptions, batches, walk
-from screenpath.walk.step import COLUMNS, Step, Steps
+from screenpath.walk.step import COLUMNS, TABLE, Step, Steps
 from tests.conftest import two_classes
 
 GRID = np.geomspace(1e-3, 10.0, 12)
@@ -74,6 +72,12 @@ def test_steps_are_a_sequence():
         path.steps[len(GRID)]
 
 
-def test_every_column_is_a_field_of_a_step_and_the_other_way_round():
-    assert {f.name for f in fields(Step)} == {"step", "parameters", "coefficients", "extras", *COLUMNS}
+def test_every_column_is_an_attribute_of_a_step_and_says_what_it_is():
+    _, taken = walked(batches)
+    for step in (step for found, _ in taken for step in found):
+        assert tuple(step.record()) == ("step", "C", *COLUMNS)
+        assert step.parameters == {"C": step.C} and step.extras == {}
+        with pytest.raises(AttributeError, match="a step has no column 'no'"):
+            _ = step.no
     assert len(set(COLUMNS)) == len(COLUMNS)
+    assert all(f"{column.name} : {column.says}" in Step.__doc__ for column in TABLE)
