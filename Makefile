@@ -56,11 +56,11 @@ test: $(VENV)/.installed-test
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
-# Between two edits: every behaviour, with fewer random problems and combinations of parameters (tests/width.py).
+# Between two edits: every behaviour, without a count of lines.
 quick: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	SCREENPATH_NARROW=1 $(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n 2
 
 # One room between two edits: make check ROOM=screen.
 ROOM ?= problem
@@ -68,7 +68,7 @@ check: export PYTHONDONTWRITEBYTECODE :=
 check: $(VENV)/.installed-test
 	$(BIN)/ruff check screenpath/$(ROOM) tests
 	$(BIN)/mypy screenpath/$(ROOM)
-	SCREENPATH_NARROW=1 $(BIN)/python -m pytest -q -n 2 $(or $(wildcard tests/$(ROOM)),tests/engine) \
+	$(BIN)/python -m pytest -q -n 2 $(or $(wildcard tests/$(ROOM)),tests/engine) \
 		tests/architecture/test_imports.py
 
 # About sixty short runs by two revisions on this machine: the same bytes, or which part differs.
@@ -104,12 +104,15 @@ papers: $(VENV)/.installed-test
 			|| failed="$$failed $$page"; \
 	done; test -z "$$failed" || { echo "not made:$$failed"; exit 1; }
 
-# Attacks every screening rule with random problems, weights, storages and reference accuracies, and those under a free
-# intercept; the reader with a million random files; certificates with tiny problems at scales from 1e-150 to 1e150,
-# judged in fractions; the checker of certificates with a thousand that are no longer true; what reads stored artefacts
-# with ten thousand damaged ones; running commands with 520 kills; the cache of compiled kernels with 40 processes at
-# once. Last, the tests: does one notice when code is changed?
+# All tests with every random problem and combination of parameters (tests/width.py). Then attacks: on every screening rule
+# by random problems, weights, storages and reference accuracies, and those under a free intercept; on the reader by a
+# million random files; on certificates by tiny problems at scales from 1e-150 to 1e150, judged in fractions; on the
+# checker of certificates by a thousand that are no longer true; on what reads stored artefacts by ten thousand damaged
+# ones; on running commands by 520 kills; on the cache of compiled kernels by 40 processes at once. Last, the tests: does
+# one notice when code is changed?
+fuzz: export PYTHONDONTWRITEBYTECODE :=
 fuzz: $(VENV)/.installed-test
+	SCREENPATH_WIDE=1 $(BIN)/python -m pytest -q -n 2
 	$(BIN)/python tests/safety/fuzz.py --checks 100000
 	$(BIN)/python tests/safety/fuzz_intercept.py --decisions 1000000
 	$(BIN)/python tests/safety/fuzz_intercept.py --decisions 1000000 --rules sparse-svm

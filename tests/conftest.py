@@ -23,7 +23,7 @@ def pytest_collection_modifyitems(config, items):
 def pytest_terminal_summary(terminalreporter):
     """Say that there is more."""
     if not WIDE:
-        terminalreporter.write_line("A narrow run: `make test` tries more (tests/width.py).")
+        terminalreporter.write_line("A narrow run: SCREENPATH_WIDE=1 tries more (tests/width.py).")
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 """How wide the tests go.
 
-`make test`, and pytest by itself, have every random problem and combination of parameters. A narrow run (`make quick`,
-``SCREENPATH_NARROW=1``), for the time between two edits, checks every behaviour with as many as most faults need:
+`make test`, and pytest by itself, check every behaviour with as many random problems and combinations of parameters as
+most faults need. A wide run (``SCREENPATH_WIDE=1``; the first part of `make fuzz`) has all of them:
 
 - ``wide(few, many)`` is the number of random problems;
 - of a test marked ``covering(t)`` a narrow run takes so many combinations of parameters that any values of ``t`` of
@@ -9,8 +9,7 @@
 - a test marked ``wide_only`` is left out: it has a smaller sibling, or looks at how the program is packed.
 
 Where kernels run as plain Python (``NUMBA_DISABLE_JIT``), which takes far longer and only looks at lines and
-subscripts, a test marked ``covering`` has every value once, and ``wide_only`` is left out. `make test` runs all of them
-compiled as well.
+subscripts, a test marked ``covering`` has every value once, and ``wide_only`` is left out.
 
 What a run leaves out is counted as deselected. A test that is named (``file.py::test``) is run as it is.
 """
@@ -21,7 +20,7 @@ import os
 from collections import defaultdict
 from itertools import combinations
 
-WIDE = os.environ.get("SCREENPATH_NARROW", "") in ("", "0")
+WIDE = os.environ.get("SCREENPATH_WIDE", "") not in ("", "0")
 PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "") not in ("", "0")
 
 
