@@ -28,7 +28,7 @@ from screenpath.problem.box_types import Screened
 from screenpath.problem.free_base import FreeCertificate, FreeIntercept
 from screenpath.problem.reduced import Reduced
 from screenpath.regions.geometry import ROUNDING, Point
-from screenpath.regions.lever import THROUGH_THE_MIDDLE, LeverBall, Levered, LeverPencil
+from screenpath.regions.lever import LeverBall, Levered, LeverPencil
 from screenpath.regions.lever_range import LeverRange
 
 FAR = 0.05  # part of a row's distance from the origin that its distance from the middle counts as, at least
@@ -202,7 +202,7 @@ class FreeModel(FreeIntercept):
 
     def decide(self, region: LeverBall) -> np.ndarray:
         """Return what a ball, whose centre's products are known, and its levers decide of rows without their signs."""
-        if region.tried.ask == THROUGH_THE_MIDDLE:
+        if region.one:
             return self._decide_by_one_each(region)
         center, own = region.ball.center, self.signless
         tau, slack, down, up = np.empty((4, self.size))
@@ -215,7 +215,7 @@ class FreeModel(FreeIntercept):
             tau, down, up, slack, typical, self.norms, spread, mean, self.signless_place,
             self.bounds[box_kernels.PRODUCT],
         )  # fmt: skip
-        return seen.decide(region.ball.radius, region.tried)
+        return seen.decide(region.ball.radius)
 
     def _decide_by_one_each(self, region: LeverBall) -> np.ndarray:
         """Return what one lever on either side decides, no row but those that they are made of being read."""

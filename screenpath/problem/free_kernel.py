@@ -19,7 +19,7 @@ from screenpath.numbers.rounding import UNIT, gamma
 from screenpath.problem.box_types import Screened
 from screenpath.problem.free_base import FreeCertificate, FreeIntercept
 from screenpath.problem.kernel import KernelModel, KernelReduced, Multiplied, sum_error
-from screenpath.regions.lever import FEW, ONE, KernelLevered, LeverBall
+from screenpath.regions.lever import KernelLevered, LeverBall
 
 TRIES = 4  # times that a dual point is moved until it sums to 0 at the intercept of its own w
 SAMPLE = 64  # rows from which a typical distance is taken
@@ -131,7 +131,7 @@ class FreeKernelModel(FreeIntercept, KernelModel):
             region.theta, region.C, own.lo, own.hi, region.C * region.residue, tau, slack, down, up,
         )  # fmt: skip
         seen = KernelLevered(tau, down, up, slack, self.typical, self.norms, self.products_of)
-        return seen.decide(ball.radius, FEW if region.tried is ONE else region.tried)
+        return seen.decide(ball.radius)
 
     def products_of(self, index: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the products of all rows, without signs, with a combination of some; and their error."""

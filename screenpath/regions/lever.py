@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import NamedTuple
 
 import numpy as np
 
@@ -25,34 +24,9 @@ from screenpath.kernels.screen import lever_distances as distances
 from screenpath.numbers.rounding import OUTWARD, UNIT
 from screenpath.regions.geometry import ROUNDING, Ball, between
 
-THROUGH_THE_MIDDLE, LIKELIEST, EVERY = range(3)  # what a row's distance from a lever is taken from
-
-
-class Tried(NamedTuple):
-    """Which levers are tried.
-
-    Attributes
-    ----------
-    sizes, shared : tuple of float
-        ``kappa``, times 2 r over the typical distance of a row from the mean (dual at C = 1): of levers that few rows
-        make, and of those that many share, whose centres are nearer to the middle.
-    ask : int
-        What is asked of a row that no lever decides by the row's distance from the middle and its own:
-        ``THROUGH_THE_MIDDLE``, nothing; ``LIKELIEST``, its distance from the lever that is likely to; ``EVERY``, that
-        from any.
-    aimed : tuple of float
-        Which of ``sizes`` are moved towards each row that is left.
-    """
-
-    sizes: tuple
-    shared: tuple
-    ask: int
-    aimed: tuple = ()
-
-
-ONE = Tried((), (kernels.LENGTH,), THROUGH_THE_MIDDLE)
-FEW = Tried((0.25, 1.0, 4.0, 16.0), (2.0,), LIKELIEST)
-MANY = Tried((0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0), (0.5, 2.0, 8.0), EVERY, (2.0, 8.0))
+# `kappa` of the levers, times 2 r over the typical distance of a row from the mean (dual at C = 1): of those that few
+# rows make, and of those that many share, whose centres are nearer to the middle.
+SIZES, SHARED = (0.25, 1.0, 4.0, 16.0), (2.0,)
 SHARES = (1.0, 0.9, 0.75, 0.5, 0.25, 0.0)  # of the first of two balls in those between them
 
 
@@ -68,14 +42,15 @@ class LeverBall:
     theta : ndarray of shape (N,)
     residue : float
         What the signed sum of ``theta`` is off by at most.
-    tried : Tried
+    one : bool
+        Whether linear models try one lever on either side, and read no row but those that it is made of.
     """
 
     ball: Ball
     C: float
     theta: np.ndarray
     residue: float
-    tried: Tried = FEW
+    one: bool = False
 
 
 @dataclass(slots=True)
@@ -155,10 +130,10 @@ class Levered(Seen):
     place: Callable
     product: float
 
-    def decide(self, radius: float, tried: Tried = FEW) -> np.ndarray:
+    def decide(self, radius: float, sizes: tuple = SIZES, shared: tuple = SHARED) -> np.ndarray:
         """Return -1 where ``x.w + b`` is above the kink of a row at every optimum, +1 where it is below, else 0."""
         radius = max(radius, kernels.LEAST)
-        fore, aft = chosen(self, radius, tried.sizes, tried.shared)
+        fore, aft = chosen(self, radius, sizes, shared)
         count = fore.offsets.shape[0]
         rows, where = self.place(np.concatenate([fore.rows, aft.rows]))
         offsets, centers = np.concatenate([fore.offsets, aft.offsets]), np.empty((2 * count, self.mean.size))
@@ -175,29 +150,9 @@ class Levered(Seen):
             rows, where = self.place(index)
             distances.decide_exactly(
                 rows, where, index, self.norms, self.tau, self.slack, radius, count, offsets, away, centers,
-                lengths, 4.0 * self.product, ROUNDING, tried.ask == EVERY, status,
+                lengths, 4.0 * self.product, ROUNDING, status,
             )  # fmt: skip
-        if tried.aimed:
-            for lever, room, side in ((fore, self.up, 1.0), (aft, self.down, -1.0)):
-                self._aim(lever, tried, room, radius, side, status)
         return status
-
-    def _aim(self, lever: Chosen, tried: Tried, room: np.ndarray, radius: float, side: float, status) -> None:
-        """Decide what levers of one side do that are moved towards each row."""
-        near, index = lever.rows[: kernels.FEWER], np.flatnonzero(status == 0)
-        if not near.size:
-            return
-        tau, slack, room = self.tau[near], self.slack[near], room[near]
-        sizes = np.array(tried.aimed) * (2.0 * radius / (self.typical or 1.0))
-        offsets, weights = np.empty((sizes.size, 2)), np.empty((sizes.size, near.size))
-        sharing = np.ones(sizes.size, dtype=np.int64)
-        kernels.lever_weights(tau, slack, room, sizes, sharing, side, ROUNDING, offsets, weights)
-        rows, where = self.place(np.concatenate([near, index]))
-        distances.decide_by_aimed(
-            rows, where[: near.size], tau, slack, room, weights, offsets[:, 1].copy(), self.mean.size,
-            where[near.size :], index, self.norms, self.tau, self.slack, radius, side, 4.0 * self.product, ROUNDING,
-            status,
-        )  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -214,10 +169,10 @@ class KernelLevered(Seen):
     norms: np.ndarray
     combined: Callable
 
-    def decide(self, radius: float, tried: Tried = FEW) -> np.ndarray:
+    def decide(self, radius: float, sizes: tuple = SIZES) -> np.ndarray:
         """Return -1 where ``x.w + b`` is above the kink of a row at every optimum, +1 where it is below, else 0."""
         radius, status = max(radius, kernels.LEAST), np.zeros(self.tau.size, dtype=np.int8)
-        for lever, side in zip(chosen(self, radius, tried.sizes), (1.0, -1.0), strict=True):
+        for lever, side in zip(chosen(self, radius, sizes), (1.0, -1.0), strict=True):
             for (offset, kappa), weights in zip(lever.offsets[::-1], lever.weights[::-1], strict=True):
                 used = np.flatnonzero(weights)
                 if kappa <= 0.0 or not used.size:

@@ -47,15 +47,6 @@ def no_chunk(text: str, chunk: int | None) -> None:
         raise UsageError(f"the rule '{text}' cannot serve several grid points at once", f"with a chunk use {far}")
 
 
-def _only_free(text: str, parts: list[str], names) -> None:
-    """Say it of a rule that there is with a free intercept alone."""
-    from screenpath.screen import intercept
-
-    free = [part for part in parts if part in intercept.KERNEL and part not in names]
-    if free:
-        raise UsageError(f"the rule '{text}' takes a free intercept", "add `intercept=free`, or use another rule")
-
-
 def parse_rule(text: str, chunk: int | None = None, form: str = "C"):
     """Turn ``none``, ``gap``, ``heuristic``, ``sieve``, ``RULE`` or ``RULE+gap`` into a screening.
 
@@ -84,7 +75,6 @@ def parse_rule(text: str, chunk: int | None = None, form: str = "C"):
         elif part in STATIC and static is None:
             static = STATIC[part]()
         elif part not in ("none", *GUESSED) or len(parts) > 1:
-            _only_free(text, parts, STATIC)
             raise UsageError(
                 f"unknown rule '{text}'",
                 f"use none, gap, {', '.join((*GUESSED, *STATIC))}; or one of these with +gap, such as dvi+gap",
@@ -105,7 +95,6 @@ def parse_kernel_rule(text: str) -> Screening:
     """
     parts = {part.strip().lower() for part in text.split("+")}
     if not parts <= {"none", "gap", *KERNEL}:
-        _only_free(text, list(parts), KERNEL)
         raise UsageError(
             f"a kernel model has no rule '{text}'",
             f"use none, gap, {', '.join(KERNEL)}; or one of these with +gap, such as it+gap",

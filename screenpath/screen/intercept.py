@@ -14,10 +14,10 @@ import numpy as np
 
 from screenpath.errors import UsageError
 from screenpath.kernels.problem.box import LEAST
-from screenpath.kernels.walk.compiled_types import GIVEN, PAIR_BALL
+from screenpath.kernels.walk.compiled_types import PAIR_BALL
 from screenpath.numbers.rounding import OUTWARD
 from screenpath.regions.geometry import Ball
-from screenpath.regions.lever import MANY, ONE, LeverBall, LeverPencil
+from screenpath.regions.lever import LeverBall, LeverPencil
 from screenpath.regions.lever_range import LeverRange
 from screenpath.screen import Screening, no_chunk
 from screenpath.screen.base import StaticRule
@@ -66,18 +66,7 @@ class FreeDVI(StaticRule):
 
     def region(self, model, reference, C: float) -> LeverBall:
         """Return the ball of the reference's own pair at the new parameter."""
-        return replace(lever_ball(reference, C), tried=ONE)
-
-
-class FreeDVI8(FreeDVI):
-    """DVI_s with eleven levers on either side, all of them asked, some aimed at each row: stronger, and slower."""
-
-    name = "dvi8"
-    compiled = GIVEN
-
-    def region(self, model, reference, C: float) -> LeverBall:
-        """Return the ball of the reference's own pair at the new parameter."""
-        return replace(lever_ball(reference, C), tried=MANY)
+        return replace(lever_ball(reference, C), one=True)
 
 
 class FreeBT2(StaticRule):
@@ -101,9 +90,9 @@ class FreeIT(StaticRule):
 
 
 STATIC: dict[str, type[StaticRule]] = {
-    "dvi": FreeDVI, "dvi8": FreeDVI8, "bt1": FreeDVI, "bt2": FreeBT2, "it": FreeIT, "ssnsv": SSNSV, "essnsv": ESSNSV,
+    "dvi": FreeDVI, "bt1": FreeDVI, "bt2": FreeBT2, "it": FreeIT, "ssnsv": SSNSV, "essnsv": ESSNSV,
 }  # fmt: skip
-KERNEL = ("dvi", "dvi8", "bt1", "bt2", "it")
+KERNEL = ("dvi", "bt1", "bt2", "it")
 
 
 class FreeScreening(Screening):

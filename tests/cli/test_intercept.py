@@ -157,7 +157,7 @@ REFUSED = {
     "kernel rule": ({"kernel": "rbf", "rule": "ssnsv"}, "no rule 'ssnsv'"),
     "kernel and bias": ({"kernel": "rbf", "bias": 1.0}, "leave one of the two out"),
     "kernel solver": ({"kernel": "rbf", "solver": "cd"}, "no solver 'cd'"),
-    "chunk": ({"chunk": 3, "rule": "dvi8"}, "use ssnsv, essnsv"),
+    "chunk": ({"chunk": 3, "rule": "dvi"}, "use ssnsv, essnsv"),
     "chunk and heuristic": ({"chunk": 3, "rule": "heuristic"}, "use ssnsv, essnsv"),
     "kernel chunk": ({"chunk": 3, "rule": "dvi", "kernel": "rbf"}, "which a kernel model does not have"),
     "chunk form": ({"chunk_form": "s", "rule": "essnsv"}, "`chunk_form` needs chunks"),

@@ -235,8 +235,6 @@ def test_existing_run(call, data):
         (["--cmin", "1", "--cmax", "1"], "--c-list 1"),
         (["--rule", "magic"], "unknown rule 'magic'"),
         (["--rule", "gap+gap"], "unknown rule 'gap+gap'"),
-        (["--rule", "dvi8"], "add --intercept free"),
-        (["--rule", "dvi8", "--kernel", "rbf"], "add --intercept free"),
         (["--solver", "magic"], "unknown solver 'magic'"),
         (["--tol", "0"], "--tol"),
         (["--tol", "nan"], "'nan' is not a number"),

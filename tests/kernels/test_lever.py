@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.optimize import minimize
 
 from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.kernels.screen import lever as kernels
 from screenpath.kernels.screen import lever_distances as distances
 from screenpath.regions.geometry import Ball, Point
-from screenpath.regions.lever import ONE, LeverBall
+from screenpath.regions.lever import LeverBall
 from tests.free_problems import free_problem
 
 
@@ -46,7 +45,7 @@ def test_decisions_are_those_of_the_formulas(name):
         )
         center = Point(found.point.vector, found.point.products, found.point.sqnorm)
         for radius in (1e-3, 0.03, 0.3):
-            region = LeverBall(Ball(center, radius), 1.0, found.theta, found.residue, ONE)
+            region = LeverBall(Ball(center, radius), 1.0, found.theta, found.residue, True)
             mine, slow = model.decide(region) * model.signs, written_out(model, region)
             assert np.array_equal(mine, slow)
             decided += np.count_nonzero(mine)
@@ -63,43 +62,6 @@ def test_no_row_has_more_than_its_share_or_its_room():
             assert own.sum() == pytest.approx(1.0) and np.all(own * kappa <= room)
             assert np.all(own * kappa <= size / sharing) and tau_mu < own @ tau
         assert offsets[2, 1] == pytest.approx(np.minimum(room, 50.0 / sharing).sum())
-
-
-def best_shown(X, x, tau, tau_x, room, kappa, radius):
-    """Return by how much a row is shown to be above its kink at most, by any lever of these rows: a convex problem."""
-
-    def falls(v):
-        apart = np.linalg.norm(x - v @ X)
-        width = radius * apart if kappa * apart >= 2.0 * radius else radius**2 / kappa + 0.25 * kappa * apart**2
-        return -(v @ tau - tau_x - width)
-
-    start = np.minimum(room / room.sum(), 1.0)
-    total = {"type": "eq", "fun": lambda v: v.sum() - 1.0}
-    return -minimize(falls, start, bounds=[(0.0, r / kappa) for r in room], constraints=total, method="SLSQP").fun
-
-
-def test_levers_aimed_at_a_row_decide_no_more_than_the_best_one_and_most_of_that():
-    rng, slack, possible, found = np.random.default_rng(3), np.zeros(40), 0, 0
-    for _ in range(30):
-        X, kappa, radius = rng.normal(size=(40, 3)), float(rng.uniform(0.5, 2.0)), float(rng.uniform(0.1, 0.5))
-        near, others, tau = np.arange(8), np.arange(8, 40), rng.normal(size=40)
-        near = near[np.argsort(-tau[:8])]
-        room = rng.uniform(0.1, 1.0, 8)
-        offsets, weights = np.empty((1, 2)), np.empty((1, 8))
-        kernels.lever_weights(
-            tau[near], slack[:8], room, np.array([kappa]), np.ones(1, dtype=np.int64), 1.0, 0.0, offsets, weights
-        )
-        status = np.zeros(40, dtype=np.int8)
-        distances.decide_by_aimed(
-            matrix_of(X), near, tau[near], slack[:8], room, weights, offsets[:, 1].copy(), 3, others, others,
-            np.linalg.norm(X, axis=1), tau, slack, radius, 1.0, 1e-15, 1e-12, status,
-        )  # fmt: skip
-        for i in others:
-            best = best_shown(X[near], X[i], tau[near], tau[i], room, offsets[0, 1], radius)
-            assert status[i] == 0 or best > -1e-6
-            possible += best > 1e-3
-            found += bool(status[i])
-    assert 0.9 * possible < found and possible > 100
 
 
 # -- whatever rounding has done: slacks, distances and products that are off by a lot ---------------------------------
@@ -181,8 +143,7 @@ def test_exact_distances_are_enlarged_by_what_they_may_be_off(sparse):
         few, every = sp.csr_array(X), np.arange(n)
         rows = matrix_of((few.data, few.indices, few.indptr) if sparse else X)
         distances.decide_exactly(
-            rows, every, every, norms, tau, slack, radius, 1, offsets, lengths, centers, lengths, off, rounding, True,
-            status,
+            rows, every, every, norms, tau, slack, radius, 1, offsets, lengths, centers, lengths, off, rounding, status,
         )  # fmt: skip
         for k, side in ((0, 1.0), (1, -1.0)):
             square = ((X - centers[k]) ** 2).sum(axis=1)
@@ -193,28 +154,6 @@ def test_exact_distances_are_enlarged_by_what_they_may_be_off(sparse):
             assert np.all(shown[decided] > -1e-9)
             nearest = min(nearest, shown[decided].min(initial=np.inf))
     assert nearest < 0.05
-
-
-def test_aimed_levers_count_the_slack_of_their_rows_and_of_the_row():
-    rng, decided = np.random.default_rng(4), 0
-    for _ in range(8):
-        X, kappa, radius = rng.normal(size=(40, 3)), float(rng.uniform(0.5, 2.0)), float(rng.uniform(0.1, 0.4))
-        near, others, tau = np.arange(8), np.arange(8, 40), rng.normal(size=40)
-        near, slack = near[np.argsort(-tau[:8])], np.concatenate([np.full(8, 0.3), rng.uniform(0.0, 0.6, 32)])
-        room, offsets, weights = rng.uniform(0.1, 1.0, 8), np.empty((1, 2)), np.empty((1, 8))
-        kernels.lever_weights(
-            tau[near], slack[:8], room, np.array([kappa]), np.ones(1, dtype=np.int64), 1.0, 0.0, offsets, weights
-        )
-        status = np.zeros(40, dtype=np.int8)
-        distances.decide_by_aimed(
-            matrix_of(X), near, tau[near], slack[:8], room, weights, offsets[:, 1].copy(), 3, others, others,
-            np.linalg.norm(X, axis=1), tau, slack, radius, 1.0, 1e-15, 1e-12, status,
-        )  # fmt: skip
-        for i in others[status[others] != 0]:
-            best = best_shown(X[near], X[i], tau[near] - 0.3, tau[i] + slack[i], room, offsets[0, 1], radius)
-            assert best > -1e-6
-            decided += 1
-    assert decided > 15
 
 
 def test_room_is_what_the_sum_of_the_dual_variables_leaves():

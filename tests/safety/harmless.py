@@ -37,15 +37,11 @@ AGAIN_FORMED = "chosen = np.flatnonzero(counts & (C * steep * C * e * pair.weigh
 FORMED = "which products are formed again: one that is not has a bound all the same"
 LOST = "lost = abs(float(total)) * LAST + float(most) * 10.0 ** (4 - DIGITS) * (len(row) + len(shares) + 64.0)"
 AWAY = "away = abs(1.0 - x) + 4.0 * UNIT * x"
-RATE = "rate = radius / np.sqrt(apart) if kappa * kappa * apart >= 4.0 * radius * radius else 0.5 * kappa"
 RANGE = "screenpath/regions/lever_range.py"
 TAU = "tau = own.kinks - 0.5 * signs * (point.products + C * duals)"
 AT = "at = own.kinks[of] - 0.5 * signs[of] * point.products[of], -0.5 * signs[of] * duals[of]"
 RANGE_SLACK = "slack = model.rounding * (model.norms * extent + np.abs(own.kinks))"
 CHOSEN = "rows and weights are chosen without it, and the offsets that it is part of are formed anew"
-ROW_TRIED = "if status[i] != 0 or (ahead - side * tau[i] - slack[i]) * longest <= radius * radius:"
-TRIED = "which rows levers are aimed at: what is shown of them is found afresh"
-MOVED = "where a lever is moved to: what it shows there is found afresh"
 ACTIVE = "active = (model.hi * (t + e) > 0.0) | (model.lo * (t - e) > 0.0)"
 
 # (module, function, line as it is written, expression as it is changed): why.
@@ -168,24 +164,10 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
     (VERIFY_KERNEL, "KernelPair.radius", AWAY, "4.0 * UNIT / x"): "where x is not near 1, UP is more than that",
     (VERIFY_KERNEL, "KernelPair.radius", AWAY, "2.0"): "one rounding is half of that",
     (LEVER, "decide_by_one_each", "side = (under - over) * signs[i]", "(under - over) / signs[i]"): ONES,
-    (DISTANCES, "decide_exactly", "reach[k] = -1.0", "0.5"): "no square is below either",
-    (DISTANCES, "decide_exactly", "best, most = -1, -np.inf", "+1"): "its reach is -1, and no square is below that",
-    (DISTANCES, "decide_exactly", "if k == best or reach[k] <= 0.0:", "k == best and reach[k] <= 0.0"): (
-        "a lever is asked once more, or one of no reach, and shows nothing"
-    ),
-    (DISTANCES, "_fill", "best, most = -1, -np.inf", "+1"): "the rows carry all of it before none is left",
-    **{(DISTANCES, "_aim", RATE, after): MOVED for after in ("2.0", "0.5 / kappa", "0.25")},
-    (DISTANCES, "decide_by_aimed", "own[k] += levers[k, s] * pulled[k, s]", "levers[k, s] / pulled[k, s]"): MOVED,
-    (DISTANCES, "decide_by_aimed", "weights, longest = other[1], np.max(kappas)", "np.min(kappas)"): TRIED,
-    (DISTANCES, "decide_by_aimed", ROW_TRIED, "(ahead - side * tau[i] - slack[i]) / longest"): TRIED,
-    (DISTANCES, "decide_by_aimed", ROW_TRIED, "ahead - side * tau[i] + slack[i]"): TRIED,
-    (DISTANCES, "_aim", "gain += ahead[s] * side * tau[s]", "ahead[s] / side"): ONES,
-    (
-        DISTANCES,
-        "decide_by_aimed",
-        "row, ahead, pulled, own = np.zeros(width), -np.inf, np.zeros(levers.shape), np.zeros(kappas.size)",
-        "+np.inf",
-    ): "more rows are looked at than can be decided",
+    **{
+        (DISTANCES, "decide_exactly", "best, most, reach = -1, -np.inf, -1.0", after): "no lever has a reach below 0"
+        for after in ("+1", "+1.0")
+    },
     (
         "screenpath/regions/lever.py",
         "KernelLevered.decide",

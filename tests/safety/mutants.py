@@ -151,7 +151,6 @@ FURTHER = {
 SOLVING = {
     ("screenpath/kernels/problem/l1svm.py", "descend"),
     ("screenpath/kernels/problem/l1svm.py", "bias_root"),
-    ("screenpath/kernels/screen/lever_distances.py", "_step"),
     ("screenpath/problem/kernel.py", "KernelModel._toward"),
     ("screenpath/problem/kernel.py", "KernelModel._turned"),
     ("screenpath/problem/kernel.py", "_ahead"),

@@ -11,7 +11,7 @@ from screenpath.regions.geometry import Dome
 from screenpath.regions.lever import LeverBall, LeverPencil
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen.box import ESSNSV, SSNSV, pair_ball
-from screenpath.screen.intercept import FreeBT2, FreeDVI, FreeDVI8, FreeIT, contradicted
+from screenpath.screen.intercept import FreeBT2, FreeDVI, FreeIT, contradicted
 from screenpath.solve.base import Budget
 from screenpath.solve.intercept import FreeNewton
 from screenpath.walk.audit import Audit
@@ -73,7 +73,6 @@ def far_end(model, C):
 
 RULES = {
     "dvi": lambda model, found, C: FreeDVI().region(model, found, C),
-    "dvi8": lambda model, found, C: FreeDVI8().region(model, found, C),
     "bt2": lambda model, found, C: FreeBT2().region(model, found, C),
     "it": lambda model, found, C: FreeIT().region(model, found, C),
     "ssnsv": lambda model, found, C: SSNSV().region(model, found, C, far_end(model, C)),

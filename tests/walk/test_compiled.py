@@ -30,7 +30,7 @@ unused = pytest.mark.filterwarnings("ignore:invalid value encountered in scalar:
 FORMED = ("none", "gap", "dvi", "dvi+gap")  # screened by the compiled walk itself
 GIVEN = ("bt2", "it", "it+gap", "ssnsv", "essnsv", "essnsv+gap")  # it is given the decisions
 RULES = FORMED + GIVEN
-FREE = (*FORMED, "dvi8", "bt2", "it+gap", "ssnsv", "essnsv+gap")
+FREE = (*FORMED, "bt2", "it+gap", "ssnsv", "essnsv+gap")
 SECONDS = ("screen_s", "solve_s", "certify_s", "init_s")
 
 
