@@ -169,7 +169,6 @@ CLUSTER = grouped(
         help="Spread the work over the Dask workers of this scheduler (tcp://node:8786): passes over a shard folder, "
         "values of beta (sparse-svm), folds (cv).",
     ),
-    Option("local_cluster", metavar="N", help="The same with N worker processes here.", **POSITIVE_COUNT),
     Option(
         "connect_timeout", 10.0, "positive", "Time for the scheduler to answer.", metavar="SECONDS", stated=True
     ),

@@ -347,7 +347,7 @@ def _sparse_in_memory(options: dict) -> str | None:
         return f"solver={options['solver']}"
     if options.get("first") == "samples":
         return "first=samples"
-    for name in ("scheduler", "local_cluster", "jobs"):
+    for name in ("scheduler", "jobs"):
         if options.get(name) not in (None, 1):
             return name
     return None
@@ -364,8 +364,7 @@ def _sparse_walk(options):
     from screenpath.walk.workers import walk_grid
 
     answer = options["connect_timeout"], options.get("tell")
-    cluster = options["scheduler"], options["local_cluster"]
-    return partial(walk_grid, jobs=options["jobs"], cluster=cluster, answer=answer)
+    return partial(walk_grid, jobs=options["jobs"], scheduler=options["scheduler"], answer=answer)
 
 
 SPARSE_SVM = Spec(

@@ -125,7 +125,7 @@ def fold_path(
         test = training_rows.held_out(test)
     targets = samples.targets[split.held_out]
     options = PathOptions(tol=tol, max_epochs=o["max_epochs"], deadline=task.deadline)
-    go = spec.walk({**o, "jobs": 1, "scheduler": None, "local_cluster": None}) if spec.walk else walk
+    go = spec.walk({**o, "jobs": 1, "scheduler": None}) if spec.walk else walk
     screening = spec.rule(o["rule"])
     rows, held_out = [], HeldOut.of(test, targets, [], held_weights) if task.certify else None
     reference, kept = None, [] if begun is None else list(begun.products)

@@ -18,8 +18,7 @@ from screenpath.cv.run import COLUMNS, Processes, Samples, Task, finished_paths,
 from screenpath.cv.tables import chosen, csv_text, scores_text
 from screenpath.cv.turn import check_spacing, grown, turn_line, turned
 from screenpath.cv.unmet import unmet_line
-from screenpath.data.safe.memory import in_force, private_size
-from screenpath.data.safe.needs import DASK_WORKER
+from screenpath.data.safe.memory import in_force
 from screenpath.data.words.labels import label_text
 from screenpath.data.words.tables import SCHEMA_VERSION, readable_json
 from screenpath.engine.asked import default_folder
@@ -56,7 +55,7 @@ class CvSession(Session):
         load.say_notices(raw, o["data"], self.console.say)
         # The rows are here in any case; it is the folds that go on a cluster.
         self.data = load.load_training(
-            self.spec, {**o, "scheduler": None, "local_cluster": None, "folds_at_once": self.at_once},
+            self.spec, {**o, "scheduler": None, "folds_at_once": o["jobs"]},
             self.console.say, raw,
         )  # fmt: skip
         self.samples = Samples(raw.X, raw.y, np.asarray(self.data.targets), self.data.sample_weights)
@@ -104,13 +103,8 @@ class CvSession(Session):
             return o
         o = load.kernel_options(o, raw)
         if o["max_memory"] is not None:
-            return {**o, "matrix_memory": matrix_memory(self.spec, {**o, "folds_at_once": self.at_once}, raw, True)}
-        return o if self.at_once == 1 else {**o, "matrix_memory": free_memory() // 2 // self.at_once}
-
-    @property
-    def at_once(self) -> int:
-        """Return how many folds are under way at once on this machine."""
-        return self.options["local_cluster"] or self.options["jobs"]
+            return {**o, "matrix_memory": matrix_memory(self.spec, {**o, "folds_at_once": o["jobs"]}, raw, True)}
+        return o if o["jobs"] == 1 else {**o, "matrix_memory": free_memory() // 2 // o["jobs"]}
 
     def class_name(self, target) -> str:
         """Return a class as the file names it."""
@@ -159,7 +153,7 @@ class CvSession(Session):
         self.task = replace(self.task, run=run_key(self.identity()))
         o = self.options
         try:
-            cluster = tasks_on(o["scheduler"], o["local_cluster"], o["connect_timeout"], self.console.say)
+            cluster = tasks_on(o["scheduler"], o["connect_timeout"], self.console.say)
             processes = Processes(self.samples, self.task, o["jobs"])  # for all rounds
             with self.signals.cutting(), self.memory_for_folds(), cluster as self.spread, processes as self.processes:
                 self.cross_validate()
@@ -178,10 +172,7 @@ class CvSession(Session):
             return
         promised, limit.promised = limit.promised, 0
         one, kept = needs_of_folds(self.samples, self.task, self.splits, len(self.grid))
-        if o["local_cluster"]:
-            each = one + DASK_WORKER + 2 * private_size(self.samples.X.data, self.samples.X.indices)
-            limit.lend(o["local_cluster"], each, kept, f"{o['local_cluster']} workers for the folds", "use fewer")
-        elif o["scheduler"] or min(o["jobs"], len(self.splits)) == 1:
+        if o["scheduler"] or min(o["jobs"], len(self.splits)) == 1:
             hint = "leave out `certify`" if o["certify"] else "use fewer samples"
             limit.check(kept if o["scheduler"] else one + kept, "a fold of the cross-validation", hint)
         else:

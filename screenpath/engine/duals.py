@@ -35,7 +35,7 @@ SIDES = {form.LOW: "R", form.HIGH: "L", form.BETWEEN: "E"}
 STORED, AGAIN = "certificate.bin", "solved again"
 # Options that say how a path is walked or kept; a single problem is solved without them.
 WALKED = ("c", "c_list", "grid", "cmin", "cmax", "eps_path", "chunk", "chunk_form", "reference", "scheduler",
-          "local_cluster", "resume", "cache", "test", "out")  # fmt: skip
+          "resume", "cache", "test", "out")  # fmt: skip
 GIVEN = (*LOSSES, SPARSE_SVM.name)  # models whose dual variables live in a box
 
 

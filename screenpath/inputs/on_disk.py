@@ -9,7 +9,6 @@ import numpy as np
 
 from screenpath.catalogue.builders import checked_weights, row_weights
 from screenpath.data.files.prepare import checked_penalties, say_nearly_constant
-from screenpath.data.safe import needs
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.safe.needs import Shape
 from screenpath.data.safe.wide import is_wide
@@ -118,19 +117,17 @@ def _stream_columns(spec, options: dict, limit: MemoryLimit, folder: ColumnFolde
 
 def _shard_rows(folder: ShardFolder, options: dict, *arguments, limit: MemoryLimit, **more) -> ShardRows:
     """Return the rows of a folder on this machine, or on the cluster that was asked for."""
-    scheduler, local = options.get("scheduler"), options.get("local_cluster")
-    if scheduler is None and local is None:
+    scheduler = options.get("scheduler")
+    if scheduler is None:
         return ShardRows(folder, *arguments, threads=options["threads"], limit=limit, **more)
-    if local is not None:
-        limit.lend(local, needs.DASK_WORKER, 0, f"{local} workers", "use a smaller `local_cluster`")
     from screenpath.rows.cluster import ClusterRows
-    from screenpath.rows.dask_cluster import close, connect
+    from screenpath.rows.dask_cluster import connect
 
-    client, cluster = connect(scheduler, local, options["connect_timeout"], options.get("tell"))
+    client = connect(scheduler, options["connect_timeout"], options.get("tell"))
     try:
-        return ClusterRows(client, cluster, folder, *arguments, limit=limit, **more)
+        return ClusterRows(client, folder, *arguments, limit=limit, **more)
     except BaseException:
-        close(client, cluster)
+        client.close()
         raise
 
 

@@ -171,10 +171,8 @@ def targets_of(
 
 
 def named_cluster(options: dict) -> bool:
-    """Tell whether the options name a cluster, and refuse two of them."""
-    named = [name for name in ("scheduler", "local_cluster") if options.get(name) is not None]
-    if len(named) == 2:
-        raise UsageError("`scheduler` and `local_cluster` are two clusters", "use one of them")
+    """Tell whether the options name a cluster, and refuse one with processes here."""
+    named = options.get("scheduler") is not None
     if named and options.get("jobs", 1) > 1:
         raise UsageError("`jobs` are processes here, a cluster has its own workers", "use one of the two")
-    return bool(named)
+    return named

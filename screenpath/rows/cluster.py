@@ -15,7 +15,7 @@ import numpy as np
 
 from screenpath.data.shards.shards import ShardFolder
 from screenpath.errors import DataError
-from screenpath.rows.dask_cluster import check_loss, close, losses
+from screenpath.rows.dask_cluster import check_loss, losses
 from screenpath.rows.shards import ShardRows
 
 PACKED_ENTRY = 12  # bytes of a position and a value
@@ -68,7 +68,6 @@ class ClusterRows(ShardRows):
     Parameters
     ----------
     client : distributed.Client
-    cluster : distributed.LocalCluster or None
         Closed with the rows.
     folder, scale, bias, storage, n_features, limit
         As of :class:`ShardRows`. The path of the folder must mean the same on every worker.
@@ -82,17 +81,17 @@ class ClusterRows(ShardRows):
 
     moved: int
 
-    def __init__(self, client, cluster, folder: ShardFolder, *arguments, **options):
-        self.client, self.cluster, self.moved = client, cluster, 0
+    def __init__(self, client, folder: ShardFolder, *arguments, **options):
+        self.client, self.moved = client, 0
         self._counting = threading.Lock()  # tasks are waited for in several threads
         self._path, self._run_name = str(folder.path.resolve()), (uuid.uuid4().hex, folder.content)
         self._workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
         super().__init__(folder, *arguments, **options)
 
     def close(self) -> None:
-        """Leave the cluster, and end it if it was started here."""
+        """Leave the cluster."""
         super().close()
-        close(self.client, self.cluster)
+        self.client.close()
 
     def _tasks_at_once(self) -> int:
         """Return how many remote tasks are waited for at once, each by a thread."""

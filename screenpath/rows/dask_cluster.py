@@ -19,12 +19,11 @@ WAIT = 120  # seconds for the first worker to appear: on a busy machine its impo
 ATTEMPTS = 5  # of a task whose worker is lost
 
 
-def connect(scheduler: str | None = None, local: int | None = None, wait: float = ANSWER, tell=None):
-    """Return a Dask client and the cluster that it owns (None where it belongs to somebody else).
+def connect(scheduler: str, wait: float = ANSWER, tell=None):
+    """Return a Dask client of the scheduler at an address such as ``tcp://node:8786``.
 
-    That is the scheduler at an address such as ``tcp://node:8786``, which may take ``wait`` seconds to answer, or so
-    many ``local`` worker processes of this machine. A worker of another version of this package is refused. ``tell``
-    hears what is waited for.
+    It may take ``wait`` seconds to answer. A worker of another version of this package is refused. ``tell`` hears what
+    is waited for.
     """
     try:
         import distributed
@@ -32,36 +31,26 @@ def connect(scheduler: str | None = None, local: int | None = None, wait: float 
         raise ResourceError(
             "a cluster needs dask.distributed, which is not installed", "pip install 'screenpath[cluster]'"
         ) from None
-    client = cluster = None
+    client = None
     try:
-        if local is not None:
-            from screenpath.rows.loopback import LocalCluster
-
-            cluster, wait = LocalCluster(local), WAIT
-        elif tell is not None:
+        if tell is not None:
             tell(f"connecting to {scheduler} ...")
-        client = distributed.Client(cluster if cluster is not None else scheduler, timeout=wait, set_as_default=False)
-        if tell is not None and local is None and not client.scheduler_info()["workers"]:
+        client = distributed.Client(scheduler, timeout=wait, set_as_default=False)
+        if tell is not None and not client.scheduler_info()["workers"]:
             tell(f"{scheduler} answers, but has no worker yet: waiting up to {WAIT} s for one ...")
         client.wait_for_workers(1, timeout=WAIT)
         check_versions(client)
     except BaseException as error:
-        close(client, cluster)
+        if client is not None:
+            client.close()
         if not isinstance(error, (OSError, TimeoutError, ValueError)):
             raise
         raise ResourceError(
-            f"no cluster at {scheduler or 'this machine'} ({error})",
+            f"no cluster at {scheduler} ({error})",
             "start one first (`dask scheduler`, `dask worker ADDRESS`), check the address, or allow it more time with "
             "`connect_timeout`",
         ) from None
-    return client, cluster
-
-
-def close(client, cluster) -> None:
-    """Leave a cluster, and end it if it was started here."""
-    for one in (client, cluster):
-        if one is not None:
-            one.close()
+    return client
 
 
 def worker_version() -> str:
@@ -97,16 +86,16 @@ def check_loss(client, attempt: int, what: str, error: BaseException) -> None:
 
 
 @contextlib.contextmanager
-def tasks_on(scheduler: str | None, local: int | None, wait: float = ANSWER, tell=None):
-    """Give a :class:`Spread` over the cluster of the options, see :func:`connect`; None where they name none."""
-    if scheduler is None and local is None:
+def tasks_on(scheduler: str | None, wait: float = ANSWER, tell=None):
+    """Give a :class:`Spread` over the workers of a scheduler, see :func:`connect`; None where none is named."""
+    if scheduler is None:
         yield None
         return
-    client, cluster = connect(scheduler, local, wait, tell)
+    client = connect(scheduler, wait, tell)
     try:
         yield Spread(client)
     finally:
-        close(client, cluster)
+        client.close()
 
 
 class Spread:

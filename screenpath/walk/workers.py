@@ -48,7 +48,7 @@ def walk_grid(
     reference=None,
     first: int = 0,
     jobs: int = 1,
-    cluster=(None, None),
+    scheduler: str | None = None,
     answer=(),
     begun=None,
 ):
@@ -62,8 +62,8 @@ def walk_grid(
         As of ``walk``.
     jobs : int, default 1
         Processes.
-    cluster : tuple (str or None, int or None)
-        As of :func:`screenpath.rows.dask_cluster.tasks_on`; without a cluster the rows stay on this machine.
+    scheduler : str, optional
+        Address of a Dask scheduler; without one the rows stay on this machine.
     answer : tuple (float, callable or None), optional
         How long the scheduler may take to answer, and who hears that it is waited for.
     begun : SparseCertificate, optional
@@ -81,7 +81,7 @@ def walk_grid(
     """
     ranks = range(first, len(pairs))
     rows = [list(row) for _, row in groupby(ranks, key=lambda rank: pairs[rank][1])]
-    if cluster == (None, None) and (jobs == 1 or len(rows) < 2):
+    if scheduler is None and (jobs == 1 or len(rows) < 2):
         yield from walk(model, pairs, screening, solver, options, reference, first, begun=begun)
         return
     # Its state, and not the reference itself: a copy of the closed form would not be known as one.
@@ -89,8 +89,8 @@ def walk_grid(
     options = replace(options, pulse=None)  # of a point here; the points are elsewhere
     tasks = [([pairs[rank] for rank in row], row[0], state if row[0] == first else None) for row in rows]
     how = screening, solver, options
-    spread = cluster != (None, None)
-    walked = _on_cluster(model, tasks, how, (*cluster, *answer)) if spread else _here(model, tasks, how, jobs)
+    here = scheduler is None
+    walked = _here(model, tasks, how, jobs) if here else _on_cluster(model, tasks, how, (scheduler, *answer))
     with contextlib.closing(walked):
         for found, row in zip(walked, rows, strict=True):
             yield from found

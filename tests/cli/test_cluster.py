@@ -12,7 +12,6 @@ pytest.importorskip("distributed", reason="dask.distributed is not installed")
 
 from tests.cli.conftest import ROOT, read_csv, screenpath
 from tests.conftest import HANGS
-from tests.width import WIDE
 
 GRID = ("--grid", "8", "--cmax", "1", "--bias", "1", "--quiet")
 
@@ -58,28 +57,23 @@ def scheduler():
         scheduler.stderr.close()
 
 
-@pytest.fixture
-def cluster(request):
-    """Options for two workers: in a wide run those that the command starts, in a narrow one those of the scheduler."""
-    return ("--local-cluster", 2) if WIDE else ("--scheduler", request.getfixturevalue("scheduler"))
-
-
-def test_local_cluster(call, data, shards):
+def test_passes_over_shards(call, data, shards, scheduler):
     """A path in memory, on shards and on two workers: the same bytes."""
     assert call("svm", data, *GRID, "-o", "memory").code == 0
     assert call("svm", shards, *GRID, "-o", "shards-run").code == 0
     folder = data.parent / "cluster-run"
-    done = screenpath("svm", shards, *GRID, "-o", folder, "--local-cluster", 2, cwd=data.parent)
+    done = screenpath("svm", shards, *GRID, "-o", folder, "--scheduler", scheduler, cwd=data.parent)
     assert done.returncode == 0, done.stderr
     sharded = rows_without("shards-run/steps.csv")  # survivors are copied from shards, and read in place in memory
     assert rows_without("shards-run/steps.csv", "passes") == rows_without("memory/steps.csv", "passes")
     assert rows_without(folder / "steps.csv", "bytes_moved") == sharded
     assert (folder / "coefficients.csv").read_bytes() == (data.parent / "memory/coefficients.csv").read_bytes()
+    assert json.loads((folder / "run.json").read_text())["columns"][-1] == "bytes_moved"
     # each step sends a vector to every shard and gets the products of all rows
     assert all(int(row["bytes_moved"]) > 8 * 120 for row in read_csv(folder / "steps.csv"))
 
 
-def test_a_free_intercept_on_shards_and_on_a_cluster(call, data, shards, cluster):
+def test_a_free_intercept_on_shards_and_on_a_cluster(call, data, shards, scheduler):
     """A path in memory, on shards and on two workers: the same solutions, the latter two to the byte."""
     options = ("--grid", 4, "--cmax", 1, "--intercept", "free", "--scale", "maxabs", "--quiet")
     for storage in ("sparse", "dense"):
@@ -91,7 +85,7 @@ def test_a_free_intercept_on_shards_and_on_a_cluster(call, data, shards, cluster
             assert float(one["primal"]) == pytest.approx(float(other["primal"]), rel=1e-9)
             assert float(one["intercept_low"]) == pytest.approx(float(other["intercept_low"]), rel=1e-6)
     folders = data.parent / "one", data.parent / "two"
-    for folder, more in zip(folders, ((), cluster), strict=True):
+    for folder, more in zip(folders, ((), ("--scheduler", scheduler)), strict=True):
         done = screenpath("svm", shards, *options, "-o", folder, *more, cwd=data.parent)
         assert done.returncode == 0, done.stderr
     found = [rows_without(folder / "steps.csv", "bytes_moved") for folder in folders]
@@ -107,12 +101,12 @@ def test_a_free_intercept_on_shards_and_on_a_cluster(call, data, shards, cluster
         ("sparse-svm", "--betas", 3, "--alphas", 4),
     ],
 )
-def test_folds_and_rows_of_a_grid(call, data, command, cluster):
+def test_folds_and_rows_of_a_grid(call, data, command, scheduler):
     """Folds, and rows of a grid of (alpha, beta), are tasks of two workers: the bytes of one process."""
     names = [*command[: 1 + (command[0] == "cv")], data, *command[1 + (command[0] == "cv") :], "--quiet"]
     assert call(*names, "-o", "here").code == 0
     folder = data.parent / "there"
-    done = screenpath(*names, "-o", folder, *cluster, cwd=data.parent)
+    done = screenpath(*names, "-o", folder, "--scheduler", scheduler, cwd=data.parent)
     assert done.returncode == 0, done.stderr
     compared = 0
     for path in (data.parent / "here").iterdir():
@@ -125,24 +119,13 @@ def test_folds_and_rows_of_a_grid(call, data, command, cluster):
     assert not (folder / "parts.partial").exists()
 
 
-def test_scheduler_of_somebody_else(call, data, shards, scheduler):
-    assert call("svm", data, *GRID, "-o", "memory").code == 0
-    done = screenpath("svm", shards, *GRID, "-o", data.parent / "there", "--scheduler", scheduler, cwd=data.parent)
-    assert done.returncode == 0, done.stderr
-    without = "bytes_moved", "passes"
-    assert rows_without("there/steps.csv", *without) == rows_without("memory/steps.csv", *without)
-    assert json.loads((data.parent / "there/run.json").read_text())["columns"][-1] == "bytes_moved"
-
-
 def test_usage(call, data, shards):
     for arguments, message in (
-        (("svm", data, "--local-cluster", 2), "screenpath convert DATA SHARDS"),
-        (("l1svm", shards, "--local-cluster", 2), "svm, lad, quantile, svr and sparse-svm do"),
-        (("sparse-svm", data, "--local-cluster", 2, "--jobs", 2), "use one of the two"),
-        (("cv", "lad", data, "--local-cluster", 2, "--jobs", 2), "use one of the two"),
-        (("cv", "lad", data, "--local-cluster", 2, "--scheduler", "tcp://a:1"), "use one of them"),
-        (("svm", shards, "--kernel", "rbf", "--local-cluster", 2), "a kernel run does not go on a cluster"),
-        (("svm", shards, "--local-cluster", 2, "--scheduler", "tcp://a:1"), "use one of them"),
+        (("svm", data, "--scheduler", "tcp://a:1"), "screenpath convert DATA SHARDS"),
+        (("l1svm", shards, "--scheduler", "tcp://a:1"), "svm, lad, quantile, svr and sparse-svm do"),
+        (("sparse-svm", data, "--scheduler", "tcp://a:1", "--jobs", 2), "use one of the two"),
+        (("cv", "lad", data, "--scheduler", "tcp://a:1", "--jobs", 2), "use one of the two"),
+        (("svm", shards, "--kernel", "rbf", "--scheduler", "tcp://a:1"), "a kernel run does not go on a cluster"),
     ):
         result = call(*arguments)
         assert result.code == 2 and message in result.err, result.err
@@ -150,5 +133,5 @@ def test_usage(call, data, shards):
 
 def test_without_dask(call, shards, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    result = call("svm", shards, "--local-cluster", 2)
+    result = call("svm", shards, "--scheduler", "tcp://a:1")
     assert result.code == 1 and "screenpath[cluster]" in result.err

@@ -257,11 +257,11 @@ def test_what_else_takes_columns(call, data, by_columns):
     assert one.code == other.code == 0 and one.out == other.out != ""
     one, other = (call("inspect", where).out.splitlines()[1:] for where in (data, by_columns))
     assert one == other
-    result = call("svm", by_columns, "--local-cluster", 2, *GRID)
+    result = call("svm", by_columns, "--scheduler", "tcp://a:1", *GRID)
     assert result.code == 2 and "convert again with --by rows" in result.err
     for option, said in (
         (("--scale", "l2"), "--by rows"), (("--dtype", "float32"), "leave it out"), (("--n-features", 9), "5 features"),
-        (("--certificate",), "name the file"), (("--local-cluster", 2), "does not run on a cluster"),
+        (("--certificate",), "name the file"), (("--scheduler", "tcp://a:1"), "does not run on a cluster"),
     ):  # fmt: skip
         result = call("l1svm", by_columns, *option)
         assert result.code == 2 and said in result.err

@@ -6,8 +6,13 @@ import pytest
 @pytest.fixture(scope="module")
 def client():
     """A client of two worker processes."""
-    from screenpath.rows.dask_cluster import close, connect
+    from distributed import LocalCluster
 
-    client, cluster = connect(local=2)
-    yield client
-    close(client, cluster)
+    from screenpath.rows.dask_cluster import connect
+
+    with LocalCluster(
+        2, threads_per_worker=1, memory_limit=0, dashboard_address=None, silence_logs=50, host="127.0.0.1"
+    ) as cluster:
+        client = connect(cluster.scheduler_address)
+        yield client
+        client.close()

@@ -38,7 +38,7 @@ def worker_pids(client) -> list[int]:
 def test_operations_have_the_bytes_of_one_machine(client, tmp_path, monkeypatch, density, scale):
     X, y = random_rows(density=density)
     folder, _ = make_folder(tmp_path / "s", X, y, monkeypatch)
-    here, there = ShardRows(folder, scale, 1.0), Shared(client, None, folder, scale, 1.0)
+    here, there = ShardRows(folder, scale, 1.0), Shared(client, folder, scale, 1.0)
     rng = np.random.default_rng(0)
     w, theta = rng.normal(size=here.d), rng.normal(size=here.n)
     same = np.testing.assert_array_equal
@@ -60,7 +60,7 @@ def test_lost_workers(client, tmp_path, monkeypatch):
     """Workers are killed while passes run; the numbers and the bytes counted stay the same."""
     X, y = random_rows(n=2000)
     folder, _ = make_folder(tmp_path / "s", X, y, monkeypatch)
-    rows, there = ShardRows(folder, "standard"), Shared(client, None, folder, "standard")
+    rows, there = ShardRows(folder, "standard"), Shared(client, folder, "standard")
     rng, counted = np.random.default_rng(0), set()
     for attempt in range(wide(2, 3)):
         w, theta = rng.normal(size=rows.d), rng.normal(size=rows.n)
@@ -96,24 +96,24 @@ def test_workers_look_at_what_they_open(client, tmp_path, monkeypatch):
     """The one who asks reads no rows: a fault in them is found where they are read."""
     X, y = random_rows()
     folder, _ = make_folder(tmp_path / "s", X, y, monkeypatch)
-    Shared(client, None, folder).close()
+    Shared(client, folder).close()
     shard_folders.edit(folder.path, 1, "dense", lambda array: array + 1.0)
     folder = ShardFolder(folder.path)
     folder.joined("targets")
     with pytest.raises(DataError, match=r"000001-dense.npy .* not what was written \(CRC-32\)") as caught:
-        Shared(client, None, folder)
+        Shared(client, folder)
     assert "convert the text again" in caught.value.hint
     shard_folders.seal(folder.path)
     with pytest.raises(DataError, match="000001-sqnorms.npy .* not those of the rows"):
-        Shared(client, None, ShardFolder(folder.path))
+        Shared(client, ShardFolder(folder.path))
     with pytest.raises(DataError, match="a worker sees other data"):
-        Shared(client, None, folder)
+        Shared(client, folder)
 
 
 def test_bytes_are_counted_whatever_thread_counts_them(client, tmp_path, monkeypatch):
     X, y = random_rows(n=2000)
     folder, _ = make_folder(tmp_path / "s", X, y, monkeypatch)
-    there = Shared(client, None, folder, "standard")
+    there = Shared(client, folder, "standard")
     interval, counted = sys.getswitchinterval(), set()
     sys.setswitchinterval(1e-6)
     try:

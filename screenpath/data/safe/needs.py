@@ -146,7 +146,6 @@ class KernelNeeds:
         return self.vectors(shape) + self.build(shape) + shape.rows
 
 
-DASK_WORKER = 80 << 20  # what a worker process of Dask takes beside what this process takes for the same work
 KERNEL_PROCESS = 104 << 20  # of a process with the code of kernel models: interpreter, libraries, a reserve
 VALUES_AT_ONCE = 1 << 17  # values of columns that are multiplied by their signs at a time
 DENSE_KERNEL = 1 << 28  # bytes up to which a kernel makes sparse rows dense
