@@ -33,7 +33,6 @@ from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from screenpath.compile.apart import keep_apart, needed, remember
-from screenpath.compile.meanwhile import Meanwhile, list_only, pass_over
 from screenpath.compile.ownership import changeable, read_own
 from screenpath.compile.sharing import LOCKS, end_turn, take_turn, wait_for_turn
 from screenpath.compile.shipped import level, shipped
@@ -384,13 +383,10 @@ class KernelCache:
         found = self._read(folder / name, key, target_context)
         if found is not None:
             return found
-        kernel, args = KERNELS[self.name], tuple(getattr(signature, "args", signature))
-        list_only(kernel, args)
         if take_turn(folder, name):
             return None
-        pass_over(kernel, args)
-        with trigger_event("numba:compile", data={"dispatcher": kernel}):  # what a wait counts as
-            wait_for_turn(folder, name, Meanwhile(kernel, args).work)
+        with trigger_event("numba:compile", data={"dispatcher": KERNELS[self.name]}):  # what a wait counts as
+            wait_for_turn(folder, name)
         found = self._read(folder / name, key, target_context)
         if found is not None:
             end_turn(folder, name)
@@ -414,7 +410,6 @@ class KernelCache:
 
     def save_overload(self, signature, result) -> None:
         """Keep a compile result, if it can be kept; a failure to write is warned of once."""
-        Meanwhile.compiled += 1
         needs = needed(result.library)
         keep_apart(result, self.name)
         folder = cache_folder()

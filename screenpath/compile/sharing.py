@@ -12,7 +12,6 @@ import functools
 import os
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 LOCKS = "locks"
@@ -60,14 +59,11 @@ def take_turn(folder: Path, name: str) -> bool:
         return True
 
 
-def wait_for_turn(folder: Path, name: str, work: Callable[[], bool]) -> None:
-    """Wait while another process compiles an entry; ``work`` does something else meanwhile, and tells if it did."""
+def wait_for_turn(folder: Path, name: str) -> None:
+    """Wait while another process compiles an entry."""
     until = time.monotonic() + PATIENCE
     while not take_turn(folder, name) and time.monotonic() < until:
-        if work():
-            until = time.monotonic() + PATIENCE
-        else:
-            time.sleep(POLL)
+        time.sleep(POLL)
 
 
 def end_turn(folder: Path, name: str) -> None:

@@ -45,28 +45,6 @@ assert (three(2), other(3)) == (3, 17)
 print(sum(sum(each.stats.cache_misses.values()) for each in KERNELS.values()))
 """
 COUNT = 4
-HELP = """
-from screenpath.kernels import KERNELS, kernel
-
-@kernel
-def low(x):
-    return x + 1
-
-@kernel
-def held(x):
-    return 2 * low(x)
-
-@kernel
-def beside(x):
-    return x - 1
-
-@kernel
-def high(x):
-    return held(x) * beside(x) + low(x)
-
-assert high(2) == 9
-print(sum(sum(each.stats.cache_misses.values()) for each in KERNELS.values()))
-"""
 HOLD = """
 import sys, time
 from screenpath.compile import sharing
@@ -155,27 +133,6 @@ def test_nobody_waits_for_ever(start, tmp_path):
     for entry in tmp_path.rglob("*.kernel"):
         entry.unlink()
     assert compiled(start(MAKE, "inf")) == COUNT  # who was killed holds nothing
-
-
-def test_who_waits_compiles_what_else_is_needed(start, tmp_path):
-    compiled(start(HELP))
-    held = None
-    for entry in tmp_path.rglob("*.kernel"):
-        held = entry.name if ".held-" in entry.name else held
-        entry.unlink()
-    holder = start(HOLD, held)
-    try:
-        assert holder.stdout.readline() == "held\n"
-        process, until = start(HELP), time.monotonic() + HANGS
-        there: set = set()
-        while there != {"low", "beside"} and time.monotonic() < until and process.poll() is None:
-            time.sleep(0.05)
-            there = {path.name.partition("-")[0].rpartition(".")[2] for path in tmp_path.rglob("*.kernel")}
-        assert there == {"low", "beside"}  # one that the kernel calls which is held, and one that its caller does
-    finally:
-        holder.kill()
-        holder.communicate()
-    assert compiled(process) == 4
 
 
 def test_helpers_compile_and_end_with_the_process(monkeypatch, tmp_path):
