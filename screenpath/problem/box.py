@@ -424,6 +424,11 @@ class BoxModel(RegionModel, Resumable):
             partition.box_moves(moved, screened.status, self.lo, self.hi, self.signs, theta, step)
             start_total = start_total + self._signed_sum(step)
             del step, apart  # with many rows each of these is much memory
+        earlier = 0.0 if ahead is None or reference.before is None else reference.before[0]
+        error = kernels.start_error(
+            earlier, reference.C, C, reference.sum_error, float(moved.size), float(self.size), self.fresh_every,
+            self.bounds,
+        )  # fmt: skip
         if index.size == self.size:
             c, norms, lo, hi = self.c, self.norms, C * self.lo, C * self.hi
             start, margins = C * known, reference.point.products
@@ -442,6 +447,7 @@ class BoxModel(RegionModel, Resumable):
             hi=hi,
             norms=norms,
             offset=C * linear,
+            errors=kernels.errors_of(C, error, self.rounding, self.bounds),
             start_alpha=start,
             start_sum=C * start_total,
             start_w=reference.point.vector,

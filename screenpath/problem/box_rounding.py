@@ -96,7 +96,4 @@ def largest_sum_error(model, updates: int) -> float:
     """
     if updates > model.fresh_every:
         raise ValueError(f"updates is {updates}")
-    error = kernels.sum_error(float(model.size), model.bounds)
-    for _ in range(updates):
-        error = kernels.sum_drift(error, float(model.size), model.bounds)
-    return error
+    return kernels.largest_sum_error(float(model.size), updates, model.bounds)

@@ -43,28 +43,22 @@ class FreeReduced(Reduced):
     signs : ndarray of shape (k,)
     rest, rest_error : float
         What the signed dual variables (times C) of the survivors sum up to, and what rounding may have made of it.
-    sum_error : float
-        What ``start_sum`` may be off by, beside the rounding of its last changes.
     start_intercept : float
     spread : ndarray of shape (k,)
         Distances of the rows from ``mean``, at least.
     mean : ndarray of shape (d,)
     typical : float
         Median of all rows' distances.
-    product : float
-        Relative error of a product with a row.
     """
 
     _: KW_ONLY
     signs: np.ndarray
     rest: float
     rest_error: float
-    sum_error: float
     start_intercept: float
     spread: np.ndarray
     mean: np.ndarray
     typical: float
-    product: float
 
 
 class FreeModel(FreeIntercept):
@@ -295,15 +289,15 @@ class FreeModel(FreeIntercept):
         status = screened.status if index.size < self.size else self.nothing_screened().status
         rest = kernels.rest_of(C, index, status, reference.theta, plain.theta, self.signs, True)
         mass = float(np.abs(reference.theta).sum() + np.abs(plain.theta).sum())
+        plain.errors = plain.errors._replace(total=plain.errors.total + C * reference.shift)
+        unsure = gamma(self.size + 8) + self.bounds[box_kernels.SLOPE]
         mean, spread, typical = self.around
         if plain.place is not None:  # the rows are needed without their signs
             plain.place = (*plain.place[:2], np.ones(index.size, dtype=np.int8))
         return FreeReduced(
             *(getattr(plain, field.name) for field in fields(Reduced) if field.name != "_rows"),
-            signs=self.signs[index], rest=rest, rest_error=C * (gamma(self.size + 8) * mass + reference.residue),
-            sum_error=C * (reference.sum_error + reference.shift),
+            signs=self.signs[index], rest=rest, rest_error=C * (unsure * mass + reference.residue),
             start_intercept=reference.intercept, spread=spread[index], mean=mean, typical=typical,
-            product=self.bounds[box_kernels.PRODUCT],
         )  # fmt: skip
 
     def _take(self, index: np.ndarray):

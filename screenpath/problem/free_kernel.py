@@ -31,7 +31,7 @@ class FreeKernelReduced(KernelReduced):
 
     Parameters
     ----------
-    signs, rest
+    signs, rest, rest_error
         As of :class:`screenpath.problem.free.FreeReduced`.
     typical : float
         See :class:`screenpath.regions.lever.Seen`.
@@ -40,6 +40,7 @@ class FreeKernelReduced(KernelReduced):
     _: KW_ONLY
     signs: np.ndarray
     rest: float
+    rest_error: float
     typical: float
 
 
@@ -154,9 +155,11 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         plain = super().reduce(C, screened, reference)
         fixed = plain.start.copy()
         fixed[plain.index] = 0.0
+        rest, unsure = kernels.excess(fixed, self.signs)
         return FreeKernelReduced(
             **{field.name: getattr(plain, field.name) for field in fields(KernelReduced)},
             signs=self.signs[plain.index].astype(np.float64),
-            rest=-C * kernels.excess(fixed, self.signs)[0],
+            rest=-C * rest,
+            rest_error=C * (unsure + plain.slope * float(np.abs(fixed).sum())),
             typical=self.typical,
         )

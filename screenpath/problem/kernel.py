@@ -90,6 +90,7 @@ class KernelReduced:
     offset: float  # ``sum c_i alpha_i`` over the fixed rows
     start: np.ndarray  # shape (n,): dual variables that the solver starts from (theta scale), fixed rows included
     ahead: float  # ``ahead * start_products`` estimates the products at the optimum
+    slope: float  # largest part of a slope that was rounded away when the model was made
 
     @property
     def size(self) -> int:
@@ -393,6 +394,7 @@ class KernelModel(BoxModel):
             start_products=products,
             start_error=C * drift(error, self.bounds[kernels.ALL_NORMS]) * OUTWARD,
             reach=C * self.bounds[kernels.ALL_NORMS],
+            slope=float(self.bounds[kernels.SLOPE]),
             start_w_sq=C * C * max(square, 0.0),
             offset=C * linear,
             start=start,

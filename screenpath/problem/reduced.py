@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from screenpath.kernels.problem.box import Errors
 from screenpath.kernels.rows.matrix import listed_products, matrix_of, products
 from screenpath.problem.faces import Faces
 
@@ -33,6 +34,7 @@ class Reduced:
     hi: np.ndarray
     norms: np.ndarray
     offset: float  # ``sum c_i alpha_i`` over the fixed rows
+    errors: Errors  # what rounding may have done to its numbers: what a dynamic rule needs to know
     start_alpha: np.ndarray  # shape (k,)
     start_sum: np.ndarray  # shape (d,): ``base + G' start_alpha``
     start_w: np.ndarray  # shape (d,)

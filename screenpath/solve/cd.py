@@ -14,7 +14,6 @@ import numpy as np
 from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.kernels.solve import cd, descent
 from screenpath.problem.reduced import Reduced
-from screenpath.regions.geometry import GAP_ROUNDING, ROUNDING
 from screenpath.solve.base import Budget, Solution, Solver
 
 VISITS = 2_000_000  # row visits of one kernel call: bounds the time until a signal or a deadline is noticed
@@ -84,7 +83,7 @@ class Descent:
             r.copy()
         stored, where, signs = r.stored()
         self.rows = matrix_of(stored)
-        self.task = descent.Task(where, signs, r.c, r.lo, r.hi, r.norms, r.norms**2)
+        self.task = descent.Task(where, signs, r.c, r.lo, r.hi, r.norms, r.norms**2, r.errors)
         self.alpha, self.w, self.alive = r.start_alpha.copy(), r.start_sum.copy(), np.arange(r.size)
         self.decided = np.zeros(r.size, dtype=np.int8)
         self.margins, told = np.empty(r.size), descent.STALE
@@ -124,7 +123,7 @@ class Descent:
     def check(self, tol: float, dynamic: bool) -> bool:
         """Evaluate the gap of what is alive; screen with its ball where asked. Return whether the target is met."""
         self.alive.sort(kind="stable")  # sweeps have permuted it
-        how = descent.How(tol, 1.0, dynamic, 0, 0, 0.0, ROUNDING, GAP_ROUNDING)
+        how = descent.How(tol, 1.0, dynamic, 0, 0, 0.0)
         self.alive, met = descent.look(
             self.rows, self.task, self.alive, self.alpha, self.w, self.margins, self.decided, how, self.now
         )

@@ -16,7 +16,6 @@ from screenpath.kernels.solve.pool import STEPS
 from screenpath.kernels.solve.survey import nothing_known
 from screenpath.problem.faces import Faces
 from screenpath.problem.reduced import Reduced
-from screenpath.regions.geometry import GAP_ROUNDING, ROUNDING
 from screenpath.solve.base import Budget, Solution, Solver
 from screenpath.solve.cd import Descent, draws
 
@@ -49,7 +48,7 @@ class FaceDescent(Solver):
 
     def how(self, tol: float, dynamic: bool, epochs: int, slice_s: float) -> descent.How:
         """Return how to descend to a relative gap, as kernels are told."""
-        return descent.How(tol, self.share, dynamic, epochs, self.patience, slice_s, ROUNDING, GAP_ROUNDING)
+        return descent.How(tol, self.share, dynamic, epochs, self.patience, slice_s)
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         """Solve a reduced problem to a relative gap, see :class:`screenpath.solve.base.Solver`."""

@@ -14,7 +14,7 @@ import time
 import numpy as np
 
 from screenpath.errors import UsageError
-from screenpath.kernels.problem import intercept
+from screenpath.kernels.problem import box, intercept
 from screenpath.kernels.rows.barrier import alone
 from screenpath.kernels.rows.matrix import Matrix, listed_products, matrix_of, taken, weighted_sum
 from screenpath.kernels.rows.newton_system import DIRECT, GRAM, inner
@@ -33,7 +33,7 @@ from screenpath.kernels.solve.newton import (
 )  # fmt: skip
 from screenpath.numbers.rounding import UNIT, gamma
 from screenpath.problem.free import FreeReduced
-from screenpath.regions.geometry import GAP_ROUNDING, ROUNDING
+from screenpath.regions.geometry import ROUNDING
 from screenpath.regions.lever import Levered
 from screenpath.solve.base import Budget, Solution, Solver
 from screenpath.solve.face import FaceDescent
@@ -128,7 +128,7 @@ class FreeNewton(Solver):
         done, touched, gap, primal, solved = multiplier.minimise_free(
             X, reduced.size, reduced.offset, reduced.rest, reduced.start_intercept,
             reduced.typical or 1.0, v, w, tol,
-            min(budget.epochs, CALL_ITERATIONS), dynamic, ROUNDING, GAP_ROUNDING, room, team,
+            min(budget.epochs, CALL_ITERATIONS), dynamic, reduced.errors, room, team,
         )  # fmt: skip
         budget.note(gap, primal, touched)
         return Solution(w[:-1], room.vectors[newton.ALPHA].copy(), done, touched, solved, 0, self.name)
@@ -202,9 +202,9 @@ class Run:
         """Fix rows that the ball of the pair and its levers decide."""
         if not self.feasible:
             return
-        reduced, apart = self.reduced, self.w - self.v
-        size, far = math.sqrt(inner(self.w, self.w)), 0.5 * math.sqrt(inner(apart, apart))
-        error = 2.0 * reduced.product * reduced.norms * size
+        reduced, errors, apart = self.reduced, self.reduced.errors, self.w - self.v
+        size, far = math.sqrt(inner(self.w, self.w)), math.sqrt(inner(apart, apart))
+        error = 2.0 * errors.relative * reduced.norms * size
         error += 4.0 * UNIT * (np.abs(self.c) + np.abs(self.s) + abs(self.b))
         off, cost, shift = self._residue(error)
         if not off < math.inf:
@@ -212,17 +212,16 @@ class Run:
         # The sum in the gap at the ends of what each distance is known to: no term is negative, so nothing cancels.
         upper, lower = (self.hi - self.alpha) * (self.t + error), (self.alpha - self.lo) * (error - self.t)
         slackness = float(np.maximum(np.maximum(upper, lower), 0.0).sum()) * (1.0 + gamma(self.c.size + 8)) + cost
+        losses = float(np.maximum(self.lo * self.t, self.hi * self.t).sum())
         widths = float(((self.hi - self.lo) * reduced.norms).sum())
-        # What rounding may have moved v by, in one sum and in the changes that followed.
-        shift += 2.0**-51 * (self.c.size + 16) * widths + reduced.sum_error
-        shift += UNIT * self.touched * (size + 2.0 * far)
-        radius = math.sqrt(slackness + far * far + GAP_ROUNDING * (size + far) ** 2) + far + shift  # around w
-        slack = ROUNDING * (reduced.norms * (size + radius) + np.abs(self.c))
+        errors, touched = errors._replace(total=errors.total + shift), self.touched + 4.0 * self.c.size
+        radius = box.radius_around(slackness, losses, size, far, widths, self.c.size, touched, errors)
+        slack = errors.rounding * (reduced.norms * (size + radius) + np.abs(self.c))
         free = self.status == 0
         seen = Levered(
             self.c - self.s, np.where(free, self.alpha - self.lo - off, 0.0),
             np.where(free, self.hi - self.alpha - off, 0.0), slack, reduced.typical, reduced.norms, reduced.spread,
-            reduced.mean, self._place, reduced.product,
+            reduced.mean, self._place, errors.relative,
         )  # fmt: skip
         found = np.where(free, seen.decide(radius), 0)
         self.status = np.where(found != 0, found, self.status).astype(np.int8)

@@ -79,8 +79,8 @@ class Multipliers:
         run.touched += margins.size
         return Reduced(
             take=lambda: rows, sparse=True, place=None, index=run.reduced.index, c=run.c - mu, lo=run.lo, hi=run.hi,
-            norms=self.norms, offset=run.reduced.offset + mu * run.reduced.rest, start_alpha=run.alpha,
-            start_sum=point, start_w=point, start_margins=margins, theta=run.reduced.theta,
+            norms=self.norms, offset=run.reduced.offset + mu * run.reduced.rest, errors=run.reduced.errors,
+            start_alpha=run.alpha, start_sum=point, start_w=point, start_margins=margins, theta=run.reduced.theta,
             fetch=self._fetch, faces=self.faces,
         )  # fmt: skip
 

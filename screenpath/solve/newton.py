@@ -12,11 +12,11 @@ import time
 
 import numpy as np
 
+from screenpath.kernels.problem import box
 from screenpath.kernels.rows.barrier import Team, make_board
 from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.kernels.solve import newton as kernels
 from screenpath.problem.reduced import Reduced
-from screenpath.regions.geometry import GAP_ROUNDING, ROUNDING
 from screenpath.solve.base import Budget, Solution, Solver
 
 CALL_ITERATIONS = 100  # of one kernel call: bounds the time until a signal or a deadline is noticed
@@ -52,12 +52,12 @@ class Newton(Solver):
         X, room, team = set_up(reduced, w.size)
         vectors, lists = room.vectors, room.lists
         margins = reduced.start_margins
-        iterations, touched = 0, 0
+        iterations, touched, errors = 0, 0, reduced.errors
         while True:
             vectors[kernels.T], lists[kernels.ALIVE] = reduced.c - margins, np.arange(k)
             limit = min(budget.epochs - iterations, CALL_ITERATIONS)
             done, work, count, gap, primal = kernels.minimise(
-                X, k, reduced.offset, v, w, tol, limit, dynamic, ROUNDING, GAP_ROUNDING, 0.0, room, team
+                X, k, reduced.offset, v, w, tol, limit, dynamic, errors, 0.0, room, team
             )
             iterations, touched = iterations + done, touched + work
             budget.note(gap, primal, touched)
@@ -72,6 +72,9 @@ class Newton(Solver):
                 break
             margins = reduced.products(w)
             touched += reduced.size
+            widths = float((reduced.hi - reduced.lo) @ reduced.norms)
+            moved = box.moved_by(float(work), np.linalg.norm(w), np.linalg.norm(w - v), widths)
+            errors = errors._replace(total=errors.total + float(moved))  # the next call goes on with ``v``
         alpha, alive = vectors[kernels.ALPHA].copy(), lists[kernels.ALIVE, :count].copy()
 
         def decided() -> np.ndarray:

@@ -138,7 +138,8 @@ class Run:
         if dynamic:
             # At least the gap of the reduced problem, rounding counted as a certificate does.
             terms = self.kinks, self.products, r.lo, r.hi, self.alpha, r.norms, self.error, self.floor, 0, r.size
-            self._screen(box_kernels.box_terms(*terms)[3] * (1.0 + gamma(r.size + 16)))
+            loss, _, _, slack = box_kernels.box_terms(*terms)
+            self._screen((slack + r.slope * loss) * (1.0 + gamma(r.size + 16)))
         return False
 
     def terms(self) -> tuple[float, float]:
@@ -155,11 +156,15 @@ class Run:
 
     def decide(self, gap: float) -> np.ndarray:
         """Return what the ball of the iterate decides of each survivor; ``gap`` is at least that of the problem."""
-        r, status, radius = self.reduced, np.empty(self.reduced.size, dtype=np.int8), np.sqrt(gap) * OUTWARD
+        r, status, radius = self.reduced, np.empty(self.reduced.size, dtype=np.int8), self.radius(gap)
         box_kernels.box_decide_ball(
             self.products, 1.0, r.norms, radius, self.extent(radius), r.c, ROUNDING, status, 0, r.size
         )
         return status
+
+    def radius(self, gap: float) -> float:
+        """Return the radius of the iterate's ball; with exact slopes the fixed rows' sum is another one."""
+        return (float(np.sqrt(gap)) + self.reduced.slope * self.reduced.reach) * OUTWARD
 
     def extent(self, radius: float) -> float:
         """Return the size of which ``ROUNDING`` bounds the error of a product with a point of the iterate's ball."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from screenpath.kernels.problem import intercept as intercept_kernels
 from screenpath.kernels.solve import smo_free as kernels
-from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
+from screenpath.numbers.rounding import UNIT, gamma
 from screenpath.problem.free_kernel import FreeKernelReduced
 from screenpath.problem.intercept import NONE, balanced_to
 from screenpath.problem.kernel import sum_error
@@ -93,7 +93,7 @@ class FreeRun(Run):
         """Return what the ball of the iterate and its levers decide."""
         r = self.reduced
         found, error = intercept_kernels.excess(self.alpha, self.signs)
-        residue = abs(found - r.rest) + error + 4.0 * UNIT * abs(r.rest)
+        residue = abs(found - r.rest) + error + r.rest_error + 4.0 * UNIT * abs(r.rest)
         t, free = self.kinks - self.products, self.decided == 0
         lo, hi = np.where(free, r.lo, self.alpha), np.where(free, r.hi, self.alpha)
         near = intercept_kernels.inside(self.alpha, lo, hi)
@@ -103,7 +103,7 @@ class FreeRun(Run):
         if len(rows) < 2:
             return status
         off = residue * max(abs(t[k]) + self.error * r.norms[k] + self.floor for k in rows)
-        radius = np.sqrt(gap + off) * OUTWARD + residue * max(r.norms[k] for k in rows)
+        radius = self.radius(gap + off) + residue * max(r.norms[k] for k in rows)
         slack = ROUNDING * (r.norms * self.extent(radius) + np.abs(r.c))
         up, down = hi - self.alpha - residue, self.alpha - lo - residue
         flipped = self.signed < 0.0

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from screenpath.kernels.problem.box import Errors
 from screenpath.kernels.rows import newton_system
 from screenpath.problem.reduced import Reduced
 from screenpath.solve.base import Budget
@@ -25,7 +26,7 @@ def problem(n, d, sparse, loss):
     zero, alpha = np.zeros(d), np.zeros(n)
     return Reduced(
         take=lambda: rows, sparse=sparse, place=None, index=np.arange(n), c=c, lo=lo, hi=hi,
-        norms=np.linalg.norm(G, axis=1), offset=0.0,
+        norms=np.linalg.norm(G, axis=1), offset=0.0, errors=Errors(1e-12, 1e-14, 0.0, 0.0),
         start_alpha=alpha, start_sum=zero, start_w=zero, start_margins=np.zeros(n), theta=np.zeros(n),
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ import pytest
 
 import screenpath
 from screenpath.api import losses
-from screenpath.solve import cd
+from screenpath.kernels.problem import box as kernels
 
 LOSSES = {
     "svm": (screenpath.svm_path, {}),
@@ -92,6 +92,7 @@ def test_the_gap_ball_decides_no_row_wrongly(monkeypatch, loss, storage, solver)
 
 
 def test_the_judge_sees_a_ball_that_is_too_small(monkeypatch):
-    monkeypatch.setattr(cd, "ROUNDING", -0.5)
+    honest = kernels.errors_of
+    monkeypatch.setattr(kernels, "errors_of", lambda *given: honest(*given)._replace(rounding=-0.5))
     count, wrong = judged(monkeypatch, "lad", range(12), rule="gap", storage="dense", solver="cd")
     assert count >= wrong > 0

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from screenpath.kernels.problem.box import Errors
 from screenpath.problem.reduced import Reduced
 from screenpath.solve.base import Budget
 from screenpath.solve.face import FaceDescent
@@ -31,7 +32,8 @@ def reduced_problem(G, c, lo, hi, base=None, offset=0.0, sparse=False, start=Non
     return Reduced(
         take=lambda: rows, sparse=sparse, place=None, index=np.arange(k), c=np.asarray(c, dtype=float),
         norms=np.linalg.norm(G, axis=1), lo=lo, hi=hi,
-        offset=offset, start_alpha=alpha, start_sum=w, start_w=w, start_margins=G @ w, theta=np.zeros(k),
+        offset=offset, errors=Errors(1e-12, 1e-14, 0.0, 0.0),
+        start_alpha=alpha, start_sum=w, start_w=w, start_margins=G @ w, theta=np.zeros(k),
     )  # fmt: skip
 
 

@@ -1,5 +1,7 @@
 """Row-wise arithmetic of the box models: losses, counts and screening decisions in one traversal each."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from screenpath.kernels import at, kernel
@@ -41,6 +43,27 @@ FAINT = 2.0**-900  # a sum of losses beside which they are nothing
 LEAST = 2.0**-510  # and of a distance that is the root of such squares, for each of its vectors
 
 
+class Errors(NamedTuple):
+    """What rounding may have done to the numbers of a reduced problem, see :func:`errors_of`.
+
+    Attributes
+    ----------
+    rounding : float
+        Slack of a comparison that decides.
+    relative : float
+        Relative error of a product with a row, and of a loss.
+    total : float
+        Bound on the norm of the error of the sum over all rows that the solve starts from, fixed ones included.
+    floor : float
+        What kinks and underflow add to the sum of the rows' shares of the gap.
+    """
+
+    rounding: float
+    relative: float
+    total: float
+    floor: float
+
+
 @kernel
 def relative_error(depth):
     """Return ``k u / (1 - k u)``, see ``rounding.gamma``."""
@@ -61,6 +84,85 @@ def sum_drift(before, changed, bounds):
     size = moved if moved < most else most
     each = relative_error(changed + bounds[UPDATE]) + bounds[PRODUCT]
     return (before + each * size + UNIT * bounds[ALL_NORMS]) * (1.0 + 8.0 * UNIT)
+
+
+@kernel(leaf=True)
+def largest_sum_error(n, updates, bounds):
+    """Return what the error of a sum over ``n`` rows can be at most after so many updates."""
+    error = sum_error(n, bounds)
+    for _ in range(updates):
+        error = sum_drift(error, n, bounds)
+    return error
+
+
+@kernel(leaf=True)
+def line_error(C1, C2, C, n, updates, bounds):
+    """Return the error of a sum over rows on the line through those at ``C1`` and ``C2``, see ``partition.sum_line``.
+
+    Each of the two has been updated so many times at most; the dual point on the line is put into its box.
+    """
+    error = sum_drift(largest_sum_error(n, updates, bounds), n, bounds)
+    return (1.0 + 2.0 * (C - C2) / (C2 - C1)) * error * (1.0 + 16.0 * UNIT)
+
+
+@kernel(leaf=True)
+def start_error(C1, C2, C, error, moved, n, updates, bounds):
+    """Return the error of the sum that a solve at ``C`` starts from, ``error`` being that of the reference at ``C2``.
+
+    ``C1`` is 0 but for a start on the line; ``moved`` rows have been put at their ends.
+    """
+    if C1 > 0.0:
+        return line_error(C1, C2, C, n, updates, bounds)
+    return sum_drift(error, moved, bounds) if moved > 0.0 else error
+
+
+@kernel(leaf=True)
+def errors_of(C, error, rounding, bounds):
+    """Return the :class:`Errors` of the reduced problem at ``C`` whose sum over rows (times 1/C) is off by ``error``.
+
+    The exact slopes of fixed rows move the sum, each by a part of its own.
+    """
+    total = C * (error + bounds[SLOPE] * bounds[ALL_NORMS] + bounds[HIDDEN]) * (1.0 + 8.0 * UNIT)
+    floor = 2.0 * C * bounds[ALL_ONES] * (bounds[KINK] + bounds[TINY]) + UNDERFLOW
+    return Errors(rounding, bounds[PRODUCT] + bounds[SLOPE], total, floor)
+
+
+@kernel(leaf=True)
+def moved_by(touched, w_size, apart, widths):
+    """Return how far rounding may have moved a sum over rows in so many additions of a row.
+
+    Each rounds the sum and the row's part; no sum over a point of the box is farther than ``widths`` from this one,
+    which is within ``apart`` of a vector of norm ``w_size``.
+    """
+    return UNIT * (touched + 64.0) * (w_size + apart + 4.0 * widths)
+
+
+@kernel(leaf=True)
+def radius_around(slack, sizes, w_size, apart, widths, k, touched, errors):
+    """Return the radius of a ball around ``w`` that holds the optimum of a reduced problem, rounding counted.
+
+    With the exact sum ``v`` of the dual point, ``1/2 ||w - w*||^2 + 1/2 ||v - w*||^2`` is at most the gap, which is
+    ``1/2 ||w - v||^2 + slack``: ``w*`` is within ``sqrt(slack + ||w - v||^2 / 4)`` of the middle of ``w`` and ``v``.
+
+    Parameters
+    ----------
+    slack : float
+        ``sum (phi_i(t_i) - alpha_i t_i)`` as computed.
+    sizes : float
+        Sum of the magnitudes of what it was formed of.
+    w_size, apart : float
+        ``||w||`` and ``||w - v||`` as computed.
+    widths : float
+        ``sum (hi - lo) norms``.
+    k : int
+        Rows.
+    touched : float
+        Additions of rows to ``v`` in the solve so far, or more.
+    errors : Errors
+    """
+    apart = (1.0 + errors.relative) * apart + errors.total + moved_by(touched, w_size, apart, widths)
+    unsure = (relative_error(k + 16.0) + errors.relative) * (sizes + w_size * widths) + errors.floor
+    return (np.sqrt(max(slack, 0.0) + unsure + 0.25 * apart * apart) + 0.5 * apart) * (1.0 + 16.0 * UNIT) + LEAST
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"}, leaf=True)
@@ -448,6 +550,12 @@ def warm_up():
     relative_error(1.0)
     sum_error(1.0, bounds)
     sum_drift(1.0, 1.0, bounds)
+    largest_sum_error(2.0, 16, bounds)
+    line_error(0.5, 1.0, 2.0, 2.0, 16, bounds)
+    start_error(0.5, 1.0, 2.0, 0.0, 1.0, 2.0, 16, bounds)
+    errors = errors_of(1.0, 0.0, 1e-12, bounds)
+    moved_by(1.0, 1.0, 1.0, 1.0)
+    radius_around(1.0, 1.0, 1.0, 1.0, 1.0, 2, 1.0, errors)
     product_errors(a, bounds)
     row_terms(1.0, 1.0, 0.0, 1.0, 1.0, 0.0)
     box_terms(a, a, a, a, a, a, 0.0, 0.0, 0, 2)

@@ -47,6 +47,7 @@ class Task(NamedTuple):
     where, signs : ndarray of int64, and of int8, of shape (k,)
         Where the rows are in a matrix, and what each is multiplied by: dense ones by 1.
     c, lo, hi, norms, sqnorms : ndarray of shape (k,)
+    errors : box.Errors
     """
 
     where: np.ndarray
@@ -56,6 +57,7 @@ class Task(NamedTuple):
     hi: np.ndarray
     norms: np.ndarray
     sqnorms: np.ndarray
+    errors: box.Errors
 
 
 class Log(NamedTuple):
@@ -93,8 +95,6 @@ class How(NamedTuple):
         Rounds that may be one too many.
     slice_s : float
         Seconds after which no further round is begun.
-    rounding, gap_rounding : float
-        Of ``regions.geometry``.
     """
 
     tol: float
@@ -103,8 +103,6 @@ class How(NamedTuple):
     epochs: int
     patience: int
     slice_s: float
-    rounding: float
-    gap_rounding: float
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
@@ -189,22 +187,20 @@ def look(X, task, alive, alpha, w, margins, decided, how, now):
     if now[GAP] <= how.tol * abs(now[PRIMAL]):
         return alive, True
     if how.dynamic and np.isfinite(now[GAP]):
-        # Margins are off by the rounding of a product, and w by that of its updates.
-        off = how.gap_rounding + box.UNIT * (now[TOUCHED] + 64.0)
-        error = off * (size + np.sqrt(w_sq) * now[WIDTHS])
-        alive = _screen(X, task, alive, alpha, w, margins, decided, how, np.sqrt(max(now[GAP], 0.0) + error), w_sq, now)
+        radius = box.radius_around(  # ``w`` is the sum over rows itself
+            now[GAP], size, np.sqrt(w_sq), 0.0, now[WIDTHS], task.c.size, now[TOUCHED], task.errors
+        )
+        alive = _screen(X, task, alive, alpha, w, margins, decided, radius, w_sq, now)
     return alive, False
 
 
 @kernel
-def _screen(X, task, alive, alpha, w, margins, decided, how, radius, w_sq, now):
-    """Fix what the ball around ``w`` decides; return what is left. ``w`` is the primal point of the dual iterate, so
-    the ball of theory is centred there, and its squared radius is the gap.
-    """
+def _screen(X, task, alive, alpha, w, margins, decided, radius, w_sq, now):
+    """Fix what the ball around ``w`` decides; return what is left."""
     status, n = np.empty(alive.size, dtype=np.int8), alive.size
     own, norms, c = _of(margins, alive), _of(task.norms, alive), _of(task.c, alive)
     n_R, n_L = box.box_decide_ball(
-        own, 1.0, norms, radius, np.sqrt(w_sq) + radius, c, how.rounding, status, 0, n
+        own, 1.0, norms, radius, np.sqrt(w_sq) + radius, c, task.errors.rounding, status, 0, n
     )  # fmt: skip
     if n_R + n_L == 0:
         return alive
@@ -339,9 +335,9 @@ def descend(X, task, names, size, alpha, w, margins, alive, decided, random, kno
 def warm_up():
     """Compile the canonical signatures on tiny arrays."""
     one, zero, rows, signs = np.ones(2), np.zeros(2), np.arange(2), np.ones(2, dtype=np.int8)
-    task = Task(rows, signs, one, -one, one, one, one)
+    task = Task(rows, signs, one, -one, one, one, one, box.Errors(1e-12, 1e-15, 0.0, 0.0))
     log = Log(np.zeros((9, 1), np.uint8), np.zeros(9), np.zeros(1, np.int64))
-    how = How(1e-6, 0.5, True, 9, 2, 1.0, 1e-12, 1e-14)
+    how = How(1e-6, 0.5, True, 9, 2, 1.0)
     now, X, start, random = begun(task, 0.0, STALE), matrix_of(np.eye(2)), (zero, zero.copy()), np.ones(1, np.uint64)
     look(X, task, rows, *start, zero.copy(), signs.copy(), how, now)
     place(X, task, rows, one, *start, now)

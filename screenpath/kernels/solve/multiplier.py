@@ -10,6 +10,7 @@ ends can share out what is missing, and the gap of the problem itself says wheth
 import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
+from screenpath.kernels.problem.box import Errors
 from screenpath.kernels.rows.barrier import alone
 from screenpath.kernels.rows.matrix import add, borrowed, dot, matrix_of
 from screenpath.kernels.solve.newton import (
@@ -96,7 +97,7 @@ def shifted(k, values, signs, b, out):
 
 
 @kernel
-def minimise_free(X, k, offset, rest, b, typical, v, w, tol, limit, screen, rounding, gap_rounding, room, team):
+def minimise_free(X, k, offset, rest, b, typical, v, w, tol, limit, screen, errors, room, team):
     """Minimise a reduced box problem of ``k`` rows with a free intercept to a relative gap.
 
     Parameters
@@ -113,8 +114,8 @@ def minimise_free(X, k, offset, rest, b, typical, v, w, tol, limit, screen, roun
         A typical distance of the rows from their middle, above 0.
     v, w : ndarray of shape (d + 1,)
         As of :func:`newton.minimise`, and an entry that is overwritten.
-    tol, limit, screen, rounding, gap_rounding
-        As there; the gap ball is that of a penalised problem.
+    tol, limit, screen, errors
+        As there; the gap ball is that of a penalised problem, whose decisions are told to nobody.
     room : Workspace
         As there, of ``d + 1`` columns, without the intercept's; ``T`` holds ``c_i - g_i.w - s_i b``. Kinks, norms and
         ``ALIVE`` are overwritten.
@@ -147,8 +148,7 @@ def minimise_free(X, k, offset, rest, b, typical, v, w, tol, limit, screen, roun
         shifted(k, kinks, signs, mu, c)
         v[d] = w[d] = bias * missing
         done, work, count, gap, primal = minimise(
-            X, k, offset + mu * rest, v, w, TIGHT * tol, limit - iterations, screen, rounding, gap_rounding, bias, room,
-            team,
+            X, k, offset + mu * rest, v, w, TIGHT * tol, limit - iterations, screen, errors, bias, room, team,
         )  # fmt: skip
         iterations, touched, primal, b = iterations + done, touched + work, primal - 0.5 * w[d] ** 2, mu + bias * w[d]
         missing, size, free = summed(k, rest, lo, hi, alpha, signs)
@@ -189,4 +189,4 @@ def warm_up():
     X, where, ends, signs = matrix_of(np.eye(2)), np.arange(2), np.ones(2), np.ones(2, dtype=np.int8)
     missing, _, free = summed(2, 0.0, -ends, ends, np.zeros(2), signs)
     share_out(X, 2, missing, free, w.copy(), where, -ends, ends, np.zeros(2), signs)
-    minimise_free(X, 2, 0.0, 0.0, 0.0, 1.0, w.copy(), w, 1e-6, 9, True, 1e-12, 1e-14, room, team)
+    minimise_free(X, 2, 0.0, 0.0, 0.0, 1.0, w.copy(), w, 1e-6, 9, True, Errors(1e-12, 1e-15, 0.0, 0.0), room, team)

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
+from screenpath.kernels.problem.box import Errors, radius_around
 from screenpath.kernels.rows.barrier import LINE, Team, half, make_board, meet, share
 from screenpath.kernels.rows.matrix import Matrix, _relabel, add, borrowed, matrix_of, taken
 from screenpath.kernels.rows.newton_system import DIRECT, GRAM, inner
@@ -35,7 +36,6 @@ SIGMA_LEAST, SIGMA_MOST = 1e-3, 1e8  # and is at least and at most this over the
 ROUGH = 10.0  # first sigma, times the mean squared row norm, with conjugate gradients
 NEAR_PER_FEATURE, NEAR_SHARE, NEAR_LEAST = 8, 0.2, 32  # rows of the first working set
 POOR_START = 0.1  # relative gap from which all rows are near
-SUMMED = 2.0**-51  # rounding of one term of a sum over rows that has been formed and updated
 AIM = 0.9  # the working set is solved to this fraction of the gap's target
 
 C, LO, HI, NORMS, ALPHA, T = range(6)  # rows of a problem's vectors; T holds c_i - g_i.w
@@ -346,7 +346,7 @@ def table_of(blocks, d):
 
 
 @kernel(fastmath=SUMS)
-def minimise(X, k, offset, v, w, tol, limit, screen, rounding, gap_rounding, bias, room, team):
+def minimise(X, k, offset, v, w, tol, limit, screen, errors, bias, room, team):
     """Minimise a reduced box problem of ``k`` rows to a relative gap, by all threads of a team.
 
     Parameters
@@ -367,8 +367,8 @@ def minimise(X, k, offset, v, w, tol, limit, screen, rounding, gap_rounding, bia
         Newton iterations at most.
     screen : bool
         Fix rows that the gap ball of the current pair decides.
-    rounding, gap_rounding : float
-        Slacks of a screening comparison and of a squared radius.
+    errors : box.Errors
+        Of the problem.
     bias : float
         Where it is not 0, each row has a column more than in ``X``, with this times its sign; the norms count it.
     room : Workspace
@@ -407,11 +407,11 @@ def minimise(X, k, offset, v, w, tol, limit, screen, rounding, gap_rounding, bia
             break
         last, reach = gap, -1.0
         if screen:
-            # The pair's ball has its centre at (w + v)/2; it is moved to w, whose margins are known.
-            error = gap_rounding * (w_sq + inner(v, v) + loss + abs(linear) + np.sqrt(w_sq) * widths)
-            radius = np.sqrt(max(gap - 0.25 * apart, 0.0) + error) + 0.5 * np.sqrt(apart)
-            radius += SUMMED * (k + 16) * widths  # what rounding may have moved v by
-            reach = radius + rounding * (np.sqrt(w_sq) + radius)
+            size = np.sqrt(w_sq)
+            radius = radius_around(
+                loss - linear, loss + abs(linear), size, np.sqrt(apart), widths, k, float(touched), errors
+            )
+            reach = radius + errors.rounding * (size + radius)
         # Working set: at first the rows closest to their kink, later those that the last change of margins could move.
         border = np.inf
         want = max(NEAR_PER_FEATURE * w.size, int(NEAR_SHARE * count), NEAR_LEAST)
@@ -420,7 +420,7 @@ def minimise(X, k, offset, v, w, tol, limit, screen, rounding, gap_rounding, bia
         elif drift == np.inf and want < count and gap < POOR_START * abs(primal):
             border = _border(vectors[T, :count], want, team)
         alive = count
-        count, n, fixed, linear, work = _part_all(X, reach, rounding, border, bias, count, v, room, team)
+        count, n, fixed, linear, work = _part_all(X, reach, errors.rounding, border, bias, count, v, room, team)
         known += fixed
         touched += work + n
         if sigma < 0.0:
@@ -472,4 +472,4 @@ def warm_up():
     room.vectors[:] = np.array([[1.0, 0.0, 1.0, 1.0, 0.0, 1.0]]).T
     room.lists[WHERE], room.lists[ALIVE], room.marks[SIGNS] = np.arange(2), np.arange(2), 1
     X, w = matrix_of(np.eye(2)), np.zeros(2)
-    minimise(X, 2, 0.0, w.copy(), w, 1e-6, 9, True, 1e-12, 1e-14, 0.0, room, team)
+    minimise(X, 2, 0.0, w.copy(), w, 1e-6, 9, True, Errors(1e-12, 1e-15, 0.0, 0.0), 0.0, room, team)

@@ -95,13 +95,13 @@ def box_walk(X, problem, points, settings, changes, room, team):
             point = _copied(point, theta[k], team)
         enough = settings.region != NOTHING and screened_R + screened_L >= settings.few * n
         status = decided if enough else nothing
-        size, count, linear, more_R, more_L, touched = _begin(
+        size, count, linear, error, more_R, more_L, touched = _begin(
             C, X, problem, known, status, point, before, changes, room, old, new, v, team
         )
         n_R, n_L = n_R + more_R, n_L + more_L
         epochs, work, alive, _, _ = minimise(
-            X, size, C * linear, v, new_w, settings.aim, settings.limit, settings.dynamic, settings.rounding,
-            settings.gap_rounding, 0.0, room, team,
+            X, size, C * linear, v, new_w, settings.aim, settings.limit, settings.dynamic,
+            box.errors_of(C, error, settings.rounding, bounds), 0.0, room, team,
         )  # fmt: skip
         _lift(size, C, lo, hi, room, point, team)
         if settings.marked and me == 0:

@@ -82,7 +82,7 @@ def _sum_rows(X, edges, weights, out, sums, team):
 
 
 @kernel
-def _ball(C, C0, known, gap_rounding):
+def _ball(C, C0, known, relative):
     """Return the ball of the reference's pair (``screen.box.pair_ball``); ``known`` are its numbers.
 
     Returns
@@ -91,8 +91,8 @@ def _ball(C, C0, known, gap_rounding):
         The centre is so many times ``w``; no point of the ball is longer than the last one.
     """
     w_sq, total_sq, inner = known[0], known[1], known[2]
-    radius = box.pair_radius(C, C0, w_sq, total_sq, inner, known[SLACK], known[SUM_ERROR], 0.0, gap_rounding)
-    radius += 0.5 * box.pair_mismatch(C, C0, w_sq, total_sq, inner, 0.0, gap_rounding)
+    radius = box.pair_radius(C, C0, w_sq, total_sq, inner, known[SLACK], known[SUM_ERROR], 0.0, relative)
+    radius += 0.5 * box.pair_mismatch(C, C0, w_sq, total_sq, inner, 0.0, relative)
     ahead = 0.5 * (1.0 + C / C0)
     return ahead, radius, np.sqrt(ahead * ahead * w_sq) + radius
 
@@ -100,7 +100,7 @@ def _ball(C, C0, known, gap_rounding):
 @kernel
 def _screen(C, C0, known, margins, problem, settings, status, team):
     """Decide with the ball of the reference's pair; ``known`` are its numbers."""
-    c, norms, (ahead, radius, extent) = problem.c, problem.norms, _ball(C, C0, known, settings.gap_rounding)
+    c, norms, (ahead, radius, extent) = problem.c, problem.norms, _ball(C, C0, known, settings.relative)
     first, last, blocks = share(team, c.size, ROWS)
     out, n_R, n_L = team.table[half(team)], 0.0, 0.0
     for b in range(first, last):
@@ -313,25 +313,25 @@ def _begin(C, X, problem, known, status, point, before, changes, room, old, new,
     -------
     size, count : int
         Survivors; open rows, which ``changes`` lists.
-    linear : float
-        ``c . theta`` of the fixed ones.
+    linear, error : float
+        ``c . theta`` of the fixed ones; bound on the rounding of the sum.
     n_R, n_L : float
         What the counts change.
     touched : int
     """
     size, count, linear, moved = _reduce(status, C, problem, point, known[ELL], before, changes, room, team)
-    n_R, n_L, touched = 0.0, 0.0, 0
+    n_R, n_L, touched, error = 0.0, 0.0, 0, known[SUM_ERROR]
     for j in range(old.size):
         v[j] = old[j]
     if moved > 0:
         _settle(status, problem.lo, problem.hi, changes.listed[:count], point, team)
         changed, n_R, n_L, _ = _sum_changes(X, problem, count, point, changes, room, new, team)
-        touched = int(changed)
+        touched, error = int(changed), box.sum_drift(error, changed, problem.bounds)
         for j in range(old.size):
             v[j] += new[j]
     for j in range(v.size):
         v[j] *= C
-    return size, count, linear, n_R, n_L, touched
+    return size, count, linear, error, n_R, n_L, touched
 
 
 @kernel

@@ -88,7 +88,8 @@ class Settings(NamedTuple):
         A smaller share of rows is not screened, see ``problem.box.FEW``.
     fresh_every : int
         Updates of the sum over rows after which it is formed anew.
-    rounding, gap_rounding : float
+    rounding, relative : float
+        Slacks of a comparison and of a squared radius, as of the model.
     slice_s : float
         Seconds after which no further point is begun.
     marked : bool
@@ -105,7 +106,7 @@ class Settings(NamedTuple):
     few: float
     fresh_every: int
     rounding: float
-    gap_rounding: float
+    relative: float
     slice_s: float
     marked: bool
     lever: float

@@ -116,7 +116,7 @@ def _certify(C, problem, w, theta, total, margins, now):
 
 
 @kernel
-def _begin(X, problem, points, C, C0, C1, known, last, before, status, theta, w, sums):
+def _begin(X, problem, points, settings, C, C0, C1, known, last, before, status, theta, w, sums):
     """Write the dual point that a solve starts from to ``theta``, and its ``w``, as ``BoxModel.reduce`` finds them.
 
     Parameters
@@ -136,6 +136,7 @@ def _begin(X, problem, points, C, C0, C1, known, last, before, status, theta, w,
         Their numbers, see ``partition.box_survivors``.
     linear : float
         ``c . theta`` of the fixed variables.
+    errors : box.Errors
     touched : int
     """
     c, lo, hi, signs = problem.c, problem.lo, problem.hi, problem.signs
@@ -155,11 +156,14 @@ def _begin(X, problem, points, C, C0, C1, known, last, before, status, theta, w,
         w[j] = C * (total[j] + sums.total[j] if some else total[j])
     out = np.empty((6, index.size))
     partition.box_survivors(index, C, c, lo, hi, problem.norms, start, margins, out, 0)
-    return index, out, linear, touched
+    error = box.start_error(
+        C1, C0, C, known[SUM_ERROR], float(moved.size), float(c.size), settings.fresh_every, problem.bounds
+    )
+    return index, out, linear, box.errors_of(C, error, settings.rounding, problem.bounds), touched
 
 
 @kernel
-def _solve(X, problem, C, index, out, linear, told, theta, w, random, known, pool, log, how):
+def _solve(X, problem, C, index, out, linear, errors, told, theta, w, random, known, pool, log, how):
     """Descend from a start, and write what is found to ``theta`` and ``w``.
 
     Returns
@@ -173,7 +177,7 @@ def _solve(X, problem, C, index, out, linear, told, theta, w, random, known, poo
     sqnorms, alive, decided = np.empty(index.size), np.arange(index.size), np.zeros(index.size, dtype=np.int8)
     for k in range(index.size):
         signs[k], sqnorms[k] = problem.signs[index[k]], out[3, k] * out[3, k]
-    task = descent.Task(where, signs, out[0], out[1], out[2], out[3], sqnorms)
+    task = descent.Task(where, signs, out[0], out[1], out[2], out[3], sqnorms, errors)
     now = descent.begun(task, C * linear, told)
     _, became, known, pool = descent.descend(
         X, task, index, theta.size, out[4], w, out[5], alive, decided, random, known, pool, log, how, now
@@ -185,7 +189,7 @@ def _solve(X, problem, C, index, out, linear, told, theta, w, random, known, poo
 @kernel
 def _decide(C, C0, known, margins, problem, settings, status):
     """Decide with the ball of a pair whose numbers are ``known``, as ``compiled_steps._screen`` does."""
-    ahead, radius, extent = _ball(C, C0, known, settings.gap_rounding)
+    ahead, radius, extent = _ball(C, C0, known, settings.relative)
     return box.box_decide_ball(
         margins, ahead, problem.norms, radius, extent, problem.c, settings.rounding, status, 0, status.size
     )
@@ -238,17 +242,16 @@ def _solve_point(
     again = np.empty(n, dtype=np.int8)
     _copy(reference, held)
     while True:
-        index, out, linear, moved = _begin(
-            X, problem, points, C, C0, C1, held, last, before, status, theta[at], w[k], sums
+        index, out, linear, errors, moved = _begin(
+            X, problem, points, settings, C, C0, C1, held, last, before, status, theta[at], w[k], sums
         )
         told = descent.FORESEEN if C1 > 0.0 else descent.STALE
         random = cd.draws(ahead.seed, ahead.rank + np.uint64(k - 1))
         left = descent.How(
-            target, how.share, how.dynamic, how.epochs - epochs, how.patience, how.slice_s, how.rounding,
-            how.gap_rounding,
+            target, how.share, how.dynamic, how.epochs - epochs, how.patience, how.slice_s
         )  # fmt: skip
         met, swept, work, known, pool = _solve(
-            X, problem, C, index, out, linear, told, theta[at], w[k], random, known, pool, log, left
+            X, problem, C, index, out, linear, errors, told, theta[at], w[k], random, known, pool, log, left
         )
         epochs, rounds, touched, certifying = epochs + swept, rounds + 1, touched + work + moved, seconds()
         solve_s += certifying - began
@@ -368,7 +371,7 @@ def warm_up():
     problem = Problem(np.array([0, 2]), one, 0.0 * one, one, one, marks, np.zeros(box.TINY + 1))
     points = Points(np.array([0.1, 0.2]), pairs, pairs.copy(), pairs.copy(), pairs.copy(), rows, marks.copy())
     settings = Settings(1e-6, 1e-6, 9, PAIR_BALL, True, 0.05, 16, 1e-12, 1e-14, 1.0, True, 1e-12)
-    how = descent.How(1e-6, 0.5, True, 9, 2, 1.0, 1e-12, 1e-14)
+    how = descent.How(1e-6, 0.5, True, 9, 2, 1.0)
     log = descent.Log(np.zeros((40, 1), np.uint8), np.zeros(40), np.zeros(1, np.int64))
     ahead = Ahead(0.05, np.uint64(0), np.uint64(0), 6, 0.1)
     X = matrix_of((one, np.arange(2, dtype=np.int32), np.arange(3)))

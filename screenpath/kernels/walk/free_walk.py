@@ -68,7 +68,7 @@ def _levered(C, C0, known, theta, X, margins, problem, free, settings, tau, stat
     -------
     n_R, n_L, touched : int
     """
-    d, (ahead, radius, _) = free.mean.size, _ball(C, C0, known, settings.gap_rounding)
+    d, (ahead, radius, _) = free.mean.size, _ball(C, C0, known, settings.relative)
     radius += C * known[SHIFT]
     extent = np.sqrt(ahead * ahead * known[0]) + radius
     rows, weights = np.empty((2, lever.FEWER), dtype=np.int64), np.empty((2, lever.FEWER))
@@ -186,7 +186,7 @@ def free_walk(X, problem, free, points, settings, changes, room, team):
             point = _copied(point, theta[k], team)
         enough = settings.region != NOTHING and screened_R + screened_L >= settings.few * n
         status = decided if enough else nothing
-        size, count, linear, more_R, more_L, moved = _begin(
+        size, count, linear, error, more_R, more_L, moved = _begin(
             C, X, problem, known, status, point, before, changes, room, old, new, v, team
         )
         n_R, n_L, touched, rows = n_R + more_R, n_L + more_L, touched + moved, changes.listed[:count]
@@ -196,7 +196,7 @@ def free_walk(X, problem, free, points, settings, changes, room, team):
         shifted(size, room.vectors[T], room.marks[SIGNS], known[INTERCEPT], room.vectors[T])
         epochs, work, _, _, solved = minimise_free(
             X, size, C * linear, rest, known[INTERCEPT], free.typical, v, more_w, settings.aim, settings.limit,
-            settings.dynamic, settings.rounding, settings.gap_rounding, room, team,
+            settings.dynamic, box.errors_of(C, error, settings.rounding, bounds), room, team,
         )  # fmt: skip
         for j in range(d):
             new_w[j] = more_w[j]
