@@ -138,7 +138,7 @@ class _Run:
         size = self.features.size
         active, signs, rhs = np.empty(size, np.int64), np.empty(size), np.empty(size)
         count = kernels.pick(self.w, self.u, self.alpha, m.beta, self.features, active, signs, rhs)
-        if count == 0:
+        if count == 0 or not self.gap > 0.0:  # which screening may have made of it
             return False
         active, signs, rhs = active[:count], signs[:count], rhs[:count]
         accuracy = 0.3 * np.sqrt(tol * abs(self.primal) / self.gap)  # the gap is quadratic in the residual
