@@ -321,7 +321,7 @@ class Run:
             if ".csv" in file.name:
                 parts = self._csv_parts(file, size)
             elif file.name == NPZ:
-                parts = npz_parts(file, 1 + self.width)
+                parts = npz_parts(file, 1 + self.width, self._blocks * self.record["totals"]["n_steps"])
             else:
                 parts = record_parts(file, RECORD, size)
             return self._assemble(parts, step)

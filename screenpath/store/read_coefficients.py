@@ -15,6 +15,7 @@ from screenpath.store.archive import array_header
 
 CHUNK = 1 << 20  # bytes of text read at once
 PART = 1 << 16  # coefficients in a part
+HEAD, F8 = 1 << 10, 8  # bytes of the header of an array, and of a number
 
 
 def csv_parts(file: Path, size: int):
@@ -74,17 +75,22 @@ def record_parts(file: Path, dtype, size: int):
         yield part["step"], part["feature"], part["value"]
 
 
-def npz_parts(file: Path, width: int):
-    """Yield rows, columns and values of a matrix of ``width`` columns as ``scipy.sparse.save_npz`` writes it."""
+def npz_parts(file: Path, width: int, most: int):
+    """Yield rows, columns and values of a matrix as ``scipy.sparse.save_npz`` writes it.
+
+    It has ``width`` columns and at most ``most`` rows: no part that is read at once unfolds to more.
+    """
     with zipfile.ZipFile(file) as archive:
         if len(set(archive.namelist())) < len(archive.namelist()):
             raise ValueError("a part of it stands there twice")
-        if _whole(archive, "format").tobytes() != b"csr":
+        if any(info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for info in archive.infolist()):
+            raise ValueError("it is compressed in a way that runs do not use")  # others may take any memory
+        if _whole(archive, "format", 3).tobytes() != b"csr":
             raise ValueError("it holds another kind of matrix")
-        rows, columns = (int(v) for v in _whole(archive, "shape"))
+        rows, columns = (int(v) for v in _whole(archive, "shape", 2))
         if columns != width:
             raise ValueError(f"{columns} columns in place of {width}")
-        ends = _whole(archive, "indptr")
+        ends = _whole(archive, "indptr", most + 1)
         with archive.open("indices.npy") as indices, archive.open("data.npy") as data:
             kinds = [array_header(member, archive.getinfo(member.name).file_size) for member in (indices, data)]
             (shape, one), (same, other) = kinds
@@ -101,8 +107,11 @@ def npz_parts(file: Path, width: int):
                 raise ValueError("there is more in it than its rows")
 
 
-def _whole(archive: zipfile.ZipFile, name: str) -> np.ndarray:
+def _whole(archive: zipfile.ZipFile, name: str, most: int) -> np.ndarray:
+    """Return a vector of at most ``most`` numbers."""
     info = archive.getinfo(f"{name}.npy")
+    if info.file_size > HEAD + F8 * most:
+        raise ValueError(f"its part {name} has {info.file_size:,} bytes, more than the run's steps have")
     with archive.open(info) as member:
         shape, dtype = array_header(member, info.file_size)
         return np.frombuffer(member.read(), dtype=dtype).reshape(shape)

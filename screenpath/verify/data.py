@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import hashlib
+import io
 import lzma
 import zlib
 from dataclasses import dataclass
@@ -14,11 +15,12 @@ import numpy as np
 
 from screenpath.errors import DataError
 from screenpath.verify.exact import UNIT, divided, fsum, two_product, two_sum
+from screenpath.verify.file import memory
 
-OPENERS = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\x00", lzma.open))
 OTHER = "name the LIBSVM text that the run was computed on: its certificate counts features as that file does"
 ENTRIES = 1 << 18  # values of one block, or some more
 DENSE = 1 << 22  # values of one block of rows that scaling makes dense
+BUFFER = 1 << 16  # bytes read at once of xz
 LINE, CELL = 1 << 22, 128  # bytes of a line beyond what its features take, and of each of these: more is no data
 
 
@@ -53,7 +55,7 @@ class Source:
     def __init__(self, path, header: dict, rows: int):
         self.path, self.header = Path(path), header
         self.n, self.width = header["data"]["n_samples"], header["data"]["n_features"]
-        self.longest = LINE + CELL * self.width
+        self.longest = min(LINE + CELL * self.width, memory() // 16)  # of a text; numbers take more
         self.columns = header.get("columns")
         self.d = self.width if self.columns is None else self.columns.size
         self.rows = min(rows, DENSE // max(self.d, 1) + 1) if header["scaling"] == "standard" else rows
@@ -172,6 +174,44 @@ class Source:
             raise DataError(f"{self.path}: no such file", "name the data file behind the run folder") from None
         except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
             raise DataError(f"{self.path} cannot be read: {error}", "check the file, or name another copy") from None
+
+
+class Unpacked(io.RawIOBase):
+    """The content of a file of xz, whose header may ask for any memory: no more than the machine has."""
+
+    def __init__(self, raw):
+        self.raw, self.decoder, self.held = raw, self._decoder(), b""
+
+    def _decoder(self):
+        return lzma.LZMADecompressor(lzma.FORMAT_XZ, memory())
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target) -> int:
+        while True:
+            if self.decoder.eof:  # one stream after another, zeros between them
+                self.held = self.decoder.unused_data.lstrip(b"\0")
+                while not self.held and (data := self.raw.read(BUFFER)):
+                    self.held = data.lstrip(b"\0")
+                if not self.held:
+                    return 0
+                self.decoder = self._decoder()
+            if self.decoder.needs_input and not self.held:
+                self.held = self.raw.read(BUFFER)
+                if not self.held:
+                    raise EOFError("it is cut short")
+            data, self.held = self.decoder.decompress(self.held, len(target)), b""
+            if data:
+                target[: len(data)] = data
+                return len(data)
+
+
+def _xz(raw):
+    return io.BufferedReader(Unpacked(raw), BUFFER)
+
+
+OPENERS = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\x00", _xz))
 
 
 def need_file(path: Path) -> None:

@@ -124,7 +124,7 @@ def _tables(folder: Path, files: list[str], contents: dict, found: list) -> tupl
     other = folder / "steps.parquet"
     if other.name in files and other.name in contents:
         try:
-            names, rows = tables.read_table(other, contents[other.name], len(table))
+            names, rows = tables.read_table(other, contents[other.name], len(table), 2 * len(contents[file.name]))
         except ImportError:
             raise RunFolderError(f"{other} takes pyarrow to read", "pip install pyarrow") from None
         except UNREADABLE as error:

@@ -13,16 +13,20 @@ import numpy as np
 
 from screenpath.verify.exact import UNIT
 from screenpath.verify.file import BETWEEN, CERTIFIED, HIGH, LOW, PARAMETERS, unpack
+from screenpath.verify.table import listed
 
 FINISHED, STOPPED, SKIPPED = "complete", ("time-limit", "interrupted"), "skipped"
 FEW = 8.0 * UNIT  # relative: numbers that one operation, or a few, make of others
 SUMS = 1e-9  # relative: sums over the steps
+CELLS = ("double", "int64", "string", "bool", "null")  # types of Parquet's columns
+NUMBER, CHUNK = 24, 1 << 12  # bytes that a number, and the frame of a column, take at most in Parquet
 
 
-def read_table(file: Path, content: bytes | None, count: int = 0) -> tuple[list[str], list[dict]]:
-    """Return the columns of a step table, and its rows as texts or numbers; Parquet of other than ``count`` has none.
+def read_table(file: Path, content: bytes | None, count: int = 0, most: int = 0) -> tuple[list[str], list[dict]]:
+    """Return the columns of a step table, and its rows as texts or numbers.
 
-    ``content`` are the bytes of the file, None where there is none.
+    ``content`` are the bytes of the file, None where there is none. Of Parquet nothing is returned if it has other than
+    ``count`` rows, texts of more than ``most`` bytes, or cells that step tables do not have.
     """
     if content is None:
         raise FileNotFoundError(file)
@@ -32,11 +36,18 @@ def read_table(file: Path, content: bytes | None, count: int = 0) -> tuple[list[
     if file.suffix == ".parquet":
         import pyarrow.parquet
 
-        parquet = pyarrow.parquet.ParquetFile(io.BytesIO(content))
-        if parquet.metadata.num_rows != count:  # a few bytes may say that there are billions
+        schema = pyarrow.parquet.read_schema(io.BytesIO(content))
+        texts = [field.name for field in schema if field.type == "string"]
+        parquet = pyarrow.parquet.ParquetFile(io.BytesIO(content), read_dictionary=texts)
+        groups = [parquet.metadata.row_group(k) for k in range(parquet.num_row_groups)]
+        # A few bytes may say that there are billions of rows, or hold a long text.
+        if not all(str(field.type) in CELLS for field in schema) or parquet.metadata.num_rows != count:
+            return [], []
+        if sum(group.total_byte_size for group in groups) > most + len(schema) * (CHUNK + NUMBER * count):
             return [], []
         table = parquet.read()
-        return list(table.column_names), table.to_pylist()
+        cells = {name: listed(table.column(name).combine_chunks()) for name in table.column_names}
+        return list(cells), [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
     reader = csv.DictReader(io.StringIO(content.decode(), newline=""))
     return list(reader.fieldnames or []), list(reader)
 

@@ -133,8 +133,9 @@ class ParquetSource(TableSource):
             if not {self.target, *names} <= set(found):
                 raise self._other()
             wanted = [found[name] for name in (self.target, *names)]
-            if any(pyarrow.types.is_nested(schema.field(name).type) for name in wanted):
-                raise self._other()
+            kinds = [schema.field(name).type for name in wanted]
+            if any(pyarrow.types.is_nested(kind) or pyarrow.types.is_fixed_size_binary(kind) for kind in kinds):
+                raise self._other()  # a cell may have any number of values or bytes
             # Of texts the different ones only: many long ones may be few bytes of the file.
             file = pyarrow.parquet.ParquetFile(self.path, read_dictionary=wanted, buffer_size=PAGES, pre_buffer=False)
             if file.metadata.num_rows != self.n:

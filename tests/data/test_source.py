@@ -181,6 +181,14 @@ def test_the_dictionary_of_an_xz_file_counts_in_the_memory_limit(tmp_path):
         stream.read()
 
 
+def test_the_dictionary_of_an_xz_file_is_bounded_by_the_machine_where_nobody_sets_a_limit(tmp_path, monkeypatch):
+    chain = [{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 28}]
+    (tmp_path / "d.xz").write_bytes(lzma.compress(b"1 1:1\n", filters=chain))
+    monkeypatch.setattr(memory, "physical_bytes", lambda: 1 << 27)
+    with pytest.raises(ResourceError, match="unpacking it takes more than this machine has"):
+        read_libsvm(tmp_path / "d.xz")
+
+
 def test_a_line_is_bounded_by_the_machine_where_nobody_sets_a_limit(monkeypatch):
     monkeypatch.setattr(memory, "physical_bytes", lambda: 1 << 24)
     text = b"1 1:1" + bytes([32]) * (1 << 19) + b"\n"

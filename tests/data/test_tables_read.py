@@ -15,6 +15,7 @@ from screenpath.data.files.libsvm import MARKED
 from screenpath.data.files.parquet_file import ParquetFile
 from screenpath.data.files.read import read_data, read_like
 from screenpath.data.safe import memory
+from screenpath.data.safe.memory import MemoryLimit, private_bytes
 from screenpath.data.shards.convert import convert
 from screenpath.data.shards.shards import ShardFolder
 from screenpath.errors import DataError, ResourceError, UsageError
@@ -505,3 +506,44 @@ def test_long_text_that_is_rows_asks_for_nothing(monkeypatch):
     text = "a,b\n" + "1.25,2.5\n" * (1 << 20)
     assert csv(text, target="b").n == 1 << 20
     assert csv(text.replace("2.5", '"2.5"'), target="b").n == 1 << 20
+
+
+BIG = 1 << 25  # bytes that a cell of a small file unfolds to
+
+
+@pytest.mark.parametrize("kind", ["list", "fixed", "struct", "list of texts"])
+def test_cells_of_any_size_are_refused_before_they_are_unfolded(tmp_path, kind):
+    """A list of nothing but zeros, and a dictionary of one long text, take a few bytes."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    zeros = pa.ListArray.from_arrays(pa.array([0, BIG // 8, BIG // 8], pa.int32()), pa.array(np.zeros(BIG // 8)))
+    column = {
+        "list": zeros,
+        "fixed": pa.array([bytes(BIG)] * 2, pa.binary(BIG)),
+        "struct": pa.StructArray.from_arrays([zeros], ["part"]),
+        "list of texts": pa.array([["x"] * 1000, []]),
+    }[kind]
+    pq.write_table(pa.table({"a": column, "b": [1.0, 2.0], "y": [1, 2]}), tmp_path / "p", compression="zstd")
+    assert (tmp_path / "p").stat().st_size < 1 << 14
+    before = pa.default_memory_pool().max_memory()
+    with pytest.raises(DataError, match=r"row 1, column 'a': the column holds .*, not numbers"):
+        read_data(tmp_path / "p")
+    assert pa.default_memory_pool().max_memory() <= max(before, pa.total_allocated_bytes() + BIG // 4)
+
+
+@pytest.mark.parametrize("use_dictionary", [False, True])
+def test_texts_of_parquet_count_in_the_memory_limit_before_they_are_unfolded(tmp_path, use_dictionary):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pa.table({"a": ["x" * 4 * BIG, "y"], "b": [1.0, 2.0], "y": [1, 2]})
+    pq.write_table(table, tmp_path / "p", compression="zstd", use_dictionary=use_dictionary)
+    assert (tmp_path / "p").stat().st_size < 1 << 15
+    del table
+    limited = MemoryLimit(private_bytes() + 3 * BIG).in_force()
+    with limited, pytest.raises(ResourceError, match="the texts of its row group 0.*more than `max_memory"):
+        read_data(tmp_path / "p", one_hot=["a"])
+    rows = 1 << 17  # numbers that take as much are read a piece at a time
+    numbers = pa.table({f"c{k}": np.zeros(rows) for k in range(40)} | {"y": ["u", "v"] * (rows // 2)})
+    pq.write_table(numbers, tmp_path / "q", compression="zstd", use_dictionary=False)
+    assert numbers.nbytes > BIG
+    del numbers
+    with MemoryLimit(private_bytes() + 3 * BIG).in_force():
+        assert read_data(tmp_path / "q").X.shape == (rows, 40)

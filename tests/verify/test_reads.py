@@ -14,7 +14,7 @@ import pytest
 
 import screenpath
 from screenpath.errors import DataError, ScreenpathError
-from screenpath.verify import check, run
+from screenpath.verify import check, data, run
 from screenpath.verify import file as form
 from screenpath.verify.data import Source
 from tests.cli.conftest import call, in_process, libsvm_text  # noqa: F401 (fixtures)
@@ -157,6 +157,7 @@ READ = (
     "except ScreenpathError as error:\n"
     "    print(error)\n"
 )
+FAULTS = "print(screenpath.verify.verify_certificate(*sys.argv[1:]).faults)"
 BIG = 1 << 27
 
 
@@ -250,6 +251,48 @@ def test_no_member_of_the_coefficients_unfolds_beyond_the_steps(small_run, tmp_p
     reseal(small_run)
     said, taken = peak_of(READ, small_run, cwd=tmp_path)
     assert "coefficients.npz is damaged" in said and taken < BIG // 2
+
+
+def test_the_dictionary_of_an_xz_file_is_bounded_by_the_machine(small_run, tmp_path, monkeypatch):
+    text = (tmp_path / "d").read_bytes()
+    packed = [lzma.compress(text[:6]), bytes(8), lzma.compress(text[6:]), bytes(4)]
+    (tmp_path / "d.xz").write_bytes(b"".join(packed))
+    assert screenpath.verify.verify_certificate(small_run, tmp_path / "d.xz").holds
+    chain = [{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 28}]
+    (tmp_path / "d.xz").write_bytes(lzma.compress(text, filters=chain))
+    assert screenpath.verify.verify_certificate(small_run, tmp_path / "d.xz").holds
+    monkeypatch.setattr(data, "memory", lambda: 1 << 27)
+    with pytest.raises(DataError, match="Memory usage limit exceeded"):
+        screenpath.verify.verify_certificate(small_run, tmp_path / "d.xz")
+
+
+@pytest.mark.parametrize("kind", ["text", "texts", "list", "fixed", "rows"])
+def test_the_step_table_as_parquet_unfolds_to_no_more_than_the_other_one(call, tmp_path, kind):  # noqa: F811
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    (tmp_path / "d").write_text("1 1:1\n2 1:-1\n1 1:2\n")
+    assert call("svm", "d", *GRID, "--format", "parquet").code == 0
+    assert screenpath.verify.verify_certificate(tmp_path / "r").holds
+    file = tmp_path / "r" / "steps.parquet"
+    table = parquet.read_table(file)
+    n, at = table.num_rows, table.column_names.index("reason")
+    zeros = pa.array(np.zeros(BIG // 8))
+    column = {
+        "text": pa.array(["x" * BIG] * n),
+        "texts": pa.array([letter * (BIG // n) for letter in "xyz"[:n]]),
+        "list": pa.ListArray.from_arrays(pa.array([0] * n + [BIG // 8], pa.int32()), zeros),
+        "fixed": pa.array([bytes(BIG)] * n, pa.binary(BIG)),
+        "rows": None,
+    }[kind]
+    if column is None:
+        table = pa.table({name: zeros for name in table.column_names})
+    else:
+        table = table.set_column(at, "reason", column)
+    parquet.write_table(table, file, compression="zstd", store_schema=False)
+    assert file.stat().st_size < 1 << 22
+    del table, column, zeros
+    reseal(tmp_path / "r")
+    said, taken = peak_of(f"import pyarrow.parquet\n{FAULTS}", tmp_path / "r", cwd=tmp_path)
+    assert "steps.parquet is not the table of steps.csv" in said and taken < BIG // 2
 
 
 # -- what is hashed is what is read ------------------------------------------------------------------------------------

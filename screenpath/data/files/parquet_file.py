@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from screenpath.data.files.table import ENCODE, MISSING, NOT_FINITE, Texts
+from screenpath.data.safe.memory import in_force
 from screenpath.data.words.faults import Fault
 from screenpath.data.words.numerals import WHOLE
 from screenpath.errors import DataError, UsageError
@@ -16,6 +17,7 @@ from screenpath.errors import DataError, UsageError
 MAGIC = b"PAR1"
 PLAIN = ("double", "float", "int64", "int32", "int16", "int8", "uint32", "uint16", "uint8")  # types of columns
 PAGES = 1 << 20  # bytes of a column that are read at once
+NUMBER = 24  # bytes that a number takes at most in a file: twice, with its place, where a dictionary was given up
 
 
 def is_parquet(path) -> bool:
@@ -43,7 +45,7 @@ class ParquetFile:
         try:
             # A piece of each column at a time: a row group may be as large as the file.
             # Of texts the different ones only: many long ones may be few bytes of the file.
-            names = pyarrow.parquet.read_schema(path).names
+            names = [field.name for field in pyarrow.parquet.read_schema(path) if not _unbounded(field.type)]
             self._file = pyarrow.parquet.ParquetFile(path, read_dictionary=names, buffer_size=PAGES, pre_buffer=False)
             schema = self._file.schema_arrow
             index = [name for name in (schema.pandas_metadata or {}).get("index_columns", ()) if isinstance(name, str)]
@@ -58,6 +60,7 @@ class ParquetFile:
         import pyarrow
 
         first = 0
+        self._check(wanted)
         found = self._file.iter_batches(rows, columns=[self._found[name] for name in wanted], use_threads=False)
         while True:
             try:
@@ -69,6 +72,41 @@ class ParquetFile:
             if batch.num_rows:
                 yield ParquetBatch(self.name, first, batch.rename_columns([n.strip() for n in batch.schema.names]))
                 first += batch.num_rows
+
+
+    def _check(self, wanted: Sequence[str]) -> None:
+        """Refuse columns before they are unfolded: of types that are no numbers, and texts that cannot be held.
+
+        Numbers are bounded by the rows of a batch; a text may have any length.
+        """
+        for name in wanted:
+            kind = self._file.schema_arrow.field(self._found[name]).type
+            if _unbounded(kind):
+                raise not_numbers(self.name, 1, name, kind).error()
+        others = [field for field in self._file.schema_arrow if str(field.type) not in PLAIN]
+        if not {field.name for field in others} <= {self._found[name] for name in wanted}:
+            return  # what is not read counts in the size of a row group
+        numbers = NUMBER * (len(self._file.schema_arrow) - len(others))
+        for k in range(self._file.num_row_groups):
+            group = self._file.metadata.row_group(k)
+            what = f"{self.name} (the texts of its row group {k})"
+            in_force().check_line(group.total_byte_size - numbers * group.num_rows, what, "leave out columns of texts")
+
+
+def _unbounded(kind) -> bool:
+    """Tell whether a cell of a column may have any number of values or bytes; of a text each is kept once."""
+    import pyarrow.types as types
+
+    return types.is_nested(kind) or types.is_fixed_size_binary(kind)
+
+
+def not_numbers(source: str, line: int, name: str, kind, hint: str = "") -> Fault:
+    """Return the fault of a column of a type that cannot be numbers."""
+    import pyarrow.types as types
+
+    held = f"dates and times ({kind})" if types.is_temporal(kind) else kind
+    message, remedy = f"the column holds {held}, not numbers", f"write numbers, or leave the column out{hint}"
+    return Fault(source, line, "", message, remedy, name, "row")
 
 
 def damaged(name: str, error: Exception) -> DataError:
@@ -122,10 +160,8 @@ class ParquetBatch:
         if types.is_decimal(kind) or types.is_boolean(kind):
             column = column.cast("float64" if types.is_decimal(kind) else "uint8")
         elif not (types.is_integer(kind) or types.is_floating(kind) or types.is_null(kind)):
-            hint = "write numbers, or leave the column out"
-            hint = f"{hint}, {ENCODE.format(name)}" if self.is_text(name) else hint
-            held = f"dates and times ({kind})" if types.is_temporal(kind) else kind
-            return np.zeros(self.size), [self.fault(0, name, "", f"the column holds {held}, not numbers", hint)]
+            hint = f", {ENCODE.format(name)}" if self.is_text(name) else ""
+            return np.zeros(self.size), [not_numbers(self.source, self.first + 1, name, kind, hint)]
         if types.is_null(kind):
             values = np.full(self.size, np.nan)
         else:

@@ -115,7 +115,8 @@ def _unreadable(name: str, error: OSError) -> DataError:
 
 def _damaged(name: str, error: Exception) -> DataError | ResourceError:
     if isinstance(error, lzma.LZMAError) and "limit" in str(error):
-        return ResourceError(f"{name}: unpacking it takes more than `max_memory`", "unpack it first, with xz")
+        most = "`max_memory`" if in_force() else "this machine has"
+        return ResourceError(f"{name}: unpacking it takes more than {most}", "unpack it first, with xz")
     return DataError(
         f"{name}: the compressed data is damaged or cut short ({error})", "fetch or compress the file again"
     )
@@ -196,7 +197,7 @@ def _bzip2(raw):
 
 
 def _xz(raw):
-    return io.BufferedReader(_Streams(raw, partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, in_force().left), 4), BUFFER)
+    return io.BufferedReader(_Streams(raw, partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, in_force().room), 4), BUFFER)
 
 
 _MAGIC = ((b"\x1f\x8b", gzip.open), (b"BZh", _bzip2), (b"\xfd7zXZ\x00", _xz))

@@ -165,6 +165,11 @@ class MemoryLimit:
         """Return the bytes that may still be taken, at least 0; None without a limit."""
         return None if self.limit is None else max(self.limit - private_bytes() - self.to_come, 0)
 
+    @property
+    def room(self) -> int:
+        """Return the bytes that may still be taken; without a limit of the user the machine's memory is one."""
+        return physical_bytes() if self.left is None else self.left
+
     def check(self, needed: int, what: str, hint: str = "", known: int = 0) -> None:
         """Raise where ``needed`` more bytes would cross the limit.
 
