@@ -8,6 +8,7 @@ from screenpath.cli.help import helped
 from screenpath.cli.options import force_option, quiet_option
 from screenpath.cli.predict import run_argument, say_step, step_option, training_option, usual_step
 from screenpath.errors import tell
+from screenpath.export.export import FORMATS
 
 
 @helped(
@@ -21,7 +22,7 @@ from screenpath.errors import tell
     "--to",
     "kind",
     required=True,
-    type=click.Choice(["liblinear", "libsvm", "json", "npz", "onnx", "sklearn"]),
+    type=click.Choice(list(FORMATS)),
     help="Model file of LIBLINEAR, or of LIBSVM (kernel models); JSON, NumPy arrays, ONNX, skops file of scikit-learn "
     "(the last two of kernel models too).",
 )

@@ -37,6 +37,12 @@ class Renamed(Newton):
 
     name = "renamed"
 '''
+FORMAT = '''def words(run: Run, step: dict) -> str:
+    """Return how many weights there are."""
+    return f"{step['nnz_w']} weights"
+
+
+'''
 
 
 @pytest.fixture
@@ -90,6 +96,16 @@ def test_a_solver_touches_two_files(house):
     assert len(touched) <= 2
     table = run("lad", "data", "--solver", "renamed", "--grid", "3", "-o", "-", "--quiet")
     assert table.count("certified") == 3
+
+
+def test_an_export_format_touches_one_file(house):
+    change, run, touched = house
+    change("export/export.py", "FORMATS: dict", f"{FORMAT}FORMATS: dict")
+    change("export/export.py", '    "json": json_text,', '    "json": json_text,\n    "words": words,')
+    assert len(touched) == 1
+    run("svm", "data", "--grid", "3", "-o", "run", "--quiet")
+    assert run("export", "run", "--step", "2", "--to", "words", "-o", "-", "--quiet") == "4 weights"
+    assert "words" in run("export", "--help")
 
 
 def test_a_column_touches_two_files(house):
