@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test quick check golden test-browser docs bench papers fuzz wheel clean
+.PHONY: demo test quick check stubs golden test-browser docs bench papers fuzz wheel clean
 
 # A stamp rather than $(BIN)/python: where pip is missing, venv fails after it has made that file.
 $(VENV)/.created:
@@ -70,6 +70,10 @@ check: $(VENV)/.installed-test
 	$(BIN)/mypy screenpath/$(ROOM)
 	$(BIN)/python -m pytest -q -n 2 $(or $(wildcard tests/$(ROOM)),tests/engine) \
 		tests/architecture/test_imports.py
+
+# What type checkers are told of functions and estimators whose parameters are declared options; a test compares.
+stubs: $(VENV)/.installed-test
+	$(BIN)/python tests/architecture/stubs.py
 
 # About sixty short runs by two revisions on this machine: the same bytes, or which part differs.
 BASE ?= HEAD

@@ -1,10 +1,9 @@
-from screenpath.api.kernel import KernelPathResult as KernelPathResult
-from screenpath.api.kernel import kernel_svm_path as kernel_svm_path
-from screenpath.api.l1svm import l1_svm_path as l1_svm_path
-from screenpath.api.losses import lad_path as lad_path
-from screenpath.api.losses import quantile_path as quantile_path
-from screenpath.api.losses import svm_path as svm_path
-from screenpath.api.losses import svr_path as svr_path
+# Made from the declared options by `make stubs`.
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
 from screenpath.api.runs import compare as compare
 from screenpath.api.runs import compare_runs as compare_runs
 from screenpath.api.runs import convert as convert
@@ -16,14 +15,15 @@ from screenpath.api.runs import plot_run as plot_run
 from screenpath.api.runs import report_run as report_run
 from screenpath.api.runs import run as run
 from screenpath.api.runs import show_run as show_run
-from screenpath.api.sparse import SparsePathResult as SparsePathResult
-from screenpath.api.sparse import sparse_svm_path as sparse_svm_path
 from screenpath.catalogue.rules import rules_of as rules_of
+from screenpath.data.files.dataset import RowsLike
 from screenpath.data.files.generate import generate as generate
 from screenpath.data.files.libsvm import read_libsvm as read_libsvm
 from screenpath.data.files.read import read_data as read_data
 from screenpath.data.files.write_libsvm import write_libsvm as write_libsvm
+from screenpath.engine.result import KernelPathResult as KernelPathResult
 from screenpath.engine.result import PathResult as PathResult
+from screenpath.engine.result import SparsePathResult as SparsePathResult
 from screenpath.engine.stored import StoredPath as StoredPath
 from screenpath.engine.stored import load_run as load_run
 from screenpath.inputs.inspect import inspect as inspect
@@ -31,3 +31,67 @@ from screenpath.problem.grid import EpsilonGrid as EpsilonGrid
 from screenpath.verify import verify_certificate as verify_certificate
 
 __version__: str
+
+def kernel_svm_path(
+    X: RowsLike, y: ArrayLike, *, bias: float = 0.0, intercept: str | None = None,
+    class_weight: Mapping | str | None = None, sample_weight: ArrayLike | None = None, gamma: float | str = "1/d",
+    degree: int = 3, coef0: float = 0.0, gram: str = "auto", scale: str = "none", storage: str = "auto",
+    dtype: DTypeLike = "float64", grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01,
+    cmax: float = 10.0, rule: str = "dvi+gap", solver: str = "auto", tol: float = 1e-06, max_epochs: int = 100000,
+    time_limit: float | None = None, threads: int = 1, kernel: str = "rbf", max_memory: int | str | None = None,
+    shrinking: bool = True, tell: Callable[[str], object] | None = None,
+) -> KernelPathResult: ...
+
+def l1_svm_path(
+    X: RowsLike, y: ArrayLike, *, class_weight: Mapping | str | None = None, sample_weight: ArrayLike | None = None,
+    penalty_weights: ArrayLike | None = None, scale: str = "none", storage: str = "auto",
+    dtype: DTypeLike = "float64", grid: int | Sequence[float] | np.ndarray = 20, log: bool = False,
+    lambda_min_ratio: float = 0.05, rule: str = "vi+gap", solver: str = "auto", tol: float = 1e-06,
+    max_epochs: int = 100000, time_limit: float | None = None, threads: int = 1,
+) -> PathResult: ...
+
+def lad_path(
+    X: RowsLike, y: ArrayLike, *, bias: float = 0.0, intercept: str | None = None,
+    sample_weight: ArrayLike | None = None, scale: str = "none", storage: str = "auto",
+    dtype: DTypeLike = "float64", grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01,
+    cmax: float = 10.0, chunk: int | None = None, chunk_form: str = "C", rule: str = "dvi+gap",
+    solver: str = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
+    time_limit: float | None = None, threads: int = 1,
+) -> PathResult: ...
+
+def quantile_path(
+    X: RowsLike, y: ArrayLike, *, bias: float = 0.0, tau: float = 0.5, intercept: str | None = None,
+    sample_weight: ArrayLike | None = None, scale: str = "none", storage: str = "auto",
+    dtype: DTypeLike = "float64", grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01,
+    cmax: float = 10.0, chunk: int | None = None, chunk_form: str = "C", rule: str = "dvi+gap",
+    solver: str = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
+    time_limit: float | None = None, threads: int = 1,
+) -> PathResult: ...
+
+def sparse_svm_path(
+    X: RowsLike, y: ArrayLike, *, bias: float = 0.0, intercept: str | None = None,
+    class_weight: Mapping | str | None = None, sample_weight: ArrayLike | None = None, loss: str = "hinge",
+    smoothing: float = 0.5, scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
+    betas: int | Sequence[float] | np.ndarray = 10, alphas: int | Sequence[float] | np.ndarray = 100,
+    beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01, references: int = 0, first: str = "features",
+    rule: str = "sifs+gap", solver: str = "auto", tol: float = 1e-06, seed: int = 0, jobs: int = 1,
+    max_epochs: int = 100000, time_limit: float | None = None,
+) -> SparsePathResult: ...
+
+def svm_path(
+    X: RowsLike, y: ArrayLike, *, bias: float = 0.0, intercept: str | None = None,
+    class_weight: Mapping | str | None = None, sample_weight: ArrayLike | None = None, scale: str = "none",
+    storage: str = "auto", dtype: DTypeLike = "float64",
+    grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01, cmax: float = 10.0,
+    chunk: int | None = None, chunk_form: str = "C", rule: str = "dvi+gap", solver: str = "auto",
+    tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, time_limit: float | None = None, threads: int = 1,
+) -> PathResult: ...
+
+def svr_path(
+    X: RowsLike, y: ArrayLike, *, bias: float = 0.0, epsilon: float = 0.1, intercept: str | None = None,
+    sample_weight: ArrayLike | None = None, scale: str = "none", storage: str = "auto",
+    dtype: DTypeLike = "float64", grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01,
+    cmax: float = 10.0, chunk: int | None = None, chunk_form: str = "C", rule: str = "dvi+gap",
+    solver: str = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
+    time_limit: float | None = None, threads: int = 1,
+) -> PathResult: ...

@@ -6,8 +6,7 @@ import re
 import click
 import pytest
 
-from screenpath.api import kernel as api_kernel
-from screenpath.api import losses as api
+from screenpath.api import paths as api
 from screenpath.cli.app import COMMANDS, cli
 from screenpath.data.files import libsvm, read
 from screenpath.screen import STATIC, parse_rule
@@ -46,7 +45,6 @@ def test_every_page_is_reached_from_the_front_page():
 
 def test_python_examples():
     assert doctest.testmod(api).failed == 0
-    assert doctest.testmod(api_kernel).failed == 0
     assert doctest.testmod(libsvm).failed == 0
     assert doctest.testmod(read).failed == 0
 

@@ -146,11 +146,10 @@ RIVALS = {"liblinear": Liblinear, "cyanure": Cyanure}
 
 def compare(name: str, repeats: int, cap: float, others=tuple(RIVALS)) -> None:
     """Print one line a solver for one data set."""
-    from screenpath.api.l1svm import l1_svm_model
-    from screenpath.problem.grid import lambda_grid
+    from screenpath import l1_svm_path
 
     X, y = load(name)
-    lams = lambda_grid(l1_svm_model(X, y)[0], 20)
+    lams = l1_svm_path(X, y, time_limit=1e-9).grid  # the grid alone
     ours = Screenpath(X, y, lams)
     ours.run(1e-9)
     bounds = ours.dual.copy()

@@ -28,7 +28,7 @@ from skglm.penalties import L1_plus_L2  # noqa: E402
 from skglm.solvers import AndersonCD  # noqa: E402
 from skglm.utils.jit_compilation import compiled_clone  # noqa: E402
 
-from screenpath.api.sparse import sparse_svm_path  # noqa: E402
+from screenpath import sparse_svm_path  # noqa: E402
 from screenpath.data.files.generate import generate  # noqa: E402
 
 SIZES = ("1000x1000", "10000x1000", "1000x10000")  # samples x features

@@ -148,7 +148,7 @@ def table(options) -> list[str]:
             short = f"`{one.short}`, " if one.short else ""
             shown = f"`--{name}`{value}" if one.kind == "switch" else f"`--{name}{value}`"
             default = "" if one.default is None or one.default is False or one.default == () else f"`{one.default}`"
-            cells = [f"{short}{shown}", default, flags(one.help)]
+            cells = [f"{short}{shown}", default, flags(one.said)]
             lines.append("| " + " | ".join(cell.replace("|", "&#124;") for cell in cells) + " |")
     return lines
 

@@ -108,7 +108,7 @@ def options_of(model: str, cv: bool = False) -> dict[str, tuple[Any, str]]:
     from screenpath.cv.options import cv_spec
 
     spec = spec_of(model)
-    return {one.name: (one.default, one.help) for one in (cv_spec(spec) if cv else spec).path_options}
+    return {one.name: (one.default, one.said) for one in (cv_spec(spec) if cv else spec).path_options}
 
 
 def compare(model: str, data: DataLike, **options: Any) -> list[dict]:

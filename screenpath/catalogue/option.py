@@ -24,6 +24,7 @@ GROUPS = (
 )  # fmt: skip
 
 
+RENAMED = {"weights": "sample_weight"}  # scikit-learn's name for a keyword that is an array
 PART = re.compile("([0-9]{1,9})/([0-9]{1,9})")
 
 
@@ -32,7 +33,7 @@ class Option:
     """One option of a command and keyword of a function."""
 
     name: str  # as in Python; the shell writes ``--name`` with dashes
-    default: Any = None
+    default: Any = None  # None where the shell must tell that nothing was given: ``usual`` then has its value
     # number, positive, share (between 0 and 1), whole, choice, flag, switch (a flag that can be turned off), numbers,
     # size, path, part, text, texts (may be given several times), label
     kind: str = "text"
@@ -48,6 +49,24 @@ class Option:
     valid: Callable | None = None  # of a number: ``valid(value)``
     demand: str = ""  # what it must be
     hint: str | None = None  # and what to write instead
+    usual: Any = None  # what serves where nothing is given and ``default`` is None
+    # who has it as a keyword besides `run` and `cross_validate`, which have all: "paths", the functions of arrays
+    # (``api.paths``); "models", these and the estimators (``screenpath.sklearn``)
+    python: str = ""
+    type: str = ""  # of the keyword, as in a signature, where that of the kind does not say it
+    about: str = ""  # what the keyword's documentation says, where ``help`` is about flags
+
+    @property
+    def said(self) -> str:
+        """Return the help with the usual value where the default is none."""
+        usual = f"{self.usual:g}" if isinstance(self.usual, float) else self.usual
+        return self.help if usual is None else f"{self.help}  [default: {usual}]"
+
+    @property
+    def keyword(self) -> Option:
+        """Return the option as functions of arrays and estimators have it: nothing given is its value, never None."""
+        default = self.usual if self.default is None else None if self.default == () else self.default
+        return replace(self, name=RENAMED.get(self.name, self.name), default=default, usual=None)
 
     def checked(self, value):
         """Return a value as the library takes it; None is the default where that is None.
@@ -168,7 +187,9 @@ CHECKS: dict[str, Callable] = {
 
 def number(name: str, default: float, valid: Callable, demand: str, help: str, hint: str | None = None) -> Option:
     """Return a number that a loss has of its own: ``demand`` says what ``valid(value)`` asks for."""
-    return Option(name, default, "number", help, valid=valid, demand=demand, hint=hint, stated=True, changes=True)
+    return Option(
+        name, default, "number", help, valid=valid, demand=demand, hint=hint, stated=True, changes=True, python="models"
+    )  # fmt: skip
 
 
 def completed(options: Iterable[Option], given: Mapping, what: str) -> dict:

@@ -13,6 +13,7 @@ from screenpath.catalogue.option import Option, grouped
 # -- what all path commands have in common ---------------------------------------------------------------------------
 
 POSITIVE_COUNT: dict[str, Any] = {"kind": "whole", "least": 1}
+VALUES = "int | Sequence[float] | np.ndarray"  # of a keyword: how many values, or these
 FORCE = Option("force", False, "flag", "Replace an existing file.", group="output")
 QUIET = Option("quiet", False, "flag", "Nothing on stderr but errors.", short="-q", group="output")
 LOG_FORMAT = Option(
@@ -48,26 +49,40 @@ POSITIVE = Option(
     help="This label against all others (default: two labels, the larger is +1).",
 )  # fmt: skip
 CLASS_WEIGHT = Option(
-    "class_weight", (), "texts", metavar="LABEL=W", changes=True,
+    "class_weight", (), "texts", metavar="LABEL=W", changes=True, python="models", type="Mapping | str",
+    about="Weight of each label in the loss, 1 for others; or ``balanced``: n / (classes x samples of the class).",
     help="Weight of a label, repeatable; or 'balanced': n / (classes x samples of the class).",
 )  # fmt: skip
 WEIGHTS = Option(
-    "weights", kind="path", metavar="FILE", help="Sample weights, one number a line; 2 is the sample twice."
+    "weights", kind="path", metavar="FILE", help="Sample weights, one number a line; 2 is the sample twice.",
+    python="paths", type="ArrayLike",
+    about="How often each sample stands in the data, of shape (n,): in the loss, in `scale` and in "
+    "``class_weight='balanced'``.",
 )
 PENALTY_WEIGHTS = Option(
-    "penalty_weights", kind="path", metavar="FILE",
+    "penalty_weights", kind="path", metavar="FILE", python="paths", type="ArrayLike",
+    about="How much the penalty counts the weight of each (scaled) feature: numbers above 0, of shape (d,).",
     help="How much the penalty counts the weight of each feature (after `scale`): one number above 0 a line.",
 )  # fmt: skip
 INTERCEPT = Option(
-    "intercept", None, "choice", choices=("none", "free", "penalised"), changes=True,
+    "intercept", None, "choice", choices=("none", "free", "penalised"), changes=True, python="models",
     help="free: not penalised, as in LIBSVM; penalised: a constant feature of the value `bias`, 1 where none is given."
     "  [default: none, or penalised with `bias`]",
 )  # fmt: skip
 C_GRID = grouped(
     "grid",
-    Option("grid", metavar="N", help="Number of grid points.  [default: 100]", changes=True, **POSITIVE_COUNT),
-    Option("cmin", None, "positive", "Lower end of the log-spaced grid.  [default: 0.01]", changes=True),
-    Option("cmax", None, "positive", "Upper end of the log-spaced grid.  [default: 10]", changes=True),
+    Option(
+        "grid", metavar="N", help="Number of grid points.", usual=100, changes=True, python="models", **POSITIVE_COUNT,
+        type=f"{VALUES} | EpsilonGrid",
+        about="Number of log-spaced values of C from `cmin` to `cmax`, or the values themselves, walked in increasing "
+        "order; of functions of arrays also an EpsilonGrid.",
+    ),
+    Option(
+        "cmin", None, "positive", "Lower end of the log-spaced grid.", usual=0.01, changes=True, python="models"
+    ),
+    Option(
+        "cmax", None, "positive", "Upper end of the log-spaced grid.", usual=10.0, changes=True, python="models"
+    ),
     Option("c_list", None, "numbers", "The grid itself, for example 0.1,1,10.", changes=True),
     Option(
         "eps_path", None, "positive", metavar="EPS", changes=True,
@@ -79,16 +94,16 @@ C_GRID = grouped(
         help="With `c`: solve this C first (step 0) and screen the problem (step 1) from it, once.",
     ),
     Option(
-        "chunk", metavar="M", changes=True, **POSITIVE_COUNT,
+        "chunk", metavar="M", changes=True, python="paths", **POSITIVE_COUNT,
         help="ssnsv, essnsv: one rule for M grid points, from a feasible point found by line search (Ogawa 2013).",
     ),
     Option(
-        "chunk_form", None, "choice", choices=("C", "s"), changes=True,
-        help="How that point's loss is bounded: proven before use (C), or tried and proven later (s).  [default: C]",
+        "chunk_form", None, "choice", choices=("C", "s"), changes=True, usual="C", python="paths",
+        help="How that point's loss is bounded: proven before use (C), or tried and proven later (s).",
     ),
 )  # fmt: skip
 RULE = Option(
-    "rule", "dvi+gap", stated=True, changes=True, group="screening and solver",
+    "rule", "dvi+gap", stated=True, changes=True, group="screening and solver", python="models",
     help="Screening rule: none; gap (dynamic, while solving); a static rule, before each solve: dvi (= bt1), bt2, it, "
     "ssnsv, essnsv; a static one with +gap; or heuristic, sieve (guess, check, repeat: safe only by the certificate).",
 )  # fmt: skip
@@ -100,38 +115,45 @@ TOL = Option(
     stated=True,
     changes=True,
     group="screening and solver",
+    python="models",
 )
 MAX_EPOCHS = Option(
     "max_epochs", 100_000, help="Sweeps or Newton iterations a grid point.", stated=True, changes=True, group="limits",
-    **POSITIVE_COUNT,
+    python="models", **POSITIVE_COUNT,
 )  # fmt: skip
 TIME_LIMIT = Option(
-    "time_limit", None, "positive", metavar="SECONDS", group="limits",
+    "time_limit", None, "positive", metavar="SECONDS", group="limits", python="paths",
+    about="Seconds for the whole call, kernels that are being compiled apart; grid points after it are steps "
+    "``skipped``, with coefficients of nan.",
     help="For the whole command, from its start; on a first run it ends only after kernels have compiled.",
 )  # fmt: skip
 SEED = Option(
-    "seed", 0, "whole", "Of the random order.", least=0, stated=True, changes=True, group="screening and solver"
+    "seed", 0, "whole", "Of the random order.", least=0, stated=True, changes=True, group="screening and solver",
+    python="models",
 )
 THREADS = Option(
-    "threads", 1, stated=True, group="limits", **POSITIVE_COUNT,
+    "threads", 1, stated=True, group="limits", python="models", **POSITIVE_COUNT,
     help="For passes over all rows; on dense rows in memory, for whole grid points.",
 )  # fmt: skip
 AUDIT = Option(
     "audit", False, "flag", "Solve each step unscreened too and count unsafe decisions.", changes=True,
     group="screening and solver",
 )  # fmt: skip
-BIAS = Option("bias", 0.0, "number", "Value of a constant feature; 0 for none.", stated=True, changes=True)
+BIAS = Option(
+    "bias", 0.0, "number", "Value of a constant feature; 0 for none.", stated=True, changes=True, python="models"
+)
 SCALE = Option(
     "scale", "none", "choice", choices=("none", "maxabs", "standard", "l2"), stated=True, changes=True, group="data",
-    help="Scaling of the features (l2: of the rows); coefficients are reported in the file's units.",
+    python="models", help="Scaling of the features (l2: of the rows); coefficients are reported in the file's units.",
+    about="Scaling of the features (l2: of the rows); coefficients are in the units of the data all the same.",
 )  # fmt: skip
 STORAGE = Option(
     "storage", "auto", "choice", "How rows are kept in memory; auto decides by density.", stated=True,
-    choices=("auto", "dense", "sparse"), changes=True, group="data",
+    choices=("auto", "dense", "sparse"), changes=True, group="data", python="paths",
 )  # fmt: skip
 DTYPE = Option(
     "dtype", "float64", "choice", "Type of the stored values; gaps and decisions are float64.", stated=True,
-    choices=("float64", "float32"), changes=True, group="data",
+    choices=("float64", "float32"), changes=True, group="data", python="paths", type="DTypeLike",
 )  # fmt: skip
 PREPARATION = (BIAS, SCALE, STORAGE, DTYPE)
 OUTPUT = grouped(
@@ -187,7 +209,7 @@ def solving(rule: Option = RULE, solvers: tuple = ("auto", "newton", "cd"), *, s
 
     ``seeded``: the solver draws random numbers; ``threaded``: there is work for several threads.
     """
-    solver = Option("solver", "auto", help=f"One of {', '.join(solvers)}.", stated=True, changes=True)
+    solver = Option("solver", "auto", help=f"One of {', '.join(solvers)}.", stated=True, changes=True, python="models")
     solver = replace(solver, group="screening and solver")
     return (
         rule, solver, TOL, MAX_EPOCHS, TIME_LIMIT, *([SEED] if seeded else []), *([THREADS] if threaded else []), AUDIT
@@ -203,22 +225,34 @@ ONE_VS_REST = Option(
 KERNEL = (
     Option(
         "kernel", None, "choice", choices=("rbf", "linear", "poly"),
+        python="models",
         help="Path of kernel SVMs: exp(-gamma |x-z|^2), x.z or (gamma x.z + coef0)^degree.  [default: a linear model]",
+        about="``exp(-gamma |x-z|^2)``, ``x.z`` or ``(gamma x.z + coef0)^degree``; a linear model where it is None.",
     ),
-    Option("gamma", metavar="GAMMA", help="rbf, poly: a number, or NUMBER/d, d counting features.  [default: 1/d]"),
-    Option("degree", help="poly.  [default: 3]", **POSITIVE_COUNT),
-    Option("coef0", None, "number", "poly, at least 0.  [default: 0]"),
     Option(
-        "gram", None, "choice", choices=("auto", "full", "cache"),
-        help="Precompute the kernel matrix where it fits, always, or never (rows as needed, kept while there is room)."
-        "  [default: auto]",
+        "gamma", metavar="GAMMA", help="rbf, poly: a number, or NUMBER/d, d counting features.", usual="1/d",
+        python="models", type="float | str",
+    ),
+    Option("degree", help="poly.", usual=3, python="models", **POSITIVE_COUNT),
+    Option("coef0", None, "number", "poly, at least 0.", usual=0.0, python="models"),
+    Option(
+        "gram", None, "choice", choices=("auto", "full", "cache"), usual="auto", python="paths",
+        help="Precompute the kernel matrix where it fits, always, or never (rows as needed, kept while there is room).",
     ),
 )  # fmt: skip
 LAMBDA_GRID = grouped(
     "grid",
-    Option("grid", metavar="N", help="Points lambda_max / k, k = 1..N.  [default: 20]", changes=True, **POSITIVE_COUNT),
-    Option("log", False, "flag", "Space the points evenly in the logarithm instead.", changes=True),
-    Option("lambda_min_ratio", None, "share", "With `log`: last point over lambda_max.  [default: 0.05]", changes=True),
+    Option(
+        "grid", metavar="N", help="Points lambda_max / k, k = 1..N.", usual=20, changes=True, python="models",
+        type=VALUES, **POSITIVE_COUNT,
+        about="Number K of values ``lambda_max / k``, k = 1..K; or the values, walked from the largest down (of "
+        "estimators those of ``C = 1 / (2 lambda)``).",
+    ),
+    Option("log", False, "flag", "Space the points evenly in the logarithm instead.", changes=True, python="models"),
+    Option(
+        "lambda_min_ratio", None, "share", "With `log`: last point over lambda_max.", usual=0.05, changes=True,
+        python="models",
+    ),
     Option("lambda_list", None, "numbers", "The grid itself, for example 10,5,1.", changes=True),
 )
 L1_RULE = replace(
@@ -227,17 +261,23 @@ L1_RULE = replace(
 PAIR_GRID = grouped(
     "grid",
     Option(
-        "betas", metavar="N", help="Values of beta, from beta_max down.  [default: 10]", changes=True, **POSITIVE_COUNT
+        "betas", metavar="N", help="Values of beta, from beta_max down.", usual=10, changes=True, python="models",
+        type=VALUES, **POSITIVE_COUNT,
+        about="Number of values, log-spaced from ``beta_max`` to `beta_min_ratio` times it; or the values.",
     ),
     Option(
-        "alphas", metavar="N", help="Values of alpha for each beta.  [default: 100]", changes=True, **POSITIVE_COUNT
+        "alphas", metavar="N", help="Values of alpha for each beta.", usual=100, changes=True, python="models",
+        type=VALUES, **POSITIVE_COUNT,
+        about="Number of values for each beta, log-spaced from ``alpha_max(beta)`` to `alpha_min_ratio` times it; or "
+        "the values. 0 may be one of them: the L1 penalty alone.",
     ),
     Option(
-        "beta_min_ratio", None, "share", "Last beta over beta_max.  [default: 0.05]", ends=(False, True), changes=True
+        "beta_min_ratio", None, "share", "Last beta over beta_max.", usual=0.05, ends=(False, True), changes=True,
+        python="models",
     ),
     Option(
-        "alpha_min_ratio", None, "share", "Last alpha over alpha_max(beta).  [default: 0.01]", ends=(False, True),
-        changes=True,
+        "alpha_min_ratio", None, "share", "Last alpha over alpha_max(beta).", usual=0.01, ends=(False, True),
+        changes=True, python="models",
     ),
     Option("beta", None, "numbers", "The values of beta themselves, for example 0.1,0.01.", changes=True),
     Option(
@@ -245,7 +285,7 @@ PAIR_GRID = grouped(
         help="The values of alpha themselves, the same for each beta; 0, the last one, is the L1 penalty alone.",
     ),
     Option(
-        "references", 0, "whole", metavar="M", least=0, stated=True, changes=True,
+        "references", 0, "whole", metavar="M", least=0, stated=True, changes=True, python="paths",
         help="With `alpha`: further grid points, log-spaced, before each value; screening needs near ones.",
     ),
 )  # fmt: skip
@@ -257,27 +297,28 @@ LOSS = Option(
     choices=("hinge", "squared-hinge"),
     stated=True,
     changes=True,
+    python="models",
 )
 SMOOTHING = Option(
     "smoothing", 0.5, "share", "Width of the hinge's quadratic part; 0 is the exact hinge.", metavar="GAMMA",
-    stated=True, changes=True, ends=(True, False), demand="must be at least 0 and below 1",
+    stated=True, changes=True, ends=(True, False), demand="must be at least 0 and below 1", python="models",
 )  # fmt: skip
 FIRST = Option(
     "first", "features", "choice", "What sifs screens first; the decisions are the same.",
-    choices=("features", "samples"), stated=True, changes=True, group="screening and solver",
+    choices=("features", "samples"), stated=True, changes=True, group="screening and solver", python="models",
 )  # fmt: skip
 SPARSE_RULE = replace(
     RULE, default="sifs+gap",
     help="Screening rule: sifs, iss (samples) or ifs (features), each also with +gap (dynamic); gap or none.",
 )  # fmt: skip
-GRID_JOBS = replace(JOBS, help="Processes that share the values of beta; the results are the same.")
+GRID_JOBS = replace(JOBS, python="paths", help="Processes that share the values of beta; the results are the same.")
 # -- cross-validation -------------------------------------------------------------------------------------------------
 
 FOLDS = (
     *grouped(
         "cross-validation",
-    Option("folds", None, "whole", "Number of folds.  [default: 5]", least=2, metavar="K"),
-    Option("repeats", metavar="R", help="Partitions into folds, each drawn anew.  [default: 1]", **POSITIVE_COUNT),
+    Option("folds", None, "whole", "Number of folds.", least=2, metavar="K", usual=5),
+    Option("repeats", metavar="R", help="Partitions into folds, each drawn anew.", usual=1, **POSITIVE_COUNT),
     Option(
         "stratify", None, "switch", "Each fold has each class in the same proportion.  [default: on for classifiers]"
     ),
@@ -297,12 +338,16 @@ UNTIL_TURN = grouped(
         "Go on past the end of the grid, as it is spaced, until the mean score over the folds has turned.",
     ),
     Option(
-        "turn_points", None, "whole", "Grid points that `until_turn` may add.  [default: 100]", least=1, metavar="N"
+        "turn_points", None, "whole", "Grid points that `until_turn` may add.", least=1, metavar="N", usual=100
     ),
 )  # fmt: skip
 CERTIFY = grouped(
     "cross-validation",
-    Option("certify", False, "flag", "Bound the cross-validation error at every C from `cmin` to `cmax`."),
+    Option(
+        "certify", False, "flag", "Bound the cross-validation error at every C from `cmin` to `cmax`.",
+        about="Bound the cross-validation error at every C between the ends of the grid (two classes; Shibagaki et al. "
+        "2015). ``certificate_`` then has ``best_error``, found at ``best_C``, ``lower_bound`` and ``difference``.",
+    ),
     Option(
         "certify_to",
         None,
@@ -312,6 +357,6 @@ CERTIFY = grouped(
         help="Refine the grid until no C of the range can be better than the best one found by more than this.",
     ),
     Option(
-        "certify_points", None, "whole", "Grid points that `certify_to` may add.  [default: 1000]", least=0, metavar="N"
+        "certify_points", None, "whole", "Grid points that `certify_to` may add.", least=0, metavar="N", usual=1000
     ),
 )

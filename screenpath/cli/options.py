@@ -151,7 +151,7 @@ def flag(option: Option, *, help: str | None = None, **changed):
     """Return the decorator that adds an option to a command; keywords of ``click.option`` take the place of its own."""
     name = option.name.replace("_", "-")
     names = [f"--{name}"] if option.short is None else [option.short, f"--{name}"]
-    how: dict = {"help": shell(help or option.help)}
+    how: dict = {"help": shell(help or option.said)}
     if option.kind == "flag":
         how["is_flag"] = True
     elif option.kind == "switch":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from screenpath.catalogue.option import Option
 from screenpath.catalogue.options import CERTIFY, FOLDS, UNTIL_TURN
 from screenpath.catalogue.spec import Spec
 from screenpath.errors import UsageError
@@ -14,7 +13,8 @@ WITHOUT = {"audit": False, "eps_path": None, "c": None, "reference": None, "cert
 WITHOUT_MORE = {"certify": False, "certify_to": None, "certify_points": 0, "until_turn": False, "turn_points": 0}
 
 # Which option a number of points to add serves, and the number where none is given.
-BUDGETS = {"certify_points": ("certify_to", 1000), "turn_points": ("until_turn", 100)}
+SERVED = {"certify_points": "certify_to", "turn_points": "until_turn"}
+BUDGETS = {one.name: (SERVED[one.name], one.usual) for one in (*CERTIFY, *UNTIL_TURN) if one.name in SERVED}
 
 
 def cv_spec(spec: Spec) -> Spec:
@@ -56,11 +56,6 @@ def counted(options: dict) -> dict:
         elif options[serves] is None or options[serves] is False:
             raise UsageError(f"`{name}` serves `{serves}` alone", f"add `{serves}`, or leave it out")
     return options
-
-
-def budget_of(options: tuple[Option, ...], name: str) -> Option:
-    """Return the option of a number of points for those who have its default, and do not take None for it."""
-    return replace(next(one for one in options if one.name == name), default=BUDGETS[name][1])
 
 
 def check_open_end(options: dict) -> None:

@@ -189,7 +189,7 @@ def rows_of(samples: Samples, task: Task):
     o, spec = task.options, task.spec
     if spec.rows is not None:
         X, preparation = prepare(samples.X, o["scale"], 0.0, task.storage, weights=samples.weights)
-        return spec.rows(X, samples.targets, o, None, preparation.inexact), preparation
+        return spec.rows(X, samples.targets, o, o.get("tell"), preparation.inexact), preparation
     dtype = np.dtype(o["dtype"])
     X, preparation = prepare(
         samples.X, o["scale"], o["bias"], task.storage, dtype, samples.weights, penalties=o.get("penalty_weights"),

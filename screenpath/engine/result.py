@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pandas
 
     from screenpath.engine.saving import Origin
+    from screenpath.rows.gram import TrainedRows
 
 TINY = 1e-300  # in place of a parameter that is 0, for what lies apart from it by a part of it
 
@@ -301,8 +302,12 @@ class PathResult(Result):
         rows = super().table()
         if not rows or INTERVAL[0] not in rows[0]:
             return rows
-        moved = self.intercepts - self.steps.coefficients[:, -1]
+        moved = self.intercepts - np.array([self._last(step) for step in self.steps])
         return [in_units(row, float(by)) for row, by in zip(rows, moved, strict=True)]
+
+    def _last(self, step) -> float:
+        """Return the last coefficient of a step, a free intercept before the units of the data move it."""
+        return step.coefficients[-1]
 
     def _original(self) -> tuple:
         return self.preparation.original(self.steps.coefficients)
@@ -337,6 +342,89 @@ class PathResult(Result):
         if self.preparation.kind == "l2":  # the only scaling that the weights do not undo
             X = replace(self.preparation, bias=0.0).apply(X)
         return X @ np.asarray(weights).T + intercept
+
+
+@dataclass(frozen=True, repr=False)
+class SparsePathResult(PathResult):
+    """A walked grid, the rows of one ``beta`` after the other; more than two labels have one block of weights each."""
+
+    @property
+    def classes(self) -> np.ndarray:
+        """Return the labels, sorted: numbers as float64, texts as they are. Two: the larger is +1."""
+        return np.array(self.labels)
+
+    def _weights(self, step) -> tuple:
+        blocks = self._blocks(step)
+        return self.preparation.original(blocks[0] if len(blocks) == 1 else blocks)
+
+    def _blocks(self, step) -> np.ndarray:
+        return step.coefficients.dense().reshape(1 if self.classes.size == 2 else self.classes.size, -1)
+
+    def _last(self, step) -> float:
+        return step.coefficients.dense()[-1]
+
+    def _original(self) -> tuple:
+        return self._each(0), self._each(1)
+
+    def _each(self, part: int) -> np.ndarray:
+        found = [[self.preparation.original(w)[part] for w in self._blocks(step)] for step in self.steps]
+        out = np.array(found)
+        return out[:, 0] if self.classes.size == 2 else out
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """Return the weights in the units of the data, of shape (steps, d) or (steps, classes, d).
+
+        Sparse where :class:`PathResult` has them so; of several classes then a list with a csr_array a step.
+        """
+        return self.preparation.widened(self._each(0))
+
+    @property
+    def intercepts(self) -> np.ndarray:
+        """Return the intercepts in the units of the data, of shape (steps,) or (steps, classes)."""
+        return self._each(1)
+
+
+@dataclass(frozen=True, repr=False)
+class KernelPathResult(Result):
+    """A walked path of kernel SVMs.
+
+    Parameters
+    ----------
+    rows : rows.gram.TrainedRows
+        The training data behind its kernel.
+
+    Attributes
+    ----------
+    dual_coefficients : ndarray of shape (n_steps, n)
+        ``y_i alpha_i`` with ``alpha = C theta``; 0 for all but the support vectors. Rows of nan for grid points that
+        were not reached.
+    intercepts : ndarray of shape (n_steps,)
+        Free intercepts; zeros without one.
+    """
+
+    rows: TrainedRows
+
+    @property
+    def dual_coefficients(self) -> np.ndarray:
+        """Return ``y_i alpha_i``, one row a step."""
+        return self.steps.coefficients[:, : self.rows.blocks.n]
+
+    @property
+    def intercepts(self) -> np.ndarray:
+        """Return the intercepts, one a step."""
+        return self.steps.coefficients[:, self.rows.blocks.n :].sum(axis=1)
+
+    def intercept(self, step: int | None = None, **parameters: float) -> float:
+        """Return the intercept of a step, see :meth:`position`; 0 without one."""
+        return float(self.solved(step, **parameters).coefficients[self.rows.blocks.n :].sum())
+
+    def coef(self, step: int | None = None, **parameters: float) -> np.ndarray:
+        """Return ``y_i alpha_i`` of a step, one a sample, see :meth:`position`."""
+        return np.array(self.solved(step, **parameters).coefficients[: self.rows.blocks.n])
+
+    def _forms(self, X, step) -> np.ndarray:
+        return self.rows.held_out(self.preparation.apply(self._rows(X))) @ step.coefficients
 
 
 def path_options(tol: float, max_epochs: int, time_limit: float | None, began: float | None = None) -> PathOptions:

@@ -14,11 +14,23 @@ from importlib.util import find_spec
 if find_spec("sklearn") is None:
     raise ImportError("screenpath.sklearn needs scikit-learn 1.6 or newer: pip install 'screenpath[sklearn]'")
 
-from screenpath.sklearn.classifiers import L1SVMClassifier, SparseSVMClassifier, SVMClassifier
-from screenpath.sklearn.classifiers_cv import L1SVMClassifierCV, SparseSVMClassifierCV, SVMClassifierCV
+from screenpath.sklearn.classifiers import (
+    L1SVMClassifier,
+    L1SVMClassifierCV,
+    SparseSVMClassifier,
+    SparseSVMClassifierCV,
+    SVMClassifier,
+    SVMClassifierCV,
+)
 from screenpath.sklearn.export import fitted
-from screenpath.sklearn.regressors import LADRegressor, QuantileRegressor, SVMRegressor
-from screenpath.sklearn.regressors_cv import LADRegressorCV, QuantileRegressorCV, SVMRegressorCV
+from screenpath.sklearn.regressors import (
+    LADRegressor,
+    LADRegressorCV,
+    QuantileRegressor,
+    QuantileRegressorCV,
+    SVMRegressor,
+    SVMRegressorCV,
+)
 
 __all__ = [
     "L1SVMClassifier",

@@ -1,14 +1,17 @@
 """What all estimators have in common: checked data, the options of the model, and what a walked path leaves.
 
-Parameters are fields of data classes, each declared where the models that have it meet; ``__init__`` is made of them.
+Parameters are the declared options of the model that say so (``catalogue.option.Option.python``), and what fits one
+value of the parameters, or searches them, has besides; :func:`estimator` makes ``__init__`` and its documentation.
 """
 
 from __future__ import annotations
 
 import contextlib
+import inspect
+import re
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -17,22 +20,51 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from screenpath.api.kernel import KernelPathResult
+from screenpath.api.problem import Problem, Targets, as_options
 from screenpath.catalogue.builders import checked_weights
+from screenpath.catalogue.keywords import documented, keywords_of, parameters
 from screenpath.catalogue.option import Option
-from screenpath.catalogue.options import CLASS_WEIGHT, KERNEL
-from screenpath.catalogue.specs import PARAMETERS, SPECS
+from screenpath.catalogue.options import CLASS_WEIGHT
+from screenpath.catalogue.specs import SPECS
 from screenpath.data.files.arrays import canonical
 from screenpath.data.files.prepare import Preparation
-from screenpath.engine.result import PathResult, Result
+from screenpath.engine.result import KernelPathResult, PathResult, Result
 from screenpath.errors import DataError, UsageError
 from screenpath.numbers import sparse as sp
-from screenpath.rows.kernel_functions import parse_gamma
-from screenpath.sklearn.problem import Problem, Targets, class_targets, real_targets
 from screenpath.walk.step import CERTIFIED
 
-APART = {CLASS_WEIGHT.name, *(one.name for one in KERNEL)}  # options that are more than handed on
-C_VALUE = Option("C", 1.0, "positive")
+C_VALUE = Option("C", 1.0, "positive", "Weight of the sum of losses.")
+FREE = (
+    "free, as by default: not penalised; penalised, as by default with `bias`: a constant feature of this value, 1 "
+    "where none is given; or none, the default of SparseSVMClassifier for more than two labels."
+)  # fmt: skip
+ATTRIBUTES = re.compile(r"Attributes\n-+\n(.*)", re.DOTALL)
+
+
+def estimator(cls):
+    """Give an estimator its parameters: those of ``_first()`` by position too, those of ``_further()`` by name."""
+    first, further = cls._first(), cls._further()
+    me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    places = parameters(first, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    signature = inspect.Signature([me, *places, *parameters(further)])
+
+    def __init__(self, *arguments, **given):
+        try:
+            bound = signature.bind(self, *arguments, **given)
+        except TypeError as error:
+            raise TypeError(f"{cls.__name__}(): {error}") from None
+        bound.apply_defaults()
+        for name in list(bound.arguments)[1:]:
+            setattr(self, name, bound.arguments[name])
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]  # where `inspect` looks for it
+    __init__.__qualname__ = f"{cls.__qualname__}.__init__"
+    cls.__init__ = __init__
+    bases = [one for one in reversed(cls.__mro__[1:]) if one.__module__.startswith("screenpath")]
+    parts = [ATTRIBUTES.search(inspect.cleandoc(one.__dict__.get("__doc__") or "")) for one in bases]
+    found = "\n".join(one[1].rstrip() for one in parts if one)
+    cls.__doc__ = documented(cls.__doc__, (*first, *further), behind=f"Attributes\n----------\n{found}")
+    return cls
 
 
 @contextlib.contextmanager
@@ -44,22 +76,37 @@ def value_errors():
         raise ValueError(str(error)) from error
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
 class PathEstimator(BaseEstimator):
-    """Base of the estimators; a subclass names the model, its fields are parameters.
+    """Base of the estimators; a subclass names the model.
 
     Attributes
     ----------
-    path_ : PathResult, or list of them with one a class
+    coef_ : ndarray of shape (1, d), or (classes, d) with more than two; (d,) of a regression
+        Sparse where the data are, with many times more columns than stored values; none with a kernel.
+    intercept_ : ndarray of shape (1,) or (classes,); float of a regression
+    n_iter_ : int
+        Sweeps or Newton iterations; of several classes the most.
+    dual_gap_ : float, or ndarray of shape (classes,)
+        Upper bound of the exact duality gap.
+    path_ : PathResult or KernelPathResult, or list of them with one a class
         The walked path on all data; what is predicted with is its step ``best_index_``, or the only one.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where the data have names.
     """
 
-    scale: str = "none"
-    solver: str = "auto"
-    tol: float = 1e-6
-    max_epochs: int = 100_000
-
     _model = ""
+
+    @classmethod
+    def _first(cls) -> tuple[Option, ...]:
+        """Return the parameters that may be given by position."""
+        raise NotImplementedError
+
+    @classmethod
+    def _further(cls) -> tuple[Option, ...]:
+        """Return the parameters that are given by name: by default those of the model, the grid's left out."""
+        own = [one for one in keywords_of(SPECS[cls._model], "models") if one.group != "grid"]
+        return tuple(replace(one, about=FREE) if one.name == "intercept" else one for one in own)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -69,26 +116,21 @@ class PathEstimator(BaseEstimator):
     # -- from parameters and data to a problem --
 
     def _given(self, width: int) -> dict[str, Any]:
-        """Return the parameters that are options of the path, those of the grid left out."""
-        options = {one.name for one in SPECS[self._model].path_options if one.group != "grid"} - APART
+        """Return the parameters as options of the path."""
+        spec = SPECS[self._model]
+        options = {one.name for one in spec.path_options if one.group != "grid"} - {CLASS_WEIGHT.name}
         given = {name: value for name, value in self.get_params(deep=False).items() if name in options}
-        kernel = getattr(self, "kernel", None)
         free = "intercept" in given and given["intercept"] is None and given["bias"] == 0.0
         if free and self._free_by_default():
             given["intercept"] = "free"  # elsewhere in scikit-learn a model has an intercept unless told otherwise
-        if kernel is not None:
-            given["kernel"] = kernel
-            given |= {name: getattr(self, name) for name in PARAMETERS.get(kernel, ())}
-            if "gamma" in given:
-                given["gamma"] = repr(parse_gamma(self.gamma, width))
-        return given
+        return as_options(spec, {**given, **self._grid_options()}, width)
 
     def _free_by_default(self) -> bool:
         """Tell whether the intercept is a free one unless the parameters say otherwise."""
         return True
 
     def _grid_options(self) -> dict[str, Any]:
-        """Return the options of the grid."""
+        """Return the options of the grid, or its keywords."""
         raise NotImplementedError
 
     def _encoded(self, y, weights) -> tuple[Targets, Any]:
@@ -109,8 +151,7 @@ class PathEstimator(BaseEstimator):
             raise ValueError("all sample weights are zero: no sample is left")
         weights = checked_weights(y, weights)
         targets, weights = self._encoded(y, weights)
-        given = {**self._given(X.shape[1]), **self._grid_options()}
-        return Problem(self._model, given, X, targets, weights, self._class_weight())
+        return Problem(self._model, self._given(X.shape[1]), X, targets, weights, self._class_weight())
 
     # -- from paths to attributes --
 
@@ -203,17 +244,6 @@ class PathEstimator(BaseEstimator):
         return forms.ravel() if forms.shape[1] == 1 else forms
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class BoxEstimator(PathEstimator):
-    """The parameters of models with a box loss."""
-
-    intercept: str | None = None
-    bias: float = 0.0
-    rule: str = "dvi+gap"
-    threads: int = 1
-    seed: int = 0
-
-
 class Single(PathEstimator):
     """The fit at one value of the parameters."""
 
@@ -237,17 +267,22 @@ class Single(PathEstimator):
         return self
 
 
-@dataclass(eq=False, repr=False)
 class AtC(Single):
-    """The fit at one value of C."""
+    """The fit at one value of C.
 
-    C: float = 1.0
+    Attributes
+    ----------
+    C_ : float
+    """
+
+    @classmethod
+    def _first(cls) -> tuple[Option, ...]:
+        return (C_VALUE,)
 
     def _grid_options(self) -> dict[str, Any]:
         return {"c": C_VALUE.checked(self.C)}
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
 class Classifier(ClassifierMixin, PathEstimator):
     """Labels of any type, weights of classes, decisions.
 
@@ -257,8 +292,6 @@ class Classifier(ClassifierMixin, PathEstimator):
         The labels, sorted; of two, the second is +1. A label whose samples all have weight 0 is one of them, with
         coefficients 0, and is never predicted.
     """
-
-    class_weight: Mapping | str | None = None
 
     _joint = False  # whether the model takes more than two classes at once
 
@@ -282,7 +315,17 @@ class Classifier(ClassifierMixin, PathEstimator):
             there = np.isin(codes, self._learned)
             weights = np.where(there, 1.0 if weights is None else weights, 0.0)
             codes = np.where(there, np.searchsorted(self._learned, codes), 0)
-        return class_targets(codes, self.classes_[self._learned], self._joint), weights
+        return self._targets(codes, self.classes_[self._learned]), weights
+
+    def _targets(self, codes: np.ndarray, classes: np.ndarray) -> Targets:
+        """Return the targets of the problems: one, or of more than two classes each against the rest."""
+        numbers, labels, signs = codes.astype(np.float64), tuple(classes.tolist()), {"+1": 1.0, "-1": 0.0}
+        if classes.size == 2:
+            return Targets(numbers, [2.0 * numbers - 1.0], [labels], signs)
+        if self._joint:
+            return Targets(numbers, [codes], [labels], {"classes": list(range(classes.size))})
+        parts = [np.where(codes == k, 1.0, -1.0) for k in range(classes.size)]
+        return Targets(numbers, parts, [(False, True)] * classes.size, signs)
 
     def _take(self, paths: Sequence[Result], at: int, level: int = 4) -> None:
         super()._take(paths, at, level + 1)
@@ -337,7 +380,8 @@ class Regressor(RegressorMixin, PathEstimator):
     """Real targets."""
 
     def _encoded(self, y, weights) -> tuple[Targets, Any]:
-        return real_targets(np.asarray(y, dtype=np.float64)), weights
+        y = np.asarray(y, dtype=np.float64)
+        return Targets(y, [y], [None]), weights
 
     def _take_weights(self, weights: list, intercepts: list) -> None:
         super()._take_weights(weights, intercepts)

@@ -1,37 +1,55 @@
-"""Classifiers at one value of their parameters."""
+"""Classifiers: at one value of their parameters, and with these chosen by cross-validation, whole paths at a time."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+
+from screenpath.api.problem import Problem
 from screenpath.catalogue.option import Option
-from screenpath.sklearn.base import C_VALUE, AtC, BoxEstimator, Classifier, Single
+from screenpath.catalogue.options import CERTIFY
+from screenpath.cv.certify import ErrorBounds
+from screenpath.cv.refine import refine
+from screenpath.sklearn.base import C_VALUE, AtC, Classifier, Single, estimator
+from screenpath.sklearn.calibration import METHODS, calibrated, probabilities
+from screenpath.sklearn.crossval import CrossValidated, OpenEnded, SearchedC, held_out_forms
 
 PENALTIES = (
-    Option("alpha", kind="number", valid=lambda value: value >= 0.0, demand="must be 0 or a positive number"),
-    Option("beta", kind="positive"),
-)
+    Option(
+        "alpha", 0.01, "number", "Weight of the L2 penalty beside the *mean* loss; it may be 0.",
+        valid=lambda value: value >= 0.0, demand="must be 0 or a positive number",
+    ),
+    Option("beta", 0.01, "positive", "Weight of the L1 penalty beside the mean loss."),
+)  # fmt: skip
+TARGET = next(one for one in CERTIFY if one.name == "certify_to")
+POINTS = next(one for one in CERTIFY if one.name == "certify_points").keyword
+CALIBRATION = Option(
+    "calibration", kind="choice", choices=METHODS,
+    help="What makes probabilities of the forms of held-out samples, which the folds have: ``predict_proba`` is there "
+    "with one of them. Near a decision it may favour another class than ``predict``, which goes by the forms.",
+)  # fmt: skip
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class SVM(Classifier, BoxEstimator):
-    """The hinge loss, with a kernel or without."""
+class SVM(Classifier):
+    """The hinge loss, with a kernel or without.
 
-    kernel: str | None = None
-    gamma: float | str = "1/d"
-    degree: int = 3
-    coef0: float = 0.0
+    Attributes
+    ----------
+    support_ : ndarray of int
+        With a kernel: the support vectors among the samples.
+    dual_coef_ : ndarray of shape (1, n_support) or (classes, n_support)
+        With a kernel: ``y_i alpha_i``.
+    """
 
     _model = "svm"
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
 class L1SVM(Classifier):
     """The squared hinge loss and the L1 norm, which has a free bias and nothing to draw."""
-
-    rule: str = "vi+gap"
-    threads: int = 1
 
     _model = "l1svm"
 
@@ -39,17 +57,13 @@ class L1SVM(Classifier):
         return "C_", 0.5 / value
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
 class SparseSVM(Classifier):
-    """The smoothed or the squared hinge loss and the elastic net."""
+    """The smoothed or the squared hinge loss and the elastic net.
 
-    loss: str = "hinge"
-    smoothing: float = 0.5
-    intercept: str | None = None
-    bias: float = 0.0
-    rule: str = "sifs+gap"
-    first: str = "features"
-    seed: int = 0
+    Attributes
+    ----------
+    alpha_, beta_ : float
+    """
 
     _model = "sparse-svm"
     _joint = True
@@ -63,58 +77,9 @@ class SparseSVM(Classifier):
         return self.classes_.size == 2  # of more, weights of samples far apart make Newton's steps crawl
 
 
-@dataclass(eq=False, repr=False)
+@estimator
 class SVMClassifier(AtC, SVM):
     """Certified support vector machine, ``min 1/2 ||w||^2 + C sum s_i max(0, 1 - y_i x_i.w)``, linear or with a kernel.
-
-    Parameters
-    ----------
-    C : float, default 1
-        Weight of the sum of losses.
-    kernel : {"rbf", "linear", "poly"}, optional
-        ``exp(-gamma ||x - z||^2)``, ``x.z``, ``(gamma x.z + coef0)^degree``; a linear model with ``coef_`` by default.
-    gamma : float or str, default "1/d"
-        A number, or ``NUMBER/d`` with the number of features ``d``.
-    degree : int, default 3
-    coef0 : float, default 0
-    class_weight : dict or "balanced", optional
-        Weight of each label in the loss.
-    intercept : {"free", "penalised", "none"}, optional
-        A free one by default, which is not penalised, as that of ``SVC``; with ``bias`` a penalised one.
-    bias : float, default 0
-        Value of a constant feature that makes the intercept a penalised one, 1 where ``intercept`` alone asks for it.
-    scale : {"none", "maxabs", "standard", "l2"}
-        Scaling before the model; ``coef_`` is in the units of the data all the same.
-    rule : str, default "dvi+gap"
-        Screening rule, as of :func:`screenpath.svm_path`.
-    solver : str, default "auto"
-    tol : float, default 1e-6
-        Relative duality gap on the full data, every rounding error counted.
-    max_epochs : int, default 100000
-        Sweeps or Newton iterations.
-    threads : int, default 1
-        Results do not depend on it.
-    seed : int, default 0
-        Of the random order of ``solver="cd"``.
-
-    Attributes
-    ----------
-    classes_ : ndarray
-    coef_ : ndarray of shape (1, d), or (classes, d) with more than two
-    intercept_ : ndarray of shape (1,) or (classes,)
-    support_ : ndarray of int
-        With a kernel: the support vectors among the samples.
-    dual_coef_ : ndarray of shape (1, n_support) or (classes, n_support)
-        With a kernel: ``y_i alpha_i``.
-    n_iter_ : int
-        Sweeps or Newton iterations; of several classes the most.
-    dual_gap_ : float, or ndarray of shape (classes,)
-        Upper bound of the exact duality gap.
-    path_ : PathResult or KernelPathResult, or a list with one a class
-    C_ : float
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Where the data have names.
 
     Examples
     --------
@@ -125,65 +90,133 @@ class SVMClassifier(AtC, SVM):
     """
 
 
-@dataclass(eq=False, repr=False)
+@estimator
 class L1SVMClassifier(AtC, L1SVM):
     """Certified L1-regularised squared-hinge SVM, ``min ||w||_1 + C sum s_i max(0, 1 - y_i (x_i.w + b))^2``.
 
-    The bias ``b`` is free: it is not penalised.
-
-    Parameters
-    ----------
-    C : float, default 1
-        As of scikit-learn's ``LinearSVC(penalty="l1")``; ``1 / (2 lambda)`` of :func:`screenpath.l1_svm_path`.
-    class_weight, scale, solver, tol, max_epochs, threads
-        As of :class:`SVMClassifier`.
-    rule : {"vi+gap", "vi", "gap", "none"}
-
-    Attributes
-    ----------
-    classes_, coef_, intercept_, n_iter_, dual_gap_, path_, C_, n_features_in_, feature_names_in_
-        As of :class:`SVMClassifier`.
+    The bias ``b`` is free: it is not penalised. ``C`` is that of scikit-learn's ``LinearSVC(penalty="l1")``,
+    ``1 / (2 lambda)`` of :func:`screenpath.l1_svm_path`.
     """
 
     def _grid_options(self) -> dict[str, Any]:
         return {"lambda_list": [0.5 / C_VALUE.checked(self.C)]}
 
 
-@dataclass(eq=False, repr=False)
+@estimator
 class SparseSVMClassifier(Single, SparseSVM):
     r"""Certified sparse SVM, ``min 1/s sum s_i l(1 - m) + alpha/2 ||W||^2 + beta ||W||_1``, ``l`` the smoothed hinge.
 
     ``m`` is the margin ``y_i x_i.w`` of two classes, or of more the margins ``x_i.(w_{y_i} - w_c)`` over the others;
-    ``s`` is the sum of the weights ``s_i``, the number of samples where there are none.
-
-    Parameters
-    ----------
-    alpha, beta : float, default 0.01
-        Weights of the two penalties beside the *mean* loss; ``alpha`` may be 0.
-    loss : {"hinge", "squared-hinge"}
-        The latter is ``1/2 max(0, 1 - m)^2``, whose free intercept is for two labels.
-    smoothing : float, default 0.5
-        Width of the hinge's quadratic part, in [0, 1). 0 is the exact hinge; its free intercept is for two labels.
-    intercept : {"free", "penalised", "none"}, optional
-        As of :class:`SVMClassifier`, but that of more than two labels there is none by default; a free one for each has
-        the sum 0, before scaling is undone.
-    bias : float, default 0
-        Value of a constant feature that makes the intercept a penalised one, 1 where ``intercept`` alone asks for it.
-    class_weight, scale, solver, tol, max_epochs, seed
-        As of :class:`SVMClassifier`; a free intercept is for the solvers ``auto`` and ``newton``.
-    rule : str, default "sifs+gap"
-        As of :func:`screenpath.sparse_svm_path`.
-    first : {"features", "samples"}
-
-    Attributes
-    ----------
-    alpha_, beta_ : float
-    classes_, coef_, intercept_, n_iter_, dual_gap_, path_, n_features_in_, feature_names_in_
-        As of :class:`SVMClassifier`.
+    ``s`` is the sum of the weights ``s_i``, the number of samples where there are none. A free intercept is for the
+    solvers ``auto`` and ``newton``, and with the squared or the exact hinge for two labels; those of more than two
+    labels have the sum 0, before scaling is undone.
     """
 
-    alpha: float = 0.01
-    beta: float = 0.01
+    @classmethod
+    def _first(cls) -> tuple[Option, ...]:
+        return PENALTIES
 
     def _grid_options(self) -> dict[str, Any]:
-        return {one.name: [one.checked(getattr(self, one.name))] for one in PENALTIES}
+        return {one.name: [replace(one, default=None).checked(getattr(self, one.name))] for one in PENALTIES}
+
+
+@estimator
+class SVMClassifierCV(SearchedC, SVM):
+    """:class:`SVMClassifier` with C chosen by cross-validation.
+
+    One certified path for every fold and one on all data, warm-started and screened.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from screenpath.sklearn import SVMClassifierCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SVMClassifierCV(grid=10, calibration="sigmoid").fit(X, y)
+    >>> bool(model.best_score_ > 0.9), model.predict_proba(X[:1]).shape
+    (True, (1, 3))
+    """
+
+    _searches = (*SearchedC._searches, *(one.keyword for one in CERTIFY), CALIBRATION)
+
+    def _kept(self, problem: Problem) -> dict[str, Any]:
+        if self.calibration not in (None, *METHODS):
+            raise ValueError(f"calibration must be one of {', '.join(METHODS)} or None, not {self.calibration!r}")
+        if self._certifies and (self.classes_.size > 2 or self.scoring not in (None, "accuracy")):
+            raise ValueError("certify bounds the share of wrong decisions between two classes: leave it or scoring out")
+        keep = self.calibration is not None or self.classes_.size > 2
+        return {**super()._kept(problem), "keep": keep, "certify": self._certifies}
+
+    @property
+    def _certifies(self) -> bool:
+        return bool(self.certify) or self.certify_to is not None
+
+    def _refined(self, folds: list, grid, walk: Callable) -> tuple[list, Any]:
+        if not self._certifies:
+            return folds, grid
+        if len(grid) < 2:
+            raise ValueError("certify needs a range of C: a grid of 2 points or more")
+        found = folds[0]
+        certified = ErrorBounds([fold.held_out for fold in found])
+
+        def solve(points: list, tol: float) -> bool:
+            more = walk(np.array(points), tol)[0]
+            found[:] = [fold.merged(other) for fold, other in zip(found, more, strict=True)]
+            certified.update([fold.held_out for fold in found], again=points)
+            return True
+
+        if self.certify_to is not None:
+            target = TARGET.checked(self.certify_to)
+            refine(certified, target, POINTS.checked(self.certify_points), self.tol, solve)
+        self.certificate_ = certified.record()
+        return [found], np.array(certified.grid)
+
+    def _after(self, problem: Problem, folds: list, splits: list) -> None:
+        if self.calibration is None:
+            return
+        held_out = np.concatenate([split.held_out for split in splits])
+        weights = None if problem.samples.weights is None else problem.samples.weights[held_out]
+        parts = zip(held_out_forms(folds, self.best_index_).T, problem.targets.parts, strict=True)
+        self._maps = [calibrated(self.calibration, forms, signs[held_out] > 0.0, weights) for forms, signs in parts]
+
+    @available_if(lambda self: self.calibration is not None)
+    def predict_proba(self, X) -> np.ndarray:
+        """Return the probabilities of the classes, calibrated by the held-out samples of the folds.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame of shape (m, d)
+
+        Returns
+        -------
+        ndarray of shape (m, classes)
+        """
+        forms = self._forms(X)
+        if self._sides is None:
+            return probabilities(self._maps, forms)
+        found = np.zeros(forms.shape)
+        at = self._learned if len(self._maps) > 1 else self._learned[1]
+        found[:, self._learned] = probabilities(self._maps, forms[:, at])
+        return found
+
+
+@estimator
+class L1SVMClassifierCV(OpenEnded, L1SVM):
+    """:class:`L1SVMClassifier` with C chosen by cross-validation, as of :class:`SVMClassifierCV`."""
+
+    def _grid_options(self) -> dict[str, Any]:
+        given = super()._grid_options()
+        if np.ndim(self.grid) > 0:
+            given["grid"] = [0.5 / C_VALUE.checked(value) for value in self.grid]
+        return given
+
+
+@estimator
+class SparseSVMClassifierCV(CrossValidated, SparseSVM):
+    """:class:`SparseSVMClassifier` with both penalties chosen by cross-validation, as of :class:`SVMClassifierCV`."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # The held-out score does not know the weights of the classes, and the bias is penalised: of equal scores the
+        # most regularised one need not favour the class that has nearly all the weight.
+        tags.classifier_tags.poor_score = True
+        return tags

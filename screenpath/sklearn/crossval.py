@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,17 +17,19 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import ClassifierTags
 from sklearn.utils.metaestimators import available_if
 
-from screenpath.catalogue.options import UNTIL_TURN
+from screenpath.api.problem import Problem
+from screenpath.catalogue.keywords import keywords_of
+from screenpath.catalogue.option import Option
+from screenpath.catalogue.options import UNTIL_TURN, VALUES
 from screenpath.catalogue.scores import SCORES, Score, choose_score
+from screenpath.catalogue.specs import SPECS
 from screenpath.cv import folds as drawing
 from screenpath.cv.folds import Split
-from screenpath.cv.options import budget_of
 from screenpath.cv.run import FoldPath, Processes, fold_paths
 from screenpath.cv.turn import check_spacing, grown, turned
 from screenpath.errors import UsageError
 from screenpath.rows.budget import free_memory
 from screenpath.sklearn.base import PathEstimator, value_errors
-from screenpath.sklearn.problem import Problem
 from screenpath.store.choose import Choice, choose
 from screenpath.walk.step import CERTIFIED
 
@@ -36,11 +38,32 @@ SCORERS = {
     "balanced_accuracy": "balanced-accuracy", "roc_auc": "auc", "neg_mean_absolute_error": "mae",
     "neg_mean_squared_error": "mse",
 }  # fmt: skip
-MOST = budget_of(UNTIL_TURN, "turn_points")
+MOST = next(one for one in UNTIL_TURN if one.name == "turn_points").keyword
 STEPS = ("best", "one-se")
+SEARCH: tuple[Option, ...] = (
+    Option(
+        "cv", type="Any",
+        help="A number of folds, a splitter or an iterable, as everywhere in scikit-learn; 5 folds by default, of "
+        "classifiers stratified.",
+    ),
+    Option(
+        "scoring", type="str | Callable",
+        help="Of held-out samples. Classifiers: ``accuracy`` (default), ``balanced_accuracy``, ``f1``, ``roc_auc``; "
+        "regressions: ``neg_mean_absolute_error`` (default), ``neg_mean_squared_error``, ``pinball`` (at `tau`, the "
+        "default of quantile regressions). Or any scorer of scikit-learn, or ``f(estimator, X, y)``: the estimator "
+        "knows the rows of a fold alone.",
+    ),
+    Option(
+        "step", "best", "choice", choices=STEPS,
+        help="Best mean score, of equal ones the most regularised; or the most regularised within one standard error.",
+    ),
+    Option(
+        "n_jobs", type="int",
+        help="Processes that share the folds; the results are the same. A script needs ``if __name__ == '__main__':``.",
+    ),
+)  # fmt: skip
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
 class CrossValidated(PathEstimator):
     """The part of an estimator that chooses its parameters on a grid.
 
@@ -56,10 +79,22 @@ class CrossValidated(PathEstimator):
     n_splits_ : int
     """
 
-    cv: Any = None
-    scoring: str | Callable | None = None
-    step: str = "best"
-    n_jobs: int | None = None
+    _searches = SEARCH
+
+    @classmethod
+    def _first(cls) -> tuple[Option, ...]:
+        grid = [one for one in keywords_of(SPECS[cls._model], "models") if one.group == "grid"]
+        return tuple(replace(one, type=VALUES) if one.name == "grid" else one for one in grid)
+
+    @classmethod
+    def _further(cls) -> tuple[Option, ...]:
+        return (*cls._searches, *super()._further())
+
+    def _grid_options(self) -> dict[str, Any]:
+        given = {one.name: getattr(self, one.name) for one in self._first()}
+        if getattr(given.get("grid"), "grows", False):
+            raise ValueError("an EpsilonGrid grows with a single path, folds share theirs: give a number of points")
+        return {name: value for name, value in given.items() if value is not None}
 
     def fit(self, X, y, sample_weight=None, groups=None):
         """Cross-validate, choose, and fit all data.
@@ -225,12 +260,10 @@ class CrossValidated(PathEstimator):
         return {name.removesuffix("_"): value for name, value in (self._fitted_parameter(*pair) for pair in pairs)}
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
 class OpenEnded(CrossValidated):
     """The search over a grid that may go on until the mean score has turned."""
 
-    until_turn: bool = False
-    turn_points: int = 100
+    _searches = (*SEARCH, *(one.keyword for one in UNTIL_TURN))
 
     def _kept(self, problem: Problem) -> dict[str, Any]:
         return {**super()._kept(problem), "grows": bool(self.until_turn)}
@@ -250,18 +283,13 @@ class OpenEnded(CrossValidated):
         return found[1], found[0]
 
 
-@dataclass(eq=False, repr=False)
 class SearchedC(OpenEnded):
-    """The search over a grid of C."""
+    """The search over a grid of C.
 
-    grid: Any = 100
-    cmin: float = 1e-2
-    cmax: float = 10.0
-
-    def _grid_options(self) -> dict[str, Any]:
-        if np.ndim(self.grid) > 0:
-            return {"c_list": [float(value) for value in self.grid]}
-        return {"grid": self.grid, "cmin": self.cmin, "cmax": self.cmax}
+    Attributes
+    ----------
+    C_ : float
+    """
 
 
 class Decided(BaseEstimator):

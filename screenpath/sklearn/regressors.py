@@ -1,51 +1,32 @@
-"""Regressions at one value of C."""
+"""Regressions: at one value of C, and with C chosen by cross-validation, whole paths at a time."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from screenpath.sklearn.base import AtC, Regressor, estimator
+from screenpath.sklearn.crossval import SearchedC
 
-from screenpath.sklearn.base import AtC, BoxEstimator, Regressor
 
-
-class LAD(Regressor, BoxEstimator):
+class LAD(Regressor):
     """The absolute error."""
 
     _model = "lad"
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class Quantile(Regressor, BoxEstimator):
+class Quantile(Regressor):
     """The pinball loss."""
-
-    tau: float = 0.5
 
     _model = "quantile"
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class SVR(Regressor, BoxEstimator):
+class SVR(Regressor):
     """The absolute error beyond a tube."""
-
-    epsilon: float = 0.1
 
     _model = "svr"
 
 
-@dataclass(eq=False, repr=False)
+@estimator
 class LADRegressor(AtC, LAD):
     """Certified least absolute deviations, ``min 1/2 ||w||^2 + C sum s_i |y_i - x_i.w|``.
-
-    Parameters
-    ----------
-    C, intercept, bias, scale, rule, solver, tol, max_epochs, threads, seed
-        As of :class:`screenpath.sklearn.SVMClassifier`.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (d,)
-    intercept_ : float
-    n_iter_, dual_gap_, path_, C_, n_features_in_, feature_names_in_
-        As of :class:`screenpath.sklearn.SVMClassifier`.
 
     Examples
     --------
@@ -55,27 +36,26 @@ class LADRegressor(AtC, LAD):
     """
 
 
-@dataclass(eq=False, repr=False)
+@estimator
 class QuantileRegressor(AtC, Quantile):
-    """Certified quantile regression, loss ``max((tau - 1) t, tau t)`` of ``t = y - x.w``.
-
-    Parameters
-    ----------
-    C, intercept, bias, scale, rule, solver, tol, max_epochs, threads, seed
-        As of :class:`LADRegressor`.
-    tau : float, default 0.5
-        Level, between 0 and 1.
-    """
+    """Certified quantile regression, loss ``max((tau - 1) t, tau t)`` of ``t = y - x.w``."""
 
 
-@dataclass(eq=False, repr=False)
+@estimator
 class SVMRegressor(AtC, SVR):
-    """Certified support vector regression, loss ``max(0, |y - x.w| - epsilon)``.
+    """Certified support vector regression, loss ``max(0, |y - x.w| - epsilon)``."""
 
-    Parameters
-    ----------
-    C, intercept, bias, scale, rule, solver, tol, max_epochs, threads, seed
-        As of :class:`LADRegressor`.
-    epsilon : float, default 0.1
-        Half width of the tube without loss, in the units of ``y``.
-    """
+
+@estimator
+class LADRegressorCV(SearchedC, LAD):
+    """:class:`LADRegressor` with C chosen by cross-validation, as of :class:`screenpath.sklearn.SVMClassifierCV`."""
+
+
+@estimator
+class QuantileRegressorCV(SearchedC, Quantile):
+    """:class:`QuantileRegressor` with C chosen by cross-validation, as of :class:`LADRegressorCV`."""
+
+
+@estimator
+class SVMRegressorCV(SearchedC, SVR):
+    """:class:`SVMRegressor` with C chosen by cross-validation, as of :class:`LADRegressorCV`."""

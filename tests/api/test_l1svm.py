@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.api.l1svm import l1_svm_model, l1_svm_path
+from screenpath import l1_svm_path
 from screenpath.errors import UsageError
 from screenpath.problem.grid import lambda_grid
 from tests.conftest import two_classes
+from tests.l1_problems import l1_svm_model
 
 
 def test_grids():

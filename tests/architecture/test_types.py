@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 import screenpath
-from screenpath.api.keywords import ClassifierKeywords, LossKeywords
+from tests.architecture.stubs import made
 
 ROOT = Path(__file__).parents[2]
 RIGHT = """\
 import numpy as np
 import scipy.sparse as sp
 import screenpath as s
+from screenpath.sklearn import SVMClassifierCV
 
 X, y = np.eye(2), [1, -1]
 path = s.svm_path(X, y, grid=[0.1, 1.0], class_weight="balanced", time_limit=60)
@@ -35,6 +36,7 @@ stored: s.StoredPath = s.run("svm", (X, y), grid=10, out="runs/a")
 best: float = s.load_run(stored.folder)[stored.best()].primal
 tables: list[dict] = s.compare("svm", "data.libsvm", rules="none,dvi")
 s.export_run(stored, "json", "model.json", step="one-se")
+tol: float = SVMClassifierCV(grid=[0.1, 1.0], certify=True, class_weight={1: 2.0}).tol
 """
 WRONG = {
     "s.svm_path(X, y, tol='1e-6')": "arg-type",
@@ -54,12 +56,15 @@ WRONG = {
     "s.load_run(1)": "arg-type",
     "s.export_run('runs/a', 'json', 'model.json', step=0.5)": "arg-type",
     "s.svm_paths(X, y)": "attr-defined",
+    "e.SVMClassifier(2.0, 1.0)": "call-arg",
+    "e.SVMClassifierCV(grid='many')": "arg-type",
+    "e.LADRegressor(class_weight='balanced')": "call-arg",
 }
 
 
 def test_a_wrong_call_is_noticed_and_a_right_one_is_not(tmp_path):
     pytest.importorskip("mypy")
-    head = "import numpy as np\nimport screenpath as s\nX, y = np.eye(2), [1, -1]\n"
+    head = "import numpy as np\nimport screenpath as s\nimport screenpath.sklearn as e\nX, y = np.eye(2), [1, -1]\n"
     (tmp_path / "right.py").write_text(RIGHT)
     (tmp_path / "wrong.py").write_text(head + "\n".join(WRONG) + "\n")
     # The settings, and so the cache, are those of the check of the whole package.
@@ -72,18 +77,9 @@ def test_a_wrong_call_is_noticed_and_a_right_one_is_not(tmp_path):
     assert errors == [("wrong", str(line), code) for line, code in lines], found.stdout + found.stderr
 
 
-@pytest.mark.parametrize(
-    ("function", "keywords", "own"),
-    [
-        ("svm_path", ClassifierKeywords, set()),
-        ("lad_path", LossKeywords, set()),
-        ("quantile_path", LossKeywords, {"tau"}),
-        ("svr_path", LossKeywords, {"epsilon"}),
-    ],
-)
-def test_type_checkers_know_the_keywords_that_a_function_takes(function, keywords, own):
-    parameters = inspect.signature(getattr(screenpath, function)).parameters
-    assert set(parameters) - {"X", "y"} == own | set(keywords.__annotations__)
+def test_stubs_are_what_the_declarations_make():
+    for path, text in made().items():
+        assert path.read_text() == text, f"{path}: run `make stubs`"
 
 
 def callables():
@@ -111,5 +107,6 @@ def test_type_checkers_are_told_all_names_of_the_package():
     package = Path(screenpath.__file__).parent
     stub = ast.parse((package / "__init__.pyi").read_text())
     names = {node.names[0].asname for node in stub.body if isinstance(node, ast.ImportFrom)}
-    assert names | {"__version__"} == set(screenpath.__all__)
+    names |= {node.name for node in stub.body if isinstance(node, ast.FunctionDef)}
+    assert (names | {"__version__"}) - {None} == set(screenpath.__all__)
     assert (package / "py.typed").is_file()

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import screenpath
-from screenpath.api.kernel import kernel_svm_path
-from screenpath.api.losses import svm_path
+from screenpath import kernel_svm_path, svm_path
 from screenpath.cv import run as folds
 from screenpath.cv.folds import draw_folds
 from screenpath.errors import RunFolderError

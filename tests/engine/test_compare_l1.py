@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from screenpath.api.l1svm import l1_svm_model
 from screenpath.cli.app import run
 from screenpath.engine.compare_l1 import COLUMNS, CONFIGURATIONS, compare, finished, per_step, totals
 from screenpath.errors import UsageError
 from screenpath.problem.grid import lambda_grid
 from tests.conftest import two_classes
+from tests.l1_problems import l1_svm_model
 
 
 def test_all_configurations_certify_and_screening_leaves_fewer_over_hits():

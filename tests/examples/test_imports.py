@@ -29,6 +29,6 @@ def test_names_are_there(script):
 
 
 def test_a_name_that_is_gone_is_found():
-    assert list(imported("from screenpath.api.losses import nothing")) == [("screenpath.api.losses", "nothing")]
+    assert list(imported("from screenpath.api.paths import nothing")) == [("screenpath.api.paths", "nothing")]
     assert is_there("screenpath.solve", "newton") and is_there("screenpath", "svm_path")
     assert not is_there("screenpath.solve", "nothing")

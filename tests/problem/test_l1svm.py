@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.api.l1svm import l1_svm_model, l1_svm_path
+from screenpath import l1_svm_path
 from screenpath.errors import DataError
 from screenpath.problem.grid import lambda_grid
 from screenpath.problem.l1svm import L1SVM
@@ -18,6 +18,7 @@ from screenpath.solve.l1cd import make_feature_solver
 from screenpath.walk.loop import PathOptions, walk
 from screenpath.walk.one_vs_rest import L1OneVsRest
 from tests.conftest import two_classes
+from tests.l1_problems import l1_svm_model
 from tests.safety.rational_penalised import L1
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.api.l1svm import l1_svm_path
+from screenpath import l1_svm_path
 from tests.conftest import two_classes
 
 liblinear = pytest.importorskip("liblinear.liblinearutil")

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import screenpath
-from screenpath.api import losses
+from screenpath.api import problem as api
 from screenpath.data.files.centring import far_centres
 from screenpath.data.files.prepare import prepare
 from screenpath.walk.step import CERTIFIED
@@ -33,13 +33,13 @@ def problem(seed: int, offset: float, loss: str):
 @pytest.fixture
 def decisions(monkeypatch):
     """Return a list that gets the decisions of each step."""
-    found, make = [], losses.path_options
+    found, make = [], api.path_options
 
     def kept(model, parameter, rank, reference, certificate, decided):
         found.append(decided.copy())
         return {}
 
-    monkeypatch.setattr(losses, "path_options", lambda *a, **k: replace(make(*a, **k), audit=kept))
+    monkeypatch.setattr(api, "path_options", lambda *a, **k: replace(make(*a, **k), audit=kept))
     return found
 
 

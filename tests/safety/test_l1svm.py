@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from screenpath.api.l1svm import l1_svm_model
 from screenpath.regions.geometry import Ball, Dome, Point
 from screenpath.screen.l1svm import VariationalInequality, gap_ball, parse_feature_rule
 from screenpath.solve.l1cd import FeatureDescent
 from screenpath.walk.loop import PathOptions, walk
 from tests.conftest import two_classes
+from tests.l1_problems import l1_svm_model
 from tests.screen.l1_dome import dome
 from tests.screen.test_l1svm import reference_at
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from screenpath.api.l1svm import l1_svm_path
+from screenpath import l1_svm_path
 from screenpath.errors import DataError
 from screenpath.kernels.problem import l1svm as kernels
 from screenpath.numbers.rounding import UNIT

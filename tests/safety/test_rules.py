@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from screenpath.api.losses import svm_path
+from screenpath import svm_path
 from screenpath.catalogue.losses import LAD, SVM
 from screenpath.errors import UsageError
 from screenpath.problem.grid import EpsilonGrid, log_grid

@@ -6,7 +6,6 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from screenpath.api.l1svm import l1_svm_model
 from screenpath.errors import UsageError
 from screenpath.problem.grid import lambda_grid
 from screenpath.regions.geometry import Ball, Dome
@@ -14,6 +13,7 @@ from screenpath.screen.l1svm import VariationalInequality, parse_feature_rule
 from screenpath.solve.l1cd import FeatureDescent
 from screenpath.walk.loop import PathOptions, solve_point
 from tests.conftest import two_classes
+from tests.l1_problems import l1_svm_model
 from tests.screen.l1_dome import dome
 
 

@@ -19,7 +19,6 @@ from screenpath.sklearn import (
     SVMClassifier,
     SVMRegressor,
     classifiers,
-    classifiers_cv,
     regressors,
 )
 
@@ -225,5 +224,5 @@ def test_wrong_data_are_value_errors(cancer):
 
 
 def test_examples_of_the_docstrings():
-    for module in (classifiers, classifiers_cv, regressors):
+    for module in (classifiers, regressors):
         assert doctest.testmod(module).attempted > 0 and doctest.testmod(module).failed == 0

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from screenpath.api.l1svm import l1_svm_model
 from screenpath.engine.result import run_l1_path
 from screenpath.kernels.problem import l1svm as kernels
 from screenpath.kernels.solve import l1newton
@@ -16,6 +15,7 @@ from screenpath.rows.columns import Columns
 from screenpath.screen.l1svm import parse_feature_rule
 from screenpath.solve.l1cd import FeatureDescent
 from tests.conftest import two_classes
+from tests.l1_problems import l1_svm_model
 
 WAYS = [
     {"shrinking": False, "working_sets": False, "warm": False},

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.api.losses import svm_path
+from screenpath import svm_path
 from screenpath.catalogue.losses import SVM
 from screenpath.errors import DataError, UsageError
 from screenpath.problem.grid import explicit_grid, log_grid

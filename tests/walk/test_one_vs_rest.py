@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from screenpath.api.l1svm import l1_svm_path
-from screenpath.api.losses import svm_path
+from screenpath import l1_svm_path, svm_path
 from screenpath.catalogue.losses import LOSSES
 from screenpath.problem.grid import lambda_grid
 from screenpath.rows.memory import MemoryRows

@@ -12,7 +12,6 @@ from inspect import signature
 import numpy as np
 
 import screenpath
-from screenpath.api.losses import loss_path
 from screenpath.catalogue.losses import LAD, SVM
 from screenpath.data.files.arrays import check_data
 from screenpath.data.files.prepare import prepare as store
@@ -22,7 +21,8 @@ from screenpath.rows.memory import MemoryRows
 
 name = "screenpath"
 DEFAULTS = {  # of svm_path and lad_path
-    key: signature(loss_path).parameters[key].default for key in ("rule", "solver", "max_epochs", "time_limit", "seed")
+    key: signature(screenpath.svm_path).parameters[key].default
+    for key in ("rule", "solver", "max_epochs", "time_limit", "seed")
 }
 
 

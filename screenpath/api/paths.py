@@ -1,0 +1,221 @@
+"""The Python functions of arrays, one for each model: their keywords are those of the declared options."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from screenpath.api.problem import Problem, Targets, as_options
+from screenpath.catalogue import options as o
+from screenpath.catalogue.builders import checked_weights
+from screenpath.catalogue.keywords import documented, keywords_of, parameters
+from screenpath.catalogue.option import Option
+from screenpath.catalogue.specs import SPECS
+from screenpath.catalogue.targets import class_targets, real_targets
+from screenpath.data.files.arrays import Given
+from screenpath.data.files.dataset import RowsLike
+from screenpath.data.words.labels import binary_labels
+from screenpath.engine.result import KernelPathResult, PathResult, SparsePathResult
+from screenpath.engine.saving import Origin
+from screenpath.errors import DataError
+
+F = TypeVar("F", bound=Callable)
+# What takes more as a keyword than as an option (lists, types, mappings, all digits of a number) is checked elsewhere.
+WIDER = {"grid", "betas", "alphas", "class_weight", "sample_weight", "penalty_weights", "dtype", "gamma", "tell"}
+# Keywords that are no options, those of which a saved run knows nothing, and those that hold the grid.
+OWN = ("class_weight", "sample_weight", "penalty_weights", "tell", "shrinking")
+UNSAVED = {"time_limit", "jobs"}
+GRID = {"grid", "cmin", "cmax", "c_list", "log", "lambda_min_ratio", "lambda_list"}
+ROWS = """X : ndarray, scipy.sparse or table (pandas, polars, pyarrow) of shape (n, d)
+y : array_like of shape (n,)
+    Targets of a regression, or labels; of two, the larger is +1."""
+ERRORS = """Raises
+------
+DataError
+    For arrays that do not fit together or hold what is no number, and labels that the loss cannot take.
+UsageError
+    For an option that is not valid, or contradicts another.
+ResourceError
+    For what does not fit into memory."""
+
+BEHIND_KERNEL = {one.name for one in o.KERNEL}
+WITH_KERNEL = (
+    replace(o.KERNEL[0], default="rbf", about="``exp(-gamma |x-z|^2)``, ``x.z`` or ``(gamma x.z + coef0)^degree``."),
+    replace(o.MAX_MEMORY, about="Of the kernel matrix: bytes, or text like ``8G``; by default half of what is free."),
+    Option("shrinking", True, "flag", "Let the solver set aside what it takes for settled.", group="limits"),
+    Option("tell", type="Callable[[str], object]", help="Called with a sentence about the memory before it is taken."),
+)  # fmt: skip
+
+
+def takes(model: str, *more: Option, without: tuple | set = ()) -> Callable[[F], F]:
+    """Give a function of ``X``, ``y`` and options the keywords of a model: signature, checks and documentation."""
+    left_out = {*without, *(one.name for one in more)}
+    own = (one for one in keywords_of(SPECS[model], "paths", "models") if one.name not in left_out)
+    known = {one.name: one for one in (*own, *more)}
+    defaults = {name: one.default for name, one in known.items()}
+
+    def decorate(function: F) -> F:
+        given = inspect.signature(function)
+        rows = [one.replace(kind=one.POSITIONAL_OR_KEYWORD) for one in list(given.parameters.values())[:2]]
+        signature = given.replace(parameters=[*rows, *parameters(known.values())])
+
+        @wraps(function)
+        def checked(*arguments, **keywords):
+            if len(arguments) != 2 or not known.keys() >= keywords.keys():  # to bind takes longer than many a solve
+                try:
+                    bound = signature.bind(*arguments, **keywords)
+                except TypeError as error:
+                    raise TypeError(f"{function.__name__}(): {error}") from None
+                arguments, keywords = bound.args, bound.kwargs
+            options = {name: known[name].checked(one) if name not in WIDER else one for name, one in keywords.items()}
+            return function(*arguments, **{**defaults, **options})
+
+        checked.__signature__ = signature  # type: ignore[attr-defined]  # where `inspect` looks for it
+        returns = f"Returns\n-------\n{given.return_annotation}\n\n{ERRORS}"
+        checked.__doc__ = documented(function.__doc__, known.values(), ROWS, returns)
+        return cast(F, checked)
+
+    return decorate
+
+
+def problem_of(model: str, X, y, keywords: dict[str, Any]) -> Problem:
+    """Return the problem of a function's arrays and keywords; what it knows of them goes into the result."""
+    spec = SPECS[model]
+    regression = spec.targets is real_targets
+    data = Given.of(X, y, "targets" if regression else "labels")
+    if data.texts is not None and regression:
+        raise DataError(f"{model} is a regression, the targets are texts: {data.texts[0]}, ...", "pass numbers")
+    class_weight, sample_weight, penalties, tell, shrinking = (keywords.get(name) for name in OWN)
+    given = as_options(spec, {n: value for n, value in keywords.items() if n not in OWN}, data.X.shape[1])
+    if penalties is not None:
+        given["penalty_weights"] = penalties
+    weights, solver = checked_weights(data.y, sample_weight), {} if shrinking is None else {"shrinking": shrinking}
+    targets, balance = _targets(spec, data), data.class_weight(class_weight)
+    problem = Problem(model, given, data.X, targets, weights, balance, tell=tell, solver=solver)
+    left_out = UNSAVED | GRID if spec.parameter in ("C", "lambda") else UNSAVED
+    asked = {name: problem.task.options[name] for name in given.keys() - left_out}
+    asked |= {"class_weight": class_weight, "weights": sample_weight, "penalty_weights": penalties}
+    if "gamma" in asked:
+        asked["gamma"] = keywords["gamma"]
+    origin = Origin(model, data.X, data.written, asked, data.mark())
+    problem.known = {"origin": origin, "feature_names": data.names}
+    return problem
+
+
+def computed(model: str, X, y, keywords: dict[str, Any]) -> Any:
+    """Return the path of a model over arrays, by all its keywords."""
+    began = time.monotonic()
+    return problem_of(model, X, y, keywords).paths(began=began)[0]
+
+
+def _targets(spec, data: Given) -> Targets:
+    """Return signs, numbers of classes or real targets, and the labels as they were passed in."""
+    if spec.targets is real_targets:
+        return Targets(data.y, [data.y], [None])
+    if spec.targets is not class_targets:
+        return Targets(data.y, [binary_labels(data.y, names=data.texts)[0]], [data.two_labels])
+    classes, codes = np.unique(data.y, return_inverse=True)
+    if classes.size < 2:
+        raise DataError(f"all labels are {classes[0]:g}: a classifier needs at least two", "check the label column")
+    codes = codes.astype(np.int64).ravel()
+    labels = data.two_labels if data.truths else data.texts or tuple(classes.tolist())
+    return Targets(data.y, [2 * codes - 1 if classes.size == 2 else codes], [labels])
+
+
+@takes("svm", without=BEHIND_KERNEL)
+def svm_path(X: RowsLike, y: ArrayLike, **options) -> PathResult:
+    """Compute a certified path of linear SVMs, ``min 1/2 ||w||^2 + C sum s_i max(0, 1 - y_i x_i.w)``.
+
+    Examples
+    --------
+    >>> from screenpath import svm_path
+    >>> X = [[2.0, 1.0], [1.5, 2.0], [-1.0, -2.0], [-2.0, -0.5]]
+    >>> path = svm_path(X, [1, 1, -1, -1], grid=[0.1, 1.0])
+    >>> path
+    <PathResult: 2 of 2 steps certified, C = 0.1 to C = 1>
+    >>> path.predict([[1.0, 1.0]], C=0.1).tolist()
+    [1.0]
+    """
+    return computed("svm", X, y, options)
+
+
+@takes("lad")
+def lad_path(X: RowsLike, y: ArrayLike, **options) -> PathResult:
+    """Compute a certified path of least absolute deviations, ``min 1/2 ||w||^2 + C sum s_i |y_i - x_i.w|``."""
+    return computed("lad", X, y, options)
+
+
+@takes("quantile")
+def quantile_path(X: RowsLike, y: ArrayLike, **options) -> PathResult:
+    """Compute a certified path of quantile regressions, loss ``max((tau - 1) t, tau t)`` with ``t = y - x.w``."""
+    return computed("quantile", X, y, options)
+
+
+@takes("svr")
+def svr_path(X: RowsLike, y: ArrayLike, **options) -> PathResult:
+    """Compute a certified path of support vector regressions, loss ``max(0, |y - x.w| - epsilon)``."""
+    return computed("svr", X, y, options)
+
+
+@takes("svm", *WITH_KERNEL, without=("chunk", "chunk_form", "seed"))
+def kernel_svm_path(X: RowsLike, y: ArrayLike, **options) -> KernelPathResult:
+    """Compute a certified path of kernel SVMs (Ogawa 2014, Section IV-D).
+
+    The rules are ``none``, ``gap``, ``dvi`` (= ``bt1``), ``bt2``, ``it``, or one of the last three with ``+gap``; the
+    solvers ``smo``, greedy pair steps only, and ``newton`` (= ``auto``), which finishes them with Newton steps. The
+    square of ``bias`` is added to the kernel, ``dtype`` is that of the stored kernel values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from screenpath import kernel_svm_path
+    >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> path = kernel_svm_path(X, [1, 1, -1, -1], gamma=2.0, grid=[1.0, 100.0])
+    >>> np.sign(path.decision_function(X)).tolist()
+    [1.0, 1.0, -1.0, -1.0]
+    """
+    return computed("svm", X, y, options)
+
+
+@takes("l1svm")
+def l1_svm_path(X: RowsLike, y: ArrayLike, **options) -> PathResult:
+    r"""Compute a certified path of L1-regularised squared-hinge SVMs with a free bias (Zhao, Liu, Cox 2014).
+
+    ``min_{w,b} 1/2 sum_i s_i max(0, 1 - y_i (x_i.w + b))^2 + lambda ||w||_1``; the bias is not penalised.
+
+    Examples
+    --------
+    >>> from screenpath import l1_svm_path
+    >>> X = [[2.0, 1.0], [1.5, 2.0], [-1.0, -2.0], [-2.0, -0.5]]
+    >>> path = l1_svm_path(X, [1, 1, -1, -1], grid=3)
+    >>> [step.nnz_w for step in path.steps]
+    [0, 1, 2]
+    """
+    return computed("l1svm", X, y, options)
+
+
+@takes("sparse-svm")
+def sparse_svm_path(X: RowsLike, y: ArrayLike, **options) -> SparsePathResult:
+    r"""Compute a certified grid of sparse SVMs: smoothed hinge with an elastic net (Hong 2019).
+
+    ``min 1/s sum s_i l(1 - m) + alpha/2 ||W||^2 + beta ||W||_1``, ``m`` the margin ``y_i x_i.w`` of two classes, or of
+    more the margins ``x_i.(w_{y_i} - w_c)`` over all other classes ``c``; ``s`` is the sum of the weights ``s_i``, the
+    number of samples where there are none. A free intercept is for Newton's solver; with the squared or the exact hinge
+    it is for two labels. Else of more than two each has one; with the features as the model sees them their sum is 0.
+
+    Examples
+    --------
+    >>> from screenpath import sparse_svm_path
+    >>> X = [[2.0, 0.1], [1.5, -0.2], [-1.0, 0.1], [-2.0, -0.1]]
+    >>> path = sparse_svm_path(X, [1, 1, -1, -1], betas=2, alphas=3)
+    >>> [step.status for step in path.steps][:2], path.coefficients.shape
+    (['certified', 'certified'], (6, 2))
+    """
+    return computed("sparse-svm", X, y, options)

@@ -1,0 +1,296 @@
+# Made from the declared options by `make stubs`.
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from screenpath.sklearn import classifiers, regressors
+from screenpath.sklearn.export import fitted as fitted
+
+class L1SVMClassifier(classifiers.L1SVMClassifier):
+    C: float
+    class_weight: Mapping | str | None
+    scale: str
+    rule: str
+    solver: str
+    tol: float
+    max_epochs: int
+    threads: int
+    def __init__(
+        self, C: float = 1.0, *, class_weight: Mapping | str | None = None, scale: str = "none", rule: str = "vi+gap",
+        solver: str = "auto", tol: float = 1e-06, max_epochs: int = 100000, threads: int = 1,
+    ) -> None: ...
+
+class L1SVMClassifierCV(classifiers.L1SVMClassifierCV):
+    grid: int | Sequence[float] | np.ndarray
+    log: bool
+    lambda_min_ratio: float
+    cv: Any
+    scoring: str | Callable | None
+    step: str
+    n_jobs: int | None
+    until_turn: bool
+    turn_points: int
+    class_weight: Mapping | str | None
+    scale: str
+    rule: str
+    solver: str
+    tol: float
+    max_epochs: int
+    threads: int
+    def __init__(
+        self, grid: int | Sequence[float] | np.ndarray = 20, log: bool = False, lambda_min_ratio: float = 0.05, *,
+        cv: Any = None, scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None,
+        until_turn: bool = False, turn_points: int = 100, class_weight: Mapping | str | None = None,
+        scale: str = "none", rule: str = "vi+gap", solver: str = "auto", tol: float = 1e-06, max_epochs: int = 100000,
+        threads: int = 1,
+    ) -> None: ...
+
+class LADRegressor(regressors.LADRegressor):
+    C: float
+    bias: float
+    intercept: str | None
+    scale: str
+    rule: str
+    solver: str
+    tol: float
+    seed: int
+    max_epochs: int
+    threads: int
+    def __init__(
+        self, C: float = 1.0, *, bias: float = 0.0, intercept: str | None = None, scale: str = "none",
+        rule: str = "dvi+gap", solver: str = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
+        threads: int = 1,
+    ) -> None: ...
+
+class LADRegressorCV(regressors.LADRegressorCV):
+    grid: int | Sequence[float] | np.ndarray
+    cmin: float
+    cmax: float
+    cv: Any
+    scoring: str | Callable | None
+    step: str
+    n_jobs: int | None
+    until_turn: bool
+    turn_points: int
+    bias: float
+    intercept: str | None
+    scale: str
+    rule: str
+    solver: str
+    tol: float
+    seed: int
+    max_epochs: int
+    threads: int
+    def __init__(
+        self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
+        scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
+        turn_points: int = 100, bias: float = 0.0, intercept: str | None = None, scale: str = "none",
+        rule: str = "dvi+gap", solver: str = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
+        threads: int = 1,
+    ) -> None: ...
+
+class QuantileRegressor(regressors.QuantileRegressor):
+    C: float
+    bias: float
+    tau: float
+    intercept: str | None
+    scale: str
+    rule: str
+    solver: str
+    tol: float
+    seed: int
+    max_epochs: int
+    threads: int
+    def __init__(
+        self, C: float = 1.0, *, bias: float = 0.0, tau: float = 0.5, intercept: str | None = None, scale: str = "none",
+        rule: str = "dvi+gap", solver: str = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
+        threads: int = 1,
+    ) -> None: ...
+
+class QuantileRegressorCV(regressors.QuantileRegressorCV):
+    grid: int | Sequence[float] | np.ndarray
+    cmin: float
+    cmax: float
+    cv: Any
+    scoring: str | Callable | None
+    step: str
+    n_jobs: int | None
+    until_turn: bool
+    turn_points: int
+    bias: float
+    tau: float
+    intercept: str | None
+    scale: str
+    rule: str
+    solver: str
+    tol: float
+    seed: int
+    max_epochs: int
+    threads: int
+    def __init__(
+        self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
+        scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
+        turn_points: int = 100, bias: float = 0.0, tau: float = 0.5, intercept: str | None = None, scale: str = "none",
+        rule: str = "dvi+gap", solver: str = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
+        threads: int = 1,
+    ) -> None: ...
+
+class SVMClassifier(classifiers.SVMClassifier):
+    C: float
+    bias: float
+    intercept: str | None
+    class_weight: Mapping | str | None
+    kernel: str | None
+    gamma: float | str
+    degree: int
+    coef0: float
+    scale: str
+    rule: str
+    solver: str
+    tol: float
+    seed: int
+    max_epochs: int
+    threads: int
+    def __init__(
+        self, C: float = 1.0, *, bias: float = 0.0, intercept: str | None = None,
+        class_weight: Mapping | str | None = None, kernel: str | None = None, gamma: float | str = "1/d",
+        degree: int = 3, coef0: float = 0.0, scale: str = "none", rule: str = "dvi+gap", solver: str = "auto",
+        tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, threads: int = 1,
+    ) -> None: ...
+
+class SVMClassifierCV(classifiers.SVMClassifierCV):
+    grid: int | Sequence[float] | np.ndarray
+    cmin: float
+    cmax: float
+    cv: Any
+    scoring: str | Callable | None
+    step: str
+    n_jobs: int | None
+    until_turn: bool
+    turn_points: int
+    certify: bool
+    certify_to: float | None
+    certify_points: int
+    calibration: str | None
+    bias: float
+    intercept: str | None
+    class_weight: Mapping | str | None
+    kernel: str | None
+    gamma: float | str
+    degree: int
+    coef0: float
+    scale: str
+    rule: str
+    solver: str
+    tol: float
+    seed: int
+    max_epochs: int
+    threads: int
+    def __init__(
+        self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
+        scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
+        turn_points: int = 100, certify: bool = False, certify_to: float | None = None, certify_points: int = 1000,
+        calibration: str | None = None, bias: float = 0.0, intercept: str | None = None,
+        class_weight: Mapping | str | None = None, kernel: str | None = None, gamma: float | str = "1/d",
+        degree: int = 3, coef0: float = 0.0, scale: str = "none", rule: str = "dvi+gap", solver: str = "auto",
+        tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, threads: int = 1,
+    ) -> None: ...
+
+class SVMRegressor(regressors.SVMRegressor):
+    C: float
+    bias: float
+    epsilon: float
+    intercept: str | None
+    scale: str
+    rule: str
+    solver: str
+    tol: float
+    seed: int
+    max_epochs: int
+    threads: int
+    def __init__(
+        self, C: float = 1.0, *, bias: float = 0.0, epsilon: float = 0.1, intercept: str | None = None,
+        scale: str = "none", rule: str = "dvi+gap", solver: str = "auto", tol: float = 1e-06, seed: int = 0,
+        max_epochs: int = 100000, threads: int = 1,
+    ) -> None: ...
+
+class SVMRegressorCV(regressors.SVMRegressorCV):
+    grid: int | Sequence[float] | np.ndarray
+    cmin: float
+    cmax: float
+    cv: Any
+    scoring: str | Callable | None
+    step: str
+    n_jobs: int | None
+    until_turn: bool
+    turn_points: int
+    bias: float
+    epsilon: float
+    intercept: str | None
+    scale: str
+    rule: str
+    solver: str
+    tol: float
+    seed: int
+    max_epochs: int
+    threads: int
+    def __init__(
+        self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
+        scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
+        turn_points: int = 100, bias: float = 0.0, epsilon: float = 0.1, intercept: str | None = None,
+        scale: str = "none", rule: str = "dvi+gap", solver: str = "auto", tol: float = 1e-06, seed: int = 0,
+        max_epochs: int = 100000, threads: int = 1,
+    ) -> None: ...
+
+class SparseSVMClassifier(classifiers.SparseSVMClassifier):
+    alpha: float
+    beta: float
+    bias: float
+    intercept: str | None
+    class_weight: Mapping | str | None
+    loss: str
+    smoothing: float
+    scale: str
+    first: str
+    rule: str
+    solver: str
+    tol: float
+    seed: int
+    max_epochs: int
+    def __init__(
+        self, alpha: float = 0.01, beta: float = 0.01, *, bias: float = 0.0, intercept: str | None = None,
+        class_weight: Mapping | str | None = None, loss: str = "hinge", smoothing: float = 0.5, scale: str = "none",
+        first: str = "features", rule: str = "sifs+gap", solver: str = "auto", tol: float = 1e-06, seed: int = 0,
+        max_epochs: int = 100000,
+    ) -> None: ...
+
+class SparseSVMClassifierCV(classifiers.SparseSVMClassifierCV):
+    betas: int | Sequence[float] | np.ndarray
+    alphas: int | Sequence[float] | np.ndarray
+    beta_min_ratio: float
+    alpha_min_ratio: float
+    cv: Any
+    scoring: str | Callable | None
+    step: str
+    n_jobs: int | None
+    bias: float
+    intercept: str | None
+    class_weight: Mapping | str | None
+    loss: str
+    smoothing: float
+    scale: str
+    first: str
+    rule: str
+    solver: str
+    tol: float
+    seed: int
+    max_epochs: int
+    def __init__(
+        self, betas: int | Sequence[float] | np.ndarray = 10, alphas: int | Sequence[float] | np.ndarray = 100,
+        beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01, *, cv: Any = None,
+        scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, bias: float = 0.0,
+        intercept: str | None = None, class_weight: Mapping | str | None = None, loss: str = "hinge",
+        smoothing: float = 0.5, scale: str = "none", first: str = "features", rule: str = "sifs+gap",
+        solver: str = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
+    ) -> None: ...

@@ -1,0 +1,77 @@
+"""What type checkers and editors are told of the package, made from the declared options:
+
+    python tests/architecture/stubs.py          (or `make stubs`) writes screenpath/__init__.pyi, sklearn/__init__.pyi
+
+A function or an estimator whose parameters are declared options has them in no source.
+"""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from pathlib import Path
+
+import screenpath
+from screenpath import sklearn as estimators
+from screenpath.api import paths
+
+PACKAGE = Path(screenpath.__file__).parent
+HEAD = """\
+# Made from the declared options by `make stubs`.
+from collections.abc import Callable, Mapping, Sequence
+"""
+FUNCTIONS = """
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+"""
+
+
+def signature_of(name: str, function) -> str:
+    """Return the line that declares a function, broken where it is long."""
+    found, parts, named = inspect.signature(function), [], False
+    for one in found.parameters.values():
+        if one.kind is one.KEYWORD_ONLY and not named:
+            parts, named = [*parts, "*"], True
+        typed = one.name if one.annotation is one.empty else f"{one.name}: {one.annotation}"
+        parts.append(typed if one.default is one.empty else f"{typed} = {one.default!r}".replace("'", '"'))
+    returned = "None" if found.return_annotation is found.empty else found.return_annotation
+    whole = ", ".join(part.replace(" ", "\0") for part in parts)  # broken between parameters alone
+    inner = textwrap.fill(whole, 112, break_long_words=False, break_on_hyphens=False).replace("\0", " ")
+    return f"def {name}(\n{textwrap.indent(inner, '    ')},\n) -> {returned}: ...\n"
+
+
+def of_package() -> str:
+    """Return the names of the package: those that are made here, and where the others come from."""
+    made = [name for name, home in screenpath._HOMES.items() if home == paths.__name__]
+    others = [(home, name) for name, home in screenpath._HOMES.items() if name not in made]
+    lines = [f"from {home} import {name} as {name}\n" for home, name in others]
+    imports = "".join(sorted([*lines, "from screenpath.data.files.dataset import RowsLike\n"]))
+    functions = "".join("\n" + signature_of(name, getattr(screenpath, name)) for name in made)
+    return f"{HEAD}{FUNCTIONS}{imports}\n__version__: str\n{functions}"
+
+
+def of_estimators() -> str:
+    """Return the estimators with their parameters."""
+    text = f"{HEAD}from typing import Any\n\nimport numpy as np\n\n"
+    text += "from screenpath.sklearn import classifiers, regressors\n"
+    text += "from screenpath.sklearn.export import fitted as fitted\n"
+    for name in estimators.__all__:
+        if name == "fitted":
+            continue
+        kind = getattr(estimators, name)
+        parameters = list(inspect.signature(kind).parameters.values())
+        fields = "".join(f"    {one.name}: {one.annotation}\n" for one in parameters)
+        init = textwrap.indent(signature_of("__init__", kind.__init__), "    ")
+        text += f"\nclass {name}({kind.__module__.rpartition('.')[2]}.{name}):\n{fields}{init}"
+    return text
+
+
+def made() -> dict[Path, str]:
+    """Return the content of every stub."""
+    return {PACKAGE / "__init__.pyi": of_package(), PACKAGE / "sklearn" / "__init__.pyi": of_estimators()}
+
+
+if __name__ == "__main__":
+    for path, text in made().items():
+        path.write_text(text)
