@@ -80,6 +80,10 @@ BASE ?= HEAD
 golden: $(VENV)/.installed
 	$(BIN)/python tests/golden/runs.py $(BASE)
 
+# The sets of the README's table by two revisions in turn: slower by both 5 % and 20 ms fails.
+speed: $(VENV)/.installed-bench
+	$(BIN)/python examples/benchmarks/gate.py $(BASE)
+
 # The report in a real browser, looked at by axe-core. Needs npm and a Chromium (Debian: apt-get install chromium); where
 # there is no browser the tests are skipped and say so.
 tests/browser/node_modules: tests/browser/package.json
