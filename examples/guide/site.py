@@ -30,6 +30,7 @@ PAGES = ("README.md", "CHANGELOG.md", "LICENSE", "examples/guide", "examples/pap
          "examples/scaling", "data_samples")  # fmt: skip
 KEPT = (".md", ".svg", ".png")
 REFERENCE = "examples/guide/reference"
+KEYWORD = {"": "", "paths": "functions", "models": "functions, estimators"}  # see catalogue.option.Option.python
 CSS = ".wy-table-responsive table td { white-space: normal } .rst-content td code { white-space: nowrap }\n"
 FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\w\\$])\$([^$\n]+?)\$", re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)(#[^)]*)?\)")
@@ -141,14 +142,14 @@ def table(options) -> list[str]:
         rows = [one for one in options if one.group == group]
         if not rows:
             continue
-        lines += ["", f"### {group[0].upper()}{group[1:]}", "", "| option | default | |", "|---|---|---|"]
+        lines += ["", f"### {group[0].upper()}{group[1:]}", "", "| option | default | keyword of `run` and | |", "|---|---|---|---|"]
         for one in rows:
             name = one.name.replace("_", "-")
             value = {"flag": "", "switch": f", `--no-{name}`"}.get(one.kind, f" {one.metavar or one.kind.upper()}")
             short = f"`{one.short}`, " if one.short else ""
             shown = f"`--{name}`{value}" if one.kind == "switch" else f"`--{name}{value}`"
             default = "" if one.default is None or one.default is False or one.default == () else f"`{one.default}`"
-            cells = [f"{short}{shown}", default, flags(one.said)]
+            cells = [f"{short}{shown}", default, KEYWORD[one.python], flags(one.said)]
             lines.append("| " + " | ".join(cell.replace("|", "&#124;") for cell in cells) + " |")
     return lines
 
@@ -161,7 +162,8 @@ def model_page(name: str) -> str:
     lines = [
         f"# {name}", "", f"{spec.title[0].upper()}{spec.title[1:]}: {scored}{known}.", "", f"    {spec.objective}", "",
         flags(spec.about), "", f"    screenpath {name} data.libsvm", "",
-        f'In Python: `screenpath.run("{name}", data, ...)`, with the same names and `_` for `-`.', "",
+        f'In Python: `screenpath.run("{name}", data, ...)`, with the same names and `_` for `-`; some are '
+        "keywords of the functions of arrays, too, and of the estimators, where nothing given is the value shown.", "",
         "## Options", *table(spec.path_options), "", "## Rules", "", "| `--rule` | |", "|---|---|",
     ]  # fmt: skip
     for kernel in (False, True) if name == "svm" else (False,):

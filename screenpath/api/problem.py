@@ -129,6 +129,7 @@ class Problem:
         options = SPECS[name].completed(given)
         self.spec = SPECS[name].resolved(SPECS[name], options)
         self.width, self.columns, self.more = X.shape[1], None, more.get("solver", {})
+        self._how(options)  # a wrong name is refused before anything is prepared
         if sp.issparse(X):
             X = canonical(sp.csr_array(X))
             self.columns = occurring(X)
@@ -181,8 +182,7 @@ class Problem:
 
     def _path(self, built: tuple, labels, grid, began) -> Result:
         (model, rows, preparation), o = built, self.task.options
-        how = self.spec.rule(o["rule"]), self.spec.solver(o["solver"], o["seed"], **self.more)
-        options = path_options(o["tol"], o["max_epochs"], o["time_limit"], began)
+        how, options = self._how(o), path_options(o["tol"], o["max_epochs"], o["time_limit"], began)
         if o.get("jobs", 1) > 1:
             found = [[step for step, _ in self.spec.walk(o)(model, grid, *how, options)]]
         else:
@@ -192,6 +192,9 @@ class Problem:
             return KernelPathResult(steps, preparation, labels, TrainedRows(rows.blocks), **self.known)
         kind = SparsePathResult if "alpha" in steps[0].parameters else PathResult
         return kind(steps, preparation, labels, **self.known)
+
+    def _how(self, o: dict) -> tuple[Any, Any]:
+        return self.spec.rule(o["rule"]), self.spec.solver(o["solver"], o["seed"], **self.more)
 
     def _blank(self, rows, preparation: Preparation):
         """Return the coefficients of a step that was not reached."""

@@ -173,7 +173,8 @@ def export_run(path: RunLike, to: str, out: FileLike, *, step: int | str = "best
     ----------
     path : StoredPath or path-like
         Run, or its folder.
-    to : {"liblinear", "libsvm", "json", "npz", "onnx", "sklearn"}
+    to : str
+        One of the formats of the command: ``liblinear``, ``json``, ...
     out : path-like
     step : int or str, default "best"
         As of the command: ``best``, ``one-se``, a number, ``C=0.1``.

@@ -8,7 +8,7 @@ from screenpath.cli.help import helped
 from screenpath.cli.options import force_option, quiet_option
 from screenpath.cli.predict import run_argument, say_step, step_option, training_option, usual_step
 from screenpath.errors import tell
-from screenpath.export.export import FORMATS
+from screenpath.export.export import FORMATS, exported
 
 
 @helped(
@@ -36,7 +36,6 @@ def command(run, step, kind, out, force, training, quiet):
     LIBLINEAR's own predict reads the file of --to liblinear and decides the same, as does svm-predict with that of --to
     libsvm; so do runtimes of ONNX (float64 rows in, labels and decision values out) and the estimator in scikit-learn.
     """
-    from screenpath.export.export import exported
     from screenpath.store.open import open_run
     from screenpath.store.outputs import Output
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from screenpath.catalogue.specs import KERNEL_SVM, SPARSE_SVM, SPECS, hinge_named
 from screenpath.data.words.tables import SCHEMA_VERSION
-from screenpath.store.open import Run
+
+if TYPE_CHECKING:
+    from screenpath.store.open import Run
 
 
 def description(run: Run, step: dict) -> dict:

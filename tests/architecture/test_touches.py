@@ -1,4 +1,4 @@
-"""How many files a new rule, solver or column touches: each is added to a copy of the package, and used."""
+"""How many files a rule, solver, column, option or format touches: each is added to a copy of the package, and used."""
 
 import os
 import shutil
@@ -27,6 +27,55 @@ class Wide(DVI):
         ball = pair_ball(reference, C)
         return Ball(ball.center, 2.0 * ball.radius)
 '''
+OPTION = '''
+EMPHASIS = Option(
+    "emphasis", 1.0, "positive", "Factor of all losses.", stated=True, changes=True, python="models", metavar="F"
+)
+'''
+USE = '''    if options["emphasis"] != 1.0:
+        weights = [options["emphasis"] * one for one in ([1.0] * rows.n if weights is None else weights)]
+'''
+# From Python: the keyword with its check and its documentation, run, the estimators and the page of the reference.
+USED = """
+import importlib.util, inspect, json, sys
+import numpy as np
+import screenpath
+from screenpath.errors import UsageError
+from screenpath.sklearn import LADRegressor, LADRegressorCV
+
+data = screenpath.read_data("data")
+X, y, C = data.X.toarray(), data.y, {"grid": [0.5]}
+double = screenpath.lad_path(X, y, grid=[1.0]).coef()
+assert np.allclose(screenpath.lad_path(X, y, emphasis=2.0, **C).coef(), double, rtol=1e-3, atol=1e-4)
+assert not np.allclose(screenpath.lad_path(X, y, **C).coef(), double, rtol=1e-3, atol=1e-4)
+assert "emphasis : float, default 1.0\\n    Factor of all losses." in inspect.getdoc(screenpath.lad_path)
+assert "emphasis" not in inspect.signature(screenpath.l1_svm_path).parameters
+try:
+    screenpath.lad_path(X, y, emphasis=-1)
+except UsageError as error:
+    assert str(error) == "`emphasis` must be a positive number, not -1", error
+else:
+    raise AssertionError("a wrong value was taken")
+run = screenpath.run("lad", "data", emphasis=2.0, c=0.5, out="run", quiet=True)
+assert np.allclose(run.coef(), double, rtol=1e-3, atol=1e-4)
+assert json.load(open("run/run.json"))["identity"]["emphasis"] == 2.0
+path = screenpath.lad_path(X, y, emphasis=2.0, **C)
+path.save("saved")
+assert json.load(open("saved/run.json"))["identity"]["emphasis"] == 2.0
+model = LADRegressor(0.5, emphasis=2.0, intercept="none").fit(X, y)
+assert model.get_params()["emphasis"] == 2.0 and np.allclose(model.coef_, double, rtol=1e-3, atol=1e-4)
+assert LADRegressorCV(emphasis=2.0, **C).fit(X, y).path_.certified and "Factor of all" in LADRegressorCV.__doc__
+place = importlib.util.spec_from_file_location("site_of_the_guide", sys.argv[1])
+site = importlib.util.module_from_spec(place)
+place.loader.exec_module(site)
+assert "| `--emphasis F` | `1.0` | functions, estimators | Factor of all losses. |" in site.model_page("lad")
+"""
+FORMAT = '''def lines_text(run: Run, step: dict) -> str:
+    """Return the weights as text, one a line."""
+    return "".join(f"{value!r}\\n" for value in run.coefficients(step)[0].ravel().tolist())
+
+
+'''
 SOLVER = '''"""Newton under another name."""
 
 from screenpath.solve.newton import Newton
@@ -37,14 +86,6 @@ class Renamed(Newton):
 
     name = "renamed"
 '''
-FORMAT = '''def words(run: Run, step: dict) -> str:
-    """Return how many weights there are."""
-    return f"{step['nnz_w']} weights"
-
-
-'''
-
-
 @pytest.fixture
 def house(tmp_path):
     """A copy of the package, a function that changes a file of it, and one that runs a command of the copy."""
@@ -60,8 +101,8 @@ def house(tmp_path):
         file.write_text(text.replace(old, new, 1) if text else new)
         touched.add(name)
 
-    def run(*arguments):
-        command = [sys.executable, "-m", "screenpath", *arguments]
+    def run(*arguments, of=("-m", "screenpath")):
+        command = [sys.executable, *of, *arguments]
         environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=HANGS)
         assert done.returncode == 0, done.stderr
@@ -98,16 +139,6 @@ def test_a_solver_touches_two_files(house):
     assert table.count("certified") == 3
 
 
-def test_an_export_format_touches_one_file(house):
-    change, run, touched = house
-    change("export/export.py", "FORMATS: dict", f"{FORMAT}FORMATS: dict")
-    change("export/export.py", '    "json": json_text,', '    "json": json_text,\n    "words": words,')
-    assert len(touched) == 1
-    run("svm", "data", "--grid", "3", "-o", "run", "--quiet")
-    assert run("export", "run", "--step", "2", "--to", "words", "-o", "-", "--quiet") == "4 weights"
-    assert "words" in run("export", "--help")
-
-
 def test_a_column_touches_two_files(house):
     change, run, touched = house
     change("walk/step.py", '    Column("rounds"', '    Column("pairs", "half of the epochs", 0),\n    Column("rounds"')
@@ -126,3 +157,40 @@ def test_a_column_touches_two_files(house):
         assert len(rows) == 3 and all(int(row["pairs"]) == int(row["epochs"]) // 2 for row in rows)
     run("svm", "data", "--grid", "3", "-o", "run", "--quiet", "--test", "data")
     run("predict", "run", "data", "--step", "best", "--quiet")
+
+
+def test_an_option_touches_two_files(house, tmp_path):
+    """Where it is declared and where it is used: flag, keyword, documentation, estimators, stub and page are made."""
+    change, run, touched = house
+    change("catalogue/options.py", "\nPREPARATION = (", OPTION + "PREPARATION = (")
+    change("catalogue/losses.py", "C_GRID, CERTIFICATE,", "C_GRID, CERTIFICATE, EMPHASIS,")
+    change("catalogue/losses.py", "options=(*self.options, INTERCEPT,", "options=(*self.options, EMPHASIS, INTERCEPT,")
+    change("catalogue/losses.py", "    return loss.model(rows,", f"{USE}    return loss.model(rows,")
+    assert len(touched) <= 2
+    assert "--emphasis F" in run("lad", "--help") and "--emphasis" in run("cv", "svr", "--help")
+    assert "--emphasis" not in run("l1svm", "--help")
+    tables = [run("lad", "data", *words, "-o", "-", "--quiet").splitlines() for words in (
+        ("--c", "0.5", "--emphasis", "2"), ("--c", "1"),
+    )]  # fmt: skip
+    rows = [dict(zip(table[0].split(","), table[1].split(","), strict=True)) for table in tables]
+    assert {row["status"] for row in rows} == {"certified"}
+    assert float(rows[0]["primal"]) == pytest.approx(float(rows[1]["primal"]), rel=1e-5)
+    run(str(ROOT / "examples" / "guide" / "site.py"), of=("-c", USED))
+    run(of=(str(ROOT / "tests" / "architecture" / "stubs.py"),))
+    for name in ("__init__.pyi", "sklearn/__init__.pyi"):
+        assert "emphasis: float = 1.0" in (tmp_path / "screenpath" / name).read_text()
+    assert len(touched) <= 2
+
+
+def test_an_export_format_touches_one_file(house, tmp_path):
+    change, run, touched = house
+    change("export/export.py", "# By the name in the shell", f"{FORMAT}# By the name in the shell")
+    change("export/export.py", '    "json": json_text,', '    "json": json_text,\n    "lines": lines_text,')
+    assert len(touched) == 1
+    assert "lines" in run("export", "--help")
+    run("svm", "data", "--grid", "2", "-o", "run", "--quiet")
+    run("export", "run", "--to", "lines", "--step", "1", "-o", "shell", "--quiet")
+    run(of=("-c", "import screenpath; screenpath.export_run('run', 'lines', 'python', step=1)"))
+    weights = [float(line) for line in (tmp_path / "shell").read_text().splitlines()]
+    assert len(weights) == 4 and any(weights)
+    assert (tmp_path / "python").read_bytes() == (tmp_path / "shell").read_bytes()
