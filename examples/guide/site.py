@@ -142,7 +142,8 @@ def table(options) -> list[str]:
         rows = [one for one in options if one.group == group]
         if not rows:
             continue
-        lines += ["", f"### {group[0].upper()}{group[1:]}", "", "| option | default | keyword of `run` and | |", "|---|---|---|---|"]
+        lines += ["", f"### {group[0].upper()}{group[1:]}", ""]
+        lines += ["| option | default | keyword of `run` and | |", "|---|---|---|---|"]
         for one in rows:
             name = one.name.replace("_", "-")
             value = {"flag": "", "switch": f", `--no-{name}`"}.get(one.kind, f" {one.metavar or one.kind.upper()}")
