@@ -12,6 +12,8 @@ import numpy as np
 
 from screenpath.problem.faces import Faces
 
+HALF = 0.5  # a solve gets on while the gap falls to this part of the smallest one before, within a few evaluations
+
 
 @dataclass(slots=True)
 class Pulse:
@@ -82,6 +84,31 @@ class Budget:
         """Tell the gap of the reduced problem and the rows that this solve has touched."""
         if self.pulse is not None:
             self.pulse.note(gap, primal, self.touched + touched)
+
+
+@dataclass(slots=True)
+class Progress:
+    """Tells when a solve has stalled, by one rule for all solvers: rounding stands in its way then.
+
+    Progress is a gap below half the smallest one before, or an objective better by more than what is said to count.
+
+    Parameters
+    ----------
+    patience : int
+        Evaluations in a row that may bring none.
+    """
+
+    patience: int
+    waited: int = 0
+    least: float = inf
+    best: float = inf
+
+    def stalls(self, gap: float, objective: float = inf, gain: float = 0.0) -> bool:
+        """Take note of an evaluation, with an objective that falls; return whether the solve has stalled."""
+        self.waited += 1
+        if gap < HALF * self.least or objective < self.best - gain:
+            self.waited, self.least, self.best = 0, min(gap, self.least), min(objective, self.best)
+        return self.waited > self.patience
 
 
 @dataclass(slots=True)

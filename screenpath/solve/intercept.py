@@ -35,15 +35,14 @@ from screenpath.numbers.rounding import UNIT, gamma
 from screenpath.problem.free import FreeReduced
 from screenpath.regions.geometry import ROUNDING
 from screenpath.regions.lever import Levered
-from screenpath.solve.base import Budget, Solution, Solver
+from screenpath.solve.base import Budget, Progress, Solution, Solver
 from screenpath.solve.face import FaceDescent
 from screenpath.solve.multipliers import Multipliers
-from screenpath.solve.newton import set_up
+from screenpath.solve.newton import STALLS, set_up
 
 CALL_ITERATIONS = 100  # of one kernel call: bounds the time until a signal or a deadline is noticed
 FEW_ROWS = 10_000  # survivors up to which faces come first
 MULTIPLIED = 0.3  # of a target, which free rows may keep: sharing out what their sum is off by takes its part too
-STALLS = 3  # solves in a row that do not halve the gap, after which rounding is to blame
 NAMES = ("auto", "newton")
 
 
@@ -153,7 +152,7 @@ class Run:
         self.iterations, self.touched = 0, 0.0
         self.gap, self.last, self.primal, self.drift = math.inf, math.inf, 0.0, math.inf
         self.far = math.inf
-        self.feasible, self.idle, self.stalls = False, False, 0
+        self.feasible, self.idle, self.progress = False, False, Progress(STALLS)
         self.best: tuple = ()
 
     def evaluate(self) -> None:
@@ -181,12 +180,11 @@ class Run:
         if self.feasible and not (self.best and self.gap >= self.best[0]):
             self.best = self.gap, self.primal, self.w.copy(), self.alpha.copy()
         stalled = self.feasible and self.gap > 0.5 * self.last
-        self.stalls = self.stalls + 1 if stalled else 0
         if stalled:
             self.drift = math.inf
         return (
             (self.idle and stalled)
-            or self.stalls >= STALLS
+            or (self.feasible and self.progress.stalls(self.gap))
             or not self.gap < math.inf
             or self.iterations >= budget.epochs
             or time.monotonic() > budget.deadline

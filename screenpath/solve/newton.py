@@ -17,9 +17,10 @@ from screenpath.kernels.rows.barrier import Team, make_board
 from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.kernels.solve import newton as kernels
 from screenpath.problem.reduced import Reduced
-from screenpath.solve.base import Budget, Solution, Solver
+from screenpath.solve.base import Budget, Progress, Solution, Solver
 
 CALL_ITERATIONS = 100  # of one kernel call: bounds the time until a signal or a deadline is noticed
+STALLS = 4  # such calls in a row that do not halve the gap, after which rounding is to blame
 
 
 def set_up(reduced: Reduced, columns: int, signs=None) -> tuple:
@@ -52,7 +53,7 @@ class Newton(Solver):
         X, room, team = set_up(reduced, w.size)
         vectors, lists = room.vectors, room.lists
         margins = reduced.start_margins
-        iterations, touched, errors = 0, 0, reduced.errors
+        iterations, touched, errors, progress = 0, 0, reduced.errors, Progress(STALLS)
         while True:
             vectors[kernels.T], lists[kernels.ALIVE] = reduced.c - margins, np.arange(k)
             limit = min(budget.epochs - iterations, CALL_ITERATIONS)
@@ -67,6 +68,7 @@ class Newton(Solver):
                 or done < limit
                 or not math.isfinite(gap)
                 or iterations >= budget.epochs
+                or progress.stalls(gap)
                 or time.monotonic() > budget.deadline
             ):
                 break

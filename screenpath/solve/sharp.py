@@ -23,7 +23,7 @@ import numpy as np
 from screenpath.kernels.problem import sparse_levels as levels
 from screenpath.kernels.problem import sparse_samples as losses
 from screenpath.problem.sparse_types import SparseCertificate, SparseReduced
-from screenpath.solve.base import Budget, Solution
+from screenpath.solve.base import Budget, Progress, Solution
 
 FIRST, FALL = 0.01, 0.3  # the margin is 1: the first width, and what each is of the one before
 LAST = 1e-12
@@ -32,6 +32,7 @@ INNER = 0.1  # part of the tolerance to which a smoothed problem is solved
 WIDE = 0.5  # the first width where alpha falls too
 BEGIN, DROP = 0.1, 0.1  # the first alpha over that of the start; what each is of the one before, with a smoothed hinge
 NEAR = 1e-3  # or what the largest violation alpha |w_j| of the start would be of beta, where that is less
+STALLS = 2  # problems in a row that are not solved and do not halve the gap, after which rounding is to blame
 INSIDE = 0.01  # part of the tolerance to which an elastic net with a smoothed hinge is solved
 
 
@@ -97,7 +98,7 @@ def continued(solver, reduced: SparseReduced, *, tol: float, budget: Budget, dyn
     model, alpha, start = reduced.model, reduced.alpha, reduced.start
     way = _Smoothed(reduced) if alpha > 0.0 else _Netted(reduced)
     best, before, width = None, None, way.first
-    epochs, touched, screened = 0, 0.0, 0
+    epochs, touched, screened, progress = 0, 0.0, 0, Progress(STALLS)
     dynamic = dynamic and model.views.size >= WORTH
     while True:
         left = Budget(budget.epochs - epochs, budget.until, budget.pulse, budget.touched + touched)
@@ -116,7 +117,8 @@ def continued(solver, reduced: SparseReduced, *, tol: float, budget: Budget, dyn
         budget.note(best.gap, best.primal, budget.touched + touched)
         converged = best.gap <= tol * abs(best.primal)
         width *= way.fall
-        if converged or width < way.last or epochs >= budget.epochs or time.monotonic() > budget.deadline:
+        stalled = not found.converged and progress.stalls(best.gap)
+        if converged or stalled or width < way.last or epochs >= budget.epochs or time.monotonic() > budget.deadline:
             return Solution(best.w, best.theta, epochs, touched, converged, screened, f"{solver.name}+continuation")
 
 

@@ -23,7 +23,7 @@ from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.kernels.solve import sparse_newton as kernels
 from screenpath.problem.sparse_types import Level, SparseCertificate, SparseReduced
 from screenpath.screen.sparse import tighten
-from screenpath.solve.base import Budget, Solution, Solver
+from screenpath.solve.base import Budget, Progress, Solution, Solver
 from screenpath.solve.sharp import continued
 
 CG_LIMIT = 50  # iterations before a direct factorisation is tried
@@ -33,9 +33,9 @@ ARMIJO = 1e-4
 LOOSEST, TIGHTEST = 0.1, 0.01  # relative residuals of conjugate gradients
 SHORTEST = 1e-3  # step length below which a sweep of coordinate descent takes over
 SHORTEST_HELD = 1e-12  # the same where sweeps get nowhere: beside free intercepts, or with next to no alpha
+PATIENT = 10  # steps without progress, after which sweeps get nowhere
 IDLE = 60  # steps without progress, after which rounding is to blame (or an overflow)
-# Progress is a gap below this part of the smallest so far, or an objective lower by this part of what may be left.
-FALL, GAIN = 0.99, 1e-4
+GAIN = 1e-3  # progress is, too, an objective lower by this part of what may be left
 FEWER = "stop at a larger alpha or beta"
 SCREEN_AGAIN = 0.5  # the gap must fall by this factor before the dynamic rule is applied again
 
@@ -57,19 +57,19 @@ class SparseNewton(Solver):
         if reduced.model.sharp or reduced.alpha == 0.0:
             return continued(self, reduced, tol=tol, budget=budget, dynamic=dynamic)
         run = _Run(reduced)
-        epochs, screened, converged, idle, best, least = 0, 0, False, 0, np.inf, np.inf
+        epochs, screened, converged, progress = 0, 0, False, Progress(IDLE)
         screen_below = SCREEN_AGAIN * run.gap if reduced.screened.record.size else np.inf
         while True:
             converged = run.gap <= tol * abs(run.primal)
             budget.note(run.gap, run.primal, run.touched)
-            idle += 1
-            if run.gap < FALL * least or run.primal < best - GAIN * min(run.gap, abs(run.primal)):
-                idle, best, least = 0, min(run.primal, best), min(run.gap, least)
-            if converged or idle > IDLE or epochs >= budget.epochs or time.monotonic() > budget.deadline:
+            stalled = progress.stalls(run.gap, run.primal, GAIN * min(run.gap, abs(run.primal)))
+            if converged or stalled or epochs >= budget.epochs or time.monotonic() > budget.deadline:
                 break
             if dynamic and run.gap <= screen_below:
                 screened += run.screen()
                 screen_below = SCREEN_AGAIN * run.gap
+            if progress.waited > PATIENT:
+                run.shortest = SHORTEST_HELD
             if not run.newton_step(tol):
                 run.sweep()
             epochs += 1
