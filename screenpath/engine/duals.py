@@ -196,6 +196,7 @@ def _again(run: Run, step: dict, path: str) -> tuple:
         if not np.all(np.greater(at, 0.0)):
             raise damaged(run.path, f"a parameter of {run.describe(step)} is not positive")
         found, pair = next(iter(walk(model, [at], spec.rule("gap"), solver, limits)))
+        data.check()
         if found.status != CERTIFIED:
             raise RunFolderError(
                 f"{run.describe(step)} could not be certified again: {found.reason}",

@@ -312,13 +312,15 @@ class Session:
             compiling = self.console.compiling(limit.check_compiling)
             kept = limit.kept("the path", SCREEN_MORE, mapped=self.data.mapped_bytes)
             self.signals.softly = self.stop_softly
-            with self.signals.cutting(), compiling, kept:
-                self.keep_steps(found)
-                self.signals.check()
-            if self.sink.count < len(self.grid):
-                status = TIME_LIMIT
-        except Stopped as stop:
-            status, self.stopped = INTERRUPTED, stop.number
+            try:
+                with self.signals.cutting(), compiling, kept:
+                    self.keep_steps(found)
+                    self.signals.check()
+                if self.sink.count < len(self.grid):
+                    status = TIME_LIMIT
+            except Stopped as stop:
+                status, self.stopped = INTERRUPTED, stop.number
+            self.data.check()  # a pass sees what changed before it, and behind the last one there is none
         except BaseException as error:
             if isinstance(error, ResourceError) and self.latest is not None:
                 self.keep_for_later(error)
@@ -382,6 +384,7 @@ class Session:
                 self.tally.add(step)
                 self.tally.seconds["writing"] += time.perf_counter() - clock
                 if self.latest is not None and self.sink.due():
+                    self.data.check()
                     self.sink.checkpoint(self.state(certificate), self.tally.array())
             self.console.advance(step)
 

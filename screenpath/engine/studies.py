@@ -146,6 +146,7 @@ def _rules(model: str, options: dict, console) -> tuple[list[dict], bool]:
             make=spec.solver,
             **_shared(options, console),
         )
+    data.check()
     return rows, _certified(rows)
 
 
@@ -187,8 +188,9 @@ def _configurations(options: dict, console) -> tuple[list[dict], bool]:
     data = _read(L1_SVM, options, console, limit, ["vi+gap"])
     with limit.in_force():
         model = L1_SVM.build(data.rows, data.targets, None, options)
-        data = None  # the model has its columns
+        data = data.without_rows()  # the model has its columns
         more = {name: options[name] for name in ("repeats", "tol", "max_epochs", "time_limit")}
         with limit.kept("the comparison"):
             found = compare(model, L1_SVM.grid(model, options), names, progress=console.say, **more)
+        data.check()
     return per_step(model, found) if options["steps"] else totals(found), all(finished(one) for one in found)

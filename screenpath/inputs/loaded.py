@@ -27,6 +27,9 @@ class Described:
     nbytes: int
     on_disk: bool = False
 
+    def check(self) -> None:
+        """There is nothing to check."""
+
 
 @dataclass(frozen=True)
 class Training:
@@ -87,6 +90,10 @@ class Training:
             **({} if self.label_names is None else {"label_names": list(self.label_names)}),
             **({} if self.form is None else {"table": self.form.record()}),
         }
+
+    def check(self) -> None:
+        """Raise where files that are read in every pass have changed since the last one."""
+        self.rows.check()
 
     def without_rows(self) -> Training:
         """Return the same for a model that does not need the rows any more; what is on disk stays there."""

@@ -22,6 +22,10 @@ class Counted(Protocol):
     on_disk: bool = False  # whether passes read files, which somebody has to close
     moved: int | None = None  # bytes sent to other machines and back so far; None where the data is here
 
+    def check(self) -> None:
+        """Raise where files that passes read have changed since the last pass; what is in memory does not change."""
+        return None
+
 
 @runtime_checkable
 class Rows(Counted, Protocol):

@@ -16,7 +16,7 @@ import numpy as np
 from screenpath.data.shards.shards import ShardFolder
 from screenpath.errors import DataError
 from screenpath.rows.dask_cluster import check_loss, losses
-from screenpath.rows.shards import ShardRows
+from screenpath.rows.shards import ShardRows, shard_checked
 
 PACKED_ENTRY = 12  # bytes of a position and a value
 DRIVERS = 64  # tasks under way at once, at most
@@ -92,6 +92,14 @@ class ClusterRows(ShardRows):
         """Leave the cluster."""
         super().close()
         self.client.close()
+
+    def check(self) -> None:
+        """Raise where the files have changed since the last pass, here or where a worker sees them."""
+        super().check()
+        moved = self.moved
+        for _ in self._each(shard_checked, ((k,) for k in range(self.folder.count))):
+            pass
+        self.moved = moved  # this is no pass
 
     def _tasks_at_once(self) -> int:
         """Return how many remote tasks are waited for at once, each by a thread."""

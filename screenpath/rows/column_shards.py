@@ -97,6 +97,10 @@ class ColumnShards(Counted):
             self.d += 1
             self.counts, self.starts = np.append(self.counts, self.n), np.append(self.starts, self.d)
 
+    def check(self) -> None:
+        """Raise where the files have changed since the last pass, as :meth:`ShardRows.check`."""
+        self.folder.columns.check()
+
     @property
     def kinds(self) -> tuple:
         """Return the types of values and indices of rows of this form, for those who make toys of them."""

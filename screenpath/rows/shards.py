@@ -330,6 +330,10 @@ class ShardRows(Rows):
         self.touched = touched
         return found
 
+    def check(self) -> None:
+        """Raise where the files have changed since the last pass, so that no result counts that is of other data."""
+        self.folder.check()
+
     # -- passes over the shards --------------------------------------------------------------------------------------
 
     def _run(self, task, k: int, *arguments):

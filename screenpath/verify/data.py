@@ -63,6 +63,8 @@ class Source:
         self.places = {name: float(k) for k, name in enumerate(names or ())}  # of labels that are texts
         if len(self.places) < len(names or ()):
             raise ValueError("two labels have one name")
+        self.texts: dict[float, str] = {}  # of labels that are numbers: the one that stands in the file first
+        self.spells = names is None and header["labels"] is not None
         self.indptr, self.digest = [np.zeros(1, dtype=np.int64)], hashlib.sha256(repr((self.n, self.width)).encode())
         self.content: bytes | None = None  # SHA-256 of all blocks of the first pass
         need_file(self.path)
@@ -139,6 +141,8 @@ class Source:
             try:
                 if self.places:
                     tokens[0] = self.label(tokens[0].decode("utf-8", "replace"))
+                elif self.spells:
+                    self.texts.setdefault(float(tokens[0]), tokens[0].decode("utf-8", "replace"))
                 rows.extend(map(float, tokens))
             except ValueError:
                 raise DataError(f"{self.path}, line {number}: this is not LIBSVM text", OTHER) from None
@@ -212,6 +216,11 @@ def _xz(raw):
 
 
 OPENERS = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\x00", _xz))
+
+
+def usual(value: float) -> str:
+    """Return the text of a number where the file has no other one: ``3`` rather than ``3.0``."""
+    return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else repr(value)
 
 
 def need_file(path: Path) -> None:

@@ -11,6 +11,8 @@ import math
 
 import numpy as np
 
+from screenpath.verify.data import usual
+from screenpath.verify.exact import UNIT
 from screenpath.verify.seen import Seen, read_numbers
 
 RULE = "primal - dual <= tol * primal on the full data"
@@ -108,11 +110,18 @@ class Problem:
             positive = None if positive is None else self.number(positive)
             if self.source.mapping() != seen.mapping(positive, header["model"] == "sparse-svm"):
                 found.append("the certificate's labels are not those of the data and the options")
+            texts = self.source.texts
+            written = [] if not texts else (header["labels"].get("classes") or header["labels"].values())
+            for label in written:
+                text = label if isinstance(label, str) else usual(label)
+                if text != "rest" and text != texts.get(float(text), text):
+                    found.append(f"the certificate has a label {text}, the data write {texts[float(text)]}")
         if ("options", "weights") in self.unknown:
             self.unknown |= {("options", "class_weight")}
         else:
-            wanted, given = seen.row_weights(self.class_weights()), header.get("weights")
-            if (wanted is None) != (given is None) or wanted is not None and not close(given, wanted, wanted.size):
+            weights, given = self.class_weights(), header.get("weights")
+            wanted, balanced = seen.row_weights(weights), weights == "balanced"
+            if (wanted is None) != (given is None) or wanted is not None and not close(given, wanted, balanced):
                 found.append("the certificate's weights are not those of the data and the options")
         if self.unknown & {("options", "weights"), ("options", "penalty_weights")} and header["scaling"] != "l2":
             self.unknown |= {("preparation", "scale"), ("preparation", "shift")}
@@ -241,9 +250,13 @@ def digest_of(numbers) -> str | None:
     return None if numbers is None else hashlib.sha256(np.ascontiguousarray(numbers).tobytes()).hexdigest()
 
 
-def close(given, wanted: np.ndarray, operations: int) -> bool:
-    """Tell whether two vectors are equal but for the rounding of so many operations."""
-    return given.shape == wanted.shape and bool(np.all(np.abs(given - wanted) <= 2.0**-52 * (operations + 4) * wanted))
+def close(given, wanted: np.ndarray, balanced: bool) -> bool:
+    """Tell whether two vectors of weights are equal; those of balanced classes to the rounding of factor and product.
+
+    Other weights are numbers of options and files, or products of two of them, which are rounded in one way.
+    """
+    off = 8.0 * UNIT * wanted if balanced else 0.0
+    return given.shape == wanted.shape and bool(np.all(np.abs(given - wanted) <= off))
 
 
 # -- comparing ---------------------------------------------------------------------------------------------------------

@@ -139,9 +139,10 @@ class Seen:
             return self.sample_weights
         labels, codes = np.unique(self.labels, return_inverse=True)
         if classes == "balanced":
-            counts = np.bincount(codes, self.sample_weights)
+            given = np.ones(codes.size) if self.sample_weights is None else self.sample_weights
+            counts = np.array([math.fsum(given[codes == k]) for k in range(labels.size)])
             there = counts > 0.0
-            factor = np.where(there, counts.sum() / (np.count_nonzero(there) * np.where(there, counts, 1.0)), 1.0)
+            factor = np.where(there, math.fsum(counts) / (np.count_nonzero(there) * np.where(there, counts, 1.0)), 1.0)
         else:
             factor = np.array([classes.get(label, 1.0) for label in labels.tolist()])
         return factor[codes] * (1.0 if self.sample_weights is None else self.sample_weights)

@@ -103,6 +103,16 @@ def count_of(header: dict, solution) -> int:
     return int(np.count_nonzero(solution[..., :-1] if free else solution))
 
 
+def range_of(header: dict) -> dict[str, float]:
+    """Return the most that columns may say of which nobody can know the right number; the least is 0."""
+    data, classes = header["data"], len((header["labels"] or {}).get("classes", ())) or 1
+    duals = data["n_samples"] * (2 if header["model"] == "svr" else classes)
+    counts = {name: duals for name in ("screened_R", "screened_L", "n_survivors")}
+    # A column of ones, or an intercept, may be one more feature.
+    more = {"n_features_screened": (data["n_features"] + 1) * classes}
+    return {**counts, **more, "rejection_ratio": 1.0}
+
+
 def table_faults(header: dict, record: dict, columns: list, table: list, steps: list, pairs: dict, data) -> list:
     """Return (step or None, what differs) of a step table."""
     found: list = []
@@ -126,6 +136,10 @@ def table_faults(header: dict, record: dict, columns: list, table: list, steps: 
             value = number(row.get(name))
             if name in columns and (value is None or not good(value)):
                 found.append((entry["step"], f"the step table says {name} {row.get(name)}, which is not so"))
+        for name, most in range_of(header).items():
+            value = number(row.get(name))
+            if value is not None and not 0.0 <= value <= most:
+                found.append((entry["step"], f"the step table says {name} {row[name]}: it is from 0 to {most:g}"))
     return found
 
 

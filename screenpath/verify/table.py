@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from screenpath.errors import DataError
-from screenpath.verify.data import ENTRIES, Block, Source, need_file
+from screenpath.verify.data import ENTRIES, Block, Source, need_file, usual
 
 PARQUET = b"PAR1"
 PAGES = 1 << 20  # bytes of a column that are read at once
@@ -111,10 +111,13 @@ class CsvSource(TableSource):
     def label(self, text: str) -> float:
         """Return the number of a label; where labels are texts, one that looks like a number has the number's name."""
         if not self.places:
-            return number(text)
+            value = number(text)
+            if self.spells:
+                self.texts.setdefault(value, text)
+            return value
         value = number(text) if text.lower() not in TRUTH else math.nan
         if text not in self.places and math.isfinite(value):
-            text = f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else repr(value)
+            text = usual(value)
         return super().label(text)
 
 

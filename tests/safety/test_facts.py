@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -199,3 +200,81 @@ def test_wide_data_and_resumed_runs_are_accepted(tmp_path):
 
 def test_names_of_changes_are_many(folders):
     assert sum(len({name for name, _ in forged(folder)}) for folder in folders) > 1000
+
+
+def rewritten(folder, change) -> None:
+    """Write the certificate anew with another header, and run.json with its labels."""
+    parts = [
+        (kind, {**fields, **(change if kind == HEADER else {})}, arrays)
+        for kind, fields, arrays in frames(folder / NAME)
+    ]
+    (folder / NAME).write_bytes(MAGIC + b"".join(frame(*part) for part in parts))
+    record = json.loads((folder / "run.json").read_text())
+    seal(folder, record | change)
+
+
+@pytest.mark.parametrize("form", ["libsvm", "csv"])
+def test_labels_are_written_as_the_data_write_them(tmp_path, form):
+    values = [("007", 1.5), ("+2", -1.0), ("7.0", 2.0), ("2", -0.5), ("7", 1.0)]
+    rows = [f"{label} 1:{x}" if form == "libsvm" else f"{label},{x}" for label, x in values]
+    (tmp_path / "d").write_text("\n".join([*([] if form == "libsvm" else ["class,a"]), *rows]) + "\n")
+    screenpath.run("svm", tmp_path / "d", certificate=True, grid=3, out=tmp_path / "r")
+    record = json.loads((tmp_path / "r" / "run.json").read_text())
+    assert record["labels"] == {"+1": "007", "-1": "+2"}
+    found = verify_certificate(tmp_path / "r")
+    assert found.holds and not any("labels" in name for name in found.uncovered)
+    for labels in (
+        {"+1": "7", "-1": "+2"}, {"+1": 7.0, "-1": "+2"}, {"+1": "7.0", "-1": "+2"}, {"+1": "007", "-1": 2.0},
+    ):  # fmt: skip
+        shutil.rmtree(tmp_path / "copy", ignore_errors=True)
+        rewritten(shutil.copytree(tmp_path / "r", tmp_path / "copy"), {"labels": labels})
+        faults = verify_certificate(tmp_path / "copy").faults
+        assert faults and all("the certificate has a label" in fault for _, fault in faults), labels
+
+
+@pytest.mark.parametrize("weights", [["1=3"], ["1=0.1", "2=0.7"], "balanced"])
+@pytest.mark.parametrize("of_samples", [False, True])
+def test_weights_are_those_of_data_and_options_to_their_last_digits(folders, tmp_path, weights, of_samples):
+    """Judged in fractions: a weight is the product of two numbers, of which the class's may be rounded itself."""
+    given = {"weights": str(folders[0].parent / "weights")} if of_samples else {}
+    data = folders[0].parent / "two"
+    screenpath.run("svm", data, certificate=True, grid=2, class_weight=weights, out=tmp_path / "r", **given)
+    assert verify_certificate(tmp_path / "r").holds
+    header, _ = read_certificate(tmp_path / "r" / NAME)
+    labels = [int(line.split()[0]) for line in data.read_text().splitlines()]
+    written = (folders[0].parent / "weights").read_text().split()
+    own = [Fraction(text) if of_samples else Fraction(1) for text in written]
+    sums = {label: sum(w for w, one in zip(own, labels, strict=True) if one == label) for label in (1, 2)}
+    factor = (
+        {label: sum(sums.values()) / (2 * s) for label, s in sums.items()}
+        if weights == "balanced"
+        else {1: Fraction(1), 2: Fraction(1), **{int(w[0]): Fraction(w[2:]) for w in weights}}
+    )
+    for got, w, label in zip(header["weights"].tolist(), own, labels, strict=True):
+        assert abs(Fraction(got) / (w * factor[label]) - 1) <= 4 * Fraction(1, 2**53)
+    record = json.loads((tmp_path / "r" / "run.json").read_text())
+    source = open_data(data, header, 7)
+    problem = Problem(record, header)
+    problem.watch(source)
+    for indices in (True, False):
+        assert sum(block.labels.size for block in source.passed(indices=indices)) == source.n
+    assert problem.faults() == []
+    for change in (2e-15, -2e-15) if weights == "balanced" else (2.0**-52, -(2.0**-52)):
+        moved = header["weights"].copy()
+        moved[-1] *= 1.0 + change
+        problem.header = {**header, "weights": moved}
+        assert problem.faults() == ["the certificate's weights are not those of the data and the options"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("screened_R", 25), ("n_survivors", -1), ("rejection_ratio", 1.5), ("n_features_screened", 9)],
+)
+def test_what_nobody_can_know_is_within_its_range(copy, name, value):
+    folder = copy(0)
+    head, *rows = [line.split(",") for line in (folder / "steps.csv").read_text().splitlines()]
+    rows[-1][head.index(name)] = str(value)
+    (folder / "steps.csv").write_text("\n".join(",".join(row) for row in [head, *rows]) + "\n")
+    seal(folder, json.loads((folder / "run.json").read_text()))
+    ((_, fault),) = verify_certificate(folder).faults
+    assert f"{name} {value}: it is from 0 to" in fault

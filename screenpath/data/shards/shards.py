@@ -201,9 +201,10 @@ class ShardFolder:
         return shard
 
     def check(self) -> None:
-        """Look at every shard."""
+        """Look at every shard, at once or where its files have changed since then."""
         for k in range(self.count):
-            self.shard(k)
+            if not (self._shards_seen.get(k) and self._unchanged(k)):
+                self.shard(k)
 
     def faults(self, k: int) -> list[ShardFault]:
         """Return all that is wrong with shard ``k``."""
@@ -315,7 +316,8 @@ class ShardFolder:
     def dataset(self, n_features: int | None = None) -> Dataset:
         """Return all rows in memory, as reading the text would."""
         d = self.d if n_features is None else self.checked_width(n_features)
-        X = self.shard(0).matrix(d) if self.count == 1 else self._stacked(d)
+        X = self._stacked(d)
+        self.check()
         return Dataset(
             X, self.joined("targets"), str(self.path), tuple(self.meta["notices"]), names=self.names,
             label_names=self.label_names, form=self.form, spelled=self.spelled,
@@ -336,12 +338,10 @@ class ShardFolder:
         return sp.csr_array((data, indices, indptr), shape=(self.n, d))
 
     def dataset_bytes(self) -> int:
-        """Return the private bytes that :meth:`dataset` takes, at most; of a single shard the values stay mapped."""
+        """Return the private bytes that :meth:`dataset` takes, at most."""
         largest = max((shard["nnz"] for shard in self.meta["shards"]), default=0)
         one, width = 8 if self.d > np.iinfo(np.int32).max else 4, self.dtype.itemsize
-        mapped = self.count == 1 and not self.meta["shards"][0]["dense"]
-        kept = one * self.nnz if mapped else (width + one) * self.nnz + (width + one + 8) * largest
-        return kept + 24 * self.n
+        return (width + one) * self.nnz + (width + one + 8) * largest + 24 * self.n
 
 
 def read_meta(path: Path) -> tuple[dict, str]:
