@@ -111,13 +111,13 @@ def options_of(model: str, cv: bool = False) -> dict[str, tuple[Any, str]]:
     return {one.name: (one.default, one.said) for one in (cv_spec(spec) if cv else spec).path_options}
 
 
-def compare(model: str, data: DataLike, **options: Any) -> list[dict]:
+def compare(model: str, data: DataLike | None = None, **options: Any) -> list[dict]:
     """Walk one path under several rules in alternation, as ``screenpath compare MODEL DATA`` does.
 
     Parameters
     ----------
     model, data
-        As of :func:`run`.
+        As of :func:`run`; no data with ``attack=N``.
     **options
         Those of the command, for example ``rules="none,dvi,dvi+gap"`` and ``repeats``.
 
@@ -135,7 +135,7 @@ def compare(model: str, data: DataLike, **options: Any) -> list[dict]:
 
     spec_of(model)
     options = completed(study_options(model), options, f"a comparison of {model}")
-    return study(model, {**options, "data": _data(data)}, Console(True, None))[0]
+    return study(model, {**options, "data": None if data is None else _data(data)}, Console(True, None))[0]
 
 
 def merge_runs(paths: Sequence[RunLike], out: FileLike, *, force: bool = False) -> StoredPath:

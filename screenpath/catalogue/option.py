@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from screenpath.data.safe.memory import parse_bytes
+from screenpath.data.safe.plugins import plugin_of
 from screenpath.data.words.numerals import number_of, same_number
 from screenpath.errors import UsageError
 
@@ -35,7 +36,7 @@ class Option:
     name: str  # as in Python; the shell writes ``--name`` with dashes
     default: Any = None  # None where the shell must tell that nothing was given: ``usual`` then has its value
     # number, positive, share (between 0 and 1), whole, choice, flag, switch (a flag that can be turned off), numbers,
-    # size, path, part, text, texts (may be given several times), label
+    # size, path, part, text, texts (may be given several times), label, plugin (a name, or a class of the user's)
     kind: str = "text"
     help: str = ""  # what the shell says
     least: int | None = None  # of a whole number
@@ -154,6 +155,10 @@ def _text(option: Option, value):
     return None if value is None else str(value)  # 'none' means something else
 
 
+def _plugin(option: Option, value):
+    return plugin_of(value) or _text(option, value)
+
+
 def _label(option: Option, value):
     """Return a label as a number where it is one; else it is a text of the data."""
     if isinstance(value, bool):
@@ -181,7 +186,7 @@ def _texts(option: Option, value):
 CHECKS: dict[str, Callable] = {
     "whole": _whole, "number": _number, "positive": _number, "share": _share, "choice": _choice, "flag": _flag,
     "switch": _flag, "numbers": _numbers, "size": _size, "path": _path, "part": _part, "text": _text, "texts": _texts,
-    "label": _label,
+    "label": _label, "plugin": _plugin,
 }  # fmt: skip
 
 

@@ -103,9 +103,10 @@ C_GRID = grouped(
     ),
 )  # fmt: skip
 RULE = Option(
-    "rule", "dvi+gap", stated=True, changes=True, group="screening and solver", python="models",
+    "rule", "dvi+gap", "plugin", stated=True, changes=True, group="screening and solver", python="models",
     help="Screening rule: none; gap (dynamic, while solving); a static rule, before each solve: dvi (= bt1), bt2, it, "
-    "ssnsv, essnsv; a static one with +gap; or heuristic, sieve (guess, check, repeat: safe only by the certificate).",
+    "ssnsv, essnsv; a static one with +gap; or heuristic, sieve (guess, check, repeat: safe only by the certificate); "
+    "or a class of yours, mine.py:MyRule, also with +gap.",
 )  # fmt: skip
 TOL = Option(
     "tol",
@@ -209,7 +210,8 @@ def solving(rule: Option = RULE, solvers: tuple = ("auto", "newton", "cd"), *, s
 
     ``seeded``: the solver draws random numbers; ``threaded``: there is work for several threads.
     """
-    solver = Option("solver", "auto", help=f"One of {', '.join(solvers)}.", stated=True, changes=True, python="models")
+    text = f"One of {', '.join(solvers)}; or mine.py:MySolver, a class of yours."
+    solver = Option("solver", "auto", "plugin", text, stated=True, changes=True, python="models")
     solver = replace(solver, group="screening and solver")
     return (
         rule, solver, TOL, MAX_EPOCHS, TIME_LIMIT, *([SEED] if seeded else []), *([THREADS] if threaded else []), AUDIT

@@ -14,6 +14,7 @@ from importlib import import_module
 from screenpath.catalogue.option import completed
 from screenpath.catalogue.options import PATH
 from screenpath.data.safe.needs import BOX, FREE, FREE_KERNEL, FREE_MIRRORED, FREE_SPARSE, MIRRORED, Needs
+from screenpath.data.safe.plugins import hashes, recorded
 from screenpath.errors import UsageError
 from screenpath.problem import INTERVAL
 
@@ -186,7 +187,7 @@ class Spec:
     def identity(self, options: dict) -> dict:
         """Return the options that change the numbers or the files: ``resume`` compares them."""
         names = [one.name for one in self.path_options if one.changes]
-        return {name: options[name] for name in dict.fromkeys((*names, "seed"))}
+        return {**recorded({name: options[name] for name in dict.fromkeys((*names, "seed"))}), **hashes(options)}
 
     @property
     def score_columns(self) -> tuple[str, ...]:

@@ -37,6 +37,8 @@ RULES = f"""Walk the path of MODEL on DATA under each of several rules, and prin
     The solver is the one that a run takes by default, so that the table speaks about your runs; the papers' tables are
     those of --solver cd (smo behind a kernel). Runs of different models are compared by: screenpath runs.
 
+    --audit and --attack N count unsafe decisions, also of a rule of yours: --rules dvi,mine.py:MyRule.
+
     All variants must certify the same optimal values; the exit code is 3 if some grid point is not certified. For the
     configurations of the L1-regularised model see: screenpath compare-rules l1svm --help; for grids of (alpha, beta):
     screenpath compare-rules sparse-svm --help."""
@@ -59,7 +61,8 @@ class Comparison(Helped):
 
 
 def _options(model: str):
-    return shared.stack(shared.data_argument, shared.flags((*study_options(model), FORMAT, *SAID)))
+    data = click.argument("data", metavar="[DATA]", required=False, type=click.Path())
+    return shared.stack(data, shared.flags((*study_options(model), FORMAT, *SAID)))
 
 
 def study_command(model: str) -> click.Command:
@@ -99,7 +102,9 @@ def run_study(model: str, *, format: str, out: str, force: bool, quiet: bool, lo
 
     if format == "parquet":
         need_parquet()
-    output = Output(out, force, [options["data"], options.get("weights")])
+    if options["data"] is None and not options["attack"]:
+        raise UsageError("DATA is missing", "name a file to compare the rules on, or `attack=100` to attack them")
+    output = Output(out, force, [options[name] for name in ("data", "weights") if options.get(name)])
     rows, certified = study(model, options, Console(quiet, None, flags, log_format))
     output.write(_render(rows, format))
     return DONE if certified else UNCERTIFIED

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from screenpath import __version__
+from screenpath.data.safe.plugins import recorded
 from screenpath.data.words.tables import finite
 from screenpath.data.words.timestamp import now
 from screenpath.engine.asked import INPUTS
@@ -46,7 +47,7 @@ def record_of(session, status: str) -> dict:
         "objective": s.spec.objective,
         "stopping_rule": "primal - dual <= tol * primal on the full data",
         "versions": versions(),
-        "options": {name: o[name] if name not in INPUTS else _named(o[name]) for name in sorted(o)},
+        "options": recorded({name: o[name] if name not in INPUTS else _named(o[name]) for name in sorted(o)}),
         "data": data.description(),
         "test": s.test.description() if s.test is not None else None,
         "labels": data.labels,

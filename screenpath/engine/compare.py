@@ -7,6 +7,7 @@ import time
 from collections import defaultdict
 
 from screenpath.engine.alternate import Variant, alternate
+from screenpath.engine.attack import audited
 from screenpath.errors import UsageError
 from screenpath.screen import parse_rule, takes_chunks
 from screenpath.screen.sparse import parse_sparse_rule
@@ -27,7 +28,7 @@ STARTS = ("warm", "cold")
 
 def compare(make_model, grid, rules, *, shrinking=(True,), starts=("warm",), solver="cd", tol=1e-6, max_epochs=100_000,
             seed=0, repeats=3, chunk=None, chunk_form="C", parse=parse_rule, make=make_solver,
-            progress=None):  # fmt: skip
+            progress=None, contradicted=None):  # fmt: skip
     """Walk the same path under every rule, alternating, and return the table.
 
     Parameters
@@ -56,6 +57,9 @@ def compare(make_model, grid, rules, *, shrinking=(True,), starts=("warm",), sol
         model.
     progress : callable, optional
         Called with a line of text before each run.
+    contradicted : callable, optional
+        See :class:`screenpath.walk.audit.Audit`: each variant walks once more, and its unsafe decisions are counted in
+        a column ``unsafe``.
 
     Returns
     -------
@@ -84,21 +88,23 @@ def compare(make_model, grid, rules, *, shrinking=(True,), starts=("warm",), sol
         screening = parse(variant.rule, chunk=chunk, form=chunk_form) if served else parse(variant.rule)
         return screening, make(solver, seed, on, start == "warm")
 
-    _walks(list(settings), make_model, grid, prepared, PathOptions(tol, max_epochs), repeats, progress)
+    limits = PathOptions(tol, max_epochs)
+    unsafe = _walks(list(settings), make_model, grid, prepared, limits, repeats, progress, contradicted)
     base = next(iter(settings))
     return [
-        {"rule": v.rule, "shrinking": on, "start": start, **v.row(BOX_MEASURED), "speedup": v.speedup(base)}
-        for v, (on, start) in settings.items()
+        {"rule": v.rule, "shrinking": on, "start": start, **v.row(BOX_MEASURED), "speedup": v.speedup(base), **found}
+        for (v, (on, start)), found in zip(settings.items(), unsafe, strict=True)
     ]
 
 
 def compare_sparse(make_model, grid, rules, *, starts=("warm",), solver="sdca", first="features", tol=1e-6,
-                   max_epochs=100_000, seed=0, repeats=3, progress=None, make=make_sparse_solver):  # fmt: skip
+                   max_epochs=100_000, seed=0, repeats=3, progress=None, make=make_sparse_solver,
+                   contradicted=None):  # fmt: skip
     """Walk the same grid of sparse SVMs under every rule (Hong 2019, Tables 1, 3 and 6).
 
     Parameters
     ----------
-    make_model, grid, rules, solver, tol, max_epochs, seed, repeats, progress
+    make_model, grid, rules, solver, tol, max_epochs, seed, repeats, progress, contradicted
         As of :func:`compare`; the parameters are pairs.
     starts : sequence of {"warm", "cold"}
         Where the solver begins at each grid point: at the previous one, or at ``theta = 0``, screened or not.
@@ -123,16 +129,19 @@ def compare_sparse(make_model, grid, rules, *, starts=("warm",), solver="sdca", 
     def prepared(variant):
         return parse_sparse_rule(variant.rule, first), make(solver, seed, variant.marks == ("warm",))
 
-    _walks(variants, make_model, grid, prepared, PathOptions(tol, max_epochs), repeats, progress)
+    limits = PathOptions(tol, max_epochs)
+    unsafe = _walks(variants, make_model, grid, prepared, limits, repeats, progress, contradicted)
     bases = {v.marks: v for v in reversed(variants)}
     return [
-        {"rule": v.rule, "start": v.marks[0], **v.row(SPARSE_MEASURED), "speedup": v.speedup(bases[v.marks])}
-        for v in variants
+        {"rule": v.rule, "start": v.marks[0], **v.row(SPARSE_MEASURED), "speedup": v.speedup(bases[v.marks]), **found}
+        for v, found in zip(variants, unsafe, strict=True)
     ]
 
 
-def _walks(variants, make_model, grid, prepared, options: PathOptions, repeats: int, progress) -> None:
-    """Walk the grid with each variant in turn."""
+def _walks(
+    variants, make_model, grid, prepared, options: PathOptions, repeats: int, progress, contradicted
+) -> list[dict]:
+    """Walk the grid with each variant in turn; return the further cells of each, those of the audit."""
     for variant in variants:
         prepared(variant)  # a wrong name is found before the first walk
 
@@ -143,6 +152,9 @@ def _walks(variants, make_model, grid, prepared, options: PathOptions, repeats: 
         grid = _run(variant, make_model(), grid, screening, solver, options)
 
     alternate(variants, repeats, run, progress)
+    if contradicted is None:
+        return [{} for _ in variants]
+    return [{"unsafe": audited(make_model(), grid, prepared(variant), options, contradicted)} for variant in variants]
 
 
 def _run(variant: Variant, model, grid, screening, solver, options: PathOptions) -> list:

@@ -7,12 +7,15 @@ from functools import partial
 
 import numpy as np
 
+from screenpath.data.safe.plugins import plugin_of
 from screenpath.engine.alternate import Variant, alternate
+from screenpath.engine.attack import audited
 from screenpath.engine.result import run_l1_path
 from screenpath.errors import UsageError
 from screenpath.problem.l1svm import L1SVM
-from screenpath.screen.l1svm import parse_feature_rule
+from screenpath.screen.l1svm import contradicted, parse_feature_rule
 from screenpath.solve.l1cd import FeatureDescent
+from screenpath.walk.loop import PathOptions
 from screenpath.walk.step import SKIPPED
 
 # name: rule, shrinking, warm start. All sweep over every feature they are given, as the paper's solver does.
@@ -37,6 +40,8 @@ def configured(name: str) -> tuple:
     """Return the screening and the solver of a configuration."""
     if name == DEFAULT:
         return parse_feature_rule("vi+gap"), FeatureDescent()
+    if plugin_of(name) is not None:
+        return parse_feature_rule(name), FeatureDescent()
     if name not in STUDY:
         raise UsageError(f"unknown configuration '{name}'", f"use some of {', '.join(CONFIGURATIONS)}")
     rule, shrinking, warm = STUDY[name]
@@ -93,6 +98,12 @@ def _run(variant: Variant, model: L1SVM, values: np.ndarray, options: dict) -> N
 def over_hits(model: L1SVM, step) -> int:
     """Return the inactive features that screening kept at a step (Fig. 2)."""
     return model.size - step.n_features_screened - step.nnz_w
+
+
+def audits(model: L1SVM, values: np.ndarray, names, options: dict) -> dict[str, int | None]:
+    """Return the unsafe decisions of each configuration, see :func:`screenpath.engine.attack.audited`."""
+    limits = PathOptions(options["tol"], options["max_epochs"])
+    return {name: audited(model, values, configured(name), limits, contradicted) for name in names}
 
 
 def finished(variant: Variant) -> bool:

@@ -18,6 +18,7 @@ import numpy as np
 
 from screenpath.catalogue.losses import LOSSES
 from screenpath.catalogue.specs import SPARSE_SVM, SPECS
+from screenpath.data.safe.plugins import OPTIONS, is_named
 from screenpath.data.words.labels import NamedLabel, label_text
 from screenpath.engine.predict import known_rows
 from screenpath.errors import DataError, RunFolderError, UsageError
@@ -177,6 +178,9 @@ def _again(run: Run, step: dict, path: str) -> tuple:
     declared = SPECS[run.model]
     named = {one.name for one in declared.path_options}.difference(WALKED)
     kept = {name: value for name, value in run.record["options"].items() if name in named}
+    for name in OPTIONS:  # a plug-in that a folder names is not imported; any solver finds the same optimum
+        if is_named(str(kept.get(name))):
+            del kept[name]
     options = {**declared.completed(kept), "data": path}
     if run.form is None:
         options["n_features"] = run.n_features

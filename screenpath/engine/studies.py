@@ -25,6 +25,15 @@ SPEEDUP = (
 )
 SOLVING = "screening and solver"
 REPEATS = Option("repeats", 3, group=SOLVING, help="Runs of each variant.", stated=True, **o.POSITIVE_COUNT)
+AUDIT = replace(
+    o.AUDIT, help="Walk once more with each rule, solve each step unscreened too, and count unsafe decisions."
+)
+ATTACK = Option(
+    "attack", 0, "whole", least=0, metavar="N", group=SOLVING,
+    help="Attack each rule on N random hostile problems (copies, zeros, bad scales, inexact references) in place of "
+    "DATA, and count unsafe decisions.",
+)  # fmt: skip
+CHECKS = (AUDIT, ATTACK)
 LIMITS = (o.TOL, replace(o.MAX_EPOCHS, help="A grid point."))
 SOLVER = Option("solver", group=SOLVING, help="The same for all rules.  [default: auto, as of a run]")
 RULES = Option(
@@ -42,7 +51,7 @@ BOX = (
         "shrinking", "on", "choice", "Shrinking of the solvers cd and smo.", choices=("on", "off", "both"), stated=True,
         group=SOLVING,
     ),
-    REPEATS, SOLVER, *LIMITS, o.SEED, replace(o.THREADS, help="For passes over all rows."),
+    REPEATS, SOLVER, *CHECKS, *LIMITS, o.SEED, replace(o.THREADS, help="For passes over all rows."),
     *(replace(one, help=f"{loss.name}: {one.help}") for loss in LOSSES.values() for one in loss.options),
     replace(o.POSITIVE, help="svm: this label against all others."), o.INTERCEPT, o.CLASS_WEIGHT,
     o.WEIGHTS, *o.READING, *o.PREPARATION, *o.C_GRID, *o.KERNEL,
@@ -55,7 +64,8 @@ PAIRS = (
     replace(START, help=f"{START.help} cold: solvers sdca and acc-sdca only. Speed-ups refer to the same start."),
     REPEATS,
     replace(SOLVER, help="sdca, acc-sdca, newton or auto.  [default: auto, as of a run; sdca for cold starts]"),
-    *LIMITS, o.SEED, o.POSITIVE, o.INTERCEPT, *o.READING, *o.PREPARATION, *o.PAIR_GRID, o.LOSS, o.SMOOTHING, o.FIRST,
+    *CHECKS, *LIMITS, o.SEED, o.POSITIVE, o.INTERCEPT, *o.READING, *o.PREPARATION, *o.PAIR_GRID, o.LOSS, o.SMOOTHING,
+    o.FIRST,
 )  # fmt: skip
 FEATURES = (
     Option(
@@ -63,7 +73,7 @@ FEATURES = (
         help="Some of these, joined by commas. warm+scr+gap: the dynamic rule besides; default: also working sets and "
         "Newton steps. Speed-ups refer to the first.",
     ),
-    REPEATS, *LIMITS, replace(o.TIME_LIMIT, help="For each run of a configuration."),
+    REPEATS, *CHECKS, *LIMITS, replace(o.TIME_LIMIT, help="For each run of a configuration."),
     Option("steps", False, "flag", "One row a configuration and grid point instead of the totals.", group="output"),
     o.THREADS, o.POSITIVE, *o.READING, *(one for one in o.PREPARATION if one is not o.BIAS), *o.LAMBDA_GRID,
 )  # fmt: skip
@@ -77,9 +87,11 @@ def study_options(model: str) -> tuple:
 def study(model: str, options: dict, console) -> tuple[list[dict], bool]:
     """Compare the rules, or the configurations, of a model, by all options of :func:`study_options` and ``data``.
 
-    Returns a row for each variant, see :mod:`screenpath.engine.compare` and :mod:`screenpath.engine.compare_l1`, and
-    whether every variant certified every grid point.
+    Returns a row for each variant, see :mod:`screenpath.engine.compare`, :mod:`screenpath.engine.compare_l1` and
+    :func:`screenpath.engine.attack.attack`, and whether every variant certified every grid point and was found safe.
     """
+    if options["attack"]:
+        return _attacks(model, options)
     found = {L1_SVM.name: _configurations, SPARSE_SVM.name: _pairs}.get(model, partial(_rules, model))
     return found(options, console)
 
@@ -115,7 +127,24 @@ def _read(spec, options: dict, console, limit, rules) -> Training:
 
 
 def _certified(rows: list[dict]) -> bool:
-    return all(row["certified"] == row["points"] for row in rows)
+    return all(row["certified"] == row["points"] and row.get("unsafe", 0) == 0 for row in rows)
+
+
+def _attacks(model: str, options: dict) -> tuple[list[dict], bool]:
+    """Attack the rules of a model; the others of the options say what problem it is."""
+    from screenpath.engine.attack import attack
+    from screenpath.engine.compare_l1 import configured
+
+    if options["data"] is not None:
+        raise UsageError("`attack` makes problems of its own", "leave out DATA or `attack`")
+    options = {**SPECS[model].completed({}), **options, "solver": "auto", "chunk": None, "chunk_form": None}
+    spec = SPECS[model].resolved(SPECS[model], options)
+    if model == L1_SVM.name:
+        rules = {name: lambda name=name: configured(name)[0] for name in options["configurations"].split(",")}
+    else:
+        rules = {name: partial(spec.rule, name) for name in listed(options["rules"], "rules", "none,dvi,dvi+gap")}
+    rows = attack(spec, options, rules, options["attack"])
+    return rows, all(row["unsafe"] == 0 for row in rows)
 
 
 def _rules(model: str, options: dict, console) -> tuple[list[dict], bool]:
@@ -144,15 +173,16 @@ def _rules(model: str, options: dict, console) -> tuple[list[dict], bool]:
             chunk_form=options["chunk_form"] or "C",
             parse=spec.rule,
             make=spec.solver,
-            **_shared(options, console),
+            **_shared(spec, options, console),
         )
     data.check()
     return rows, _certified(rows)
 
 
-def _shared(options: dict, console) -> dict:
+def _shared(spec, options: dict, console) -> dict:
     names = ("solver", "tol", "max_epochs", "seed", "repeats")
-    return {**{name: options[name] for name in names}, "progress": console.say}
+    audit = {"contradicted": spec.contradicted} if options["audit"] else {}
+    return {**{name: options[name] for name in names}, "progress": console.say, **audit}
 
 
 def _pairs(options: dict, console) -> tuple[list[dict], bool]:
@@ -174,13 +204,13 @@ def _pairs(options: dict, console) -> tuple[list[dict], bool]:
             starts=begin,
             first=options["first"],
             make=spec.solver,
-            **_shared(options, console),
+            **_shared(spec, options, console),
         )
     return rows, _certified(rows)
 
 
 def _configurations(options: dict, console) -> tuple[list[dict], bool]:
-    from screenpath.engine.compare_l1 import compare, finished, per_step, totals
+    from screenpath.engine.compare_l1 import audits, compare, finished, per_step, totals
 
     names = listed(options["configurations"], "configurations", "org,default")
     options = {**options, "bias": 0.0, "solver": "auto"}
@@ -192,5 +222,8 @@ def _configurations(options: dict, console) -> tuple[list[dict], bool]:
         more = {name: options[name] for name in ("repeats", "tol", "max_epochs", "time_limit")}
         with limit.kept("the comparison"):
             found = compare(model, L1_SVM.grid(model, options), names, progress=console.say, **more)
+            unsafe = audits(model, L1_SVM.grid(model, options), names, options) if options["audit"] else None
         data.check()
-    return per_step(model, found) if options["steps"] else totals(found), all(finished(one) for one in found)
+    rows = per_step(model, found) if options["steps"] else totals(found)
+    rows = rows if unsafe is None else [{**row, "unsafe": unsafe[row["configuration"]]} for row in rows]
+    return rows, all(finished(one) for one in found) and (unsafe is None or not any(unsafe.values()))

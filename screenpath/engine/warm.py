@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 
 from screenpath.data.safe.memory import MemoryLimit, code_is_loaded
+from screenpath.data.safe.plugins import plugin_of
 from screenpath.kernels.compilation import ensure_compiled
 from screenpath.numbers import sparse as sp
 from screenpath.rows.memory import MemoryRows
@@ -38,8 +39,11 @@ def tiny_rows(rows) -> MemoryRows:
 def warm_model(spec, options: dict, rows) -> None:
     """Walk a short path on toy rows with the rule and the solver of the run; for a kernel model load its modules.
 
-    The toy rows get the storage and the types of the run's. A process does it once for each kind of path.
+    The toy rows get the storage and the types of the run's. A process does it once for each kind of path; plug-ins
+    do not see them.
     """
+    own = {"rule": spec.default_rule, "solver": "auto"}
+    options = {**options, **{name: other for name, other in own.items() if plugin_of(options[name]) is not None}}
     if spec.rows is not None:
         ensure_compiled(*spec.kernel_modules)
         code_is_loaded()

@@ -9,6 +9,7 @@ from screenpath.kernels.walk.compiled_types import NOTHING
 from screenpath.screen.base import Composed, StaticRule
 from screenpath.screen.box import BT2, DVI, ESSNSV, IT, SSNSV
 from screenpath.screen.pathwise import GUESSED, BoxScreening, Pathwise
+from screenpath.screen.plugins import plugged_rule
 
 # The static rules of the box models. Their losses share one form, so each rule is valid for each of these models.
 STATIC: dict[str, type[StaticRule]] = {"dvi": DVI, "bt1": DVI, "bt2": BT2, "it": IT, "ssnsv": SSNSV, "essnsv": ESSNSV}
@@ -36,7 +37,7 @@ class Screening(Composed, BoxScreening):
 
 def takes_chunks(text: str) -> bool:
     """Tell whether the rule has a far end, so that one region can serve several grid points."""
-    parts = [part.strip().lower() for part in text.split("+")]
+    parts = [part.strip().lower() for part in str(text).split("+")]
     return any(STATIC[part].needs_far_end for part in parts if part in STATIC)
 
 
@@ -53,6 +54,7 @@ def parse_rule(text: str, chunk: int | None = None, form: str = "C"):
     Parameters
     ----------
     text : str
+        Or a plug-in (``data.safe.plugins``), as in each of these functions.
     chunk : int, optional
         Grid points that one rule serves; only for rules with a far end.
     form : {"C", "s"}
@@ -67,6 +69,8 @@ def parse_rule(text: str, chunk: int | None = None, form: str = "C"):
     UsageError
         For an unknown rule, naming the ones that exist, or a chunk with a rule that has no far end.
     """
+    if (own := plugged_rule(text, Screening, Pathwise, chunk)) is not None:
+        return own
     parts = [part.strip().lower() for part in text.split("+")]
     static, dynamic = None, False
     for part in parts:
@@ -93,6 +97,8 @@ def parse_kernel_rule(text: str) -> Screening:
     UsageError
         For any other rule, naming those that work.
     """
+    if (own := plugged_rule(text, Screening)) is not None:
+        return own
     parts = {part.strip().lower() for part in text.split("+")}
     if not parts <= {"none", "gap", *KERNEL}:
         raise UsageError(

@@ -11,7 +11,9 @@ from screenpath.kernels.walk.compiled_types import GIVEN
 
 @runtime_checkable
 class StaticRule(Protocol):
-    """A rule of the box models: reference and new parameter in, region out. No arithmetic over rows happens here.
+    """A rule that screens before a solve: reference and new parameter in, region out. No arithmetic over rows here.
+
+    A plug-in (``--rule mine.py:MyRule``) needs :meth:`region` alone.
 
     Attributes
     ----------
@@ -31,7 +33,25 @@ class StaticRule(Protocol):
 
     @abstractmethod
     def region(self, model, reference, C: float, *far) -> Any:
-        """Return a region that contains the optimum at ``C``, for any pair of points that the reference certifies."""
+        """Return a region that contains the optimum at ``C``, for any pair of points that the reference certifies.
+
+        Parameters
+        ----------
+        model : problem.base.RegionModel
+            The problem: ``c``, ``lo``, ``hi``, ``norms`` of shape (N,).
+        reference : problem.box_types.Certificate
+            Of the previous step, at ``reference.C``. Of l1svm a ``problem.l1_types.L1Certificate``, at ``lam``.
+        C : float
+            New parameter; lambda for l1svm.
+        *far : Certificate
+            Where ``needs_far_end``: of the largest parameter.
+
+        Returns
+        -------
+        Ball, Dome or Lens
+            Of ``w``, shape (d,), in the units of the scaled features; for l1svm of ``theta``, shape (n,). With a free
+            intercept also a ``LeverBall`` or ``LeverPencil``, behind a kernel only these.
+        """
 
 
 @runtime_checkable
@@ -39,7 +59,7 @@ class PathScreening(Protocol):
     """What is screened when: the one seam between a walk and the rules of all families.
 
     What a screening inherits from here is that of one whose decisions are safe and depend on nothing but the reference
-    and the parameter.
+    and the parameter. A plug-in that makes the decisions itself needs :meth:`before`, and :meth:`again` if ``dynamic``.
 
     Attributes
     ----------
@@ -81,7 +101,20 @@ class PathScreening(Protocol):
 
     @abstractmethod
     def before(self, model, reference, parameter) -> Any:
-        """Return the decisions from the previous grid point, before the solve."""
+        """Return the decisions from the previous grid point, before the solve.
+
+        Parameters
+        ----------
+        model : problem.base.PathModel
+        reference : Certificate
+            Of the previous step.
+        parameter : float, or tuple (alpha, beta)
+
+        Returns
+        -------
+        Screened, KeptFeatures or SparseScreened
+            What ``model.nothing_screened()`` returns, with ``status`` of shape (N,), int8: 0 where nothing is decided.
+        """
 
     @abstractmethod
     def again(self, model, certificate, parameter) -> Any:

@@ -23,6 +23,7 @@ from screenpath.screen import Screening, no_chunk
 from screenpath.screen.base import StaticRule
 from screenpath.screen.box import ESSNSV, SSNSV, disproved, pair_ball
 from screenpath.screen.pathwise import GUESSED, Heuristic, Pathwise
+from screenpath.screen.plugins import plugged_rule
 
 
 def lever_ball(reference, C: float) -> LeverBall:
@@ -142,6 +143,8 @@ def parse_free_rule(text: str, chunk: int | None = None, form: str = "C") -> Fre
     UsageError
         For any other rule, naming those that work, or a chunk with a rule that has no far end.
     """
+    if (own := plugged_rule(text, FreeScreening, FreePathwise, chunk)) is not None:
+        return own
     guess = GUESSED.get(text.strip().lower())
     if guess is not None:
         no_chunk(text, chunk)
@@ -157,7 +160,7 @@ def parse_free_kernel_rule(text: str) -> FreeScreening | FreePathwise:
     UsageError
         For any other rule, naming those that work.
     """
-    return _parsed(text, KERNEL)
+    return plugged_rule(text, FreeScreening) or _parsed(text, KERNEL)
 
 
 def _parsed(

@@ -16,6 +16,7 @@ from screenpath.kernels.screen import l1dome
 from screenpath.problem.l1_types import halfway
 from screenpath.regions.geometry import Ball, Point
 from screenpath.screen.base import Composed
+from screenpath.screen.plugins import plugged_rule
 
 # Smallest length of the half-space's normal, relative to the vectors it is the difference of, at which it is not yet
 # rounding error.
@@ -95,6 +96,8 @@ def parse_feature_rule(text: str) -> FeatureScreening:
     UsageError
         For any other rule.
     """
+    if (own := plugged_rule(text, FeatureScreening)) is not None:
+        return own
     parts = sorted(part.strip().lower() for part in text.split("+"))
     if parts not in (["none"], ["gap"], ["vi"], ["gap", "vi"]):
         raise UsageError(f"unknown rule '{text}' for l1svm", "use none, gap, vi or vi+gap")

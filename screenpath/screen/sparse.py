@@ -22,6 +22,7 @@ from screenpath.kernels.screen import sifs as kernels
 from screenpath.kernels.screen import sparse_box as box
 from screenpath.problem.sparse_types import SparseScreened, size_of
 from screenpath.screen.base import PathScreening
+from screenpath.screen.plugins import plugged_rule
 from screenpath.screen.sparse_ahead import could_be_read
 
 MAX_TRIGGERS = 40  # the fixed point came within 8 triggerings on every data set tried
@@ -77,6 +78,8 @@ def parse_sparse_rule(text: str, first: str = "features") -> SparseScreening:
     """
     if first not in FIRST:
         raise UsageError(f"unknown order '{first}'", f"use {' or '.join(f'`first={name}`' for name in FIRST)}")
+    if (own := plugged_rule(text)) is not None:
+        return own
     static, _, rest = text.strip().lower().partition("+")
     if static in RULES and rest in ("", "gap"):
         samples, features = RULES[static]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from screenpath.errors import UsageError
+from screenpath.solve.plugins import takes_plugins
 
 NAMES = ("auto", "newton", "cd")
 
 
+@takes_plugins
 def make_solver(name: str, seed: int = 0, shrinking: bool = True, warm: bool = True):
     """Return the solver of that name; the seed is that of its coordinate sweeps, shrinking is
     an option of ``cd``.

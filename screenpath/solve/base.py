@@ -153,6 +153,8 @@ class Solution:
 class Solver(Protocol):
     """Solves reduced problems of its model, from the start they bring, for any rule.
 
+    A plug-in (``--solver mine.py:MySolver``) needs :meth:`solve` alone.
+
     Attributes
     ----------
     name : str
@@ -170,7 +172,8 @@ class Solver(Protocol):
         Parameters
         ----------
         reduced : Reduced
-            Of the model: what screening left, with a start.
+            Of the model: what screening left, k rows of d features in the units of the scaled data, with a start. See
+            ``problem.reduced.Reduced``; others are KernelReduced, FreeReduced, L1Reduced and SparseReduced.
         tol : float
             Relative gap of the reduced problem to reach.
         budget : Budget
@@ -182,6 +185,8 @@ class Solver(Protocol):
         Returns
         -------
         Solution
+            ``w`` of shape (d,), ``alpha`` of shape (k,) and on the scale of ``C theta``. Nothing in it is trusted: the
+            certificate is computed on the full data.
         """
         ...
 

@@ -39,6 +39,7 @@ from screenpath.solve.base import Budget, Progress, Solution, Solver
 from screenpath.solve.face import FaceDescent
 from screenpath.solve.multipliers import Multipliers
 from screenpath.solve.newton import STALLS, set_up
+from screenpath.solve.plugins import takes_plugins
 
 CALL_ITERATIONS = 100  # of one kernel call: bounds the time until a signal or a deadline is noticed
 FEW_ROWS = 10_000  # survivors up to which faces come first
@@ -46,6 +47,7 @@ MULTIPLIED = 0.3  # of a target, which free rows may keep: sharing out what thei
 NAMES = ("auto", "newton")
 
 
+@takes_plugins
 def make_free_solver(name: str, seed: int = 0, shrinking: bool = True, warm: bool = True) -> FreeNewton:
     """Return the solver of that name for models with a free intercept; it sweeps nothing that could shrink.
 

@@ -24,6 +24,7 @@ from screenpath.problem.l1_types import L1Reduced, halfway
 from screenpath.regions.geometry import ROUNDING
 from screenpath.rows.columns import FEWER
 from screenpath.solve.base import Budget, Solution, Solver
+from screenpath.solve.plugins import takes_plugins
 
 SOLVERS = ("auto", "cd", "newton")
 VALUES = 20_000_000  # stored values visited by one kernel call: bounds the time until a deadline is noticed
@@ -312,6 +313,7 @@ class _Newton:
         return going, gap
 
 
+@takes_plugins
 def make_feature_solver(name: str, seed: int = 0) -> FeatureDescent:
     """Return the solver of that name; it draws no random numbers.
 

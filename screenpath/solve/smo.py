@@ -23,6 +23,7 @@ from screenpath.problem.kernel import KernelReduced, sum_error
 from screenpath.regions.geometry import ROUNDING
 from screenpath.solve.base import Budget, Solution, Solver
 from screenpath.solve.face_newton import FaceNewton
+from screenpath.solve.plugins import takes_plugins
 
 NAMES = ("auto", "newton", "smo")
 AIM = 0.5  # a working set is solved to this fraction of the gap that is asked for
@@ -293,6 +294,7 @@ def _pairs_are_cheaper(before: float, left: float, target: float, lo, hi, alpha)
     return rounds * PAIR_STEP * alpha.size**2 < FACTOR * free**3
 
 
+@takes_plugins
 def make_kernel_solver(name: str, seed: int = 0, shrinking: bool = True, warm: bool = True) -> Smo:
     """Return the solver of that name: ``smo`` takes pair steps only, ``newton`` (= ``auto``) both.
 

@@ -18,6 +18,7 @@ from screenpath.problem.kernel import sum_error
 from screenpath.regions.geometry import ROUNDING
 from screenpath.regions.lever import KernelLevered
 from screenpath.solve.face_newton import FaceNewton
+from screenpath.solve.plugins import takes_plugins
 from screenpath.solve.smo import Run, Smo, solver_named
 
 
@@ -29,6 +30,7 @@ class FreeSmo(Smo):
         return FreeRun(reduced)
 
 
+@takes_plugins
 def make_free_kernel_solver(name: str, seed: int = 0, shrinking: bool = True, warm: bool = True) -> FreeSmo:
     """Return the solver of that name for kernel models with a free intercept, see ``smo.make_kernel_solver``."""
     return solver_named(FreeSmo, name, shrinking, warm)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from screenpath.errors import UsageError
+from screenpath.solve.plugins import takes_plugins
 
 NAMES = ("auto", "newton", "sdca", "acc-sdca")
 SDCA = ("sdca", "acc-sdca")  # those that can start from zero
 
 
+@takes_plugins
 def make_free_sparse_solver(name: str, seed: int = 0, warm: bool = True):
     """Return the solver of that name with a free intercept: Newton's, which takes the best one at every point.
 
@@ -24,6 +26,7 @@ def make_free_sparse_solver(name: str, seed: int = 0, warm: bool = True):
     return make_sparse_solver(name, seed, warm)
 
 
+@takes_plugins
 def make_sparse_solver(name: str, seed: int = 0, warm: bool = True):
     """Return the solver of that name; ``auto`` is Newton, which was the faster one on every data set tried.
 

@@ -234,6 +234,8 @@ class Problem:
             found["penalty_sha256"] = digest_of(self.penalties)
         elif "penalty_sha256" in record["identity"]:
             self.unknown.add(("identity", "penalty_sha256"))
+        own = {("identity", f"{name}_sha256") for name in ("rule", "solver")}  # files of the user's, which are not here
+        self.unknown |= {place for place in own if place[1] in record["identity"]}
         return {**{name: self.options.get(name) for name in record["identity"] if name not in found}, **found}
 
 

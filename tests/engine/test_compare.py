@@ -177,8 +177,8 @@ def test_by_default_the_table_is_about_the_solver_of_a_run(samples, capsys, monk
     asked = []
     for spec in (specs.KERNEL_SVM, specs.SPARSE_SVM):
         assert next(one.default for one in spec.options if one.name == "solver") == "auto"
-    monkeypatch.setattr(studies, "_shared", lambda options, console, real=studies._shared: (
-        asked.append(options["solver"]) or real(options, console)
+    monkeypatch.setattr(studies, "_shared", lambda spec, options, console, real=studies._shared: (
+        asked.append(options["solver"]) or real(spec, options, console)
     ))  # fmt: skip
     model, *more = options
     command = [model, str(samples / "wang_toy2.libsvm"), *more, "--repeats", "1", "--format", "json", "--quiet"]

@@ -44,7 +44,8 @@ def files(tmp_path):
         (tmp_path / f"{name}.csv").write_text("\n".join(["age,city,smoker", *rows]) + "\n")
         if name != "new":
             pandas.read_csv(tmp_path / f"{name}.csv").to_parquet(tmp_path / f"{name}.parquet")
-    (tmp_path / "data_samples").symlink_to(ROOT / "data_samples")
+    for name in ("data_samples", "examples"):
+        (tmp_path / name).symlink_to(ROOT / name)
     return tmp_path
 
 

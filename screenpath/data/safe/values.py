@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from screenpath.data.safe.plugins import is_named
 from screenpath.data.safe.wide import WIDEST
 
 
@@ -44,8 +45,8 @@ def is_label(value) -> bool:
 
 
 def is_rule(value) -> bool:
-    """Tell whether a value is letters and digits joined by ``+`` and ``-``."""
-    return is_text(value) and value.replace("+", "").replace("-", "").isalnum()
+    """Tell whether a value is the name of a rule or a solver: words joined by ``+`` and ``-``, or a plug-in."""
+    return is_text(value) and (value.replace("+", "").replace("-", "").isalnum() or is_named(value))
 
 
 def one_of(names):
