@@ -27,7 +27,6 @@ from screenpath.data.files.prepare import prepare
 from screenpath.data.safe import needs
 from screenpath.data.safe.atomic import load_array, save_arrays
 from screenpath.data.safe.memory import MemoryLimit, code_is_loaded, in_force
-from screenpath.data.safe.needs import SCREEN_MORE
 from screenpath.numbers import sparse as sp
 from screenpath.rows.dask_cluster import in_order
 from screenpath.rows.memory import prepared_rows
@@ -330,7 +329,7 @@ def fold_paths(
 def _kept_fold_path(samples: Samples, task: Task, pair: tuple, grid, tol: float, folder: Path | None) -> FoldPath:
     split, begun = pair
     file = _file(samples, task, split, grid, tol, folder)
-    with in_force().kept(f"fold {split.fold + 1}", SCREEN_MORE):
+    with in_force().kept(f"fold {split.fold + 1}", task.spec.needs.hint):
         return fold_path(samples, task, split, grid, tol, file, begun)
 
 

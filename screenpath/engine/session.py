@@ -15,7 +15,6 @@ from screenpath import __version__
 from screenpath.catalogue.spec import Spec
 from screenpath.data.files.source import reading
 from screenpath.data.safe.memory import in_force
-from screenpath.data.safe.needs import SCREEN_MORE
 from screenpath.data.words.timestamp import now
 from screenpath.engine import warm
 from screenpath.engine.asked import INPUTS, check_options, default_folder
@@ -308,9 +307,9 @@ class Session:
         self.latest = reference
         self.start_progress(first)
         try:
-            limit.promised //= 2  # the model is there, and the first certificates
+            limit.promised = 0  # from here on the system counts
             compiling = self.console.compiling(limit.check_compiling)
-            kept = limit.kept("the path", SCREEN_MORE, mapped=self.data.mapped_bytes)
+            kept = limit.kept("the path", self.spec.needs.hint)
             self.signals.softly = self.stop_softly
             try:
                 with self.signals.cutting(), compiling, kept:

@@ -162,7 +162,7 @@ def _rules(model: str, options: dict, console) -> tuple[list[dict], bool]:
     options = {**options, "solver": options["solver"] or ("auto" if kernel or free or "cold" not in begin else "cd")}
     limit = MemoryLimit(options["max_memory"])
     data = _read(spec, options, console, limit, names)
-    with limit.in_force(), limit.kept("the comparison", SCREEN_MORE, mapped=data.mapped_bytes):
+    with limit.in_force(), limit.kept("the comparison", SCREEN_MORE):
         rows = compare(
             lambda: spec.build(data.rows, data.targets, data.weights, options),
             lambda built: spec.grid(built, options),

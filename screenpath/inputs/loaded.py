@@ -104,11 +104,6 @@ class Training:
         """Tell whether passes read the data from files."""
         return self.rows.on_disk
 
-    @property
-    def mapped_bytes(self) -> int:
-        """Return the bytes of files that passes map."""
-        return self.rows.nbytes if self.on_disk else 0
-
     def close(self) -> None:
         """Let go of threads and cluster."""
         if self.on_disk:

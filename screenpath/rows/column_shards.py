@@ -15,7 +15,6 @@ import numpy as np
 
 from screenpath.data.files.centring import dense_centres, sign_sparse, signed_dense, sparse_centres
 from screenpath.data.files.prepare import DENSE_FROM, Preparation, fit_preparation
-from screenpath.data.safe.memory import in_force
 from screenpath.data.safe.needs import F8
 from screenpath.data.shards.column_shards import ColumnFolder
 from screenpath.data.shards.shards import Shard
@@ -26,7 +25,7 @@ from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import shared_csr
 from screenpath.numbers.ordered import in_order
 from screenpath.rows.base import Counted
-from screenpath.rows.columns import FEWER, Columns, KeptProducts, weighted_signs
+from screenpath.rows.columns import Columns, KeptProducts, weighted_signs
 from screenpath.rows.held import HeldColumns
 from screenpath.rows.memory import sum_blocks, usable_threads
 
@@ -359,7 +358,6 @@ class ShardColumns(HeldColumns, KeptProducts):
         self.hold(index)
         if index.size == self._held.size:
             return self._arrays[0]
-        in_force().check(F8 * index.size * self.d, f"{index.size:,} columns", FEWER)
         return self._arrays[0][self._where[index]]
 
     def some(self, index: np.ndarray) -> tuple:

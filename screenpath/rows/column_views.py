@@ -10,13 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from screenpath.data.safe.memory import in_force
-from screenpath.data.safe.needs import F8
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import row_pointers, shared_csr
 from screenpath.rows.base import TwoViews
 from screenpath.rows.column_shards import ColumnShards
-from screenpath.rows.columns import FEWER
 from screenpath.rows.held import HeldColumns
 from screenpath.rows.views import NO_INDICES, Meter, Views, line_of, measure
 
@@ -78,8 +75,6 @@ class ShardViews(HeldColumns, TwoViews):
         """Return the view by rows of the columns in memory, those that are marked among them."""
         data, indices, ends = self.columns(mark)
         if self._by_row is None:
-            # The copy, and with dense columns the places of all values on the way.
-            in_force().check(3 * F8 * data.size, f"{self._held.size:,} columns of {self.d:,}, by rows", FEWER)
             samples = indices if self.sparse else np.tile(np.arange(self.n, dtype=np.int32), self._held.size)
             held = shared_csr(data, samples, ends, (self.d, self.n))
             turned = sp.csr_array(held.T)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from screenpath.data.files.centring import dense_centres, sign_sparse, signed_dense, sparse_centres
-from screenpath.data.safe.memory import in_force
 from screenpath.errors import UsageError
 from screenpath.kernels.problem import l1svm as kernels
 from screenpath.kernels.solve import l1newton as newton
@@ -14,7 +13,6 @@ from screenpath.numbers.csr import shared_csr
 from screenpath.rows.base import FeatureColumns
 from screenpath.rows.memory import MemoryRows
 
-FEWER = "stop at a larger lambda, where fewer features have a weight"
 KEPT = 2500  # columns at most whose inner products are kept, about 50 MB
 
 
@@ -63,7 +61,6 @@ class KeptProducts(FeatureColumns):
         known, total = self._known, self._known.size + fresh.size
         if total > self._sums.size:
             old, size = known.size, max(total, min(2 * total, KEPT))
-            in_force().check(8 * (size**2 + index.size**2), f"inner products of {index.size:,} features", FEWER)
             gram, sums = np.empty((size, size)), np.empty(size)
             gram[:old, :old], sums[:old] = self._gram[:old, :old], self._sums[:old]
             self._gram, self._sums = gram, sums

@@ -9,8 +9,8 @@ import numpy as np
 from screenpath.data.safe.memory import in_force
 from screenpath.data.safe.needs import F8
 from screenpath.numbers.csr import row_pointers
-from screenpath.rows.columns import FEWER
 
+FEWER = "stop at a larger lambda, where fewer features have a weight"
 SPARE = 2  # times the columns asked for that may be kept in memory
 
 

@@ -15,14 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from screenpath.data.safe.memory import in_force
 from screenpath.errors import UsageError
 from screenpath.kernels.problem import l1svm as kernels
 from screenpath.kernels.solve import l1newton
 from screenpath.numbers.rounding import UNIT, gamma
 from screenpath.problem.l1_types import L1Reduced, halfway
 from screenpath.regions.geometry import ROUNDING
-from screenpath.rows.columns import FEWER
 from screenpath.solve.base import Budget, Solution, Solver
 from screenpath.solve.plugins import takes_plugins
 
@@ -36,7 +34,6 @@ SWEEP_SHARE, NEWTON_SHARE = 0.1, 1e-3
 DRIFT = 1e-3  # share of the gap that slack's rounding may make up before slack is formed anew
 IDLE = 60  # gap evaluations without progress after which rounding is to blame
 NEWTON_LIMIT = 2500  # largest working set whose Hessian is formed
-SQUARES = 3  # matrices of its order: over all samples, over those inside the margin, and the factor
 # Of a Newton step: accuracy of its small Lasso relative to the violation at its start, sweeps of that Lasso at most,
 # ridge of the Hessian relative to ||f_j||^2.
 NEWTON_OPTIONS = np.array([1e-2, 1000.0, 1e-11])
@@ -285,9 +282,6 @@ class _Newton:
     def __init__(self, run: _Run, chosen: np.ndarray):
         self.run, self.chosen = run, chosen
         k, n = chosen.size, run.slack.size
-        limit = in_force()
-        if limit:
-            limit.check(SQUARES * 8 * k**2, f"Newton steps on {k:,} features", FEWER)
         # Where most samples are inside the margin, the others are subtracted from products over all samples.
         if run.reduced.sparse and 2 * np.count_nonzero(run.slack > 0.0) > n:
             self.gram, self.sums = run.reduced.inner_products(chosen)

@@ -14,7 +14,6 @@ import time
 
 import numpy as np
 
-from screenpath.data.safe.memory import in_force
 from screenpath.kernels.problem import sparse as sums
 from screenpath.kernels.rows import rows as row_kernels
 from screenpath.kernels.solve import sdca as kernels
@@ -123,9 +122,6 @@ class _Copies:
             whole = np.arange(model.n), np.arange(model.d), views.by_row, views.row_sqnorms
             self._last = _Copy(model, *whole)
             return self._last, 0
-        survivors = at.duals.reshape(model.classes, -1).min(axis=0) <= 0  # samples, and a few more
-        most = int(np.diff(views.by_row[2])[survivors].sum())
-        in_force().check(12 * most, "a copy of the samples and features that survive", "use `solver=newton`")
         lines, columns, *part = kernels.gather_rows(
             views.by_row, views.by_column[0], views.dense, model.n, model.d, at.duals, at.keep
         )

@@ -15,7 +15,6 @@ import time
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from screenpath.data.safe.memory import in_force
 from screenpath.kernels.problem import sparse as sums
 from screenpath.kernels.problem import sparse_levels as levels
 from screenpath.kernels.problem import sparse_samples as losses
@@ -36,7 +35,6 @@ SHORTEST_HELD = 1e-12  # the same where sweeps get nowhere: beside free intercep
 PATIENT = 10  # steps without progress, after which sweeps get nowhere
 IDLE = 60  # steps without progress, after which rounding is to blame (or an overflow)
 GAIN = 1e-3  # progress is, too, an objective lower by this part of what may be left
-FEWER = "stop at a larger alpha or beta"
 SCREEN_AGAIN = 0.5  # the gap must fall by this factor before the dynamic rule is applied again
 
 
@@ -181,7 +179,6 @@ class _Run:
         m = self.model
         place = np.empty(self.theta.size, dtype=np.int64)
         inside = kernels.quadratic_zone(self.at.duals, self.theta, place)
-        in_force().check(8 * m.levels * inside.size, f"{m.levels} intercepts on {inside.size:,} samples", FEWER)
         level = m.answers(inside)
         room = kernels.active_values(self.view[2], active)
         self.touched += room
@@ -189,9 +186,6 @@ class _Run:
         direct = min(active.size, inside.size) <= DIRECT_LIMIT
         limit = CG_LIMIT if direct else 20 * CG_LIMIT
         if m.classes == 1 and room > DENSE_FROM * active.size * m.n:
-            in_force().check(
-                8 * active.size * inside.size, f"{active.size:,} weights on {inside.size:,} samples", FEWER
-            )
             Z = np.empty((active.size, inside.size))
             kernels.gather_dense(self.view, m.samples, m.roots, active, place, inside, Z)
             _, converged = kernels.conjugate_gradients(
@@ -199,7 +193,6 @@ class _Run:
             )
             return out if converged or not direct else _factorised(Z, level, self.alpha, scale, rhs)
         ptr, most = np.empty(active.size + 1, dtype=np.int64), m.views.size
-        in_force().check(12 * room, f"{active.size:,} weights on {inside.size:,} samples", FEWER)
         while True:  # a sample of the class itself has several rows: the first call then counts
             data, where = np.empty(room), np.empty(room, dtype=np.int32)
             stored = kernels.gather(self.view, m.samples, m.roots, active, place, data, where, ptr)
@@ -207,7 +200,6 @@ class _Run:
                 break
             del data, where  # before the larger ones are made
             room = stored
-            in_force().check(12 * room, f"{active.size:,} weights on {inside.size:,} samples", FEWER)
         if stored > most:  # the copy would be larger than the data
             its, _ = kernels.implicit_conjugate_gradients(
                 self.view, m.samples, m.roots, active, place, level, self.alpha, scale, rhs, accuracy, 20 * CG_LIMIT,
@@ -220,9 +212,6 @@ class _Run:
         )
         if converged or not direct:
             return out
-        square = min(active.size, inside.size)
-        needed = 8 * active.size * inside.size + 12 * stored + 16 * square**2
-        in_force().check(needed, f"{active.size:,} weights on {inside.size:,} samples", FEWER)
         Z = np.zeros((active.size, inside.size))
         Z[np.repeat(np.arange(active.size), np.diff(ptr)), where[:stored]] = data[:stored]
         return _factorised(Z, level, self.alpha, scale, rhs)

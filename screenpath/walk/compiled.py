@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from screenpath.data.safe import needs
 from screenpath.kernels.problem.partition import ROWS
 from screenpath.kernels.rows.barrier import Team, can_share, leave, make_board
 from screenpath.kernels.rows.matrix import matrix_of
@@ -81,9 +80,6 @@ class CompiledWalk:
         rows, edges = model.rows, model.rows.sum_edges
         self.X = matrix_of(rows.stored)
         self.problem = kernels.Problem(edges, model.c, model.lo, model.hi, model.norms, model.signs, model.bounds)
-        points = min(self.length, len(grid))
-        kept = points + 2 * self.room if options.certificates else 2 + self.room
-        needs.ask_for_results(model, points + self.room, kept)
         self.free = model.free
         self.workspace = self._workspace(edges.size - 1)
         self.threads = rows.threads if _shared(rows) else 1
@@ -221,7 +217,6 @@ def _make_workspace(model, blocks: int, more: int) -> tuple:
     ``more`` are columns that a solver adds.
     """
     rows, n = model.rows, model.size
-    needs.ask_for_workspace(model, blocks)
     room, sums = newton.workspace(n, rows.d + more, rows.sparse), np.empty((2, blocks, rows.d))
     table = newton.table_of(max(blocks, -(-n // ROWS)), 0 if rows.sparse else rows.d + more)
     return kernels.Changes(np.empty(n, np.int8), np.empty(n, np.int64), np.empty(n), sums), room, table

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from screenpath.data.safe import needs
 from screenpath.errors import UsageError
 from screenpath.numbers import rounding
 from screenpath.problem.base import PathModel
@@ -219,7 +218,6 @@ def solve_point(
         else:
             budget = Budget(options.max_epochs - epochs, options.deadline, options.pulse, touched + clock.touched)
             reduced = model.reduce(parameter, screened, certificate)
-            needs.ask_before_solving(model, reduced, solver)
             solution = solver.solve(reduced, tol=target, budget=budget, dynamic=screening.dynamic, rank=rank)
             epochs, touched, name = epochs + solution.epochs, touched + solution.touched, solution.solver
             settled, faces = solution.converged, solution.faces

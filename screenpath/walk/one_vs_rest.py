@@ -6,8 +6,6 @@ import copy
 
 import numpy as np
 
-from screenpath.data.safe.memory import in_force
-from screenpath.data.safe.needs import BOX
 from screenpath.problem import INTERVAL
 from screenpath.problem.base import Resumable
 from screenpath.problem.l1svm import L1SVM
@@ -37,8 +35,6 @@ class OneVsRest(Resumable):
 
     Attributes
     ----------
-    held : int
-        Bytes that the walk of a class keeps, half of them from its first point on.
     of_features : bool
         Whether the models screen features, not samples.
     """
@@ -52,7 +48,6 @@ class OneVsRest(Resumable):
         first = self.parts[0]
         for model in self.parts[1:]:  # they differ in their signs alone
             model.c, model.lo, model.hi = first.c, first.lo, first.hi
-        self.held = BOX.further_class(first.size, rows.d)
 
     def parameters(self, value: float) -> dict:
         """Return the parameter as the step table names it."""
@@ -86,7 +81,7 @@ class L1OneVsRest(OneVsRest):
     of_features = True
 
     def __init__(self, rows, codes, weights=None, threads: int = 1):  # its parts are of another kind
-        self.rows, self.held = rows, 0
+        self.rows = rows
         signs = (np.where(codes == k, 1.0, -1.0) for k in range(int(codes.max()) + 1))
         self.parts = [L1SVM(columns_of(rows, each, threads, weights)) for each in signs]
 
@@ -122,7 +117,6 @@ def walk_classes(model, grid, screening, solver, options, reference=None, first:
         walk(one, grid, copy.deepcopy(screening), solver, options, start, first)
         for one, start in zip(model.parts, references, strict=True)
     ]
-    begun = 0
     while True:
         found = []
         for one, steps_of_one in zip(model.parts, walks, strict=True):
@@ -132,9 +126,6 @@ def walk_classes(model, grid, screening, solver, options, reference=None, first:
             if not model.of_features:
                 one.forget()  # a copy of all rows for each class would be many times the data
             found.append(step)
-            if begun < 2 * len(walks):  # a walk keeps the certificates of two points, the first of them is there now
-                begun += 1
-                in_force().fulfil(model.held // 2)
         yield joined([step for step, _ in found], model.of_features), [certificate for _, certificate in found]
 
 

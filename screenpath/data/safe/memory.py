@@ -4,9 +4,9 @@
 processes that the command starts. Mapped files, which the system can drop, do not count.
 
 It is kept in three ways. What is known beforehand (rows, vectors, a kernel matrix, the share of a worker process) is
-asked for before it is made: :meth:`MemoryLimit.check`, with the figures of :mod:`screenpath.data.safe.needs`. What
-only a solver finds out is refused by the system, where the system can do that: :meth:`MemoryLimit.kept`. And after
-each grid point the account is looked at again.
+asked for before it is made: :meth:`MemoryLimit.check`, with the figures of :mod:`screenpath.data.safe.needs`. While a
+path is walked the system refuses what is too much, where it can do that: :meth:`MemoryLimit.kept`. And after each grid
+point the account is looked at again.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import math
 import mmap
 import os
 import resource
+import threading
 from pathlib import Path
 
 from screenpath.errors import ResourceError, UsageError
@@ -33,15 +34,43 @@ MMAP_THRESHOLD = -3  # number of that setting of the C library's allocator
 
 
 class _Process:
-    """What there is once in a process: the limit in force, and whether the compiled kernels have been loaded."""
+    """What there is once in a process: the limit in force, and whether the compiled kernels have been loaded.
+
+    Attributes
+    ----------
+    mapped : int
+        Bytes of files that are mapped copy-on-write: the system counts them as data.
+    ceiling : int or None
+        Bytes of data without these that the system allows while a limit is kept.
+    before : tuple (int, int)
+        What it allows else.
+    """
 
     limit: MemoryLimit | None = None
     loaded = False
+    mapped, before = 0, (0, 0)
+    ceiling: int | None = None
+    lock = threading.RLock()  # of these three; what is no longer mapped may be found out in the middle of a change
 
 
 def code_is_loaded() -> None:
     """Note that the compiled kernels are in memory: from now on they count as taken, not as to come."""
     _Process.loaded = True
+
+
+def count_mapped(size: int) -> None:
+    """Note that so many more bytes of a file are mapped copy-on-write, or fewer."""
+    with _Process.lock:
+        _Process.mapped += size
+        _tell_system()
+
+
+def _tell_system() -> None:
+    """Have the system allow what is to be allowed now."""
+    if _Process.ceiling is not None:
+        allowed, (soft, hard) = _Process.ceiling + _Process.mapped, _Process.before
+        soft = allowed if soft == resource.RLIM_INFINITY else min(allowed, soft)
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
 def in_force() -> MemoryLimit:
@@ -225,10 +254,6 @@ class MemoryLimit:
         share = (self.limit - private_bytes() - self.to_come - beside) // count
         self.share, self.lent = MemoryLimit(share, self.limit, count), count * share + TRACKER
 
-    def fulfil(self, size: int) -> None:
-        """Note that ``size`` bytes of what was promised have been taken: from now on they count as that."""
-        self.promised = max(self.promised - size, 0)
-
     def take_back(self) -> None:
         """Note that the other processes have ended."""
         self.lent, self.share = 0, None
@@ -245,28 +270,32 @@ class MemoryLimit:
         )  # fmt: skip
 
     @contextlib.contextmanager
-    def kept(self, what: str, hint: str = "", mapped: int = 0):
+    def kept(self, what: str, hint: str = ""):
         """Have the system refuse what would cross the limit while the block runs, and say so in our words.
 
-        The block may map ``mapped`` bytes of files. A MemoryError becomes a ResourceError.
+        A MemoryError becomes a ResourceError.
         """
         if self.limit is None or not STATUS.exists() or not hasattr(resource, "RLIMIT_DATA"):
             yield
             return
         _wake_blas()
-        before = resource.getrlimit(resource.RLIMIT_DATA)
-        # The system counts what is reserved. It is what is reserved but not used so far that makes the difference.
-        allowed = (_status("VmData:") or 0) + mapped + max(self.limit - self.lent - private_bytes(), 0)
-        if before[0] != resource.RLIM_INFINITY:
-            allowed = min(allowed, before[0])
-        resource.setrlimit(resource.RLIMIT_DATA, (allowed, before[1]))
+        with _Process.lock:
+            _Process.before = resource.getrlimit(resource.RLIMIT_DATA)
+            # The system counts what is reserved. It is what is reserved but not used so far that makes the difference.
+            taken = (_status("VmData:") or 0) - _Process.mapped
+            _Process.ceiling = taken + max(self.limit - self.lent - private_bytes(), 0)
+            _tell_system()
+        refused = None
         try:
             yield
         except MemoryError as error:
-            resource.setrlimit(resource.RLIMIT_DATA, before)
-            raise self._refused(self.limit, what, hint, error) from None
+            refused = error
         finally:
-            resource.setrlimit(resource.RLIMIT_DATA, before)
+            with _Process.lock:
+                _Process.ceiling = None
+                resource.setrlimit(resource.RLIMIT_DATA, _Process.before)
+        if refused is not None:
+            raise self._refused(self.limit, what, hint, refused)
 
     def _refused(self, limit: int, what: str, hint: str, error: MemoryError) -> ResourceError:
         """Return the message for what the system has refused."""

@@ -10,13 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from screenpath.data.safe.memory import in_force
-
 F8 = 8  # bytes of a float64
 BLOCKS = 16  # partial sums over rows at most
 BLOCK_ROWS = 4096  # and rows of each at least
 PREPARED = 5 << 20  # what preparing a few rows at a time takes
 OUTPUT_VECTORS = 4  # of coefficients on their way into a file
+SCREEN_MORE = "let more rows be screened: more grid points closer together, or a smaller `cmax`"
 
 
 @dataclass(frozen=True)
@@ -54,6 +53,10 @@ class Shape:
 class Needs(Protocol):
     """What a model takes beside the rows."""
 
+    @property
+    def hint(self) -> str:
+        """Return how a path takes less."""
+
     def vectors(self, shape: Shape) -> int:
         """Return the bytes that stay as long as a path is walked."""
 
@@ -75,16 +78,13 @@ class BoxNeeds:
     row_class: int = 4  # of each further class: a certificate, signs, and what its walk holds
     column_class: int = 3
     mirrored: bool = False  # two dual variables a row
+    hint: str = SCREEN_MORE
 
     def vectors(self, shape: Shape) -> int:
         """Return the bytes of the vectors that a path holds, whatever a solver takes besides."""
         size, d, more = shape.n * (2 if self.mirrored else 1), shape.d, shape.classes - 1
         common = self.rows * size + self.columns * d + OUTPUT_VECTORS * d * shape.classes
-        return F8 * common + more * self.further_class(size, d) + shape.partial_sums
-
-    def further_class(self, size: int, d: int) -> int:
-        """Return the bytes that the walk of each further class keeps, for ``size`` dual variables."""
-        return F8 * (self.row_class * size + self.column_class * d)
+        return F8 * (common + more * (self.row_class * size + self.column_class * d)) + shape.partial_sums
 
     def build(self, shape: Shape) -> int:
         """Return the bytes of what the model copies of the data when it is made."""
@@ -97,6 +97,7 @@ class L1Needs:
 
     rows: int = 16  # slacks, dual points and products of two certificates, of the solver, and on their way
     columns: int = 30  # norms, spreads, bounds; weights and products of two certificates and of the solver
+    hint: str = "stop at a larger lambda, where fewer features have a weight"
 
     def vectors(self, shape: Shape) -> int:
         """Return the bytes of the vectors that a path holds."""
@@ -116,6 +117,7 @@ class SparseNeeds:
     rows: int = 34  # certificates (3 x 3), screening (7), the solver's pair and its next one (12), products (6)
     columns: int = 38  # certificates (3 x 5), norms and bounds (9), screening (6), the solver's (8)
     answers: int = 0  # what each intercept of several classes can add to every dual variable
+    hint: str = "stop at a larger alpha or beta"
 
     def vectors(self, shape: Shape) -> int:
         """Return the bytes of the vectors that a path holds."""
@@ -132,6 +134,7 @@ class KernelNeeds:
     """Of a kernel model, beside its matrix: prepared rows twice while they are centred, and vectors."""
 
     rows: int = 48
+    hint: str = SCREEN_MORE
 
     def vectors(self, shape: Shape) -> int:
         """Return the bytes of the vectors that a path holds."""
@@ -179,69 +182,3 @@ def preparing(shape: Shape, raw: int, options: dict) -> tuple[int, int]:
     return kept, 0
 
 
-# -- what a solver takes ----------------------------------------------------------------------------------------------
-
-MORE_ROOM = "convert the data and walk the path on shards (screenpath convert)"
-SCREEN_MORE = "let more rows be screened: more grid points closer together, or a smaller `cmax`"
-
-# Room for so many times what is kept, and that of so many times a step's rows: `kernels.solve.survey`.
-MORE, MOST = 1.25, 1.3
-SURVIVOR = 40  # float64 numbers a survivor: its part of the problem, and a solver's room for it
-NARROW = 600  # features up to which a Hessian is factorised (`kernels.rows.newton_system.DIRECT`)
-
-
-def solving(
-    k: int, d: int, values: int, *, dense: bool, copied: bool, newton: bool, faces: bool = False, index_bytes: int = 4
-) -> int:  # fmt: skip
-    """Return the bytes that solving a box model's problem of ``k`` survivors with ``values`` stored values takes.
-
-    ``copied``: the solver works on a copy of the survivors. ``newton``: Newton's method may run, which copies the rows
-    near their kink, and those inside for conjugate gradients. ``faces``: steps on the face keep copies of the rows that
-    are free or were, and what is known of these.
-    """
-    vectors = F8 * (SURVIVOR * k + 12 * d)
-    one = values * (F8 + (0 if dense else index_bytes))
-    side = min(d, NARROW) if not dense or d <= NARROW else 0  # near rows of a wide sparse problem may be narrow
-    # The Hessian, its factor or a Gram matrix of fewer rows, and these rows.
-    square = 3 * F8 * side * side if newton else 0
-    inside = one if newton and d > NARROW else 0
-    kept = int(MORE * MOST * 2 * one) if faces else 0
-    return vectors + square + one * copied + one * newton + inside + kept
-
-
-def ask_before_solving(model, reduced, solver) -> None:
-    """Ask the limit in force for what a solve of a box model takes; other models ask where they take it."""
-    limit, rows = in_force(), model.rows
-    if not limit or not hasattr(reduced, "place"):
-        return
-    k, d, kind = reduced.size, reduced.start_w.size, rows.kinds[1]
-    sweeps = solver.name == "auto" and solver.sweeps_first(reduced.sparse, reduced.theta.size, d)
-    copies = solver.name == "cd" or (sweeps and not reduced.sparse)
-    whole = k == model.size and model.has_whole  # the copy of all rows is there already
-    needed = solving(
-        k, d, rows.values_of(reduced.index % rows.n), dense=not reduced.sparse,
-        copied=(copies or reduced.place is None) and not whole, newton=solver.name != "cd",
-        faces=sweeps and reduced.sparse, index_bytes=4 if kind is None else kind.itemsize,
-    )  # fmt: skip
-    limit.check(needed, f"solving for {k:,} of {model.size:,} rows", SCREEN_MORE)
-
-
-def ask_for_workspace(model, blocks: int) -> None:
-    """Ask the limit in force for what grid points in one call work with: a solver's room for all rows."""
-    limit, rows = in_force(), model.rows
-    if limit:
-        d, kind = rows.d, rows.kinds[1]
-        table = 2 * (max(blocks, model.size // 1024) + BLOCKS) * (16 + (d if kind is None else 0))
-        room = solving(
-            model.size, d, rows.size, dense=kind is None, copied=False, newton=True,
-            index_bytes=4 if kind is None else kind.itemsize,
-        )  # fmt: skip
-        limit.check(room + F8 * (2 * blocks * d + table), f"walking a path on {model.size:,} rows", MORE_ROOM)
-
-
-def ask_for_results(model, points: int, kept: int) -> None:
-    """Ask the limit in force for what grid points in one call leave: their coefficients, and some certificates."""
-    limit = in_force()
-    if limit:
-        needed = 2 * F8 * ((points + 1) * model.rows.d + (kept + 1) * model.size)
-        limit.check(needed, f"walking {points} grid points at once", MORE_ROOM)

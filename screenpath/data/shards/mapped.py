@@ -9,11 +9,14 @@ import mmap
 import os
 import re
 import stat
+import weakref
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+
+from screenpath.data.safe.memory import count_mapped
 
 SMALL = 1 << 12  # bytes below which a file is read instead of mapped
 HASHED = 1 << 24  # bytes hashed at a time
@@ -74,7 +77,14 @@ def signature(state: os.stat_result) -> tuple:
 def _bytes(descriptor: int, size: int) -> np.ndarray:
     """Return the bytes of an open file."""
     if size > SMALL:
-        return np.frombuffer(mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY), dtype=np.uint8)
+        count_mapped(size)  # before it is, lest the system refuses it
+        try:
+            mapped = mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY)
+        except BaseException:
+            count_mapped(-size)
+            raise
+        weakref.finalize(mapped, count_mapped, -size).atexit = False
+        return np.frombuffer(mapped, dtype=np.uint8)
     raw = np.empty(size, dtype=np.uint8)
     filled = 0
     while filled < size:
