@@ -273,7 +273,8 @@ def _exactly(block: Block, i: int, c: tuple[float, float], w: np.ndarray) -> tup
     error, parts = TINY * np.count_nonzero(lost), [p, e]
     if block.tails is not None:
         parts.append(block.tails[here] * weights)
-        error += 32.0 * UNIT * UNIT * fsum(np.abs(p)) + TINY * fsum(np.abs(weights))
+        rounded = block.columns[here] != block.bias
+        error += 32.0 * UNIT * UNIT * fsum(np.abs(p[rounded])) + TINY * fsum(np.abs(weights[rounded]))
     t = fsum([*c, *np.concatenate(parts).tolist()])
     return t, UP * (UNIT * abs(t) + (error if np.any(weights) else 0.0))
 

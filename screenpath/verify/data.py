@@ -35,6 +35,7 @@ class Block:
     values: np.ndarray
     # shape (entries,): None where the values are exact; else entries to ``16 UNIT^2`` of them
     tails: np.ndarray | None = None
+    bias: int = -1  # the column of the bias, which is exact; -1 where there is none
 
     def __post_init__(self):
         self.rows = np.repeat(np.arange(self.labels.size), np.diff(self.indptr))  # of each entry, from 0
@@ -288,7 +289,7 @@ def scaled(block: Block, header: dict, d: int) -> Block:
         columns, values = np.insert(columns, ends, d), np.insert(values, ends, bias)
         tails = None if tails is None else np.insert(tails, ends, 0.0)
         indptr = indptr + np.arange(rows + 1)
-    return Block(block.first, block.labels, indptr, columns, values, tails)
+    return Block(block.first, block.labels, indptr, columns, values, tails, d if bias else -1)
 
 
 def with_zeros(block: Block, some: np.ndarray) -> Block:

@@ -93,7 +93,8 @@ class ColumnSums:
         error = 2.0 * UNIT * np.abs(low) + TINY
         if block.tails is not None:
             low += weights * block.tails[used]
-            error += 32.0 * UNIT * UNIT * np.abs(products) + 2.0 * UNIT * np.abs(low) + TINY * np.abs(weights)
+            error += (columns != block.bias) * (32.0 * UNIT * UNIT * np.abs(products) + TINY * np.abs(weights))
+            error += 2.0 * UNIT * np.abs(low)
         sums = np.bincount(columns, low, d)
         growth = gamma(counts.max() + 2)
         self.error += np.bincount(columns, error + growth * np.abs(low), d) * (1.0 + growth)

@@ -1,10 +1,10 @@
 """Search for false certificates where numbers of the problem are computed from the data and rounded.
 
-Usage: python tests/safety/fuzz_data.py --steps 20000 [--seed 0]
+Usage: python tests/safety/fuzz_data.py --steps 20000 [--seed 0] [--scales none,maxabs,standard]
 
 Targets have sizes from 1e-15 to 1e15, and so has epsilon; weights of samples and of classes multiply each other and the
-level of a quantile. The judge forms all of that in fractions of the numbers of the data, with and without a free
-intercept (``rational.py``). What the independent checker says of each step is judged as well.
+level of a quantile; columns may be scaled. The judge forms all of that in fractions of the numbers of the data, without
+an intercept or with a free one (``rational.py``). What the independent checker says of each step is judged as well.
 """
 
 from __future__ import annotations
@@ -12,19 +12,24 @@ from __future__ import annotations
 import argparse
 import sys
 from fractions import Fraction as F
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from screenpath.catalogue.losses import LOSSES
+from screenpath.data.files.prepare import SCALES, prepare
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen import parse_rule
+from screenpath.screen.intercept import parse_free_rule
 from screenpath.solve import make_solver
+from screenpath.solve.intercept import make_free_solver
 from screenpath.store.certificates import states_of
 from screenpath.verify import Verification, _judge, checker_of
-from screenpath.verify.data import Block
+from screenpath.verify.data import Block, scaled
 from screenpath.verify.file import BETWEEN, NOTHING, pack
 from screenpath.walk.loop import PathOptions, walk
 from tests.safety.fuzz_rounding import fuzz
@@ -35,16 +40,16 @@ KINDS = ("svr", "svr", "svr", "quantile", "lad", "svm")
 
 
 class Held:
-    """Rows in memory as the checker's source of data; those of a free intercept have a last column of ones."""
+    """Rows in memory as the checker's source of data, which it scales itself."""
 
-    def __init__(self, X, y):
-        self.n, self.d = len(y), X.shape[1]
-        self.X, self.y = X, y
+    def __init__(self, X, y, header: dict):
+        self.n, self.d, self.X, self.y, self.header = len(y), X.shape[1], X, np.asarray(y, dtype=float), header
 
     def passed(self, indices: bool):
         """Yield the one block."""
         n, d = self.X.shape
-        yield Block(0, self.y, np.arange(n + 1) * d, np.tile(np.arange(d), n), self.X.ravel())
+        block = Block(0, self.y, np.arange(n + 1) * d, np.tile(np.arange(d), n), self.X.ravel())
+        yield scaled(block, self.header, d)
 
 
 def random_data(rng, kind: str):
@@ -80,28 +85,102 @@ def exact_losses(kind: str, y, own, classes, options: dict) -> tuple:
     return (y, [-v for v in s], s) if kind == "lad" else ([F(1)] * len(y), none, s)
 
 
-def proven(model, kind: str, X, y, weights, options: dict, tol: float, step, certificate) -> bool:
-    """Tell whether the independent checker accepts a step that is certified."""
-    free = hasattr(certificate, "intercept")
-    header = {"model": kind, "tol": tol, "bias": 1.0 if free else 0.0, "labels": {"+1": 1.0, "-1": -1.0}, **options}
-    header["data"] = {"n_samples": len(y), "n_features": X.shape[1]}
-    if weights is not None:
-        header["weights"] = weights
-    if free:
-        header["intercept"] = "free"
-    source = Held(np.hstack([X, np.ones((len(y), 1))]) if free else X, np.asarray(y, dtype=float))
-    source.d = X.shape[1]
-    states, w = states_of(certificate.theta, model.lo, model.hi), certificate.point.vector
-    entry = {
-        "step": 0, "status": "certified", "C": float(certificate.C), "primal": float(step.primal),
-        "primal_error": float(max(step.primal - step.gap - step.dual, 0.0)), "gap": float(step.gap),
-        "states": pack(states), "claims": pack(np.full(states.size, NOTHING, dtype=np.uint8)),
-        "between": certificate.theta[states == BETWEEN], "w": np.append(w, certificate.intercept) if free else w,
-    }  # fmt: skip
-    found = Verification("", 1, tol=tol)
-    for pair in checker_of(header).check(header, [entry], source):
-        _judge(found, pair)
-    return found.proven == 1
+class Case:
+    """A problem, its model, and what both are in fractions of the data's numbers.
+
+    Parameters
+    ----------
+    kind : str
+    X, y, own, classes : ndarray
+        Data, and weights of samples and of their classes, or None.
+    options : dict
+        Of the loss.
+    free : bool
+        Whether there is a free intercept.
+    tol : float
+    scale, storage : str
+        See ``data.files.prepare.prepare``.
+    """
+
+    def __init__(self, kind, X, y, own, classes, options, free, tol, scale="none", storage="dense"):
+        self.kind, self.X, self.y, self.options, self.free, self.tol = kind, X, y, options, free, tol
+        self.weights = own if classes is None else own * classes
+        data = sp.csr_array(X) if storage == "sparse" else X
+        self.prepared, self.preparation = prepare(data, scale, storage=storage, weights=self.weights, free=free)
+        rows = MemoryRows(self.prepared, 1, self.preparation.inexact)
+        self.model = LOSSES[kind].model(rows, y, self.weights, "free" if free else None, **options)
+        self.losses = exact_losses(kind, y, own, classes, options)
+
+    def exact(self, C: float, kind=None) -> Exact:
+        """Return the objectives at ``C``, of rows that are scaled in fractions."""
+        found = (kind or (ExactFree if self.free else Exact))(self.model, C, self.losses)
+        if self.preparation.scale is not None:  # a shift alone is exact
+            found = found if self.free else Fractions(self.model, C, self.losses)
+            d, none = self.X.shape[1], np.zeros(self.X.shape[1])
+            shift, scale = (none if self.preparation.shift is None else self.preparation.shift), self.preparation.scale
+            rows = [[(F(float(row[j])) - F(float(shift[j]))) / F(float(scale[j])) for j in range(d)] for row in self.X]
+            signs = [int(sign) for sign in self.model.signs]
+            found.G = [[sign * v for v in rows[i % len(rows)]] for i, sign in enumerate(signs)]
+        return found
+
+    def walk(self, grid, rule: str, **limits):
+        """Yield steps and certificates of a path."""
+        parse, make = (parse_free_rule, make_free_solver) if self.free else (parse_rule, make_solver)
+        return walk(self.model, grid, parse(rule), make("newton"), PathOptions(tol=self.tol, **limits))
+
+    def proven(self, step, certificate) -> bool:
+        """Tell whether the independent checker accepts a step that is certified."""
+        made, n = self.preparation, len(self.y)
+        header = {
+            "model": self.kind, "tol": self.tol, "bias": float(self.free), "labels": {"+1": 1.0, "-1": -1.0},
+            "data": {"n_samples": n, "n_features": self.X.shape[1]}, "scaling": made.kind, **self.options,
+        }  # fmt: skip
+        parts = {"weights": self.weights, "scale": made.scale, "shift": made.shift}
+        header |= {name: part for name, part in parts.items() if part is not None}
+        header |= {"intercept": "free"} if self.free else {}
+        states, w = states_of(certificate.theta, self.model.lo, self.model.hi), certificate.point.vector
+        entry = {
+            "step": 0, "status": "certified", "C": float(certificate.C), "primal": float(step.primal),
+            "primal_error": float(max(step.primal - step.gap - step.dual, 0.0)), "gap": float(step.gap),
+            "states": pack(states), "claims": pack(np.full(states.size, NOTHING, dtype=np.uint8)),
+            "between": certificate.theta[states == BETWEEN],
+            "w": np.append(w, certificate.intercept) if self.free else w,
+        }  # fmt: skip
+        found = Verification("", 1, tol=self.tol)
+        for pair in checker_of(header).check(header, [entry], Held(self.X, self.y, header)):
+            _judge(found, pair)
+        return found.proven == 1
+
+    def judge(self, step, certificate, exact: Exact, lowest: F) -> tuple[str, list[str]]:
+        """Return the status of a step, with what the checker says, and its false claims.
+
+        ``lowest`` is at most the optimum: where it shows that all holds, none is looked for, which takes long.
+        """
+        point, C = [*certificate.point.vector, *([certificate.intercept] if self.free else [])], step.parameters["C"]
+        optimum, status, found = exact.optimum, step.status, []
+        for best in (lambda: lowest, optimum):
+            exact.optimum = best
+            found = faults(self.model, C, self.tol, Reported(step, point), None, exact)
+            if not found:
+                break
+        exact.optimum = optimum
+        if self.free:  # an intercept far from 0 is no better than its last digit
+            found = [claim for claim in found if claim != "worse than zero"]
+        if status == "certified":
+            holds, primal = self.proven(step, certificate), exact.primal([float(v) for v in point])
+            status = "certified, proven" if holds else "certified, not proven"
+            away = F(self.tol) * primal
+            if holds and primal - lowest > away and primal - optimum() > away:
+                found.append("certified and proven by the checker, but false")
+        return status, found
+
+
+class Fractions(Exact):
+    """Objectives of rows that are fractions."""
+
+    def primal(self, w) -> F:
+        """Return ``P_C(w)``."""
+        return super().primal([F(v) for v in w])
 
 
 def dual_value(exact, theta, free: bool) -> F:
@@ -118,41 +197,23 @@ def dual_value(exact, theta, free: bool) -> F:
     return exact.C * dot(exact.c, theta) - exact.C**2 * dot(sums, sums) / 2
 
 
-def check_data(seed: int):
+def check_data(seed: int, scales=("none",)):
     """Walk one random path; yields as ``fuzz_rounding.check_path`` does."""
     rng = np.random.default_rng(seed)
     kind, free = str(rng.choice(KINDS)), bool(rng.random() < 0.4)
     X, y, own, classes, options = random_data(rng, kind)
     if free and kind == "svm":
         y[:2] = 1.0, -1.0
-    weights = own if classes is None else own * classes
-    model = LOSSES[kind].model(MemoryRows(X), y, weights, "free" if free else None, **options)
-    losses = exact_losses(kind, y, own, classes, options)
     tol = float(rng.choice([1e-3, 1e-6, 1e-9, 1e-12, 1e-14]))
     grid = np.unique(10.0 ** rng.uniform(-8.0, 8.0, int(rng.integers(1, 4))))
-    words = f"{kind}, {'free, ' if free else ''}y {np.abs(y).max():.2g}, {options}, weights {weights}, tol {tol:g}"
+    scale = str(rng.choice(scales))
     with np.errstate(all="ignore"):
-        rule, path = parse_rule("gap" if free else "dvi+gap"), PathOptions(tol=tol, max_epochs=200)
-        for step, certificate in walk(model, grid, rule, make_solver("newton"), path):
-            C = step.parameters["C"]
-            exact = (ExactFree if free else Exact)(model, C, losses)
-            point = [*certificate.point.vector, *([certificate.intercept] if free else [])]
-            # The pair's own dual point in the exact boxes, where it shows that all holds: an optimum takes long.
-            lowest, optimum, status = dual_value(exact, certificate.theta, free), exact.optimum, step.status
-            exact.optimum = lambda value=lowest: value
-            found = faults(model, C, tol, Reported(step, point), None, exact)
-            if found:
-                exact.optimum = optimum
-                found = faults(model, C, tol, Reported(step, point), None, exact)
-            if free and status != "certified":  # an intercept far from 0 is no better than its last digit
-                found = [claim for claim in found if claim != "worse than zero"]
-            primal = exact.primal([float(v) for v in point])
-            if status == "certified":
-                holds = proven(model, kind, X, y, weights, options, tol, step, certificate)
-                status = "certified, proven" if holds else "certified, not proven"
-                if holds and primal - lowest > F(tol) * primal and primal - optimum() > F(tol) * primal:
-                    found.append("certified and proven by the checker, but false")
-            yield status, found, f"{words}, C {C:.3g}"
+        case = Case(kind, X, y, own, classes, options, free, tol, scale)
+        words = f"{kind}, {'free, ' if free else ''}y {np.abs(y).max():.2g}, {options}, weights {case.weights}"
+        for step, certificate in case.walk(grid, "gap" if free else "dvi+gap", max_epochs=200):
+            exact = case.exact(step.parameters["C"])
+            status, found = case.judge(step, certificate, exact, dual_value(exact, certificate.theta, free))
+            yield status, found, f"{words}, scale {scale}, tol {tol:g}, C {step.parameters['C']:.3g}"
 
 
 class Reported:
@@ -168,8 +229,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--scales", default="none", help=f"some of {', '.join(SCALES[:3])}, joined by commas")
     arguments = parser.parse_args()
-    statuses, found = fuzz(arguments.steps, arguments.seed, lambda text: print(text, file=sys.stderr), check_data)
+    check = partial(check_data, scales=arguments.scales.split(","))
+    statuses, found = fuzz(arguments.steps, arguments.seed, lambda text: print(text, file=sys.stderr), check)
     print(f"{sum(statuses.values())} steps ({dict(statuses)}), {len(found)} false claims")
     return judged(found, "seed {}: {} ({})")
 

@@ -14,20 +14,13 @@ from fractions import Fraction as F
 from pathlib import Path
 
 import numpy as np
-import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from screenpath.catalogue.losses import LOSSES
-from screenpath.data.files.prepare import prepare
-from screenpath.rows.memory import MemoryRows
-from screenpath.screen.intercept import parse_free_rule
-from screenpath.solve.intercept import make_free_solver
-from screenpath.walk.loop import PathOptions, walk
-from tests.safety.fuzz_data import Reported, exact_losses, proven
+from tests.safety.fuzz_data import Case
 from tests.safety.fuzz_rounding import fuzz
 from tests.safety.problems import judged
-from tests.safety.rational import ExactFree, dot, faults
+from tests.safety.rational import ExactFree, dot
 
 RULES = ("gap", "dvi+gap", "essnsv", "essnsv+gap", "dvi")
 KINDS = ("svm", "svm", "lad", "quantile")
@@ -77,11 +70,10 @@ def check_far(seed: int):
     rng = np.random.default_rng(seed)
     kind, rule, tol = str(rng.choice(KINDS)), str(rng.choice(RULES)), float(rng.choice([1e-3, 1e-6, 1e-9]))
     X, y, weights, options = random_data(rng, kind)
-    prepared, preparation = prepare(sp.csr_array(X), storage="sparse", weights=weights, free=True)
-    near, shift = prepared.toarray(), np.zeros(X.shape[1]) if preparation.shift is None else preparation.shift
+    case, decisions = Case(kind, X, y, weights, None, options, True, tol, storage="sparse"), []
+    near, shift = case.prepared.toarray(), case.preparation.shift
+    shift = np.zeros(X.shape[1]) if shift is None else shift
     exact = all(F(a) + F(b) == F(c) for a, b, c in zip(near.ravel(), np.tile(shift, len(X)), X.ravel(), strict=True))
-    model = LOSSES[kind].model(MemoryRows(prepared), y, weights, "free", **options)
-    losses, decisions = exact_losses(kind, y, weights, None, options), []
 
     def kept(model, parameter, rank, reference, certificate, decided):
         decisions.append(np.zeros(len(X)) if decided is None else np.array(decided))
@@ -90,22 +82,13 @@ def check_far(seed: int):
     grid = np.unique(10.0 ** rng.uniform(-6.0, 4.0, int(rng.integers(2, 5))))
     words = f"{kind}, {rule}, columns at {shift}, weights {weights}, tol {tol:g}"
     with np.errstate(all="ignore"):
-        path = PathOptions(tol=tol, max_epochs=2000, audit=kept)
-        for step, certificate in walk(model, grid, parse_free_rule(rule), make_free_solver("newton"), path):
+        for step, certificate in case.walk(grid, rule, max_epochs=2000, audit=kept):
             C = step.parameters["C"]
-            judge, point = Optimum(model, C, losses), [*certificate.point.vector, certificate.intercept]
+            optimum = case.exact(C, Optimum)
             found = ["the shift is not exact"] * (not exact)
-            found += [f"row {i} is decided wrongly" for i in judge.wrong(decisions[-1])]
-            best, status = judge.found[0], step.status
-            judge.optimum = lambda value=best: value
-            found += [claim for claim in faults(model, C, tol, Reported(step, point), None, judge) if claim != ZERO]
-            if status == "certified":
-                holds = proven(model, kind, near, y, weights, options, tol, step, certificate)
-                status = "certified, proven" if holds else "certified, not proven"
-            yield status, found, f"{words}, C {C:.3g}, {np.count_nonzero(decisions[-1])} decided"
-
-
-ZERO = "worse than zero"  # an intercept far from 0 is no better than its last digit
+            found += [f"row {i} is decided wrongly" for i in optimum.wrong(decisions[-1])]
+            status, false = case.judge(step, certificate, optimum, optimum.found[0])
+            yield status, found + false, f"{words}, C {C:.3g}, {np.count_nonzero(decisions[-1])} decided"
 
 
 def main() -> int:

@@ -7,6 +7,7 @@ import pytest
 
 from screenpath.catalogue import losses
 from screenpath.catalogue.losses import QUANTILE, SVM, SVR
+from screenpath.data.files.prepare import Preparation
 from screenpath.rows.memory import MemoryRows
 from screenpath.verify import box
 from tests.safety import fuzz_data, fuzz_rounding
@@ -26,10 +27,33 @@ def test_random_problems_are_certified_for_the_numbers_of_the_data():
     assert statuses["certified, proven"] > 80 and statuses["certified, not proven"] < 2
 
 
+def scaled(seed: int):
+    """Walk a path on columns that are scaled, judged in fractions."""
+    return fuzz_data.check_data(seed, ("maxabs", "standard"))
+
+
+def test_random_scaled_problems_are_certified_for_the_numbers_of_the_data():
+    statuses, found = fuzz_rounding.fuzz(80, 0, check=scaled)
+    assert found == []
+    assert statuses["certified, proven"] > 60 and statuses["certified, not proven"] == 0
+
+
+def test_values_that_scaling_rounds_too_much_are_noticed(monkeypatch):
+    apply = Preparation.apply
+    monkeypatch.setattr(Preparation, "apply", lambda made, X: apply(made, X).astype(np.float32).astype(float))
+    assert fuzz_rounding.finds(lambda claim: FALSE in claim, 80, 0, scaled)
+
+
 @pytest.mark.parametrize("seed", [43, 73, 157, 299, 525, 7057])
 def test_the_checker_proves_honest_steps_at_the_ends_of_the_range(seed):
     """An intercept far beyond the losses, targets that it hits, gaps of 1e-15, a sum that a short row takes."""
     certified = [status for status, _, _ in fuzz_data.check_data(seed) if status.startswith("certified")]
+    assert certified and set(certified) == {"certified, proven"}
+
+
+@pytest.mark.parametrize("seed", [73, 127, 380])
+def test_a_far_intercept_is_no_value_that_scaling_has_rounded(seed):
+    certified = [status for status, _, _ in scaled(seed) if status.startswith("certified")]
     assert certified and set(certified) == {"certified, proven"}
 
 
