@@ -12,16 +12,16 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from screenpath.api.problem import Problem, Targets, as_options
 from screenpath.catalogue import options as o
 from screenpath.catalogue.builders import checked_weights
-from screenpath.catalogue.keywords import documented, keywords_of, parameters
+from screenpath.catalogue.keywords import as_options, documented, keywords_of, parameters
 from screenpath.catalogue.option import Option
 from screenpath.catalogue.specs import SPECS
 from screenpath.catalogue.targets import class_targets, real_targets
 from screenpath.data.files.arrays import Given
 from screenpath.data.files.dataset import RowsLike
 from screenpath.data.words.labels import binary_labels
+from screenpath.engine.problem import Problem, Targets
 from screenpath.engine.result import KernelPathResult, PathResult, SparsePathResult
 from screenpath.engine.saving import Origin
 from screenpath.errors import DataError

@@ -1,4 +1,4 @@
-"""Declared options as keywords in Python: signatures, and the lines that documentation has for each.
+"""Declared options as keywords in Python: signatures, documentation, and the options that keywords stand for.
 
 Nothing here imports numpy.
 """
@@ -9,14 +9,23 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterable
+from numbers import Integral
+from typing import Any
 
 from screenpath.catalogue.option import GROUPS, Option
 from screenpath.catalogue.spec import Spec
+from screenpath.catalogue.specs import PARAMETERS
+from screenpath.errors import UsageError
 
 TYPES = {
     "whole": "int", "number": "float", "positive": "float", "share": "float", "choice": "str", "flag": "bool",
     "numbers": "Sequence[float]", "size": "int | str", "text": "str",
 }  # fmt: skip
+ENDS = {
+    "grid": ("cmin", "cmax", "log", "lambda_min_ratio"), "betas": ("beta_min_ratio",), "alphas": ("alpha_min_ratio",),
+}  # fmt: skip
+LISTS = {"C": {"grid": "c_list"}, "lambda": {"grid": "lambda_list"}}  # by what the grid is made of; else:
+PAIRS = {"betas": "beta", "alphas": "alpha"}
 NAMED = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 SECTION = re.compile(r"\n\n(?=[A-Z][a-z]+\n-+\n)")
 
@@ -54,3 +63,52 @@ def documented(text: str | None, keywords: Iterable[Option], before: str = "", b
     summary, *rest = SECTION.split(inspect.cleandoc(text or ""), maxsplit=1)
     entries = "\n".join(filter(None, (before, *map(entry, keywords))))
     return "\n\n".join(filter(None, (summary, f"Parameters\n----------\n{entries}", behind, *rest))) + "\n"
+
+
+def as_options(spec: Spec, keywords: dict[str, Any], width: int) -> dict[str, Any]:
+    """Return keywords as options of a path: a list of values is that of the grid; what others make void is left out."""
+    from numpy import array, ndim
+
+    from screenpath.data.files.arrays import stored_type
+    from screenpath.problem.grid import explicit_grid
+    from screenpath.rows.kernel_functions import parse_gamma
+
+    o = dict(keywords)
+    for name, listed in LISTS.get(spec.parameter, PAIRS).items():
+        if name not in o:
+            continue
+        value = o[name]
+        if getattr(value, "grows", False) and spec.parameter == "C":
+            for other in ENDS[name]:
+                o.pop(other, None)
+        elif ndim(value) > 0:
+            explicit_grid(value, zero=name == "alphas")  # refuses what is no list of parameters
+            o[listed] = array(list(value), dtype=float).ravel().tolist()
+            for other in (name, *ENDS[name]):
+                o.pop(other, None)
+        else:
+            o[name] = _counted(name, value)
+    if not o.get("log"):
+        o.pop("lambda_min_ratio", None)
+    if "alpha" not in o:
+        o.pop("references", None)
+    if o.get("chunk") is None:
+        o.pop("chunk_form", None)
+    for name in set(PARAMETERS["poly"]).difference(PARAMETERS.get(str(o.get("kernel")), ())):
+        o.pop(name, None)
+    if "gamma" in o:
+        o["gamma"] = repr(parse_gamma(o["gamma"], width))
+    if "dtype" in o:
+        o["dtype"] = stored_type(o["dtype"]).name
+    return o
+
+
+def _counted(name: str, value) -> int:
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise UsageError(
+            f"{name}={value!r} is no number of grid points or a list of values",
+            f"write {name}=[0.1] for a single value, {name}=100 for 100 values",
+        )
+    if value < 1:
+        raise UsageError(f"a grid needs at least 1 point, not {value}", f"use `{name}=N` with N >= 1")
+    return int(value)

@@ -13,44 +13,21 @@ import time
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from screenpath.catalogue.builders import row_weights
-from screenpath.catalogue.scores import Score
-from screenpath.catalogue.spec import Spec
 from screenpath.cv.certify import HeldOut, certified_line
 from screenpath.cv.folds import Split
 from screenpath.cv.saved import COLUMNS, FoldFile, FoldMemory, Saved, plain
-from screenpath.data.files.prepare import prepare
 from screenpath.data.safe import needs
 from screenpath.data.safe.atomic import load_array, save_arrays
 from screenpath.data.safe.memory import MemoryLimit, code_is_loaded, in_force
+from screenpath.engine.problem import Samples, Task, model_of, rows_of
 from screenpath.numbers import sparse as sp
 from screenpath.rows.dask_cluster import in_order
-from screenpath.rows.memory import prepared_rows
 from screenpath.walk.loop import PathOptions, restore_walk, walk, walk_state
 from screenpath.walk.step import verdict
 from screenpath.walk.workers import Workers, follow_parent, workers
-
-
-@dataclass(frozen=True)
-class Task:
-    """What all folds have in common, small enough to be sent to every process."""
-
-    spec: Spec  # model: ``build``, ``rule``, ``solver``, ``walk`` and ``weights``
-    options: dict  # of the command
-    score: Score
-    labels: dict | None  # label map of the whole data
-    class_weight: object  # dict, "balanced" or None
-    storage: str  # {"dense", "sparse"}
-    deadline: float  # ``time.monotonic()`` value
-    certify: bool = False  # whether to keep what the certified bound needs
-    run: str = ""  # what stands for the data and the options in the files of the folds
-    limit: MemoryLimit | None = None  # of a process that computes folds for another one
-    keep: bool = False  # whether to keep the linear forms of the held-out samples at every step
-    grows: bool = False  # whether points may follow behind the end of a grid
 
 
 @dataclass(frozen=True)
@@ -82,22 +59,6 @@ class FoldPath:
         forms = {row["C"]: form for fold in (self, other) for row, form in zip(fold.rows, fold.products, strict=False)}
         products = [forms[C] for C in sorted(forms)]
         return FoldPath(self.split, [rows[C] for C in sorted(rows)], replace(self.held_out, lines=ordered), products)
-
-
-@dataclass(frozen=True)
-class Samples:
-    """The raw data."""
-
-    X: Any  # csr_array or ndarray of shape (n, d): in the units of the file; an ndarray needs dense storage
-    y: np.ndarray  # y, targets: shape (n,): labels of the file and what the model makes of them
-    targets: np.ndarray
-    # shape (n,): how often each sample stands in the data, in training and held-out parts alike
-    weights: np.ndarray | None = None
-
-    def part(self, index: np.ndarray) -> Samples:
-        """Return some of the samples."""
-        weights = None if self.weights is None else self.weights[index]
-        return Samples(self.X[index], self.y[index], self.targets[index], weights)
 
 
 def fold_path(
@@ -181,28 +142,6 @@ def needs_of_folds(samples: Samples, task: Task, splits: list[Split], points: in
         )
         left += needs.F8 * points * (16 * m + 2 * max(d + 1, n if spec.rows is not None else 0)) if task.certify else 0
     return largest + left // len(splits), left
-
-
-def rows_of(samples: Samples, task: Task):
-    """Return samples as the rows of a model, behind the kernel where there is one, and their preparation."""
-    o, spec = task.options, task.spec
-    if spec.rows is not None:
-        X, preparation = prepare(samples.X, o["scale"], 0.0, task.storage, weights=samples.weights)
-        return spec.rows(X, samples.targets, o, o.get("tell"), preparation.inexact), preparation
-    dtype = np.dtype(o["dtype"])
-    X, preparation = prepare(
-        samples.X, o["scale"], o["bias"], task.storage, dtype, samples.weights, penalties=o.get("penalty_weights"),
-        free=o.get("intercept") == "free",
-    )  # fmt: skip
-    if spec.free_bias:
-        preparation = replace(preparation, bias=1.0)
-    return prepared_rows(X, preparation, o["threads"]), preparation
-
-
-def model_of(rows, samples: Samples, task: Task):
-    """Return the model of samples whose rows are known, their weights and those of their classes included."""
-    weights = row_weights(samples.y, task.class_weight, samples.weights)
-    return task.spec.build(rows, samples.targets, weights, task.options)
 
 
 def finished_paths(samples: Samples, task: Task, splits, grid, tol: float, folder: Path | None) -> dict:

@@ -20,14 +20,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from screenpath.api.problem import Problem, Targets, as_options
 from screenpath.catalogue.builders import checked_weights
-from screenpath.catalogue.keywords import documented, keywords_of, parameters
+from screenpath.catalogue.keywords import as_options, documented, keywords_of, parameters
 from screenpath.catalogue.option import Option
 from screenpath.catalogue.options import CLASS_WEIGHT
 from screenpath.catalogue.specs import SPECS
 from screenpath.data.files.arrays import canonical
 from screenpath.data.files.prepare import Preparation
+from screenpath.engine.problem import Problem, Targets
 from screenpath.engine.result import KernelPathResult, PathResult, Result
 from screenpath.errors import DataError, UsageError
 from screenpath.numbers import sparse as sp

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from screenpath.api.problem import Problem
 from screenpath.catalogue.option import Option
 from screenpath.catalogue.options import CERTIFY
 from screenpath.cv.certify import ErrorBounds
 from screenpath.cv.refine import refine
+from screenpath.engine.problem import Problem
 from screenpath.sklearn.base import C_VALUE, AtC, Classifier, Single, estimator
 from screenpath.sklearn.calibration import METHODS, calibrated, probabilities
 from screenpath.sklearn.crossval import CrossValidated, OpenEnded, SearchedC, held_out_forms

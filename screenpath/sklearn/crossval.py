@@ -17,7 +17,6 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import ClassifierTags
 from sklearn.utils.metaestimators import available_if
 
-from screenpath.api.problem import Problem
 from screenpath.catalogue.keywords import keywords_of
 from screenpath.catalogue.option import Option
 from screenpath.catalogue.options import UNTIL_TURN, VALUES
@@ -27,6 +26,7 @@ from screenpath.cv import folds as drawing
 from screenpath.cv.folds import Split
 from screenpath.cv.run import FoldPath, Processes, fold_paths
 from screenpath.cv.turn import check_spacing, grown, turned
+from screenpath.engine.problem import Problem
 from screenpath.errors import UsageError
 from screenpath.rows.budget import free_memory
 from screenpath.sklearn.base import PathEstimator, value_errors

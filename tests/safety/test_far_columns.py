@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 import screenpath
-from screenpath.api import problem as api
 from screenpath.data.files.centring import far_centres
 from screenpath.data.files.prepare import prepare
+from screenpath.engine import problem as engine
 from screenpath.walk.step import CERTIFIED
 from tests.safety.fuzz_far import check_far
 from tests.safety.fuzz_rounding import fuzz
@@ -33,13 +33,13 @@ def problem(seed: int, offset: float, loss: str):
 @pytest.fixture
 def decisions(monkeypatch):
     """Return a list that gets the decisions of each step."""
-    found, make = [], api.path_options
+    found, make = [], engine.path_options
 
     def kept(model, parameter, rank, reference, certificate, decided):
         found.append(decided.copy())
         return {}
 
-    monkeypatch.setattr(api, "path_options", lambda *a, **k: replace(make(*a, **k), audit=kept))
+    monkeypatch.setattr(engine, "path_options", lambda *a, **k: replace(make(*a, **k), audit=kept))
     return found
 
 

@@ -1,21 +1,21 @@
-"""From arrays and keywords to the declared models: one problem, or one a class; for functions and estimators alike."""
+"""From arrays and options to the declared models: one problem, or one a class; for functions, estimators and folds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import inf
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from screenpath.catalogue.scores import CLASSIFICATION, REGRESSION
+from screenpath.catalogue.builders import row_weights
+from screenpath.catalogue.scores import CLASSIFICATION, REGRESSION, Score
 from screenpath.catalogue.spec import Spec
-from screenpath.catalogue.specs import PARAMETERS, SPECS
-from screenpath.cv.run import Samples, Task, model_of, rows_of
-from screenpath.data.files.arrays import canonical, stored_type
-from screenpath.data.files.prepare import Preparation, checked_penalties, stored_dense
+from screenpath.catalogue.specs import SPECS
+from screenpath.data.files.arrays import canonical
+from screenpath.data.files.prepare import Preparation, checked_penalties, prepare, stored_dense
+from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.safe.wide import occurring, on_columns
 from screenpath.engine.result import (
     KernelPathResult,
@@ -25,62 +25,67 @@ from screenpath.engine.result import (
     completed,
     path_options,
 )  # fmt: skip
-from screenpath.errors import UsageError
 from screenpath.numbers import sparse as sp
-from screenpath.problem.grid import EpsilonGrid, explicit_grid
 from screenpath.problem.sparse_types import SparseVector
 from screenpath.rows.gram import TrainedRows
-from screenpath.rows.kernel_functions import parse_gamma
+from screenpath.rows.memory import prepared_rows
 from screenpath.walk.loop import batches
 
-ENDS = {
-    "grid": ("cmin", "cmax", "log", "lambda_min_ratio"), "betas": ("beta_min_ratio",), "alphas": ("alpha_min_ratio",),
-}  # fmt: skip
-LISTS = {"C": {"grid": "c_list"}, "lambda": {"grid": "lambda_list"}}  # by what the grid is made of; else:
-PAIRS = {"betas": "beta", "alphas": "alpha"}
+
+@dataclass(frozen=True)
+class Task:
+    """What all folds have in common, small enough to be sent to every process."""
+
+    spec: Spec  # model: ``build``, ``rule``, ``solver``, ``walk`` and ``weights``
+    options: dict  # of the command
+    score: Score
+    labels: dict | None  # label map of the whole data
+    class_weight: object  # dict, "balanced" or None
+    storage: str  # {"dense", "sparse"}
+    deadline: float  # ``time.monotonic()`` value
+    certify: bool = False  # whether to keep what the certified bound needs
+    run: str = ""  # what stands for the data and the options in the files of the folds
+    limit: MemoryLimit | None = None  # of a process that computes folds for another one
+    keep: bool = False  # whether to keep the linear forms of the held-out samples at every step
+    grows: bool = False  # whether points may follow behind the end of a grid
 
 
-def as_options(spec: Spec, keywords: dict[str, Any], width: int) -> dict[str, Any]:
-    """Return keywords as options of a path: a list of values is that of the grid; what others make void is left out."""
-    o = dict(keywords)
-    for name, listed in LISTS.get(spec.parameter, PAIRS).items():
-        if name not in o:
-            continue
-        value = o[name]
-        if isinstance(value, EpsilonGrid) and spec.parameter == "C":
-            for other in ENDS[name]:
-                o.pop(other, None)
-        elif np.ndim(value) > 0:
-            explicit_grid(value, zero=name == "alphas")  # refuses what is no list of parameters
-            o[listed] = np.asarray(list(value), dtype=np.float64).ravel().tolist()
-            for other in (name, *ENDS[name]):
-                o.pop(other, None)
-        else:
-            o[name] = _counted(name, value)
-    if not o.get("log"):
-        o.pop("lambda_min_ratio", None)
-    if "alpha" not in o:
-        o.pop("references", None)
-    if o.get("chunk") is None:
-        o.pop("chunk_form", None)
-    for name in set(PARAMETERS["poly"]).difference(PARAMETERS.get(str(o.get("kernel")), ())):
-        o.pop(name, None)
-    if "gamma" in o:
-        o["gamma"] = repr(parse_gamma(o["gamma"], width))
-    if "dtype" in o:
-        o["dtype"] = stored_type(o["dtype"]).name
-    return o
+@dataclass(frozen=True)
+class Samples:
+    """The raw data."""
+
+    X: Any  # csr_array or ndarray of shape (n, d): in the units of the file; an ndarray needs dense storage
+    y: np.ndarray  # y, targets: shape (n,): labels of the file and what the model makes of them
+    targets: np.ndarray
+    # shape (n,): how often each sample stands in the data, in training and held-out parts alike
+    weights: np.ndarray | None = None
+
+    def part(self, index: np.ndarray) -> Samples:
+        """Return some of the samples."""
+        weights = None if self.weights is None else self.weights[index]
+        return Samples(self.X[index], self.y[index], self.targets[index], weights)
 
 
-def _counted(name: str, value) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise UsageError(
-            f"{name}={value!r} is no number of grid points or a list of values",
-            f"write {name}=[0.1] for a single value, {name}=100 for 100 values",
-        )
-    if value < 1:
-        raise UsageError(f"a grid needs at least 1 point, not {value}", f"use `{name}=N` with N >= 1")
-    return int(value)
+def rows_of(samples: Samples, task: Task):
+    """Return samples as the rows of a model, behind the kernel where there is one, and their preparation."""
+    o, spec = task.options, task.spec
+    if spec.rows is not None:
+        X, preparation = prepare(samples.X, o["scale"], 0.0, task.storage, weights=samples.weights)
+        return spec.rows(X, samples.targets, o, o.get("tell"), preparation.inexact), preparation
+    dtype = np.dtype(o["dtype"])
+    X, preparation = prepare(
+        samples.X, o["scale"], o["bias"], task.storage, dtype, samples.weights, penalties=o.get("penalty_weights"),
+        free=o.get("intercept") == "free",
+    )  # fmt: skip
+    if spec.free_bias:
+        preparation = replace(preparation, bias=1.0)
+    return prepared_rows(X, preparation, o["threads"]), preparation
+
+
+def model_of(rows, samples: Samples, task: Task):
+    """Return the model of samples whose rows are known, their weights and those of their classes included."""
+    weights = row_weights(samples.y, task.class_weight, samples.weights)
+    return task.spec.build(rows, samples.targets, weights, task.options)
 
 
 @dataclass(frozen=True)
@@ -102,7 +107,7 @@ class Targets:
     codes: np.ndarray
     parts: list
     labels: list
-    known: Any = None
+    known: dict | None = None
 
 
 class Problem:
@@ -123,7 +128,7 @@ class Problem:
     """
 
     def __init__(self, name: str, given: dict, X, targets: Targets, sample_weight=None, class_weight=None, **more):
-        self.grid_given = given.get("grid") if isinstance(given.get("grid"), EpsilonGrid) else None
+        self.grid_given = given.get("grid") if getattr(given.get("grid"), "grows", False) else None
         if self.grid_given is not None:
             given = {key: value for key, value in given.items() if key != "grid"}
         options = SPECS[name].completed(given)
@@ -141,8 +146,7 @@ class Problem:
         storage = "dense" if stored_dense(X, options["storage"], options["scale"]) else "sparse"
         X = sp.csr_array(X) if storage == "sparse" and not sp.issparse(X) else X
         self.samples = Samples(X, targets.codes, targets.parts[0], sample_weight)
-        score: Any = None  # who scores folds has one
-        self.task = Task(self.spec, options, score, targets.known, class_weight, storage, deadline=inf)
+        self.task = Task(self.spec, options, None, targets.known, class_weight, storage, deadline=inf)
         self.known: dict[str, Any] = {}  # fields of the results: ``origin``, ``feature_names``
         self._shared: tuple | None = None
 
@@ -201,7 +205,7 @@ class Problem:
         if self.spec.rows is not None:
             return np.full(rows.n + self.spec.free_bias, np.nan)
         width = preparation.n_features + bool(preparation.bias)  # a free intercept is one of these
-        if self.spec.parameter in LISTS:
+        if self.spec.parameter in ("C", "lambda"):
             return np.full(width, np.nan)
         codes = self.targets.parts[0]
         size = width * (1 if codes.min() < 0 else int(codes.max()) + 1)
