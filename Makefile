@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test quick check stubs golden test-browser docs bench papers fuzz wheel clean
+.PHONY: demo test quick check stubs golden speed test-browser docs bench papers fuzz wheel clean
 
 # A stamp rather than $(BIN)/python: where pip is missing, venv fails after it has made that file.
 $(VENV)/.created:

@@ -1,12 +1,10 @@
 """One record per grid point: what is streamed, written, plotted and resumed from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 from math import isfinite, nan
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -33,44 +31,11 @@ CERTIFIED, BUDGET, ROUNDING, SKIPPED, FAILED = "certified", "budget", "rounding"
 class Column:
     """A column of the step table."""
 
-    name: str
     says: str  # what stands there
     # what stands there at a grid point that was not reached: nan for what is not known, 0 for work that was not done
     missing: object = nan
     summed: bool = True  # whether one-vs-rest adds it up over the classes
-
-
-# The columns behind `step` and the parameters, in this order.
-TABLE = (
-    Column("status", "certified, budget, rounding, skipped or failed", SKIPPED, False),
-    Column("primal", "objective on the full data"),
-    Column("dual", "lower bound of the exact dual value, rounding counted"),
-    Column("gap", "upper bound of the exact gap, rounding counted"),
-    Column("rel_gap", "the gap over the primal value", summed=False),
-    Column("gap_target", "the gap that was asked for: tol times the primal value"),
-    Column("n_R", "dual variables at their lower end"),
-    Column("n_L", "dual variables at their upper end"),
-    Column("n_E", "dual variables between their ends"),
-    Column("screened_R", "dual variables that the rule fixed at their lower end before the solve"),
-    Column("screened_L", "... and at their upper end"),
-    Column("n_survivors", "dual variables handed to the solver"),
-    Column("rejection_ratio", "screened over all dual variables (Wang 2014)", summed=False),
-    Column("screening_rate", "screened over those truly at an end, n_R + n_L (Ogawa 2014)", summed=False),
-    Column("n_features_screened", "features fixed to zero before the solve"),
-    Column("nnz_w", "coefficients that are not zero"),
-    Column("solver", "name of the solver, or of what made a solve unnecessary", "", False),
-    Column("epochs", "sweeps or Newton iterations", 0),
-    Column("rounds", "solve-and-certify rounds", 0, False),
-    Column("passes", "rows touched over rows in the data: rule, solver and certificate together", 0.0),
-    Column("screen_s", "wall-clock seconds of screening", 0.0),
-    Column("solve_s", "... of solving", 0.0),
-    Column("certify_s", "... of certifying", 0.0),
-    Column("init_s", "... before the first step, on the far end of the path, for rules that need it", 0.0),
-    Column("reason", "why the step is not certified; empty where it is", "", False),
-)
-COLUMNS = tuple(column.name for column in TABLE)
-COUNTS = COLUMNS[COLUMNS.index("n_R") : COLUMNS.index("nnz_w") + 1]  # what a model counts
-MOVED = "bytes_moved"  # further column on a cluster: bytes of the arrays sent to workers and received from them
+    name: str = ""
 
 
 class Step:
@@ -91,16 +56,50 @@ class Step:
     ----------
     """
 
+    # The columns behind `step` and the parameters, in this order.
+    status: Annotated[str, Column("certified, budget, rounding, skipped or failed", SKIPPED, False)]
+    primal: Annotated[float, Column("objective on the full data")]
+    dual: Annotated[float, Column("lower bound of the exact dual value, rounding counted")]
+    gap: Annotated[float, Column("upper bound of the exact gap, rounding counted")]
+    rel_gap: Annotated[float, Column("the gap over the primal value", summed=False)]
+    gap_target: Annotated[float, Column("the gap that was asked for: tol times the primal value")]
+    n_R: Annotated[int, Column("dual variables at their lower end")]
+    n_L: Annotated[int, Column("dual variables at their upper end")]
+    n_E: Annotated[int, Column("dual variables between their ends")]
+    screened_R: Annotated[int, Column("dual variables that the rule fixed at their lower end before the solve")]
+    screened_L: Annotated[int, Column("... and at their upper end")]
+    n_survivors: Annotated[int, Column("dual variables handed to the solver")]
+    rejection_ratio: Annotated[float, Column("screened over all dual variables (Wang 2014)", summed=False)]
+    screening_rate: Annotated[float, Column("screened over those truly at an end (Ogawa 2014)", summed=False)]
+    n_features_screened: Annotated[int, Column("features fixed to zero before the solve")]
+    nnz_w: Annotated[int, Column("coefficients that are not zero")]
+    solver: Annotated[str, Column("name of the solver, or of what made a solve unnecessary", "", False)]
+    epochs: Annotated[int, Column("sweeps or Newton iterations", 0)]
+    rounds: Annotated[int, Column("solve-and-certify rounds", 0, False)]
+    passes: Annotated[float, Column("rows touched over rows in the data: rule, solver and certificate together", 0.0)]
+    screen_s: Annotated[float, Column("wall-clock seconds of screening", 0.0)]
+    solve_s: Annotated[float, Column("... of solving", 0.0)]
+    certify_s: Annotated[float, Column("... of certifying", 0.0)]
+    init_s: Annotated[float, Column("... before the first step, on the far end, for rules that need it", 0.0)]
+    reason: Annotated[str, Column("why the step is not certified; empty where it is", "", False)]
+
     __slots__ = ("cells", "names", "coefficients")
 
     def __init__(self, cells: dict, names: tuple, coefficients: Any = None):
         self.cells, self.names, self.coefficients = cells, names, coefficients
 
-    def __getattr__(self, name: str) -> Any:
-        cells = object.__getattribute__(self, "cells")
-        if name not in cells:
-            raise AttributeError(f"a step has no column '{name}'")
-        return cells[name]
+    if not TYPE_CHECKING:  # which knows the columns above
+
+        def __getattr__(self, name: str):
+            cells = object.__getattribute__(self, "cells")
+            if name not in cells:
+                raise AttributeError(f"a step has no column '{name}'")
+            return cells[name]
+
+    @property
+    def step(self) -> int:
+        """Return the number of the grid point, from 0."""
+        return self.cells["step"]
 
     def __repr__(self) -> str:
         return f"Step({', '.join(f'{name}={value!r}' for name, value in self.cells.items())})"
@@ -126,6 +125,10 @@ class Step:
         return dict(self.cells)
 
 
+TABLE = tuple(replace(one.__metadata__[0], name=name) for name, one in Step.__annotations__.items())
+COLUMNS = tuple(column.name for column in TABLE)
+COUNTS = COLUMNS[COLUMNS.index("n_R") : COLUMNS.index("nnz_w") + 1]  # what a model counts
+MOVED = "bytes_moved"  # further column on a cluster: bytes of the arrays sent to workers and received from them
 Step.__doc__ = f"{Step.__doc__}" + "\n".join(f"{column.name} : {column.says}" for column in TABLE)
 
 
@@ -152,7 +155,7 @@ class Stretch(Sequence[Step]):
         self._made: list | None = None
 
     @classmethod
-    def missing(cls, rank: int, parameters: list[dict], blank, reason: str) -> Stretch:
+    def missing(cls, rank: int, parameters: list[dict], blank, reason: str) -> "Stretch":
         """Return the steps of grid points that a walk did not reach, from number ``rank`` on.
 
         What is not known is nan: objective, gap, counts, ratios, coefficients (``blank``, shared by all, so an array is

@@ -141,7 +141,8 @@ def test_a_solver_touches_two_files(house):
 
 def test_a_column_touches_two_files(house):
     change, run, touched = house
-    change("walk/step.py", '    Column("rounds"', '    Column("pairs", "half of the epochs", 0),\n    Column("rounds"')
+    column = '    pairs: Annotated[int, Column("half of the epochs", 0)]\n'
+    change("walk/step.py", "    rounds: Annotated", f"{column}    rounds: Annotated")
     change("walk/step.py", '"epochs": epochs,', '"epochs": epochs, "pairs": epochs // 2,')
     half = '    columns |= {"pairs": columns["epochs"] // 2}\n'
     change("walk/compiled.py", '    columns |= {"gap_target"', f'{half}    columns |= {{"gap_target"')
