@@ -1,5 +1,6 @@
 # Made from the declared options by `make stubs`.
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -37,7 +38,7 @@ def kernel_svm_path(
     class_weight: Mapping | str | None = None, sample_weight: ArrayLike | None = None, gamma: float | str = "1/d",
     degree: int = 3, coef0: float = 0.0, gram: str = "auto", scale: str = "none", storage: str = "auto",
     dtype: DTypeLike = "float64", grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01,
-    cmax: float = 10.0, rule: str | object = "dvi+gap", solver: str | object = "auto", tol: float = 1e-06,
+    cmax: float = 10.0, rule: str | Any = "dvi+gap", solver: str | Any = "auto", tol: float = 1e-06,
     max_epochs: int = 100000, time_limit: float | None = None, threads: int = 1, kernel: str = "rbf",
     max_memory: int | str | None = None, shrinking: bool = True, tell: Callable[[str], object] | None = None,
 ) -> KernelPathResult: ...
@@ -46,16 +47,16 @@ def l1_svm_path(
     X: RowsLike, y: ArrayLike, *, class_weight: Mapping | str | None = None, sample_weight: ArrayLike | None = None,
     penalty_weights: ArrayLike | None = None, scale: str = "none", storage: str = "auto",
     dtype: DTypeLike = "float64", grid: int | Sequence[float] | np.ndarray = 20, log: bool = False,
-    lambda_min_ratio: float = 0.05, rule: str | object = "vi+gap", solver: str | object = "auto",
-    tol: float = 1e-06, max_epochs: int = 100000, time_limit: float | None = None, threads: int = 1,
+    lambda_min_ratio: float = 0.05, rule: str | Any = "vi+gap", solver: str | Any = "auto", tol: float = 1e-06,
+    max_epochs: int = 100000, time_limit: float | None = None, threads: int = 1,
 ) -> PathResult: ...
 
 def lad_path(
     X: RowsLike, y: ArrayLike, *, bias: float = 0.0, intercept: str | None = None,
     sample_weight: ArrayLike | None = None, scale: str = "none", storage: str = "auto",
     dtype: DTypeLike = "float64", grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01,
-    cmax: float = 10.0, chunk: int | None = None, chunk_form: str = "C", rule: str | object = "dvi+gap",
-    solver: str | object = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
+    cmax: float = 10.0, chunk: int | None = None, chunk_form: str = "C", rule: str | Any = "dvi+gap",
+    solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
     time_limit: float | None = None, threads: int = 1,
 ) -> PathResult: ...
 
@@ -63,8 +64,8 @@ def quantile_path(
     X: RowsLike, y: ArrayLike, *, bias: float = 0.0, tau: float = 0.5, intercept: str | None = None,
     sample_weight: ArrayLike | None = None, scale: str = "none", storage: str = "auto",
     dtype: DTypeLike = "float64", grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01,
-    cmax: float = 10.0, chunk: int | None = None, chunk_form: str = "C", rule: str | object = "dvi+gap",
-    solver: str | object = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
+    cmax: float = 10.0, chunk: int | None = None, chunk_form: str = "C", rule: str | Any = "dvi+gap",
+    solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
     time_limit: float | None = None, threads: int = 1,
 ) -> PathResult: ...
 
@@ -74,8 +75,8 @@ def sparse_svm_path(
     smoothing: float = 0.5, scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
     betas: int | Sequence[float] | np.ndarray = 10, alphas: int | Sequence[float] | np.ndarray = 100,
     beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01, references: int = 0, first: str = "features",
-    rule: str | object = "sifs+gap", solver: str | object = "auto", tol: float = 1e-06, seed: int = 0,
-    jobs: int = 1, max_epochs: int = 100000, time_limit: float | None = None,
+    rule: str | Any = "sifs+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, jobs: int = 1,
+    max_epochs: int = 100000, time_limit: float | None = None,
 ) -> SparsePathResult: ...
 
 def svm_path(
@@ -83,7 +84,7 @@ def svm_path(
     class_weight: Mapping | str | None = None, sample_weight: ArrayLike | None = None, scale: str = "none",
     storage: str = "auto", dtype: DTypeLike = "float64",
     grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01, cmax: float = 10.0,
-    chunk: int | None = None, chunk_form: str = "C", rule: str | object = "dvi+gap", solver: str | object = "auto",
+    chunk: int | None = None, chunk_form: str = "C", rule: str | Any = "dvi+gap", solver: str | Any = "auto",
     tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, time_limit: float | None = None, threads: int = 1,
 ) -> PathResult: ...
 
@@ -91,7 +92,7 @@ def svr_path(
     X: RowsLike, y: ArrayLike, *, bias: float = 0.0, epsilon: float = 0.1, intercept: str | None = None,
     sample_weight: ArrayLike | None = None, scale: str = "none", storage: str = "auto",
     dtype: DTypeLike = "float64", grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01,
-    cmax: float = 10.0, chunk: int | None = None, chunk_form: str = "C", rule: str | object = "dvi+gap",
-    solver: str | object = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
+    cmax: float = 10.0, chunk: int | None = None, chunk_form: str = "C", rule: str | Any = "dvi+gap",
+    solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
     time_limit: float | None = None, threads: int = 1,
 ) -> PathResult: ...

@@ -11,14 +11,14 @@ class L1SVMClassifier(classifiers.L1SVMClassifier):
     C: float
     class_weight: Mapping | str | None
     scale: str
-    rule: str | object
-    solver: str | object
+    rule: str | Any
+    solver: str | Any
     tol: float
     max_epochs: int
     threads: int
     def __init__(
         self, C: float = 1.0, *, class_weight: Mapping | str | None = None, scale: str = "none",
-        rule: str | object = "vi+gap", solver: str | object = "auto", tol: float = 1e-06, max_epochs: int = 100000,
+        rule: str | Any = "vi+gap", solver: str | Any = "auto", tol: float = 1e-06, max_epochs: int = 100000,
         threads: int = 1,
     ) -> None: ...
 
@@ -34,8 +34,8 @@ class L1SVMClassifierCV(classifiers.L1SVMClassifierCV):
     turn_points: int
     class_weight: Mapping | str | None
     scale: str
-    rule: str | object
-    solver: str | object
+    rule: str | Any
+    solver: str | Any
     tol: float
     max_epochs: int
     threads: int
@@ -43,7 +43,7 @@ class L1SVMClassifierCV(classifiers.L1SVMClassifierCV):
         self, grid: int | Sequence[float] | np.ndarray = 20, log: bool = False, lambda_min_ratio: float = 0.05, *,
         cv: Any = None, scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None,
         until_turn: bool = False, turn_points: int = 100, class_weight: Mapping | str | None = None,
-        scale: str = "none", rule: str | object = "vi+gap", solver: str | object = "auto", tol: float = 1e-06,
+        scale: str = "none", rule: str | Any = "vi+gap", solver: str | Any = "auto", tol: float = 1e-06,
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
@@ -52,15 +52,15 @@ class LADRegressor(regressors.LADRegressor):
     bias: float
     intercept: str | None
     scale: str
-    rule: str | object
-    solver: str | object
+    rule: str | Any
+    solver: str | Any
     tol: float
     seed: int
     max_epochs: int
     threads: int
     def __init__(
         self, C: float = 1.0, *, bias: float = 0.0, intercept: str | None = None, scale: str = "none",
-        rule: str | object = "dvi+gap", solver: str | object = "auto", tol: float = 1e-06, seed: int = 0,
+        rule: str | Any = "dvi+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
@@ -77,8 +77,8 @@ class LADRegressorCV(regressors.LADRegressorCV):
     bias: float
     intercept: str | None
     scale: str
-    rule: str | object
-    solver: str | object
+    rule: str | Any
+    solver: str | Any
     tol: float
     seed: int
     max_epochs: int
@@ -87,7 +87,7 @@ class LADRegressorCV(regressors.LADRegressorCV):
         self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
         turn_points: int = 100, bias: float = 0.0, intercept: str | None = None, scale: str = "none",
-        rule: str | object = "dvi+gap", solver: str | object = "auto", tol: float = 1e-06, seed: int = 0,
+        rule: str | Any = "dvi+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
@@ -97,15 +97,15 @@ class QuantileRegressor(regressors.QuantileRegressor):
     tau: float
     intercept: str | None
     scale: str
-    rule: str | object
-    solver: str | object
+    rule: str | Any
+    solver: str | Any
     tol: float
     seed: int
     max_epochs: int
     threads: int
     def __init__(
         self, C: float = 1.0, *, bias: float = 0.0, tau: float = 0.5, intercept: str | None = None, scale: str = "none",
-        rule: str | object = "dvi+gap", solver: str | object = "auto", tol: float = 1e-06, seed: int = 0,
+        rule: str | Any = "dvi+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
@@ -123,8 +123,8 @@ class QuantileRegressorCV(regressors.QuantileRegressorCV):
     tau: float
     intercept: str | None
     scale: str
-    rule: str | object
-    solver: str | object
+    rule: str | Any
+    solver: str | Any
     tol: float
     seed: int
     max_epochs: int
@@ -133,7 +133,7 @@ class QuantileRegressorCV(regressors.QuantileRegressorCV):
         self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
         turn_points: int = 100, bias: float = 0.0, tau: float = 0.5, intercept: str | None = None, scale: str = "none",
-        rule: str | object = "dvi+gap", solver: str | object = "auto", tol: float = 1e-06, seed: int = 0,
+        rule: str | Any = "dvi+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
@@ -147,8 +147,8 @@ class SVMClassifier(classifiers.SVMClassifier):
     degree: int
     coef0: float
     scale: str
-    rule: str | object
-    solver: str | object
+    rule: str | Any
+    solver: str | Any
     tol: float
     seed: int
     max_epochs: int
@@ -156,8 +156,8 @@ class SVMClassifier(classifiers.SVMClassifier):
     def __init__(
         self, C: float = 1.0, *, bias: float = 0.0, intercept: str | None = None,
         class_weight: Mapping | str | None = None, kernel: str | None = None, gamma: float | str = "1/d",
-        degree: int = 3, coef0: float = 0.0, scale: str = "none", rule: str | object = "dvi+gap",
-        solver: str | object = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, threads: int = 1,
+        degree: int = 3, coef0: float = 0.0, scale: str = "none", rule: str | Any = "dvi+gap",
+        solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
 class SVMClassifierCV(classifiers.SVMClassifierCV):
@@ -182,8 +182,8 @@ class SVMClassifierCV(classifiers.SVMClassifierCV):
     degree: int
     coef0: float
     scale: str
-    rule: str | object
-    solver: str | object
+    rule: str | Any
+    solver: str | Any
     tol: float
     seed: int
     max_epochs: int
@@ -194,8 +194,8 @@ class SVMClassifierCV(classifiers.SVMClassifierCV):
         turn_points: int = 100, certify: bool = False, certify_to: float | None = None, certify_points: int = 1000,
         calibration: str | None = None, bias: float = 0.0, intercept: str | None = None,
         class_weight: Mapping | str | None = None, kernel: str | None = None, gamma: float | str = "1/d",
-        degree: int = 3, coef0: float = 0.0, scale: str = "none", rule: str | object = "dvi+gap",
-        solver: str | object = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, threads: int = 1,
+        degree: int = 3, coef0: float = 0.0, scale: str = "none", rule: str | Any = "dvi+gap",
+        solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
 class SVMRegressor(regressors.SVMRegressor):
@@ -204,16 +204,16 @@ class SVMRegressor(regressors.SVMRegressor):
     epsilon: float
     intercept: str | None
     scale: str
-    rule: str | object
-    solver: str | object
+    rule: str | Any
+    solver: str | Any
     tol: float
     seed: int
     max_epochs: int
     threads: int
     def __init__(
         self, C: float = 1.0, *, bias: float = 0.0, epsilon: float = 0.1, intercept: str | None = None,
-        scale: str = "none", rule: str | object = "dvi+gap", solver: str | object = "auto", tol: float = 1e-06,
-        seed: int = 0, max_epochs: int = 100000, threads: int = 1,
+        scale: str = "none", rule: str | Any = "dvi+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
+        max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
 class SVMRegressorCV(regressors.SVMRegressorCV):
@@ -230,8 +230,8 @@ class SVMRegressorCV(regressors.SVMRegressorCV):
     epsilon: float
     intercept: str | None
     scale: str
-    rule: str | object
-    solver: str | object
+    rule: str | Any
+    solver: str | Any
     tol: float
     seed: int
     max_epochs: int
@@ -240,8 +240,8 @@ class SVMRegressorCV(regressors.SVMRegressorCV):
         self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
         turn_points: int = 100, bias: float = 0.0, epsilon: float = 0.1, intercept: str | None = None,
-        scale: str = "none", rule: str | object = "dvi+gap", solver: str | object = "auto", tol: float = 1e-06,
-        seed: int = 0, max_epochs: int = 100000, threads: int = 1,
+        scale: str = "none", rule: str | Any = "dvi+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
+        max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
 class SparseSVMClassifier(classifiers.SparseSVMClassifier):
@@ -254,15 +254,15 @@ class SparseSVMClassifier(classifiers.SparseSVMClassifier):
     smoothing: float
     scale: str
     first: str
-    rule: str | object
-    solver: str | object
+    rule: str | Any
+    solver: str | Any
     tol: float
     seed: int
     max_epochs: int
     def __init__(
         self, alpha: float = 0.01, beta: float = 0.01, *, bias: float = 0.0, intercept: str | None = None,
         class_weight: Mapping | str | None = None, loss: str = "hinge", smoothing: float = 0.5, scale: str = "none",
-        first: str = "features", rule: str | object = "sifs+gap", solver: str | object = "auto", tol: float = 1e-06,
+        first: str = "features", rule: str | Any = "sifs+gap", solver: str | Any = "auto", tol: float = 1e-06,
         seed: int = 0, max_epochs: int = 100000,
     ) -> None: ...
 
@@ -282,8 +282,8 @@ class SparseSVMClassifierCV(classifiers.SparseSVMClassifierCV):
     smoothing: float
     scale: str
     first: str
-    rule: str | object
-    solver: str | object
+    rule: str | Any
+    solver: str | Any
     tol: float
     seed: int
     max_epochs: int
@@ -292,6 +292,6 @@ class SparseSVMClassifierCV(classifiers.SparseSVMClassifierCV):
         beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, bias: float = 0.0,
         intercept: str | None = None, class_weight: Mapping | str | None = None, loss: str = "hinge",
-        smoothing: float = 0.5, scale: str = "none", first: str = "features", rule: str | object = "sifs+gap",
-        solver: str | object = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
+        smoothing: float = 0.5, scale: str = "none", first: str = "features", rule: str | Any = "sifs+gap",
+        solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
     ) -> None: ...

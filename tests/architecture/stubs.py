@@ -19,9 +19,11 @@ PACKAGE = Path(screenpath.__file__).parent
 HEAD = """\
 # Made from the declared options by `make stubs`.
 from collections.abc import Callable, Mapping, Sequence
-"""
-FUNCTIONS = """
+from typing import Any
+
 import numpy as np
+"""
+FUNCTIONS = """\
 from numpy.typing import ArrayLike, DTypeLike
 
 """
@@ -53,8 +55,7 @@ def of_package() -> str:
 
 def of_estimators() -> str:
     """Return the estimators with their parameters."""
-    text = f"{HEAD}from typing import Any\n\nimport numpy as np\n\n"
-    text += "from screenpath.sklearn import classifiers, regressors\n"
+    text = f"{HEAD}\nfrom screenpath.sklearn import classifiers, regressors\n"
     text += "from screenpath.sklearn.export import fitted as fitted\n"
     for name in estimators.__all__:
         if name == "fitted":
