@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 import screenpath
 from screenpath.errors import DataError, ScreenpathError, UsageError
-from screenpath.sklearn import SparseSVMClassifierCV, SVMClassifier
+from screenpath.sklearn import SparseSVMClassifierCV, SVMClassifier, SVMClassifierCV
 from tests.conftest import two_classes
 
 X, Y = two_classes(n=40, d=4)
@@ -276,6 +276,36 @@ def test_lists_and_weights_that_are_no_numbers():
 def test_empty_lists_are_no_defaults(empty):
     with pytest.raises(ValueError, match="the list of parameters is empty"):
         SparseSVMClassifierCV(**empty).fit(X, Y)
+
+
+def test_an_eps_path_is_for_a_single_path():
+    """The estimator took its first point for the whole list."""
+    grid = screenpath.EpsilonGrid(0.1, 1.0, 0.1)
+    with pytest.raises(ValueError, match="grows with a single path"):
+        SVMClassifierCV(grid=grid).fit(X, Y)
+    assert screenpath.svm_path(X, Y, grid=grid, tol=1e-3).certified
+
+
+def test_keywords_that_others_make_void_are_left_out():
+    """Each has its default in the signature, so it cannot contradict: the shell names it where it is given."""
+    for path, given, void in (
+        (screenpath.svm_path, {"grid": [0.1]}, {"cmin": 2.0, "chunk_form": "s"}),
+        (screenpath.kernel_svm_path, {"kernel": "linear", "grid": 2}, {"degree": 5, "gamma": 3.0}),
+        (screenpath.l1_svm_path, {"grid": 3}, {"lambda_min_ratio": 0.5}),
+        (screenpath.sparse_svm_path, {"betas": 2, "alphas": 2}, {"references": 3}),
+    ):
+        found, plain = path(X, Y, **given, **void), path(X, Y, **given)
+        assert [step.primal for step in found] == [step.primal for step in plain]
+
+
+def test_all_of_the_functions_and_nothing_else_is_documented():
+    functions = (*PATHS, screenpath.quantile_path, screenpath.svr_path)
+    for path in functions:
+        text = inspect.getdoc(path)
+        part = text.partition("Parameters\n----------\n")[2].partition("\n\nReturns")[0]
+        entries = [line.partition(" : ")[0] for line in part.splitlines() if not line.startswith(" ")]
+        assert entries == list(inspect.signature(path).parameters)
+        assert "Returns\n-------\n" in text and "Raises\n------\n" in text
 
 
 def test_a_step_at_zero_is_found():
