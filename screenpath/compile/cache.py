@@ -40,7 +40,7 @@ from screenpath.compile.sources import closure, digest
 from screenpath.errors import ResourceError
 
 FORMAT = 3  # of the files; another one when what is stored changes its shape
-# Every kernel imported so far, by "module.function"; what `is_warm` and the tests go through.
+# Every kernel imported so far, by "module.function"; what the tests go through.
 KERNELS: dict = {}
 SUFFIX = ".kernel"
 PARTIAL = ".partial"
@@ -427,10 +427,6 @@ class KernelCache:
             )
         finally:
             end_turn(folder, name)
-
-    def stored(self) -> bool:
-        """Tell whether any signature of this function is on disk."""
-        return bool(self._entries())
 
     def flush(self) -> None:
         """Forget every signature of this function (numba's ``Dispatcher.recompile``)."""

@@ -122,10 +122,3 @@ def ensure_compiled(*names: str) -> list[tuple[str, float]]:
             _warmed.add(name)
             done.append((name, time.perf_counter() - started))
     return done
-
-
-def is_warm() -> bool:
-    """Tell whether every kernel has compiled code in the cache (true when the jit is disabled)."""
-    kernel_modules()  # imports them all, which fills the register
-    ours = (one for one in kernels.KERNELS.values() if one.__module__.startswith(f"{kernels.__name__}."))
-    return all(one._cache.stored() for one in ours)

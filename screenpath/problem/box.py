@@ -497,11 +497,6 @@ class BoxModel(RegionModel, Resumable):
             self._whole, self.rows.touched = every, touched  # set-up, not work of a step: a resumed path counts alike
         return self._whole
 
-    @property
-    def has_whole(self) -> bool:
-        """Tell whether a copy of all rows is at hand."""
-        return self._whole is not None
-
     def forget(self) -> None:
         """Drop the copy of all rows that an unscreened path keeps."""
         self._whole = None

@@ -82,10 +82,6 @@ class Rows(Counted, Protocol):
     def whole(self) -> np.ndarray | tuple:
         """Return all rows as :meth:`take` would."""
 
-    @abstractmethod
-    def values_of(self, index: np.ndarray) -> int:
-        """Return the number of stored values of some rows."""
-
 
 @runtime_checkable
 class WalkedRows(Rows, Protocol):

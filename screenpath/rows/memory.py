@@ -89,10 +89,6 @@ class MemoryRows(WalkedRows):
         """Return the number of stored values."""
         return int(self.data.size if self.sparse else self.X.size)
 
-    def values_of(self, index: np.ndarray) -> int:
-        """Return the number of stored values of some rows."""
-        return int(np.sum(self.indptr[index + 1] - self.indptr[index])) if self.sparse else index.size * self.d
-
     def lent(self, key, make):
         """Return room that is used within single calls, made by ``make()``: one for all paths on these rows."""
         if key not in self._workspace:

@@ -300,10 +300,6 @@ class ShardRows(Rows):
             data[part], indices[part] = rows[0], rows[1]
         return data, indices, indptr
 
-    def values_of(self, index: np.ndarray) -> int:
-        """Return the number of values that :meth:`take` gives for some rows."""
-        return int(self._counts(index).sum()) if self.sparse else index.size * self.d
-
     def _counts(self, index) -> np.ndarray:
         """Return the stored values of prepared sparse rows."""
         counts = np.empty(index.size, dtype=np.int64)
