@@ -5,6 +5,9 @@ import scipy.sparse as sp
 
 from screenpath.problem.sparse import SparseModel
 from screenpath.rows.views import Views
+from tests.conftest import ROOT
+
+SDCA, ACC_SDCA = (f"{ROOT}/examples/papers/sdca.py:{name}" for name in ("ProximalSDCA", "AcceleratedSDCA"))  # plug-ins
 
 
 def problem(classes=2, n=60, d=25, seed=0, density=0.4, dense=False, gamma=0.5, weights=None):

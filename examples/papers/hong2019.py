@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import statistics
 from functools import partial
+from pathlib import Path
 
 import pictures
 from study import Study, arguments, line, mean
@@ -72,7 +73,8 @@ TABLE = (
     "speed-up",
     "published",
 )
-BASELINE = ("--solver", "acc-sdca")
+SDCA = Path(__file__).with_name("sdca.py")
+BASELINE = ("--solver", f"{SDCA}:AcceleratedSDCA")
 ONCE = ("--repeats", 1)
 
 
@@ -115,7 +117,9 @@ def main() -> None:
         turns = ("--start", "warm,cold", *ONCE) if name == "pcmac" else ONCE
         table(study, name, paper, file, rules, published, found[name]["sifs"], given, *gamma, *turns)
         if name == "pcmac":
-            rows = study.compare(name, "sparse-svm", file, rules, "--solver", "sdca", *gamma, *grid, *turns)
+            rows = study.compare(
+                name, "sparse-svm", file, rules, "--solver", f"{SDCA}:ProximalSDCA", *gamma, *grid, *turns
+            )
             speeds(study, f"{name}, plain SDCA", paper, rows, {"sifs": published["sifs"]})
 
     for name, (place, more, _, _) in STAND_INS.items():

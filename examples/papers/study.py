@@ -168,7 +168,7 @@ class Study:
         for of_script in ("--format", "--coefficients"):  # where its files go is of no use to a reader
             words = words[: words.index(of_script)] if of_script in words else words
         text = shlex.join(words)
-        text = text.replace(f"{self.out}/", "OUT/").replace(f"{self.data}/", "DATA/")
+        text = text.replace(f"{self.out}/", "OUT/").replace(f"{self.data}/", "DATA/").replace(f"{ROOT}/", "")
         said = f"{label}: screenpath {text}"
         if said not in self.commands:
             self.commands.append(said)

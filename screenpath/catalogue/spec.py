@@ -97,7 +97,6 @@ def free_sparse_intercept(spec: Spec) -> Spec:
         objective=formula.replace("x_i.(w_yi - w_c)", "x_i.(w_yi - w_c) + b_yi - b_c") + "; the b_c sum to 0",
         free_bias=True,
         columns=(*spec.columns, *INTERVAL),
-        solver=Later("solve.sparse", "make_free_sparse_solver"),
         kernel_modules=(*spec.kernel_modules, "sparse_intercept", "sifs_free", "sparse_newton"),
         needs=FREE_SPARSE,
     )

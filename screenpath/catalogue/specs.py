@@ -12,6 +12,7 @@ from screenpath.catalogue import options as o
 from screenpath.catalogue.spec import Later, Spec, chunked, free_intercept, free_sparse_intercept, with_intercept
 from screenpath.catalogue.targets import class_targets, sign_targets
 from screenpath.data.safe.needs import KERNEL, L1, SPARSE
+from screenpath.data.safe.plugins import plugin_of
 from screenpath.errors import UsageError
 
 # -- the linear SVM, of two classes or of each against the rest -------------------------------------------------------
@@ -284,7 +285,6 @@ def _sparse_grid(model, options):
 
 def hinge_width(options: dict) -> float:
     """Return the width of the quadratic part of the loss, infinite for the squared hinge; refuse contradictions."""
-    check_l1_alone(options)
     if options.get("loss", "hinge") == "hinge":
         check_exact_hinge(options)
         return options["smoothing"]
@@ -303,34 +303,17 @@ def hinge_named(spec: Spec, options: dict) -> Spec:
     return replace(spec, objective=objective, title=spec.title.replace("smoothed", kind))
 
 
-def check_l1_alone(options: dict) -> None:
-    """Raise where ``alpha`` 0 is among the values and the solver is not one that can lead there."""
-    alphas = options.get("alpha")
-    if alphas is not None and any(value == 0.0 for value in alphas) and options["solver"] in ("sdca", "acc-sdca"):
-        raise UsageError(
-            f"the solver '{options['solver']}' needs an L2 term: its steps crawl where `alpha` is next to nothing, and "
-            "`alpha` 0 is led to by ever smaller values",
-            "use `solver=newton`, or values of `alpha` above 0",
-        )
-
-
 def check_exact_hinge(options: dict) -> None:
     """Raise where the exact hinge lacks what other options ask for; a comparison has ``rules`` in place of ``rule``."""
     if options["smoothing"] != 0.0:
         return
     several = options.get("rules")
     names = str(options["rule"] if several is None else several).lower().split(",")
-    if any(name.strip().startswith("ifs") for name in names):
+    if any(name.strip().split("+")[0] == "ifs" for name in names):
         others = "`rule=iss`, `rule=sifs+gap`" if several is None else "`rules=none,iss,sifs+gap`"
         raise UsageError(
             "the rule 'ifs' decides features over a ball of the dual, which is not strongly concave with `smoothing=0`",
             f"use {others} or a `smoothing` above 0",
-        )
-    if options["solver"] in ("sdca", "acc-sdca"):
-        raise UsageError(
-            f"the solver '{options['solver']}' needs a smoothed hinge: its steps crawl where the dual is not strongly "
-            "concave",
-            "use `solver=newton` or a `smoothing` above 0",
         )
 
 
@@ -343,7 +326,7 @@ def _sparse_resolved(spec: Spec, options: dict) -> Spec:
 
 def _sparse_in_memory(options: dict) -> str | None:
     """Return the option that needs whole rows, or shares the data out among processes."""
-    if options.get("solver") in ("sdca", "acc-sdca"):
+    if plugin_of(options.get("solver")) is not None:  # it may ask for whole rows
         return f"solver={options['solver']}"
     if options.get("first") == "samples":
         return "first=samples"
@@ -389,7 +372,7 @@ SPARSE_SVM = Spec(
         o.SMOOTHING,
         o.FIRST,
         o.GRID_JOBS,
-        *o.solving(o.SPARSE_RULE, ("auto", "newton", "sdca", "acc-sdca"), threaded=False),
+        *o.solving(o.SPARSE_RULE, ("auto", "newton"), threaded=False),
         o.CERTIFICATE,
     ),
     resolved=_sparse_resolved,

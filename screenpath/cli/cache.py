@@ -27,7 +27,7 @@ def command():
 def warm(modules):
     """Compile all kernels now, so that no later run has to (on a cluster: once, before the jobs).
 
-    With the names of modules (parse, compiled, sdca, ...), those alone. All processors that are allowed, four at most,
+    With the names of modules (parse, compiled, smo, ...), those alone. All processors that are allowed, four at most,
     compile; a module's time is what was left to do for it.
     """
     from screenpath.compile.cache import cache_folder

@@ -27,7 +27,7 @@ ABOUT = {
 
     {SPEEDUP}
 
-    The solver is that of a run; --rules none,iss,ifs,sifs --solver sdca is Hong 2019's comparison. All variants must
+    The solver is that of a run; Hong 2019's comparison is in examples/papers/. All variants must
     certify the same optimal values; the exit code is 3 if some grid point is not certified.""",
 }
 RULES = f"""Walk the path of MODEL on DATA under each of several rules, and print one table.

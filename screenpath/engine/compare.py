@@ -97,7 +97,7 @@ def compare(make_model, grid, rules, *, shrinking=(True,), starts=("warm",), sol
     ]
 
 
-def compare_sparse(make_model, grid, rules, *, starts=("warm",), solver="sdca", first="features", tol=1e-6,
+def compare_sparse(make_model, grid, rules, *, starts=("warm",), solver="auto", first="features", tol=1e-6,
                    max_epochs=100_000, seed=0, repeats=3, progress=None, make=make_sparse_solver,
                    contradicted=None):  # fmt: skip
     """Walk the same grid of sparse SVMs under every rule (Hong 2019, Tables 1, 3 and 6).

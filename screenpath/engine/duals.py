@@ -18,7 +18,6 @@ import numpy as np
 
 from screenpath.catalogue.losses import LOSSES
 from screenpath.catalogue.specs import SPARSE_SVM, SPECS
-from screenpath.data.safe.plugins import OPTIONS, is_named
 from screenpath.data.words.labels import NamedLabel, label_text
 from screenpath.engine.predict import known_rows
 from screenpath.errors import DataError, RunFolderError, UsageError
@@ -34,9 +33,10 @@ from screenpath.walk.step import CERTIFIED
 
 SIDES = {form.LOW: "R", form.HIGH: "L", form.BETWEEN: "E"}
 STORED, AGAIN = "certificate.bin", "solved again"
-# Options that say how a path is walked or kept; a single problem is solved without them.
-WALKED = ("c", "c_list", "grid", "cmin", "cmax", "eps_path", "chunk", "chunk_form", "reference", "scheduler",
-          "resume", "cache", "test", "out")  # fmt: skip
+# Options that say how a path is walked or kept; a single problem is solved without them. A rule or a solver that a
+# folder names may be a file of the user's, which nobody has named here.
+WALKED = ("rule", "solver", "c", "c_list", "grid", "cmin", "cmax", "eps_path", "chunk", "chunk_form", "reference",
+          "scheduler", "resume", "cache", "test", "out")  # fmt: skip
 GIVEN = (*LOSSES, SPARSE_SVM.name)  # models whose dual variables live in a box
 
 
@@ -178,9 +178,6 @@ def _again(run: Run, step: dict, path: str) -> tuple:
     declared = SPECS[run.model]
     named = {one.name for one in declared.path_options}.difference(WALKED)
     kept = {name: value for name, value in run.record["options"].items() if name in named}
-    for name in OPTIONS:  # a plug-in that a folder names is not imported; any solver finds the same optimum
-        if is_named(str(kept.get(name))):
-            del kept[name]
     options = {**declared.completed(kept), "data": path}
     if run.form is None:
         options["n_features"] = run.n_features

@@ -61,9 +61,9 @@ PAIRS = (
         RULES, default="none,iss,ifs,sifs,sifs+gap",
         help="Comma-separated, of none, iss, ifs, sifs, gap, and these with +gap; speed-ups refer to the first.",
     ),
-    replace(START, help=f"{START.help} cold: solvers sdca and acc-sdca only. Speed-ups refer to the same start."),
+    replace(START, help=f"{START.help} cold: a solver of yours alone. Speed-ups refer to the same start."),
     REPEATS,
-    replace(SOLVER, help="sdca, acc-sdca, newton or auto.  [default: auto, as of a run; sdca for cold starts]"),
+    SOLVER,
     *CHECKS, *LIMITS, o.SEED, o.POSITIVE, o.INTERCEPT, *o.READING, *o.PREPARATION, *o.PAIR_GRID, o.LOSS, o.SMOOTHING,
     o.FIRST,
 )  # fmt: skip
@@ -190,7 +190,7 @@ def _pairs(options: dict, console) -> tuple[list[dict], bool]:
 
     names = listed(options["rules"], "rules", "none,sifs")
     begin = _starts(options["start"])
-    solver = options["solver"] or ("sdca" if "cold" in begin else "auto")
+    solver = options["solver"] or "auto"
     options, limit = {**options, "threads": 1, "solver": solver}, MemoryLimit(options["max_memory"])
     spec = SPARSE_SVM.resolved(SPARSE_SVM, options)  # makes `intercept` and `bias` agree
     spec.solver(solver)  # one that a free intercept does not have is refused before the data are read

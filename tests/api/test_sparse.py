@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from screenpath import sparse_svm_path
 from screenpath.errors import DataError, UsageError
 from screenpath.problem.grid import alpha_grid, beta_grid
-from tests.sparse_problems import problem
+from tests.sparse_problems import SDCA, problem
 
 SHORT = {"betas": 3, "alphas": 5}
 TIMES = ("screen_s", "solve_s", "certify_s")
@@ -36,7 +36,7 @@ def test_grid_is_the_papers():
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
-@pytest.mark.parametrize("solver", ["auto", "sdca"])
+@pytest.mark.parametrize("solver", ["auto", SDCA])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_storage_and_solver_give_the_same_optimum(storage, solver, classes):
     X, y, _ = problem(classes)
@@ -69,7 +69,7 @@ def test_labels_scaling_and_bias_come_back_in_the_units_of_the_data():
 
 def test_processes_give_the_same_numbers_in_the_same_order():
     X, y, _ = problem(3)
-    one, two = (sparse_svm_path(X, y, betas=3, alphas=4, solver="sdca", jobs=jobs) for jobs in (1, 2))
+    one, two = (sparse_svm_path(X, y, betas=3, alphas=4, solver=SDCA, jobs=jobs) for jobs in (1, 2))
     assert numbers(one) == numbers(two)
     np.testing.assert_array_equal(one.coefficients, two.coefficients)
 
@@ -114,7 +114,7 @@ def test_time_limit_leaves_the_rest_out():
     assert path.coefficients.shape == (15, 3, X.shape[1]) and np.isnan(path.coefficients).all()
 
 
-@pytest.mark.parametrize("solver", ["newton", "sdca"])
+@pytest.mark.parametrize("solver", ["newton", SDCA])
 @pytest.mark.parametrize("rule", ["sifs+gap", "none"])
 def test_memory_stays_below_three_times_the_data(solver, rule):
     rng = np.random.default_rng(0)

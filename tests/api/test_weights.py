@@ -7,6 +7,7 @@ import scipy.sparse as sp
 
 from screenpath import l1_svm_path, sparse_svm_path
 from screenpath.errors import DataError, UsageError
+from tests.sparse_problems import SDCA
 
 L1_RULES, SPARSE_RULES = ("none", "vi", "gap", "vi+gap"), ("none", "iss", "ifs", "gap", "sifs", "sifs+gap")
 
@@ -47,7 +48,7 @@ def test_a_weight_is_a_number_of_repetitions_l1(rule, tol, storage):
 @pytest.mark.parametrize("rule", SPARSE_RULES)
 def test_a_weight_is_a_number_of_repetitions_sparse(rule, classes, storage):
     X, y, times = data(classes)
-    for solver, tol in (("newton", 1e-9), ("sdca", 1e-3), ("newton", 1e-2)):
+    for solver, tol in (("newton", 1e-9), (SDCA, 1e-3), ("newton", 1e-2)):
         how = {"betas": 2, "alphas": 6, "rule": rule, "storage": storage, "solver": solver, "tol": tol}
         weighted = sparse_svm_path(X, y, sample_weight=times, **how)
         repeated = sparse_svm_path(np.repeat(X, times, axis=0), np.repeat(y, times), **how)

@@ -40,6 +40,7 @@ from screenpath.solve.newton import Newton
 from screenpath.solve.smo import make_kernel_solver
 from screenpath.solve.sparse import make_sparse_solver
 from screenpath.walk.one_vs_rest import OneVsRest
+from tests.sparse_problems import ACC_SDCA, SDCA
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(12, 3))
@@ -226,7 +227,7 @@ def test_screenings(name):
 SOLVERS = [
     *(make_solver(name, 0) for name in ("auto", "cd", "newton")),
     *(make_kernel_solver(name) for name in ("newton", "smo")),
-    *(make_sparse_solver(name, 0) for name in ("newton", "sdca", "acc-sdca")),
+    *(make_sparse_solver(name, 0) for name in ("newton", SDCA, ACC_SDCA)),
     FeatureDescent(),
 ]
 

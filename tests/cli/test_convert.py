@@ -8,6 +8,7 @@ import pytest
 
 from tests import shard_folders
 from tests.cli.conftest import libsvm_text, screenpath, without_times
+from tests.sparse_problems import SDCA
 
 GRID = ("--grid", "8", "--cmax", "1", "--quiet")
 
@@ -270,7 +271,7 @@ def test_what_else_takes_columns(call, data, by_columns):
 def test_options_of_the_sparse_svm_that_need_the_data_in_memory(call, data, by_columns):
     """They go on as they do with the text, and say why."""
     for option, name in (
-        (("--solver", "sdca"), "--solver sdca"), (("--first", "samples"), "--first samples"),
+        (("--solver", SDCA), f"--solver {SDCA}"), (("--first", "samples"), "--first samples"),
     ):  # fmt: skip
         result = call("sparse-svm", by_columns, *GRIDS["sparse-svm"][:-1], *option, "--force", "-o", "a")
         assert result.code == 0 and f"columns: {name} needs the data in memory" in result.err

@@ -8,6 +8,7 @@ import pytest
 
 import screenpath
 from tests.cli.conftest import TIMES, read_csv, without_times
+from tests.sparse_problems import SDCA
 
 GRID = ("--grid", "7", "--cmax", "1", "--bias", "1", "--quiet")
 # What depends on where a path begins: the solver's way, and how much could be screened from there.
@@ -57,7 +58,7 @@ def test_parts_of_a_grid_of_c(call, data):
 def test_values_of_beta_have_the_numbers_of_one_run_to_the_last_bit(call, data, kind, table, how):
     """Rows of the grid do not depend on each other, nor does what a solver draws on where its job begins."""
     options = ("--beta", "0.3,0.1,0.03", "--alphas", "4", "--coefficients", kind, "--format", table, "-q")
-    options = (*options, "--solver", "sdca")
+    options = (*options, "--solver", SDCA)
     if how == "values":
         options = (*options, "--solver", "newton")  # what sdca draws goes by the number of the point
     assert call("sparse-svm", data, *options, "-o", "whole").code == 0

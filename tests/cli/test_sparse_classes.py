@@ -9,6 +9,7 @@ import screenpath
 import screenpath.verify.file
 from screenpath.errors import UsageError
 from tests.cli.conftest import libsvm_text, read_csv, without_times
+from tests.sparse_problems import SDCA
 
 GRID = ("--betas", 2, "--alphas", 4, "--beta-min-ratio", 0.2, "--scale", "standard", "--quiet")
 KINDS = {
@@ -153,7 +154,7 @@ def test_cross_validation_and_comparison(runs, call):
 
 def test_what_is_not_possible_is_refused_by_name(runs, call):
     own = ("sparse-svm", runs / "three", "--intercept", "free", "-o", "refused")
-    found = call(*own, "--solver", "sdca")
+    found = call(*own, "--solver", SDCA)
     assert found.code == 2 and "moves one dual variable at a time" in found.err
     found = call(*own, "--smoothing", 0)
     assert found.code == 2 and "--intercept free with the exact hinge (--smoothing 0) is for two labels" in found.err

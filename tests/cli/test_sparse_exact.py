@@ -5,6 +5,7 @@ import pytest
 
 import screenpath
 from tests.cli.conftest import libsvm_text, read_csv, without_times
+from tests.sparse_problems import SDCA
 
 GRID = ("--betas", 2, "--alphas", 4, "--smoothing", 0, "--quiet")
 
@@ -67,7 +68,7 @@ def test_what_is_not_possible_is_refused_by_name(call, data):
     own = ("sparse-svm", data, "--smoothing", 0, "-o", "refused")
     for more, said in (
         (("--rule", "ifs"), "the rule 'ifs' decides features over a ball of the dual"),
-        (("--solver", "sdca"), "use --solver newton or a --smoothing above 0"),
+        (("--solver", SDCA), "use --solver newton, or a --smoothing"),
     ):
         found = call(*own, *more)
         assert found.code == 2 and said in found.err, found.err

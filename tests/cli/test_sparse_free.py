@@ -9,6 +9,7 @@ import screenpath
 import screenpath.verify.file
 from screenpath.errors import UsageError
 from tests.cli.conftest import clouds, libsvm_text, read_csv, without_times
+from tests.sparse_problems import SDCA
 
 GRID = ("--betas", 2, "--alphas", 4, "--scale", "standard", "--quiet")
 
@@ -88,11 +89,11 @@ def test_cross_validation(runs, call):
 
 def test_what_is_not_possible_is_refused_by_name(runs, call, tmp_path):
     own = ("sparse-svm", runs / "two", "--intercept", "free", "-o", "refused")
-    found = call(*own, "--solver", "sdca")
+    found = call(*own, "--solver", SDCA)
     assert found.code == 2 and "moves one dual variable at a time" in found.err
     assert "use --solver newton, or --intercept penalised" in found.err
     found = call("compare-rules", "sparse-svm", runs / "two", "--intercept", "free", "--start", "cold")
-    assert found.code == 2 and "moves one dual variable at a time" in found.err
+    assert found.code == 2 and "leave out cold starts" in found.err
     found = call(*own, "--bias", 1)
     assert found.code == 2 and "--bias makes a penalised intercept" in found.err
     with pytest.raises(UsageError, match="needs two classes"):

@@ -5,6 +5,7 @@ import pytest
 
 import screenpath
 from tests.cli.conftest import libsvm_text, read_csv, without_times
+from tests.sparse_problems import SDCA
 
 GRID = ("--betas", 2, "--alpha", "0.1,0", "--quiet")
 HOW = (
@@ -69,7 +70,7 @@ def test_cross_validation_rules_pictures_and_audit(call, data):
 
 def test_what_is_not_possible_is_refused_by_name(call, data):
     for more, said in (
-        (("--alpha", "0", "--solver", "sdca"), "use --solver newton, or values of --alpha above 0"),
+        (("--alpha", "0", "--solver", SDCA), "values of --alpha above 0"),
         (("--alpha", "0,-1"), "every parameter of the list must be positive and finite, or 0"),
         (("--alpha", "0,0"), "the parameter 0 appears twice"),
         (("--alpha", "0", "--alpha-min-ratio", "0.1"), "--alpha gives the values themselves"),

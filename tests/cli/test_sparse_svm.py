@@ -9,6 +9,7 @@ from scipy.sparse import load_npz
 
 from screenpath import read_libsvm, sparse_svm_path
 from tests.cli.conftest import clouds, libsvm_text, read_csv, without_times
+from tests.sparse_problems import SDCA
 
 SHORT = ("--betas", 3, "--alphas", 4, "--quiet")
 
@@ -94,7 +95,7 @@ def test_order_and_processes_leave_the_decisions_alone(call, three):
         assert one["n_features_screened"] == two["n_features_screened"]
 
 
-@pytest.mark.parametrize("solver", ["newton", "sdca"])
+@pytest.mark.parametrize("solver", ["newton", SDCA])
 @pytest.mark.parametrize("steps", [1, 4, 6, 7])
 def test_resume_gives_the_same_files(call, three, monkeypatch, solver, steps):
     from screenpath.engine import session
@@ -128,7 +129,7 @@ def stop_after(count, keep):
         (("--alpha", "0.1", "--alpha-min-ratio", 0.5), "--alpha-min-ratio"),
         (("--references", 3), "--alpha"),
         (("--rule", "dvi"), "sifs"),
-        (("--solver", "cd"), "sdca"),
+        (("--solver", "cd"), "newton"),
         (("--threads", 2), "--threads"),
     ],
 )

@@ -4,19 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.catalogue.specs import LINEAR_SVM, SPARSE_SVM
+from screenpath.catalogue.specs import LINEAR_SVM
 from screenpath.engine.warm import warm_model
-from screenpath.kernels.solve import newton, sdca
+from screenpath.kernels.solve import newton
 from screenpath.rows.memory import MemoryRows
-
-
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
-def test_the_copy_of_the_survivors_is_made_on_the_toy_path_too(monkeypatch, storage):
-    copies, gather = [], sdca.gather_rows
-    monkeypatch.setattr(sdca, "gather_rows", lambda *arrays: copies.append(1) or gather(*arrays))
-    options = {"solver": "sdca", "rule": "sifs", "first": "features", "smoothing": 0.5, "threads": 1}
-    warm_model(SPARSE_SVM, options, MemoryRows(storage(np.ones((3, 3)))))
-    assert copies
 
 
 @pytest.mark.parametrize("rows", [np.ones((3, 5000)), sp.csr_array(np.ones((3, 600)))], ids=["dense", "csr"])

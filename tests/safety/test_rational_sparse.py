@@ -19,6 +19,7 @@ from screenpath.screen.sparse import parse_sparse_rule, screen, settled, tighten
 from screenpath.solve.sparse import make_sparse_solver
 from screenpath.walk.loop import PathOptions, solve_point, walk
 from tests.safety.rational_penalised import Sparse, faults, hostile, random_weights, small_signal, tops_of_rounding
+from tests.sparse_problems import SDCA
 from tests.width import wide
 
 
@@ -81,7 +82,7 @@ def walked(seed, tol, rule="none", solver="auto", squared=False):
 @given(seed=st.integers(0, 10**6), tol=st.sampled_from([1e-3, 1e-6, 1e-9, 1e-12]))
 def test_no_step_claims_more_than_is_true(seed, tol):
     """Among them: rows whose squared norms underflow or whose parameters did, which ended with a traceback."""
-    rule, solver = ("none", "sifs", "gap", "sifs+gap")[seed % 4], ("auto", "sdca")[seed // 4 % 2]
+    rule, solver = ("none", "sifs", "gap", "sifs+gap")[seed % 4], ("auto", SDCA)[seed // 4 % 2]
     for step, found in walked(seed, tol, rule, solver):
         assert found == [], (seed, step)
 

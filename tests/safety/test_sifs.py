@@ -13,7 +13,7 @@ from screenpath.screen.sparse import _regions, parse_sparse_rule, screen, tighte
 from screenpath.solve.base import Budget
 from screenpath.solve.sparse import make_sparse_solver
 from screenpath.walk.loop import PathOptions, walk
-from tests.sparse_problems import dual_rows, objectives, problem
+from tests.sparse_problems import SDCA, dual_rows, objectives, problem
 
 RULES = [(True, True), (True, False), (False, True)]
 
@@ -30,7 +30,7 @@ def references(model, alpha, rng):
     yield optimum(model, alpha)
     reduced = model.reduce(alpha, model.nothing_screened(), model.start(alpha))
     for epochs in (1, 2, 5, 20):
-        got = make_sparse_solver("sdca").solve(reduced, tol=1e-15, budget=Budget(epochs, np.inf), dynamic=False)
+        got = make_sparse_solver(SDCA).solve(reduced, tol=1e-15, budget=Budget(epochs, np.inf), dynamic=False)
         yield model.certify(alpha, got.w, got.alpha)
         yield model.certify(alpha, got.w, None)
         yield model.certify(alpha, None, got.alpha)
@@ -105,7 +105,7 @@ def test_the_gap_balls_of_a_solvers_iterate_are_safe(classes):
     found = 0
     for epochs in (1, 3, 10, 40, 160):
         reduced = model.reduce(alpha, model.nothing_screened(), model.start(alpha))
-        got = make_sparse_solver("sdca").solve(reduced, tol=1e-15, budget=Budget(epochs, np.inf), dynamic=False)
+        got = make_sparse_solver(SDCA).solve(reduced, tol=1e-15, budget=Budget(epochs, np.inf), dynamic=False)
         at = model.nothing_screened()
         found += tighten(model, at, model.certify(alpha, got.w, got.alpha), alpha)
         check(model, at, best, epochs)
@@ -235,7 +235,7 @@ def test_exact_reference_gives_the_papers_balls():
 
 
 @pytest.mark.parametrize("rule", ["sifs", "iss", "ifs", "gap", "sifs+gap", "none"])
-@pytest.mark.parametrize("solver", ["newton", "sdca"])
+@pytest.mark.parametrize("solver", ["newton", SDCA])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_every_rule_with_every_solver_reaches_the_same_optimum(rule, solver, classes):
     X, y, base = problem(classes, seed=5, dense=rule == "ifs")

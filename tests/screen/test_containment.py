@@ -23,12 +23,14 @@ from screenpath.solve.intercept import FreeNewton
 from screenpath.solve.smo import make_kernel_solver
 from screenpath.solve.sparse import make_sparse_solver
 from screenpath.walk.loop import PathOptions, solve_point
+from tests.sparse_problems import SDCA
 
 
 def solved(model, alpha, sweeps=None):
     """Return the optimum at ``alpha`` to a gap near rounding, or what some sweeps give."""
     reduced = model.reduce(alpha, model.nothing_screened(), model.start(alpha))
-    name, budget = ("newton", Budget(300, np.inf)) if sweeps is None else ("sdca", Budget(sweeps, np.inf))
+    name = SDCA if sweeps is not None and not model.intercept else "newton"
+    budget = Budget(sweeps or 300, np.inf)
     got = make_sparse_solver(name).solve(reduced, tol=1e-14, budget=budget, dynamic=False)
     return model.certify(alpha, got.w, None if sweeps is None else got.alpha)
 

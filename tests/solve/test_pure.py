@@ -18,7 +18,7 @@ from screenpath.solve.base import Budget
 from screenpath.solve.sparse import make_sparse_solver
 from screenpath.walk.audit import Audit
 from screenpath.walk.loop import PathOptions, solve_point, walk
-from tests.sparse_problems import dual_rows, problem
+from tests.sparse_problems import ACC_SDCA, SDCA, dual_rows, problem
 
 BETAS = (0.5, 0.1, 0.02)  # of beta_max
 HOW = ((2, False), (2, True), (3, True))
@@ -174,8 +174,8 @@ def test_a_checkpoint_brings_back_the_same_pair(kind):
 
 
 REFUSED = (
-    ({"solver": "sdca"}, "the solver 'sdca' needs an L2 term"),
-    ({"solver": "acc-sdca"}, "values of `alpha` above 0"),
+    ({"solver": SDCA}, "SDCA crawls where"),
+    ({"solver": ACC_SDCA}, "values of `alpha` above 0"),
     ({"alphas": [0.0, 0.0]}, "the parameter 0 appears twice"),
     ({"alphas": [0.0, -1.0]}, "positive and finite, or 0"),
     ({"betas": [0.0]}, "every parameter of the list must be positive and finite; 0 is not"),

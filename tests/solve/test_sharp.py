@@ -14,7 +14,7 @@ from screenpath.solve.base import Budget
 from screenpath.solve.sparse import make_sparse_solver
 from screenpath.walk.audit import Audit
 from screenpath.walk.loop import PathOptions, walk
-from tests.sparse_problems import dual_rows, problem
+from tests.sparse_problems import ACC_SDCA, dual_rows, problem
 
 RULES = ("none", "gap", "sifs", "sifs+gap", "iss")
 
@@ -130,7 +130,7 @@ def test_a_budget_that_is_used_up_is_said():
 
 REFUSED = (
     ({"rule": "ifs+gap"}, "the rule .ifs. decides features"),
-    ({"solver": "acc-sdca"}, "'acc-sdca'"),
+    ({"solver": ACC_SDCA}, "SDCA crawls"),
 )
 
 

@@ -8,7 +8,7 @@ from screenpath.solve import sparse_newton
 from screenpath.solve.base import Budget
 from screenpath.solve.sparse import make_sparse_solver
 from screenpath.solve.sparse_newton import SparseNewton, _factorised, _Run
-from tests.sparse_problems import dual_rows, problem
+from tests.sparse_problems import ACC_SDCA, SDCA, dual_rows, problem
 
 
 def hard_start(classes=2, dense=False, seed=0):
@@ -123,7 +123,7 @@ def test_sweeps_take_over_where_the_line_search_fails(monkeypatch):
     assert found.epochs > 1
 
 
-@pytest.mark.parametrize("name", ["newton", "sdca", "acc-sdca"])
+@pytest.mark.parametrize("name", ["newton", SDCA, ACC_SDCA])
 def test_budget_and_deadline_end_a_solve(name):
     _, reduced = hard_start()
     solver = make_sparse_solver(name)
@@ -133,7 +133,7 @@ def test_budget_and_deadline_end_a_solve(name):
     assert solver.solve(reduced, tol=1e-14, budget=Budget(100, -np.inf), dynamic=False).epochs == 0
 
 
-@pytest.mark.parametrize("name", ["newton", "sdca", "acc-sdca"])
+@pytest.mark.parametrize("name", ["newton", SDCA, ACC_SDCA])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_dynamic_screening_changes_the_work_and_not_the_optimum(name, classes):
     model, reduced = hard_start(classes)
@@ -147,7 +147,7 @@ def test_dynamic_screening_changes_the_work_and_not_the_optimum(name, classes):
     assert one.primal == pytest.approx(two.primal, rel=1e-8)
 
 
-@pytest.mark.parametrize("name", ["sdca", "acc-sdca"])
+@pytest.mark.parametrize("name", [SDCA, ACC_SDCA])
 def test_sdca_repeats_itself_for_a_seed(name):
     _, reduced = hard_start()
     runs = [

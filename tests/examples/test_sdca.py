@@ -1,17 +1,17 @@
-"""Proximal SDCA of the sparse SVM: the same optimum whichever of its loops the weights call for."""
+"""Proximal SDCA, a plug-in of the pages of papers: the same optimum whichever of its loops the weights call for."""
 
 import numpy as np
 import pytest
 
+from screenpath.data.safe.plugins import plugin_of
 from screenpath.problem.sparse_grid import SparseGrid
 from screenpath.screen.sparse import parse_sparse_rule
-from screenpath.solve.sdca import random_state
 from screenpath.solve.sparse import make_sparse_solver
 from screenpath.walk.loop import PathOptions, walk
-from tests.sparse_problems import problem
+from tests.sparse_problems import ACC_SDCA, SDCA, problem
 
 
-@pytest.mark.parametrize("name", ["sdca", "acc-sdca"])
+@pytest.mark.parametrize("name", [SDCA, ACC_SDCA])
 @pytest.mark.parametrize("dense", [True, False])
 @pytest.mark.parametrize("share", [1e-4, 0.5])
 def test_sdca_agrees_with_newton_whether_all_weights_are_active_or_few(dense, share, name):
@@ -33,22 +33,23 @@ def test_acceleration_is_for_weak_penalties():
     limit = model.views.row_sqnorms.max() / (model.gamma * model.n)
     epochs = {}
     for alpha in (2.0 * limit, 1e-4 * limit):
-        for name in ("sdca", "acc-sdca"):
+        for name in (SDCA, ACC_SDCA):
             how = parse_sparse_rule("none"), make_sparse_solver(name, warm=False), PathOptions(tol=1e-9)
             step, _ = next(iter(walk(model, [alpha], *how)))
             assert step.status == "certified"
             epochs[alpha, name] = step.epochs
-    strong, weak = {a: [epochs[a, name] for name in ("sdca", "acc-sdca")] for a, _ in epochs}.values()
+    strong, weak = {a: [epochs[a, name] for name in (SDCA, ACC_SDCA)] for a, _ in epochs}.values()
     assert strong[0] == strong[1] and weak[1] < weak[0]
 
 
 def test_every_grid_point_and_seed_has_its_own_random_order():
+    random_state = plugin_of(SDCA).found().solve.__globals__["random_state"]
     states = {int(random_state(seed, rank)[0]) for seed in range(20) for rank in range(20)}
     assert len(states) == 400 and 0 not in states
 
 
 @pytest.mark.parametrize("rule", ["sifs", "sifs+gap", "ifs"])
-@pytest.mark.parametrize("name", ["sdca", "acc-sdca"])
+@pytest.mark.parametrize("name", [SDCA, ACC_SDCA])
 def test_a_walk_that_is_continued_has_the_same_bytes(name, rule):
     """A solver that comes new to a grid point does what one does that has been at all those before it."""
     _, _, base = problem(2, n=80, d=160, density=0.9, dense=True)
