@@ -15,35 +15,18 @@ from screenpath.screen.base import PathScreening, StaticRule
 
 
 def plugged_rule(value, composed=None, pathwise=None, chunk: int | None = None):
-    """Return the screening that a plug-in makes; None where the value is no plug-in.
+    """Return the screening that a plug-in makes (``data.safe.plugins.plugin_of``); None where the value is none.
 
-    Parameters
-    ----------
-    value
-        See :func:`screenpath.data.safe.plugins.plugin_of`.
-    composed : callable, optional
-        ``composed(static, dynamic, name)`` makes the model's screening of a static rule; None where the model has no
-        regions that a rule could return.
-    pathwise : callable, optional
-        The same of a rule with a far end, ``pathwise(static, dynamic, name)``.
-    chunk : int, optional
-        Refused.
-
-    Raises
-    ------
-    UsageError
-        For a class that lacks a method.
+    ``composed(static, dynamic, name)`` and, for a rule with a far end, ``pathwise`` make the model's screening of a
+    static rule; they are None where the model has no regions, or no far end. A chunk is refused.
     """
     plugin = plugin_of(value)
     if plugin is None:
         return None
     if chunk is not None:
         raise UsageError(f"the rule '{plugin}' cannot serve several grid points at once", "leave out `chunk`")
-    whole = hasattr(plugin.found(), "before")
-    if whole:
+    if composed is None or hasattr(plugin.found(), "before"):
         return PluginScreening(plugin)
-    if composed is None:
-        plugin.made(("before",))
     static = PluginRule(plugin)
     if static.needs_far_end and pathwise is None:
         raise UsageError(f"the rule '{plugin}' needs a far end, which this model has not", "use a rule without one")
@@ -87,17 +70,15 @@ class PluginRule(_Pickled, StaticRule):
             if one.products is not None or like is None:
                 self._check("products", one.products, (model.size,))
             if point is not None and not isinstance(one, point):
-                raise PluginError(f"{self.plugin}: a {type(one).__name__} is no point of this model",
-                                  f"make it of the reference's, a {point.__name__}, by scaled()")  # fmt: skip
+                told = f"{self.plugin}: a {type(one).__name__} is no point of this model"
+                raise PluginError(told, f"make it of the reference's, a {point.__name__}, by scaled()")
         return region
 
     def _check(self, what: str, values, shape: tuple) -> None:
         found = getattr(values, "shape", None), getattr(values, "dtype", None)
         if found != (shape, np.float64):
-            raise PluginError(
-                f"{self.plugin}: the {what} of a point of its region have shape and type {found}",
-                f"they must be float64 of shape {shape}",
-            )
+            told = f"{self.plugin}: the {what} of a point of its region have shape and type {found}"
+            raise PluginError(told, f"they must be float64 of shape {shape}")
 
     def keep(self, model, reference, lam: float):
         """Return the features of the L1 model that the region leaves undecided."""
@@ -117,10 +98,8 @@ def _passed_on(name: str, checked: bool = False):
         if checked:
             nothing = arguments[0].nothing_screened()
             if type(found) is not type(nothing) or shape != nothing.status.shape:
-                raise PluginError(
-                    f"{self.plugin}: {name}() returned {type(found).__name__}, not decisions of this model",
-                    f"return a {type(nothing).__name__}, as model.nothing_screened() does",
-                )
+                told = f"{self.plugin}: {name}() returned {type(found).__name__}, not decisions of this model"
+                raise PluginError(told, f"return a {type(nothing).__name__}, as model.nothing_screened() does")
         return found
 
     method.__name__, method.__doc__ = name, f"See :meth:`screenpath.screen.base.PathScreening.{name}`."

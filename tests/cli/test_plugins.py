@@ -10,8 +10,11 @@ import pytest
 import screenpath
 from screenpath import svm_path
 from screenpath.data.safe.plugins import PluginError
+from screenpath.solve.base import Budget
+from screenpath.solve.sparse import make_sparse_solver
 from tests.cli.conftest import clouds, without_times
 from tests.conftest import ROOT
+from tests.sparse_problems import problem
 
 # A rule and a solver that are DVI and Newton's method under other names, and what can be wrong with one.
 OWN = '''
@@ -130,6 +133,12 @@ class Lies:
 
     def solve(self, reduced, *, tol, budget, dynamic, rank=0):
         return Solution(reduced.start_w, 100.0 * reduced.hi + 1.0, 1, 0.0, True, 0, "lies")
+
+
+class LiesSparse:
+    def solve(self, reduced, *, tol, budget, dynamic, rank=0):
+        start = reduced.start
+        return Solution(start.w, 1.02 * start.theta, 1, 0.0, True, 0, "lies")
 '''
 
 
@@ -211,10 +220,20 @@ def test_what_is_wrong_is_said_in_one_message(call, data, own, option, name, cod
     assert "Traceback" not in found.err and found.err.count("error:") == 1
 
 
-def test_no_solver_can_make_a_certificate_wrong(call, data, own):
-    assert call("svm", data, "--solver", "mine.py:Lies", "--c", 1.0, "-o", "a", "-q").code == 3
-    assert call("svm", data, "--c", 1.0, "-o", "b", "-q").code == 0
-    (lie,), (truth,) = (without_times(f"{folder}/steps.csv") for folder in "ab")
+def test_dual_variables_beyond_their_bounds_are_cut(own):
+    _, _, base = problem()
+    model = base.at(0.5 * base.beta_max)
+    reduced = model.reduce(0.1, model.nothing_screened(), model.start(0.1))
+    found = make_sparse_solver(f"{own}:LiesSparse").solve(reduced, tol=0.1, budget=Budget(1, np.inf), dynamic=False)
+    assert found.alpha.max() == 1.0
+
+
+@pytest.mark.parametrize("intercept", ["none", "free"])
+def test_no_solver_can_make_a_certificate_wrong(call, data, own, intercept):
+    options = "svm", data, "--c", 1.0, "--intercept", intercept, "-q"
+    assert call(*options, "--solver", "mine.py:Lies", "-o", "a").code == 3
+    assert call(*options, "-o", "b").code == 0
+    lie, truth = (without_times(f"{folder}/steps.csv")[-1] for folder in "ab")
     assert lie["status"] != "certified" and float(lie["dual"]) <= float(truth["primal"])
 
 

@@ -29,28 +29,14 @@ class PluginError(ScreenpathError):
 
 @dataclass(frozen=True)
 class Plugin:
-    """A rule or a solver of the user's own.
+    """A rule or a solver of the user's own."""
 
-    Parameters
-    ----------
-    text : str
-        What run.json and messages call it.
-    dynamic : bool
-        Whether it was named with ``+gap``.
-    own : Any
-        The class or object, where it was not named by its file.
-    file, sha256 : str or None
-        Absolute path and hash of the file; None for a class that has none.
-    name : str
-        Of the class in the file.
-    """
-
-    text: str
-    dynamic: bool
-    own: Any = field(default=None, compare=False)
-    file: str | None = None
-    sha256: str | None = None
-    name: str = ""
+    text: str  # what run.json and messages call it
+    dynamic: bool  # whether it was named with ``+gap``
+    own: Any = field(default=None, compare=False)  # the class or object, where it was not named by its file
+    file: str | None = None  # absolute path
+    sha256: str | None = None  # of the file; None for a class that has none
+    name: str = ""  # of the class in the file
 
     def __str__(self) -> str:
         return self.text
@@ -68,13 +54,7 @@ class Plugin:
         return getattr(module, self.name)
 
     def made(self, needed: tuple[str, ...], **options) -> Any:
-        """Return the object: of a class a new one, with those of the options that it takes.
-
-        Raises
-        ------
-        UsageError
-            Where a method is missing.
-        """
+        """Return the object, of a class a new one with those of the options that it takes; a method must not lack."""
         found = self.found()
         for name in needed:
             method = getattr(found, name, None)
@@ -112,14 +92,7 @@ class Plugin:
 def plugin_of(value) -> Plugin | None:
     """Return the plug-in that an option's value names or is; None for the name of what is built in.
 
-    Parameters
-    ----------
-    value : str, class, object, or tuple (class or object, "gap")
-
-    Raises
-    ------
-    UsageError
-        For a file that is not there, or a name without a class.
+    ``value`` is a str, a class, an object, or a tuple (class or object, "gap").
     """
     if value is None or isinstance(value, Plugin):
         return value
