@@ -14,7 +14,7 @@ from importlib import import_module
 from screenpath.catalogue.option import completed
 from screenpath.catalogue.options import PATH
 from screenpath.data.safe.needs import BOX, FREE, FREE_KERNEL, FREE_MIRRORED, FREE_SPARSE, MIRRORED, Needs
-from screenpath.data.safe.plugins import hashes, recorded
+from screenpath.data.safe.plugins import Plugin, identified
 from screenpath.errors import UsageError
 from screenpath.problem import INTERVAL
 
@@ -186,7 +186,8 @@ class Spec:
     def identity(self, options: dict) -> dict:
         """Return the options that change the numbers or the files: ``resume`` compares them."""
         names = [one.name for one in self.path_options if one.changes]
-        return {**recorded({name: options[name] for name in dict.fromkeys((*names, "seed"))}), **hashes(options)}
+        found = {name: options[name] for name in dict.fromkeys((*names, "seed"))}
+        return identified(found) if any(isinstance(one, Plugin) for one in found.values()) else found
 
     @property
     def score_columns(self) -> tuple[str, ...]:

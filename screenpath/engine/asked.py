@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from screenpath.data.safe.plugins import find_plugins
+from screenpath.data.safe.plugins import OPTIONS, find_plugins
 from screenpath.data.words.tables import need_parquet
 from screenpath.errors import UsageError
 from screenpath.store.parts import check_part
@@ -14,7 +14,9 @@ INPUTS = ("data", "test", "weights", "penalty_weights", "fold_file")  # options 
 
 def check_options(options: dict) -> None:
     """Refuse options that contradict each other, and fill in the defaults that depend on others."""
-    find_plugins(options)
+    named = [options[name] for name in OPTIONS]
+    if not all(isinstance(one, str) and ".py" not in one.lower() for one in named):
+        find_plugins(options)
     if options["out"] == "-":
         for name in ("resume", "force"):
             if options[name]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from screenpath import __version__
-from screenpath.data.safe.plugins import recorded
+from screenpath.data.safe.plugins import Plugin
 from screenpath.data.words.tables import finite
 from screenpath.data.words.timestamp import now
 from screenpath.engine.asked import INPUTS
@@ -47,7 +47,7 @@ def record_of(session, status: str) -> dict:
         "objective": s.spec.objective,
         "stopping_rule": "primal - dual <= tol * primal on the full data",
         "versions": versions(),
-        "options": recorded({name: o[name] if name not in INPUTS else _named(o[name]) for name in sorted(o)}),
+        "options": {name: _named(o[name], name in INPUTS) for name in sorted(o)},
         "data": data.description(),
         "test": s.test.description() if s.test is not None else None,
         "labels": data.labels,
@@ -79,6 +79,8 @@ def all_good(record: dict) -> bool:
     return bool(good and record.get("folds_certified", True))
 
 
-def _named(value):
-    """Return the name of a file; arrays have none."""
-    return value if value is None or isinstance(value, str) else ARRAYS
+def _named(value, is_file: bool):
+    """Return an option as run.json has it: a plug-in by its name; arrays in place of a file have none."""
+    if isinstance(value, Plugin):
+        return str(value)
+    return value if value is None or isinstance(value, str) or not is_file else ARRAYS

@@ -12,6 +12,7 @@ from screenpath.catalogue.option import Option
 from screenpath.catalogue.specs import L1_SVM, SPARSE_SVM, SPECS
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.safe.needs import SCREEN_MORE
+from screenpath.data.safe.plugins import find_plugins
 from screenpath.errors import UsageError
 
 if TYPE_CHECKING:
@@ -122,7 +123,9 @@ def _read(spec, options: dict, console, limit, rules) -> Training:
     with limit.in_force(), console.compiling(limit.check_compiling):
         data = load_training(spec, options, console.say)
         for name in rules:
-            warm_model(spec, {**options, "rule": name, "chunk": None}, data.rows)
+            how = {**options, "rule": name, "chunk": None}
+            find_plugins(how)
+            warm_model(spec, how, data.rows)
     return data
 
 

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from screenpath.data.safe.memory import MemoryLimit, code_is_loaded
-from screenpath.data.safe.plugins import plugin_of
+from screenpath.data.safe.plugins import Plugin
 from screenpath.kernels.compilation import ensure_compiled
 from screenpath.numbers import sparse as sp
 from screenpath.rows.memory import MemoryRows
@@ -43,7 +43,7 @@ def warm_model(spec, options: dict, rows) -> None:
     do not see them.
     """
     own = {"rule": spec.default_rule, "solver": "auto"}
-    options = {**options, **{name: other for name, other in own.items() if plugin_of(options[name]) is not None}}
+    options = {**options, **{name: other for name, other in own.items() if isinstance(options[name], Plugin)}}
     if spec.rows is not None:
         ensure_compiled(*spec.kernel_modules)
         code_is_loaded()

@@ -124,14 +124,11 @@ def find_plugins(options: dict) -> None:
     options.update({name: plugin_of(options[name]) or options[name] for name in OPTIONS})
 
 
-def recorded(options: dict) -> dict:
-    """Return options as run.json has them: plug-ins by their names."""
-    return {name: str(value) if isinstance(value, Plugin) else value for name, value in options.items()}
-
-
-def hashes(options: dict) -> dict:
-    """Return the hashes of the plug-ins among options, which are a part of what a run is."""
-    return {f"{name}_sha256": one.sha256 for name in OPTIONS if isinstance(one := options.get(name), Plugin)}
+def identified(options: dict) -> dict:
+    """Return options that say what a run is, plug-ins by their names and the hashes of their files."""
+    own = {name: value for name, value in options.items() if isinstance(value, Plugin)}
+    hashes = {f"{name}_sha256": plugin.sha256 for name, plugin in own.items()}
+    return {**options, **{name: str(plugin) for name, plugin in own.items()}, **hashes}
 
 
 def is_named(text: str) -> bool:
