@@ -319,7 +319,8 @@ class Session:
                     status = TIME_LIMIT
             except Stopped as stop:
                 status, self.stopped = INTERRUPTED, stop.number
-            self.data.check()  # a pass sees what changed before it, and behind the last one there is none
+            if self.data.rows.on_disk:
+                self.data.check()  # a pass sees what changed before it, and behind the last one there is none
         except BaseException as error:
             if isinstance(error, ResourceError) and self.latest is not None:
                 self.keep_for_later(error)
@@ -383,7 +384,8 @@ class Session:
                 self.tally.add(step)
                 self.tally.seconds["writing"] += time.perf_counter() - clock
                 if self.latest is not None and self.sink.due():
-                    self.data.check()
+                    if self.data.rows.on_disk:
+                        self.data.check()
                     self.sink.checkpoint(self.state(certificate), self.tally.array())
             self.console.advance(step)
 

