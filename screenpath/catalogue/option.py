@@ -215,6 +215,12 @@ def completed(options: Iterable[Option], given: Mapping, what: str) -> dict:
     return {name: one.checked(given[name]) if name in given else one.default for name, one in known.items()}
 
 
+def usual(options: Iterable[Option], *names: str) -> tuple:
+    """Return what serves where these options are not given."""
+    values = {one.name: one.usual for one in options}
+    return tuple(values[name] for name in names)
+
+
 def grouped(group: str, *options: Option) -> tuple[Option, ...]:
     """Return options under a heading of the help."""
     return tuple(replace(one, group=group) for one in options)

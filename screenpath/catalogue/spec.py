@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 
-from screenpath.catalogue.option import completed
-from screenpath.catalogue.options import PATH
+from screenpath.catalogue.option import completed, usual
+from screenpath.catalogue.options import C_GRID, PATH
 from screenpath.data.safe.needs import BOX, FREE, FREE_KERNEL, FREE_MIRRORED, FREE_SPARSE, MIRRORED, Needs
 from screenpath.data.safe.plugins import Plugin, identified
 from screenpath.errors import UsageError
 from screenpath.problem import INTERVAL
 
-GRID, CMIN, CMAX = 100, 1e-2, 10.0  # the papers' grid
+GRID, CMIN, CMAX, FORM = usual(C_GRID, "grid", "cmin", "cmax", "chunk_form")
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def chunked(spec: Spec, options: dict) -> Spec:
     """Return the model with the rule that the option ``chunk`` asks for."""
     if options["chunk"] is None and options["chunk_form"] is not None:
         raise UsageError("`chunk_form` needs chunks", "add `chunk=M`")
-    return replace(spec, rule=partial(spec.rule, chunk=options["chunk"], form=options["chunk_form"] or "C"))
+    return replace(spec, rule=partial(spec.rule, chunk=options["chunk"], form=options["chunk_form"] or FORM))
 
 
 def with_intercept(spec: Spec, options: dict, free: Callable | None = None) -> Spec:

@@ -9,6 +9,7 @@ from typing import Any
 
 from screenpath.catalogue import losses
 from screenpath.catalogue import options as o
+from screenpath.catalogue.option import usual
 from screenpath.catalogue.spec import Later, Spec, chunked, free_intercept, free_sparse_intercept, with_intercept
 from screenpath.catalogue.targets import class_targets, sign_targets
 from screenpath.data.safe.needs import KERNEL, L1, SPARSE
@@ -97,7 +98,7 @@ ONE_VS_REST = replace(
 # -- a box model behind a kernel --------------------------------------------------------------------------------------
 
 PARAMETERS = {"rbf": ("gamma",), "linear": (), "poly": ("gamma", "degree", "coef0")}
-DEFAULTS = {"gamma": "1/d", "degree": 3, "coef0": 0.0}
+DEFAULTS = dict(zip(PARAMETERS["poly"], usual(o.KERNEL, *PARAMETERS["poly"]), strict=True))
 
 
 def function_of(options: dict, d: int):
@@ -129,7 +130,7 @@ def _kernel_rows(X, targets, options: dict, tell, inexact: float):
         targets,
         options.get("matrix_memory"),
         np.dtype(options["dtype"]),
-        options["gram"] or "auto",
+        options["gram"] or usual(o.KERNEL, "gram")[0],
         options["threads"],
         tell,
         inexact,
@@ -186,7 +187,8 @@ def _l1_grid(model, options):
         return lambda_grid(model, given)
     if ratio is not None and not log:
         raise UsageError("`lambda_min_ratio` is the end of the log-spaced grid", "add `log`")
-    return lambda_grid(model, 20 if count is None else count, log, 0.05 if ratio is None else ratio)
+    many, least = usual(o.LAMBDA_GRID, "grid", "lambda_min_ratio")
+    return lambda_grid(model, many if count is None else count, log, least if ratio is None else ratio)
 
 
 def _l1_resolved(spec: Spec, options: dict) -> Spec:
@@ -277,10 +279,11 @@ def _sparse_grid(model, options):
                 raise UsageError(f"`{one}` gives the values themselves", f"leave out `{name}`")
     if options["references"] and options["alpha"] is None:
         raise UsageError("`references` leads up to given values of alpha", "add `alpha=VALUE`")
-    betas = options["beta"] if options["beta"] is not None else options["betas"] or 10
-    values = beta_values(model.base, betas, options["beta_min_ratio"] or 0.05)
-    alphas = options["alpha"] if options["alpha"] is not None else options["alphas"] or 100
-    return grid_pairs(model.base, values, alphas, options["alpha_min_ratio"] or 0.01, options["references"])
+    given = {one.name: options[one.name] or one.usual for one in o.PAIR_GRID}
+    betas = options["beta"] if options["beta"] is not None else given["betas"]
+    values = beta_values(model.base, betas, given["beta_min_ratio"])
+    alphas = options["alpha"] if options["alpha"] is not None else given["alphas"]
+    return grid_pairs(model.base, values, alphas, given["alpha_min_ratio"], options["references"])
 
 
 def hinge_width(options: dict) -> float:

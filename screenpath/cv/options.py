@@ -34,8 +34,7 @@ def cv_resolved(spec: Spec, options: dict) -> tuple[Spec, dict]:
                 raise UsageError("`fold_file` says which samples are held out together", f"leave out `{name}`")
     if options["out"] == "-":
         raise UsageError("cv writes several tables", "give a folder with `out=DIR`")
-    options["folds"] = options["folds"] or 5
-    options["repeats"] = options["repeats"] or 1
+    options |= {one.name: options[one.name] or one.usual for one in FOLDS if one.usual is not None}
     if options["certify_to"] is not None:
         options["certify"] = True
     if options["certify"] and options["score"] not in (None, "accuracy"):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from screenpath.catalogue import options as o
 from screenpath.catalogue.losses import LOSSES
 from screenpath.catalogue.option import Option
+from screenpath.catalogue.spec import FORM
 from screenpath.catalogue.specs import L1_SVM, SPARSE_SVM, SPECS
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.safe.needs import SCREEN_MORE
@@ -173,7 +174,7 @@ def _rules(model: str, options: dict, console) -> tuple[list[dict], bool]:
             shrinking={"on": (True,), "off": (False,), "both": (True, False)}[options["shrinking"]],
             starts=begin,
             chunk=options["chunk"],
-            chunk_form=options["chunk_form"] or "C",
+            chunk_form=options["chunk_form"] or FORM,
             parse=spec.rule,
             make=spec.solver,
             **_shared(spec, options, console),
