@@ -45,7 +45,7 @@ WRONG = {
     "s.svr_path(X, y, 0.1)": "call-arg",
     "s.svm_path(X)": "call-arg",
     "s.svm_path(X, y).predict(X, step='best')": "arg-type",
-    "s.svm_path(X, y)['C']": "call-overload",
+    "s.svm_path(X, y)[0].statuses": "attr-defined",
     "s.l1_svm_path(X, y, grid=s.EpsilonGrid(0.1, 1.0, 1e-3))": "arg-type",
     "s.sparse_svm_path(X, y, jobs=0.5)": "arg-type",
     "s.kernel_svm_path(X, y, degree='three')": "arg-type",
