@@ -16,7 +16,7 @@ def pytest_collection_modifyitems(config, items):
     """Leave out what only a wide, compiled run has, unless a test is asked for by its name."""
     if (WIDE and not PLAIN) or any("::" in word for word in config.args):
         return
-    items[:], left = narrowed(items, 1) if PLAIN else narrowed(items)
+    items[:], left = narrowed(items, PLAIN)
     config.hook.pytest_deselected(items=left)
 
 

@@ -28,15 +28,16 @@ def item(name, mark=None, argument=None, **params):
 
 def test_only_what_is_marked_is_left_out():
     plain = [item("f.py::whole"), *(item(f"f.py::all[{k}]", a=k) for k in range(5))]
-    packing = [item("f.py::wheel", "wide_only")]
+    packing = [item("f.py::wheel", "wide_only"), item("f.py::slow", "compiled_only")]
     some = [item(f"f.py::some[{a}-{b}]", "covering", 1, a=a, b=b) for a in range(3) for b in range(2)]
     kept, left = narrowed([*plain, *packing, *some])
     assert kept[: len(plain)] == plain and set(kept) | set(left) == {*plain, *packing, *some}
-    assert packing[0] in left and len(left) == 4 and kept == [one for one in [*plain, *packing, *some] if one in kept]
-    values = [one.callspec.params for one in kept[len(plain) :]]
+    assert packing[0] in left and packing[1] in kept and set(packing) <= set(narrowed(packing, True)[1])
+    assert len(left) == 4 and kept == [one for one in [*plain, *packing, *some] if one in kept]
+    values = [one.callspec.params for one in kept if one in some]
     assert {one["a"] for one in values} == {0, 1, 2} and {one["b"] for one in values} == {0, 1}
     pairs = [item(one.nodeid, "covering", 2, **one.callspec.params) for one in some]
-    assert (len(narrowed(pairs)[0]), len(narrowed(pairs, 1)[0])) == (6, 3)
+    assert (len(narrowed(pairs)[0]), len(narrowed(pairs, True)[0])) == (6, 3)
 
 
 @pytest.mark.parametrize("a", [5, 6])

@@ -9,7 +9,8 @@ most faults need. A wide run (``SCREENPATH_WIDE=1``; the first part of `make fuz
 - a test marked ``wide_only`` is left out: it has a smaller sibling, or looks at how the program is packed.
 
 Where kernels run as plain Python (``NUMBA_DISABLE_JIT``), which takes far longer and only looks at lines and
-subscripts, a test marked ``covering`` has every value once, and ``wide_only`` is left out.
+subscripts, a test marked ``covering`` has every value once, and those marked ``compiled_only`` or ``wide_only`` are
+left out.
 
 What a run leaves out is counted as deselected. A test that is named (``file.py::test``) is run as it is.
 """
@@ -43,14 +44,15 @@ def covering(rows: list[dict], strength: int) -> list[int]:
     return sorted(chosen)
 
 
-def narrowed(items: list, strongest: int = 9) -> tuple[list, list]:
-    """Return the tests of a narrow run, and those left out; so many values at most have to meet."""
+def narrowed(items: list, plain: bool = False) -> tuple[list, list]:
+    """Return the tests of a narrow run, and those left out; ``plain`` where kernels run as plain Python."""
+    strongest, marks = (1, ("compiled_only", "wide_only")) if plain else (9, ("wide_only",))
     groups = defaultdict(list)
     for item in items:
         mark = item.get_closest_marker("covering")
         if mark is not None and hasattr(item, "callspec"):
             groups[item.nodeid.partition("[")[0], mark.args[0]].append(item)
-    left = {item for item in items if item.get_closest_marker("wide_only")}
+    left = {item for item in items if any(map(item.get_closest_marker, marks))}
     for (_, strength), group in groups.items():
         rows = [{name: repr(value) for name, value in item.callspec.params.items()} for item in group]
         kept = covering(rows, min(strength, strongest))

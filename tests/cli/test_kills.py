@@ -1,6 +1,6 @@
 """Runs that are killed at random moments, again and again: what --resume completes has the bytes of a run left alone.
 
-Half of the kills below in a narrow run (`tests/width.py`); SCREENPATH_KILLS multiplies the number of a wide one.
+A quarter of the kills below in a narrow run (`tests/width.py`); SCREENPATH_KILLS multiplies the number of a wide one.
 """
 
 import json
@@ -18,7 +18,7 @@ from tests.cli.conftest import ROOT, clouds, libsvm_text, unmeasured, without_ti
 from tests.conftest import HANGS
 from tests.width import WIDE
 
-MANY = float(os.environ.get("SCREENPATH_KILLS", "1" if WIDE else "0.5"))
+MANY = float(os.environ.get("SCREENPATH_KILLS", "1" if WIDE else "0.25"))
 SVM = ("--grid", "40", "--cmax", "1", "--bias", "1", "--quiet")
 SPARSE = ("--betas", "3", "--alphas", "12", "--quiet")
 TARGETS = ("process", "group", "worker")

@@ -37,6 +37,7 @@ def put(value, path, new) -> None:
     value[path[-1]] = new
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("kind", ["csv", "kernel", "cv"])
 @pytest.mark.parametrize("seals", [True, False])
 def test_crafted_records(call, copy, kind, seals):

@@ -155,7 +155,7 @@ def test_damage_at_random_is_noticed_or_harmless(call, copy, made, seed):
     """Many damaged folders: predict, export and plot end with one error, or write what they wrote before."""
     rng, expected = random.Random(seed), {}
     names = sorted(path.name for path in made.iterdir() if path.is_dir())
-    noticed, count = 0, wide(20, 50)
+    noticed, count = 0, wide(10, 50)
     for _ in range(count):
         name = rng.choice(names)
         folder = copy(name)

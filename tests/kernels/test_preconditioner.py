@@ -275,6 +275,7 @@ def test_rows_left_out_get_nothing_and_the_rest_is_positive_definite(rows):
     assert np.array_equal(every.weight, M.weight) and np.array_equal(every.like, M.like)
 
 
+@pytest.mark.covering(9)
 @pytest.mark.parametrize("left", [0, 40])
 @pytest.mark.parametrize("sparse", [True, False])
 def test_systems_are_solved_with_few_products(rows, sparse, left):

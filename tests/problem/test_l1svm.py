@@ -148,6 +148,7 @@ def objectives_far():
     return lams, {k: reference_objective(near, y, lams[k]) for k in (4, 19)}
 
 
+@pytest.mark.covering(9)
 @pytest.mark.parametrize("solver", ["auto", "newton", "cd"])
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 def test_a_mean_of_1e7_spreads_is_certified_all_along_the_path(storage, solver, objectives_far):

@@ -102,6 +102,7 @@ def test_sparse_vector_returns_what_it_was_given():
     np.testing.assert_array_equal(kept.dense(), dense)
 
 
+@pytest.mark.compiled_only
 @pytest.mark.parametrize(("classes", "rule"), [(2, "sifs"), (2, "none"), (4, "sifs+gap"), (4, "gap")])
 def test_sums_that_are_only_bounded_change_no_value_of_a_certificate(classes, rule):
     _, _, base = problem(classes, n=80, d=300, density=0.1)

@@ -38,6 +38,7 @@ def cone_optimum(X, y, s, alpha, beta, gamma=GAMMA) -> float:
     return float(found.value)
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("gamma", [GAMMA, 0.0])
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("weighted", [False, True])

@@ -145,6 +145,7 @@ def products(Q, theta):
     return [sum(q * F(float(t)) for q, t in zip(row, theta, strict=True)) for row in Q]
 
 
+@pytest.mark.covering(9)
 @pytest.mark.parametrize("function", [FUNCTIONS[1], FUNCTIONS[4], FUNCTIONS[6]], ids=str)
 @pytest.mark.parametrize("keep, dtype", [("full", "float64"), ("cache", "float64"), ("full", "float32")])
 def test_sums_of_a_path_are_within_their_bounds(function, keep, dtype):

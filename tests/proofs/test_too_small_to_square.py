@@ -24,6 +24,7 @@ def test_a_sum_of_terms_that_cancel_is_not_exactly_zero(scale, C):
 
 
 # As plain Python the solver's line search divides by what has become 0, which numpy warns of.
+@pytest.mark.compiled_only
 @pytest.mark.filterwarnings("ignore:divide by zero encountered:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
 def test_losses_that_are_zero_only_in_double_precision_certify_nothing():

@@ -110,6 +110,7 @@ def test_workers_look_at_what_they_open(client, tmp_path, monkeypatch):
         Shared(client, folder)
 
 
+@pytest.mark.wide_only
 def test_bytes_are_counted_whatever_thread_counts_them(client, tmp_path, monkeypatch):
     X, y = random_rows(n=2000)
     folder, _ = make_folder(tmp_path / "s", X, y, monkeypatch)

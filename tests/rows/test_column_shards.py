@@ -59,6 +59,7 @@ def as_array(columns, index):
     return out
 
 
+@pytest.mark.covering(9)
 @pytest.mark.parametrize(
     ("density", "scale", "storage", "weighted", "threads"),
     [

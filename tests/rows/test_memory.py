@@ -92,6 +92,7 @@ def test_rows_that_must_not_be_written_to_are_read_where_they_are(intercept, tmp
     assert found.certified and found.coefficients.tobytes() == plain.coefficients.tobytes()
 
 
+@pytest.mark.compiled_only
 def test_long_numbers_of_columns_are_those_that_kernels_take():
     short = sp.random_array((120, 3000), density=0.02, format="csr", rng=np.random.default_rng(3))
     arrays = short.data, short.indices.astype(np.int64), short.indptr.astype(np.int64)

@@ -80,6 +80,7 @@ def test_operations_agree_with_memory(tmp_path, monkeypatch, density, scale, sto
     assert ours.touched == theirs.touched  # setting up is no pass
 
 
+@pytest.mark.covering(9)
 @pytest.mark.parametrize(("density", "scale"), [(1.0, "standard"), (1.0, "maxabs"), (0.1, "maxabs"), (0.1, "l2")])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_scaling_with_weights_agrees_with_memory(tmp_path, monkeypatch, density, scale, dtype):

@@ -52,6 +52,7 @@ def test_every_way_to_the_step_solves_the_same_system(classes, dense, way, monke
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.covering(9)
 @pytest.mark.parametrize("way", ["iterative", "factorised", "implicit"])
 @pytest.mark.parametrize(("classes", "dense"), [(2, True), (2, False), (3, True), (3, False)])
 def test_free_intercepts_answer_every_step(classes, dense, way, monkeypatch):
@@ -101,6 +102,7 @@ def test_factor_of_either_side(shape, free):
     np.testing.assert_allclose(_factorised(Z, level, 0.3, 2.0, rhs), expected, rtol=1e-10)
 
 
+@pytest.mark.compiled_only
 @pytest.mark.parametrize("classes", [2, 3])
 def test_sweeps_alone_decrease_the_objective_and_converge(classes):
     _, reduced = hard_start(classes)
@@ -133,6 +135,7 @@ def test_budget_and_deadline_end_a_solve(name):
     assert solver.solve(reduced, tol=1e-14, budget=Budget(100, -np.inf), dynamic=False).epochs == 0
 
 
+@pytest.mark.covering(9)
 @pytest.mark.parametrize("name", ["newton", SDCA, ACC_SDCA])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_dynamic_screening_changes_the_work_and_not_the_optimum(name, classes):

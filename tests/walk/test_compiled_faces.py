@@ -98,6 +98,7 @@ def test_a_point_that_misses_its_gap_is_solved_again(monkeypatch, taken):
     assert sum(taken) > 500 and min(rounds.values()) > 3
 
 
+@pytest.mark.compiled_only
 def test_length_changes_no_byte(monkeypatch, taken):
     model = model_of()
     whole, most = numbers(model, walked(model)), sum(taken)
@@ -114,6 +115,7 @@ def test_length_changes_no_byte(monkeypatch, taken):
     assert max(taken) == 1
 
 
+@pytest.mark.compiled_only
 def test_of_a_stretch_the_last_certificate_is_enough(taken):
     model = model_of()
     every, last = walked(model), walked(model, certificates=False)
@@ -124,6 +126,7 @@ def test_of_a_stretch_the_last_certificate_is_enough(taken):
     assert pairs[0] == pairs[1]
 
 
+@pytest.mark.compiled_only
 def test_what_does_not_converge_is_left_to_the_loop(monkeypatch, taken):
     """A stretch is asked for less and less often then."""
     model, solver = model_of(), make_solver("auto")
@@ -142,6 +145,7 @@ def test_what_does_not_converge_is_left_to_the_loop(monkeypatch, taken):
     assert 0 < len(calls) < 0.3 * len(solved)
 
 
+@pytest.mark.compiled_only
 def test_epochs_that_do_not_suffice(monkeypatch):
     model = model_of()
     steps = [step for step, _ in walked(model, tol=1e-9, max_epochs=4)]
@@ -150,6 +154,7 @@ def test_epochs_that_do_not_suffice(monkeypatch):
     assert [(s.status, s.epochs, s.primal) for s in steps] == [(s.status, s.epochs, s.primal) for s, _ in found]
 
 
+@pytest.mark.compiled_only
 def test_audit_and_eps_path_see_each_point_before_the_next(taken):
     model, solver = model_of(), make_solver("auto")
     audited = walked(model, audit=Audit(solver, PathOptions(tol=1e-7)))
