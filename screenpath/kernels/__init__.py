@@ -2,6 +2,16 @@
 
 Every kernel is compiled through :func:`kernel`, which keeps the machine code in the folder that
 :func:`screenpath.compile.cache.cache_folder` chooses. ``cache`` and ``compilation`` hold no kernels.
+
+These names mean the same in every kernel. Other arrays are described where they are used.
+
+- ``X``: the rows, a ``Matrix``. ``where``: which rows of ``X`` a problem uses. ``signs``: +-1, which each is times.
+- ``c, lo, hi, norms, sqnorms``: per row, the kink, both ends of the dual variable's box, the norm and its square.
+- ``theta``, ``alpha = C theta``: dual variables. ``w``: primal point. ``total``, ``v``: a sum of rows times those.
+- ``margins``, ``products``: inner products of the rows with ``w`` or another point.
+- ``status``, ``decided``: int8 per row, -1 fixed at the lower end, +1 at the upper end, 0 not fixed.
+- ``start, stop``: only the rows ``start <= i < stop``. ``team``: the threads that share the work (see ``barrier``).
+- ``rounding``: relative error bound. ``tol``: relative gap. ``touched``: rows (or values) read.
 """
 
 from __future__ import annotations
@@ -35,12 +45,11 @@ def kernel(function=None, leaf=False, **options):
     Parameters
     ----------
     function : callable
-        A function over plain arrays and numbers; ``@kernel`` and ``@kernel(fastmath=...)`` both work. One whose name
-        begins with an underscore is for other kernels alone: Python cannot call it.
+        A function over plain arrays and numbers; ``@kernel`` and ``@kernel(fastmath=...)`` both work. If its name
+        begins with an underscore, only other kernels can call it, not Python.
     leaf : bool, default False
-        For a function that makes no array and returns numbers alone: it does not count the users of arrays. Each array
-        that a function is given, each row that it takes a view of, costs two atomic operations else, which is more
-        than a loop over a short row.
+        For a function that makes no array and returns only numbers: numba then does not count references to its arrays.
+        Counting costs two atomic operations per array or row view, more than a loop over a short row.
     **options
         Passed to :func:`numba.njit`. Kernels that may meet nan or inf must not assume their absence, so
         ``fastmath`` is given as a set of flags such as ``{"reassoc", "contract", "nsz", "arcp"}``.

@@ -1,4 +1,4 @@
-"""Compile ahead, say so, and keep compile time out of every timing. This module holds no kernel.
+"""Compile ahead, announce it, and keep compile time out of every timing. This module holds no kernel.
 
 A kernel module may define ``warm_up()``, which calls its kernels once on tiny arrays of the canonical types
 (float64 values, int8 statuses, int64 row pointers, ...). That function is the module's list of signatures.
@@ -47,7 +47,7 @@ class _Recorder(event.Listener):
             self.each(f"{function.__module__.rpartition('.')[2]}.{function.__name__}")
 
     def log(self):
-        """Say it once, through logging, where nobody has asked for the announcement: a first call takes its time."""
+        """Log the first compilation if nobody has asked for the announcement."""
         if not self.logged:
             LOGGER.warning("compiling the numerical kernels (kept for later runs) ...")
         self.logged = True
@@ -102,17 +102,9 @@ def _module(name: str):
 
 
 def ensure_compiled(*names: str) -> list[tuple[str, float]]:
-    """Load the canonical signatures of kernel modules, compiling what the cache lacks; each module once.
+    """Load the canonical signatures of kernel modules (all by default), compiling what the cache lacks.
 
-    Parameters
-    ----------
-    *names : str
-        Module names such as ``"cd"``; all kernel modules if none is given.
-
-    Returns
-    -------
-    list of (str, float)
-        The modules handled by this call and the seconds each took, loading included.
+    Returns the modules that this call loaded for the first time, each with the seconds it took.
     """
     done = []
     for name in names or kernel_modules():

@@ -1,4 +1,4 @@
-"""Further processes that compile kernels while the first one does. This module holds no kernel."""
+"""Extra processes that compile kernels in parallel with the first one. This module holds no kernel."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _helpers: list[subprocess.Popen] = []
 
 
 def helpers() -> int:
-    """Return how many further processes may compile: one less than processors, and not many."""
+    """Return how many extra processes may compile: one less than the processors, and not many."""
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(MOST, processors - 1)
 
 
 def start_helpers(modules: tuple) -> None:
-    """Compile kernel modules in further processes while this one compiles what it comes to.
+    """Compile kernel modules in extra processes while this one compiles those it needs.
 
-    They begin with the last module, from which this process is farthest. One that cannot be started is not missed.
-    Each ends with this process, however that ends: a pipe that nothing is written to is closed then.
+    They begin with the last module, which this process reaches last. A process that fails to start is ignored.
+    Each ends when this process does, however it ends: that closes the pipe which the helper reads.
     """
     root = str(Path(__file__).parents[2])
     backwards = [*reversed(modules)]
@@ -44,7 +44,6 @@ def start_helpers(modules: tuple) -> None:
 
 
 def stop_helpers() -> None:
-    """End the processes that compile."""
     while _helpers:
         with _helpers.pop() as one:
             one.kill()

@@ -10,13 +10,7 @@ from screenpath.kernels.problem.partition import ROWS, box_ends
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"}, leaf=True)  # lets the sums vectorise
 def box_summary(c, margins, lo, hi, theta, start, stop):
-    """Sum losses and dual terms over the rows ``start <= i < stop``.
-
-    Returns
-    -------
-    xi, ell, magnitude : float
-        ``sum max(lo t, hi t)`` with ``t = c - margins``, ``c . theta`` and ``sum |c theta|``.
-    """
+    """Return ``sum max(lo t, hi t)`` with ``t = c - margins``, ``c . theta`` and ``sum |c theta|`` over the rows."""
     xi, ell, magnitude = 0.0, 0.0, 0.0
     for i in range(at(start), at(stop)):
         t = c[i] - margins[i]
@@ -44,7 +38,7 @@ LEAST = 2.0**-510  # and of a distance that is the root of such squares, for eac
 
 
 class Errors(NamedTuple):
-    """What rounding may have done to the numbers of a reduced problem, see :func:`errors_of`.
+    """Rounding errors in the numbers of a reduced problem, see :func:`errors_of`.
 
     Attributes
     ----------
@@ -72,14 +66,14 @@ def relative_error(depth):
 
 @kernel(leaf=True)
 def sum_error(nonzero, bounds):
-    """Return the error of a sum over ``nonzero`` rows that has been formed anew."""
+    """Return the error of a newly computed sum over ``nonzero`` rows."""
     size = nonzero * bounds[LARGEST]
     return bounds[FRESH] * (size if size < bounds[ALL_NORMS] else bounds[ALL_NORMS])
 
 
 @kernel(leaf=True)
 def sum_drift(before, changed, bounds):
-    """Return the error of a sum over rows after an update by ``changed`` rows, ``before`` being that of the old one."""
+    """Return the error of a sum over rows after an update by ``changed`` rows; it was ``before``."""
     moved, most = changed * bounds[LARGEST], 2.0 * bounds[ALL_NORMS]
     size = moved if moved < most else most
     each = relative_error(changed + bounds[UPDATE]) + bounds[PRODUCT]
@@ -88,7 +82,7 @@ def sum_drift(before, changed, bounds):
 
 @kernel(leaf=True)
 def largest_sum_error(n, updates, bounds):
-    """Return what the error of a sum over ``n`` rows can be at most after so many updates."""
+    """Return the largest possible error of a sum over ``n`` rows after so many updates."""
     error = sum_error(n, bounds)
     for _ in range(updates):
         error = sum_drift(error, n, bounds)
@@ -99,7 +93,7 @@ def largest_sum_error(n, updates, bounds):
 def line_error(C1, C2, C, n, updates, bounds):
     """Return the error of a sum over rows on the line through those at ``C1`` and ``C2``, see ``partition.sum_line``.
 
-    Each of the two has been updated so many times at most; the dual point on the line is put into its box.
+    Each of the two has had at most ``updates`` updates; the dual point on the line is clipped to its box.
     """
     error = sum_drift(largest_sum_error(n, updates, bounds), n, bounds)
     return (1.0 + 2.0 * (C - C2) / (C2 - C1)) * error * (1.0 + 16.0 * UNIT)
@@ -107,9 +101,9 @@ def line_error(C1, C2, C, n, updates, bounds):
 
 @kernel(leaf=True)
 def start_error(C1, C2, C, error, moved, n, updates, bounds):
-    """Return the error of the sum that a solve at ``C`` starts from, ``error`` being that of the reference at ``C2``.
+    """Return the error of the sum that a solve at ``C`` starts from; ``error`` is that of the reference at ``C2``.
 
-    ``C1`` is 0 but for a start on the line; ``moved`` rows have been put at their ends.
+    ``C1`` is 0 unless the start is on the line; ``moved`` rows have been put at their ends.
     """
     if C1 > 0.0:
         return line_error(C1, C2, C, n, updates, bounds)
@@ -120,7 +114,7 @@ def start_error(C1, C2, C, error, moved, n, updates, bounds):
 def errors_of(C, error, rounding, bounds):
     """Return the :class:`Errors` of the reduced problem at ``C`` whose sum over rows (times 1/C) is off by ``error``.
 
-    The exact slopes of fixed rows move the sum, each by a part of its own.
+    The exact slopes of fixed rows move the sum, each by its own error.
     """
     total = C * (error + bounds[SLOPE] * bounds[ALL_NORMS] + bounds[HIDDEN]) * (1.0 + 8.0 * UNIT)
     floor = 2.0 * C * bounds[ALL_ONES] * (bounds[KINK] + bounds[TINY]) + UNDERFLOW
@@ -129,9 +123,9 @@ def errors_of(C, error, rounding, bounds):
 
 @kernel(leaf=True)
 def moved_by(touched, w_size, apart, widths):
-    """Return how far rounding may have moved a sum over rows in so many additions of a row.
+    """Bound how far rounding has moved a sum over rows in ``touched`` additions of a row.
 
-    Each rounds the sum and the row's part; no sum over a point of the box is farther than ``widths`` from this one,
+    Each addition rounds the sum and the row's part. Every sum over a point of the box is within ``widths`` of this one,
     which is within ``apart`` of a vector of norm ``w_size``.
     """
     return UNIT * (touched + 64.0) * (w_size + apart + 4.0 * widths)
@@ -139,26 +133,22 @@ def moved_by(touched, w_size, apart, widths):
 
 @kernel(leaf=True)
 def radius_around(slack, sizes, w_size, apart, widths, k, touched, errors):
-    """Return the radius of a ball around ``w`` that holds the optimum of a reduced problem, rounding counted.
+    """Return the radius of a ball around ``w`` that holds the optimum of a reduced problem of ``k`` rows, rounding
+    counted.
 
     With the exact sum ``v`` of the dual point, ``1/2 ||w - w*||^2 + 1/2 ||v - w*||^2`` is at most the gap, which is
     ``1/2 ||w - v||^2 + slack``: ``w*`` is within ``sqrt(slack + ||w - v||^2 / 4)`` of the middle of ``w`` and ``v``.
 
     Parameters
     ----------
-    slack : float
-        ``sum (phi_i(t_i) - alpha_i t_i)`` as computed.
-    sizes : float
-        Sum of the magnitudes of what it was formed of.
+    slack, sizes : float
+        ``sum (phi_i(t_i) - alpha_i t_i)`` as computed, and the sum of the magnitudes of its terms.
     w_size, apart : float
         ``||w||`` and ``||w - v||`` as computed.
     widths : float
         ``sum (hi - lo) norms``.
-    k : int
-        Rows.
     touched : float
-        Additions of rows to ``v`` in the solve so far, or more.
-    errors : Errors
+        At least the additions of rows to ``v`` in the solve so far.
     """
     apart = (1.0 + errors.relative) * apart + errors.total + moved_by(touched, w_size, apart, widths)
     unsure = (relative_error(k + 16.0) + errors.relative) * (sizes + w_size * widths) + errors.floor
@@ -167,7 +157,7 @@ def radius_around(slack, sizes, w_size, apart, widths, k, touched, errors):
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"}, leaf=True)
 def product_errors(w, bounds):
-    """Return ``a`` and ``b``: the distance of ``g.w`` from its kink is off by at most ``a ||g|| + b``."""
+    """Return ``a`` and ``b`` such that the distance of ``g.w`` from its kink is off by at most ``a ||g|| + b``."""
     square, some = 0.0, False
     for j in range(w.size):
         square += w[j] * w[j]
@@ -180,9 +170,9 @@ def product_errors(w, bounds):
 
 @kernel(forceinline=True)
 def row_terms(c, margin, lo, hi, theta, error):
-    """Return loss, share of the gap, and an upper bound of that share where the margin is off by at most ``error``.
+    """Return loss, share of the gap, and an upper bound of that share if the margin is off by at most ``error``.
 
-    ``t = c - margin`` is off by its own rounding too, which a slight excess of ``error`` covers: it counts only where
+    ``t = c - margin`` has a rounding error of its own, which a slight excess of ``error`` covers: it counts only where
     ``t`` is about as small. Not to be reassociated: the error of ``t`` has to stay relative to ``t``.
     """
     t = c - margin
@@ -199,22 +189,17 @@ def row_terms(c, margin, lo, hi, theta, error):
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"}, leaf=True)
 def box_terms(c, margins, lo, hi, theta, norms, a, b, start, stop):
-    """Sum what a certificate needs of the rows ``start <= i < stop``.
+    """Sum what a certificate needs of the rows; a margin is off by at most ``a norms + b`` (:func:`product_errors`).
 
     The gap at the pair's own point is ``1/2 ||w - w_theta||^2 + C sum (phi_i(t_i) - theta_i t_i)``, no term of which is
     negative: the rounding of a margin counts only where the dual variable is not at the end that its sign asks for.
-
-    Parameters
-    ----------
-    a, b : float
-        A margin is off by at most ``a norms + b``, see :func:`product_errors`.
 
     Returns
     -------
     xi, ell : float
         ``sum phi_i(t_i)`` with ``t = c - margins``, and ``c . theta``.
     plain, slack : float
-        ``sum (phi_i(t_i) - theta_i t_i)``, and an upper bound of what it is without rounding of the margins.
+        ``sum (phi_i(t_i) - theta_i t_i)`` as computed, and an upper bound of its exact value.
     """
     xi, ell, plain, slack = 0.0, 0.0, 0.0, 0.0
     for i in range(at(start), at(stop)):
@@ -230,7 +215,7 @@ def box_terms(c, margins, lo, hi, theta, norms, a, b, start, stop):
 
 @kernel(leaf=True)
 def _some_share(c, margins, lo, hi, theta, norms, a, b, start, stop):
-    """Tell whether a row may have a share of the gap, which is then too small a number for :func:`row_terms`."""
+    """Tell whether a row may have a share of the gap that is too small a number for :func:`row_terms`."""
     some = 0
     for i in range(at(start), at(stop)):
         t, error = c[i] - margins[i], a * norms[i] + b
@@ -240,26 +225,11 @@ def _some_share(c, margins, lo, hi, theta, norms, a, b, start, stop):
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
 def box_certificate(C, w, theta, total, sum_error, margins, c, lo, hi, norms, bounds):
-    """Bound the gap of a pair whose sum over rows and margins are known, in parts of ``ROWS``.
+    """Bound the gap of a pair with known ``total`` and ``margins``, in blocks of ``ROWS`` rows.
 
-    Parameters
-    ----------
-    C : float
-    w, theta : ndarray of shape (d,) and (N,)
-    total : ndarray of shape (d,)
-        ``G'theta``.
-    sum_error : float
-        Bound on the norm of the rounding error of ``total``.
-    margins : ndarray of shape (N,)
-        ``G w``.
-    c, lo, hi, norms : ndarray of shape (N,)
-    bounds : ndarray of shape (TINY + 1,)
-
-    Returns
-    -------
-    w_sq, total_sq, inner, xi, ell, slack, error, primal, primal_error, gap, rounding : float
-        As :class:`problem.box_types.Certificate` has them; ``w_sq`` is ``||w||^2``.
-    n_R, n_L : int
+    ``sum_error`` bounds the norm of the rounding error of ``total``. Returns ``w_sq = ||w||^2``, then ``total_sq,
+    inner, xi, ell, slack, error, primal, primal_error, gap, rounding`` as in :class:`problem.box_types.Certificate`,
+    ``n_R, n_L``.
     """
     a, b = product_errors(w, bounds)
     xi, ell, plain, slack = 0.0, 0.0, 0.0, 0.0
@@ -272,7 +242,7 @@ def box_certificate(C, w, theta, total, sum_error, margins, c, lo, hi, norms, bo
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"}, leaf=True)
 def box_objectives(C, w, total, sum_error, xi, ell, plain, slack, a, b, bounds):
-    """Return what :func:`box_certificate` does but for the counts, from the sums of :func:`box_terms`."""
+    """Return what :func:`box_certificate` does except the counts, from the sums of :func:`box_terms`."""
     w_sq, total_sq, inner, apart_sq, some = 0.0, 0.0, 0.0, 0.0, slack > 0.0
     for j in range(w.size):
         some |= (w[j] != 0.0) | (total[j] != 0.0)
@@ -312,7 +282,7 @@ def meets_but_for_rounding(gap, rounding, primal, primal_error, tol):
 
 @kernel
 def above_known(C, primal, w_sq, xi, bounds):
-    """Return where the primal value is smaller: nowhere, at zero, or at an earlier ``w`` with ``w_sq`` and ``xi``."""
+    """Tell which known point has a smaller primal value: none, zero, or an earlier ``w`` with ``w_sq`` and ``xi``."""
     zero, before = C * bounds[ZERO], 0.5 * w_sq + C * xi
     if primal > (zero if zero < before else before) * (1.0 + ALIKE):
         return AT_ZERO if zero < before else BEFORE
@@ -321,9 +291,9 @@ def above_known(C, primal, w_sq, xi, bounds):
 
 @kernel
 def pair_radius(C, C0, w_sq, total_sq, inner, slack, sum_error, total_error, relative):
-    """Return the radius of a pair's ball at ``C`` around its centre as computed, see ``screen.box.pair_ball``.
+    """Return the radius of a pair's ball at ``C`` around its computed centre, see ``screen.box.pair_ball``.
 
-    The numbers are those of the certificate at ``C0``.
+    The other numbers are those of the certificate at ``C0``.
     """
     dual_sq = C * C * total_sq
     apart_sq = max(w_sq - 2.0 * C * inner + dual_sq, 0.0) + relative * (w_sq + dual_sq)
@@ -333,7 +303,7 @@ def pair_radius(C, C0, w_sq, total_sq, inner, slack, sum_error, total_error, rel
 
 @kernel
 def pair_mismatch(C, C0, w_sq, total_sq, inner, total_error, relative):
-    """Return ``||C G'theta - (C/C0) w||`` for the sum as computed, rounding error included."""
+    """Return ``||C G'theta - (C/C0) w||`` for the computed sum, rounding error included."""
     ratio = C / C0
     dual_sq, ahead_sq = C * C * total_sq, ratio * ratio * w_sq
     apart_sq = dual_sq - 2.0 * C * ratio * inner + ahead_sq
@@ -342,13 +312,10 @@ def pair_mismatch(C, C0, w_sq, total_sq, inner, total_error, relative):
 
 @kernel(leaf=True)
 def box_decide(lower, upper, norms, extent, c, rounding, status):
-    """Fix what a region decides: -1 where ``v.w > c`` throughout it (R), +1 where ``v.w < c`` (L), else 0.
+    """Write what a region decides: -1 where ``v.w > c`` throughout it (R), +1 where ``v.w < c`` (L), else 0; return
+    counts.
 
     Both comparisons keep a slack of ``rounding * (||v|| extent + |c|)``.
-
-    Returns
-    -------
-    n_R, n_L : int
     """
     n_R, n_L = 0, 0
     for i in range(c.size):
@@ -366,7 +333,7 @@ def box_decide(lower, upper, norms, extent, c, rounding, status):
 
 @kernel(fastmath={"reassoc", "contract"}, leaf=True)
 def box_decide_ball(products, factor, norms, radius, extent, c, rounding, status, start, stop):
-    """:func:`box_decide` for a ball around ``factor`` times the point of the products, and the rows from ``start`` on.
+    """:func:`box_decide` for a ball around ``factor`` times the point of the products.
 
     The bounds are not written to memory first.
     """
@@ -389,7 +356,7 @@ def lens_shape(distance, r1, r2):
     Returns
     -------
     nested : bool
-        One ball lies inside the other, or rounding has pulled the two apart: the smaller one answers.
+        Use only the smaller ball: one lies inside the other, or rounding has pulled them apart.
     way, height, cap : float
         ``1 / distance``; distance of the rim's plane from the first centre, and the rim's radius.
     worst, rest : float
@@ -404,7 +371,7 @@ def lens_shape(distance, r1, r2):
 
 @kernel
 def lens_most(v1, v2, norm, r1, r2, shape, slack):
-    """Largest ``v.x`` over two balls, ``r1 <= r2`` (``geometry.lens_support`` for one ``v``, which gives the reasons).
+    """Largest ``v.x`` over two balls, ``r1 <= r2``: ``geometry.lens_support``, which gives the reasons, for one ``v``.
 
     ``slack``: rounding error of ``(v1 - v2) / distance``. No branches, so that loops vectorise.
     """
@@ -422,18 +389,15 @@ def lens_most(v1, v2, norm, r1, r2, shape, slack):
 
 @kernel(fastmath={"contract"}, leaf=True)
 def box_decide_lens(v1, v2, norms, distance, r1, r2, extents, c, rounding, status):
-    """:func:`box_decide` for two balls: by either of them, or by their intersection.
+    """:func:`box_decide` for two balls, ``r1 <= r2``, by either of them or by their intersection.
 
     Parameters
     ----------
     v1, v2 : ndarray
-        Products of the rows with the two centres.
-    distance : float
-        Of the centres.
-    r1, r2 : float
+        Products of the rows with the two centres, which are ``distance`` apart.
     extents : tuple of four float
-        What the slack for rounding refers to: for the intersection, the first ball and the second, which may decide by
-        itself what the intersection's larger slack leaves open; and for the products with the line of the centres.
+        Sizes that the slack for rounding is relative to: for the intersection; for the first and the second ball alone,
+        which may decide what the intersection's larger slack leaves open; for products with the line of the centres.
     """
     both, one, two, along = extents
     if r1 > r2:
@@ -462,7 +426,9 @@ def box_decide_lens(v1, v2, norms, distance, r1, r2, extents, c, rounding, statu
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"}, leaf=True)
 def box_range(c, slope):
-    """Return the largest C up to which no ``c_i - C slope_i`` changes its sign; only slopes like c_i can do it."""
+    """Return the largest C up to which no ``c_i - C slope_i`` changes its sign; only slopes with the sign of c_i
+    can.
+    """
     most = np.inf
     for i in range(c.size):
         like = slope[i] > 0.0 if c[i] > 0.0 else slope[i] < 0.0
@@ -487,12 +453,7 @@ def box_guess(c, products, factor, lo, hi, guess):
 def box_halfway(vector, products, theta, total, C, mid_vector, mid_products):
     """Write ``(vector + C theta) / 2`` and ``(products + C total) / 2``, a point of a kernel's space, to the last two.
 
-    Returns
-    -------
-    sqnorm, dual_sq : float
-        ``mid_vector . mid_products`` and ``theta . total``.
-    magnitude : float
-        Sum of the magnitudes of the terms of the first.
+    Returns ``mid_vector . mid_products``, ``theta . total``, and the sum of the magnitudes of the first one's terms.
     """
     sqnorm, dual_sq, magnitude = 0.0, 0.0, 0.0
     for i in range(theta.size):
@@ -543,7 +504,6 @@ def difference(theta, reference, signs, out, start, stop):
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     a, status, signs = np.ones(2), np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
     box_summary(a, a, a, a, a, 0, 2)
     bounds = np.zeros(TINY + 1)

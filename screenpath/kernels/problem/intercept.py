@@ -1,4 +1,4 @@
-"""A free intercept: where it is best, dual points that sum to nothing, and what a lever decides of each row.
+"""A free intercept: its best value, dual points whose signed sum is 0, and signless rows.
 
 Everything here is *signless*: row ``i`` is ``x_i``, its kink ``c_i``, its dual variable in ``[lo_i, hi_i]``, and the
 intercept adds the same ``b`` to every linear form. A row ``g_i = s_i x_i`` of a box model becomes one by the sign
@@ -51,7 +51,7 @@ def _up_to(beta, width, key):
 
 @kernel
 def _bracket(beta, width, need):
-    """Return keys between which the sum of the widths of lower keys passes ``need``, most likely."""
+    """Return keys between which the sum of the widths of lower keys most likely passes ``need``."""
     keys, weights, total, sampled = np.empty(SAMPLE), np.empty(SAMPLE), 0.0, 0.0
     for i in range(beta.size):
         total += width[i]
@@ -95,7 +95,7 @@ def _lower(beta, width, least, most, start, stop):
 
 @kernel
 def _between(beta, width, least, most, keys, weights):
-    """Copy the keys between two others, and their widths; return how many, and the width of all that are lower."""
+    """Copy the keys between two others, and their widths; return how many, and the width of all lower keys."""
     n, before = 0, 0.0
     for s in range(0, beta.size, GROUP):  # most groups have none of them
         e = min(s + GROUP, beta.size)
@@ -111,7 +111,7 @@ def _between(beta, width, least, most, keys, weights):
 
 @kernel
 def _next(keys, weights, n, high):
-    """Return the next key beyond another that has a weight, and the weight of all such; inf where there is none."""
+    """Return the next key beyond another that has a weight, and the weight of all equal to it; inf if there is none."""
     following, more = np.inf, 0.0
     for i in range(at(n)):
         if keys[i] > high and weights[i] > 0.0:
@@ -129,21 +129,16 @@ def best_interval(beta, width, level, slack, rows, room):
 
     Parameters
     ----------
-    beta : ndarray of shape (n,)
-        Where each row has its kink.
-    width : ndarray of shape (n,)
-        ``hi_i - lo_i``, at least 0.
+    beta, width : ndarray of shape (n,)
+        Each row's kink, and ``hi_i - lo_i >= 0``.
     level : float
         ``sum_i hi_i``, between 0 and the sum of the widths.
     slack : float
         A slope of at most this size counts as 0, which can only widen the interval.
     rows : ndarray of int64
-        Those whose kinks the interval is likely to lie between; none where nothing is known.
+        Rows whose kinks probably enclose the interval; may be empty.
     room : ndarray of shape (2, n)
-
-    Returns
-    -------
-    low, high : float
+        Work space.
     """
     keys, weights = room[0], room[1]
     need, n, before = level - slack, 0, 0.0
@@ -216,7 +211,7 @@ def best_interval(beta, width, level, slack, rows, room):
 
 @kernel
 def _parts(signs, theta, large, start, stop, high, low):
-    """Write what ``signs theta`` are as a multiple of ``large``'s last digit, and what that leaves."""
+    """Split ``signs theta`` into a multiple of ``large``'s last digit and the rest."""
     for i in range(at(start), at(stop)):
         value = signs[i] * theta[i]
         part = (value + large) - large
@@ -246,8 +241,8 @@ def _size(theta):
 def excess(theta, signs):
     """Return ``sum_i signs_i theta_i`` and a bound on its error, 0 where every addition was exact.
 
-    Each term is parted at a digit so high that the sums of the upper parts are exact in whatever order, so that loops
-    vectorise (Demmel and Nguyen 2013); the lower parts are so small that the rounding of their sum hardly is one.
+    Each term is split at a digit so high that the sums of the upper parts are exact in any order, so that loops
+    vectorise (Demmel and Nguyen 2013); the lower parts are so small that their sum has hardly any rounding error.
     """
     size = _size(theta)
     if not 0.0 < size < 2.0**960:
@@ -279,7 +274,7 @@ def inside(theta, lo, hi):
 
 @kernel
 def _nearest(i, t, theta, lo, hi, signs, least, found, sizes):
-    """Note a row that is nearer to its kink than those before, and can fall, or rise."""
+    """Remember row ``i`` if it can fall, or rise, and is nearer to its kink than those before."""
     size, down, up = abs(t[i]), theta[i] - lo[i], hi[i] - theta[i]
     if signs[i] < 0:
         down, up = up, down
@@ -293,8 +288,8 @@ def _nearest(i, t, theta, lo, hi, signs, least, found, sizes):
 def nearest_movable(t, theta, lo, hi, signs, least, rows, only):
     """Return the rows nearest to their kink whose signless dual variable can fall, and rise, by ``least``; -1 for none.
 
-    ``t``, ``theta``, ``lo`` and ``hi`` are those of the rows with their signs. Where ``rows`` has one of both kinds, or
-    ``only`` these may be taken, no other is looked at.
+    ``t``, ``theta``, ``lo`` and ``hi`` are those of the rows with their signs. Other rows are searched only if ``rows``
+    lacks one of the two, and never if ``only``.
     """
     found, sizes = np.full(2, -1), np.full(2, np.inf)
     for k in range(rows.size):
@@ -307,31 +302,27 @@ def nearest_movable(t, theta, lo, hi, signs, least, rows, only):
 
 @kernel
 def balance(theta, t, lo, hi, signs, largest, likely, only):
-    """Bring the signed sum of ``theta`` to 0, rounding being all that it is off by, by moving rows nearest their kink.
+    """Bring the signed sum of ``theta``, which only rounding separates from 0, to 0 by moving rows nearest their kink.
+
+    ``theta`` is changed in place. All arrays but ``signs`` are those of the rows with their signs.
 
     Parameters
     ----------
-    theta : ndarray of shape (n,)
-        Changed in place.
-    t, lo, hi, signs
-        Of the rows with their signs.
     largest : float
         Of the ends of the box.
     likely : ndarray of int64
-        Rows that are looked at before all others.
-    only : bool
-        And no others.
+        Rows that are tried first; no others are if ``only``.
 
     Returns
     -------
     residue : float
-        At least the size of the sum: an exact point differs by this in one of the rows. inf where no row can.
+        At least the size of the sum: an exact point differs by this in one of the rows. inf if no row can move.
     fall, rise : int
-        These rows; -1 where none is needed.
+        These rows; -1 if none is needed.
     moved : int
-        Times that a row was.
+        Moves of a row.
     left : float
-        The sum, where it is more than rounding, or no row can make it up; else 0.
+        The sum, if it is more than rounding or no row can compensate it; else 0.
     """
     found, error = excess(theta, signs)
     moved = 0
@@ -357,7 +348,9 @@ def balance(theta, t, lo, hi, signs, largest, likely, only):
 
 @kernel
 def residue_costs(residue, fall, rise, norms, t, slope, floor):
-    """Return what a signed sum that is off by ``residue`` means in the sum over rows, and in the slackness."""
+    """Return what a signed sum that is off by ``residue`` adds to the error of the sum over rows, and to the
+    slackness.
+    """
     if residue == 0.0:
         return 0.0, 0.0
     if not residue < np.inf:
@@ -381,24 +374,22 @@ def form_errors(w, b, bounds):
 
 @kernel
 def best_of(low, high):
-    """Return the intercept that is reported: any of the interval has the same objective; LIBSVM takes the midpoint."""
+    """Return the intercept to report: any of the interval has the same objective; LIBSVM takes the midpoint."""
     return low if low == high else low + 0.5 * (high - low)
 
 
 @kernel
 def rest_of(C, rows, status, before, now, signs, every):
-    """Return what the signed dual variables of survivors sum up to, all of them summing up to 0 before and after.
+    """Return the sum of the survivors' signed dual variables; the sum over all rows stays 0.
 
     Parameters
     ----------
-    C : float
     rows : ndarray of int64
-        Survivors, and rows whose fixed dual variable was elsewhere; all rows where ``every``.
-    status : ndarray of int8 of shape (n,)
+        Survivors, and rows whose fixed dual variable was elsewhere; all rows if ``every``.
     before : ndarray
-        Dual variables of these rows before, in their order.
+        Dual variables of ``rows`` before, in their order.
     now : ndarray of shape (n,)
-        Those of fixed rows where they belong.
+        Those of fixed rows at their ends.
     """
     total = 0.0
     for r in range(at(before.size)):  # no branches: nobody could predict them
@@ -409,7 +400,7 @@ def rest_of(C, rows, status, before, now, signs, every):
 
 @kernel
 def places(kinks, signs, products):
-    """Return where signless rows have their kinks, ``kinks - signs products``."""
+    """Return the kinks of signless rows, ``kinks - signs products``."""
     out = np.empty(kinks.size)
     for i in range(at(kinks.size)):
         out[i] = kinks[i] - signs[i] * products[i]
@@ -424,7 +415,6 @@ def distances(c, products, signs, b, out):
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     a, signs = np.ones(2), np.ones(2, dtype=np.int8)
     signless(a, a, a, signs, a.copy(), a.copy(), a.copy())
     rows = inside(a, a, a)

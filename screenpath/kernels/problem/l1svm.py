@@ -1,10 +1,12 @@
 """L1-regularised squared hinge: objectives, exact bias, coordinate descent over features.
 
 Columns are stored one after the other: dense as the rows of ``F`` of shape (k, n), sparse as ``data, indices`` with one
-slice ``begin[j]:end[j]`` a column; between the columns of a reduced problem lie those that were screened.
-``slack_i = |z_i| - (F'w)_i - z_i b``; the loss is half the sum of its squared positive parts. A sample of weight
-``s_i`` has ``z_i = y_i sqrt(s_i)`` and ``f_ij = z_i x_ij``; without weights ``z`` are the labels -1 and +1, and every
-product with them is exact. ``y`` below is ``z``.
+slice ``begin[j]:end[j]`` a column; screened columns lie between those of a reduced problem. ``index``, ``active`` and
+``chosen`` (int64) list columns. ``slack_i = |z_i| - (F'w)_i - z_i b``; the loss is half the sum of its squared
+positive parts ``r = max(slack, 0)``. A sample of weight ``s_i`` has ``z_i = y_i sqrt(s_i)`` and ``f_ij = z_i x_ij``;
+without weights ``z`` are the labels -1 and +1, and every product with them is exact. ``y`` below is ``z``.
+
+``total``, ``squares`` and ``balance`` are ``|y|.r``, ``||r||^2`` and ``y.r``.
 """
 
 import numpy as np
@@ -18,7 +20,7 @@ BIAS_SOLVES = 8
 
 @kernel(fastmath=SUMS, forceinline=True, leaf=True)  # see bias_sums
 def inner(a, b):
-    """Return ``a . b``. A threaded library would spend more time on waking its threads."""
+    """Return ``a . b`` without BLAS, whose threads take longer to wake than this loop."""
     total = 0.0
     for i in range(a.size):
         total += a[i] * b[i]
@@ -86,20 +88,9 @@ def bias_sums(slack, y, shift):
 
 @kernel(leaf=True)
 def bias_root(slack, y, bias):
-    """Move the bias to the exact minimiser of the loss: the root of ``sum y_i max(slack_i, 0)``, decreasing in b.
+    """Return the bias that minimises the loss, and move ``slack`` to it: the root of ``sum y_i max(slack_i, 0)``.
 
-    Newton steps on a piecewise linear function end exactly; a bracket keeps them from cycling.
-
-    Parameters
-    ----------
-    slack : ndarray of shape (n,)
-        Updated to the new bias.
-    y : ndarray of shape (n,)
-    bias : float
-
-    Returns
-    -------
-    float
+    Newton steps on a decreasing, piecewise linear function end exactly; a bracket keeps them from cycling.
     """
     shift, low, high = 0.0, -np.inf, np.inf
     for step in range(200):
@@ -124,16 +115,10 @@ def bias_root(slack, y, bias):
 
 @kernel(fastmath=SUMS)
 def evaluate(F, data, indices, begin, end, sparse, index, y, slack, w, norms, rounding, lam, known, products):
-    """Write ``f_j . max(slack, 0)`` to ``products[k]`` for ``j = index[k]`` unless known, and sum up both objectives.
+    """Write ``f_j . r`` to ``products[k]`` for ``j = index[k]`` unless known, and compute both objectives.
 
-    Returns
-    -------
-    primal, gap, scale : float
-        Of the problem on these columns, and of :func:`dual_scale`.
-    total, squares, balance : float
-        ``sum |y_i| r_i``, ``sum r_i^2`` and ``sum y_i r_i`` with ``r = max(slack, 0)``.
-    weight, reach : float
-        ``sum |w_j|`` and ``sum |w_j| ||f_j||`` over ``index``.
+    Returns primal, gap and scale (:func:`dual_scale`) of the problem on these columns; ``total``, ``squares``,
+    ``balance``; ``sum |w_j|`` and ``sum |w_j| ||f_j||`` over ``index``.
     """
     alpha, total, squares, balance = positive_part(slack, y)
     largest, weight, reach = 0.0, 0.0, 0.0
@@ -161,12 +146,7 @@ def evaluate(F, data, indices, begin, end, sparse, index, y, slack, w, norms, ro
 def dual_scale(lam, total, squares, largest):
     """Return the factor that makes a dual point ``r >= 0`` feasible and best along its ray.
 
-    Parameters
-    ----------
-    total, squares : float
-        ``|y|.r`` and ``||r||^2``.
-    largest : float
-        Largest ``|f_j.r|``, rounding included.
+    ``largest`` is the largest ``|f_j.r|``, rounding included.
     """
     if squares == 0.0:
         return 0.0
@@ -176,17 +156,11 @@ def dual_scale(lam, total, squares, largest):
 
 @kernel()
 def blur(total, squares, balance, rounding):
-    """Return how far a product with a dual point ``r >= 0`` may be off, for a column of norm 1.
+    """Return the error bound of a product with a dual point ``r >= 0``, for a column of norm 1.
 
-    ``y.r`` is not quite 0. Where the entries of the class that has more are all multiplied by what has the other one
-    over it, it is: a point at a distance of at most ``|y.r| / (|y|.r / 2) ||r||`` is feasible.
-
-    Parameters
-    ----------
-    total, squares, balance : float
-        ``|y|.r``, ``||r||^2`` and ``y.r``.
-    rounding : float
-        Relative error of a product, and of the three sums.
+    ``y.r`` is not quite 0. It is, once the entries of the larger class are all multiplied by the ratio of the two
+    classes' sums: a point at a distance of at most ``|y.r| / (|y|.r / 2) ||r||`` is feasible. ``rounding`` is the
+    relative error of a product, and of the three sums.
     """
     if total == 0.0:
         return 0.0
@@ -195,7 +169,7 @@ def blur(total, squares, balance, rounding):
 
 @kernel()
 def imbalance(total, balance, rounding):
-    """Return the share of the entries of one class that has to go for ``y.r = 0`` to hold (see :func:`blur`)."""
+    """Return the share of one class's entries that must go so that ``y.r = 0`` (see :func:`blur`)."""
     return min(2.0 * (abs(balance) / total + rounding) * (1.0 + 4.0 * rounding), 1.0) if total > 0.0 else 0.0
 
 
@@ -203,18 +177,15 @@ def imbalance(total, balance, rounding):
 def certified_terms(w, products, norms, spreads, lam, rounding, outward, total, squares, balance):
     """Return what a certificate needs of the weights, and of the products of all columns with ``r``.
 
-    What is not known of a product (:func:`blur`) counts as violation: the dual point is feasible with room for it. No
+    The error bound of a product (:func:`blur`) counts as violation: the dual point is feasible with room for it. No
     product is above ``||r||`` times the centred norm.
 
     Parameters
     ----------
     w, products, norms, spreads : ndarray of shape (m,)
         Weights, ``f_j.r``, norms of the columns and of the columns centred.
-    lam : float
-    rounding, total, squares, balance : float
-        As for :func:`blur`.
     outward : float
-        What a bound that was computed in a few operations is multiplied by.
+        Factor for bounds that take a few operations to compute.
 
     Returns
     -------
@@ -260,7 +231,7 @@ def columns_add(F, data, indices, begin, end, sparse, index, weights, out):
 
 @kernel(fastmath=SUMS)
 def positive_part(slack, y):
-    """Return ``r = max(slack, 0)``, ``sum |y_i| r_i``, ``sum r_i^2`` and ``sum y_i r_i``."""
+    """Return ``r``, ``total``, ``squares`` and ``balance``."""
     alpha = np.empty(slack.size)
     total, squares, balance = 0.0, 0.0, 0.0
     for i in range(slack.size):
@@ -275,7 +246,7 @@ def positive_part(slack, y):
 
 @kernel()
 def dual_point(slack, y):
-    """Move the slack to the best bias, from 0; return that and :func:`positive_part` of what the slack is then."""
+    """Move the slack to the best bias, from 0; return that bias and :func:`positive_part` of the new slack."""
     bias = bias_root(slack, y, 0.0)
     alpha, total, squares, balance = positive_part(slack, y)
     return bias, alpha, total, squares, balance
@@ -293,19 +264,14 @@ def descend(F, data, indices, begin, end, sparse, y, lam, sqnorms, means, w, sla
 
     Parameters
     ----------
-    F, data, indices, begin, end, sparse
-        Columns.
-    y, slack : ndarray of shape (n,)
-    lam : float
     sqnorms, means, w : ndarray of shape (k,)
-        ``||f_j||^2``, what is taken for the means of the columns, and the weights, updated.
-    bias : ndarray of shape (1,)
+        ``||f_j||^2``, approximate means of the columns, and the weights.
+    w, slack, bias : ndarray of shape (k,), (n,), (1,)
         Updated.
     active : ndarray of int64
         Columns to visit; permuted in place by shrinking.
     shrinking : bool
         Skip zero weights whose gradient is inside the constraint by more than the last sweep's worst violation.
-    sweeps : int
 
     Returns
     -------
@@ -314,7 +280,7 @@ def descend(F, data, indices, begin, end, sparse, y, lam, sqnorms, means, w, sla
     violation : float
         Largest violation of optimality met in the last sweep.
     updates, moved : float
-        Times that ``slack`` was changed, and the sum of the norms of the changes: what its rounding errors grow with.
+        Changes of ``slack`` and the sum of their norms, with which its rounding error grows.
     """
     n = y.size
     size, visited, since = active.size, 0, 0
@@ -443,7 +409,6 @@ def descend(F, data, indices, begin, end, sparse, y, lam, sqnorms, means, w, sla
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     y, w, norms, index = np.array([1.0, -1.0, 1.0]), np.zeros(2), np.ones(2), np.arange(2)
     dense = np.array([[1.0, -0.5, 2.0], [0.5, 1.0, -1.0]])
     no_csr = np.empty(0), np.empty(0, dtype=np.int32), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)

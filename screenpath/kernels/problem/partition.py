@@ -1,4 +1,7 @@
-"""Parting the dual variables of a box model: which are fixed, which are left, and what their solution changes."""
+"""Splitting the dual variables of a box model: fixed ones, survivors, and what the survivors' solution changes.
+
+``ends`` (int8) has -1 where ``theta`` is at its lower end, 1 at its upper end, else 0.
+"""
 
 import numpy as np
 
@@ -10,12 +13,9 @@ EVERY = 0x0101010101010101  # the low bits of eight statuses: set in all of them
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"}, leaf=True)
 def box_ends(theta, lo, hi, ends, start, stop):
-    """Write -1 where ``theta`` is at its lower end, else 1 where it is at its upper end, else 0 to ``ends``.
+    """Write the ``ends`` of ``theta``; return ``n_R, n_L``, and how many dual variables are not 0.
 
-    Returns
-    -------
-    n_R, n_L, nonzero : int
-        Rows at their lower, and at their upper end only; those whose dual variable is not 0.
+    A variable whose two ends are equal counts in ``n_R``.
     """
     n_R, n_L, nonzero = 0.0, 0.0, 0.0  # counted as what they are compared as: the loop vectorises better
     for i in range(at(start), at(stop)):
@@ -31,7 +31,7 @@ def box_ends(theta, lo, hi, ends, start, stop):
 
 @kernel(leaf=True)
 def box_rests(theta, lo, hi):
-    """Tell whether no dual variable is at an end of its box other than 0; most often one of the first ones is."""
+    """Tell whether no dual variable is at an end of its box other than 0; usually one of the first ones is."""
     for i in range(theta.size):
         value = theta[i]
         if value != 0.0 and (value == lo[i] or value == hi[i]):
@@ -41,22 +41,10 @@ def box_rests(theta, lo, hi):
 
 @kernel(fastmath={"reassoc", "contract"})
 def box_line(C1, theta1, C2, theta2, C, lo, hi, signs, c, apart):
-    """Return the dual point at ``C`` on the line through ``alpha = C theta`` of two others, inside its box.
+    """Return the dual point at ``C`` on the line through ``alpha = C theta`` of two others, clipped to its box.
 
-    What is at an end at ``C2`` stays there.
-
-    Parameters
-    ----------
-    C1, C2, C : float
-    theta1, theta2, lo, hi, c, apart : ndarray of shape (n,)
-        ``apart`` is written: by how much each variable is beside the line, times its sign. It is 0 for most.
-    signs : ndarray of int8 of shape (n,)
-
-    Returns
-    -------
-    theta : ndarray of shape (n,)
-    linear : float
-        ``c . theta``.
+    A variable at an end at ``C2`` stays there. Also returns ``c . theta``, and writes to ``apart`` by how much each
+    variable is off the line, times its sign: 0 for most.
     """
     theta, share, linear = np.empty(theta2.size), (C - C2) / (C2 - C1), 0.0
     for i in range(theta2.size):
@@ -83,7 +71,7 @@ def sum_line(C1, total1, C2, total2, C):
 
 @kernel
 def margin_line(C1, margins1, C2, margins2, C):
-    """Return what the products with ``w`` at ``C`` are on the line through those of two other points."""
+    """Return the products with ``w`` at ``C`` on the line through those of two other points."""
     margins, share = np.empty(margins2.size), (C - C2) / (C2 - C1)
     for i in range(margins2.size):
         margins[i] = margins2[i] + share * (margins2[i] - margins1[i])
@@ -102,25 +90,16 @@ def box_closed_form(c, lo, hi):
 
 @kernel
 def box_part(status, lo, hi, c, theta, ell):
-    """Part the dual variables that screening has fixed from the survivors, in parts of ``ROWS``.
-
-    Parameters
-    ----------
-    status : ndarray of int8
-    lo, hi, c : ndarray
-    theta : ndarray
-        Dual point of the reference.
-    ell : float
-        ``c . theta``.
+    """Separate the fixed dual variables from the survivors, in blocks of ``ROWS`` rows; ``ell`` is ``c . theta``.
 
     Returns
     -------
     index : ndarray of int64
         The survivors.
     linear : float
-        ``c . theta`` of the fixed variables, at the ends where they belong.
+        ``c . theta`` of the fixed variables, once at their ends.
     moved : ndarray of int64
-        Fixed variables that are elsewhere in ``theta``.
+        Fixed variables that ``theta`` has elsewhere.
     """
     index, open_rows = np.empty(status.size, dtype=np.int64), np.empty(status.size, dtype=np.int64)
     ends = np.empty(status.size, dtype=np.int8)
@@ -139,15 +118,12 @@ def box_part(status, lo, hi, c, theta, ell):
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"}, leaf=True)
 def part_rows(status, ends, lo, hi, c, theta, index, open_rows, first, start, stop):
-    """List the rows ``start <= i < stop`` that are open: survivors, and those that are not yet where they are fixed.
+    """List the open rows: survivors, and fixed rows that are not at their end yet.
 
     Parameters
     ----------
-    status, ends : ndarray of int8
-        What is decided; at which end ``theta`` is, see :func:`box_ends`.
-    lo, hi, c, theta : ndarray
     index : ndarray of int64
-        Written from ``first`` on: the survivors. Overwritten from ``start`` on where ``first`` is not beyond it.
+        Survivors, written from ``first`` on. Overwritten from ``start`` on if ``first`` is not beyond it.
     open_rows : ndarray of int64
         Written from ``start`` on.
     first, start, stop : int
@@ -157,7 +133,7 @@ def part_rows(status, ends, lo, hi, c, theta, index, open_rows, first, start, st
     -------
     n_survivors, n_open : int
     linear : float
-        What ``c . theta`` changes when the survivors leave it, and the others go to their end.
+        The change of ``c . theta`` when the survivors leave it, and the others go to their end.
     moved : int
         Rows that do go.
     """
@@ -187,7 +163,7 @@ def part_rows(status, ends, lo, hi, c, theta, index, open_rows, first, start, st
 
 @kernel(leaf=True)
 def box_moves(moved, status, lo, hi, signs, theta, step):
-    """Put fixed variables at their ends; add what that changes, times their signs, to ``step``."""
+    """Put fixed variables at their ends; add the changes, times their signs, to ``step``."""
     for r in range(moved.size):
         i = moved[r]
         end = hi[i] if status[i] > 0 else lo[i]
@@ -217,23 +193,10 @@ def box_lift(theta, index, alpha, C, lo, hi):
 
 @kernel(leaf=True)
 def changes(listed, theta, held, lo, hi, signs, ends, step, found):
-    """Write what listed rows have changed from ``held``, times their signs, to their places in ``step``.
+    """Write the changes of the ``listed`` rows from ``held``, times their signs, to their places in ``step``.
 
-    Parameters
-    ----------
-    listed : ndarray of int64 of shape (m,)
-    theta, lo, hi, step : ndarray of shape (n,)
-    held : ndarray of shape (m,)
-    signs, ends : ndarray of int8 of shape (n,)
-        ``ends`` is brought to ``theta``, see :func:`box_ends`.
-    found : ndarray of int64 of shape (m,)
-        Written: those that have changed.
-
-    Returns
-    -------
-    changed : int
-    n_R, n_L, nonzero : int
-        What the counts of :func:`box_ends` change.
+    ``ends`` is brought up to date with ``theta``; ``found`` receives the rows that have changed. Returns how many have,
+    and the changes of the three counts of :func:`box_ends`.
     """
     k, n_R, n_L, nonzero = 0, 0, 0, 0
     for r in range(listed.size):
@@ -259,7 +222,6 @@ def shares(size, n_R, n_L, screened_R, screened_L):
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     a, status, signs = np.ones(2), np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
     index = np.zeros(2, dtype=np.int64)
     box_ends(a, a, a, status.copy(), 0, 2)

@@ -52,10 +52,10 @@ def add_column(data, indices, start, stop, n, value, out):
 
 @kernel(fastmath=SUMS, leaf=True)
 def two_columns(data, first, second, n, psi, multiply, first_value, second_value, out):
-    """Return ``x . psi`` of two columns without gaps, stored from ``first`` and from ``second`` on.
+    """Return ``x . psi`` of two full columns, stored from ``first`` and from ``second`` on.
 
-    If asked to ``multiply``, add a multiple of each to ``out``. Alone, a column takes up to twice the time of one of
-    two: ``psi`` and ``out`` are read for both, and memory serves both at once.
+    If asked to ``multiply``, add a multiple of each to ``out``. One column alone takes up to twice the time per column:
+    ``psi`` and ``out`` are read for both, and memory serves both at once.
     """
     one, two = data[first : first + n], data[second : second + n]
     total, other = 0.0, 0.0
@@ -92,7 +92,7 @@ def column_sums(view, n, features, psi, scale, out):
 
 @kernel(fastmath=SUMS, leaf=True)
 def bound_sums(w, old, old_slack, norms, rate, dual_norms, room, limit, out, slack, formed):
-    """Write the earlier sums of one class with their grown errors; mark in ``formed`` those that do not suffice."""
+    """Write the earlier sums of one class with their grown errors; mark in ``formed`` those that are not enough."""
     for j in range(w.size):
         error = old_slack[j] + rate * norms[j]
         out[j], slack[j] = old[j], error
@@ -117,22 +117,20 @@ def pair_sums(view, n, w, psi, before, old, old_slack, norms, dual_norms, beta, 
         Earlier sums ``x^j . before_c / n`` and bounds on their errors.
     norms, dual_norms : ndarray of shape (d,), (classes * d,)
         ``||x^j|| / n``, and the same with a line for every dual variable of the class.
-    beta, rounding : float
-        ``rounding``, relative, is added to each drift.
     room : float
-        A sum is formed as well where a dual point within this distance could take it over ``beta``.
+        A sum is also computed if a dual point within this distance could take it over ``beta``.
+    rounding : float
+        Relative, added to each drift.
     out, slack : ndarray of shape (classes * d,)
-        Sums and bounds on their errors, written; 0 where the sum is formed.
-    multiply : bool
-        Whether ``X w_c`` is wanted.
+        Sums and bounds on their errors, written; 0 for computed sums.
     scores : ndarray of shape (classes * n,)
-        ``X w_c``, written if wanted.
+        ``X w_c``, written if ``multiply``.
 
     Returns
     -------
     touched : int
     features : ndarray of int64
-        Those whose sum was formed: all others have no share in either objective.
+        Those whose sum was computed: all others contribute to neither objective.
     """
     data, indices, indptr = view
     d = indptr.size - 1
@@ -204,7 +202,7 @@ def products(view, n, w, out):
 
 @kernel(leaf=True)
 def row_squares(view, n, squares, counts):
-    """Add the squared values of each sample to ``squares``, and how many there are to ``counts``, column by column."""
+    """Add the squared values of each sample to ``squares``, and their number to ``counts``, column by column."""
     data, indices, indptr = view
     for j in range(indptr.size - 1):
         start, stop = indptr[j], indptr[j + 1]
@@ -226,12 +224,7 @@ def feature_terms(w, u, features, norms, alpha, beta):
     """Sum what a certificate needs over the weights of ``features``; ``S = S_beta(u)`` is the soft threshold.
 
     ``alpha`` is shared out among the factors: ``w^2`` alone leaves the range of floating point where the data is tiny
-    or large, ``alpha w^2`` does not.
-
-    Parameters
-    ----------
-    norms : ndarray of shape (d,)
-        Norms of the columns.
+    or large, ``alpha w^2`` does not. ``norms``, of shape (d,), are those of the columns.
 
     Returns
     -------
@@ -280,15 +273,7 @@ def soft_threshold(u, beta, scale, out):
 
 @kernel
 def mask(w, keep, out):
-    """Write ``w`` with the screened weights at 0.
-
-    Returns
-    -------
-    features : ndarray of int64
-        Surviving features.
-    dropped : bool
-        Whether a weight that was not zero went.
-    """
+    """Write ``w`` with the screened weights at 0; return the surviving features, and whether a weight changed."""
     features = np.empty(w.size, dtype=np.int64)
     count, dropped = 0, False
     for f in range(w.size):
@@ -304,7 +289,7 @@ def mask(w, keep, out):
 
 @kernel(leaf=True)
 def differ(a, b):
-    """Tell whether two arrays differ in any entry; compared in blocks, which is many entries at a time."""
+    """Tell whether two arrays differ in any entry; compared in blocks, many entries at a time."""
     for start in range(0, a.size, BLOCK):
         unequal = 0
         for k in range(start, min(start + BLOCK, a.size)):
@@ -327,7 +312,7 @@ def nonzeros(values):
 
 @kernel
 def entries(values, among):
-    """Return the positions of ``among``, in order, at which a value is not zero, and these values."""
+    """Return the positions of ``among``, in order, with a value that is not zero, and these values."""
     index, found = np.empty(among.size, dtype=np.int64), np.empty(among.size)
     count = 0
     for k in among:
@@ -368,7 +353,6 @@ def column_squares(view, n, classes, weights, out):
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     view = np.ones(2), np.array([0, 1], dtype=np.int32), np.array([0, 1, 2], dtype=np.int64)
     status, a, b = np.zeros(2, dtype=np.int8), np.ones(2), np.ones(2)
     column_sums(view, 2, np.arange(2), a, 1.0, b)

@@ -1,5 +1,5 @@
-"""The intercept of a sparse SVM that is not penalised (two classes), and dual points whose signed sum is nothing; and
-the planes of dual points that several classes have one each of (see ``kernels/problem/sparse_levels.py``).
+"""The unpenalised intercept of a sparse SVM (two classes), dual points whose signed sum is 0, and, for several classes,
+the planes of dual points that each intercept implies (see ``kernels/problem/sparse_levels.py``).
 
 For given scores ``z = X w`` the best intercept ``b`` is a root of ``g(b) = sum_i s_i y_i theta_i``, ``theta_i`` the
 dual variable of the margin ``y_i (z_i + b)``: piecewise linear, and never rising. Dual variables that are screened
@@ -19,7 +19,7 @@ TIGHT, NEAR = 1e-2, 1e-10  # how far outside the roots their bound may be: of th
 
 @kernel(fastmath=SUMS)
 def signed_sum(z, side, reach, labels, weights, gamma, status, b):
-    """Return ``g(b)`` of the scores ``z + side reach``, and by how much it falls for a rise of ``b``."""
+    """Return ``g(b)`` of the scores ``z + side reach``, and its fall per unit of ``b``."""
     total, slope = 0.0, 0.0
     for i in range(z.size):
         t = 1.0 - labels[i] * (z[i] + side * reach[i] + b)
@@ -34,8 +34,9 @@ def signed_sum(z, side, reach, labels, weights, gamma, status, b):
 
 @kernel
 def ends(z, side, reach, labels, weights, status):
-    """Return an intercept at which every dual variable pulls it up that can, one at which all pull it down, and the
-    sum of weights."""  # fmt: skip
+    """Return an intercept at which every free dual variable pulls it up, one at which all pull it down, and the
+    weights' sum.
+    """
     low, high, size = np.inf, -np.inf, 0.0
     for i in range(z.size):
         size += weights[i]
@@ -47,7 +48,7 @@ def ends(z, side, reach, labels, weights, status):
 
 @kernel
 def root(z, side, reach, labels, weights, gamma, status, guess):
-    """Return an intercept that is best for the scores ``z + side reach`` but for rounding, and the sum of weights.
+    """Return an intercept that is best, up to rounding, for the scores ``z + side reach``, and the sum of weights.
 
     Newton's steps within a bracket, which is halved where a step is not half as long as the one before.
     """
@@ -74,7 +75,7 @@ def root(z, side, reach, labels, weights, gamma, status, guess):
 def outer(z, side, reach, labels, weights, gamma, status, guess):
     """Return a bound of all best intercepts for ``z + side reach``: a lower one for ``side = 1``, else an upper one.
 
-    With no dual variable left that could answer it is infinite.
+    It is infinite if no dual variable can change.
     """
     b, size = root(z, side, reach, labels, weights, gamma, status, guess)
     low, high, _ = ends(z, side, reach, labels, weights, status)
@@ -106,7 +107,7 @@ def outer(z, side, reach, labels, weights, gamma, status, guess):
 
 @kernel
 def settle(scores, labels, weights, gamma, status, guess):
-    """Add the best intercept to the scores; return it. Of several, it is any."""
+    """Add the best intercept (any, if there are several) to the scores; return it."""
     none = np.zeros(scores.size)
     b, _ = root(scores, 0.0, none, labels, weights, gamma, status, guess)
     for i in range(scores.size):
@@ -116,9 +117,9 @@ def settle(scores, labels, weights, gamma, status, guess):
 
 @kernel
 def level_ends(scores, labels, weights, gamma):
-    """Return how far the best intercept that is in the scores could fall and rise with all dual variables as they are.
+    """Return how far the intercept, included in the scores, could fall and rise with all dual variables as they are.
 
-    Not at all where one of them is between its ends.
+    Both are 0 if one of them is between its ends.
     """
     fall, rise = np.inf, np.inf
     for i in range(scores.size):
@@ -153,14 +154,9 @@ def excess(theta, labels, given):
 
 @kernel
 def nearest(scores, theta, labels, given, gamma, found, least):
-    """Return the row that can take ``-found`` of the signed sum at the smallest loss, -1 for none; and what it loses.
+    """Return the row that can take ``-found`` of the signed sum at the smallest loss, -1 for none; and that loss.
 
-    Parameters
-    ----------
-    found : float
-        By its sign, whether the sum has to fall or to rise.
-    least : float
-        How much of the sum a row must be able to take.
+    The sign of ``found`` tells whether the sum has to fall or to rise; a row must be able to take at least ``least``.
     """
     best, cost = -1, np.inf
     for i in range(theta.size):
@@ -180,8 +176,8 @@ def nearest(scores, theta, labels, given, gamma, found, least):
 def plane_sums(theta, samples, status, ones_part, theta_part, planes):
     """Write, for each class, the weights that can still answer, all weights, and the signed sums of both dual centres.
 
-    Of two classes there is one such sum, with the labels as signs; of more the flows out of a class count positive and
-    those into it negative.
+    Two classes have one such sum, with the labels as signs. With more, flows out of a class count positive and those
+    into it negative.
     """
     labels, weights, n, classes, _ = samples
     planes[:, :] = 0.0
@@ -207,7 +203,7 @@ def plane_sums(theta, samples, status, ones_part, theta_part, planes):
 
 @kernel
 def answer_by(planes, k, samples, left, first, second):
-    """Add to the sums of a dual variable's classes: what it can answer by, and what it adds to the two centres."""
+    """Add to the sums of a dual variable's classes the weight it can answer with, and its parts of the two centres."""
     i, c = k % samples.n, k // samples.n
     own = samples.labels[i]
     if samples.classes == 1:
@@ -247,8 +243,8 @@ def drop_totals(rows, samples, pending, count, col_total):
 def keep_totals(columns, samples, status, live, col_total):
     """As :func:`drop_totals`, by summing anew over the surviving features, active ones too; return the values touched.
 
-    Squared norms of these may be those over more dual variables than survive; less what the mean takes they would be
-    too small if the sums were as well.
+    The squared norms may cover more dual variables than survive, which is safe. If the sums did too, the mean could
+    subtract too much and make the norms too small.
     """
     (data, indices, indptr), (labels, weights, n, classes, _) = columns, samples
     d, touched = col_total.size // classes, 0
@@ -291,15 +287,15 @@ def decide_centred(scores, labels, weights, gamma, scale, radius, extent, level,
                    slacks, status, found):  # fmt: skip
     """ISS with a free intercept: fix dual variables over the ball ``(scale w, radius)``; list them, return how many.
 
-    Scores of rows reach by the radius times their distance from a fixed point; of all scores at their upper ends and
-    all at their lower ends the best intercepts bound the optimal one.
+    The score of a row can move by the radius times its distance from a fixed point. The best intercepts for all scores
+    at their upper ends and for all at their lower ends bound the optimal one.
 
     Parameters
     ----------
     level : float
         Size of the intercept in ``scores``.
     base : float
-        What the squared distance of a row has beside ``row_part``.
+        Part of a row's squared distance in addition to ``row_part``.
     """
     n = labels.size
     rounding, lost, floor = slacks[0], slacks[2], slacks[4]
@@ -328,7 +324,6 @@ def decide_centred(scores, labels, weights, gamma, scale, radius, extent, level,
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     labels, status = np.array([1, -1], dtype=np.int64), np.zeros(2, dtype=np.int8)
     a = np.ones(2)
     settle(a.copy(), labels, a, 0.5, status, 0.0)

@@ -1,4 +1,4 @@
-r"""The intercepts of a sparse SVM of several classes that are not penalised, one a class; they sum to 0.
+"""The unpenalised intercepts of a sparse SVM of several classes, one per class; they sum to 0.
 
 A dual variable of sample ``i`` and class ``c`` is a flow from the sample's own class to ``c``: with the best intercepts
 as much flows into each class as out of it, ``sum_i psi_ci = 0`` for every ``c``. For given scores the objective is
@@ -74,7 +74,7 @@ def slope_along(scores, samples, status, b, way):
 
 @kernel
 def parts_of(hessian, part):
-    """Number the connected parts of the graph of a Laplacian in ``part``; return how many there are."""
+    """Number the connected parts of a Laplacian's graph in ``part``; return how many there are."""
     size, count = part.size, 0
     part[:] = -1
     waiting = np.empty(size, dtype=np.int64)
@@ -95,9 +95,9 @@ def parts_of(hessian, part):
 
 @kernel
 def line_search(scores, samples, status, b, way, slope, whole, farthest):
-    """Return how far along ``way``, where the derivative is ``slope < 0``, it is a small part of that.
+    """Return a step along ``way`` at which the derivative is a small part of ``slope < 0``, its value at 0.
 
-    Beyond the multiple ``farthest`` nothing changes any more: 0 where it has not risen up to there.
+    Beyond ``farthest`` nothing changes any more: 0 if the derivative has not risen by then.
     """
     low, high, step = 0.0, np.inf, 1.0
     for count in range(STEPS):
@@ -120,9 +120,9 @@ def line_search(scores, samples, status, b, way, slope, whole, farthest):
 def settle_levels(scores, samples, status, level):
     """Add the best intercepts to the scores; ``level`` holds a guess of them, and is overwritten.
 
-    Newton's method with an exact line search. Where the graph falls into parts, these first move against each other as
-    a whole, which brings dual variables of two parts between their ends; but not where the pull is noise, as it is of
-    classes that weigh the same but for rounding. Ends where the sums are nothing but rounding.
+    Newton's method with an exact line search. If the graph falls into parts, these first move against each other as
+    a whole, which brings dual variables of two parts between their ends; but not where the pull is only noise, as for
+    classes whose weights differ only by rounding. Stops when the sums are only rounding.
     """
     _, weights, n, classes, gamma = samples
     size = 0.0
@@ -183,9 +183,9 @@ def settle_levels(scores, samples, status, level):
 
 @kernel
 def place(scores, samples, status, level):
-    """Add the best intercepts to the scores, near the guess in ``level`` that they take the place of.
+    """Add the best intercepts to the scores; they replace the guess in ``level``.
 
-    Of several classes it has one for each, of two a single one; it is empty where the model has none.
+    ``level`` has one entry for each of several classes, one for two classes, and is empty without intercepts.
     """
     if level.size > 1:
         settle_levels(scores, samples, status, level)
@@ -198,10 +198,7 @@ def place(scores, samples, status, level):
 
 @kernel
 def excesses(theta, labels, given, classes, found, error):
-    """Write by how much more flows out of each class than into it, and bounds on the errors of that.
-
-    Products and sums are formed in twice the precision.
-    """
+    """Write each class's outflow minus inflow, and bounds on the errors, with sums in twice the precision."""
     n = labels.size
     rest, size = np.zeros(classes), np.zeros(classes)
     found[:] = 0.0
@@ -223,10 +220,10 @@ def excesses(theta, labels, given, classes, found, error):
 
 @kernel
 def nearest_flows(scores, theta, samples, given, least, rows, costs):
-    """Write for each two classes the dual variable that can let flow ``least`` more from one to the other.
+    """Write to ``rows``, for each two classes, the dual variable that can let flow ``least`` more from one to the
+    other.
 
-    Of all that can it is the one with the smallest slope of the gap; ``rows`` has its number, -1 for none, and
-    ``costs`` that slope, infinite for none.
+    Of several it is the one with the smallest slope of the gap, which ``costs`` receives; -1 and infinity for none.
     """
     labels, _, n, classes, gamma = samples
     rows[:, :] = -1
@@ -250,7 +247,6 @@ def nearest_flows(scores, theta, samples, given, least, rows, costs):
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     labels, status = np.array([0, 1, 2], dtype=np.int64), np.zeros(9, dtype=np.int8)
     a, b, square = np.ones(9), np.zeros(3), np.zeros((3, 3))
     samples = Samples(labels, np.ones(3), 3, 3, 0.5)

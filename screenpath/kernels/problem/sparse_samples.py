@@ -11,16 +11,9 @@ from screenpath.kernels import SUMS, kernel
 
 
 class Samples(NamedTuple):
-    """What the losses need of the samples.
+    """The samples' part of the losses: ``gamma``, labels (int64), weights, and the number of classes.
 
-    Attributes
-    ----------
-    labels : ndarray of int64
-    weights : ndarray
-    n : int
-        Samples of the whole data: the loss is a mean over them.
-    classes : int
-    gamma : float
+    ``n`` counts the samples of the whole data: the loss is a mean over them.
     """
 
     labels: np.ndarray
@@ -58,10 +51,7 @@ def weigh(theta, samples, psi):
 def respond(scores, samples, status, theta, psi):
     """Write ``theta(w)`` and its ``psi`` from the scores ``X w``; a screened dual variable keeps its value.
 
-    Returns
-    -------
-    loss : float
-        Sum of the losses; the loss of a screened dual variable is 0 (R) or ``t - gamma/2`` (L) whatever ``t``.
+    Returns the sum of the losses; that of a screened dual variable is 0 (R) or ``t - gamma/2`` (L) whatever ``t``.
     """
     labels, weights, n, classes, gamma = samples
     loss = 0.0
@@ -143,7 +133,7 @@ def sample_terms(scores, samples, theta):
 
 @kernel(leaf=True)
 def pair_weights(samples, out):
-    """Write to ``out[c n + i]`` how much the dual variables of sample ``i`` that touch class ``c`` count."""
+    """Write to ``out[c n + i]`` the summed weights of sample ``i``'s dual variables that involve class ``c``."""
     labels, weights, n, classes, _ = samples
     for i in range(n):
         for c in range(classes):
@@ -151,7 +141,6 @@ def pair_weights(samples, out):
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     a, b, status = np.ones(2), np.ones(2), np.zeros(2, dtype=np.int8)
     samples = Samples(np.array([1, -1], dtype=np.int64), a, 2, 1, 0.5)
     weigh(a, samples, b)

@@ -1,17 +1,17 @@
 """Threads that run one kernel together.
 
 Every thread makes the same call with the same arrays and its own number. It does its share of the blocks of each loop,
-writes what they sum up to a table, meets the others, and adds up the whole table; what follows from the sums, everybody
-works out alone, with the same result. So there is nothing to hand over, loops follow each other within a microsecond
-where waking a thread from Python takes 30 to 100, and the numbers are the same bytes for every size of the team:
-borders of blocks depend on the length of a loop alone. numba's own parallel loops neither survive a fork nor can be
+writes their sums to a table, meets the others, and adds up the whole table. Every thread computes what follows from
+the sums by itself, with the same result. So nothing is handed over, and loops follow each other within a microsecond,
+where waking a thread from Python takes 30 to 100. Results are the same bytes for every size of the team: the borders
+of blocks depend only on the length of a loop. numba's own parallel loops neither survive a fork nor can be
 started from two threads at once.
 
-What a kernel may do between two meetings: read what no other thread writes, write what no other thread reads. The table
+Between two meetings a kernel may read what no other thread writes, and write what no other thread reads. The table
 has two halves, used in turn, so that a fast thread does not overwrite what a slow one still reads.
 
-The *board*, an array of int64, is all they share besides their data: the size of the team, how often they have arrived,
-whether one has failed, a word from the first thread to the others, and for each the meetings it has been to, a cache
+In addition to their data they share the *board*, an array of int64: the size of the team, how many have arrived,
+whether one has failed, a word from the first thread to the others, and how many meetings each has attended, a cache
 line apart.
 """
 
@@ -31,15 +31,8 @@ PATIENCE = 500  # looks at an unchanged counter after which a thread lets others
 
 
 class Team(NamedTuple):
-    """What a kernel needs to know of the threads that run it.
-
-    Attributes
-    ----------
-    table : ndarray of shape (2, blocks, ...)
-        What blocks sum up.
-    board : ndarray of int64
-    me : int
-        Number of the thread.
+    """The threads of a kernel: the ``table`` of block sums, shape (2, blocks, ...), the board, and this thread's
+    number.
     """
 
     table: np.ndarray
@@ -48,19 +41,18 @@ class Team(NamedTuple):
 
 
 def alone() -> Team:
-    """Return the team of a kernel that sums up nothing in blocks, and has one thread."""
+    """Return the team of a kernel that needs no block sums and has one thread."""
     return Team(np.empty((2, 0, 0)), make_board(1), 0)
 
 
 def make_board(size: int) -> np.ndarray:
-    """Return the board of a team."""
     board = np.zeros(OWN + size * LINE, dtype=np.int64)
     board[SIZE] = size
     return board
 
 
 def leave(board) -> None:
-    """Say that a thread has failed: the others need not wait for it."""
+    """Record that a thread has failed: the others need not wait for it."""
     board[FAILED] = 1
 
 
@@ -104,7 +96,7 @@ else:
 
 @kernel
 def meet(team):
-    """Return when everybody has come; from now on all see what each has written before."""
+    """Return when all threads have come; from now on each sees what the others have written before."""
     board, me = team.board, team.me
     board[OWN + me * LINE] += 1
     if board[SIZE] == 1:
@@ -127,7 +119,7 @@ def half(team):
 
 @kernel(leaf=True)
 def share(team, size, step):
-    """Return which blocks of ``step`` are this thread's, and how many there are: the first, one past the last, all."""
+    """Return this thread's blocks of ``step``, the first and one past the last, and how many blocks there are."""
     blocks = 1 if 0 < size <= step else (size + step - 1) // step  # a division takes as long as a short loop
     threads, me = team.board[SIZE], team.me
     if threads == 1:
@@ -136,7 +128,6 @@ def share(team, size, step):
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     team = alone()
     meet(team)
     half(team)

@@ -1,4 +1,4 @@
-"""Exponents of the RBF kernel from inner products, formed anew from differences where those cancel."""
+"""Exponents of the RBF kernel from inner products, recomputed from differences where those cancel."""
 
 import numpy as np
 
@@ -10,18 +10,10 @@ UNDERFLOW = 750.0  # exp(-750) is 0
 
 @kernel(fastmath=SUMS)
 def dense_exponents(K, a, b, gamma, allowed, A, B):
-    """Turn inner products into ``-gamma ||x - z||^2``, in place.
+    """Turn inner products ``K = A B'``, shape (p, q), into ``-gamma ||x - z||^2``, in place.
 
-    Parameters
-    ----------
-    K : ndarray of shape (p, q)
-        ``A B'`` on entry.
-    a, b : ndarray of shape (p,) and (q,)
-        Squared norms.
-    gamma : float
-    allowed : float
-        Largest error of an exponent from cancellation; beyond it the distance is summed over the features.
-    A, B : ndarray of shape (p, d) and (q, d)
+    ``a`` and ``b`` are the squared norms. Where cancellation may cost an exponent more than ``allowed``, its distance
+    is summed over the features.
     """
     limit = allowed / (4.0 * EPSILON * gamma)
     # Beyond UNDERFLOW an exponent need not be exact, but what cancellation may have added to it does not count.
@@ -70,7 +62,6 @@ def csr_exponents(K, a, b, gamma, allowed, data, indices, indptr, data_b, indice
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     one, K = np.ones(2), np.eye(2)
     csr = np.ones(2), np.zeros(2, dtype=np.int32), np.arange(3, dtype=np.int64)
     dense_exponents(K, one, one, 1.0, 1e-13, np.eye(2), np.eye(2))

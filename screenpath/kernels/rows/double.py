@@ -21,7 +21,7 @@ def two_sum(a, b):
 
 @kernel
 def two_product(a, b):
-    """Return ``a b`` rounded, and the rounding error; exact up to underflow, nan near overflow."""
+    """Return ``a b`` rounded, and the rounding error; exact unless it underflows, nan near overflow."""
     product = a * b
     big = SPLITTER * a
     a_high = big - (big - a)
@@ -34,7 +34,7 @@ def two_product(a, b):
 
 @kernel
 def accumulate(high, low, a, b):
-    """Return the two parts of a sum after ``a b`` has been added."""
+    """Return the two parts of a sum after adding ``a b``."""
     product, error = two_product(a, b)
     high, lost = two_sum(high, product)
     return high, low + (lost + error)
@@ -42,7 +42,7 @@ def accumulate(high, low, a, b):
 
 @kernel
 def double_products(X, w, out):
-    """Write the products of rows with ``w`` to the two rows of ``out``: high parts, and what they leave out."""
+    """Write the products of rows with ``w`` to the two rows of ``out``: high parts, and remainders."""
     dense, data, indices, indptr, sparse = borrowed(X)
     for i in range(out.shape[1]):
         high, low = 0.0, 0.0
@@ -80,7 +80,6 @@ def double_difference(w, C, total, out):
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     X, w = matrix_of(np.eye(2)), np.ones(2)
     two_sum(1.0, 1.0)
     two_product(1.0, 1.0)

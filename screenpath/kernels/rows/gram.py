@@ -101,7 +101,6 @@ def gather(Q, rows, columns, out):
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     index, weights = np.arange(2), np.ones(2)
     spread(weights, weights)
     spread_at(weights, weights, index)

@@ -1,4 +1,4 @@
-"""Rows as all kernels take them, dense or sparse, and what kernels do with a single one."""
+"""Rows, dense or sparse, as all kernels take them, and operations on a single row."""
 
 from typing import NamedTuple
 
@@ -17,16 +17,7 @@ from screenpath.kernels.rows.unowned import unowned
 
 
 class Matrix(NamedTuple):
-    """A matrix by rows.
-
-    Attributes
-    ----------
-    dense : ndarray of shape (n, d)
-        Empty for sparse rows.
-    data, indices, indptr : ndarray
-        CSR; empty for dense rows.
-    sparse : bool
-    """
+    """A matrix by rows: ``dense`` of shape (n, d), or CSR arrays; the unused ones are empty."""
 
     dense: np.ndarray
     data: np.ndarray
@@ -39,7 +30,7 @@ NO_DENSE, NO_CSR = np.empty((0, 0)), (np.empty(0), np.empty(0, dtype=np.int32), 
 
 
 def matrix_of(stored) -> Matrix:
-    """Return stored rows, an array or a tuple ``(data, indices, indptr)``, as kernels take them.
+    """Return stored rows, an array or a tuple ``(data, indices, indptr)``, as a :class:`Matrix`.
 
     This takes about a microsecond, and so does each call from Python that passes it on.
     """
@@ -48,7 +39,7 @@ def matrix_of(stored) -> Matrix:
 
 @kernel
 def borrowed(X):
-    """Return the same rows, whose views nobody counts, see ``unowned``."""
+    """Return the same rows with views that are not reference-counted, see ``unowned``."""
     return Matrix(unowned(X.dense), unowned(X.data), unowned(X.indices), unowned(X.indptr), X.sparse)
 
 
@@ -83,7 +74,7 @@ def dot(X, i, w):
 
 @kernel(fastmath=SUMS)
 def listed_products(X, where, w, out):
-    """Write ``x_i . w`` for the listed rows ``i`` to ``out``, where they stand."""
+    """Write ``x_i . w`` for the listed rows ``i`` to ``out``, at their positions in the list."""
     X, n = borrowed(X), where.size
     dense = X.dense
     if X.sparse:
@@ -98,7 +89,7 @@ def listed_products(X, where, w, out):
 
 @kernel(fastmath=SUMS)
 def listed_sum(X, where, weights, v):
-    """Add ``sum_r weights_r x_i`` over the listed rows ``i`` to ``v``; return how many have a weight that is not 0."""
+    """Add ``sum_r weights_r x_i`` over the listed rows ``i`` to ``v``; return how many weights are not 0."""
     X, touched = borrowed(X), 0
     for r in range(where.size):
         if weights[r] != 0.0:
@@ -121,7 +112,7 @@ def add(X, i, step, v):
 
 @kernel
 def taken(X, where, signs, near, bias, column):
-    """Return copies of the signed rows ``where[near]`` of a sparse matrix; with a ``bias`` in one more column."""
+    """Return copies of the signed rows ``where[near]`` of a sparse matrix; a ``bias`` adds one more column."""
     data, indices, indptr, more = X.data, X.indices, X.indptr, 1 if bias != 0.0 else 0
     starts = np.empty(near.size + 1, dtype=np.int64)
     starts[0] = 0
@@ -141,9 +132,9 @@ def taken(X, where, signs, near, bias, column):
 
 @kernel(leaf=True)
 def _number_on(indices, start, stop, label, columns, count):
-    """Number columns in the order of their first appearance, in place, after ``count`` that have their numbers.
+    """Number columns in the order of their first appearance, in place, after the ``count`` already numbered.
 
-    ``label`` has the number of each column, -1 where it has none, and ``columns`` the columns in their order, with room
+    ``label`` has the number of each column, -1 for none; ``columns`` lists the columns in their order, with room
     for one more than there are. Returns how many have numbers.
     """
     for q in range(at(start), at(stop)):  # without branches: which columns are new is hard to guess
@@ -159,7 +150,7 @@ def _number_on(indices, start, stop, label, columns, count):
 
 @kernel
 def _relabel(indices, d):
-    """Number the columns of gathered CSR rows anew, in place, in the order of their first appearance.
+    """Renumber the columns of gathered CSR rows, in place, in the order of their first appearance.
 
     Frequent columns come first then, and what is often used stays close together. Returns the old numbers.
     """
@@ -168,7 +159,6 @@ def _relabel(indices, d):
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     X, w, index = matrix_of(np.eye(2)), np.ones(2), np.arange(2)
     borrowed(X)
     products(X, w, np.empty(2), 0, 2)

@@ -5,7 +5,7 @@ leave J; the Gram matrix of the rows of J (Woodbury) where |J| is well below d; 
 large, without a preconditioner (Jacobi's needed more iterations). No call of BLAS or LAPACK: a threaded library would
 cost more than it saves at these sizes, and change the last digits with the number of threads.
 
-The threads of a team share the rows of ``G_J'G_J``; the rest each of them works out for itself.
+The threads of a team share the rows of ``G_J'G_J``; each computes the rest by itself.
 """
 
 import numpy as np
@@ -30,15 +30,9 @@ def inner(a, b):
 
 @kernel(fastmath=SUMS, forceinline=True, leaf=True)
 def advance(out, residual, search, image, square, curvature):
-    """Take a step of conjugate gradients, along ``search`` whose image is ``image``; return the residual's square.
+    """Take a step of conjugate gradients along ``search``; return the square of the new residual.
 
-    Parameters
-    ----------
-    out, residual, search : ndarray of shape (n,)
-        Updated.
-    image : ndarray of shape (n,)
-    square, curvature : float
-        ``||residual||^2``, and ``search . image``.
+    ``image`` is the matrix times ``search``, ``square`` is ``||residual||^2`` and ``curvature`` is ``search . image``.
     """
     length, fresh = square / curvature, 0.0
     for k in range(out.size):
@@ -73,7 +67,7 @@ def _add_outer(X, i, sign, H, top, end):
 
 @kernel(fastmath=SUMS, leaf=True)
 def _add_four(X, moved, H, top, end):
-    """:func:`_add_outer` for four dense rows at once, of which ``~r`` stands for taking one away."""
+    """:func:`_add_outer` for four dense rows at once; ``~r`` subtracts row ``r``."""
     r0, r1, r2, r3 = moved[0], moved[1], moved[2], moved[3]
     x0, x1, x2, x3 = X[max(r0, ~r0)], X[max(r1, ~r1)], X[max(r2, ~r2)], X[max(r3, ~r3)]
     for j in range(top, end):
@@ -86,7 +80,7 @@ def _add_four(X, moved, H, top, end):
 
 @kernel(leaf=True)
 def _enter(X, moved, anew, d, H, team):
-    """Let rows enter ``H``, or leave it (``~r``); each thread has rows of ``H`` with about as many entries."""
+    """Add rows to ``H``, or subtract them (``~r``); each thread has rows of ``H`` with about as many entries."""
     top, end = 0, d
     size, me = team.board[SIZE], team.me
     if size > 1:
@@ -110,8 +104,8 @@ def _enter(X, moved, anew, d, H, team):
 def _factorise(A):
     """Overwrite the lower triangle of ``A`` by its Cholesky factor, row by row; pivots are kept positive.
 
-    Written here rather than taken from LAPACK: as fast at these sizes, and a threaded library never joins in. Four
-    entries of a row are formed at once, so that each value read serves four products.
+    As fast as LAPACK at these sizes, and without its threads. Four entries of a row are computed at once, so that each
+    value read serves four products.
     """
     n = A.shape[0]
     for i in range(n):
@@ -140,7 +134,7 @@ def _factorise(A):
 
 @kernel(fastmath=SUMS, leaf=True)
 def solve_factored(L, x):
-    """Solve ``L L' x = b`` in place: four entries at once, so that each that is read serves four products."""
+    """Solve ``L L' x = b`` in place: four entries at once, so that each value read serves four products."""
     n = L.shape[0]
     last = n - n % 4
     for i in range(0, last, 4):
@@ -194,7 +188,7 @@ def _hessian_direction(H, total, share, sigma, scratch, p):
 
 @kernel(fastmath=SUMS)
 def _centre(K, right):
-    """Make the lower triangle of a Gram matrix that of the centred rows, and their products with a vector likewise."""
+    """Centre the rows of a Gram matrix (lower triangle), and their products with a vector."""
     n, every, middle = right.size, 0.0, 0.0
     means = np.zeros(n)
     for r in range(n):
@@ -298,31 +292,20 @@ def _conjugate_gradients(X, size, centred, sigma, p):
 
 @kernel
 def direction(X, inside, members, moved, H, scratch, centred, sigma, p, team):
-    """Turn ``p = -gradient`` into the Newton direction by the cheapest of three ways.
+    """Turn ``p = -gradient``, shape (d,), into the Newton direction by the cheapest of three ways; return rows touched.
+
+    All arrays but ``H`` and the rows are each thread's own.
 
     Parameters
     ----------
-    X : Matrix
-        Rows of the working set.
-    inside : ndarray of int8 of shape (n,)
-        Marks the rows of J.
-    members : ndarray of int8 of shape (n,)
-        Marks the rows in ``H``; none before the first call.
+    inside, members : ndarray of int8 of shape (n,)
+        Mark the rows of J, and the rows in ``H``: none before the first call.
     moved : ndarray of int64 of shape (n,)
-        Room for a list of rows.
+        Work space.
     H, scratch : ndarray of shape (d, d) or larger
-        What is kept, and room for a factor; empty beyond ``DIRECT`` features.
+        The kept matrix, and work space for a factor; empty beyond ``DIRECT`` features.
     centred : bool
-        Whether the rows of J count less their mean: a free intercept is eliminated.
-    sigma : float
-    p : ndarray of shape (d,)
-    team : Team
-        All but ``H`` and the rows is each thread's own.
-
-    Returns
-    -------
-    int
-        Rows touched.
+        Subtract the mean from the rows of J, to eliminate a free intercept.
     """
     X, d = borrowed(X), p.size
     size, changed = 0, 0

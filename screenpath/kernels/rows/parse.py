@@ -1,4 +1,4 @@
-"""Byte parser for LIBSVM text. Numbers come out correctly rounded, as Python's ``float`` gives them.
+"""Byte parser for LIBSVM text. Numbers are correctly rounded, as by Python's ``float``.
 
 Decimal to binary: exact arithmetic for short numbers (Clinger 1990), else the 128-bit product of Lemire 2021
 ("Number parsing at a gigabyte per second"); the few tokens neither decides are handed back to the caller.
@@ -82,7 +82,7 @@ def _to_bits(digits, q, powers):
 
 @kernel()
 def _token_end(text, at):
-    """Return the end of the token at ``at``: white space, a control byte, a colon or a comment end it."""
+    """Return the end of the token at ``at``: white space, a control byte, a colon or a comment ends it."""
     while text[at] > 32 and text[at] != 58 and text[at] != 35:
         at += 1
     return at
@@ -90,16 +90,16 @@ def _token_end(text, at):
 
 @kernel()
 def _control(byte):
-    """Tell whether a byte cannot stand in text: below the space, and no white space either."""
+    """Tell whether a byte cannot stand in text: it is below the space and not white space."""
     return byte < 32 and (byte < 9 or byte > 13)
 
 
 @kernel()
 def _word_end(text, at):
-    """Return the end of a label that may be a word; ``at`` where there is none.
+    """Return the end of a label that may be a word; ``at`` if there is none.
 
-    It begins with a letter (or a byte of one beyond ASCII), and white space ends it: nothing that holds a colon, a
-    comma, a comment or a control byte is one.
+    A word begins with a letter (or a byte beyond ASCII) and ends at white space. It holds no colon, comma, comment or
+    control byte.
     """
     begin, first = at, text[at]
     if first < 65 or 90 < first < 97 or 122 < first < 128:
@@ -142,12 +142,7 @@ def _long_to_bits(text, at, q, powers):
 def _number(text, at, powers, exact, slot, values, bits):
     """Parse a decimal number into ``values[slot]`` (``bits`` is the same memory as uint64).
 
-    Returns
-    -------
-    end : int
-        Behind the last byte read.
-    outcome : int
-        0: no number; 1: stored; 2: a number whose float the caller has to find.
+    Returns one past the last byte read, and 0: no number; 1: stored; 2: the caller has to find the float.
     """
     negative = text[at] == 45
     if negative or text[at] == 43:
@@ -215,7 +210,7 @@ def _blank(text, at):
 
 @kernel()
 def _index_fault(text, start, at):
-    """Name what is wrong with a feature whose index did not end in a colon."""
+    """Name the fault of a feature whose index did not end in a colon."""
     end = _token_end(text, start)
     if _control(text[end]):
         return CONTROL, end, end + 1
@@ -228,18 +223,8 @@ def _line(
 ):
     """Parse one line, from its label to its newline (every line of the text has one).
 
-    Parameters
-    ----------
-    word : int
-        End of a label that may be a word, 0 where it is to be a number.
-
-    Returns
-    -------
-    at, nnz, n_hard : int
-    code : int
-        0, or the fault.
-    start, end : int
-        Token at fault.
+    ``word`` is the end of a label that may be a word, 0 if it must be a number. Returns ``at, nnz, n_hard``, then 0 or
+    the code of the fault, and start and end of the token at fault.
     """
     start = at
     if word > 0:
@@ -315,13 +300,10 @@ def _line(
 @kernel()
 def parse_lines(text, stop, smallest, powers, exact, labels, label_bits, indptr, values, bits, indices, hard, faults,
                 seen):  # fmt: skip
-    """Parse the whole lines in ``text[:stop]``; entries of a block are numbered from 0.
+    """Parse the whole lines in ``text[:stop]``, which ends with a newline; entries of a block are numbered from 0.
 
     Parameters
     ----------
-    text : ndarray of uint8
-    stop : int
-        Behind the last newline: ``text[stop - 1]`` is one.
     smallest : int
         Smallest index allowed: 1, or 0 for zero-based files.
     powers, exact : ndarray
@@ -329,8 +311,7 @@ def parse_lines(text, stop, smallest, powers, exact, labels, label_bits, indptr,
     labels, values : ndarray of float64
         Written; ``label_bits`` and ``bits`` are the same memory as uint64.
     indptr : ndarray of int64
-        ``indptr[r + 1]``: entries up to and with row ``r``.
-    indices : ndarray of int64
+        ``indptr[r + 1]``: entries up to and including row ``r``.
     hard : ndarray of int64 of shape (h, 3)
         Tokens left to the caller: slot in ``values`` (or ``-1 - row`` for a label, which may be a word), start and end.
     faults : ndarray of int64 of shape (f, 4)
@@ -374,7 +355,7 @@ def parse_lines(text, stop, smallest, powers, exact, labels, label_bits, indptr,
 
 @kernel()
 def _unusual_end(text, at):
-    """Return the end of a number at ``at``, and ``at`` itself where it is written as Python does, in few digits."""
+    """Return the end of a number at ``at``, or ``at`` itself if it is written as Python does, in few digits."""
     begin = at
     if text[at] == 45:
         at += 1
@@ -397,23 +378,16 @@ def _unusual_end(text, at):
 
 @kernel()
 def unusual_labels(text, starts, recent, found):
-    """Find the labels that are not written as Python writes their numbers, each as long as no other takes its place.
+    """Find the labels not written as Python writes their numbers, most of them once; return how many.
 
     Parameters
     ----------
-    text : ndarray of uint8
-        Whole lines.
     starts : ndarray of int64
-        Where they begin.
+        Start of each line.
     recent : ndarray of int64 of shape (r, 2)
-        Room for tokens that were met; r is a power of 2.
+        Cache of tokens, which are found again only if another has taken their place; r is a power of 2.
     found : ndarray of int64 of shape (lines, 3)
         Written: row, start and end of a token.
-
-    Returns
-    -------
-    int
-        How many were found.
     """
     recent[:] = 0
     count, row = 0, 0
@@ -444,7 +418,6 @@ def unusual_labels(text, starts, recent, found):
 
 
 def warm_up():
-    """Compile the canonical signatures on a tiny text."""
     text = np.frombuffer(b"1 1:2.5\n", dtype=np.uint8).copy()
     unusual_labels(
         text, np.zeros(1, dtype=np.int64), np.zeros((2, 2), dtype=np.int64), np.empty((1, 3), dtype=np.int64)

@@ -1,8 +1,9 @@
-"""Kernel values, and sums of them, in twice the precision: for the few sums that a certificate turns on.
+"""Kernel values, and sums of them, in twice the precision, for the few sums on which a certificate depends.
 
 A number is a pair of doubles ``(high, low)``. A product of such pairs is off by less than ``UNIT`` of its size, a sum
 by less than ``UNIT`` of the sizes of its terms (at most 10 units of 2^-106: Joldes, Muller and Popescu 2017), unless
-something underflows. As in `double`, nothing here may be reassociated or contracted.
+something underflows. As in `double`, nothing here may be reassociated or contracted. The columns of sparse rows are
+sorted.
 """
 
 import math
@@ -83,7 +84,7 @@ def inner(X, i, j):
 
 @kernel
 def square(high, low, a, b):
-    """Return the two parts of a sum after ``(a - b)^2`` has been added."""
+    """Return the two parts of a sum after adding ``(a - b)^2``."""
     step, rest = two_sum(a, -b)
     high, low = accumulate(high, low, step, step)
     return high, low + 2.0 * step * rest
@@ -91,7 +92,7 @@ def square(high, low, a, b):
 
 @kernel
 def distance(X, i, j):
-    """Return the squared distance of two rows; the columns of sparse ones are sorted."""
+    """Return the squared distance of two rows."""
     dense, data, indices, indptr, sparse = X
     high, low = 0.0, 0.0
     if not sparse:
@@ -130,18 +131,7 @@ def value(X, i, j, kind, gamma, degree, coef0, constant):
 def sums(X, rows, support, weights, kind, gamma, degree, coef0, constant, out):
     """Write ``sum_k weights[w, k] K(x_i, x_support[k])`` for the rows ``i`` to ``out[w]``, as sums of two doubles.
 
-    Parameters
-    ----------
-    X : Matrix
-        The columns of sparse rows are sorted.
-    rows, support : ndarray of int64 of shape (m,) and (s,)
-    weights : ndarray of shape (q, s)
-    kind : int
-        ``LINEAR``, ``POLY`` or ``RBF``.
-    gamma : float
-    degree : int
-    coef0, constant : float
-    out : ndarray of shape (q, 2, m)
+    ``weights`` has the shape (q, s), ``out`` (q, 2, m). ``kind`` is ``LINEAR``, ``POLY`` or ``RBF``.
     """
     X = borrowed(X)
     out[:] = 0.0
@@ -156,7 +146,6 @@ def sums(X, rows, support, weights, kind, gamma, degree, coef0, constant, out):
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     X, index = matrix_of(np.eye(2)), np.arange(2)
     sums(X, index, index, np.ones((2, 2)), RBF, 1.0, 3, 1.0, 0.0, np.empty((2, 2, 2)))
     value(X, 0, 1, RBF, 1.0, 3, 1.0, 0.0)

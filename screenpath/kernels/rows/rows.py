@@ -1,4 +1,4 @@
-"""Passes over rows: products with a vector, weighted sums, gathering of survivors. Plain arrays only."""
+"""Passes over rows: products with a vector, weighted sums, copies of survivors. Plain arrays only."""
 
 import numpy as np
 
@@ -47,7 +47,7 @@ def dense_products(X, w, out, start, stop):
 def sparse_product(data, indices, start, stop, w):
     """Return ``sum_p data_p w[indices_p]`` for ``start <= p < stop``.
 
-    Four sums, which do not wait for each other; left to itself, the compiler gathers into vectors, which takes longer.
+    Four independent sums; by itself, the compiler gathers into vectors, which takes longer.
     """
     p, last = at(start), at(stop)
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
@@ -74,7 +74,8 @@ def csr_products(data, indices, indptr, w, out, start, stop):
 def add_rows(X, index, count, weights, out):
     """Add ``sum_k weights[index[k]] X[index[k]]`` over ``count`` rows of a list to ``out``.
 
-    Row after row, so that it does not matter where a list is cut; four of them are read before a sum is written back.
+    Row after row, so that the result does not depend on where a list is cut; four rows are read before a sum is
+    written.
     """
     d, k = out.size, 0
     if 0 < d <= 3:  # the loop over so few columns would take longer than its work
@@ -201,7 +202,6 @@ def csr_take(data, indices, indptr, index, signs, out_data, out_indices, out_ind
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     theta = np.ones(2)
     index = np.array([1, 0], dtype=np.int64)
     X, w, out = np.eye(2), np.ones(2), np.zeros(2)

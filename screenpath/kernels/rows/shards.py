@@ -1,4 +1,4 @@
-"""What writing a shard needs: the columns that occur in it, and their ranges."""
+"""What writing a shard needs: its columns, and their ranges."""
 
 import numpy as np
 
@@ -7,12 +7,8 @@ from screenpath.kernels import kernel
 
 @kernel()
 def mark_columns(indices, rank):
-    """Set ``rank[j]`` to 0 for every column that occurs (it comes as -1); then number those columns from 0.
-
-    Returns
-    -------
-    int
-        How many columns occur.
+    """Set ``rank[j]`` from -1 to 0 for every column that occurs, then number those from 0; return how many there
+    are.
     """
     for p in range(indices.size):
         rank[indices[p]] = 0
@@ -36,7 +32,6 @@ def column_ranges(data, indices, low, high, counts):
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     indices, v = np.array([0, 1], dtype=np.int32), np.ones(2)
     mark_columns(indices, np.full(2, -1, dtype=np.int32))
     column_ranges(v, indices, v.copy(), v.copy(), v.copy())

@@ -9,7 +9,7 @@ LONGEST = 32  # bytes that one cell can take at most: index, colon, number, blan
 
 @kernel()
 def _whole(number, at, out):
-    """Write the digits of a whole number >= 0 at ``out[at]``; return the position behind them."""
+    """Write the digits of a whole number >= 0 at ``out[at]``; return the position after them."""
     digits, rest = 1, number // 10
     while rest > 0:
         digits += 1
@@ -22,20 +22,9 @@ def _whole(number, at, out):
 
 @kernel()
 def fixed_lines(X, signs, out):
-    """Write rows as LIBSVM text with four decimals; cells that round to 0 are left out.
+    """Write rows as LIBSVM text with four decimals, cells that round to 0 left out; return the bytes written.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, p)
-    signs : ndarray of shape (n,)
-        Labels -1 and 1.
-    out : ndarray of uint8
-        At least ``n * (p + 1) * LONGEST`` bytes.
-
-    Returns
-    -------
-    int
-        Bytes written.
+    ``signs`` are the labels -1 and 1; ``out`` (uint8) has at least ``n * (p + 1) * LONGEST`` bytes.
     """
     at = 0
     for i in range(X.shape[0]):
@@ -70,5 +59,4 @@ def fixed_lines(X, signs, out):
 
 
 def warm_up():
-    """Compile the canonical signature."""
     fixed_lines(np.ones((1, 1)), np.ones(1), np.empty(64, dtype=np.uint8))

@@ -1,4 +1,4 @@
-"""Arrays whose views nobody counts."""
+"""Array views without reference counts."""
 
 from numba import config
 from numba.extending import intrinsic

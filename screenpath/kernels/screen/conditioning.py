@@ -1,7 +1,7 @@
-"""What conditioning takes from the norms and the centres of the balls of SIFS (Hong 2019, Lemmas 5 and 6).
+"""What conditioning subtracts from the norms and the centres of the balls of SIFS (Hong 2019, Lemmas 5 and 6).
 
-It is subtracted through the lines that went (``drop_*``), or summed again over those that stay (``keep_*``); the costs
-tell which is cheaper. Layout of all arrays: see ``kernels/problem/sparse.py``.
+It is subtracted line by line for the screened lines (``drop_*``), or summed again over those that stay (``keep_*``);
+the costs tell which is cheaper. Layout of all arrays: see ``kernels/problem/sparse.py``.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ def list_kept(keep):
 
 @kernel
 def lines_cost(indptr, length, lines):
-    """Return the cost of the traversal of some lines, whatever class they are numbered in."""
+    """Return the cost of traversing lines, numbered in any class."""
     count = indptr.size - 1
     if indptr[count] == length * count:
         return 0.25 * length * lines.size
@@ -41,7 +41,7 @@ def lines_cost(indptr, length, lines):
 
 @kernel
 def lines_size(indptr, lines):
-    """Return how many values some lines have, whatever class they are numbered in."""
+    """Return how many values lines have, numbered in any class."""
     count, total = indptr.size - 1, 0
     for f in lines:
         total += indptr[f % count + 1] - indptr[f % count]
@@ -50,7 +50,7 @@ def lines_size(indptr, lines):
 
 @kernel
 def kept_cost(indptr, n, keep):
-    """Return the cost of the traversal of all surviving columns."""
+    """Return the cost of traversing all surviving columns."""
     d = indptr.size - 1
     count, total = 0, 0.0
     if indptr[d] == n * d:
@@ -67,7 +67,8 @@ def kept_cost(indptr, n, keep):
 def drop_columns(columns, n, w, pending, count, twice, scores, row_part):
     """Take screened features out of the partial row norms and the scores; return the values touched.
 
-    ``row_part`` has ``x^2 - m x`` of each feature, ``m`` of ``twice``: twice the coordinate that rows are seen from.
+    ``row_part`` has ``x^2 - m x`` for each feature; ``twice`` has ``m``, twice the coordinate from which distances
+    count.
     """
     data, indices, indptr = columns
     d = indptr.size - 1
@@ -97,9 +98,9 @@ def drop_columns(columns, n, w, pending, count, twice, scores, row_part):
 def keep_columns(columns, n, w, keep, live, pending, count, twice, scores, row_part, known_keep, known_part):
     """As :func:`drop_columns`, by summing the row norms of the surviving features; return the values touched.
 
-    The norms summed last are kept in ``known_part`` with their features in ``known_keep``: the next grid point mostly
-    keeps the same ones. They are sums from zero, whatever came before, and count as touched all the same: a resumed
-    path does not have them.
+    The last sums stay in ``known_part`` with their features in ``known_keep``: the next step mostly keeps the same
+    ones. They are sums from zero, whatever came before, and count as touched all the same: a resumed path does not have
+    them.
     """
     data, indices, indptr = columns
     d = indptr.size - 1
@@ -154,7 +155,7 @@ def drop_rows(rows, n, d, labels, weights, classes, theta, ones_part, theta_part
               move_first, move_second, col_part, col_total):  # fmt: skip
     """Take screened dual variables out of the column norms and move both centres to their values.
 
-    ``col_total``, where it is not empty, has the sum of each column over the surviving dual variables.
+    ``col_total``, if not empty, has the sum of each column over the surviving dual variables.
     """
     data, indices, indptr = rows
     for k in range(count):

@@ -11,28 +11,14 @@ from screenpath.kernels.problem.l1svm import inner
 
 @kernel(fastmath=SUMS)
 def dome_shape(theta, y, null_bias, unit, ratio, gap):
-    """Return the dome between ``lambda_1`` and ``lambda_2 = lambda_1 / ratio`` but for its products with columns.
+    """Return the dome between ``lambda_1`` and ``lambda_2 = lambda_1 / ratio`` except its products with columns.
 
     All of it in units of ``alpha = unit theta``, ``unit = lambda_1``: squares of ``1 / lambda`` could overflow. With
     ``u = |y| - null_bias y``, the projection of ``|y|`` on the complement of ``y``, the dome has the centre
-    ``(ratio u + alpha) / 2`` and the normal ``u - alpha``.
+    ``(ratio u + alpha) / 2`` and the normal ``u - alpha``. ``gap`` is the reference's.
 
-    Parameters
-    ----------
-    theta, y : ndarray of shape (n,)
-    null_bias, unit, ratio : float
-    gap : float
-        Of the reference.
-
-    Returns
-    -------
-    center : float
-        Norm of the centre.
-    radius : float
-    length : float
-        Norm of the normal.
-    offset : float
-        Of the half-space from the centre, times ``length``.
+    Returns the norm of the centre, the radius, the length of the normal, and the offset of the half-space from the
+    centre times that length.
     """
     middle_sq, normal_sq, toward_sq, product = 0.0, 0.0, 0.0, 0.0
     for i in range(theta.size):  # differences first: products of u and theta would cancel where these are parallel
@@ -53,24 +39,20 @@ def dome_shape(theta, y, null_bias, unit, ratio, gap):
 def dome_keep(theta, y, null_bias, products, null_products, norms, norm_unit, unit, ratio, gap, direction, rounding):
     """Return the columns whose ``|f_j.theta|`` can reach 1 in a dome: :meth:`geometry.Dome.bounds` in one traversal.
 
+    The dome is that of :func:`dome_shape`.
+
     Parameters
     ----------
-    theta, y, null_bias, unit, ratio, gap
-        As for :func:`dome_shape`.
-    products : ndarray of shape (m,)
-        ``f_j.theta``.
-    null_products : ndarray of shape (m,)
-        ``f_j.u``.
+    products, null_products : ndarray of shape (m,)
+        ``f_j.theta`` and ``f_j.u``.
     norms : ndarray of float32 of shape (2, m)
-        Norms in the slice of the dome and norms of the columns themselves, to which rounding is relative. Both are
-        rounded up: the bounds grow with them, and the time of this traversal is that of reading memory.
-    norm_unit : float
-        Their unit.
+        In units of ``norm_unit``: norms in the slice of the dome, and norms of the columns, to which rounding is
+        relative. Both are rounded up, since the bounds grow with them; float32 because memory limits the speed.
     direction : float
-        Smallest length of the normal, relative to the vectors it is the difference of, at which it is not yet rounding
-        error. Below it the ball decides.
+        Smallest length of the normal, relative to the vectors whose difference it is, that is more than rounding error.
+        Below it the ball decides.
     rounding : float
-        Slack of every comparison, relative to the magnitudes compared: at least twice what ``theta`` may be off.
+        Slack of every comparison, relative to the magnitudes compared: at least twice the error of ``theta``.
     """
     center, radius, across_length, offset = dome_shape(theta, y, null_bias, unit, ratio, gap)
     across_null, across = 0.0, 0.0
@@ -113,7 +95,6 @@ def dome_keep(theta, y, null_bias, products, null_products, norms, norm_unit, un
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     theta, y, norms, coarse = np.ones(3), np.array([1.0, -1.0, 1.0]), np.ones(2), np.ones((2, 2), dtype=np.float32)
     dome_shape(theta, y, 0.1, 1.0, 2.0, 0.1)
     dome_keep(theta, y, 0.1, norms, norms, coarse, 1.0, 1.0, 2.0, 0.1, 1e-10, 1e-12)

@@ -1,4 +1,11 @@
-"""What levers decide of each row with a free intercept (``regions.lever``); rows are signless, as in ``intercept``."""
+"""What levers decide about each row with a free intercept (``regions.lever``); rows are signless, as in ``intercept``.
+
+``tau``: distance of each row from its kink at the ball's centre; ``slack``: rounding error of a comparison;
+``room``: how far its dual variable can move one way. ``offsets`` has a row for each lever: its ``tau`` at the centre,
+rounding included, and ``kappa``; a lever with ``kappa`` 0 decides nothing. ``side``: 1 for levers that bound
+``x.w + b`` from below, -1 from above. ``spread`` (per row) and ``distances`` (per lever): at least the distance from
+one fixed centre, the middle of the rows.
+"""
 
 import numpy as np
 
@@ -17,16 +24,10 @@ LENGTH = 2.0  # of a single lever: `kappa` times a typical distance of a row, ov
 
 @kernel
 def seen_from(kinks, signs, products, factor, norms, size, rounding, theta, C, lo, hi, off, tau, slack, down, up):
-    """Write what levers ask of each row: distance from its kink at ``factor`` times a point, slack, and room.
+    """Write what levers need of each row: ``tau`` at ``factor`` times a point, ``slack``, and room down and up.
 
-    Parameters
-    ----------
-    kinks, lo, hi : ndarray of shape (n,)
-        Signless; the others have signs.
-    size, rounding : float
-        A product is off by at most ``rounding (norm size + |kink|)``.
-    off : float
-        Taken from the room on either side.
+    ``kinks``, ``lo`` and ``hi`` are signless, the others have signs. A product is off by at most ``rounding (norm size
+    + |kink|)``; ``off`` is subtracted from the room on either side.
     """
     for i in range(at(tau.size)):
         tau[i] = kinks[i] - signs[i] * (factor * products[i])
@@ -38,7 +39,7 @@ def seen_from(kinks, signs, products, factor, norms, size, rounding, theta, C, l
 
 @kernel
 def _insert(row, value, rows, values, count):
-    """Put a row among those of the largest values, which fall; return how many there are."""
+    """Insert a row into the list of the largest values, in falling order; return the list's length."""
     count = min(count + 1, rows.size)
     j = count - 1
     while j > 0 and values[j - 1] < value:
@@ -50,7 +51,7 @@ def _insert(row, value, rows, values, count):
 
 @kernel
 def foremost(tau, room):
-    """Return up to ``CHOSEN`` rows with room, of the largest ``tau``, in falling order."""
+    """Return up to ``CHOSEN`` rows with room and the largest ``tau``, in falling order."""
     rows, values, count = np.empty(CHOSEN, dtype=np.int64), np.empty(CHOSEN), 0
     for i in range(tau.size):
         if room[i] > 0.0 and (count < CHOSEN or tau[i] > values[count - 1]):
@@ -67,17 +68,13 @@ def lever_weights(tau, slack, room, sizes, sharing, side, rounding, offsets, wei
     tau, slack, room : ndarray of shape (m,)
         Of these rows; ``room`` is above 0.
     sizes : ndarray of shape (k,)
-        ``kappa`` in rising order. Where the rows cannot carry more than before, the lever says nothing: ``kappa`` is 0.
+        ``kappa`` in rising order. If the rows cannot carry more than before, ``kappa`` becomes 0.
     sharing : ndarray of int64 of shape (k,)
-        Rows at least that share each lever, as far as there are as many. ``kappa`` rises among those of the same.
-    side : float
-        1 where they bound from below, -1 from above.
-    rounding : float
+        Fewest rows that share each lever, if there are as many. ``kappa`` rises among those of the same.
     offsets : ndarray of shape (k, 2)
-        Written: ``tau`` at the centre, what rounding may have made of it included; and ``kappa``, a little less than
-        what the rows carry.
+        Written; ``kappa`` is a little less than the rows carry.
     weights : ndarray of shape (k, m)
-        Written: they sum up to 1, or are 0 for a lever that says nothing.
+        Written: they sum up to 1, or are 0 for a lever that decides nothing.
     """
     carried = 0.0
     for k in range(sizes.size):
@@ -105,18 +102,9 @@ def lever_weights(tau, slack, room, sizes, sharing, side, rounding, offsets, wei
 
 @kernel(fastmath=SUMS)
 def lever_centers(X, where, weights, mean, rounding, centers, lengths, away):
-    """Form the centres of levers.
+    """Compute the centres of levers, from the ``weights``, shape (k, m) or wider, of the rows ``where``.
 
-    Parameters
-    ----------
-    X : Matrix
-    where : ndarray of int64 of shape (m,)
-        Which of them those of the levers are.
-    weights : ndarray of shape (k, m) or wider
-    mean : ndarray of shape (d,)
-    rounding : float
-    centers : ndarray of shape (k, d)
-        Written, as are ``lengths`` and ``away``, of shape (k,): norms, and distances from the mean, at least.
+    Writes ``centers``, shape (k, d), their norms ``lengths``, and ``away``, at least their distances from ``mean``.
     """
     X, base = borrowed(X), 0.0
     for j in range(mean.size):
@@ -137,7 +125,7 @@ def lever_centers(X, where, weights, mean, rounding, centers, lengths, away):
 
 @kernel(fastmath={"contract", "nsz"}, forceinline=True)
 def _width(distance, radius, kappa, least):
-    """Return by how much ``x.w + b`` may pass ``x.c + tau``, for the distance of ``x`` from the lever's centre.
+    """Return by how much ``x.w + b`` may pass ``x.c + tau``, for a row ``x`` at this distance from the lever's centre.
 
     ``least``, the width at a distance of 0, is ``radius^2 / kappa``.
     """
@@ -146,7 +134,7 @@ def _width(distance, radius, kappa, least):
 
 @kernel(fastmath=SUMS)
 def _candidates(tau, signs, theta, C, lo, hi, off, least, cuts, start, stop):
-    """Return how many rows may be among the foremost of either side, which are beyond ``cuts``."""
+    """Return how many rows may be among the foremost of either side, those beyond ``cuts``."""
     count = 0.0
     for i in range(at(start), at(stop)):
         value = C * (signs[i] * theta[i])
@@ -160,14 +148,14 @@ def one_lever_each(
     kinks, signs, products, factor, norms, extent, rounding, theta, C, lo, hi, off, largest, radius, typical, tau, rows,
     weights, offsets,
 ):  # fmt: skip
-    """Make one lever for either side; what it is made of as of :func:`seen_from` and :func:`lever_weights`.
+    """Make one lever for either side, see :func:`seen_from` and :func:`lever_weights`; return how many rows each has.
 
     Parameters
     ----------
-    kinks, signs, products, factor, norms, extent, rounding, theta, C, lo, hi, off
-        As of :func:`seen_from`, the size of whose centre is ``extent``.
+    extent : float
+        The ``size`` of :func:`seen_from`.
     largest : float
-        Of the ends of the boxes: rows with hardly any room beside it, or beside their share of a lever, are left out.
+        Of the ends of the boxes: rows with hardly any room relative to it, or to their share of a lever, are left out.
     radius : float
         Of the ball.
     typical : float
@@ -176,14 +164,8 @@ def one_lever_each(
         Written.
     rows : ndarray of int64 of shape (2, FEWER)
         Written: those of the lever that bounds from below, and from above.
-    weights : ndarray of shape (2, FEWER)
-    offsets : ndarray of shape (2, 2)
+    weights, offsets : ndarray of shape (2, FEWER), (2, 2)
         Written.
-
-    Returns
-    -------
-    first, second : int
-        Rows of the two.
     """
     highest, lowest, upper, lower = np.empty(FEWER), np.empty(FEWER), rows[0], rows[1]
     counts, cuts = np.zeros(2, dtype=np.int64), np.full(2, -np.inf)
@@ -222,24 +204,10 @@ def one_lever_each(
 def decide_by_one_each(
     tau, kinks, signs, norms, extent, rounding, spread, radius, offsets, distances, status, start, stop
 ):  # fmt: skip
-    """Decide rows by one lever on either side, by what their distances from its centre are at most.
+    """Decide rows by one lever on either side, using upper bounds of their distances from its centre.
 
-    Parameters
-    ----------
-    tau, kinks, signs, norms, extent, rounding
-        As of :func:`one_lever_each`.
-    spread : ndarray of shape (n,)
-        At least the distance of each row from the middle.
-    radius : float
-    offsets : ndarray of shape (2, 2)
-    distances : ndarray of shape (2,)
-        At least those of the levers' centres from the middle.
-    status : ndarray of int8 of shape (n,)
-        Written, for the rows with their signs.
-
-    Returns
-    -------
-    n_R, n_L : int
+    The rows are described as in :func:`one_lever_each`. Writes ``status``, for the rows with their signs; returns
+    ``n_R, n_L``.
     """
     n_R, n_L = 0.0, 0.0
     first, above, second, below = offsets[0, 0], offsets[0, 1], offsets[1, 0], offsets[1, 1]
@@ -259,7 +227,7 @@ def decide_by_one_each(
 
 @kernel
 def _longest(offsets, start, stop):
-    """Return which of some levers has the largest ``kappa``."""
+    """Return the lever with the largest ``kappa``."""
     found = start
     for k in range(start, stop):
         if offsets[k, 1] > offsets[found, 1]:
@@ -269,7 +237,7 @@ def _longest(offsets, start, stop):
 
 @kernel(fastmath={"contract", "nsz"})
 def _decide_by_one(tau, slack, spread, radius, side, offset, kappa, distance, status, anew):
-    """Decide rows by one lever on one side, for the distances that are known to be enough."""
+    """Decide rows by one lever on one side, if the bounds of their distances suffice."""
     known, least = 0 if anew else 1, radius * radius / kappa if kappa > 0.0 else np.inf
     for i in range(at(tau.size)):
         width = _width(spread[i] + distance, radius, kappa, least)
@@ -280,32 +248,11 @@ def _decide_by_one(tau, slack, spread, radius, side, offset, kappa, distance, st
 
 @kernel
 def decide_by_levers(tau, slack, spread, radius, levers, offsets, distances, status, unsure):
-    """Decide rows by their distance from one fixed centre, from which the levers' centres are not far.
+    """Decide rows by their distance from one fixed centre, near which the levers' centres are.
 
-    Parameters
-    ----------
-    tau : ndarray of shape (n,)
-        ``c_i - x_i.c`` at the ball's centre c.
-    slack : ndarray of shape (n,)
-        What rounding may have added to either side of a comparison.
-    spread : ndarray of shape (n,)
-        At least the distance of each row from the fixed centre.
-    radius : float
-    levers : int
-        How many levers bound ``x.w + b`` from below; as many follow that bound it from above.
-    offsets : ndarray of shape (2 * levers, 2)
-        ``tau`` at the centre of each lever, and its ``kappa``; a ``kappa`` of 0 says nothing.
-    distances : ndarray of shape (2 * levers,)
-        At least the distance of each lever's centre from the fixed centre.
-    status : ndarray of int8 of shape (n,)
-        Written: -1 where ``x.w + b > c`` is certain, +1 where ``<`` is.
-    unsure : ndarray of int64 of shape (n,)
-        Written: rows that the exact distances might decide.
-
-    Returns
-    -------
-    count : int
-        Of these.
+    ``offsets`` and ``distances`` begin with as many ``levers`` that bound ``x.w + b`` from below; as many follow that
+    bound it from above. Writes ``status``: -1 where ``x.w + b > c`` is certain, +1 where ``<`` is. Lists the rows that
+    exact distances might decide in ``unsure``, and returns their number.
     """
     # The longest levers decide most of what can be decided: without branches for all, then in turn for the others.
     fore, aft = _longest(offsets, 0, levers), _longest(offsets, levers, 2 * levers)
@@ -337,20 +284,10 @@ def decide_by_levers(tau, slack, spread, radius, levers, offsets, distances, sta
 
 @kernel
 def decide_by_products(tau, slack, norms, products, square, off, radius, side, offset, kappa, rounding, status):
-    """Decide rows by one lever whose products with them are known, as behind a kernel.
+    """Decide rows with ``status`` 0 by one lever whose ``products`` with them are known, as behind a kernel.
 
-    Parameters
-    ----------
-    tau, slack, norms : ndarray of shape (n,)
-    products : ndarray of shape (n,)
-        Of the lever's centre with the rows.
-    square : float
-        At least the centre's squared norm.
-    off : float
-        Relative error of a product, to the norm of its row.
-    radius, side, offset, kappa, rounding : float
-    status : ndarray of int8 of shape (n,)
-        Updated where it is 0.
+    ``square`` is at least the squared norm of the lever's centre; ``off`` is the error of a product relative to its
+    row's norm.
     """
     length, least = np.sqrt(square), radius * radius / kappa
     for i in range(tau.size):
@@ -364,7 +301,6 @@ def decide_by_products(tau, slack, norms, products, square, off, radius, side, o
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     a, status, signs = np.ones(2), np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
     foremost(a, a)
     seen_from(a, signs, a, 1.0, a, 1.0, 1e-12, a, 1.0, a, a, 0.0, a.copy(), a.copy(), a.copy(), a.copy())

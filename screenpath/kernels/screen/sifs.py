@@ -42,13 +42,7 @@ def lens_top(v1, v2, norm, apart_sq, r1_sq, r2_sq):
     radius ``s r1^2 + (1 - s) r2^2 - s (1 - s) ||c1 - c2||^2``. The best share gives the exact support (Lagrange); what
     rounding does to it costs tightness, not safety.
 
-    Parameters
-    ----------
-    v1, v2, norm : float
-        ``v.c1``, ``v.c2`` and ``||v||``.
-    apart_sq : float
-        At most ``||c1 - c2||^2``.
-    r1_sq, r2_sq : float
+    ``v1, v2, norm`` are ``v.c1``, ``v.c2`` and ``||v||``; ``apart_sq`` is at most ``||c1 - c2||^2``.
     """
     middle = r1_sq - r2_sq - apart_sq
     inside = 4.0 * apart_sq * r2_sq - middle * middle  # positive where the spheres meet
@@ -118,14 +112,9 @@ def surely_zero(u, u_slack, u_ones, ones_part, theta_part, norms, beta, r1, r2, 
 
 @kernel
 def narrow(indptr, n, keep, left, formed):
-    """Zero all features but those of ``formed``, if these cost less than half of ``left``.
+    """Zero all features except those of ``formed``, if these cost less than half of ``left``.
 
-    Returns
-    -------
-    live : ndarray of int64
-        Features of ``formed`` that survive, in order.
-    dropped : int
-        How many went, 0 where nothing was done.
+    Returns the surviving features, in order, and how many were zeroed: 0 if nothing was done.
     """
     count, stay = 0, np.empty(formed.size, dtype=np.int64)
     for f in formed:
@@ -150,7 +139,7 @@ def decide_features(columns, n, beta, sums, parts, first, moves, norms, balls, e
 
     ``sums`` are ``psi, u, u_slack, u_ones``, ``parts`` those of the first centre (see :class:`Regions`), ``norms``
     ``col_part, col_sq, col_norm``, ``balls`` the two squared radii, the squared distance of the centres, and whether
-    the first ball is used. A sum ``u`` known up to ``u_slack`` is formed anew, in place, where that bound does not
+    the first ball is used. A sum ``u`` known up to ``u_slack`` is recomputed, in place, where that bound does not
     decide. ``active`` marks the features whose weight is proven not to be 0: no smaller region will zero them, they are
     not tried again. ``first`` asks for a first look at all of them, with whole balls; ``moves`` tells whether the
     centres have moved, and by what (not read otherwise). ``live`` holds the surviving features, in order; those that
@@ -233,7 +222,7 @@ def in_plane(answering, whole, sigma_first, sigma_second, apart, first_sq, secon
     answering, whole : float
         Weights of the surviving dual variables, and of all.
     sigma_first, sigma_second, apart : float
-        Signed sums of both centres, and what rounding may have done to them.
+        Signed sums of both centres, and their rounding error.
 
     Returns
     -------
@@ -287,26 +276,20 @@ def decide_in_planes(columns, n, beta, sums, parts, planes, in_planes, norms, ba
 
 @kernel
 def sifs(constants, samples, beta, reference, regions, what, slacks, found, record, planes):
-    """Alternate ISS and IFS to the fixed point; there IFS looks at the box as well, where that promises enough.
+    """Alternate ISS and IFS to the fixed point; there IFS uses the box as well, if that promises enough.
+
+    Norms and distances of dual points count each variable with its sample's weight.
 
     Parameters
     ----------
-    constants : Constants
-    samples : screenpath.kernels.problem.sparse.Samples
-        Norms and distances of dual points count each variable with its sample's weight.
-    beta : float
-    reference : Reference
-    regions : Regions
     what : tuple of three bool
         Which of the two screenings run, samples and features; whether features are first.
     slacks : tuple of six float
         For rounding, see ``problem.sparse_rounding.Slacks``.
-    found : Found
     record : ndarray of int64 of shape (triggerings, 2)
-        Found by each triggering: column 0 samples, column 1 features; -1 where none took place. Written.
+        Written: found by each triggering: column 0 samples, column 1 features; -1 if it did not take place.
     planes : ndarray of shape (4, classes) or None
-        With free intercepts, overwritten, see ``sparse_intercept.plane_sums``. Without any it is None, and what they
-        would take is not compiled.
+        With free intercepts, overwritten, see ``sparse_intercept.plane_sums``. With None, their code is not compiled.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""SIFS with free intercepts: what it compiles in addition to ``sifs``. This module holds no kernel."""
+"""SIFS with free intercepts: signatures in addition to those of ``sifs``. This module holds no kernel."""
 
 import numpy as np
 
@@ -8,7 +8,6 @@ from screenpath.kernels.screen.sparse_levers import decide_levels
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays, and what SIFS takes for free intercepts."""
     sifs.warm_up(np.empty((4, 1)))
     view = np.ones(3), np.zeros(3, dtype=np.int32), np.arange(4)
     samples = Samples(np.array([0, 1, 2], dtype=np.int64), np.ones(3), 3, 3, 0.5)

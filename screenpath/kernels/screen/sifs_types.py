@@ -1,4 +1,4 @@
-"""What the screening of a sparse SVM is given, see ``kernels/screen/sifs.py``. This module holds no kernel."""
+"""Arguments of the screening of a sparse SVM, see ``kernels/screen/sifs.py``. This module holds no kernel."""
 
 from typing import NamedTuple
 
@@ -6,12 +6,12 @@ import numpy as np
 
 
 class Constants(NamedTuple):
-    """What a model and its data have for every pair.
+    """What a model and its data have in common for every pair.
 
     Attributes
     ----------
     columns, rows : tuple of ndarray
-        Both views of the data. Of columns on disk those that could be read are there, in both; others look empty.
+        Both views of the data. Columns on disk that were not read look empty in both.
     u_ones : ndarray
         ``X' psi(1)/n``.
     row_sq, row_norm, col_sq, col_norm : ndarray
@@ -20,7 +20,7 @@ class Constants(NamedTuple):
     twice : ndarray of shape (d,)
         Twice the point from which the distances of the rows are measured; ``row_part`` has ``x^2 - twice x``.
     column_ends, row_ends : ndarray of int64 of shape (d + 1,), (n + 1,)
-        How many values lines have, as running totals, whether they are there or not: what decides is what these cost.
+        Running totals of the lengths of the lines, unread ones included: costs are computed from these.
     """
 
     columns: tuple
@@ -36,13 +36,13 @@ class Constants(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """The pair that is screened from; what is decided on entry must have its value in ``theta`` and ``w``.
+    """The pair that is screened from; variables decided on entry must have their value in ``theta`` and ``w``.
 
     Attributes
     ----------
     scores, w, theta, psi, u, u_slack : ndarray
-        ``X w``, ``w``, ``theta``, ``psi(theta)``, ``X' psi(theta)/n``, bounds on the errors of that; entries of ``u``
-        with an error are formed anew where needed.
+        ``X w``, ``w``, ``theta``, ``psi(theta)``, ``X' psi(theta)/n``, bounds on the latter's errors; entries of ``u``
+        with an error are recomputed where needed.
     formed : ndarray of int64
     room : float
         No dual point within ``room`` of ``theta`` gives a feature outside ``formed`` a weight.
@@ -67,26 +67,24 @@ class Reference(NamedTuple):
 
 
 class Regions(NamedTuple):
-    """Where the optimum is: centres as multiples of the reference, squared radii.
+    """The optimum's regions: centres as multiples of the reference, squared radii.
 
     Attributes
     ----------
     scale, primal_sq : float
         Primal ball: centre ``scale w`` and squared radius.
     ones_part, theta_part, first_sq : float
-        The paper's dual ball: centre ``ones_part 1 + theta_part theta``, squared radius.
+        The paper's dual ball: centre ``ones_part 1 + theta_part theta``, squared radius. Used only if ``paper``.
     second_sq : float
         Squared radius of the gap ball around ``theta``.
     between_sq : float
-        Squared distance of the two dual centres, at least.
+        Lower bound of the squared distance of the two dual centres.
     theta_norm : float
         Largest norm of a dual point.
     budget : float
         See ``kernels/screen/sparse_box.py``.
-    paper : bool
-        Whether the paper's ball is used.
     worth : float
-        Share of the features left that the box must promise to zero to be looked at: 0 for always, infinite for never.
+        The box is used only if it promises to zero this share of the features left: 0 for always, infinite for never.
     """
 
     scale: float
@@ -105,13 +103,8 @@ class Regions(NamedTuple):
 class Found(NamedTuple):
     """Decisions so far and partial squared norms, updated.
 
-    Attributes
-    ----------
-    status, keep, row_part, col_part : ndarray
-    col_total : ndarray of shape (classes * d,)
-        With a free intercept, sums of the columns over the surviving dual variables of a class, with their weights.
-    known_keep, known_part : ndarray
-        See ``kernels.screen.conditioning.keep_columns``.
+    ``col_total``, of shape (classes * d,): with a free intercept, sums of the columns over the surviving dual variables
+    of a class, with their weights. ``known_keep`` and ``known_part``: see ``kernels.screen.conditioning.keep_columns``.
     """
 
     status: np.ndarray

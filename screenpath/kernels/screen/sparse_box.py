@@ -39,7 +39,7 @@ def answer(t, gamma):
 
 @kernel
 def term(t, gamma, value, known):
-    """Return what a dual variable takes of the budget that is found to be ``known``, at ``value`` in the reference."""
+    """Return how much of the budget a dual variable found to be ``known`` uses, being ``value`` in the reference."""
     best, rho = answer(t, gamma)
     far, apart = known - best, known - value
     return 0.5 * gamma * (far * far + apart * apart) + rho * abs(far)
@@ -49,21 +49,10 @@ def term(t, gamma, value, known):
 def row_terms(scores, labels, weights, n, classes, gamma, theta, status, lower, upper, budget, slope, room, way):
     """Write how a dual variable's term begins (``slope``: ``rho``), how far it may move, and which way.
 
-    Parameters
-    ----------
-    scores, theta : ndarray of shape (classes * n,)
-        Of the reference.
-    lower, upper : ndarray of shape (classes * n,)
-        Bounds of the optimal margins.
-    budget : float
-        ``N``, what the decided dual variables take left out.
-    slope, room, way : ndarray of shape (classes * n,)
-        Written; ``way`` is 0 for both, ``room`` 0 for a decided one.
+    ``lower`` and ``upper`` bound the optimal margins; ``budget`` is ``N`` less the terms of the decided dual variables.
+    ``way`` becomes 0 for both ways, ``room`` 0 for a decided variable. All have the shape (classes * n,).
 
-    Returns
-    -------
-    spread : float
-        ``sum v_i g_i e_i^2``; the terms of these variables begin as if ``rho`` were 0.
+    Returns ``sum v_i g_i e_i^2``; the terms of these variables begin as if ``rho`` were 0.
     """
     spread = 0.0
     for i in range(n):
@@ -93,12 +82,9 @@ def row_terms(scores, labels, weights, n, classes, gamma, theta, status, lower, 
 
 @kernel
 def row_weights(slope, room, way, labels, weights, n, classes, gamma, status, both, signed):
-    """Write what the rows weigh in the reach of a column ``x``: ``sum both_i x_i^2 +- sum signed_i x_i |x_i|``.
+    """Write the rows' weights in the reach of a column ``x``: ``sum both_i x_i^2 +- sum signed_i x_i |x_i|``.
 
-    Returns
-    -------
-    mean : float
-        Sum of ``both`` over the dual variables that are left, by the sum of their weights.
+    Returns the mean of ``both`` over the dual variables that are left, weighted by samples.
     """
     total, left = 0.0, 0.0
     for i in range(n):
@@ -144,14 +130,9 @@ def column_reach(data, indices, start, stop, n, both, signed):
 
 @kernel
 def stretch(scores, samples, status, square, size, most):
-    """Return the multiple of weights, from 1 to ``most``, that has the smallest objective, but for a thousandth.
+    """Return the multiple of the weights, from 1 to ``most``, with the smallest objective, within a thousandth.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (classes * n,)
-        Of the weights.
-    square, size : float
-        ``alpha ||w||^2`` and ``beta ||w||_1``.
+    ``scores`` are those of the weights, ``square`` is ``alpha ||w||^2`` and ``size`` is ``beta ||w||_1``.
     """
     labels, weights, n, classes, gamma = samples
     low, high = 1.0, most
@@ -194,21 +175,11 @@ def promised(u, u_slack, move, moved, col_part, live, active, beta, root, mean, 
 @kernel
 def decide_boxed(columns, u, u_slack, move, moved, both, signed, root, norms, n, beta, extent, slacks, keep, live,
                  active, found):  # fmt: skip
-    """Zero features over the one-sided ellipsoid; list them in ``found``.
+    """Zero features over the one-sided ellipsoid; list them in ``found``. Returns how many, and the values touched.
 
-    Parameters
-    ----------
-    u, u_slack, move : ndarray
-        Sums of the columns with the reference's dual point, bounds on their errors, and what the decided dual
-        variables have changed (read if ``moved``).
-    root : float
-        Root of the budget, grown by that of the spread.
-    norms, extent, slacks, keep, live, active
-        As of ``sifs.decide_features``.
-
-    Returns
-    -------
-    count, touched : int
+    ``u``, ``u_slack``: column sums with the reference's dual point and bounds on their errors; ``move``: their change
+    by the decided dual variables (read if ``moved``); ``root``: that of the budget, grown by that of the spread. The
+    rest as in ``sifs.decide_features``.
     """
     data, indices, indptr = columns
     d = indptr.size - 1
@@ -237,7 +208,6 @@ def decide_boxed(columns, u, u_slack, move, moved, both, signed, root, norms, n,
 
 
 def warm_up():
-    """Compile the canonical signature of what is not part of another kernel."""
     a = np.ones(2)
     samples = Samples(np.array([1, -1], dtype=np.int64), a, 2, 1, 0.5)
     stretch(a, samples, np.zeros(2, dtype=np.int8), 1.0, 1.0, 2.0)

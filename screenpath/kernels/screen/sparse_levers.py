@@ -35,11 +35,7 @@ from screenpath.kernels.problem.sparse_samples import slack_of
 def between_classes(theta, samples, status, off):
     """Return the surviving dual variables between their ends, those of each two classes together.
 
-    Returns
-    -------
-    listed : ndarray of int64
-    first : ndarray of int64 of shape (classes * classes + 1,)
-        Where the flows from class ``a`` to class ``b`` begin, at ``a classes + b``.
+    Also returns where the flows from class ``a`` to class ``b`` begin, at ``a classes + b`` of an array one longer.
     """
     labels, weights, n, classes, _ = samples
     first = np.zeros(classes * classes + 1, dtype=np.int64)
@@ -65,7 +61,7 @@ def between_classes(theta, samples, status, off):
 
 @kernel
 def single_levers(scores, theta, samples, status, budget, off, rows):
-    """Write the one dual variable whose lever promises most for each two classes, -1 for none.
+    """Write, for each two classes, the dual variable whose lever promises most; -1 for none.
 
     ``rows[p, q]`` is for the bound of ``D_pq`` from above.
     """
@@ -91,17 +87,12 @@ def single_levers(scores, theta, samples, status, budget, off, rows):
 def lever(p, q, listed, rows, samples, scores, theta, budget, off, row_norm, mean):
     """Return what the dual variables ``listed`` say about ``D_pq`` from above.
 
-    Parameters
-    ----------
-    off : float
-        Distance of ``theta`` from a point whose flows are in balance.
-    mean : ndarray of shape (d,)
-        ``mu``, written.
+    ``off`` is the distance of ``theta`` from a point whose flows are in balance; ``mean``, shape (d,), receives ``mu``.
 
     Returns
     -------
     known, rest : float
-        ``sum v (+-)(1 - gamma theta)``; the bound of ``sum v (t* - gamma theta)``. Infinite where there is no room.
+        ``sum v (+-)(1 - gamma theta)``; the bound of ``sum v (t* - gamma theta)``. Infinite if there is no room.
     apart, size : float
         ``sum v (score_p - score_q)`` and ``sum v ||x||``.
     """
@@ -138,7 +129,7 @@ def lever(p, q, listed, rows, samples, scores, theta, budget, off, row_norm, mea
 
 @kernel
 def distance(p, q, first, second, d, keep):
-    """Return the distance of two points of the weights' space, in the coordinates of both classes that are left."""
+    """Return the distance of two points of the weights' space, in the features that both classes keep."""
     total = 0.0
     for j in range(d):
         square = (first[j] - second[j]) * (first[j] - second[j])
@@ -174,7 +165,7 @@ def decide_pair(p, q, here, rows, samples, scores, status, middle, ahead, back, 
     ahead, back : float
         Bounds of ``D_pq`` and ``D_qp``.
     far : tuple of three float
-        What the squared distance of a row has beside those of ``row_part`` and ``-2 x.way``, and what it is lost of.
+        Parts of a row's squared distance in addition to ``row_part`` and ``-2 x.way``, and the size rounding refers to.
     way : ndarray of shape (d,)
         From the mean of all rows to that point, times how many of both classes' weights are left; empty for none.
     """

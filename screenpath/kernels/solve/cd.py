@@ -10,7 +10,7 @@ NO_SIGNS = np.empty(0, dtype=np.int8)
 
 @kernel
 def draws(seed, rank):
-    """Return the state of the generator for a grid point, shape (1,): not 0, and another one for each ``rank``.
+    """Return the random generator's state for a step, shape (1,): not 0, and another one for each ``rank``.
 
     The ``rank``-th number of SplitMix64 (Steele, Lea and Flood 2014) that begins at ``seed``, both uint64.
     """
@@ -24,42 +24,24 @@ def draws(seed, rank):
 
 @kernel(fastmath=SUMS)
 def cd_sweeps(X, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random):
-    """Run a bounded number of sweeps over the rows ``active``, in place.
+    """Run at most ``sweeps`` sweeps over the rows ``active``, updating ``alpha`` and ``w = base + G'alpha``.
 
-    Parameters
-    ----------
-    X : Matrix
-        Of k rows.
-    c, lo, hi, sqnorms, alpha : ndarray of shape (k,)
-        ``alpha`` is updated.
-    w : ndarray of shape (d,)
-        ``base + G'alpha``, updated.
-    active : ndarray of int64
-        Rows to visit; permuted in place. Shrinking drops rows from its front part for the rest of this call.
-    shrinking : bool
-    sweeps : int
-    random : ndarray of uint64 of shape (1,)
-        State of the generator (xorshift64*), updated.
-
-    Returns
-    -------
-    touched : int
-        Rows visited.
-    violation : float
-        Largest minus smallest projected gradient of the last sweep.
+    ``active`` is permuted in place; shrinking drops rows from its front part for the rest of this call. ``random``,
+    uint64 of shape (1,), is the state of the generator (xorshift64*). Returns the rows visited, and the largest minus
+    the smallest projected gradient of the last sweep.
     """
     return _sweeps(X, active, NO_SIGNS, False, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random)
 
 
 @kernel(fastmath=SUMS)
 def placed_sweeps(X, where, signs, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random):
-    """:func:`cd_sweeps` for rows that are ``signs[k]`` times those at ``where[k]`` in ``X``."""
+    """:func:`cd_sweeps` for the rows ``signs[k]`` times ``X[where[k]]``."""
     return _sweeps(X, where, signs, True, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random)
 
 
 @kernel(fastmath=SUMS, forceinline=True)
 def _sweeps(X, where, signs, placed, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random):
-    """Sweep; where this is inlined, what is known of ``placed`` beforehand leaves no trace."""
+    """Sweep; where this is inlined, a constant ``placed`` removes the other branch."""
     X, size, touched = borrowed(X), active.size, 0
     # A row at its end is dropped only when its gradient points outward by more than the last sweep's worst violation.
     upper, lower = np.inf, -np.inf
@@ -113,23 +95,10 @@ def _sweeps(X, where, signs, placed, c, lo, hi, sqnorms, alpha, w, active, shrin
 
 @kernel
 def parted(status, alive, lo, hi, decided):
-    """Part rows that a rule has decided from those that stay alive.
+    """Separate the rows that a rule has decided from the ``alive`` ones, and update ``decided``.
 
-    Parameters
-    ----------
-    status : ndarray of int8 of shape (m,)
-        Of the alive rows: -1 at the lower end, +1 at the upper end, 0 undecided.
-    alive : ndarray of int64 of shape (m,)
-    lo, hi : ndarray of shape (k,)
-    decided : ndarray of int8 of shape (k,)
-        Updated.
-
-    Returns
-    -------
-    kept, fresh : ndarray of int64
-        The alive rows that are undecided, and the others.
-    values : ndarray of float64
-        The ends that the latter are at.
+    Here ``status`` is of the alive rows. Returns those that stay alive, the others, and the ends that the others are
+    at.
     """
     kept, fresh, values, n, m = np.empty_like(alive), np.empty_like(alive), np.empty(alive.size), 0, 0
     for r in range(alive.size):  # without branches: which are decided is hard to guess
@@ -142,7 +111,6 @@ def parted(status, alive, lo, hi, decided):
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     one, where, signs = np.ones(2), np.arange(2), np.ones(2, dtype=np.int8)
     X, active, random = matrix_of(np.eye(2)), np.arange(2), draws(np.uint64(0), np.uint64(0))
     cd_sweeps(X, one, -one, one, one, np.zeros(2), np.zeros(2), active, True, 1, random)

@@ -1,8 +1,8 @@
-"""A descent on a reduced box problem: looks at its gap, and rounds of coordinate sweeps and steps on the face.
+"""A descent on a reduced box problem: evaluations of its gap, and rounds of coordinate sweeps and steps on the face.
 
 Each round sweeps over the rows that are free or on the wrong side of their kink, and then moves the free ones together
 by conjugate gradients (``face``). Near the solution, where a path starts from the line through its last two points, two
-or three rounds do, and the later ones need no sweeps.
+or three rounds suffice, and the later ones need no sweeps.
 """
 
 from typing import NamedTuple
@@ -40,15 +40,7 @@ UNDER_WAY, ENDED, MET = range(3)  # what has become of a descent: ended short of
 
 
 class Task(NamedTuple):
-    """A reduced problem.
-
-    Attributes
-    ----------
-    where, signs : ndarray of int64, and of int8, of shape (k,)
-        Where the rows are in a matrix, and what each is multiplied by: dense ones by 1.
-    c, lo, hi, norms, sqnorms : ndarray of shape (k,)
-    errors : box.Errors
-    """
+    """A reduced problem of k rows. Dense rows are stored with their signs: their ``signs`` are 1."""
 
     where: np.ndarray
     signs: np.ndarray
@@ -61,14 +53,14 @@ class Task(NamedTuple):
 
 
 class Log(NamedTuple):
-    """Steps on the face in the order in which they were taken: a row for each.
+    """Steps on the face in the order in which they were taken, one row each.
 
     Attributes
     ----------
     marks : ndarray of uint8 of shape (steps, N / 8)
         A bit for each dual variable of the full problem, as ``numpy.packbits`` packs them: whether it was free.
     prox : ndarray of shape (steps,)
-        What was added to the diagonal of its system, over the squared norms.
+        Ridge of the step's system, divided by the squared norms.
     used : ndarray of int64 of shape (1,)
         How many rows have been written.
     """
@@ -83,16 +75,14 @@ class How(NamedTuple):
 
     Attributes
     ----------
-    tol : float
-        Relative gap to reach.
     share : float
-        Part of it that the free rows may keep where nothing else is asked.
+        Part of the relative gap ``tol`` that the free rows may keep by default.
     dynamic : bool
-        Screen with the gap ball at every look.
+        Screen with the gap ball at every evaluation.
     epochs : int
         Sweeps at most.
     patience : int
-        Rounds that may be one too many.
+        Rounds that may bring too little.
     slice_s : float
         Seconds after which no further round is begun.
     """
@@ -107,7 +97,7 @@ class How(NamedTuple):
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
 def begun(task, offset, told):
-    """Return the numbers of a descent that begins."""
+    """Return the state of a descent that begins."""
     now, widths = np.zeros(12), 0.0
     for k in range(task.lo.size):
         widths += (task.hi[k] - task.lo[k]) * task.norms[k]
@@ -118,7 +108,7 @@ def begun(task, offset, told):
 
 @kernel
 def _of(values, alive):
-    """Return the values of what is alive."""
+    """Return the values of the alive rows."""
     if alive.size == values.size:
         return values
     some = np.empty(alive.size)
@@ -129,7 +119,7 @@ def _of(values, alive):
 
 @kernel
 def _evaluate(task, alive, alpha, w, margins, now):
-    """Write the gap and the primal value of what is alive; return ``||w||^2`` and the sum of their terms' sizes."""
+    """Write the gap and the primal value of the alive rows; return ``||w||^2`` and the sum of their terms' sizes."""
     own, a, n = _of(margins, alive), _of(alpha, alive), alive.size
     c, lo, hi = _of(task.c, alive), _of(task.lo, alive), _of(task.hi, alive)
     loss, linear, magnitude = box.box_summary(c, own, lo, hi, a, 0, n)
@@ -142,37 +132,20 @@ def _evaluate(task, alive, alpha, w, margins, now):
 
 @kernel
 def foresees(task, alive, alpha, w, margins, targets, now):
-    """Tell whether the start's gap is above so many relative targets, as far as its margins are foreseen."""
+    """Tell whether the predicted gap of the start is above so many relative targets."""
     _evaluate(task, alive, alpha, w, margins, now)
     return targets * abs(now[PRIMAL]) < now[GAP] < np.inf
 
 
 @kernel
 def look(X, task, alive, alpha, w, margins, decided, how, now):
-    """Evaluate the gap of what is alive; screen with its ball where asked.
+    """Evaluate the gap of the alive rows; if ``how.dynamic``, screen with its ball.
 
-    Rows that were screened are at the end of their box for good. Should ``w`` leave one of them on the wrong side of
-    its kink, the certificate on the full data says so.
+    Screened rows stay at the end of their box. Should ``w`` leave one of them on the wrong side of its kink, the
+    certificate on the full data shows it. ``now`` tells whether ``margins`` belong to ``w = base + G'alpha``, see
+    ``GAP``.
 
-    Parameters
-    ----------
-    X : Matrix
-    task : Task
-    alive : ndarray of int64
-        The rows that no ball has fixed, ascending.
-    alpha, w, margins : ndarray of shape (k,), (d,) and (k,)
-        The dual variables, ``base + G'alpha``, and the products of the rows with it, as ``now`` tells.
-    decided : ndarray of int8 of shape (k,)
-        What has been fixed.
-    how : How
-    now : ndarray
-        See ``GAP``.
-
-    Returns
-    -------
-    alive : ndarray of int64
-    met : bool
-        Whether the gap is at most the target.
+    Returns the rows that no ball has fixed, ascending, and whether the gap is at most the target.
     """
     if now[TOLD] != KNOWN:
         own, where, signs = np.empty(alive.size), np.empty_like(alive), task.signs
@@ -196,7 +169,7 @@ def look(X, task, alive, alpha, w, margins, decided, how, now):
 
 @kernel
 def _screen(X, task, alive, alpha, w, margins, decided, radius, w_sq, now):
-    """Fix what the ball around ``w`` decides; return what is left."""
+    """Fix the rows that the ball around ``w`` decides; return the others."""
     status, n = np.empty(alive.size, dtype=np.int8), alive.size
     own, norms, c = _of(margins, alive), _of(task.norms, alive), _of(task.c, alive)
     n_R, n_L = box.box_decide_ball(
@@ -214,7 +187,7 @@ def _screen(X, task, alive, alpha, w, margins, decided, radius, w_sq, now):
 
 @kernel
 def place(X, task, rows, values, alpha, w, now):
-    """Give the dual variables of some rows other values."""
+    """Change the dual variables of some rows to new values."""
     steps, where = np.empty(rows.size), np.empty_like(rows)
     for r in range(rows.size):
         i = rows[r]
@@ -241,13 +214,9 @@ def noted(log, names, prox):
 
 @kernel
 def _round(X, task, names, size, alpha, w, margins, alive, random, known, pool, log, near, how, now):
-    """Sweep where it pays, then step.
+    """Sweep if it pays, then step.
 
-    Returns
-    -------
-    left : float
-        What the free rows keep of the gap after the whole step.
-    known, pool : tuple
+    Returns what the free rows keep of the gap after the whole step, then ``known`` and ``pool``.
     """
     c, lo, hi, sqnorms = task.c, task.lo, task.hi, task.sqnorms
     rows, face = movable(c, margins, lo, hi, alpha, sqnorms, alive)
@@ -292,20 +261,19 @@ def descend(X, task, names, size, alpha, w, margins, alive, decided, random, kno
     X, task, alpha, w, margins, alive, decided, how, now
         See :func:`look`.
     names : ndarray of int64 of shape (k,)
-        Numbers that the rows go by in every step, below ``size``.
-    size : int
+        Numbers of the rows, the same in every step and below ``size``.
     random : ndarray of uint64 of shape (1,)
         See ``cd.placed_sweeps``.
     known, pool : tuple
         See ``face.face_step``.
     log : Log
-        Of steps on sparse rows; with room for one at least when a descent begins or goes on.
+        Of steps on sparse rows; with room for at least one when a descent begins or continues.
 
     Returns
     -------
     alive : ndarray of int64
     became : int
-        ``UNDER_WAY`` where the time is up, or the log is full.
+        ``UNDER_WAY`` if the time is up, or the log is full.
     known, pool : tuple
     """
     X, began = borrowed(X), seconds()
@@ -333,7 +301,6 @@ def descend(X, task, names, size, alpha, w, margins, alive, decided, random, kno
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     one, zero, rows, signs = np.ones(2), np.zeros(2), np.arange(2), np.ones(2, dtype=np.int8)
     task = Task(rows, signs, one, -one, one, one, one, box.Errors(1e-12, 1e-15, 0.0, 0.0))
     log = Log(np.zeros((9, 1), np.uint8), np.zeros(9), np.zeros(1, np.int64))

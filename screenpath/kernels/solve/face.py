@@ -1,9 +1,9 @@
 """A step on the face of a box problem: its free dual variables move together, by conjugate gradients.
 
-Coordinate sweeps find soon which dual variables are free, and are slow to find what they are where the free rows are
-far from orthogonal. On the face they solve the linear system ``G_F G_F' x = t_F``. What leaves the box is put to its
-end, and what its margin draws away from an end is free again: the system of those that are free then is solved from
-there, until none changes. The step's part of the way at which the dual is largest is taken.
+Coordinate sweeps soon find which dual variables are free, but are slow to find their values if the free rows are
+far from orthogonal. On the face they solve the linear system ``G_F G_F' x = t_F``. Variables that leave the box stop at
+its end; variables that their margin draws away from an end become free again. The system of the new free set is solved
+from there, until the set no longer changes. The step ends where the dual is largest on the way.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ AT = 2  # row of a box that says where the variables are; the others are its end
 
 @kernel
 def movable(c, margins, lo, hi, alpha, sqnorms, alive):
-    """Return the alive rows whose dual variable is inside of its box, or is drawn there; and those that are not 0."""
+    """Return the alive rows whose dual variable is inside its box, or drawn there; and those that are not 0."""
     rows, face, n, m = np.empty_like(alive), np.empty_like(alive), 0, 0
     for i in alive:
         t = c[i] - margins[i]  # without branches: which are drawn inside is hard to guess
@@ -34,9 +34,9 @@ def movable(c, margins, lo, hi, alpha, sqnorms, alive):
 
 @kernel(fastmath=SUMS, leaf=True)
 def _clip(rows, where, part, box, step, change):
-    """Take a part of a step as far as the box goes; return how many variables have stopped at its ends.
+    """Take a part of a step as far as the box allows; return how many variables have stopped at its ends.
 
-    ``change`` is ``G'`` times the whole part, and is brought to what is taken.
+    ``change`` is ``G'`` times the whole part, and becomes ``G'`` times what is taken.
     """
     stopped = 0
     for k in range(part.size):
@@ -53,7 +53,7 @@ def _clip(rows, where, part, box, step, change):
 
 @kernel(fastmath=SUMS, leaf=True)
 def _open(residual, box, opened):
-    """Mark the variables that are inside of the box, or are drawn there; return how many of the marks are new."""
+    """Mark the variables that are inside the box, or drawn there; return how many of the marks are new."""
     others = 0
     for k in range(residual.size):
         low, high, before = box[AT, k] <= box[0, k], box[AT, k] >= box[1, k], opened[k]
@@ -64,16 +64,16 @@ def _open(residual, box, opened):
 
 @kernel(fastmath=SUMS)
 def _settle(rows, where, d, t, M, ridge, sqnorms, box, aim, forcing, closer, final, limit):
-    """Solve for the step of rows, which have ``t`` to go to their kinks; ``box`` is where it begins.
+    """Solve for the step of rows that are ``t`` away from their kinks and begin at ``box``.
 
     Returns
     -------
     step, change : ndarray of shape (n,) and (d,)
-        A step that no variable leaves its box by, and ``G' step``: the one after which the dual is largest, which need
-        not be the last.
+        A step that keeps all variables in their box, and ``G' step``: the one with the largest dual value, not always
+        the last.
     touched : int
     left : float
-        The rows' share of the gap after that step; infinite where it is not the last one.
+        The rows' share of the gap after that step; infinite if it is not the last one.
     """
     n, moves, touched = t.size, 0, 0
     residual, part, more = t.copy(), np.empty(n), np.empty(d)
@@ -133,51 +133,40 @@ def face_step(
     X, where, signs, c, lo, hi, sqnorms, alpha, w, margins, moved, face, names, size, known, pool, prox, aim, forcing,
     closer, final, limit,
 ):  # fmt: skip
-    """Move the free dual variables to where their rows are at their kink, or some way there.
+    """Move the free dual variables towards the point at which their rows are at their kink; update ``alpha`` and ``w``.
 
     Parameters
     ----------
-    X : Matrix
-    where, signs : ndarray of int64, and of int8, of shape (k,)
-        Where the rows are in ``X``, and what each is multiplied by: dense ones by 1.
-    c, lo, hi, sqnorms, alpha : ndarray of shape (k,)
-        ``alpha`` is updated.
-    w : ndarray of shape (d,)
-        ``base + G'alpha``, updated.
-    margins : ndarray of shape (k,)
-        Products of the rows with ``w``.
     moved : bool
-        Whether ``w`` has been moved since, so that they are to be formed.
+        Whether ``w`` has moved since ``margins`` were computed, so that they must be recomputed.
     face : ndarray of int64
         Rows whose dual variables are free, or at an end that their margin draws them away from; none is 0.
     names : ndarray of int64
-        Numbers that these go by in every step, below ``size``.
-    size : int
+        Numbers of these rows, the same in every step and below ``size``.
     known, pool : tuple
         The :class:`Survey` of the rows of earlier steps and their :class:`Pool`, both used up.
     prox : float
-        Added to the system, times the squared norms: rows that stand twice would leave it singular.
+        Ridge, relative to the squared norms: duplicate rows would make the system singular.
     aim : float
         Their share of the gap at which to stop.
     forcing, closer : float
-        Relative size of the residual at which a system is solved; and times that, where the first one has shown that
-        the set is right, those that follow.
+        Relative residual of a system; its factor for the later systems, once the first one has shown that the set is
+        right.
     final : bool
-        Solve these too where the set had to be found first: no other step is to follow.
+        Solve these too if the set had to be found first: no other step will follow.
     limit : int
         Products of a system at most.
 
     Returns
     -------
     touched : int
-        Rows.
     share : float
-        Part of the step that was taken: 0 where it did not lead upwards.
+        Part of the step that was taken: 0 if it did not raise the dual.
     left : float
-        The variables' share of the gap after the whole step, as far as it is known; else infinite.
+        The variables' share of the gap after the whole step; infinite if unknown.
     known, pool : tuple
-        With the rows ``face``. Tuples without names: Python's code would make some with names, and raise what a
-        signal's handler raises where numba looks for no error.
+        With the rows ``face``. Plain tuples: for named ones Python code would run, and a signal handler's error would
+        be raised where numba expects none.
     """
     X, n, survey, copied, added = borrowed(X), face.size, Survey(*known), Pool(*pool), 0
     if X.sparse:
@@ -212,18 +201,9 @@ def face_step(
 
 @kernel
 def recalled(X, where, signs, names, sqnorms, size, d, known, pool, prox):
-    """Return the survey and the pool that a step on these rows leaves, without the step.
+    """Return the survey and the pool that a step on these rows of ``d`` columns leaves, without the step.
 
-    Parameters
-    ----------
-    X : Matrix
-        Sparse rows.
-    where, signs, names : ndarray of shape (n,)
-        Of the rows of the step.
-    sqnorms, size, known, pool, prox
-        As of :func:`face_step`.
-    d : int
-        Number of columns.
+    The other arguments are those of :func:`face_step`, of the rows of the step.
     """
     survey, copied, seats, order = surveyed(
         Survey(*known), Pool(*pool), X, where, signs, np.arange(names.size), names, sqnorms, size, d
@@ -233,7 +213,6 @@ def recalled(X, where, signs, names, sqnorms, size, d, known, pool, prox):
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     one, zero = np.ones(2), np.zeros(2)
     X, rows, signs = matrix_of(np.eye(2)), np.arange(2), np.ones(2, dtype=np.int8)
     movable(one, one, -one, one, one, one, rows)

@@ -2,16 +2,18 @@
 
 The problem is that of ``kernels.problem.intercept``.
 
-One proximal round fixes ``prev`` and ``sigma`` and minimises over ``w`` what the best ``b`` leaves of
+One proximal round fixes ``prev`` and ``sigma`` and minimises over ``w``, with the best ``b`` for each,
 
     1/2 ||w||^2 - base.w - b rest + sum_i envelope_i,   alpha_i(w, b) = clip(prev_i + sigma t_i, lo_i, hi_i),
     t_i = c_i - x_i.w - b
 
 For each ``w``, ``b`` is the root of ``sum_i alpha_i(w, b) = rest``, monotone and piecewise linear: so every iterate is
-feasible in the dual. What is left is smooth, with the gradient ``w - v``, ``v = base + sum_i alpha_i x_i``, and the
-generalised Hessian ``I + sigma X_J'(I - 11'/|J|)X_J``, ``J`` the rows not clipped: the rows enter centred, which a
-projection does, so that sparse rows stay sparse. The gap of ``(w, b)`` and ``alpha`` is ``1/2 ||w - v||^2 +
+feasible in the dual. The function of ``w`` is smooth, with the gradient ``w - v``, ``v = base + sum_i alpha_i x_i``,
+and the generalised Hessian ``I + sigma X_J'(I - 11'/|J|)X_J``, ``J`` the rows not clipped. The rows enter centred,
+through a projection, so that sparse rows stay sparse. The gap of ``(w, b)`` and ``alpha`` is ``1/2 ||w - v||^2 +
 sum_i (phi_i(t_i) - alpha_i t_i)``.
+
+``z - sigma b`` are the dual variables before clipping, ``s`` the products with ``w``, ``u`` those with a direction.
 """
 
 import numpy as np
@@ -40,7 +42,7 @@ def _balance(z, sigma, lo, hi, rest, b):
 
 @kernel(fastmath=SUMS)
 def _next_kink(z, sigma, lo, hi, b, larger):
-    """Return the next ``b`` beyond, or below, at which a row begins to move; b where there is none."""
+    """Return the next ``b`` above (``larger``) or below at which a row begins to move; b if there is none."""
     found = np.inf if larger else -np.inf
     for i in range(at(z.size)):
         if larger:
@@ -54,7 +56,7 @@ def _next_kink(z, sigma, lo, hi, b, larger):
 
 @kernel(fastmath=SUMS)
 def balanced(z, sigma, lo, hi, rest, b, small):
-    """Return the ``b`` with ``sum clip(z - sigma b, lo, hi) = rest``, from a first guess, to an excess of ``small``.
+    """Return the ``b`` with ``sum clip(z - sigma b, lo, hi) = rest``, up to ``small``, from a first guess.
 
     Newton's method on a monotone, piecewise linear function, within the bracket that it has found so far.
     """
@@ -81,7 +83,7 @@ def balanced(z, sigma, lo, hi, rest, b, small):
 
 @kernel(fastmath=SUMS)
 def _clip(X, sigma, z, b, c, lo, hi, s, alpha, change, inside, moved, v):
-    """Bring ``alpha`` to ``z - sigma b`` and ``v`` to ``alpha``; mark the rows not clipped.
+    """Set ``alpha`` to the clipped ``z - sigma b``, update ``v``, and mark the rows not clipped.
 
     Returns ``sum_i phi_i(t_i)``, ``sum_i alpha_i t_i``, ``sum_i alpha_i c_i``, and the rows touched.
     """
@@ -151,9 +153,9 @@ def _search(sigma, quadratic, slope0, z0, z, b, rest, small, lo, hi, alpha, u, m
 
 @kernel(fastmath=SUMS)
 def evaluate(c, s, b, lo, hi, alpha, t):
-    """Bring the distances ``t`` from the kinks to the products ``s`` and the intercept.
+    """Update the distances ``t`` from the kinks to the products ``s`` and the intercept.
 
-    Returns the sums of ``phi_i(t_i)``, ``alpha_i t_i`` and ``alpha_i c_i``, and the farthest that one has moved.
+    Returns the sums of ``phi_i(t_i)``, ``alpha_i t_i`` and ``alpha_i c_i``, and the largest change of ``t``.
     """
     loss, linear, ell, far = 0.0, 0.0, 0.0, 0.0
     for i in range(at(t.size)):
@@ -168,24 +170,15 @@ def evaluate(c, s, b, lo, hi, alpha, t):
 
 @kernel(fastmath=SUMS)
 def part(t, status, lo, hi, alpha, border, ends, near, moved):
-    """List the rows near their kink, and those of the others that are not at the end they belong to.
+    """List the rows within ``border`` of their kink, and those of the others that are not at the end they belong to.
 
-    Parameters
-    ----------
-    t, lo, hi, alpha : ndarray of shape (n,)
-    status : ndarray of int8 of shape (n,)
-        Which end a row is known to belong to, 0 for none.
-    border : float
-        Distance up to which a row is near; all between their ends are.
-    ends : ndarray of shape (n,)
-        Written: the end that a row belongs to.
-    near, moved : ndarray of int64 of shape (n,)
-        Written.
+    All rows between their ends count as near. Writes ``ends``, the end that a row belongs to, and the lists ``near``
+    and ``moved``.
 
     Returns
     -------
     count, away : int
-        Of the two lists.
+        Lengths of the two lists.
     fixed, least, most : float
         Sum of the ends of the others; of the lower, and the upper ends of the near ones.
     """
@@ -208,36 +201,23 @@ def part(t, status, lo, hi, alpha, border, ends, near, moved):
 def minimise_centred(
     X, offset, rest, b, w, v, tol, sigma, limit, c, lo, hi, alpha, s, team
 ):  # fmt: skip
-    """Minimise the problem of a few rows with a free intercept to a relative gap.
+    """Minimise the problem of a few rows with a free intercept to a relative gap; return its iterations and rows
+    touched, the intercept, and the gap.
 
     Parameters
     ----------
-    X : Matrix
     offset : float
         ``c . alpha`` of all other rows.
     rest : float
-        What the dual variables of these rows sum up to: minus the sum of all others.
-    b : float
-        Where the search for the intercept begins.
+        Sum of the dual variables of these rows: minus the sum of all others.
+    b, sigma : float
+        Start of the search for the intercept; first proximal parameter.
     w, v : ndarray of shape (d,)
-        Primal point, and the one of the dual point; overwritten.
-    tol : float
-        Relative gap.
-    sigma : float
-        First proximal parameter.
+        Primal point, and ``base + sum_i alpha_i x_i``; overwritten, as are ``alpha`` and ``s``.
     limit : int
         Iterations.
-    c, lo, hi : ndarray of shape (n,)
-        Kinks and box.
-    alpha, s : ndarray of shape (n,)
-        Dual variables, and products with ``w``; both are overwritten.
     team : Team
-        Of one.
-
-    Returns
-    -------
-    iterations, touched : int
-    b, gap : float
+        Of one thread.
     """
     X, n, d = borrowed(X), alpha.size, w.size
     iterative = d > DIRECT and n > GRAM
@@ -299,7 +279,6 @@ def minimise_centred(
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     a, zero = np.array([1.0, -1.0]), np.zeros(2)
     lo, hi = np.array([0.0, -1.0]), np.array([1.0, 0.0])
     balanced(a, 1.0, lo, hi, 0.0, 0.0, 0.0)

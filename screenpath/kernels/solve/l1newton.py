@@ -1,7 +1,8 @@
 """Newton steps for the L1-regularised squared hinge on a working set of features.
 
 The Hessian over the samples inside the margin, with the bias eliminated, makes a small Lasso; its solution is the
-direction of a line search. Columns and slack are as in ``l1svm``; the cache notices edits there too.
+direction of a line search. Columns (``F, data, indices, begin, end, sparse``), ``slack`` and ``bias`` are as in
+``l1svm``.
 """
 
 import numpy as np
@@ -15,25 +16,10 @@ FEW = 16  # up to so many new columns are spread out to form their products with
 
 @kernel()
 def pick(indices, begin, end, index, marked):
-    """Return the offsets of the stored values of marked samples, column by column.
+    """Return the offsets of the stored values of marked samples, column by column, and where each column's end.
 
-    Most samples are not marked: one byte a sample stays in the nearest cache, and unsigned offsets need no check for
-    negative ones.
-
-    Parameters
-    ----------
-    indices, begin, end
-        Columns.
-    index : ndarray of int64 of shape (k,)
-        Columns to go through.
-    marked : ndarray of uint8 of shape (n,)
-        0 or 1.
-
-    Returns
-    -------
-    picked : ndarray of int64
-    ends : ndarray of int64 of shape (k,)
-        Where the offsets of each column end.
+    ``marked`` has one byte (0 or 1) per sample. Most are not marked: so few bytes stay in the nearest cache, and
+    unsigned offsets need no check for negative ones.
     """
     total = 1
     for k in range(index.size):
@@ -78,17 +64,8 @@ def full_products(data, indices, begin, end, y, known, fresh, gram, sums):
     """Write ``f_a . f_b`` over all samples for the columns ``known`` and ``fresh`` by ``fresh``, and ``f_b . y``.
 
     The terms of a product are added in the order of the samples whichever of its two columns is traversed, so a product
-    is the same bytes whatever else is asked for.
-
-    Parameters
-    ----------
-    data, indices, begin, end
-        Columns, the samples of each in increasing order.
-    y : ndarray of shape (n,)
-    known, fresh : ndarray of int64
-        Columns whose products with each other are known, and new ones.
-    gram, sums : ndarray of shape (c, c) and (c,), c >= known.size + fresh.size
-        In the order ``known, fresh``; the new entries are written.
+    is the same bytes whatever else is asked for. The samples of each column are in increasing order. ``gram`` and
+    ``sums`` are in the order ``known, fresh``; the products of ``known`` with each other are there already.
     """
     before = known.size
     marked, place = np.zeros(y.size, dtype=np.uint8), np.empty(y.size, dtype=np.int32)
@@ -232,25 +209,12 @@ def centred(gram, sums, count, sqnorms, ridge, out):
 
 @kernel(fastmath=SUMS)
 def lasso(H, rho, lam, u, tol, limit):
-    """Minimise ``1/2 u'Hu - rho.u + lam ||u||_1`` in place.
+    """Minimise ``1/2 u'Hu - rho.u + lam ||u||_1`` in place for a positive definite ``H``; return the sweeps, up to
+    ``limit``.
 
     Coordinate descent finds the support; once signs repeat, the equations on the support are solved by Cholesky and
-    the point moves there, at most to the first change of sign.
-
-    Parameters
-    ----------
-    H : ndarray of shape (k, k)
-        Symmetric, positive definite.
-    rho, u : ndarray of shape (k,)
-    lam, tol : float
-        Stop when no coordinate's gradient moved by more than ``tol``.
-    limit : int
-        Sweeps at most.
-
-    Returns
-    -------
-    int
-        Sweeps.
+    the point moves there, at most to the first change of sign. Stops when no coordinate's gradient moved by more than
+    ``tol``.
     """
     k = u.size
     gradient = rho.copy()  # rho - H u
@@ -341,18 +305,8 @@ def support_solution(H, rho, lam, signs, support):
 def line_search(slack, change, w, direction, lam, slope):
     """Halve the step until the objective falls by a fixed share of the model's slope; move ``slack`` and ``w`` there.
 
-    Parameters
-    ----------
-    slack, change : ndarray of shape (n,)
-        ``slack - t change`` belongs to the step ``t``.
-    w, direction : ndarray of shape (k,)
-    lam, slope : float
-        ``slope`` is the (negative) predicted change per unit step.
-
-    Returns
-    -------
-    float
-        The step taken, 0 where none lowers the objective.
+    ``slack - t change`` belongs to the step ``t``; ``slope`` is the (negative) predicted change per unit step. Returns
+    the step taken, 0 if none lowers the objective.
     """
     t = 1.0
     for _ in range(40):
@@ -378,18 +332,13 @@ def line_search(slack, change, w, direction, lam, slope):
 def newton_step(
     F, data, indices, begin, end, sparse, chosen, y, lam, sqnorms, w, slack, bias, products, gram, sums, inside, options
 ):
-    """Take one Newton step on the features ``chosen``, in place.
+    """Take one Newton step on the features ``chosen``; update ``w`` (of all columns), ``slack`` and ``bias``.
 
     With the Hessian over the samples inside the margin and the bias eliminated, the model of the objective is a Lasso
     in the new weights; its solution is the direction of a line search on the objective itself.
 
     Parameters
     ----------
-    F, data, indices, begin, end, sparse
-        Columns.
-    chosen : ndarray of int64 of shape (k,)
-    w, slack, bias
-        Weights of all columns, slack of all samples, bias (shape (1,)); updated.
     products : ndarray of shape (k,)
         ``f_j . max(slack, 0)``.
     gram, sums, inside
@@ -400,7 +349,7 @@ def newton_step(
     Returns
     -------
     taken : float
-        The step taken, 0 where none lowers the objective.
+        The step taken, 0 if none lowers the objective.
     moved : float
         Sum of the norms of the changes of ``slack``.
     """
@@ -445,31 +394,20 @@ def newton_steps(
     F, data, indices, begin, end, sparse, chosen, y, lam, sqnorms, w, slack, bias, products, gram, sums, member,
     options, norms, rounding, target, best, limit,
 ):  # fmt: skip
-    """Take Newton steps on the features ``chosen`` until their gap is at most ``target``, or falls no more.
+    """Take up to ``limit`` Newton steps on the features ``chosen`` until their gap is at most ``target``, or falls no
+    more.
 
-    Parameters
-    ----------
-    F, data, indices, begin, end, sparse
-        Columns.
-    chosen, y, lam, sqnorms, w, slack, bias, products, gram, sums, options
-        As for :func:`newton_step`; the products are brought up to date.
-    member : ndarray of int8 of shape (n,)
-        The samples that ``gram`` and ``sums`` are of.
-    norms, rounding
-        As for ``l1svm.evaluate``.
-    target, best : float
-        Gap to reach, and the smallest one known.
-    limit : int
-        Steps at most.
+    Updates what :func:`newton_step` does, and the products. ``member`` (int8) marks the samples of ``gram`` and
+    ``sums``; ``norms`` and ``rounding`` are as for ``l1svm.evaluate``; ``best`` is the smallest gap known.
 
     Returns
     -------
     tried, taken : int
-        Steps that were computed, and those that lowered the objective.
+        Steps computed, and those that lowered the objective.
     going : bool
         Whether the last one did.
     gap : float
-        Behind the last one; inf before the first.
+        After the last one; inf before the first.
     moved : float
         Sum of the norms of the changes of ``slack``.
     """
@@ -499,7 +437,6 @@ def newton_steps(
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     y, index, norms = np.array([1.0, -1.0, 1.0]), np.arange(2), np.ones(2)
     dense = np.array([[1.0, -0.5, 2.0], [0.5, 1.0, -1.0]])
     no_csr = np.empty(0), np.empty(0, dtype=np.int32), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)

@@ -2,9 +2,9 @@
 
 With a free intercept the dual variables of ``minimise_free``'s rows have to sum up to ``rest``. The augmented
 Lagrangian of that is a box problem of rows with one column more, ``s_i rho^1/2``, whose kinks are ``c_i - s_i mu``: an
-intercept penalised around ``mu``. By how much its solution misses the sum, ``m``, falls piecewise linearly with ``mu``,
-and its intercept is ``mu + rho m``. Near a good guess the sum is so nearly right that the dual variables between their
-ends can share out what is missing, and the gap of the problem itself says whether that was good enough.
+intercept penalised around ``mu``. The amount ``m`` by which its solution misses the sum falls piecewise linearly with
+``mu``, and its intercept is ``mu + rho m``. Near a good guess the sum is so nearly right that the dual variables
+between their ends can share the difference; the gap of the problem itself says whether that was good enough.
 """
 
 import numpy as np
@@ -38,7 +38,7 @@ EXACT = 1e-12  # relative error of a sum that is right
 
 @kernel
 def next_multiplier(mu, missing, mu_before, before, otherwise):
-    """Return where the line through two pairs of a multiplier and what is missing there is 0."""
+    """Return the zero of the line through two pairs of a multiplier and its ``missing`` amount."""
     if mu_before == mu_before and mu_before != mu:
         slope = (missing - before) / (mu - mu_before)
         if slope < 0.0:
@@ -48,7 +48,7 @@ def next_multiplier(mu, missing, mu_before, before, otherwise):
 
 @kernel(fastmath=SUMS)
 def summed(k, rest, lo, hi, alpha, signs):
-    """Return what the signed dual variables exceed ``rest`` by, the sum of their sizes, and how many are free."""
+    """Return the excess of the signed dual variables over ``rest``, the sum of their sizes, and how many are free."""
     total, size, free = -rest, abs(rest), 0.0
     for r in range(at(k)):
         total += signs[r] * alpha[r]
@@ -59,7 +59,7 @@ def summed(k, rest, lo, hi, alpha, signs):
 
 @kernel
 def share_out(X, k, missing, free, v, where, lo, hi, alpha, signs):
-    """Take from the dual variables between their ends what the sum is too large by, as far as they can give it."""
+    """Subtract the excess of the sum from the dual variables between their ends, as far as they allow."""
     share = missing / free
     for r in range(k):
         if lo[r] < alpha[r] < hi[r]:
@@ -70,7 +70,7 @@ def share_out(X, k, missing, free, v, where, lo, hi, alpha, signs):
 
 @kernel(fastmath=SUMS)
 def _slackness(count, k, alive, lo, hi, alpha, t):
-    """Return ``sum (phi_i(t_i) - alpha_i t_i)`` over the rows that are alive, no term of which is negative."""
+    """Return ``sum (phi_i(t_i) - alpha_i t_i)`` over the alive rows, no term of which is negative."""
     total = 0.0
     if count == k:  # without the list the loop vectorises
         for i in range(at(k)):
@@ -84,7 +84,7 @@ def _slackness(count, k, alive, lo, hi, alpha, t):
 
 @kernel(fastmath=SUMS)
 def _widened(k, rho, norms):
-    """Give rows one column more, of ``rho^1/2``, as far as their norms go."""
+    """Update the norms of rows for one more column, of ``rho^1/2``."""
     for r in range(at(k)):
         norms[r] = np.sqrt(norms[r] * norms[r] + rho)
 
@@ -102,25 +102,23 @@ def minimise_free(X, k, offset, rest, b, typical, v, w, tol, limit, screen, erro
 
     Parameters
     ----------
-    X : Matrix
-    k : int
     offset : float
         ``c . alpha`` of the rows fixed beforehand.
     rest : float
-        What the signed dual variables of the ``k`` rows have to sum up to.
+        Required sum of the signed dual variables of the ``k`` rows.
     b : float
         Intercept at the start.
     typical : float
         A typical distance of the rows from their middle, above 0.
     v, w : ndarray of shape (d + 1,)
-        As of :func:`newton.minimise`, and an entry that is overwritten.
+        As in :func:`newton.minimise`, and an entry that is overwritten.
     tol, limit, screen, errors
-        As there; the gap ball is that of a penalised problem, whose decisions are told to nobody.
+        As there; the gap ball is that of a penalised problem, and its decisions are not reported.
     room : Workspace
         As there, of ``d + 1`` columns, without the intercept's; ``T`` holds ``c_i - g_i.w - s_i b``. Kinks, norms and
         ``ALIVE`` are overwritten.
     team : Team
-        Of one.
+        Of one thread.
 
     Returns
     -------
@@ -128,7 +126,7 @@ def minimise_free(X, k, offset, rest, b, typical, v, w, tol, limit, screen, erro
     gap, primal : float
         Of the returned pair.
     solved : bool
-        Whether its gap is small enough, and its dual variables sum up to ``rest`` but for rounding.
+        Whether its gap is small enough, and its dual variables sum up to ``rest`` up to rounding.
     """
     X, room, d = borrowed(X), lent(room), w.size - 1
     vectors, where, signs, alive = room.vectors, room.lists[WHERE], room.marks[SIGNS], room.lists[ALIVE]
@@ -181,7 +179,6 @@ def minimise_free(X, k, offset, rest, b, typical, v, w, tol, limit, screen, erro
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     room, team = workspace(2, 3, False), alone()._replace(table=table_of(1, 3))
     room.vectors[:] = np.array([[1.0, 0.0, 1.0, 1.0, 0.0, 1.0]]).T
     room.lists[WHERE], room.lists[ALIVE], room.marks[SIGNS] = np.arange(2), np.arange(2), np.array([1, -1])

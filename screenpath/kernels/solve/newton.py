@@ -44,20 +44,19 @@ SIGNS, INSIDE = range(2)  # rows of its marks
 
 
 class Workspace(NamedTuple):
-    """The survivors' problem, and room for what solves it.
+    """The survivors' problem, and work space for its solver.
 
     Attributes
     ----------
     vectors : ndarray of shape (6, k)
         The problem, ``T`` at the start; ``ALPHA`` is a feasible dual point to start from, overwritten by the result.
-    near : ndarray of shape (7, k)
-        Room for the vectors of a working set, as are ``G``, shape (k, d), empty for sparse rows; and ``H``, (d, d)
-        or larger.
+    near, G, H : ndarray of shape (7, k), (k, d), (d, d) or larger
+        Work space for a working set; ``G`` is empty for sparse rows.
     lists : ndarray of int64 of shape (5, k)
-        ``WHERE`` the rows stand in the data; ``ALIVE`` counts from 0, and is overwritten by the rows that the gap ball
+        ``WHERE`` the rows are in the data; ``ALIVE`` counts from 0, and is overwritten by the rows that the gap ball
         has not fixed.
     marks : ndarray of int8 of shape (2, k)
-        ``SIGNS``: a row is this times the one stored; and room.
+        ``SIGNS``: a row is this times the one stored; and work space.
     """
 
     vectors: np.ndarray
@@ -70,14 +69,14 @@ class Workspace(NamedTuple):
 
 @kernel
 def lent(room):
-    """Return the same arrays, whose views nobody counts, see ``unowned``."""
+    """Return the same arrays with views that are not reference-counted, see ``unowned``."""
     vectors, near, lists, marks, G, H = room
     return Workspace(unowned(vectors), unowned(near), unowned(lists), unowned(marks), unowned(G), unowned(H))
 
 
 @kernel(fastmath=SUMS, leaf=True)
 def _border(t, want, team):
-    """Value that about ``want`` of the ``|t|`` do not exceed; within a factor of 1.5, which is all it takes."""
+    """Return a value that about ``want`` of the ``|t|`` do not exceed; within a factor of 1.5, which is enough."""
     rows = step_of(t.size, False)
     first, last, blocks = share(team, t.size, rows)
     border = -1.0
@@ -168,8 +167,8 @@ def _losses_all(count, every, sparse, vectors, lists, team):
 
 @kernel(fastmath=SUMS, forceinline=True, leaf=True)
 def _part(X, reach, rounding, border, bias, room, start, stop, v):
-    """Part alive rows: fixed by the ball around w; far from their kink, put at the end that their margin points to;
-    and near ones. What changes goes into ``v``.
+    """Separate alive rows: fixed by the ball around w; far from their kink, put at the end that their margin points to;
+    and near ones. Changes go into ``v``.
 
     Returns
     -------
@@ -248,7 +247,7 @@ def _part_all(X, reach, rounding, border, bias, count, v, room, team):
 
 @kernel(forceinline=True, leaf=True)
 def _gather(X, chosen, first, bias, room):
-    """Copy what belongs to chosen rows to the working set, from its row ``first`` on; sparse rows are copied later."""
+    """Copy the vectors of chosen rows to the working set, from its row ``first`` on; sparse rows are copied later."""
     vectors, near, where, signs = room.vectors, room.near, room.lists[WHERE], room.marks[SIGNS]
     last = first + chosen.size
     c, lo, hi = near[set_of.C, first:last], near[set_of.LO, first:last], near[set_of.HI, first:last]
@@ -271,7 +270,7 @@ def _gather(X, chosen, first, bias, room):
 
 @kernel(fastmath=SUMS, forceinline=True, leaf=True)
 def _look(X, alive, where, signs, c, w, bias, t, start, stop):
-    """Bring the margins of alive rows to w; return the largest change."""
+    """Update the margins of alive rows to w; return the largest change."""
     dense, data, indices, indptr, sparse = X
     drift, last, d = 0.0, stop - 1, w.size if bias == 0.0 else w.size - 1
     more = 0.0 if bias == 0.0 else bias * w[d]
@@ -306,7 +305,7 @@ def _look(X, alive, where, signs, c, w, bias, t, start, stop):
 
 @kernel(forceinline=True, leaf=True)
 def _look_all(X, count, n, w, bias, room, team):
-    """Take over the dual variables of the working set, then :func:`_look`, both in blocks that the team shares."""
+    """Copy back the dual variables of the working set, then :func:`_look`, both in blocks that the team shares."""
     vectors, near, lists = room.vectors, room.near, room.lists
     rows = step_of(n, X.sparse)
     first, last, _ = share(team, n, rows)
@@ -341,7 +340,7 @@ def _first_sigma(near, n, d, mean_sq, team):
 
 
 def table_of(blocks, d):
-    """Return a table for what blocks sum up, a whole number of cache lines each."""
+    """Return a table for block sums, a whole number of cache lines each."""
     return np.empty((2, max(blocks, set_of.BLOCKS), (SCALARS + d + LINE - 1) // LINE * LINE))
 
 
@@ -349,36 +348,32 @@ def table_of(blocks, d):
 def minimise(X, k, offset, v, w, tol, limit, screen, errors, bias, room, team):
     """Minimise a reduced box problem of ``k`` rows to a relative gap, by all threads of a team.
 
+    The arrays may have room for more than ``k`` rows. ``v`` and ``w``, of shape (d,), are the thread's own.
+
     Parameters
     ----------
     X : Matrix
-        With sparse rows there must be one thread only.
-    k : int
-        Rows of the problem. The arrays that follow may have room for more.
+        Sparse rows need a team of one thread.
     offset : float
         ``c . alpha`` of the rows fixed beforehand.
-    v : ndarray of shape (d,)
-        ``base + G'alpha`` at the start, ``base`` the sum of the rows fixed beforehand; overwritten. The thread's own.
-    w : ndarray of shape (d,)
-        Primal point to start from; overwritten by the result. The thread's own.
-    tol : float
-        Relative gap to reach.
+    v : ndarray
+        ``base + G'alpha`` at the start, ``base`` the sum of the rows fixed beforehand; overwritten.
+    w : ndarray
+        Primal point to start from; overwritten by the result.
     limit : int
         Newton iterations at most.
     screen : bool
         Fix rows that the gap ball of the current pair decides.
     errors : box.Errors
-        Of the problem.
     bias : float
-        Where it is not 0, each row has a column more than in ``X``, with this times its sign; the norms count it.
+        If not 0, each row has one more column than in ``X``, with this times its sign; the norms count it.
     room : Workspace
     team : Team
-        Its table as of :func:`table_of`.
+        With a table from :func:`table_of`.
 
     Returns
     -------
     iterations, touched : int
-        Newton iterations, rows touched.
     count : int
         Rows that the gap ball has not fixed.
     gap, primal : float
@@ -451,9 +446,9 @@ def minimise(X, k, offset, v, w, tol, limit, screen, errors, bias, room, team):
 
 
 def workspace(k, d, sparse) -> Workspace:
-    """Return the workspace of a problem of ``k`` rows; of what is not used, the system gives no memory.
+    """Return the workspace of a problem of ``k`` rows; the system gives no memory for unused parts.
 
-    The near ones of sparse rows may have few columns where all rows together have many.
+    A working set of sparse rows may have few columns where all rows together have many.
     """
     order = min(d, DIRECT) if sparse or d <= DIRECT else 0
     return Workspace(
@@ -467,7 +462,6 @@ def workspace(k, d, sparse) -> Workspace:
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     room, team = workspace(2, 2, False), Team(table_of(1, 2), make_board(1), 0)
     room.vectors[:] = np.array([[1.0, 0.0, 1.0, 1.0, 0.0, 1.0]]).T
     room.lists[WHERE], room.lists[ALIVE], room.marks[SIGNS] = np.arange(2), np.arange(2), 1

@@ -1,9 +1,9 @@
-"""Signed copies of sparse rows that are or were free, in two parts, with their columns numbered anew.
+"""Signed copies of sparse rows that are or were free, in two parts, with their columns renumbered.
 
-Frequent columns have the first numbers, and each row its entries of those in one place and its others, the rare ones,
-in another: a preconditioner reads the former, products with a direction only what it has not been told of. Most of a
-step's rows are those of the step before: they are copied once. What has a seat here keeps it until the pool is begun
-anew.
+Frequent columns have the first numbers. Each row has its entries in frequent columns in one place and those in rare
+columns in another: a preconditioner reads the former, products with a direction only what the preconditioner has not
+told them. Most of a step's rows are those of the step before: they are copied once. A row keeps its seat until the pool
+is begun anew.
 """
 
 from typing import NamedTuple
@@ -33,15 +33,15 @@ class Pool(NamedTuple):
     Attributes
     ----------
     data, indices, indptr : ndarray
-        CSR of the entries of rare columns, with room for more.
+        CSR of the entries in rare columns, with room for more.
     values, places, starts : ndarray
-        CSR of those of frequent columns.
+        CSR of those in frequent columns.
     columns : ndarray of int64
-        Which columns the numbers stand for.
+        Which column each number stands for.
     label : ndarray of int32 of shape (d,)
-        The number that a column has, -1 where none of the rows has it.
+        The number of each column, -1 if none of the rows has it.
     seat : ndarray of int64 of shape (N,)
-        The seat that a row has, -1 where it has none.
+        The seat of each row, -1 for none.
     counts : ndarray of int64 of shape (6,)
         ``SEATS``, ``COLUMNS``, ``STEPS``, ``PARTED``, ``ADDED``, ``FREQUENT``.
     """
@@ -59,7 +59,7 @@ class Pool(NamedTuple):
 
 
 class Parted(NamedTuple):
-    """Rows in two parts, as :class:`Pool` has them; dense ones have rare columns alone."""
+    """Rows in two parts, as in :class:`Pool`; dense ones have only rare columns."""
 
     rare: Matrix
     values: np.ndarray
@@ -69,20 +69,20 @@ class Parted(NamedTuple):
 
 @kernel
 def copies(pool, X):
-    """Return sparse rows by their seats, and dense ones where they are."""
+    """Return sparse rows by their seats, and dense ones where they are stored."""
     rare = Matrix(X.dense, pool.data, pool.indices, pool.indptr, True) if X.sparse else X
     return Parted(rare, pool.values, pool.places, pool.starts)
 
 
 @kernel
 def lent(rows):
-    """Return the same rows, whose views nobody counts, see ``unowned``."""
+    """Return the same rows with views that are not reference-counted, see ``unowned``."""
     return Parted(borrowed(rows.rare), unowned(rows.values), unowned(rows.places), unowned(rows.starts))
 
 
 @kernel(fastmath=SUMS, forceinline=True, leaf=True)
 def frequent_dot(rows, i, w):
-    """Return the share that frequent columns have in ``x_i . w``."""
+    """Return the frequent columns' part of ``x_i . w``."""
     if not rows.rare.sparse:
         return 0.0
     return sparse_product(rows.values, rows.places, rows.starts[i], rows.starts[i + 1], w)
@@ -100,7 +100,7 @@ def frequent_add(rows, i, step, v):
 
 @kernel
 def longer(array, used, needed):
-    """Return an array that has its first entries, and room for as many as are needed."""
+    """Return an array with the same first entries, and room for as many as are needed."""
     if array.shape[0] >= needed:
         return array
     fresh = np.empty(int(MORE * needed) + 1, dtype=array.dtype)
@@ -117,7 +117,7 @@ def heavy_of(rows):
 
 @kernel(fastmath=SUMS)
 def _least_weight(weights, least, most):
-    """Return a weight, the ``least`` or more, that at most so many are above, and few less."""
+    """Return a weight, ``least`` or more, that at most ``most`` weights exceed, and few less."""
     low, high = least, least
     for weight in weights:
         high = max(high, weight)
@@ -138,7 +138,7 @@ def _least_weight(weights, least, most):
 
 @kernel(fastmath=SUMS)
 def begun(X, where, listed, sqnorms, size, d):
-    """Return a pool of none of ``size`` rows of ``d`` columns, the frequent ones of which are those of the listed rows.
+    """Return an empty pool for ``size`` rows of ``d`` columns; frequent columns are those of the listed rows.
 
     The parameters are those of :func:`admitted`, and their squared norms.
     """
@@ -166,7 +166,7 @@ def begun(X, where, listed, sqnorms, size, d):
 
 @kernel
 def _stably_by(sizes, order):
-    """Return an order of numbers by their sizes, which are not negative; those of one size stay in the given order."""
+    """Return an order of numbers by their sizes, which are not negative; ties keep the given order."""
     largest = 0
     for size in sizes:
         largest = max(largest, size)
@@ -183,14 +183,10 @@ def _stably_by(sizes, order):
 
 @kernel
 def _fresh(pool, X, where, listed, names):
-    """Return which of the listed rows have no seat, by how many entries of frequent columns they have, and of rare ones
-    where these are as many: a loop over short rows takes a third less where the next row is as long as the last.
+    """Return the listed rows without a seat, sorted by their number of frequent entries, then of rare ones; and both
+    numbers.
 
-    Returns
-    -------
-    fresh : ndarray of int64
-    often, rare : int
-        Their entries.
+    A loop over short rows takes a third less time where the next row is as long as the last.
     """
     label, frequent, count, indices, indptr = pool.label, pool.counts[FREQUENT], 0, X.indices, X.indptr
     rows = np.empty_like(listed)
@@ -211,21 +207,8 @@ def _fresh(pool, X, where, listed, names):
 def admitted(pool, X, where, signs, listed, names):
     """Return the pool with further rows, and the seats of all that are listed.
 
-    Parameters
-    ----------
-    pool : Pool
-    X : Matrix
-        Sparse rows.
-    where, signs : ndarray of int64, and of int8
-        Where rows are in ``X``, and what each is multiplied by.
-    listed, names : ndarray of int64 of shape (n,)
-        Which of these, and the numbers that they go by.
-
-    Returns
-    -------
-    pool : Pool
-    seats, order : ndarray of int64 of shape (n,)
-        The seats, in ascending order, and which of the listed rows has each.
+    ``listed`` of the sparse rows ``where`` are taken, which have the numbers ``names``. Also returns the seats, in
+    ascending order, and which of the listed rows has each.
     """
     X, seat, label, counts = borrowed(X), pool.seat, pool.label, pool.counts
     fresh, more_often, more_rare = _fresh(pool, X, where, listed, names)
@@ -270,7 +253,6 @@ def _seated(seat, names, rows):
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     data, index, one = np.ones(2), np.arange(2), np.ones(2, dtype=np.int8)
     X = matrix_of((data, np.zeros(2, dtype=np.int32), np.array([0, 1, 2])))
     pool, _, _ = admitted(begun(X, index, index, data, 2, 1), X, index, one, index, index)

@@ -1,11 +1,12 @@
 """Systems with the Gram matrix of sparse rows and a ridge, ``K = G G' + diag(ridge)``: conjugate gradients with a
-preconditioner that knows text.
+preconditioner made for text.
 
-What makes such a matrix ill-conditioned are columns that many rows have (a text's frequent words), and rows that are
-nearly alike. The former enter as they are, ``A`` of shape (n, f). Of the other columns the squared norms of the rows
-stay, and the products of rows with one like each; what these links make are trees (Chow and Liu 1968), so that the
-inverse of a factor has one entry in each row beside the diagonal: ``M = L D L' + A A'``, ``L^-1 = I - T``. By Woodbury
-an inverse takes the factor of ``W = I + A' (L D L')^-1 A``, of order f, and two traversals of ``A``.
+Such a matrix is ill-conditioned because of columns that many rows have (a text's frequent words), and of rows that are
+nearly alike. The frequent columns enter as they are, ``A`` of shape (n, f). For the other columns the preconditioner
+keeps the squared norms of the rows, and the product of each row with one similar row; these links make trees (Chow and
+Liu 1968), so that the inverse of a factor has one entry in each row beside the diagonal: ``M = L D L' + A A'``,
+``L^-1 = I - T``. By Woodbury an inverse takes the factor of ``W = I + A' (L D L')^-1 A``, of order f, and two
+traversals of ``A``.
 """
 
 from typing import NamedTuple
@@ -23,20 +24,20 @@ DRIFT = 0.05  # share of a pivot by which it may be off, before it is brought up
 
 
 class Preconditioner(NamedTuple):
-    """What :func:`preconditioned` needs besides the rows.
+    """Arguments of :func:`preconditioned` in addition to the rows.
 
     Attributes
     ----------
     like : ndarray of int64 of shape (n,)
-        The row that each is linked to, itself where there is none: which are linked is hard to guess.
+        The row that each is linked to, itself if none: branches on links are hard to predict.
     slope, weight : ndarray of shape (n,)
-        The entry of ``T`` that a row has, 0 where it is not linked, and ``D^-1``.
+        The entry of ``T`` in each row, 0 if it is not linked, and ``D^-1``.
     level : ndarray of shape (n,)
         The squared norms without the frequent columns, and the ridge.
     factor : ndarray of shape (f, f)
         Cholesky factor of ``W``.
     whole : bool
-        Whether ``W`` is that of all rows, so that it tells ``A' z`` of what is solved for.
+        Whether ``W`` is that of all rows, so that it gives ``A' z`` of the solution ``z``.
     """
 
     like: np.ndarray
@@ -56,17 +57,10 @@ def diagonal(pivot):
 
 @kernel(fastmath=SUMS)
 def precondition(known, rows, seats, ridge):
-    """Return the preconditioner of rows' Gram matrix with ``diag(ridge)``.
+    """Return the preconditioner of rows' Gram matrix with ``diag(ridge)``, ``ridge > 0``.
 
-    Parameters
-    ----------
-    known : Survey
-    rows : Parted
-    seats : ndarray of int64 of shape (n,)
-        Of the rows of its last step. Those that its ``gram`` lacks enter, and those whose pivot another ridge has left
-        enter anew.
-    ridge : ndarray of shape (n,)
-        Above 0.
+    ``seats`` are those of the survey's last step. Rows that its ``gram`` lacks enter; rows whose pivot belongs to
+    another ridge enter anew.
     """
     n, f, gram = ridge.size, known.gram.shape[0], known.gram
     like, slope, weights, level = np.empty(n, dtype=np.int64), np.empty(n), np.empty(n), np.empty(n)
@@ -99,9 +93,9 @@ def precondition(known, rows, seats, ridge):
 
 @kernel
 def closed(M, opened):
-    """Return the preconditioner for the rows that are marked alone: it writes 0 for all others.
+    """Return the preconditioner for the marked rows only: it writes 0 for all others.
 
-    The factor is left as it is, which makes ``M`` larger than these rows would.
+    The factor stays as it is, which makes ``M`` larger than these rows would.
     """
     if opened.all():
         return M
@@ -115,7 +109,7 @@ def closed(M, opened):
 
 @kernel(fastmath=SUMS, forceinline=True, leaf=True)
 def _apart(M, r, half, out):
-    """Write ``(L D L')^-1 r`` to ``out``, which may be ``r``; ``half`` is room for as much."""
+    """Write ``(L D L')^-1 r`` to ``out``, which may be ``r``; ``half`` is work space of the same size."""
     like, slope, weight = M.like, M.slope, M.weight
     for k in range(r.size):
         half[k] = (r[k] - slope[k] * r[at(like[k])]) * weight[k]
@@ -127,8 +121,10 @@ def _apart(M, r, half, out):
 
 @kernel(fastmath=SUMS, leaf=True)
 def preconditioned(M, rows, where, r, out, half, sums, share):
-    """Write ``z = M^-1 r`` to ``out``, and what ``W`` makes of it to ``sums`` and ``share``: ``A'z`` and ``A A'z``, if
-    it is that of all rows. ``half`` is room for n numbers.
+    """Write ``z = M^-1 r`` to ``out`` and, if ``W`` is that of all rows, ``A'z`` to ``sums`` and ``A A'z`` to
+    ``share``.
+
+    ``half`` is work space for n numbers.
     """
     _apart(M, r, half, out)
     for j in range(at(sums.size)):
@@ -144,10 +140,10 @@ def preconditioned(M, rows, where, r, out, half, sums, share):
 
 @kernel(fastmath=SUMS, leaf=True)
 def _multiplied(M, rows, where, turn, p, sums, added, search, share):
-    """Bring ``search`` and ``share`` to ``G'p`` and its frequent columns' part of ``G G'p``.
+    """Update ``search`` and ``share`` to ``G'p`` and its frequent columns' part of ``G G'p``.
 
-    Where the preconditioner has told of ``z``, by which ``p`` differs from ``turn`` times what it was, they follow from
-    what they were and from ``sums`` and ``added``, without a look at the rows' frequent columns.
+    If the preconditioner has told ``z = p - turn p_before``, they follow from their last values and from ``sums`` and
+    ``added``, without reading the rows' frequent columns.
     """
     f = sums.size
     for j in range(f):
@@ -170,7 +166,7 @@ def _multiplied(M, rows, where, turn, p, sums, added, search, share):
 
 @kernel(fastmath=SUMS, leaf=True)
 def gap_of(box, step, t):
-    """Return the share of the gap that the rows have after a step that leaves ``t``, as far as they tell."""
+    """Return the rows' estimated share of the gap after a step that leaves ``t``."""
     total = 0.0
     for k in range(step.size):
         lo, hi = box[0, k], box[1, k]
@@ -189,7 +185,7 @@ def _sized(weights, residual):
 
 @kernel(fastmath=SUMS, leaf=True)
 def _advance(length, p, search, image, step, change, residual):
-    """Go so far in a direction."""
+    """Go ``length`` along a direction."""
     for k in range(p.size):
         step[k] += length * p[k]
         residual[k] -= length * image[k]
@@ -203,31 +199,28 @@ def solve_rows(
 ):  # fmt: skip
     """Solve ``(G G' + diag(ridge)) step = residual`` by preconditioned conjugate gradients.
 
-    It may go on from the last direction of another system with nearly the same matrix, which it then knows of.
+    It may continue from the last direction of another system with nearly the same matrix.
 
     Parameters
     ----------
-    rows : Parted
     where : ndarray of int64 of shape (n,)
-        Rows that ``G`` consists of.
-    M : Preconditioner
-    ridge : ndarray of shape (n,)
+        Rows of ``G``.
     residual, step, change : ndarray of shape (n,), (n,) and (d,)
         The first is overwritten, the others are written: the solution, and ``G' step``. The latter's entries for
         frequent columns follow from the preconditioner: they may be off by more than the rounding of a sum.
     weights, goal
-        To be reached: ``sum weights residual^2 <= goal``. Rows of weight 0 are as if they were not listed.
+        Stop when ``sum weights residual^2 <= goal``. Rows of weight 0 are as if they were not listed.
     limit : int
         Products at most.
     box : ndarray of shape (3, n)
-        Ends of the dual variables, and where they are; read where ``aim`` is not negative.
+        Ends of the dual variables, and their values; read if ``aim`` is not negative.
     aim : float
         Their share of the gap at which to stop as well.
     p, search, image, share : ndarray of shape (n,), (d,), (n,) and (n,)
         The last direction, ``G'`` times it, the matrix times it, and the frequent columns' part of that; finite, and
         updated.
     curve : float
-        The first times the third; 0 where there is no direction to go on from.
+        ``p . image``; 0 if there is no direction to continue from.
 
     Returns
     -------
@@ -268,7 +261,7 @@ def solve_rows(
 
 @kernel
 def frequent_share(rows, where):
-    """Return the part of the stored values of sparse rows that is in frequent columns."""
+    """Return the frequent columns' part of the stored values of sparse rows."""
     often, rare, starts, indptr = 0, 0, rows.starts, rows.rare.indptr
     for k in range(where.size if rows.rare.sparse else 0):
         often += starts[where[k] + 1] - starts[where[k]]
@@ -277,7 +270,6 @@ def frequent_share(rows, where):
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     data, ends = np.ones(2), np.array([0, 1, 2])
     X = matrix_of((data, np.zeros(2, dtype=np.int32), ends))
     index, signs, one = np.arange(2), np.ones(2, dtype=np.int8), np.empty(2)

@@ -2,7 +2,7 @@
 
 LIBSVM's working-set selection (Fan, Chen and Lin 2005) for problems without an equality constraint (Steinwart, Hush and
 Scovel 2011): the first of the pair has the largest gain on its own, the second the largest gain together with it. After
-some steps for every coordinate the direction in which they have gone is searched as well.
+some steps for every coordinate, their summed direction is searched as well.
 """
 
 import numpy as np
@@ -37,7 +37,7 @@ def _pair(qi, qj, q, ti, tj, li, ui, lj, uj):
 
 @kernel(fastmath=SUMS)
 def slack(t, lo, hi, alpha):
-    """Return ``sum_i phi_i(t_i) - alpha_i t_i``: the part of the gap that these coordinates make."""
+    """Return ``sum_i phi_i(t_i) - alpha_i t_i``, these coordinates' part of the gap."""
     total = 0.0
     for i in range(t.size):
         total += max(lo[i] * t[i], hi[i] * t[i]) - alpha[i] * t[i]
@@ -46,20 +46,11 @@ def slack(t, lo, hi, alpha):
 
 @kernel(fastmath=SUMS, forceinline=True)  # it stands in two kernels: a symbol could come from either
 def leap(lo, hi, alpha, t, before, gradient):
-    """Go on in the direction of the last steps, from ``before`` to ``alpha``, as far as the dual rises.
+    """Continue in the direction of the last steps, from ``before`` to ``alpha``, as far as the dual rises; tell whether
+    it did.
 
     Many small steps along a flat valley become a large one. The gradient is linear, so that it needs no row of Q.
-
-    Parameters
-    ----------
-    lo, hi, alpha, t : ndarray of shape (k,)
-        As in :func:`smo`; ``alpha`` and ``t`` are updated.
-    before, gradient : ndarray of shape (k,)
-        Where the steps began; set to where they have ended.
-
-    Returns
-    -------
-    leapt : bool
+    Updates ``alpha`` and ``t``; ``before`` and ``gradient``, where the steps began, become where they end.
     """
     slope, curvature, room = 0.0, 0.0, np.inf
     for i in range(t.size):
@@ -82,32 +73,20 @@ def leap(lo, hi, alpha, t, before, gradient):
 
 @kernel(fastmath=SUMS)
 def smo(source, index, Q, filled, diagonal, lo, hi, alpha, t, limit, target):
-    """Take up to ``limit`` pair steps, in place.
+    """Take up to ``limit`` pair steps, in place; return their number.
 
     Parameters
     ----------
-    source : ndarray of shape (n, n)
-        Matrix that Q is a part of.
-    index : ndarray of int64 of shape (k,)
-        Which part: ``Q = source[index][:, index]``.
-    Q : ndarray of shape (k, k)
-        Its rows are copied from ``source`` when a step first needs them.
-    filled : ndarray of int8 of shape (k,)
-        Marks the rows of Q that are there; updated.
+    source, index : ndarray of shape (n, n), ndarray of int64 of shape (k,)
+        ``Q = source[index][:, index]``.
+    Q, filled : ndarray of shape (k, k), ndarray of int8 of shape (k,)
+        A row is copied from ``source`` when a step first needs it; ``filled`` marks those that are there.
     diagonal : ndarray of shape (k,)
         Of Q, positive.
-    lo, hi, alpha : ndarray of shape (k,)
-        Box and dual point; ``alpha`` is updated.
-    t : ndarray of shape (k,)
-        Gradient of the dual, ``c - (Q alpha)``, fixed rows included; updated.
-    limit : int
+    alpha, t : ndarray of shape (k,)
+        Dual point, and gradient of the dual, ``c - (Q alpha)``, fixed rows included; updated.
     target : float
-        Stop when the part of the gap that these coordinates make, ``sum_i phi_i(t_i) - alpha_i t_i``, is at most this.
-
-    Returns
-    -------
-    steps : int
-        Pair steps taken.
+        Stop when these coordinates' part of the gap, ``sum_i phi_i(t_i) - alpha_i t_i``, is at most this.
     """
     size = t.size
     every = max(size // 4, 16)
@@ -154,7 +133,7 @@ def smo(source, index, Q, filled, diagonal, lo, hi, alpha, t, limit, target):
 
 @kernel()
 def row_of(source, index, Q, filled, i):
-    """Return row ``i`` of Q, which is copied first if it is not there."""
+    """Return row ``i`` of Q, copying it first if needed."""
     row = Q[i]
     if filled[i] == 0:
         filled[i] = 1
@@ -166,12 +145,9 @@ def row_of(source, index, Q, filled, i):
 
 @kernel()
 def take(W, c, products, lo, hi, norms, alpha, decided):
-    """Return what :func:`smo` takes of the coordinates ``W``.
+    """Return ``alpha``, ``t``, ``lo``, ``hi`` and ``diagonal`` of the coordinates ``W`` for :func:`smo`.
 
-    Returns
-    -------
-    out : ndarray of shape (5, k)
-        ``alpha``, ``t``, ``lo``, ``hi`` and ``diagonal``. Coordinates that ``decided`` marks stay where they are.
+    Coordinates that ``decided`` marks stay where they are.
     """
     out = np.empty((5, W.size))
     for k in range(W.size):
@@ -202,7 +178,7 @@ def active(c, products, lo, hi, alpha, candidates, share, besides, spare):
 
     Left out are those at an end of their box whose gradient points outward by more than any other violates its
     optimality, and, of the others there, the farthest: the nearest stays, and after it ``besides`` and ``share`` times
-    the number of those inside their box or violating. Where fewer than ``spare`` are left, up to ``spare`` more than
+    the number of those inside their box or violating. If fewer than ``spare`` are left, up to ``spare`` more than
     the nearest stay whose gradient is less than twice the largest violation.
     """
     largest, near = 0.0, 0
@@ -228,9 +204,9 @@ def active(c, products, lo, hi, alpha, candidates, share, besides, spare):
 
 @kernel()
 def largest(gains):
-    """Return the position of the largest of non-negative numbers, the first of several; -1 where all are 0.
+    """Return the position of the largest of non-negative numbers, the first of several; -1 if all are 0.
 
-    Their bits are compared as integers, whose order is the same: that maximum is found many at a time.
+    Their bits are compared as integers, which have the same order: that vectorises.
     """
     bits = gains.view(np.int64)
     best = 0
@@ -245,7 +221,6 @@ def largest(gains):
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     one = np.ones(2)
     slack(one, one, one, one)
     leap(one, one, one.copy(), one.copy(), one.copy(), one.copy())

@@ -14,20 +14,9 @@ from screenpath.kernels.solve.smo import WINDOW, largest, leap, row_of
 
 @kernel
 def free_slack(t, signs, lo, hi, alpha):
-    """Return the part of the gap that coordinates make at the intercept that is best for them, and that intercept.
+    """Return these coordinates' part of the gap at the intercept that is best for them, and that intercept.
 
-    Parameters
-    ----------
-    t : ndarray of shape (k,)
-        Gradient of the dual.
-    signs : ndarray of shape (k,)
-    lo, hi, alpha : ndarray of shape (k,)
-
-    Returns
-    -------
-    left : float
-        ``min_b sum_i phi_i(t_i - s_i b) - alpha_i (t_i - s_i b)``.
-    b : float
+    The part is ``min_b sum_i phi_i(t_i - s_i b) - alpha_i (t_i - s_i b)``.
     """
     beta, width, level, total = np.empty(t.size), np.empty(t.size), 0.0, 0.0
     for i in range(t.size):
@@ -46,18 +35,10 @@ def free_slack(t, signs, lo, hi, alpha):
 
 @kernel(fastmath=SUMS)
 def smo_free(source, index, Q, filled, diagonal, signs, lo, hi, alpha, t, limit, target):
-    """Take up to ``limit`` steps of two coordinates each, in place; other parameters as of :func:`.smo.smo`.
+    """Take up to ``limit`` steps of two coordinates each, in place; return their number.
 
-    Parameters
-    ----------
-    signs : ndarray of shape (k,)
-        The sum of ``signs * alpha`` is kept.
-    target : float
-        Stop when what :func:`free_slack` finds is at most this.
-
-    Returns
-    -------
-    steps : int
+    ``target`` is compared with :func:`free_slack`; other parameters are those of :func:`.smo.smo`. The sum of
+    ``signs * alpha`` is kept.
     """
     size = t.size
     every, window = max(size // 4, 16), WINDOW * size
@@ -110,7 +91,6 @@ def smo_free(source, index, Q, filled, diagonal, signs, lo, hi, alpha, t, limit,
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     one, signs = np.ones(2), np.array([1.0, -1.0])
     free_slack(one, signs, -one, one, np.zeros(2))
     for dtype in (np.float64, np.float32):

@@ -1,4 +1,7 @@
-"""Semismooth Newton and feature descent for the sparse SVM. Layout of all arrays: see ``kernels/problem/sparse.py``."""
+"""Semismooth Newton and feature descent for the sparse SVM. Layout of all arrays: see ``kernels/problem/sparse.py``.
+
+``roots`` are the roots of the samples' weights.
+"""
 
 import numpy as np
 
@@ -11,11 +14,8 @@ from screenpath.kernels.rows.newton_system import advance, inner
 
 @kernel(leaf=True)
 def pick(w, u, alpha, beta, features, active, signs, rhs):
-    """List the features whose weight is or becomes non-zero, the sign of each, and minus the gradient there.
-
-    Returns
-    -------
-    count : int
+    """List the features whose weight is or becomes non-zero, the sign of each, and minus the gradient there; return the
+    count.
     """
     count = 0
     for k in range(features.size):
@@ -64,12 +64,8 @@ def active_values(indptr, active):
 def gather(view, samples, roots, active, place, out_data, out_place, out_ptr):
     """Copy the rows of the quadratic zone and the active columns of the dual's matrix, column by column.
 
-    Rows are multiplied by the roots of their samples' weights, ``roots``.
-
-    Returns
-    -------
-    stored : int
-        Values copied; where the output arrays are too small, those needed, and the copy is incomplete.
+    Rows are multiplied by ``roots``. Returns the values copied; if the output arrays are too small, the copy is
+    incomplete, and the number of values needed is returned.
     """
     (data, indices, indptr), (labels, _, n, classes, _) = view, samples
     d = indptr.size - 1
@@ -123,7 +119,7 @@ def gather_dense(view, samples, roots, active, place, inside, out):
 
 @kernel(fastmath=SUMS, leaf=True)
 def without(level, image):
-    """Take the parts along the rows of ``level``, of length 1 and orthogonal, out of ``image``."""
+    """Subtract from ``image`` its components along the rows of ``level``, which have length 1 and are orthogonal."""
     for r in range(level.shape[0]):
         line, share = level[r], 0.0
         for e in range(line.size):
@@ -136,14 +132,9 @@ def without(level, image):
 def conjugate_gradients(Z, zone, level, alpha, scale, rhs, tol, limit, out):
     """Solve ``(alpha I + scale Z'(I - L'L)Z) out = rhs``, ``Z`` a ``Matrix`` of a line for each weight, ``zone`` long.
 
-    The rows of ``L = level`` have length 1 and are orthogonal: what free intercepts, which answer a step, can add to
-    the rows of the zone. Without any it has none.
-
-    Returns
-    -------
-    iterations : int
-    converged : bool
-        Whether the residual fell to ``tol ||rhs||`` within ``limit`` iterations.
+    The rows of ``L = level`` have length 1 and are orthogonal: the directions in which free intercepts answer a step;
+    there are none without intercepts. Returns the iterations, and whether the residual fell to ``tol ||rhs||`` within
+    ``limit`` of them.
     """
     Z, size, image = borrowed(Z), rhs.size, np.empty(zone)
     residual, direction, product = rhs.copy(), rhs.copy(), np.empty(size)
@@ -169,15 +160,7 @@ def conjugate_gradients(Z, zone, level, alpha, scale, rhs, tol, limit, out):
 
 @kernel(fastmath=SUMS)
 def implicit_conjugate_gradients(view, samples, roots, active, place, level, alpha, scale, rhs, tol, limit, out):
-    """Solve the system of :func:`conjugate_gradients` without a copy of ``Z``: two passes over the active columns.
-
-    ``roots`` are those of the samples' weights.
-
-    Returns
-    -------
-    iterations : int
-    converged : bool
-    """
+    """Do what :func:`conjugate_gradients` does without a copy of ``Z``: two passes over the active columns."""
     (data, indices, indptr), (labels, weights, n, classes, _) = view, samples
     d = indptr.size - 1
     size = rhs.size
@@ -249,8 +232,8 @@ def trial(view, samples, status, alpha, beta, w, active, count, signs, rhs, dire
     """Move by ``step * direction``, weights that would change sign stopping at 0, and evaluate there.
 
     Writes the point's weights, scores, ``theta`` and ``psi``, the arrays of ``new``. Free intercepts are the best ones;
-    they take the place of a guess of them in ``level`` (see ``sparse_levels.place``), which is None where there are
-    none, and are part of the scores.
+    they replace the guess in ``level`` (see ``sparse_levels.place``; None without intercepts), and are part of the
+    scores.
 
     Returns
     -------
@@ -298,13 +281,10 @@ def trial(view, samples, status, alpha, beta, w, active, count, signs, rhs, dire
 
 @kernel(leaf=True)
 def descend(view, samples, status, alpha, beta, col_sq, features, w, scores):
-    """Run one sweep of proximal coordinate descent over the weights ``features``; ``w`` and ``scores`` are updated.
+    """Run one sweep of proximal coordinate descent over ``features``; update ``w`` and ``scores``, return values
+    touched.
 
     Each step minimises a quadratic upper bound of the objective, so that the sweep never increases it.
-
-    Returns
-    -------
-    touched : int
     """
     (data, indices, indptr), (labels, weights, n, classes, gamma) = view, samples
     d = indptr.size - 1
@@ -354,7 +334,6 @@ def descend(view, samples, status, alpha, beta, col_sq, features, w, scores):
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     view = np.ones(2), np.array([0, 1], dtype=np.int32), np.array([0, 1, 2], dtype=np.int64)
     labels, status = np.array([1, -1], dtype=np.int64), np.zeros(2, dtype=np.int8)
     a, index = np.full(2, 0.5), np.arange(2)

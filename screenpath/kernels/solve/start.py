@@ -1,7 +1,8 @@
 """Where the solver of a kernel model starts: between the reference's dual point and the rule's guess.
 
 The products of both with all rows are known, and with them those of every point between the two. The best of these says
-how many variables change ends of their box, and which.
+how many variables change ends of their box, and which. ``total`` and ``guess_total`` are ``Q`` times the two points,
+and a ``share`` is a part of the way from the first to the second.
 """
 
 import numpy as np
@@ -17,20 +18,10 @@ TURNED = 32  # variables that change ends in one go, at least: the effect of few
 
 @kernel(fastmath=SUMS, leaf=True)
 def start_share(status, c, lo, hi, theta, total, guess, guess_total, C, share):
-    """Return ``share`` if the survivors have a far smaller gap that far on the way from ``theta`` to ``guess``, else 0.
+    """Return ``share`` if the survivors have a far smaller gap at that part of the way, else 0.
 
-    Also 0 where many of them would leave the end of their box: what they do to the gap may cancel out, but each of them
+    Also 0 if many of them would leave the end of their box: their effects on the gap may cancel out, but each of them
     is one more variable to solve for.
-
-    Parameters
-    ----------
-    status : ndarray of int8 of shape (n,)
-        0 for survivors.
-    c, lo, hi : ndarray of shape (n,)
-    theta, guess : ndarray of shape (n,)
-    total, guess_total : ndarray of shape (n,)
-        ``Q theta`` and ``Q guess``.
-    C, share : float
     """
     here, there, leaving, inside = 0.0, 0.0, 0.0, 0.0
     for i in range(c.size):
@@ -49,14 +40,7 @@ def start_share(status, c, lo, hi, theta, total, guess, guess_total, C, share):
 def start_part(status, c, lo, hi, theta, total, guess, guess_total, share, start, start_total, step):
     """Write the starting point: fixed variables at their end, survivors on the way from ``theta`` to ``guess``.
 
-    Parameters
-    ----------
-    status : ndarray of int8 of shape (n,)
-    c, lo, hi, theta, total, guess, guess_total : ndarray of shape (n,)
-    share : float
-        Part of the way.
-    start, start_total, step : ndarray of shape (n,)
-        Written. ``start_total`` belongs to the point on the way; ``step`` is what ``start`` differs from it.
+    ``start_total`` belongs to the point on the way; ``step`` is the difference of ``start`` from it.
 
     Returns
     -------
@@ -84,7 +68,7 @@ def start_part(status, c, lo, hi, theta, total, guess, guess_total, share, start
 
 @kernel(fastmath=SUMS, leaf=True)
 def start_gap(status, c, lo, hi, point, total, C):
-    """Return ``sum phi_i(t_i) - point_i t_i`` over the survivors, ``t = c - C total``: the gap they make, over C."""
+    """Return ``sum phi_i(t_i) - point_i t_i`` over the survivors, ``t = c - C total``: their gap, over C."""
     gap = 0.0
     for i in range(c.size):
         t = c[i] - C * total[i]
@@ -95,27 +79,14 @@ def start_gap(status, c, lo, hi, point, total, C):
 
 @kernel(fastmath=SUMS)
 def start_turns(status, c, lo, hi, start, total, guess, guess_total, C, step):
-    """Choose survivors that go from one end of their box to the other, so that it does what a part of the way does.
+    """Choose survivors to move from one end of their box to the other, with the effect of a part of the way.
 
     The dual is largest a part ``p`` of the way from ``start`` to ``guess``. There every variable that the guess sees at
     its other end is between its ends, where hardly any belongs. Instead the part ``p`` of them goes all the way: those
     whose gradient at that point asks for it most.
 
-    Parameters
-    ----------
-    status : ndarray of int8 of shape (n,)
-        0 for survivors.
-    c, lo, hi, start, guess : ndarray of shape (n,)
-    total, guess_total : ndarray of shape (n,)
-        ``Q start`` and ``Q guess``.
-    C : float
-    step : ndarray of shape (n,)
-        Written: ``guess - start`` where a variable is chosen, else 0.
-
-    Returns
-    -------
-    chosen : int
-        0 where they would be few, or the gap at that point is not far smaller.
+    ``step`` becomes ``guess - start`` for a chosen variable, else 0. Returns how many are chosen: 0 if they would be
+    few, or the gap at that point is not far smaller.
     """
     slope, curvature, turning = 0.0, 0.0, 0
     for i in range(c.size):
@@ -150,14 +121,9 @@ def start_turns(status, c, lo, hi, start, total, guess, guess_total, C, step):
 
 @kernel(fastmath=SUMS)
 def start_survivors(index, C, c, lo, hi, norms, start, total):
-    """Return the survivors' part of the starting point, multiplied by C.
+    """Return the survivors' part of the starting point, multiplied by C, and ``start . total`` over all variables.
 
-    Returns
-    -------
-    out : ndarray of shape (6, k)
-        ``c``, ``C lo``, ``C hi``, norms, ``C start`` and ``C total`` of the survivors.
-    square : float
-        ``start . total`` over all variables.
+    The rows of the former are ``c``, ``C lo``, ``C hi``, norms, ``C start`` and ``C total``.
     """
     out = np.empty((6, index.size))
     for r in range(index.size):
@@ -172,7 +138,7 @@ def start_survivors(index, C, c, lo, hi, norms, start, total):
 
 @kernel(leaf=True)
 def start_lift(index, start_alpha, alpha, C, lo, hi, theta):
-    """Write the survivors' ``alpha / C``, clipped to their box, to ``theta``; what has not moved stays as it is."""
+    """Write the survivors' ``alpha / C``, clipped to their box, to ``theta``, unless it has not moved."""
     for r in range(index.size):
         if alpha[r] != start_alpha[r]:
             i = index[r]
@@ -183,10 +149,7 @@ def start_lift(index, start_alpha, alpha, C, lo, hi, theta):
 def changes(theta, known, other, index, steps):
     """List where ``theta`` differs from ``known``, and by how much, at the beginning of ``index`` and ``steps``.
 
-    Returns
-    -------
-    changed, nonzero, apart : int
-        How many differ, how many of ``theta`` are not 0, and how many of it differ from ``other``.
+    Returns how many differ, how many of ``theta`` are not 0, and how many of it differ from ``other``.
     """
     changed, nonzero, apart = 0, 0, 0
     for start in range(0, theta.size, LISTED):
@@ -203,7 +166,6 @@ def changes(theta, known, other, index, steps):
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     a, status, index = np.ones(2), np.zeros(2, dtype=np.int8), np.zeros(1, dtype=np.int64)
     start_share(status, a, a, a, a, a, a, a, 1.0, 0.5)
     start_part(status, a, a, a, a, a, a, a, 0.5, a.copy(), a.copy(), a.copy())

@@ -1,7 +1,6 @@
-"""What a preconditioner is told of sparse rows: which of them are alike, and what their frequent columns add up to.
+"""What a preconditioner knows of sparse rows: which of them are alike, and the sums of their frequent columns.
 
-Most of a step's rows are those of the step before, and what is known of these is taken over, as long as it is not too
-much else.
+Most of a step's rows are those of the step before, and their numbers are kept, unless too much is kept for other rows.
 """
 
 from typing import NamedTuple
@@ -32,20 +31,20 @@ SIZE, SPOT = 0x7FFFFFFFFFF00000, 0xFFFFF  # bits of a value that say how large i
 
 
 class Survey(NamedTuple):
-    """What is known of a pool's rows, by their seats: whatever the ridge, but for ``slope``, ``pivot`` and ``gram``.
+    """What is known of a pool's rows, by their seats. Only ``slope``, ``pivot`` and ``gram`` depend on the ridge.
 
     Attributes
     ----------
     like : ndarray of int64
-        The seat of the row that a row is linked to, -1 where there is none. The links make trees.
+        The seat of the row that a row is linked to, -1 for none. The links make trees.
     shared, rest : ndarray of float64
         The product with that row, and the squared norm, without the frequent columns.
     keys : ndarray of int64, ``KEYS`` for each row
-        The heaviest of its other columns, -1 where there are not as many.
+        Its heaviest rare columns, filled up with -1.
     slope, pivot : ndarray of float64
-        The entry of ``T`` and that of ``D`` with which a row has entered ``gram``; a pivot of 0 where it has not.
+        The entries of ``T`` and ``D`` with which a row has entered ``gram``; pivot 0 if it has not.
     spot : ndarray of int64
-        Which of the rows of the last step it is, -1 where it is none of them.
+        Its place among the rows of the last step, -1 for none.
     gram : ndarray of shape (f, f)
         ``A' (L D L')^-1 A`` of the rows that have entered, ``A`` being their frequent columns, in halves: each pair of
         entries on either side of the diagonal, and half of it.
@@ -63,10 +62,10 @@ class Survey(NamedTuple):
 
 @kernel(leaf=True)
 def _heaviest(rare, sizes, r, keys, heavy):
-    """Write a row's heaviest rare columns to its ``keys``; ``heavy`` is room for ``KEYS`` numbers.
+    """Write a row's heaviest rare columns to its ``keys``; ``heavy`` is work space for ``KEYS`` numbers.
 
-    Without branches, since which are the heaviest is hard to guess. ``sizes`` are the bits of the values: those of the
-    sign and the last digits make room for the spot within the row, and the largest such number is the heaviest.
+    Without branches, which are hard to predict here. ``sizes`` are the bits of the values: the spot within the row
+    replaces those of the sign and the last digits, and the largest such number is the heaviest.
     """
     _, _, indices, indptr, _ = rare
     first, spot = at(indptr[r]), np.int64(0)
@@ -102,7 +101,7 @@ def _lay(rare, r, line, there):
 
 @kernel(leaf=True)
 def _tree(over, r):
-    """Return the first row of the tree that a row is in; ``over`` leads there, in shorter ways afterwards."""
+    """Return the first row of the tree that a row is in; shortens the ways in ``over``."""
     while over[r] != r:
         over[r] = over[over[r]]
         r = over[r]
@@ -113,7 +112,7 @@ def _tree(over, r):
 def _compare(rare, columns, seats, keys, fresh, like, shared, rest):
     """Find for fresh rows the one that each is most like, among the others and the fresh rows before it.
 
-    Rows alike share one of their heaviest columns. No row is like itself by way of others: these are trees.
+    Rows alike share one of their heaviest columns. Links never make a circle: these are trees.
     """
     n, line, first = seats.size, np.zeros(columns), np.full(columns, -1, dtype=np.int64)
     following, over = np.empty(KEYS * n, dtype=np.int64), np.arange(rest.size)
@@ -159,7 +158,7 @@ def _list(keys, r, k, first, following):
 @kernel(fastmath=SUMS, leaf=True)
 def enter(known, rows, r, slope, weight, own, where):
     """Add ``weight b b'`` to the ``gram`` of a survey, ``b`` being a row's part of ``A`` less ``slope`` times that of
-    the row it is like; ``own`` and ``where`` are room for both.
+    the row it is like; ``own`` and ``where`` are work space for both.
     """
     _, values, places, starts = rows
     other, gram, count = known.like[r], known.gram, 0
@@ -182,7 +181,7 @@ def enter(known, rows, r, slope, weight, own, where):
 
 @kernel
 def room(starts, rows):
-    """Return room for the parts of two of the first ``rows`` rows."""
+    """Return work space for the parts of two of the first ``rows`` rows."""
     longest = 0
     for r in range(rows):
         longest = max(longest, starts[r + 1] - starts[r])
@@ -198,7 +197,7 @@ def _of_none(frequent):
 
 @kernel
 def _with_room(known, counts):
-    """Return the survey with room for all rows of the pool, those that it lacks being in no step."""
+    """Return the survey with room for all rows of the pool; new ones are in no step."""
     done, rows = counts[PARTED], counts[SEATS]
     like, slope = longer(known.like, done, rows), longer(known.slope, done, rows)
     pivot, spot = longer(known.pivot, done, rows), longer(known.spot, done, rows)
@@ -210,7 +209,7 @@ def _with_room(known, counts):
 
 @kernel(fastmath=SUMS)
 def _bring_up(known, counts, parts, seats, sqnorms):
-    """Add what is not known of rows yet; let those that are gone leave, and find for each the row that it is like."""
+    """Add unknown rows, remove those that are gone, and find for each the row that it is like."""
     n, keys, done, rows, fresh = seats.size, known.keys, counts[PARTED], counts[SEATS], np.full(seats.size, False)
     some = False
     like, pivot, spot, now = known.like, known.pivot, known.spot, np.full(rows, -1, dtype=np.int64)
@@ -241,7 +240,7 @@ def _bring_up(known, counts, parts, seats, sqnorms):
 
 @kernel
 def _stale(known, pool, names):
-    """Tell whether to begin anew: few of the rows were in the last step, or much is kept that is none of them."""
+    """Tell whether to begin anew: few of the rows were in the last step, or much is kept for others."""
     counts, seat, met, more = pool.counts, pool.seat, 0, 0
     for k in range(names.size):
         r = seat[names[k]]
@@ -256,25 +255,17 @@ def surveyed(known, pool, X, where, signs, listed, names, sqnorms, size, d):
 
     Parameters
     ----------
-    known, pool : Survey, Pool
     X : Matrix
         Sparse rows.
-    where, signs : ndarray of int64, and of int8
-        Where rows are in ``X``, and what each is multiplied by.
-    listed : ndarray of int64 of shape (n,)
-        Which of these are in the step. None is 0.
-    names : ndarray of int64 of shape (n,)
-        Numbers that they go by, the same in every step, below ``size``.
-    sqnorms : ndarray of shape (n,)
-        Their squared norms.
-    size, d : int
-        Number of rows of which a step may have some, and of columns.
+    listed, names, sqnorms : ndarray of shape (n,)
+        Which of the rows ``where`` are in the step (none is 0), their numbers, the same in every step and below
+        ``size``, and their squared norms.
 
     Returns
     -------
     known, pool : Survey, Pool
     seats, order : ndarray of int64 of shape (n,)
-        Of the rows in the pool, in ascending order, and which of the listed rows has each.
+        Seats of the rows in the pool, in ascending order, and which of the listed rows has each.
     """
     if pool.counts[STEPS] == 0 or _stale(known, pool, names):
         pool = begun(X, where, listed, sqnorms, size, d)
@@ -305,7 +296,6 @@ def nothing_known() -> tuple[Survey, Pool]:
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     X, rows, one = matrix_of((np.ones(2), np.zeros(2, dtype=np.int32), np.array([0, 1, 2]))), np.arange(2), np.ones(2)
     known, pool, *_ = surveyed(*nothing_known(), X, rows, np.ones(2, dtype=np.int8), rows, rows, one, 2, 1)
     enter(known, lent(copies(pool, X)), 0, 0.0, 1.0, *room(pool.starts, 2))

@@ -23,7 +23,7 @@ BLOCKS, LEAST = 8, 256  # a loop is cut into so many blocks, of at least so many
 
 @kernel
 def step_of(size, sparse):
-    """Return the rows of a block. Sparse rows are not cut: a block's part of v could be longer than its data."""
+    """Return the rows of a block. Sparse rows form one block: a block's part of v could be longer than its data."""
     if sparse:
         return max(size, 1)
     return LEAST if size <= BLOCKS * LEAST else (size + BLOCKS - 1) // BLOCKS
@@ -101,7 +101,7 @@ def _slope(near, sigma, s, start, stop):
 
 @kernel(fastmath=SUMS, forceinline=True, leaf=True)
 def _slope_all(X, sigma, p, s, forming, near, n, team):
-    """:func:`_slope` in blocks that the team shares; the products with ``p`` are formed on the way if asked for."""
+    """:func:`_slope` in blocks that the team shares; computes the products with ``p`` as well if asked to."""
     rows = step_of(n, X.sparse)
     first, last, blocks = share(team, n, rows)
     out = team.table[half(team)]
@@ -120,7 +120,7 @@ def _slope_all(X, sigma, p, s, forming, near, n, team):
 
 @kernel(fastmath=SUMS, forceinline=True, leaf=True)
 def _line_search(X, sigma, p, slope0, near, n, team):
-    """Step length at which the directional derivative, increasing and piecewise linear, is nearly 0.
+    """Return a step length at which the directional derivative, increasing and piecewise linear, is nearly 0.
 
     ``slope0`` is the derivative at 0. A full step is kept where it brings the derivative below a quarter of its start.
     Otherwise Newton steps on the derivative, safeguarded by its bracket; none of them touches a row.
@@ -150,34 +150,21 @@ def _line_search(X, sigma, p, slope0, near, n, team):
 def solve_near(
     X, offset, w, v, tol, sigma, limit, near, inside, H, team,
 ):  # fmt: skip
-    """Minimise the problem of a working set.
+    """Minimise the problem of a working set of signed rows; return its iterations, rows touched, and the last
+    ``sigma``.
 
     Parameters
     ----------
-    X : Matrix
-        Signed rows.
     offset : float
         ``c . alpha`` of all other rows.
     w, v : ndarray of shape (d,)
         Primal point, and the one of the dual point; overwritten.
-    tol : float
-        Relative gap.
     sigma : float
         First proximal parameter.
-    limit : int
-        Iterations.
     near : ndarray of shape (7, n)
         ``U`` is 0; ``PREV``, ``ALPHA`` and ``T`` hold the start and are overwritten.
-    inside : ndarray of int8 of shape (n,)
-    H : ndarray of shape (d, d) or larger
-        Room.
-    team : Team
-
-    Returns
-    -------
-    iterations, touched : int
-    sigma : float
-        The last proximal parameter.
+    inside, H : ndarray of int8 of shape (n,), ndarray of shape (d, d) or larger
+        Work space.
     """
     X, n, d = borrowed(X), inside.size, w.size
     iterative = d > DIRECT and n > GRAM  # a better conditioned system is worth a round more

@@ -1,1 +1,1 @@
-"""Several grid points in one compiled call."""
+"""Several steps of a path in one compiled call."""

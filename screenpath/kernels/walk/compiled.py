@@ -1,6 +1,6 @@
-"""Several grid points of a box model in one compiled call: each is screened, solved and certified as by the loop.
+"""Several steps of a box model in one compiled call: each is screened, solved and certified as by the loop.
 
-The steps (``compiled_steps``) are made of the kernels that the loop itself uses; what stands here is their order.
+Their parts (``compiled_steps``) are made of the kernels that the loop itself uses; this module has only their order.
 """
 
 import numpy as np
@@ -47,27 +47,16 @@ from screenpath.kernels.walk.compiled_types import (
 
 @kernel
 def box_walk(X, problem, points, settings, changes, room, team):
-    """Walk several grid points; each is certified on all rows before the next one takes it for its reference.
+    """Walk several steps; each is certified on all rows before it becomes the reference of the next.
 
-    Parameters
-    ----------
-    X : Matrix
-        With sparse rows there must be one thread only.
-    problem : Problem
-    points : Points
-    settings : Settings
-    changes : Changes
-    room : Workspace
-        Of the solver.
-    team : Team
-        Its table as of ``newton.table_of``.
+    Sparse rows need a team of one thread; its table is that of ``newton.table_of``.
 
     Returns
     -------
     count : int
-        Points that are done.
+        Steps that are done.
     refused : bool
-        Whether the point behind them did not reach its gap at once, is worse than zero, or is not above its reference.
+        Whether the step after them did not reach its gap at once, is worse than zero, or is not above its reference.
     """
     X, room, team = borrowed(X), lent(room), Team(unowned(team.table), unowned(team.board), team.me)
     problem, points, changes = _problem_lent(problem), _points_lent(points), _changes_lent(changes)
@@ -144,7 +133,6 @@ def box_walk(X, problem, points, settings, changes, room, team):
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     one, marks, index = np.ones(2), np.ones(2, dtype=np.int8), np.zeros(2, dtype=np.int64)
     pairs, rows = np.full((2, 2), 0.1), np.zeros((2, len(FIELDS)))
     problem = Problem(np.array([0, 2]), one, 0.0 * one, one, one, marks, np.zeros(box.TINY + 1))

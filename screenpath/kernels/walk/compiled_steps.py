@@ -1,7 +1,7 @@
-"""The steps of a point of a compiled walk, and how the threads of a team share them (see ``barrier``).
+"""The parts of a step of a compiled walk, and how the threads of a team share them (see ``barrier``).
 
-Vectors of the length of the data or of a list of rows are everybody's, those with an entry for each feature are each
-thread's own, and the same.
+Threads share the vectors of the length of the data or of a list of rows. Each has its own copy of vectors with an entry
+for each feature.
 """
 
 import numpy as np
@@ -53,14 +53,14 @@ def _changes_lent(changes):
 
 @kernel
 def _part_of(count, team):
-    """Return which of ``count`` things are this thread's: the first, and one past the last."""
+    """Return this thread's part of ``count`` things: the first, and one past the last."""
     size, me = team.board[SIZE], team.me
     return count * me // size, count * (me + 1) // size
 
 
 @kernel
 def _own(edges, team):
-    """Return which blocks of a sum over rows are this thread's: the first, and one past the last."""
+    """Return this thread's blocks of a sum over rows: the first, and one past the last."""
     return _part_of(edges.size - 1, team)
 
 
@@ -83,12 +83,9 @@ def _sum_rows(X, edges, weights, out, sums, team):
 
 @kernel
 def _ball(C, C0, known, relative):
-    """Return the ball of the reference's pair (``screen.box.pair_ball``); ``known`` are its numbers.
+    """Return the ball of the reference's pair (``screen.box.pair_ball``), whose numbers are ``known``.
 
-    Returns
-    -------
-    ahead, radius, extent : float
-        The centre is so many times ``w``; no point of the ball is longer than the last one.
+    Returns the centre as a multiple of ``w``, the radius, and a bound on the norm of the ball's points.
     """
     w_sq, total_sq, inner = known[0], known[1], known[2]
     radius = box.pair_radius(C, C0, w_sq, total_sq, inner, known[SLACK], known[SUM_ERROR], 0.0, relative)
@@ -132,14 +129,14 @@ def _ends(theta, lo, hi, ends, team):
 def _reduce(status, C, problem, theta, ell, margins, changes, room, team):
     """Write the survivors' problem to the workspace.
 
-    All rows that are open, see ``partition.part_rows``, are listed with what they are in ``theta`` now.
+    All open rows, see ``partition.part_rows``, are listed with their values in ``theta``. ``ell`` is ``c . theta``.
 
     Returns
     -------
     k, count : int
         Survivors, open rows.
     linear : float
-        ``c . theta`` of the fixed variables, at the ends where they belong; ``ell`` is that of all as they are.
+        ``c . theta`` of the fixed variables, once at their ends.
     moved : int
         Fixed variables that are elsewhere.
     """
@@ -166,7 +163,7 @@ def _reduce(status, C, problem, theta, ell, margins, changes, room, team):
 
 @kernel
 def _take(index, C, problem, theta, margins, room, first):
-    """Write survivors to their places from ``first`` on."""
+    """Write survivors to the workspace from ``first`` on."""
     vectors, lists, marks, signs = room.vectors, room.lists, room.marks, problem.signs
     partition.box_survivors(
         index, C, problem.c, problem.lo, problem.hi, problem.norms, theta, margins, vectors, first
@@ -179,7 +176,7 @@ def _take(index, C, problem, theta, margins, room, first):
 
 @kernel
 def _copied(theta, out, team):
-    """Copy a thread's own rows, and return the copy."""
+    """Return a copy of ``theta`` in ``out``, for which each thread copies its own rows."""
     first, last, _ = share(team, theta.size, ROWS)
     for i in range(first * ROWS, min(last * ROWS, theta.size)):
         out[i] = theta[i]
@@ -220,12 +217,9 @@ def _rank(listed, row):
 
 @kernel
 def _sum_changes(X, problem, count, theta, changes, room, out, team):
-    """Write ``sum_i signs_i (theta_i - held_i) x_i`` over the listed rows to ``out``; bring ``ends`` to ``theta``.
+    """Write ``sum_i signs_i (theta_i - held_i) x_i`` over the listed rows to ``out``, and update ``ends``.
 
-    Returns
-    -------
-    changed, n_R, n_L, nonzero : float
-        See ``partition.changes``.
+    Returns what ``partition.changes`` does.
     """
     edges, listed, held, sums = problem.edges, changes.listed[:count], changes.held, changes.sums
     step, found = room.near[0], room.lists[NEAR]
@@ -253,9 +247,9 @@ def _sum_changes(X, problem, count, theta, changes, room, out, team):
 
 @kernel
 def _mark(k, count, lo, hi, lists, theta, decided):
-    """Write what the dynamic rule has fixed: all survivors but those still alive, which are listed in their order.
+    """Write what the dynamic rule has fixed: all survivors but the alive ones, which are listed in their order.
 
-    Where the static rule has fixed so little that all rows were solved for, what it has fixed stays.
+    Where the static rule has fixed so few rows that all rows were solved for, those stay fixed.
     """
     alive = 0
     for r in range(k):
@@ -268,9 +262,9 @@ def _mark(k, count, lo, hi, lists, theta, decided):
 
 @kernel
 def _certify(X, problem, C, w, theta, total, before, same, margins, now, team):
-    """Write ``G w`` to ``margins`` and what ``box.box_certificate`` finds, but for the counts, to ``now``.
+    """Write ``G w`` to ``margins``, and what ``box.box_certificate`` finds, except the counts, to ``now``.
 
-    The margins are those in ``before`` where ``w`` is the ``same``.
+    The margins are those in ``before`` if ``w`` is the ``same``.
     """
     _, c, lo, hi, norms, signs, bounds = problem
     first, last, blocks = share(team, c.size, ROWS)
@@ -295,7 +289,7 @@ def _certify(X, problem, C, w, theta, total, before, same, margins, now, team):
 
 @kernel
 def _record(k, now, new_w, new, numbers, w, total):
-    """Write the pair and the numbers of point ``k`` to their rows, element by element: slices compile for seconds."""
+    """Write the pair and the numbers of step ``k`` to their rows, element by element: slices compile for seconds."""
     nonzero = 0.0
     for j in range(new_w.size):
         w[k, j], total[k, j] = new_w[j], new[j]
@@ -316,7 +310,7 @@ def _begin(C, X, problem, known, status, point, before, changes, room, old, new,
     linear, error : float
         ``c . theta`` of the fixed ones; bound on the rounding of the sum.
     n_R, n_L : float
-        What the counts change.
+        Changes of the counts.
     touched : int
     """
     size, count, linear, moved = _reduce(status, C, problem, point, known[ELL], before, changes, room, team)
@@ -336,8 +330,8 @@ def _begin(C, X, problem, known, status, point, before, changes, room, old, new,
 
 @kernel
 def _goes_by_changes(known, changed, nonzero, fresh_every, bounds, now):
-    """Tell whether a sum over rows goes on from the last one, by so many rows that have changed, or is formed anew of
-    those that are not 0, as ``BoxModel.updated_sum`` has it; write which update it then is, and what it may be off by.
+    """Tell whether a sum over rows is updated by the ``changed`` rows, or computed anew from those that are not 0
+    (as ``BoxModel.updated_sum`` has it); write the number of the update, and its error bound.
     """
     if known[UPDATES] < fresh_every and changed < nonzero:
         now[UPDATES], now[SUM_ERROR] = known[UPDATES] + (changed > 0.0), known[SUM_ERROR]
@@ -350,14 +344,9 @@ def _goes_by_changes(known, changed, nonzero, fresh_every, bounds, now):
 
 @kernel
 def _sum_up(X, problem, fresh_every, count, point, nonzero, known, now, changes, room, old, new, team):
-    """Write the sum over all rows to ``new``, from the last one or anew, as ``BoxModel.updated_sum`` finds it.
+    """Write the sum over all rows to ``new``, from the last one or anew, as ``BoxModel.updated_sum`` computes it.
 
-    Returns
-    -------
-    n_R, n_L : float
-        What the counts change.
-    nonzero, touched : float
-        Rows whose dual variable is not 0, rows touched.
+    Returns the changes of ``n_R`` and ``n_L``, how many dual variables are not 0, and the rows touched.
     """
     edges, bounds, touched = problem.edges, problem.bounds, 0.0
     changed, n_R, n_L, more = _sum_changes(X, problem, count, point, changes, room, new, team)
@@ -375,7 +364,7 @@ def _sum_up(X, problem, fresh_every, count, point, nonzero, known, now, changes,
 
 @kernel
 def _note(now, n, n_R, n_L, screened_R, screened_L, epochs, rounds, touched, screen_s, solve_s):
-    """Write counts, shares and seconds of a point to its numbers."""
+    """Write counts, shares and seconds of a step to its numbers."""
     n_E, survivors, ratio, rate = partition.shares(n, n_R, n_L, screened_R, screened_L)
     now[COUNTS], now[COUNTS + 1], now[COUNTS + 2] = n_R, n_L, n_E
     now[SCREENED], now[SCREENED + 1], now[SCREENED + 2] = screened_R, screened_L, survivors
@@ -386,6 +375,6 @@ def _note(now, n, n_R, n_L, screened_R, screened_L, epochs, rounds, touched, scr
 
 @kernel
 def _put_back(listed, held, point):
-    """Undo what a point that is refused has changed."""
+    """Undo the changes of a step that is refused."""
     for r in range(listed.size):
         point[listed[r]] = held[r]

@@ -1,4 +1,4 @@
-"""What a compiled walk is given, see ``kernels/walk/compiled.py``. This module holds no kernel."""
+"""Arguments of a compiled walk, see ``kernels/walk/compiled.py``. This module holds no kernel."""
 
 from typing import NamedTuple
 
@@ -24,14 +24,8 @@ INTERCEPT, LOW, HIGH, RESIDUE, SHIFT, COST = (FIELDS.index(name) for name in FIE
 class Problem(NamedTuple):
     """A box model on its rows.
 
-    Attributes
-    ----------
-    edges : ndarray of int64
-        Of the blocks in which sums over rows are formed, as ``rows.memory`` forms them.
-    c, lo, hi, norms : ndarray of shape (n,)
-    signs : ndarray of int8 of shape (n,)
-    bounds : ndarray
-        On rounding, see ``box``.
+    ``edges`` (int64): borders of the blocks in which sums over rows are computed, as ``rows.memory`` does; ``bounds``:
+    on rounding, see ``box``.
     """
 
     edges: np.ndarray
@@ -44,22 +38,22 @@ class Problem(NamedTuple):
 
 
 class Points(NamedTuple):
-    """The points of a walk and their reference.
+    """The steps of a walk and their reference.
 
     Attributes
     ----------
     grid : ndarray of shape (k + 1,)
-        The reference's parameter, then those of the points.
+        The reference's parameter, then those of the steps.
     w, total : ndarray of shape (k + 1, d)
-        A row for the reference and one for each point, which is written.
+        A row for the reference and one for each step, which is written.
     theta : ndarray of shape (k + 1, n) or (1, n)
-        Likewise; or one row for all, which is left as of the last point that is done.
+        The same; or one row for all, which ends as that of the last step that is done.
     margins : ndarray of shape (k + 1, n) or (2, n)
-        Likewise; or two rows used in turn.
+        The same; or two rows used in turn.
     numbers : ndarray of shape (k + 1, len(FIELDS))
-        A row for the reference and one for each point, which is written; where decisions are given, their counts.
+        A row for the reference and one for each step, which is written; if decisions are given, their counts.
     decided : ndarray of int8 of shape (n,)
-        What the static rule has fixed at the last point that was begun: written, or given for the only one. 0 before.
+        What the static rule has fixed at the last step that was begun: written, or given for the only one. 0 before.
     """
 
     grid: np.ndarray
@@ -72,14 +66,14 @@ class Points(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """How points are walked.
+    """How the steps are walked.
 
     Attributes
     ----------
     tol, aim : float
         Relative gap on all rows, and that of the reduced problem.
     limit : int
-        Newton iterations of a point.
+        Newton iterations of a step.
     region : int
         What screens before each solve: ``NOTHING``, ``PAIR_BALL`` or ``GIVEN``.
     dynamic : bool
@@ -87,11 +81,11 @@ class Settings(NamedTuple):
     few : float
         A smaller share of rows is not screened, see ``problem.box.FEW``.
     fresh_every : int
-        Updates of the sum over rows after which it is formed anew.
+        Updates of the sum over rows after which it is computed anew.
     rounding, relative : float
-        Slacks of a comparison and of a squared radius, as of the model.
+        Slacks of a comparison and of a squared radius, those of the model.
     slice_s : float
-        Seconds after which no further point is begun.
+        Seconds after which no further step is begun.
     marked : bool
         Write to ``decided`` also what the dynamic rule has fixed.
     lever : float
@@ -113,14 +107,10 @@ class Settings(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """Room for what a point changes: rows at their ends and rows that are open, and sums over rows.
+    """Work space for a step's changes: ``ends`` (int8), open rows (``listed``), their values (``held``), sums over
+    rows.
 
-    Attributes
-    ----------
-    ends : ndarray of int8 of shape (n,)
-    listed : ndarray of int64 of shape (n,)
-    held : ndarray of shape (n,)
-    sums : ndarray of shape (2, blocks, d)
+    Each has the length n; ``sums`` has the shape (2, blocks, d).
     """
 
     ends: np.ndarray
@@ -130,15 +120,15 @@ class Changes(NamedTuple):
 
 
 class Free(NamedTuple):
-    """What a problem with a free intercept is beside a :class:`Problem`: its rows without their signs.
+    """What a free intercept needs in addition to :class:`Problem`: the rows without their signs.
 
     Attributes
     ----------
     kinks, lo, hi, width, spread : ndarray of shape (n,)
-        As of ``problem.intercept.Signless``; and at least the distance of each row from ``mean``.
+        As in ``problem.intercept.Signless``; and at least the distance of each row from ``mean``.
     mean : ndarray of shape (d,)
     level, slack : float
-        ``sum hi``, and what rounding may have added to a sum of widths.
+        ``sum hi``, and the rounding error of a sum of widths.
     typical : float
         A typical distance of the rows from ``mean``, above 0.
     largest, largest_kink : float

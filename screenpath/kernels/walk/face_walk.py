@@ -1,6 +1,6 @@
-"""``compiled.box_walk`` on wide sparse rows: from the line through the last two points, by a descent on the face.
+"""``compiled.box_walk`` on wide sparse rows: from the line through the last two steps, by a descent on the face.
 
-Sums over rows are formed as the loop forms them (``BoxModel.updated_sum``); one thread does it all.
+Sums over rows are computed as in the loop (``BoxModel.updated_sum``), by one thread.
 """
 
 from typing import NamedTuple
@@ -39,18 +39,18 @@ ROUNDING = FIELDS.index("rounding")
 
 
 class Ahead(NamedTuple):
-    """What such a walk is given beside its reference.
+    """Arguments of such a walk in addition to its reference.
 
     Attributes
     ----------
     C : float
-        Parameter of the point before the reference, which is in the last row of the points but one; 0 where none is.
+        Parameter of the step before the reference, which is in the last row of the points but one; 0 for none.
     seed, rank : uint64
-        See ``cd.draws``; of the first point.
+        See ``cd.draws``; of the first step.
     rounds : int
-        Solves of a point at most.
+        Solves of a step at most.
     closer : float
-        Times its target, that of a point's next solve.
+        Factor of the target from one solve of a step to the next.
     """
 
     C: float
@@ -61,7 +61,7 @@ class Ahead(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Room for sums over rows: weights of shape (n,), and two vectors of shape (d,)."""
+    """Work space for sums over rows: weights of shape (n,), and two vectors of shape (d,)."""
 
     weights: np.ndarray
     total: np.ndarray
@@ -77,7 +77,7 @@ def _copy(values, out):
 
 @kernel
 def _signed_sum(X, edges, sums):
-    """Write the sum over rows with the weights, in blocks, to ``sums.total``; return the rows touched."""
+    """Write the sum over rows with the weights to ``sums.total``, in blocks; return the rows touched."""
     weights, total, part = sums
     touched, total[:] = 0, 0.0
     for b in range(edges.size - 1):
@@ -90,9 +90,10 @@ def _signed_sum(X, edges, sums):
 
 @kernel
 def _sum_up(X, problem, fresh_every, theta, known, reference, earlier, total, sums, now):
-    """Write the sum over all rows to ``total``, from an ``earlier`` one or anew, as ``BoxModel.updated_sum`` finds it.
+    """Write the sum over all rows to ``total``, from an ``earlier`` one or anew, as ``BoxModel.updated_sum`` computes
+    it.
 
-    That is of the dual point ``reference``, whose numbers are ``known``. Returns the rows touched.
+    The earlier sum belongs to the dual point ``reference``, whose numbers are ``known``. Returns the rows touched.
     """
     changed, nonzero = box.difference(theta, reference, problem.signs, sums.weights, 0, theta.size)
     if _goes_by_changes(known, float(changed), float(nonzero), fresh_every, problem.bounds, now):
@@ -122,11 +123,11 @@ def _begin(X, problem, points, settings, C, C0, C1, known, last, before, status,
     Parameters
     ----------
     C, C0, C1 : float
-        Of the point, its reference, and the one before that; 0 where nothing is foreseen.
+        Of the step, its reference, and the one before that; 0 if nothing is predicted.
     known : ndarray
         Numbers of the reference.
     last, before : int
-        Rows of the reference and of the point before it.
+        Rows of the reference and of the step before it.
 
     Returns
     -------
@@ -164,14 +165,9 @@ def _begin(X, problem, points, settings, C, C0, C1, known, last, before, status,
 
 @kernel
 def _solve(X, problem, C, index, out, linear, errors, told, theta, w, random, known, pool, log, how):
-    """Descend from a start, and write what is found to ``theta`` and ``w``.
+    """Descend from a start, and write the result to ``theta`` and ``w``.
 
-    Returns
-    -------
-    met : bool
-    epochs : int
-    touched : float
-    known, pool : tuple
+    Returns whether the target is met, epochs, rows touched, ``known`` and ``pool``.
     """
     where, signs = index, np.empty(index.size, dtype=np.int8)
     sqnorms, alive, decided = np.empty(index.size), np.arange(index.size), np.zeros(index.size, dtype=np.int8)
@@ -197,7 +193,7 @@ def _decide(C, C0, known, margins, problem, settings, status):
 
 @kernel
 def _goes_on(now, tol, epochs, rounds, limit, most, log):
-    """Tell whether a point that misses its gap is solved again here: the loop does all that is not as usual."""
+    """Tell whether a step that misses its gap is solved again here: the loop handles all unusual cases."""
     primal, error, gap = now[PRIMAL], now[PRIMAL + 1], now[GAP]
     sharper = box.meets_but_for_rounding(gap, now[ROUNDING], primal, error, tol)
     left = epochs < limit and rounds < most and log.used[0] < log.prox.size
@@ -208,24 +204,22 @@ def _goes_on(now, tol, epochs, rounds, limit, most, log):
 def _solve_point(
     X, problem, points, k, C1, rows, status, settings, how, ahead, known, pool, log, sums, reference, held, now
 ):  # fmt: skip
-    """Solve and certify a grid point, and again from what is found while it misses its gap (``loop.solve_point``).
+    """Solve and certify a step, and again from the result while it misses its gap (``loop.solve_point``).
 
     Parameters
     ----------
     X, problem, points, settings, how, ahead, known, pool, log
         See :func:`face_walk`.
     k : int
-        Number of the point.
+        Number of the step.
     C1 : float
         See :func:`_begin`.
     rows : tuple of int
-        Of the point, its reference and the one before that, and of the room: in ``total``, ``theta`` and ``margins``.
+        Rows of ``total``, ``theta`` and ``margins``: of the step, its reference, the one before that, and work space.
     status : ndarray of int8 of shape (n,)
-        What has been decided before the first solve.
-    sums : Sums
+        Decisions before the first solve.
     reference, held, now : ndarray
-        Numbers of the reference, room for those of the pair that a solve begins from; those of the pair that is found
-        are written.
+        Numbers of the reference, of the pair that a solve begins from (work space), and of the result (written).
 
     Returns
     -------
@@ -282,9 +276,9 @@ def _solve_point(
 
 @kernel
 def _no_worse(C, problem, points, k, rows, reference, tol, now):
-    """Take the reference's ``w`` where that has a smaller primal value, as ``BoxModel.no_worse`` has it.
+    """Use the reference's ``w`` if that has a smaller primal value, as ``BoxModel.no_worse`` does.
 
-    Returns whether the pair is one to go on with: it is not if zero is better still.
+    Returns whether the walk can go on from the pair: it cannot if zero is better still.
     """
     at, last, _, _ = rows
     place = box.above_known(C, now[PRIMAL], reference[0], reference[XI], problem.bounds)
@@ -298,36 +292,31 @@ def _no_worse(C, problem, points, k, rows, reference, tol, now):
 
 @kernel
 def face_walk(X, problem, points, settings, how, ahead, known, pool, log, until):
-    """Walk several grid points; each is certified on all rows before the next one takes it for its reference.
+    """Walk several steps; each is certified on all (sparse) rows before it becomes the reference of the next.
 
     Parameters
     ----------
-    X : Matrix
-        Sparse.
-    problem : Problem
     points : Points
-        Of ``total``, ``theta`` and ``margins`` there are one row more than points and reference, or three used in turn,
-        and room in another one; the last row but that is of the point before the reference. ``decided`` is given, or
-        room.
-    settings : Settings
+        ``total``, ``theta`` and ``margins`` have one row more than steps and reference, or three used in turn, and one
+        row of work space; the last row but that is of the step before the reference. ``decided`` is given, or work
+        space.
     how : descent.How
-        Of a point's first solve. One that takes longer than its slice of time is left to the loop.
-    ahead : Ahead
+        Of a step's first solve. One that takes longer than its slice of time is left to the loop.
     known, pool : tuple
         Of the steps on the face before, see ``face.face_step``; used up.
     log : descent.Log
         The steps before, with room for more.
     until : ndarray of int64 of shape (points + 1, 2)
-        Written: how many rows of the log had been used after each point, and how many steps its pool then knew of.
+        Written: how many rows of the log had been used after each step, and how many steps its pool then knew of.
 
     Returns
     -------
     count : int
-        Points that are done.
+        Steps that are done.
     refused : bool
-        Whether the point behind them is one for the loop.
+        Whether the step after them is one for the loop.
     known, pool : tuple
-        After the last solve, which may be that of a point that is refused.
+        After the last solve, which may be that of a step that is refused.
     """
     X, problem, points, began = borrowed(X), _problem_lent(problem), _points_lent(points), seconds()
     grid, w, _, theta, margins, numbers, decided = points
@@ -365,7 +354,6 @@ def face_walk(X, problem, points, settings, how, ahead, known, pool, log, until)
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     one, marks = np.ones(2), np.ones(2, dtype=np.int8)
     pairs, rows = np.full((4, 2), 0.1), np.zeros((2, len(FIELDS)))
     problem = Problem(np.array([0, 2]), one, 0.0 * one, one, one, marks, np.zeros(box.TINY + 1))

@@ -62,11 +62,9 @@ def _free_lent(free):
 
 @kernel
 def _levered(C, C0, known, theta, X, margins, problem, free, settings, tau, status):
-    """Decide with the ball of the reference's pair and a lever on either side; ``known`` are the pair's numbers.
+    """Decide with the ball of the reference's pair, whose numbers are ``known``, and a lever on either side.
 
-    Returns
-    -------
-    n_R, n_L, touched : int
+    Returns ``n_R, n_L, touched``.
     """
     d, (ahead, radius, _) = free.mean.size, _ball(C, C0, known, settings.relative)
     radius += C * known[SHIFT]
@@ -94,11 +92,11 @@ def _levered(C, C0, known, theta, X, margins, problem, free, settings, tau, stat
 
 @kernel
 def _balanced(X, problem, free, w, theta, listed, before, same, margins, t, scratch, likely, now):
-    """Write the margins, find the best intercept and balance the dual point; ``t`` and ``scratch`` are room.
+    """Write the margins, find the best intercept and balance the dual point; ``t`` and ``scratch`` are work space.
 
-    The margins are those in ``before`` where ``w`` is the ``same``; then no dual variable may change.
+    The margins are those in ``before`` if ``w`` is the ``same``; then no dual variable may change.
 
-    Returns whether rows that are listed could do that.
+    Returns whether listed rows were enough to balance.
     """
     c, lo, hi, signs = problem.c, problem.lo, problem.hi, problem.signs
     for s in range(0, c.size, ROWS):
@@ -131,7 +129,7 @@ def _balanced(X, problem, free, w, theta, listed, before, same, margins, t, scra
 
 @kernel
 def _certify(C, problem, free, w, theta, total, margins, forms, now):
-    """Write what ``box.box_certificate`` finds, but for the counts, of a pair with a free intercept to ``now``."""
+    """Write what ``box.box_certificate`` finds, except the counts, of a pair with a free intercept to ``now``."""
     _, c, lo, hi, norms, signs, bounds = problem
     b = now[INTERCEPT]
     slope, floor = intercept.form_errors(w, b, bounds)
@@ -151,10 +149,9 @@ def _certify(C, problem, free, w, theta, total, margins, forms, now):
 
 @kernel
 def free_walk(X, problem, free, points, settings, changes, room, team):
-    """Walk several grid points; each is certified on all rows before the next one takes it for its reference.
+    """Walk several steps; each is certified on all rows before it becomes the reference of the next.
 
-    Parameters and what is returned as of ``compiled.box_walk``, by one thread; ``free`` is a ``Free``, and the
-    workspace has one column more.
+    Arguments and results are those of ``compiled.box_walk``, by one thread; the workspace has one column more.
     """
     X, room, team = borrowed(X), lent(room), Team(unowned(team.table), unowned(team.board), team.me)
     problem, free = _problem_lent(problem), _free_lent(free)
@@ -242,7 +239,6 @@ def free_walk(X, problem, free, points, settings, changes, room, team):
 
 
 def warm_up():
-    """Compile the canonical signatures on tiny arrays."""
     one, marks, index = np.ones(2), np.array([1, -1], dtype=np.int8), np.zeros(2, dtype=np.int64)
     pairs, rows, lo = np.full((2, 2), 0.1), np.zeros((2, len(FIELDS))), np.array([0.0, -1.0])
     problem = Problem(np.array([0, 2]), one, 0.0 * one, one, one, marks, np.zeros(box.TINY + 1))
