@@ -1,8 +1,9 @@
 """The contracts of models: what the walk, the rules and the solvers may ask of them.
 
 A model is the full problem over its data. It states its objective, its dual and its stopping rule in its docstring, and
-knows pairs of a primal and a dual point by their certificates. The grid point (a ``C``, a ``lambda``, a pair
-``(alpha, beta)``) is the first argument wherever one is asked for, under the name that the model's literature has.
+knows pairs of a primal and a dual point by their certificates. The parameter of a step (a ``C``, a ``lambda``, a pair
+``(alpha, beta)``) is the first argument of a method, under its name in the model's literature. Methods of the models
+that these contracts describe have docstrings only for what they add.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Certified(Protocol):
     @property
     @abstractmethod
     def at(self) -> tuple:
-        """Return the numbers of the grid point at which the pair was certified."""
+        """Return the parameters of the step at which the pair was certified."""
 
 
 @runtime_checkable
@@ -39,7 +40,7 @@ class Decisions(Protocol):
     @property
     @abstractmethod
     def status(self) -> np.ndarray:
-        """Return a number for each dual variable (or feature), int8: 0 where nothing is decided."""
+        """Return a number for each dual variable (or feature), int8: 0 if undecided."""
 
 
 @runtime_checkable
@@ -75,12 +76,12 @@ class PathModel(Protocol):
 
     @property
     def compiled(self) -> bool:
-        """Tell whether a compiled walk (``walk.compiled``) knows problems of this kind; its rows are ``rows.Rows``."""
+        """Tell whether a compiled walk (``walk.compiled``) supports this problem; its rows are ``rows.Rows``."""
         return False
 
     @property
     def parts(self) -> tuple:
-        """Return the models that are walked in step in place of this one, whose certificates then are theirs."""
+        """Return the models that are walked in step instead of this one; its certificates are then theirs."""
         return ()
 
     # -- where a path begins -------------------------------------------------------------------------------------
@@ -91,10 +92,12 @@ class PathModel(Protocol):
 
     @abstractmethod
     def exact_until(self, reference, parameter) -> bool:
-        """Tell whether the closed form is still optimal at the parameter: nothing has to be solved."""
+        """Tell whether the closed form is still optimal at the parameter: then no solve is needed."""
 
     def held(self, reference, parameter) -> tuple[Any, str] | None:
-        """Return a certificate at the parameter that needs no solve, and what to call it; None where none is known."""
+        """Return a certificate at the parameter that needs no solve, and its name in the step table; None if none is
+        known.
+        """
         return None
 
     def polished(self, reference, parameter) -> Any:
@@ -105,12 +108,13 @@ class PathModel(Protocol):
         return None
 
     def rests(self, certificate) -> bool:
-        """Tell whether :meth:`held` will know what follows but for what the certificate's gap leaves to be desired."""
+        """Tell whether :meth:`held` will know the next steps, once the certificate's gap is small enough."""
         return False
 
     def after(self, certificate, reference, faces=None) -> Any:
-        """Return the certificate as one that remembers the reference, and the solver's steps on the face; asked where
-        the solver looks ahead.
+        """Return the certificate as one that remembers the reference, and the solver's steps on the face.
+
+        Called if the solver predicts its start.
         """
         return certificate
 
@@ -126,7 +130,7 @@ class PathModel(Protocol):
 
     @abstractmethod
     def lift(self, parameter, reduced, solution) -> tuple:
-        """Return the pair (w, theta) of the full problem, either None where the other one determines it."""
+        """Return the pair (w, theta) of the full problem, either None if the other one determines it."""
 
     # -- certificates --------------------------------------------------------------------------------------------
 
@@ -136,7 +140,7 @@ class PathModel(Protocol):
 
     @abstractmethod
     def sharpened(self, certificate, tol: float) -> Any:
-        """Return a certificate of the same pair with a narrower bound on rounding, where more work can give one."""
+        """Return a certificate of the same pair with a narrower bound on rounding, if more work can give one."""
 
     @abstractmethod
     def fallbacks(self, parameter, reference) -> list:
@@ -144,14 +148,14 @@ class PathModel(Protocol):
 
     @abstractmethod
     def no_worse(self, parameter, certificate, reference) -> Any:
-        """Return a certificate with a primal point known before where that has a smaller primal value."""
+        """Return a certificate with a known primal point if that has a smaller primal value."""
 
     @abstractmethod
     def combined(self, parameter, primal, dual) -> Any:
         """Return the certificate of the primal point of one and the dual point of another."""
 
     def goes_on(self, parameter, certificate, reference) -> bool:
-        """Tell whether a certified pair is to be solved further; asked of models that ``refines``."""
+        """Tell whether to solve a certified pair further; asked of models that ``refines``."""
         return False
 
     # -- records -------------------------------------------------------------------------------------------------
@@ -183,7 +187,7 @@ class Resumable(Protocol):
 
 @runtime_checkable
 class RegionModel(PathModel, Protocol):
-    """What the rules of the box models ask of a model, besides what the walk does."""
+    """What the rules of the box models ask of a model in addition to the walk."""
 
     size: int  # dual variables N
     c: np.ndarray  # c, lo, hi, norms: shape (N,): kinks, ends of the box, and ``||g_i||``
@@ -197,11 +201,11 @@ class RegionModel(PathModel, Protocol):
 
     @abstractmethod
     def losses(self, near) -> Callable:
-        """Return a function of products: the loss of a point, and what an intercept adds to its rounding."""
+        """Return a function of products: the loss of a point, and what an intercept adds to its rounding error."""
 
     @abstractmethod
     def corner(self, products: np.ndarray) -> tuple:
-        """Return the dual point that products suggest, and what a feasible one differs from it by."""
+        """Return the dual point that products suggest, and how much a feasible one differs from it."""
 
     @abstractmethod
     def middle(self, reference, theta: np.ndarray, C: float) -> tuple:

@@ -51,12 +51,12 @@ class BoxModel(RegionModel, Resumable):
     signs : ndarray of shape (n,) or None
         ``g_i = signs_i x_i``; None for all ones.
     mirrored : bool, default False
-        Every data row stands twice, the second half of the dual variables with ``g = -x`` (epsilon-SVR). One pass
+        Every data row counts twice, the second half of the dual variables with ``g = -x`` (epsilon-SVR). One pass
         over the data still serves both.
     name : str
         Name used in messages and records.
     tail : ndarray of shape (N,) or float, default 0
-        What the rounding of ``c`` has left out: a kink of the problem is ``c + tail``.
+        Rounding error of ``c``: a kink of the problem is ``c + tail``.
     inexact : float, default 0
         Largest relative error of ``lo`` and ``hi``.
     """
@@ -80,12 +80,11 @@ class BoxModel(RegionModel, Resumable):
         self.rounding = max(ROUNDING, 4.0 * self.bounds[kernels.PRODUCT])
 
     def _bounds(self) -> np.ndarray:
-        """Return what bounds the rounding of the model's numbers, in the order of ``kernels.problem.box``."""
+        """Return the error bounds of the model's numbers, in the order of ``kernels.problem.box``."""
         return box_rounding.bounds(self)
 
     @property
     def compiled(self) -> bool:
-        """Tell whether a compiled walk knows the problem: one row of data for each dual variable."""
         return not self.mirrored
 
     # -- passes over the data ------------------------------------------------------------------------------------
@@ -101,7 +100,7 @@ class BoxModel(RegionModel, Resumable):
         return products
 
     def weighted_sum(self, theta: np.ndarray, overwrite: bool = False) -> np.ndarray:
-        """Return ``G'theta``, shape (d,); rows with a zero weight are not touched. ``theta`` may be overwritten."""
+        """Return ``G'theta``, shape (d,); rows with a zero weight are not read. ``theta`` may be overwritten."""
         if self.positive:
             return self.rows.weighted_sum(theta)
         out = theta if overwrite else theta.copy()
@@ -109,21 +108,14 @@ class BoxModel(RegionModel, Resumable):
         return self._signed_sum(out)
 
     def _signed_sum(self, weights: np.ndarray) -> np.ndarray:
-        """Return the sum over the data rows, the signs being part of the weights."""
+        """Return the sum over the data rows with weights that include the signs."""
         if self.mirrored:
             weights = weights[: self.rows.n] + weights[self.rows.n :]
         return self.rows.weighted_sum(weights)
 
     def updated_sum(self, theta: np.ndarray, reference: Certificate | None) -> tuple[np.ndarray, int, float]:
-        """Return ``G'theta`` from the reference's sum and the rows that changed, if those are fewer.
-
-        Returns
-        -------
-        total : ndarray of shape (d,)
-        updates : int
-            0 where the sum was formed from all rows.
-        error : float
-            Bound on the norm of its rounding error.
+        """Return ``G'theta``, from the reference's sum and the rows that changed if those are fewer; its number of
+        updates (0 for a sum over all rows); and a bound on the norm of its rounding error.
         """
         if reference is not None and theta is reference.theta:  # another primal point for it, see `no_worse`
             return reference.total, reference.updates, reference.sum_error
@@ -148,21 +140,8 @@ class BoxModel(RegionModel, Resumable):
     def certify(self, C: float, w: np.ndarray | None, theta: np.ndarray, reference=None, margins=None) -> Certificate:
         """Evaluate both objectives on the full data.
 
-        Parameters
-        ----------
-        C : float
-        w : ndarray of shape (d,) or None
-            Primal point; None takes ``C G'theta``.
-        theta : ndarray of shape (N,)
-            Dual point, inside its box.
-        reference : Certificate, optional
-            An earlier certificate whose sum over rows is updated instead of formed anew.
-        margins : ndarray of shape (N,), optional
-            ``g_i.w`` where a pass has produced them already.
-
-        Returns
-        -------
-        Certificate
+        ``w`` None takes ``C G'theta``; ``theta`` must be inside its box. ``reference`` is an earlier certificate whose
+        sum over rows is updated instead of computed anew; ``margins`` are ``g_i.w`` if known.
         """
         total, updates, error = self.updated_sum(theta, reference)
         if w is None:
@@ -172,7 +151,6 @@ class BoxModel(RegionModel, Resumable):
         return self._certificate(C, w, theta, total, updates, margins, error)
 
     def sharpened(self, certificate: Certificate, tol: float) -> Certificate:
-        """Return a certificate of the same pair with a narrower bound on rounding, where more work can give one."""
         return sharpened(self, certificate, tol)
 
     def moved(self, certificate: Certificate, w: np.ndarray) -> Certificate:
@@ -181,15 +159,17 @@ class BoxModel(RegionModel, Resumable):
         return self._certificate(certificate.C, w, certificate.theta, certificate.total, *known)
 
     def product_errors(self, w: np.ndarray) -> tuple[float, float]:
-        """Return ``a`` and ``b``: distances from the kinks are off by at most ``a norms + b`` before rounding."""
+        """Return ``a`` and ``b``: before their own rounding, distances from the kinks are off by at most ``a norms +
+        b``.
+        """
         return kernels.product_errors(w, self.bounds)
 
     def kinks_of(self, certificate: Certificate) -> tuple[np.ndarray, np.ndarray | float]:
-        """Return where each ``g.w`` has its kink, as a sum of two doubles."""
+        """Return the kinks of all ``g.w``, as a sum of two doubles."""
         return self.c, self.tail
 
     def errors_of(self, certificate: Certificate) -> tuple[float, float]:
-        """Return ``a`` and ``b``: the distances from the kinks are off by at most ``a norms + b`` before rounding."""
+        """Return what :meth:`product_errors` does for a certificate's ``w``."""
         return self.product_errors(certificate.point.vector)
 
     def take(self, index: np.ndarray):
@@ -197,12 +177,11 @@ class BoxModel(RegionModel, Resumable):
         return self.rows.take(self._where(index), self.signs[index].astype(np.float64))
 
     def fallbacks(self, C: float, reference: Certificate) -> list[Certificate]:
-        """Return certificates at ``C`` of the pairs known without a solve: zero first, then the reference's."""
         pairs = (None, np.zeros(self.size)), (None, reference.theta), (reference.point.vector, reference.theta)
         return [self.certify(C, *pair) for pair in pairs]
 
     def no_worse(self, C: float, certificate: Certificate, reference: Certificate) -> Certificate:
-        """Return a certificate with the reference's ``w``, or zero, where that has a smaller primal value at ``C``.
+        """Return a certificate with the reference's ``w``, or zero, if that has a smaller primal value at ``C``.
 
         A dual solver may stop within the tolerance at a worse one. No data pass: the margins are known.
         """
@@ -216,13 +195,11 @@ class BoxModel(RegionModel, Resumable):
         return self.certify(C, w, certificate.theta, certificate, margins)
 
     def combined(self, C: float, primal: Certificate, dual: Certificate) -> Certificate:
-        """Return the certificate at ``C`` of the primal point of one and the dual point of another."""
         if primal is dual:
             return primal
         return self.certify(C, primal.point.vector, dual.theta, dual, primal.point.products)
 
     def state(self, certificate: Certificate) -> dict:
-        """Return the arrays from which :meth:`restore` makes the same certificate again (a checkpoint's content)."""
         return {
             "C": certificate.C,
             "w": certificate.point.vector,
@@ -235,7 +212,7 @@ class BoxModel(RegionModel, Resumable):
         }
 
     def restore(self, state) -> Certificate:
-        """Return the certificate of :meth:`state`, byte for byte; a data pass for the margins, and one for the sum."""
+        """Return the certificate of :meth:`state`; a data pass for the margins, and one for the sum."""
         w, total = (states.vector(state, name, self.rows.d) for name in ("w", "total"))
         theta = states.vector(state, "theta", self.size, self.lo, self.hi)
         C, updates = states.positive(state, "C"), states.count(state, "updates")
@@ -273,7 +250,9 @@ class BoxModel(RegionModel, Resumable):
         return s, total, self.range_of(slope), slope
 
     def range_of(self, slope: np.ndarray) -> float:
-        """Return the largest C up to which no ``c_i - C slope_i`` changes its sign; only slopes like c_i can do it."""
+        """Return the largest C up to which no ``c_i - C slope_i`` changes its sign; only slopes with the sign of c_i
+        can.
+        """
         self._closed_until = kernels.box_range(self.c, slope)
         return self._closed_until
 
@@ -289,8 +268,9 @@ class BoxModel(RegionModel, Resumable):
     def start(self, C: float) -> Certificate:
         """Return the first reference: the closed form at the largest parameter <= C where it is optimal.
 
-        Where none exists (a target of exactly 0, say) the same pair is taken at ``C``: its gap is known, and every rule
-        is safe with it. Where zero has no loss, it is zero: no solver could come within a part of a primal value of 0.
+        If none exists (because a target is exactly 0, say) the same pair is taken at ``C``: its gap is known, and every
+        rule is safe with it. If zero has no loss, the start is zero: no solver could reach a relative gap of a primal
+        value of 0.
         """
         limit = (closed := self._closed_form())[2]
         self._closed = closed if limit > C else None
@@ -299,7 +279,6 @@ class BoxModel(RegionModel, Resumable):
         return self._certificate_of(closed, min(C, limit) if limit > 0.0 else C)
 
     def exact_until(self, reference: Certificate, C: float) -> bool:
-        """Tell whether the start's dual point is still optimal at ``C``."""
         return C <= reference.C
 
     def rests(self, certificate: Certificate) -> bool:
@@ -333,17 +312,12 @@ class BoxModel(RegionModel, Resumable):
         return self._certificate(C, C * total, s, total, 0, C * slope, error)
 
     def after(self, certificate: Certificate, reference: Certificate, faces=None) -> Certificate:
-        """Let a certificate remember the dual point before it, from which :meth:`reduce` looks ahead, and the steps of
-        its solver.
-        """
         if reference.C < certificate.C:
             certificate.before = reference.C, reference.theta, reference.point.products, reference.total
         certificate.faces = faces
         return certificate
 
     def losses(self, near: Certificate) -> Callable[[np.ndarray], tuple[float, float]]:
-        """Return a function of products: a point's loss as summed up, and what an intercept adds to its rounding."""
-
         def loss(products):
             t = self.c - products
             return float(np.maximum(self.lo * t, self.hi * t).sum()), 0.0
@@ -353,11 +327,8 @@ class BoxModel(RegionModel, Resumable):
     def corner(self, products: np.ndarray) -> tuple[np.ndarray, float, float]:
         """Return the dual point that products suggest, rows at the end of their side.
 
-        Returns
-        -------
-        theta : ndarray of shape (N,)
-        lost, moved : float
-            What an exactly feasible point near it differs by in ``c . theta``, and in the sum over rows, at most.
+        Also returns how much an exactly feasible point near it differs in ``c . theta``, and in the sum over rows, at
+        most.
         """
         return np.where(self.c > products, self.hi, self.lo), 0.0, 0.0
 
@@ -373,7 +344,7 @@ class BoxModel(RegionModel, Resumable):
         rounding : float
             Bound on the rounding error of the squared norms beyond a tiny part of their own size.
         shift : float
-            Bound on the distance of the center from where it would be without rounding.
+            Bound on the distance of the centre from its exact position.
         """
         total, _, error = self.updated_sum(theta, reference)
         center, shift = 0.5 * (reference.point.vector + C * total), 0.5 * C * error
@@ -384,35 +355,21 @@ class BoxModel(RegionModel, Resumable):
     # -- screening and the reduced problem -----------------------------------------------------------------------
 
     def screen(self, region) -> Screened:
-        """Decide every dual variable that the region decides (one data pass for each point not yet multiplied)."""
         status = np.empty(self.size, dtype=np.int8)
         products = tuple(p.products if p.products is not None else self.margins(p.vector) for p in region.points)
         n_R, n_L = region.decide(products, self.norms, self.c, self.extent, self.rounding, status)
         return Screened(status, n_R, n_L, True)
 
     def extent(self, region) -> float:
-        """Return the size of which ``ROUNDING`` bounds the error of a product with a row of norm 1."""
+        """Return the size to which ``ROUNDING`` is relative in a product with a row of norm 1."""
         return region.extent
 
     def nothing_screened(self) -> Screened:
-        """Return decisions that leave every dual variable to the solver."""
         return Screened(np.zeros(self.size, dtype=np.int8), 0, 0)
 
     def reduce(self, C: float, screened: Screened, reference: Certificate) -> Reduced:
-        """Build the problem of the survivors; rows that are fixed enter through their sum.
-
-        Where hardly any row is fixed, the problem is that of all rows.
-
-        Parameters
-        ----------
-        C : float
-        screened : Screened
-        reference : Certificate
-            Supplies the starting pair and the sum over rows.
-
-        Returns
-        -------
-        Reduced
+        """Build the problem of the survivors; fixed rows enter through their sum. If hardly any is fixed, take all
+        rows.
         """
         if 0 < screened.n_R + screened.n_L < FEW * self.size:
             screened = self.nothing_screened()
@@ -459,11 +416,11 @@ class BoxModel(RegionModel, Resumable):
         )
 
     def _looking_ahead(self, C: float, reference: Certificate) -> tuple:
-        """Return the dual point to start from, its sum over rows, ``c . theta``, and what products with its ``w`` are
-        foreseen to be, or None; and what the sum lacks, as signed weights of the rows, or None.
+        """Return the dual point to start from, its sum over rows, ``c . theta``, the predicted products with its ``w``
+        or None, and the rows missing from the sum, as signed weights, or None.
 
-        It is the reference's; or, where that remembers the one before it, the line through both at ``C``: while no row
-        reaches or leaves its kink, ``alpha = C theta`` is linear in C, and so is ``w``.
+        The start is the reference's; or, if that remembers the one before it, the line through both at ``C``: while no
+        row reaches or leaves its kink, ``alpha = C theta`` is linear in C, and so is ``w``.
         """
         if reference.before is None or not C > reference.C:
             return reference.theta, reference.total, reference.ell, None, None
@@ -477,7 +434,7 @@ class BoxModel(RegionModel, Resumable):
         return theta, total, linear, ahead, apart
 
     def fetch(self, index: np.ndarray) -> tuple:
-        """Return a copy of rows, and their norms, that a walk had before it was stopped: no work of the next point."""
+        """Return a copy of rows, and their norms, that a walk had before it was stopped: it does not count as work."""
         touched = self.rows.touched
         rows = self._take(index)
         self.rows.touched = touched
@@ -487,7 +444,9 @@ class BoxModel(RegionModel, Resumable):
         return index % self.rows.n if self.mirrored else index
 
     def _take(self, index: np.ndarray):
-        """Return a copy of surviving rows; that of all rows is kept, an unscreened path would make it at every step."""
+        """Return a copy of surviving rows; that of all rows is kept, since an unscreened path needs it at every
+        step.
+        """
         if index.size < self.size:
             self._whole = None
             return self.take(index)
@@ -510,11 +469,9 @@ class BoxModel(RegionModel, Resumable):
 
     @staticmethod
     def parameters(C: float) -> dict:
-        """Return the parameter as the step table names it."""
         return {"C": float(C)}
 
     def counts(self, certificate: Certificate, screened: Screened) -> dict:
-        """Return the counts, ratios and coefficients of a step."""
         w, ends = certificate.point.vector, (certificate.n_R, certificate.n_L)
         n_E, survivors, ratio, rate = partition.shares(self.size, *ends, screened.n_R, screened.n_L)
         return {

@@ -1,8 +1,8 @@
-r"""What rounding can add to the numbers of a box model: bounds from the sizes of the data, made once a model.
+"""Bounds on the rounding errors of a box model's numbers, from the sizes of the data, made once per model.
 
 The certificate's kernel (``kernels.problem.box``) multiplies them by the sizes of a pair. A product of ``d`` terms is
-off by at most ``gamma(d)`` of their magnitudes, in whatever order they are added; so is a sum over rows. As many
-operations again, and a few, cover the scaling of the stored values.
+off by at most ``gamma(d)`` of their magnitudes, in any order of addition; so is a sum over rows. As many operations
+again, and a few, cover the scaling of the stored values.
 """
 
 from __future__ import annotations
@@ -21,15 +21,12 @@ from screenpath.rows.memory import sum_blocks
 def bounds(model) -> np.ndarray:
     """Return the bounds in the order of ``kernels.problem.box``.
 
-    Parameters
-    ----------
-    model : models.box.BoxModel
-        Its rows, boxes, kinks and norms are there.
+    ``model`` needs its rows, boxes, kinks and norms.
 
     Raises
     ------
     DataError
-        Where the squared norm of a row overflows, or the sum of the losses at 0.
+        If the squared norm of a row overflows, or the sum of the losses at 0.
     """
     n, d, largest = model.size, model.rows.d, np.maximum(np.abs(model.lo), np.abs(model.hi))
     widths, ones = model.hi - model.lo, float(largest.sum())
@@ -68,14 +65,14 @@ def bounds(model) -> np.ndarray:
 
 
 def check_sum(model, theta: np.ndarray, total: np.ndarray, sum_error: float) -> None:
-    """Check that a stored sum over rows is that of a dual point; one data pass, which no path has that goes on.
+    """Check that a stored sum over rows is that of a dual point; one data pass, only for a resumed path.
 
-    All later sums are formed from it: another one would make proofs of nothing.
+    All later sums are updates of it: a wrong one would invalidate all proofs.
 
     Raises
     ------
     ValueError
-        If it is off by more than the bounds on the error of both sums allow.
+        If it is off by more than the error bounds of both sums allow.
     """
     touched = model.rows.touched
     fresh, _, error = model.updated_sum(theta, None)
@@ -87,12 +84,12 @@ def check_sum(model, theta: np.ndarray, total: np.ndarray, sum_error: float) -> 
 
 
 def largest_sum_error(model, updates: int) -> float:
-    """Return what the bound on the error of a sum over rows can be at most after so many updates.
+    """Return the largest error bound of a sum over rows after so many updates.
 
     Raises
     ------
     ValueError
-        For more updates than there are between two sums that are formed anew.
+        For more updates than there are between two sums that are computed anew.
     """
     if updates > model.fresh_every:
         raise ValueError(f"updates is {updates}")

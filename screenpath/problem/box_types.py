@@ -1,4 +1,4 @@
-"""What is known of a pair of points of a box model, and what a rule has decided (:mod:`screenpath.problem.box`)."""
+"""Certificates and decisions of a box model (:mod:`screenpath.problem.box`)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Certificate(Proven):
     n_R, n_L : int
         Dual variables at their lower and upper end.
     updates : int
-        Times ``total`` has been updated since it was last formed from all rows.
+        Updates of ``total`` since it was last computed from all rows.
     sum_error : float, default 0
         Bound on the norm of the rounding error of ``total``.
     total_error : float, default 0
@@ -47,12 +47,12 @@ class Certificate(Proven):
     product_error : float, default 0
         Of a kernel model: each entry of ``total`` is off by at most this times the norm of its row.
     shift, cost : float, default 0
-        With a free intercept: what an exact dual point may differ by in the sum over rows, and in ``slack``.
+        With a free intercept: difference of an exact dual point in the sum over rows, and in ``slack``, at most.
     before : tuple (float, ndarray of shape (N,), ndarray of shape (N,), ndarray of shape (d,)), optional
-        C, ``theta``, the products of the rows with ``w``, and ``total`` of the grid point before, where a solver starts
+        C, ``theta``, the products of the rows with ``w``, and ``total`` of the step before, if a solver starts
         from the line through both.
     faces : Faces, optional
-        Steps that the solver has taken, for those of the next grid point.
+        Steps that the solver has taken, for those of the next step of the path.
     relative : float
         ``total_sq``, ``inner`` and ``||w||^2`` are off by at most this part of ``||w||^2 + ||C G'theta||^2``.
     """
@@ -86,7 +86,6 @@ class Certificate(Proven):
 
     @property
     def at(self) -> tuple:
-        """Return the numbers of the grid point."""
         return (self.C,)
 
 
@@ -101,7 +100,7 @@ class Screened:
     n_R, n_L : int
         How many of each.
     by_region : bool, default False
-        Whether a region was asked, so that the optimum is known to lie around its centre.
+        Whether a region decided, so that the optimum is known to lie around its centre.
     """
 
     status: np.ndarray

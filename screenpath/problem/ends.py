@@ -1,10 +1,11 @@
-"""Ends of a path of a box model, which cost nothing: there the solution is known in closed form.
+"""Ends of a path of a box model, where the solution is known in closed form, without cost.
 
 Up to some C every dual variable stays at the end of its box and ``w`` grows with C (Ogawa 2014, Lemma 9). From some C
 on no dual variable is at an end other than 0: then ``(w, theta C0/C)`` is optimal for every larger C, since neither
 ``w`` nor ``alpha = C theta`` changes and the gap grows by ``(C - C0) sum phi_i(t_i)`` only, 0 for an optimal pair.
-Both are certified like any other pair, without a pass over the data. That gap of a pair that is not optimal passes any
-tolerance at last: then its dual variables are brought to the solution of ``t_i = 0`` on their rows (:func:`polished`).
+Both are certified like any other pair, without a pass over the data. The gap of a pair that is not optimal finally
+exceeds any tolerance: then its dual variables are moved to the solution of ``t_i = 0`` on their rows
+(:func:`polished`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def rests(model, certificate) -> bool:
 
 
 def known(model, reference, C: float) -> str | None:
-    """Return what the solution at ``C`` is called if it follows from the reference without a solve, else None."""
+    """Return the name of the solution at ``C`` if it follows from the reference without a solve, else None."""
     if not C > reference.C:
         return None
     if rests(model, reference):
@@ -56,9 +57,9 @@ def constant(model, reference, C: float) -> tuple:
 def polished(model, reference, C: float, free: bool = False):
     """Return a certificate at a larger ``C`` of the reference's pair with its rows on their kinks; None if unknown.
 
-    The rows between the ends of their boxes hold ``w = G'alpha`` with ``c - G w - s b = 0``, and a ``free`` intercept
-    asks for ``s.alpha = 0`` too: conjugate gradients in the space of such changes, from ``alpha`` as it is. No other
-    row is touched. The pair is none that is known where a dual variable would leave its box.
+    The rows between the ends of their boxes must satisfy ``w = G'alpha`` and ``c - G w - s b = 0``, with a ``free``
+    intercept ``s.alpha = 0`` too: conjugate gradients in the space of such changes, from the current ``alpha``. No
+    other row is touched. None if a dual variable would leave its box.
     """
     index = np.flatnonzero((model.lo < reference.theta) & (reference.theta < model.hi))
     if not index.size:

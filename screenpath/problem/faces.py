@@ -1,4 +1,4 @@
-"""What steps on the face leave for those of the next grid point: which rows were free, and what is known of these."""
+"""Steps on the face, kept for those of the next step of the path: which rows were free, and what is known of these."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ ROWS, PROX = "faces", "faces_prox"  # of a checkpoint
 
 @dataclass(slots=True)
 class Faces:
-    """The last steps on the face, oldest first, and what a solver has made of them.
+    """The last steps on the face, oldest first, and what a solver has computed from them.
 
-    What is made depends on these steps alone, to the last bit. So a path that is resumed makes it again, and goes on
-    with the numbers that it would have had.
+    That depends only on these steps, to the last bit. So a resumed path computes it again, and continues with the same
+    numbers.
 
     Parameters
     ----------
     rows : ndarray of uint8 of shape (steps, N / 8)
         Rows of each step: a bit for each dual variable of the full problem.
     prox : ndarray of shape (steps,)
-        What was added to the diagonal of its system, over the squared norms.
+        Ridge of its system, divided by the squared norms.
     made : optional
         Arrays, which the next step uses up.
     """
@@ -34,7 +34,7 @@ class Faces:
     made: Any = None
 
     def take(self):
-        """Return what has been made, for the one who uses it up; None where it is to be made again."""
+        """Return the arrays, which the caller uses up; None if they must be computed again."""
         made, self.made = self.made, None
         return made
 
@@ -44,12 +44,12 @@ class Faces:
             yield np.flatnonzero(np.unpackbits(rows, count=size)), prox
 
     def state(self) -> dict:
-        """Return the arrays from which :meth:`restored` makes the same steps again; nothing where there are none."""
+        """Return the arrays from which :meth:`restored` makes the same steps again; empty without steps."""
         return {ROWS: self.rows, PROX: self.prox} if self.prox.size else {}
 
     @classmethod
     def restored(cls, state, size: int) -> Faces | None:
-        """Return the steps of a checkpoint of ``size`` dual variables; None where it has none."""
+        """Return the steps of a checkpoint of ``size`` dual variables; None if it has none."""
         if PROX not in state:
             return None
         prox = states.matrix(state, PROX, np.shape(state[PROX])[:1], np.finfo(np.float64).tiny)

@@ -1,10 +1,10 @@
-r"""Box models with a free intercept: :mod:`.intercept` has the problem, ``regions.lever`` what is decided.
+"""Box models with a free intercept: :mod:`.intercept` states the problem, ``regions.lever`` the rules.
 
 A pair is ``(w, theta)`` as in :mod:`screenpath.problem.box`; the intercept is always the best one for ``w``. Its gap is
 
     1/2 ||w - w_theta||^2 + C sum_i (phi_i(t_i) - theta_i t_i),   t_i = c_i - g_i.w - s_i b,
 
-as long as ``sum_i s_i theta_i = 0``: each certificate sees to that, and counts what rounding leaves of the sum as a
+as long as ``sum_i s_i theta_i = 0``: each certificate ensures that, and counts the rounding error of the sum as a
 further distance of ``theta``. So the pair's ball, and with it the walk, is that of the model without intercept.
 """
 
@@ -36,17 +36,14 @@ FAR = 0.05  # part of a row's distance from the origin that its distance from th
 
 @dataclass(slots=True)
 class FreeReduced(Reduced):
-    """What screening left of a problem with a free intercept; its rows are signless, all else is as they say.
+    """The reduced problem with a free intercept; its rows are signless.
 
     Parameters
     ----------
-    signs : ndarray of shape (k,)
     rest, rest_error : float
-        What the signed dual variables (times C) of the survivors sum up to, and what rounding may have made of it.
-    start_intercept : float
+        Sum of the survivors' signed dual variables (times C), and its rounding error.
     spread : ndarray of shape (k,)
-        Distances of the rows from ``mean``, at least.
-    mean : ndarray of shape (d,)
+        Upper bounds of the distances of the rows from ``mean``.
     typical : float
         Median of all rows' distances.
     """
@@ -62,17 +59,12 @@ class FreeReduced(Reduced):
 
 
 class FreeModel(FreeIntercept):
-    """A box model whose intercept is free: not penalised.
-
-    Parameters
-    ----------
-    rows, c, lo, hi, signs, mirrored, name, **rounding
-        As of :class:`screenpath.problem.box.BoxModel`.
+    """A box model whose intercept is free: not penalised. Parameters as of :class:`screenpath.problem.box.BoxModel`.
 
     Raises
     ------
     UsageError
-        Where no intercept is best: all rows pull it the same way.
+        If no intercept is best, because all rows pull it the same way.
     """
 
     def __init__(self, rows, c, lo, hi, signs=None, mirrored=False, name="svm", **rounding):
@@ -83,12 +75,11 @@ class FreeModel(FreeIntercept):
 
     @property
     def compiled(self) -> bool:
-        """Tell whether a compiled walk knows the problem: one row of data for each dual variable."""
         return not self.mirrored
 
     @property
     def free(self) -> Free:
-        """Return what a compiled walk needs to know of the intercept."""
+        """Return what a compiled walk needs for the intercept."""
         own, (mean, spread, typical) = self.signless, self.around
         return Free(
             own.kinks, own.lo, own.hi, own.width, spread, mean, own.level, own.slack, typical or 1.0, self.largest,
@@ -139,7 +130,7 @@ class FreeModel(FreeIntercept):
         return found
 
     def _terms(self, forms: np.ndarray, theta: np.ndarray, slope: float, floor: float) -> tuple:
-        """Return the sums of ``kernels.problem.box.box_terms`` over all rows, in parts."""
+        """Return the sums of ``kernels.problem.box.box_terms`` over all rows, in blocks."""
         sums = (0.0, 0.0, 0.0, 0.0)
         for s in range(0, self.size, partition.ROWS):
             e = min(s + partition.ROWS, self.size)
@@ -148,7 +139,6 @@ class FreeModel(FreeIntercept):
         return sums
 
     def errors_of(self, certificate) -> tuple[float, float]:
-        """Return what the linear forms of a certificate are off by, as :meth:`product_errors` does."""
         return kernels.form_errors(certificate.point.vector, certificate.intercept, self.bounds)
 
     # -- closed-form start ---------------------------------------------------------------------------------------
@@ -156,7 +146,7 @@ class FreeModel(FreeIntercept):
     def start(self, C: float) -> FreeCertificate:
         """Return the first reference: the closed form at the largest parameter <= C where it is optimal.
 
-        Where there is none, ``w = 0`` with the best intercept, and a dual point that is optimal there.
+        If there is none, ``w = 0`` with the best intercept, and a dual point that is optimal there.
         """
         theta, _, limit = self.closed_form()
         if not limit > 0.0:
@@ -168,13 +158,12 @@ class FreeModel(FreeIntercept):
         return self.margins(self.weighted_sum(theta))
 
     def polished(self, reference, C: float) -> FreeCertificate | None:
-        """Return the pair of a constant end, more accurate; see :func:`problem.ends.polished`."""
         return ends.polished(self, reference, C, free=True)
 
     def held(self, reference, C: float):
-        """Return the pair that is known at ``C`` without a solve: the reference's ``w`` and ``alpha``, or none.
+        """Return the pair known at ``C`` without a solve, the reference's ``w`` and ``alpha``, if any.
 
-        Rounding moves the signed sum of ``theta``, which is put right: one sum over the rows that are not 0.
+        Rounding moves the signed sum of ``theta``, which is corrected: one sum over the rows that are not 0.
         """
         if not C > reference.C or not ends.rests(self, reference):
             return None
@@ -195,7 +184,7 @@ class FreeModel(FreeIntercept):
         return mean, np.concatenate([spread, spread]) if self.mirrored else spread, typical
 
     def decide(self, region: LeverBall) -> np.ndarray:
-        """Return what a ball, whose centre's products are known, and its levers decide of rows without their signs."""
+        """Return the decisions of a ball and its levers on signless rows; the products of its centre are known."""
         if region.one:
             return self._decide_by_one_each(region)
         center, own = region.ball.center, self.signless
@@ -212,7 +201,7 @@ class FreeModel(FreeIntercept):
         return seen.decide(region.ball.radius)
 
     def _decide_by_one_each(self, region: LeverBall) -> np.ndarray:
-        """Return what one lever on either side decides, no row but those that they are made of being read."""
+        """Return the decisions of one lever on either side; only the rows that make them are read."""
         own, center, extent = self.signless, region.ball.center, region.ball.extent
         (mean, spread, typical), radius = self.around, max(region.ball.radius, lever_kernels.LEAST)
         tau, status = np.empty(self.size), np.empty(self.size, dtype=np.int8)
@@ -237,14 +226,14 @@ class FreeModel(FreeIntercept):
         return status * self.signs
 
     def screen(self, region) -> Screened:
-        """Decide what balls and their levers decide, or any region by where the best intercepts of its points are."""
+        """Decide by balls and their levers, or by any region through the best intercepts of its points."""
         if isinstance(region, LeverRange):
             return self.screened(region.decide(self, lambda center: self.signs * self.margins(center)))
         levers = isinstance(region, LeverBall | LeverPencil)
         return super().screen(region) if levers else self.screened(self._by_interval(region))
 
     def _by_interval(self, region: Region) -> np.ndarray:
-        """Return what a region without a dual point decides of rows without their signs.
+        """Return the decisions of a region without a dual point on signless rows.
 
         With a fixed centre ``mu`` the kinks ``c_i - (x_i - mu).w`` lie in ranges, and each best ``mu.w + b`` lies
         between the best for their lower and for their upper ends.
@@ -271,7 +260,7 @@ class FreeModel(FreeIntercept):
         return center, float(center @ center)
 
     def signless_place(self, index: np.ndarray) -> tuple:
-        """Return arrays with rows, as kernels take them, and where in them some are; copies if not in memory."""
+        """Return a matrix as kernels take it, and where in it some rows are; copies if not in memory."""
         stored = self.rows.stored
         if stored is None:
             return matrix_of(self.signless_rows(index)), np.arange(index.size)
@@ -283,7 +272,6 @@ class FreeModel(FreeIntercept):
         return self.rows.take(self._where(index), np.ones(index.size))
 
     def reduce(self, C: float, screened: Screened, reference) -> FreeReduced:
-        """Build the problem of the survivors, see :meth:`BoxModel.reduce`."""
         plain = super().reduce(C, screened, reference)
         index = plain.index
         status = screened.status if index.size < self.size else self.nothing_screened().status

@@ -1,4 +1,6 @@
-"""What models with a free intercept have in common, linear or behind a kernel (:mod:`.intercept` has the problem)."""
+"""What models with a free intercept have in common, linear or behind a kernel (:mod:`.intercept` states the
+problem).
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ class FreeCertificate(Certificate):
     intercept, low, high : float
         The best intercept for ``w``, and both ends of the interval of the best.
     residue : float
-        What the signed sum of ``theta`` is off by at most: an exact dual point differs by this in one row.
+        Bound on the error of the signed sum of ``theta``: an exact dual point differs by this in one row.
     """
 
     _: KW_ONLY
@@ -42,18 +44,18 @@ class FreeCertificate(Certificate):
 
 
 class FreeIntercept(BoxModel):
-    """A box model with an intercept of its own: where it is best, and dual points that sum to nothing."""
+    """A box model with its own intercept: its best values, and dual points whose signed sum is 0."""
 
     compiled: Any = False  # a compiled walk that knows the problem
     _closed_form_known: tuple | None = None
 
     def set_up(self) -> None:
-        """Look at the rows without their signs.
+        """Prepare the signless rows.
 
         Raises
         ------
         UsageError
-            Where no intercept is best: all rows pull it the same way.
+            If no intercept is best, because all rows pull it the same way.
         """
         self.signless = Signless.of(self.c, self.lo, self.hi, self.signs)
         self.largest = float(np.maximum(np.abs(self.lo), np.abs(self.hi)).max())
@@ -64,16 +66,16 @@ class FreeIntercept(BoxModel):
         self.bounds[box_kernels.ZERO] = float(np.maximum(self.lo * t, self.hi * t).sum())
 
     def balanced(self, theta, t, likely=NONE) -> Balanced:
-        """Return a dual point near ``theta`` that sums to nothing, ``t`` being the distances from the kinks.
+        """Return a dual point near ``theta`` whose signed sum is 0, ``t`` being the distances from the kinks.
 
-        ``likely`` are rows that are looked at first.
+        ``likely`` are rows that are tried first.
         """
         return balanced(theta, t, self.lo, self.hi, self.signs, self.largest, likely)
 
     def placed(self, products: np.ndarray, likely=NONE) -> tuple:
         """Return both ends of the best intercepts, the one that is reported, and ``c - g.w - s b``.
 
-        ``likely`` are rows with their kinks around it.
+        ``likely`` are rows with kinks near it.
         """
         low, high = self.signless.interval(products, likely)
         b = kernels.best_of(low, high)
@@ -106,13 +108,13 @@ class FreeIntercept(BoxModel):
         return found.theta, found.residue * self.largest_kink, found.residue * self.largest_norm
 
     def residue(self, point: Balanced, theta, t, slope: float, floor: float) -> tuple[float, float, float]:
-        """Return what the signed sum of ``theta`` is off by, and what that is in the sum over rows and in the gap."""
+        """Return the error of the signed sum of ``theta``, and its effect on the sum over rows and on the gap."""
         residue = point.residue if point.theta is theta else np.inf  # beyond the range of floating point
         shift, cost = kernels.residue_costs(residue, point.fall, point.rise, self.norms, t, slope, floor)
         return (residue * (1.0 + 8.0 * UNIT) if residue else 0.0), shift, cost
 
     def optimal_at_zero(self) -> np.ndarray:
-        """Return a dual point that is optimal with ``w = 0`` and the best intercept, where every C is small enough."""
+        """Return a dual point that is optimal with ``w = 0`` and the best intercept for every small enough C."""
         t = self.placed(np.zeros(self.size))[-1]
         theta = np.where(t > 0.0, self.hi, self.lo)
         at_kink = (t == 0.0) & (self.lo < self.hi)
@@ -126,9 +128,9 @@ class FreeIntercept(BoxModel):
     def closed_form(self) -> tuple[np.ndarray, np.ndarray, float]:
         """Return a dual point ``s``, products of the rows with ``G's``, and the largest C up to which it is optimal.
 
-        While every row stays on its side of ``w = 0``'s best intercept, ``w = C G's``. Where several rows are at that
-        intercept, as those of the larger class, ``s`` on them is a problem of its own, and no such C is known but for
-        ``G's = 0``: then ``w = 0`` is optimal for every C, or as far as rounding lets that be seen.
+        While every row stays on its side of ``w = 0``'s best intercept, ``w = C G's``. If several rows are at that
+        intercept, as those of the larger class, ``s`` on them is a separate problem, and no such C is known unless
+        ``G's = 0``: then ``w = 0`` is optimal for every C, as far as rounding lets that be seen.
         """
         if self._closed_form_known is None:
             theta, touched = self.optimal_at_zero(), self.rows.touched
@@ -171,12 +173,13 @@ class FreeIntercept(BoxModel):
         return self.closed_form()[2]
 
     def exact_until(self, reference, C: float) -> bool:
-        """Tell whether the start's dual point is still optimal at ``C``."""
         return self.closed_until >= C and np.array_equal(reference.theta, self.closed_form()[0])
 
     @abstractmethod
     def mixture(self, index: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return a combination of rows without signs, as rows outside are multiplied with it, and its squared norm."""
+        """Return a combination of signless rows, in the form that outside rows are multiplied with, and its squared
+        norm.
+        """
 
     @abstractmethod
     def slope_of(self, theta: np.ndarray) -> np.ndarray:
@@ -185,7 +188,7 @@ class FreeIntercept(BoxModel):
     # -- screening -----------------------------------------------------------------------------------------------
 
     def screen(self, region) -> Screened:
-        """Decide what balls and their levers decide; a pass over the data for each centre that needs one."""
+        """Decide by balls and their levers; a pass over the data for each centre that needs one."""
         if isinstance(region, LeverPencil):
             known = tuple(self._with_products(one).ball.center.products for one in (region.first, region.second))
             balls = region.balls(known)
@@ -205,13 +208,13 @@ class FreeIntercept(BoxModel):
         return replace(region, ball=replace(region.ball, center=known))
 
     def screened(self, signless: np.ndarray) -> Screened:
-        """Return decisions of rows without their signs as those of the rows with them."""
+        """Return decisions on signless rows as those on the rows with signs."""
         status = signless * self.signs
         return Screened(status, int(np.count_nonzero(status < 0)), int(np.count_nonzero(status > 0)), True)
 
     @abstractmethod
     def decide(self, region: LeverBall) -> np.ndarray:
-        """Return what a ball, whose centre's products are known, and its levers decide of rows without their signs."""
+        """Return the decisions of a ball and its levers on signless rows; the products of its centre are known."""
 
     # -- records -------------------------------------------------------------------------------------------------
 

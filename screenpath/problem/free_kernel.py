@@ -1,8 +1,8 @@
-r"""The box model behind a kernel with a free intercept: :mod:`screenpath.problem.kernel`, with :mod:`.intercept`.
+"""The box model behind a kernel with a free intercept: :mod:`screenpath.problem.kernel`, with :mod:`.intercept`.
 
-As everywhere behind a kernel, ``w = C sum_i theta_i z_i`` is that of the dual point, which sums to 0 with its signs: so
-``1/2 ||w - w_theta||^2`` is 0 in the gap but for rounding. A lever's centre is a combination of few rows; its products
-with all rows are few rows of the kernel matrix.
+As everywhere behind a kernel, ``w = C sum_i theta_i z_i`` is that of the dual point, whose signed sum is 0: so
+``1/2 ||w - w_theta||^2`` is 0 in the gap up to rounding. A lever's centre combines few rows; its products
+with all rows need few rows of the kernel matrix.
 """
 
 from __future__ import annotations
@@ -27,14 +27,8 @@ SAMPLE = 64  # rows from which a typical distance is taken
 
 @dataclass(slots=True)
 class FreeKernelReduced(KernelReduced):
-    """What screening left of a kernel model with a free intercept.
-
-    Parameters
-    ----------
-    signs, rest, rest_error
-        As of :class:`screenpath.problem.free.FreeReduced`.
-    typical : float
-        See :class:`screenpath.regions.lever.Seen`.
+    """The reduced problem of a kernel model with a free intercept; fields as in
+    :class:`screenpath.problem.free.FreeReduced`.
     """
 
     _: KW_ONLY
@@ -50,7 +44,7 @@ class FreeKernelModel(FreeIntercept, KernelModel):
     Raises
     ------
     UsageError
-        Where no intercept is best: all rows pull it the same way.
+        If no intercept is best, because all rows pull it the same way.
     """
 
     def __init__(self, rows, c, lo, hi, name="svm", **rounding):
@@ -70,7 +64,7 @@ class FreeKernelModel(FreeIntercept, KernelModel):
     # -- certificates --------------------------------------------------------------------------------------------
 
     def certify(self, C: float, w, theta: np.ndarray, reference=None, margins=None) -> FreeCertificate:
-        """Evaluate both objectives on the full data; rows of a ``theta`` that does not sum to 0 are moved."""
+        """Evaluate both objectives on the full data; if the signed sum of ``theta`` is not 0, rows are moved."""
         known, near = self._start
         self._start = (None, None)
         near = near if known is reference else None
@@ -95,13 +89,12 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         return FreeCertificate(**numbers, shift=shift, cost=cost, intercept=b, low=low, high=high, residue=residue)
 
     def form_error(self, certificate) -> np.ndarray:
-        """Return what each linear form of a certificate is off by."""
         return super().form_error(certificate) + 2.0 * UNIT * abs(certificate.intercept)
 
     def start(self, C: float) -> FreeCertificate:
         """Return the first reference: the closed form at the largest parameter <= C where it is optimal.
 
-        Where there is none, a dual point that is optimal at ``w = 0``, at ``C``.
+        If there is none, a dual point that is optimal at ``w = 0``, at ``C``.
         """
         theta, _, limit = self.closed_form()
         return self.certify(min(C, limit) if limit > 0.0 else C, None, theta)
@@ -111,7 +104,6 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         return self.rows.weighted_sum(theta)
 
     def restore(self, state) -> FreeCertificate:
-        """Return the certificate of :meth:`state`, byte for byte; no kernel row is touched."""
         found = cast(FreeCertificate, super().restore(state))
         if not np.isfinite(found.residue):
             raise ValueError("its dual variables do not sum to 0")
@@ -120,11 +112,10 @@ class FreeKernelModel(FreeIntercept, KernelModel):
     # -- screening and the reduced problem -----------------------------------------------------------------------
 
     def _toward(self, C, screened, reference):
-        """Return that the solver starts from the reference: a guess is seen from another intercept."""
+        """Start the solver from the reference: a guess belongs to another intercept."""
         return reference, 0.0
 
     def decide(self, region: LeverBall) -> np.ndarray:
-        """Return what a ball and its levers decide of rows without their signs."""
         ball, own = region.ball, self.signless
         tau, slack, down, up = np.empty((4, self.size))
         lever_kernels.seen_from(
@@ -144,14 +135,13 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         return out * self.signs, error
 
     def mixture(self, index: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return the coefficients of ``sum_k share_k x_index[k]``, and at least its squared norm."""
+        """Return the coefficients of ``sum_k share_k x_index[k]``, and an upper bound of its squared norm."""
         center = np.zeros(self.size)
         center[index] = share
         inner, error = self.products_of(index, share)
         return center, float(share @ inner[index]) + error * float(share @ self.norms[index])
 
     def reduce(self, C: float, screened: Screened, reference) -> FreeKernelReduced:  # type: ignore[override]
-        """Build the problem of the survivors, see :meth:`KernelModel.reduce`."""
         plain = super().reduce(C, screened, reference)
         fixed = plain.start.copy()
         fixed[plain.index] = 0.0

@@ -22,11 +22,7 @@ def log_grid(low: float, high: float, count: int) -> np.ndarray:
     low, high : float
         Positive and finite, ``low <= high``.
     count : int
-        At least 1; a single value is ``low`` and then needs ``low == high``, or is the one value asked for.
-
-    Returns
-    -------
-    ndarray of shape (count,)
+        At least 1; a single value needs ``low == high``, unless it was asked for as one value.
 
     Raises
     ------
@@ -50,7 +46,7 @@ def log_grid(low: float, high: float, count: int) -> np.ndarray:
 
 
 def explicit_grid(values, zero: bool = False) -> np.ndarray:
-    """Return the given parameters as an increasing array: positive (or 0, where that is one) and finite, each once."""
+    """Return the given parameters as an increasing array: finite, positive (or 0 if ``zero``), without duplicates."""
     try:
         grid = np.array(values if isinstance(values, np.ndarray) else list(values), dtype=np.float64).ravel()
     except (TypeError, ValueError, OverflowError):
@@ -72,17 +68,8 @@ def explicit_grid(values, zero: bool = False) -> np.ndarray:
 def beta_grid(betas, beta_max: float, min_ratio: float) -> np.ndarray:
     """Return the values of ``beta`` of a sparse-SVM grid, from the largest down.
 
-    Parameters
-    ----------
-    betas : int or sequence of float
-        How many, log-spaced from ``beta_max`` to ``min_ratio * beta_max``; or the values. Values above ``beta_max``
-        are allowed: all weights are zero there.
-    min_ratio : float
-        In (0, 1].
-
-    Raises
-    ------
-    UsageError
+    ``betas`` is how many, log-spaced from ``beta_max`` to ``min_ratio * beta_max`` (``0 < min_ratio <= 1``), or the
+    values. Values above ``beta_max`` are allowed: all weights are zero there. Raises a UsageError for bad values.
     """
     _check_ratio(min_ratio, "`beta_min_ratio`")
     if np.ndim(betas) > 0:
@@ -94,8 +81,8 @@ def alpha_grid(alphas, alpha_max: float, min_ratio: float, references: int = 0) 
     """Return the values of ``alpha`` of one row of a sparse-SVM grid, from the largest down; see :func:`beta_grid`.
 
     ``references``, with explicit values: so many further values, log-spaced, before each of them (Hong 2019, Table 4: a
-    single pair is reached through a path of references). Before 0 there are none: it leads up to
-    itself (``solve.sharp``), and has no logarithm.
+    single pair is reached through a path of references). 0 gets none: it has no logarithm, and ``solve.sharp`` leads to
+    it.
     """
     _check_ratio(min_ratio, "`alpha_min_ratio`")
     if references < 0:
@@ -128,12 +115,12 @@ def _downward(count: int, top: float, ratio: float, option: str) -> np.ndarray:
 
 
 class EpsilonGrid:
-    """Grid of C that grows with the path: each point follows from the pair certified at the one before.
+    """Grid of C that grows with the path: each value follows from the pair certified at the one before.
 
     The pair (w, theta) certified at ``C0`` stays epsilon-optimal (gap at most ``epsilon * D``) up to ``x C0``, with
     ``x`` the larger root of ``(1 + eps)/2 ||w_theta||^2 x^2 + C0 (xi - (1 + eps) ell) x + 1/2 ||w||^2`` (Ogawa
     2014, App. D; Giesen 2012); the gap is convex in ``x``, so it holds in between. Hence every C of the range, not
-    only the points, is solved to within epsilon by the last point at or below it.
+    only the values, is solved to within epsilon by the last value at or below it.
 
     Parameters
     ----------
@@ -158,7 +145,7 @@ class EpsilonGrid:
         self.restart()
 
     def restart(self) -> None:
-        """Forget all points but the first."""
+        """Forget all values but the first."""
         self._known, self._size = {0: self.low}, 1
 
     def __getitem__(self, rank: int) -> float:
@@ -170,7 +157,7 @@ class EpsilonGrid:
         return self._size
 
     def extend(self, rank: int, certificate: Certificate) -> None:
-        """Add the point behind ``rank``, unless that was the last one.
+        """Add the value after ``rank``, unless that was the last one.
 
         Raises
         ------
@@ -189,13 +176,12 @@ class EpsilonGrid:
         self._known[rank + 1], self._size = min(self.high, x * certificate.C), rank + 2
 
     def most(self, tol: float) -> int:
-        """Return a bound on the number of points, if each is certified to ``tol``.
+        """Return a bound on the number of values, if each is certified to ``tol``.
 
         Take P = 1 for the primal value at a point, and ``r = sqrt(tol)``. Its dual value is at least ``1 - tol``, the
         norms of its two points differ by ``sqrt(2 tol)`` at most, and so at ``(1 + z)`` times its C the gap is at most
-        ``tol (1 + z) + (1 + r)^2 z^2 + (2 r + tol) z`` and the dual value at least
-        ``(1 - tol) (1 + z) - (1 + r)^2 z (1 + z)``. The stride is at least the ``z`` that makes the one epsilon times
-        the other; rounding is left out.
+        ``tol (1 + z) + (1 + r)^2 z^2 + (2 r + tol) z`` and the dual value at least ``(1 - tol) (1 + z) - (1 + r)^2 z (1
+        + z)``. The stride is at least the ``z`` at which the former is epsilon times the latter; rounding is left out.
         """
         r, eps = math.sqrt(tol), self.epsilon
         square = (1.0 + r) ** 2 * (1.0 + eps)
@@ -207,18 +193,18 @@ class EpsilonGrid:
         return 1 + math.ceil(math.log(self.high / self.low) / math.log1p(self.SHORTEN * z))
 
     def covered(self) -> float:
-        """Return the share of the range, in the logarithm, that the points but the last lie in."""
+        """Return the share of the range, in the logarithm, between the first value and the last."""
         return math.log(self._known[self._size - 1] / self.low) / math.log(self.high / self.low)
 
     def guarantee(self, done: int) -> dict:
-        """Return what run.json records when ``done`` points are kept: the last of them serves up to the next one."""
+        """Return the entry of run.json for ``done`` values: the last of them serves up to the next one."""
         return {"epsilon": self.epsilon, "from": self.low, "to": self._known[min(done, len(self) - 1)]}
 
 
 def epsilon_stride(certificate: Certificate, epsilon: float) -> float:
     """Return the factor up to which C may grow while the certificate's pair stays epsilon-optimal.
 
-    It is infinite where the pair is optimal for every larger C, and below 1 where it is not epsilon-optimal even here.
+    It is infinite if the pair is optimal for every larger C, and below 1 if it is not epsilon-optimal even here.
     """
     C = certificate.C
     square = 0.5 * (1.0 + epsilon) * C * C * certificate.total_sq
@@ -233,7 +219,7 @@ def epsilon_stride(certificate: Certificate, epsilon: float) -> float:
 
 
 def _stride_of_little(certificate: Certificate, epsilon: float, slope: float, constant: float) -> float:
-    """:func:`epsilon_stride` where the quadratic term is 0: there is none, or C times the sum cannot be squared."""
+    """:func:`epsilon_stride` if the quadratic term is 0: there is none, or C times the sum cannot be squared."""
     largest = float(np.abs(certificate.total).max(initial=0.0))
     if largest == 0.0:
         return math.inf
@@ -252,7 +238,7 @@ def lambda_grid(model, grid, log: bool = False, lambda_min_ratio: float = 0.05) 
     Raises
     ------
     DataError
-        If the grid hangs on ``lambda_max`` and that is 0 (no feature differs between the classes).
+        If the grid depends on ``lambda_max`` and that is 0 (no feature differs between the classes).
     UsageError
         For a count below 1 or a ratio outside (0, 1).
     """
@@ -277,7 +263,7 @@ def lambda_grid(model, grid, log: bool = False, lambda_min_ratio: float = 0.05) 
 
 
 def further_c(options: dict, grid: np.ndarray, count: int) -> np.ndarray:
-    """Return values of C behind a log-spaced grid of two or more, as it is spaced; fewer where they are too large."""
+    """Return values of C beyond a log-spaced grid of two or more, with its spacing; fewer if they are too large."""
     ratio = (grid[-1] / grid[0]) ** (1.0 / (len(grid) - 1))
     with np.errstate(over="ignore", under="ignore"):
         points = grid[-1] * ratio ** np.arange(1.0, count + 1.0)
@@ -285,14 +271,14 @@ def further_c(options: dict, grid: np.ndarray, count: int) -> np.ndarray:
 
 
 def further_lambda(options: dict, grid: np.ndarray, count: int) -> np.ndarray:
-    """Return values of lambda behind a grid, as :func:`further_c`: log-spaced, or further ``lambda_max / k``."""
+    """Return values of lambda beyond a grid, as :func:`further_c`: log-spaced, or further ``lambda_max / k``."""
     if options["log"]:
         return further_c(options, grid, count)
     return grid[0] / np.arange(len(grid) + 1, len(grid) + count + 1)
 
 
 def beta_values(model, betas, beta_min_ratio: float) -> np.ndarray:
-    """Return the values of ``beta``, from the largest down (see :func:`screenpath.problem.grid.beta_grid`)."""
+    """Return the values of ``beta``, see :func:`beta_grid`."""
     if np.ndim(betas) == 0:
         _check_top(model.beta_max)
     return beta_grid(betas, model.beta_max, beta_min_ratio)
@@ -321,8 +307,8 @@ def grid_pairs(model, betas, alphas, alpha_min_ratio: float, references: int = 0
 def alpha_tops(model, betas) -> np.ndarray:
     """Return ``alpha_max`` of every ``beta``.
 
-    Where ``w = 0`` is optimal whatever ``alpha`` (``beta >= beta_max``) the formula gives 0 and any positive value
-    serves: that of the smallest ``beta`` is taken, or of ``beta_max / 2`` where all are too large.
+    If ``w = 0`` is optimal for every ``alpha`` (``beta >= beta_max``) the formula gives 0 and any positive value
+    serves: that of the smallest ``beta`` is taken, or of ``beta_max / 2`` if all are too large.
     """
     tops = np.array([model.at(beta).alpha_max() for beta in betas])
     if np.all(tops > 0.0):

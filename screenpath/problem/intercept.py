@@ -1,6 +1,7 @@
-r"""A free intercept of the box models: the problem without signs, the best intercept, dual points that sum to nothing.
+"""A free intercept of the box models: the problem without signs, the best intercept, dual points with a signed sum of
+0.
 
-With ``b`` added to every linear form and not penalised, the dual has one constraint more:
+With ``b`` added to every linear form and not penalised, the dual has one more constraint:
 
 Objective   min_{w,b}  1/2 ||w||^2 + C sum_i phi_i(c_i - g_i.w - s_i b),   s_i the sign of row i, g_i = s_i x_i
 Dual        max        C c.theta - 1/2 ||C G'theta||^2,   theta_i in [lo_i, hi_i],   sum_i s_i theta_i = 0
@@ -24,18 +25,8 @@ NONE = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Signless:
-    """Rows without their signs.
-
-    Parameters
-    ----------
-    signs : ndarray of int8 of shape (N,)
-    kinks, lo, hi : ndarray of shape (N,)
-    width : ndarray of shape (N,)
-        ``hi - lo``.
-    level : float
-        ``sum hi``.
-    slack : float
-        What rounding may have added to a sum of widths.
+    """Rows without their signs: ``width = hi - lo``, ``level = sum hi``, ``slack``: rounding error of a sum of
+    widths.
     """
 
     signs: np.ndarray
@@ -53,7 +44,7 @@ class Signless:
         Raises
         ------
         UsageError
-            Where every row pulls the intercept the same way: no intercept is the best.
+            If no intercept is best, because all rows pull it the same way.
         """
         kinks, low, high = np.empty((3, c.size))
         kernels.signless(c, lo, hi, signs, kinks, low, high)
@@ -69,23 +60,23 @@ class Signless:
     def interval(self, products: np.ndarray, likely=NONE) -> tuple[float, float]:
         """Return both ends of the best intercepts for a ``w``, from its products with the rows that have signs.
 
-        ``likely`` are rows with their kinks around them: with good ones the ends are soon found.
+        ``likely`` are rows with kinks near them: good ones make the search short.
         """
         return self.best(kernels.places(self.kinks, self.signs, products), likely)
 
     def best(self, beta: np.ndarray, likely=NONE) -> tuple[float, float]:
-        """Return both ends of the best intercepts where the rows have their kinks at ``beta``."""
+        """Return both ends of the best intercepts for rows with kinks at ``beta``."""
         return kernels.best_interval(beta, self.width, self.level, self.slack, likely, np.empty((2, beta.size)))
 
 
 @dataclass(slots=True)
 class Balanced:
-    """A dual point whose signed sum is 0 but for what is said here.
+    """A dual point whose signed sum is 0 up to ``residue``.
 
     Parameters
     ----------
     theta : ndarray of shape (N,)
-        The argument itself where nothing had to be moved.
+        The argument itself if nothing had to be moved.
     residue : float
         At least the size of its signed sum: an exact point differs by this in one of two rows.
     fall, rise : int
@@ -101,17 +92,8 @@ class Balanced:
 def balanced(theta, t, lo, hi, signs, largest: float, likely=NONE) -> Balanced:
     """Return a dual point of the box whose signed sum is 0: rows nearest to their kink are moved, for the least loss.
 
-    Parameters
-    ----------
-    theta : ndarray of shape (N,)
-        Inside its box; not changed.
-    t : ndarray of shape (N,)
-        ``c_i - g_i.w - s_i b`` at the best intercept.
-    lo, hi, signs : ndarray of shape (N,)
-    largest : float
-        Of the ends of the box.
-    likely : ndarray of int64
-        Rows that are looked at before all others.
+    ``theta`` is inside its box and not changed; ``t = c_i - g_i.w - s_i b`` at the best intercept; ``largest`` is that
+    of the ends of the box; the rows ``likely`` are tried first.
     """
     found, error = kernels.excess(theta, signs)
     if found == 0.0 == error:
@@ -128,9 +110,9 @@ def balanced(theta, t, lo, hi, signs, largest: float, likely=NONE) -> Balanced:
 
 
 def balanced_to(theta, t, lo, hi, signs, rest: float) -> np.ndarray:
-    """Return a point of the box whose signed sum is ``rest`` but for rounding, or the nearest that the box allows.
+    """Return a point of the box whose signed sum is ``rest`` up to rounding, or the nearest that the box allows.
 
-    Parameters as of :func:`balanced`; the argument itself is returned where nothing has to be moved.
+    Parameters as of :func:`balanced`; returns the argument itself if nothing has to be moved.
     """
     moved, size = theta, float(np.abs(theta).sum())
     for _ in range(kernels.TRIES):

@@ -1,16 +1,16 @@
-r"""The box model seen through a kernel (Ogawa 2014, Section IV-D; Wang 2014, DVI_s*). No free bias.
+"""The box model behind a kernel (Ogawa 2014, Section IV-D; Wang 2014, DVI_s*), without intercept.
 
 Objective   min_w  P_C(w) = 1/2 ||w||^2 + C sum_i phi_i(c_i - z_i.w)  in the kernel's space, z_i = s_i Phi(x_i)
 Dual        max    D_C(theta) = C c.theta - C^2/2 theta'Q theta,  Q_ij = s_i s_j K(x_i, x_j),  theta_i in [lo_i, hi_i]
 Stop        gap = P - D <= tol * P, on the full data, with w = C sum_i theta_i z_i.
 
-Everything is said with Q: ``z_i.w = C (Q theta)_i``, ``||w||^2 = C^2 theta'Q theta``, ``||z_i|| = sqrt(Q_ii)``. The
+Everything is expressed by Q: ``z_i.w = C (Q theta)_i``, ``||w||^2 = C^2 theta'Q theta``, ``||z_i|| = sqrt(Q_ii)``. The
 reference's ``total`` is the vector ``Q theta``, updated by the entries of theta that change, so that BT1 costs no
 kernel row and BT2 and IT cost those in which the guess differs from a dual point already multiplied (Section IV-E).
 
 Rounding: a kernel value is off by at most ``rows.error ||z_i|| ||z_j||``, so ``(Q theta)_i`` by ``||z_i||`` times one
-number, which goes with every vector of products: ``rows.error``, and ``gamma`` of the operations in a row, times the
-spread ``sum_j |theta_j| ||z_j||`` of what was summed. ``w`` has the coefficients ``C theta_i`` that are reported,
+number, which accompanies every vector of products: ``rows.error``, and ``gamma`` of the operations in a row, times the
+spread ``sum_j |theta_j| ||z_j||`` of the summands. ``w`` has the coefficients ``C theta_i`` that are reported,
 rounded: within ``UNIT`` times C times the spread of the dual point's own.
 """
 
@@ -42,17 +42,17 @@ FEW = 32  # entries that change; what else products could be updated from is not
 
 
 def sum_error(rows: GramRows, terms: int, spread: float, stored: bool = False) -> float:
-    """Return the error of a sum of kernel rows, relative to the norm of the row that it is the product with.
+    """Return the error of products with a sum of kernel rows, relative to the norm of each row.
 
     ``terms`` rows are summed, and ``spread`` is ``sum |weight| ||z||`` over them; each weight may be off by ``UNIT`` of
-    itself. With ``stored``, the sum is formed from the stored values.
+    itself. With ``stored``, the sum is computed from the stored values.
     """
     value = rows.stored_error if stored else rows.error
     return (value + (gamma(rows.depth(terms)) + 2.0 * UNIT) * (1.0 + value)) * spread * OUTWARD if terms else 0.0
 
 
 def drift(error: float, spread: float) -> float:
-    """Return an error of products after each has been rounded once more; ``spread`` is that of the point."""
+    """Return an error of products after one more rounding of each; ``spread`` is that of the point."""
     return (error + 2.0 * UNIT * (spread + error)) * OUTWARD
 
 
@@ -67,7 +67,7 @@ class Multiplied:
 
     @property
     def product_error(self) -> float:
-        """Return ``error``, as a certificate names it."""
+        """Return ``error``, under its name in a certificate."""
         return self.error
 
 
@@ -113,7 +113,7 @@ class KernelModel(BoxModel):
         self._start: tuple[Any, Any] = (None, None)  # from which reference the solver has started, and where
 
     def _bounds(self) -> np.ndarray:
-        """Return what bounds the rounding of sums over rows; that of products has a place of its own here."""
+        """Return the error bounds of sums over rows; those of products are kept separately here."""
         if not np.isfinite(self.norms).all():
             row = int(np.flatnonzero(~np.isfinite(self.norms))[0])
             raise DataError(
@@ -151,13 +151,14 @@ class KernelModel(BoxModel):
         return center, C * C * dual_sq, rounding * OUTWARD, 0.0
 
     def _multiplied(self, reference, theta, C, spread: float) -> Multiplied:
-        """Return the guess with its products, which become the last guess."""
+        """Return the guess with its products, and keep it as the last guess."""
         self._guess = Multiplied(theta, *self._updated(theta, self._guess, reference, spread))
         self._guess_for = (reference, C)
         return self._guess
 
     def _updated(self, theta, near: Multiplied | None, reference, spread: float) -> tuple[np.ndarray, int, float]:
-        """Return ``Q theta``, its updates and its error, from ``near`` or the reference: where fewer entries differ.
+        """Return ``Q theta``, its updates and its error, from ``near`` or the reference: whichever differs in fewer
+        entries.
 
         ``spread`` is that of ``theta``.
         """
@@ -178,18 +179,18 @@ class KernelModel(BoxModel):
         return self.rows.weighted_sum(theta), 0, self._sum_error(theta)
 
     def _moved(self, known, index, step, spread: float) -> tuple[np.ndarray, int, float]:
-        """Return the products of a point with that spread, which differs from a known one in some entries."""
+        """Return the products of a point with that spread, which differs from a known one in a few entries."""
         moved = np.zeros(self.size)
         self.rows.add_sum(index, step, moved)
         error = sum_error(self.rows, index.size, gram.spread_at(step, self.norms, index) * (1.0 + gamma(step.size + 8)))
         return known.total + moved, known.updates + 1, drift(known.product_error + error, spread)
 
     def _sum_error(self, weights: np.ndarray) -> float:
-        """Return the error of ``Q weights`` formed from all rows."""
+        """Return the error of ``Q weights`` computed from all rows."""
         return sum_error(self.rows, int(np.count_nonzero(weights)), self._spread(weights))
 
     def _spread(self, theta: np.ndarray) -> float:
-        """Return an upper bound of ``sum_j |theta_j| ||z_j||``: what the rounding of a product is relative to."""
+        """Return an upper bound of ``sum_j |theta_j| ||z_j||``, to which the rounding of a product is relative."""
         return gram.spread(theta, self.norms) * (1.0 + gamma(theta.size + 8))
 
     # -- certificate ---------------------------------------------------------------------------------------------
@@ -209,7 +210,7 @@ class KernelModel(BoxModel):
         self, C, theta, total, updates, product_error, spread: float, forms: np.ndarray, floor: float = 0.0,
         shift: float = 0.0, cost: float = 0.0,
     ) -> dict[str, Any]:  # fmt: skip
-        """Return what a certificate says about a dual point whose products are known.
+        """Return the fields of a certificate for a dual point whose products are known.
 
         ``forms``, shape (n,), are the linear forms of the rows; ``floor`` is what an intercept adds to their error.
         ``shift`` and ``cost`` are those of :class:`Certificate`.
@@ -256,19 +257,17 @@ class KernelModel(BoxModel):
 
     @staticmethod
     def _off(C, product_error, spread: float) -> float:
-        """Return what the product of a row with ``w`` is off by, over the norm of the row."""
+        """Return the error of the product of a row with ``w``, over the norm of the row."""
         return C * (product_error + 4.0 * UNIT * (spread + product_error)) * OUTWARD
 
     def form_error(self, certificate: Certificate) -> np.ndarray:
-        """Return what each linear form of a certificate is off by."""
+        """Return the error of each linear form of a certificate."""
         return cast(KernelPoint, certificate.point).error * self.norms
 
     def sharpened(self, certificate: Certificate, tol: float) -> Certificate:
-        """Return a certificate of the same pair with a narrower bound on rounding, where more work can give one."""
         return sharpened(self, certificate, tol)
 
     def fallbacks(self, C: float, reference: Certificate) -> list[Certificate]:
-        """Return certificates at ``C`` of the pairs known without a solve: zero first, then the reference's."""
         return [self.certify(C, None, theta) for theta in (np.zeros(self.size), reference.theta)]
 
     def goes_on(self, C: float, certificate: Certificate, reference: Certificate) -> bool:
@@ -282,11 +281,10 @@ class KernelModel(BoxModel):
         return certificate
 
     def combined(self, C: float, primal: Certificate, dual: Certificate) -> Certificate:
-        """Return the certificate of the better primal point: here each dual point has its own."""
+        """Return the certificate with the better primal point: each dual point has its own here."""
         return primal
 
     def state(self, certificate: Certificate) -> dict:
-        """Return the arrays from which :meth:`restore` makes the same certificate again."""
         guess = self._guess or Multiplied(np.zeros(0), np.zeros(0), self.fresh_every, 0.0)
         return {
             "C": certificate.C,
@@ -301,7 +299,7 @@ class KernelModel(BoxModel):
         }
 
     def restore(self, state) -> Certificate:
-        """Return the certificate of :meth:`state`, byte for byte; no kernel row is touched."""
+        """Return the certificate of :meth:`state`; no kernel row is touched."""
         theta = states.vector(state, "theta", self.size, self.lo, self.hi)
         total = states.vector(state, "total", self.size)
         C, updates = states.positive(state, "C"), states.count(state, "updates")
@@ -329,7 +327,7 @@ class KernelModel(BoxModel):
         return None
 
     def held(self, reference: Certificate, C: float) -> tuple[Certificate, str] | None:
-        """Return the pair that is known at ``C`` without a solve, see :mod:`problem.ends`; no kernel row is touched."""
+        """Return the pair known at ``C`` without a solve, see :mod:`problem.ends`; no kernel row is touched."""
         name = ends.known(self, reference, C)
         if name is None:
             return None
@@ -344,7 +342,7 @@ class KernelModel(BoxModel):
     # -- screening and the reduced problem -----------------------------------------------------------------------
 
     def extent(self, ball: Ball) -> float:
-        """Return the size of which ``self.rounding`` bounds the error of a product, cancellation included."""
+        """Return the size to which ``self.rounding`` is relative in a product, cancellation included."""
         return ball.extent + cast(KernelPoint, ball.center).error / self.rounding * OUTWARD
 
     # A kernel model has solvers of its own, and these are given its own problems.
@@ -402,7 +400,7 @@ class KernelModel(BoxModel):
         )
 
     def _toward(self, C, screened, reference):
-        """Return the point to go to from the reference's before the solve, and how far.
+        """Return the point towards which the start moves from the reference's before the solve, and how far.
 
         BT2 and IT know the products of their guess s, so the solver may start anywhere between the two at no kernel
         row. After the part ``1 - C0/C`` of the way, ``alpha = C0 theta + (C - C0) s``: it grows with C on the samples
@@ -415,9 +413,9 @@ class KernelModel(BoxModel):
         return guess, start_kernels.start_share(screened.status, self.c, self.lo, self.hi, *ends, C, share)
 
     def _turned(self, C, screened, start, total, step) -> np.ndarray | None:
-        """Return the products after survivors have changed ends as the guess suggests; None where this is no gain.
+        """Return the products after survivors have changed ends as the guess suggests; None if that gains nothing.
 
-        ``step`` is set to what has to be added to ``start``. The kernel rows are those that the solver would need.
+        ``step`` becomes the change of ``start``. The kernel rows read are those that the solver would need.
         """
         box = (screened.status, self.c, self.lo, self.hi)
         guess = self._guess
@@ -429,7 +427,7 @@ class KernelModel(BoxModel):
         return turned if after < start_kernels.WORTH * before else None
 
     def lift(self, C: float, reduced: KernelReduced, solution):  # type: ignore[override]  # as of `reduce`
-        """Return (None, theta) of the full problem: w is that of the dual point."""
+        """Return (None, theta): w is that of the dual point."""
         theta = reduced.start.copy()
         start_kernels.start_lift(reduced.index, reduced.start_alpha, solution.alpha, C, self.lo, self.hi, theta)
         return None, theta
@@ -442,10 +440,10 @@ class KernelModel(BoxModel):
 
 
 def _ahead(C: float, share: float, screened: Screened, reference: Certificate) -> float:
-    """Return what the products of the start are multiplied by to estimate those at the optimum.
+    """Return the factor from the products of the start to an estimate of those at the optimum.
 
     The start is ``C/C0`` times the reference's w, which moves every sample away from its kink. The pair's ball, with
     the reference and the start at opposite ends, says that the optimum is within a radius of its centre between them.
-    Without a rule nobody has asked for a ball: the solver is the plain one that rules are compared with.
+    Without a rule there is no ball: the solver is the plain one that rules are compared with.
     """
     return 0.5 * (1.0 + reference.C / C) if screened.by_region and share == 0.0 else 1.0

@@ -1,8 +1,8 @@
 """Certificates of kernel models whose gap would be met but for rounding: the kernel's sums in twice the precision.
 
-Only the rows count whose share of the gap may not be 0, or whose loss leaves the primal value unsure. Their products
-are formed again from the data, with kernel values that are sums of two doubles. A solver that goes on from them reaches
-what plain sums would hide from it.
+Only those rows count whose share of the gap may not be 0, or whose loss leaves the primal value uncertain. Their
+products are recomputed from the data, with kernel values that are sums of two doubles. A solver that continues from
+them reaches accuracies that plain sums would hide.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from screenpath.problem.sharp import difference, that_matter, with_terms
 
 
 def sharpened(model, certificate, tol: float):
-    """Return the certificate with a narrower bound on rounding, or as it is.
+    """Return the certificate with a narrower bound on rounding, or unchanged.
 
-    Losses at the end of their box have no share of the gap, so they are formed again only where the gap is met and the
-    primal value is not sure; most often it is enough to count the errors of these alone.
+    Losses at the end of their box have no share of the gap, so they are recomputed only if the gap is met and the
+    primal value is uncertain; usually it is enough to count the errors of these alone.
     """
     if not meets(certificate, tol):
         found = _formed(model, certificate, 1.0)
@@ -36,7 +36,7 @@ def sharpened(model, certificate, tol: float):
 
 
 def _formed(model, certificate, tol: float | None):
-    """Return the certificate with those products formed again that matter to the gap and to ``tol`` of the primal
+    """Return the certificate with those products recomputed that matter to the gap and to ``tol`` of the primal
     value; with None, none of them.
     """
     alpha, point = certificate.point.vector, certificate.point

@@ -29,8 +29,8 @@ class L1Rounding:
     """Bounds for data of so many samples and features.
 
     ``length`` is ``||y||``, of weighted samples, not below the exact one. ``data`` is the largest relative error of a
-    value of the data; what is up to ``4 UNIT`` is part of ``EXTRA``. With ``doubtful``, norms of columns hold what is
-    not known of the data, as so many times the rounding of ``column``.
+    value of the data; up to ``4 UNIT`` of it is part of ``EXTRA``. With ``doubtful``, norms of columns include the
+    uncertainty of the data, as so many times the rounding of ``column``.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class L1Rounding:
         self.column, self.terms = gamma(samples + self.extra), samples + features + EXTRA
 
     def slack(self, terms: int, reach: float, bias: float) -> float:
-        """Return a bound on the norm of the error of ``s``, of so many weights that are not 0.
+        """Return a bound on the norm of the error of ``s``, for ``terms`` weights that are not 0.
 
         ``reach`` is ``sum |w_j| ||f_j||``.
         """
@@ -57,7 +57,7 @@ class L1Rounding:
         Parameters
         ----------
         hoped : float
-            What ``scale`` could be at most if nothing were rounded: what it falls short of that is rounding's.
+            The largest ``scale`` without rounding: the difference is due to rounding.
         sums : tuple of float
             ``|y|.r``, ``||r||^2`` and ``y.r``.
         weights : tuple

@@ -1,4 +1,4 @@
-"""An L1-SVM's certificate with slacks and products formed again without rounding, and a dual point of its own.
+"""An L1-SVM's certificate with slacks and products recomputed without rounding, and its own dual point.
 
 The bias of the dual point need not be the primal's: the root of ``y.r`` is found again from the better slacks, to the
 last place of ``r``. Terms are those of ``problem/l1_rounding.py``, entry by entry.
@@ -76,9 +76,9 @@ def slacks(model, c, support) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _products(model, lam: float, r, balance: float, apart: float, support, best: float):
-    """Return ``f_j . r'`` and bounds on the errors: of the columns that matter without rounding.
+    """Return ``f_j . r'`` and error bounds; columns that matter are computed without rounding.
 
-    ``balance`` is ``z.r`` and ``apart`` a bound on ``||r' - r||``; ``best`` is the scale of ``r`` where no product
+    ``balance`` is ``z.r`` and ``apart`` a bound on ``||r' - r||``; ``best`` is the scale of ``r`` if no product
     reaches ``lam``.
     """
     norm = float(np.linalg.norm(r)) * OUTWARD

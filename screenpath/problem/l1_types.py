@@ -1,4 +1,4 @@
-"""What the L1-SVM is asked for and answers: certificates, features that are left, the problem on these."""
+"""Certificates of the L1-SVM, the features that screening keeps, and the problem on these."""
 
 from __future__ import annotations
 
@@ -41,27 +41,20 @@ class L1Certificate(Proven):
 
     @property
     def at(self) -> tuple:
-        """Return the numbers of the grid point."""
         return (self.lam,)
 
 
 def halfway(gap: float, scale: float, norm: float, off: float) -> tuple[float, float]:
     """Return a ball with the dual optimum: its centre as a part of ``r = max(slack, 0)``, and its radius.
 
-    Not only ``1/2 ||scale r - alpha*||^2`` is at most what the dual value of the feasible ``scale r`` lacks, but
-    ``1/2 ||r - alpha*||^2`` also at most what the primal value is too large: ``slack.alpha* <= r.alpha*``,
+    Not only ``1/2 ||scale r - alpha*||^2`` is at most the distance of the feasible ``scale r``'s dual value from the
+    optimum, but ``1/2 ||r - alpha*||^2`` also at most the primal's: ``slack.alpha* <= r.alpha*``,
     ``w.F alpha* <= lam ||w||_1`` and ``z.alpha* = 0``. The sum of both is the gap, so the centre is halfway
     between the two points, and the square of the radius ``gap - 1/4 ||r - scale r||^2`` (Tran et al. 2023, RYU). It is
-    smaller than the ball of the dual point alone where the two are near each other.
+    smaller than the ball of the dual point alone if the two are near each other.
 
-    Parameters
-    ----------
-    gap : float
-        Not below the exact one.
-    scale, norm : float
-        Of the dual point, and ``||r||``.
-    off : float
-        How far ``r`` and ``scale r`` may be from points of which this is true.
+    ``gap`` is not below the exact one, ``norm`` is ``||r||``, and ``off`` bounds the distance of ``r`` and ``scale r``
+    from points of which this is true.
     """
     apart = max(abs(1.0 - scale) * norm - 2.0 * off, 0.0)
     square = gap * (1.0 + 16.0 * UNIT) - 0.25 * apart * apart * (1.0 - 16.0 * UNIT)
@@ -70,7 +63,7 @@ def halfway(gap: float, scale: float, norm: float, off: float) -> tuple[float, f
 
 @dataclass(slots=True)
 class KeptFeatures:
-    """Features that screening left: their numbers, increasing, of ``size`` in all.
+    """Features that screening kept: their numbers, increasing, of ``size`` in all.
 
     Those ``resting`` are not solved for, though nothing is known of them: see ``L1SVM.flat``.
     """
@@ -81,7 +74,7 @@ class KeptFeatures:
 
     @property
     def status(self) -> np.ndarray:
-        """Return -1 for the features that are gone and 0 for the others, shape (m,), int8."""
+        """Return -1 for screened features and 0 for the others, shape (m,), int8."""
         status = np.full(self.size, -1, dtype=np.int8)
         status[self.index] = 0
         status[self.resting] = 0
@@ -117,10 +110,8 @@ class L1Reduced:
 
     @property
     def sparse(self) -> bool:
-        """Tell whether the columns are sparse arrays."""
         return isinstance(self.columns, tuple)
 
     @property
     def size(self) -> int:
-        """Return the number of surviving features."""
         return self.index.size

@@ -145,7 +145,7 @@ class L1SVM(PathModel, Resumable):
         return products
 
     def _tops(self) -> tuple[float, float]:
-        """Return ``settled_from`` and ``lam_max``; products whose rounding could matter are formed again."""
+        """Return ``settled_from`` and ``lam_max``; products whose rounding could matter are recomputed."""
         weighted, found = self.rounding.inexact > 0.0, {}
 
         def form(j: int) -> tuple[float, float]:
@@ -175,17 +175,10 @@ class L1SVM(PathModel, Resumable):
     # -- certificate ---------------------------------------------------------------------------------------------
 
     def certify(self, lam: float, w: np.ndarray | None, theta=None, reference=None) -> L1Certificate:
-        """Evaluate both objectives on the full data.
+        """Evaluate both objectives on the full data; ``w`` None is the closed form ``w = 0``, ``theta`` is not needed.
 
-        The dual point is made from ``w``: with the exact bias ``z.alpha = 0`` holds but for rounding, and scaling by
+        The dual point is made from ``w``: with the exact bias ``z.alpha = 0`` holds up to rounding, and scaling by
         ``clip(|z|.alpha / ||alpha||^2, 0, lam / max |f_j.alpha|)`` makes it feasible and best along its ray.
-
-        Parameters
-        ----------
-        w : ndarray of shape (m,) or None
-            None for the closed form ``w = 0``.
-        theta, reference
-            Not needed by this model.
         """
         lam = float(lam)
         if w is None:
@@ -226,8 +219,8 @@ class L1SVM(PathModel, Resumable):
         )
 
     def bias_of(self, w: np.ndarray, offset: float) -> tuple[float, float, float]:
-        """Return the bias beside columns as they come, ``offset - m.w`` rounded once; what it lacks; how well that is
-        known.
+        """Return the bias for uncentred columns, ``offset - m.w`` rounded once; its rounding error; a bound on its
+        accuracy.
         """
         moved = self._centred[w[self._centred] != 0.0] if self._centred.size else self._centred
         if not moved.size:
@@ -235,11 +228,9 @@ class L1SVM(PathModel, Resumable):
         return accurate.inner_and_rest(-self.rows.centres[moved], w[moved], offset)
 
     def sharpened(self, certificate: L1Certificate, tol: float) -> L1Certificate:
-        """Return a certificate of the same pair with a narrower bound on rounding, where more work can give one."""
         return sharpened(self, certificate)
 
     def fallbacks(self, lam: float, reference: L1Certificate) -> list[L1Certificate]:
-        """Return certificates at ``lam`` of the pairs known without a solve: zero first, then the reference's."""
         known = self.certify(lam, None), self.certify(lam, reference.w)
         return [sharpened(self, one) if one.rounding > 0.5 * one.gap else one for one in known]
 
@@ -248,15 +239,14 @@ class L1SVM(PathModel, Resumable):
         return certificate
 
     def combined(self, lam: float, primal: L1Certificate, dual: L1Certificate) -> L1Certificate:
-        """Return the certificate of the better primal point, of which the dual point is made."""
+        """Return the certificate with the better primal point, which determines the dual point."""
         return primal
 
     def state(self, certificate: L1Certificate) -> dict:
-        """Return the arrays from which :meth:`restore` makes the same certificate again (a checkpoint's content)."""
         return {"lam": certificate.lam, "w": certificate.w, "known": certificate.known}
 
     def restore(self, state) -> L1Certificate:
-        """Return the certificate of :meth:`state`, byte for byte; one data pass."""
+        """Return the certificate of :meth:`state`; one data pass."""
         w = states.vector(state, "w", self.size)
         self.rows.know(states.places(state, "known", self.size))
         return self.certify(states.positive(state, "lam"), w if w.any() else None)
@@ -268,7 +258,6 @@ class L1SVM(PathModel, Resumable):
         return self.certify(max(lam, self.settled_from), None)
 
     def exact_until(self, reference: L1Certificate, lam: float) -> bool:
-        """Tell whether ``w = 0`` is optimal at ``lam``."""
         return lam >= self.settled_from
 
     # -- screening and the reduced problem -----------------------------------------------------------------------
@@ -284,15 +273,13 @@ class L1SVM(PathModel, Resumable):
         return self.kept(np.flatnonzero(~(np.maximum(upper, -lower) < goal)))  # what is no number decides nothing
 
     def kept(self, index: np.ndarray) -> KeptFeatures:
-        """Return decisions that leave some features, but for flat ones."""
+        """Return decisions that keep some features, except flat ones."""
         return KeptFeatures(index if self._no_flat else index[~self.flat[index]], self.size, self._resting)
 
     def nothing_screened(self) -> KeptFeatures:
-        """Return decisions that leave every feature to the solver, but for flat ones."""
         return KeptFeatures(self._all, self.size, self._resting)
 
     def all_screened(self) -> KeptFeatures:
-        """Return decisions that leave no feature."""
         return KeptFeatures(np.empty(0, dtype=np.int64), self.size, np.empty(0, dtype=np.int64))
 
     def reduce(self, lam: float, screened: KeptFeatures, reference: L1Certificate) -> L1Reduced:
@@ -326,7 +313,7 @@ class L1SVM(PathModel, Resumable):
         )
 
     def lift(self, lam: float, reduced: L1Reduced, solution) -> tuple[np.ndarray, None]:
-        """Return the weights of all features; the certificate makes the dual point."""
+        """Return the weights of all features; :meth:`certify` makes the dual point."""
         if reduced.where is reduced.index:
             return solution.w, None
         w = np.zeros(self.size)
@@ -336,7 +323,6 @@ class L1SVM(PathModel, Resumable):
     # -- records -------------------------------------------------------------------------------------------------
 
     def parameters(self, lam: float) -> dict:
-        """Return the parameter as the step table names it."""
         return {"lambda": float(lam)}
 
     def counts(self, certificate: L1Certificate, screened: KeptFeatures) -> dict:

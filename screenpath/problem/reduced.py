@@ -14,7 +14,7 @@ from screenpath.problem.faces import Faces
 
 @dataclass(slots=True)
 class Reduced:
-    r"""What screening left to solve, with ``alpha = C theta``.
+    """The reduced problem, with ``alpha = C theta``.
 
     ``min_w 1/2 ||w||^2 - base.w + offset + sum_i phi_i(c_i - g_i.w)`` against
     ``max_alpha c.alpha + offset - 1/2 ||base + G'alpha||^2``, ``lo <= alpha <= hi``; ``base`` is the sum of the fixed
@@ -57,7 +57,7 @@ class Reduced:
         return self._rows
 
     def copy(self) -> None:
-        """Let the rows be read from a copy of their own."""
+        """Read the rows from a copy of their own."""
         self.place = self.rows, np.arange(self.size), np.ones(self.size, dtype=np.int8)
 
     def stored(self) -> tuple:
@@ -69,11 +69,10 @@ class Reduced:
 
     @property
     def size(self) -> int:
-        """Return the number of surviving rows."""
         return self.c.size
 
     def products(self, w: np.ndarray) -> np.ndarray:
-        """Return the product of every surviving row with ``w``; touches each row once."""
+        """Return the product of every surviving row with ``w``; reads each row once."""
         out = np.empty(self.size)
         if self.place is None or self._rows is not None:
             products(matrix_of(self.rows), w, out, 0, out.size)

@@ -1,7 +1,7 @@
 """Certificates of box models whose gap would be met but for rounding: the sums that matter in twice the precision.
 
-A margin counts only where its row's share of the gap may not be 0, and the sum over rows only through its distance
-from ``w``. Both are formed again as sums of two doubles. Where the pair itself is a few units in the last place from
+A margin counts only if its row's share of the gap may not be 0, and the sum over rows only through its distance
+from ``w``. Both are recomputed as sums of two doubles. If the pair itself is a few units in the last place from
 one that meets the gap, such as a hinge of 1e-16 that a large C weighs, neighbours of ``w`` are tried.
 """
 
@@ -24,7 +24,7 @@ ALONE = 1e-3  # part of the tolerance that a row's loss may be off by, over the 
 def sharpened(model, certificate, tol: float):
     """Return the best certificate found for the pair or for a neighbour of its ``w``.
 
-    The given one would meet ``tol`` but for its bound on rounding; it is returned where none has a smaller bound.
+    The given one would meet ``tol`` but for its bound on rounding; it is returned if none has a smaller bound.
     """
     best = certificate
     found = _with_rows(model, certificate, tol, certificate.sum_error, None)
@@ -74,7 +74,7 @@ class _Apart:
 
 
 def _with_rows(model, certificate, tol: float, sum_error: float | None, apart: _Apart | None):
-    """Return the certificate with the margins that matter formed again."""
+    """Return the certificate with the margins that matter recomputed."""
     C, w = certificate.C, certificate.point.vector
     size = float(np.linalg.norm(w)) * (1.0 + gamma(w.size + 8)) if w.any() else 0.0
     slope, floor = model.errors_of(certificate)
@@ -101,7 +101,7 @@ def _with_rows(model, certificate, tol: float, sum_error: float | None, apart: _
 
 
 def that_matter(model, certificate, t, e, tol: float) -> np.ndarray:
-    """Return the rows whose terms ``t = c - g.w``, shape (N,), off by ``e`` at most, have to be known better."""
+    """Return the rows whose terms ``t = c - g.w``, with errors up to ``e``, must be known better."""
     C, up, down = certificate.C, model.hi - certificate.theta, certificate.theta - model.lo
     steep = np.maximum(np.abs(model.lo), np.abs(model.hi))
     share = np.maximum(up * (t + e), down * (e - t))
@@ -113,9 +113,9 @@ def that_matter(model, certificate, t, e, tol: float) -> np.ndarray:
 def with_terms(model, certificate, t, e, square, apart):
     """Return the certificate for other values of the same terms, and bounds of their errors.
 
-    ``t`` is ``c - g.w``, shape (N,), and ``e`` what it is off by but for the rounding of the difference; ``e`` is
-    overwritten. ``square`` has ``||w||^2`` and its error; ``apart`` an upper bound of ``1/2 ||w - w_theta||^2``, and it
-    as computed.
+    ``t`` is ``c - g.w``, shape (N,), and ``e`` bounds its error before the rounding of the difference; ``e`` is
+    overwritten. ``square`` has ``||w||^2`` and its error; ``apart`` an upper bound of ``1/2 ||w - w_theta||^2``, and
+    its computed value.
     """
     C, up, down = certificate.C, model.hi - certificate.theta, certificate.theta - model.lo
     steep = np.maximum(np.abs(model.lo), np.abs(model.hi))

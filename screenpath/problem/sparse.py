@@ -151,12 +151,11 @@ class SparseModel(PathModel):
 
     @property
     def width(self) -> float:
-        """Return the width of the quadratic part of the loss, as it was asked for; infinite for the squared hinge."""
+        """Return the width of the quadratic part of the loss, as given; infinite for the squared hinge."""
         return self.gamma
 
     @property
     def sharp(self) -> bool:
-        """Tell whether the hinge is the exact one."""
         return self.gamma == SHARP
 
     def smoothed(self, gamma: float) -> SparseModel:
@@ -170,38 +169,33 @@ class SparseModel(PathModel):
 
     @property
     def intercept(self) -> bool:
-        """Tell whether the model has intercepts that are not penalised."""
+        """Tell whether the model has unpenalised intercepts."""
         return self.levels > 0
 
     def levels_of(self, certificate: SparseCertificate) -> np.ndarray:
-        """Return the intercepts of a certificate that are not penalised, shape (levels,)."""
+        """Return the unpenalised intercepts of a certificate, shape (levels,)."""
         return np.array(certificate.intercept, dtype=np.float64).reshape(-1)[: self.levels]
 
     def placed(self, scores: np.ndarray, intercept=None, guess=0.0) -> Level:
-        """Add intercepts that are not penalised to the scores, where the model has any; the best unless they are given.
+        """Add the unpenalised intercepts of the model, if any, to the scores, and return them: the best unless given.
 
         The search for the best begins at ``guess``.
-
-        Returns
-        -------
-        Level
-            What is known about them.
         """
         return NO_INTERCEPT
 
     def answers(self, inside: np.ndarray) -> np.ndarray:
-        """Return what the free intercepts can add to the rows of the dual variables ``inside``, as orthogonal lines.
+        """Return, as orthogonal lines, what the free intercepts can add to the rows of the dual variables ``inside``.
 
         Each has length 1, where a row counts with the root of its sample's weight.
         """
         return np.empty((0, inside.size))
 
     def balance(self, scores: np.ndarray, theta: np.ndarray) -> bool:
-        """Move ``theta(w)`` to a dual point, as far as rounding has kept it from being one; tell whether it moved."""
+        """Correct the rounding that keeps ``theta(w)`` from being a dual point; tell whether it moved."""
         return False
 
     def residue(self, scores: np.ndarray, theta: np.ndarray, extent: float) -> dict:
-        """Return what an exact dual point may differ by, as fields of a certificate."""
+        """Return the difference of an exact dual point, as fields of a certificate."""
         return {}
 
     # -- passes over the data ------------------------------------------------------------------------------------
@@ -216,17 +210,15 @@ class SparseModel(PathModel):
 
     @property
     def samples(self) -> losses.Samples:
-        """Return what kernels need of the samples."""
         return losses.Samples(self.labels, self.weights, self.n, self.classes, self.gamma)
 
     def weigh(self, theta: np.ndarray) -> np.ndarray:
-        """Return ``psi(theta)``: how the dual variables weigh every sample in every class."""
+        """Return ``psi(theta)``: the dual variables' weight of every sample in every class."""
         psi = np.empty(theta.size)
         losses.weigh(theta, self.samples, psi)
         return psi
 
     def psi_of(self, certificate: SparseCertificate) -> np.ndarray:
-        """Return ``psi`` of the certificate's dual point."""
         return self.weigh(certificate.theta) if certificate.psi is None else certificate.psi
 
     def column_sums(self, psi: np.ndarray) -> np.ndarray:
@@ -252,7 +244,7 @@ class SparseModel(PathModel):
     def _passes(
         self, w: np.ndarray, psi: np.ndarray, reference: SparseCertificate, scores: np.ndarray | None, room: float
     ):
-        """Return scores, ``X' psi / n`` with bounds on its errors (see :meth:`certify`), and the features formed."""
+        """Return scores, ``X' psi / n`` with bounds on its errors (see :meth:`certify`), and the features computed."""
         out, slack, multiply = np.empty(w.size), np.empty(w.size), scores is None
         scores = np.empty(self.ones.size) if multiply else scores
         view = self.views.columns(None if self.views.whole else self._formed(w, psi, reference, room))
@@ -265,7 +257,7 @@ class SparseModel(PathModel):
         return scores, (out, slack), features
 
     def _formed(self, w: np.ndarray, psi: np.ndarray, reference: SparseCertificate, room: float) -> np.ndarray:
-        """Mark the features whose sums ``kernels.pair_sums`` may form, and perhaps a few more."""
+        """Mark the features whose sums ``kernels.pair_sums`` may compute, and perhaps a few more."""
         now, then = psi.reshape(-1, self.n), self.psi_of(reference).reshape(-1, self.n)
         drift, size, off = np.linalg.norm(now - then, axis=1), np.linalg.norm(now, axis=1), self.rounding.slacks.columns
         rates = drift + off * (drift + size)
@@ -278,29 +270,21 @@ class SparseModel(PathModel):
     def certify(
         self, alpha: float, w, theta, reference: SparseCertificate | None = None, sums=None, intercept=None
     ) -> SparseCertificate:
-        """Evaluate both objectives on the full data: one ``X w`` with sparse ``w`` and what is needed of ``X' psi``.
+        """Evaluate both objectives on the full data: one ``X w`` with sparse ``w`` and the necessary part of ``X'
+        psi``.
 
         The dual reads ``S_beta(u)``. Where the reference's ``u_j``, its error and ``||x^j|| ||psi - psi_0|| / n`` sum
-        up to no more than ``beta`` it is 0 whatever ``u_j``, and the column is not touched: the gap is that of the
-        full data all the same.
+        up to no more than ``beta`` it is 0 whatever ``u_j``, and the column is not touched: the gap is still that of
+        the full data.
 
         Parameters
         ----------
-        alpha : float
-        w : ndarray of shape (classes * d,) or None
-            Primal point; None takes the one of ``theta``.
-        theta : ndarray of shape (classes * n,) or None
-            Dual point in [0, 1]; None takes ``theta(w)``. One of the two must be given.
+        w, theta : ndarray of shape (classes * d,) and (classes * n,), or None
+            The pair, ``theta`` in [0, 1]. One may be None: the primal point of ``theta``, or ``theta(w)``.
         reference : SparseCertificate, optional
             An earlier certificate of this model, whose ``u`` bounds the new one.
-        sums : tuple of ndarray, optional
-            ``u`` and ``u_slack`` where they are known: a restored pair goes on with the numbers that it had.
-        intercept : float or ndarray, optional
-            Of such a pair.
-
-        Returns
-        -------
-        SparseCertificate
+        sums, intercept : optional
+            ``u`` and ``u_slack``, and the intercept, of a restored pair, which continues with the same numbers.
         """
         scores, psi, features, room, level = None, None, self.every, 0.0, None
         guess = 0.0 if reference is None else reference.intercept
@@ -343,15 +327,14 @@ class SparseModel(PathModel):
 
         Parameters
         ----------
-        alpha : float
         w, scores, theta, u, u_slack, room, psi
             As in :class:`SparseCertificate`.
         samples : tuple
             Its fields from ``loss`` to ``n_L``.
         features : ndarray of int64
-            Features outside of which neither ``w`` nor ``S_beta(u)`` differs from 0.
+            ``w`` and ``S_beta(u)`` are 0 outside of these.
         level : Level
-            The intercept that the scores have.
+            The intercept included in the scores.
         """
         if alpha > 0.0:
             penalty = kernels.feature_terms(w, u, features, self.feature_norm, alpha, self.beta)
@@ -368,22 +351,19 @@ class SparseModel(PathModel):
         return found
 
     def sharpened(self, certificate: SparseCertificate, tol: float) -> SparseCertificate:
-        """Return a certificate of the same pair with a narrower bound on rounding, where more work can give one."""
         return sharpened(self, certificate, tol)
 
     def fallbacks(self, alpha: float, reference: SparseCertificate) -> list[SparseCertificate]:
-        """Return certificates at ``alpha`` of the pairs known without a solve: zero first, then the reference's."""
         zero, none = np.zeros(self.u_ones.size), np.zeros(self.ones.size)
         pairs = (zero, none), (zero, None), (reference.w, reference.theta), (None, reference.theta)
         return [self._known(alpha, *pair) for pair in pairs]
 
     def _known(self, alpha: float, w, theta) -> SparseCertificate:
-        """Return the certificate of a pair, in twice the precision where rounding is most of its gap."""
+        """Return the certificate of a pair, in twice the precision if its gap is mostly rounding."""
         found = self.certify(alpha, w, theta)
         return sharpened(self, found, FINE) if found.rounding > 0.5 * found.gap else found
 
     def no_worse(self, alpha: float, certificate: SparseCertificate, reference: SparseCertificate) -> SparseCertificate:
-        """Return a certificate with the reference's weights, or zero, where they have a smaller primal value."""
         null = self.null_loss
         squares = 0.5 * reference.w_sq * (alpha / reference.alpha) if alpha > 0.0 else 0.0
         before = reference.loss + squares + self.beta * reference.w_l1
@@ -393,7 +373,6 @@ class SparseModel(PathModel):
         return self.certify(alpha, w, certificate.theta, certificate)
 
     def combined(self, alpha: float, primal: SparseCertificate, dual: SparseCertificate) -> SparseCertificate:
-        """Return the certificate at ``alpha`` of the primal point of one and the dual point of another."""
         return primal if primal is dual else self._known(alpha, primal.w, dual.theta)
 
     def gap_at(self, certificate: SparseCertificate, alpha: float) -> float:
@@ -421,12 +400,12 @@ class SparseModel(PathModel):
     def beta_max(self) -> float:
         """Return the ``beta`` from which ``w = 0`` is optimal for every ``alpha`` (Hong 2019, Lemma 4).
 
-        It is 0 where no ``u_j`` differs from 0 but for rounding, that of the data included.
+        It is 0 if no ``u_j`` differs from 0 by more than rounding, that of the data included.
         """
         return accurate.largest(self.u_top, self.ones_error, self._accurate_sum)
 
     def _accurate_sum(self, f: int) -> tuple[float, float]:
-        """Return an entry of ``u_top`` as the stored data has it, and what the rounding of the data may add to it."""
+        """Return an exact entry of ``u_top`` for the stored data, and the rounding error of the data in it."""
         c, j = divmod(f, self.d)
         values, places = self.views.column(j)
         psi = self.weigh(self.top)[c * self.n : (c + 1) * self.n][places]
@@ -455,7 +434,7 @@ class SparseModel(PathModel):
         return self._closed
 
     def _margins(self, scores: np.ndarray, error: np.ndarray) -> np.ndarray:
-        """Return the largest margin of each sample and its error; a sample that does not count has no say."""
+        """Return the largest margin of each sample and its error; samples of weight 0 are ignored."""
         if self.classes == 1:
             margins = self.labels * scores[0]
         else:
@@ -469,7 +448,7 @@ class SparseModel(PathModel):
         return float(np.max(self._margins(scores, error)))
 
     def alpha_max(self) -> float:
-        """Return the ``alpha`` from which ``theta = 1`` is optimal (Hong 2019, Lemma 4); 0 where ``w = 0`` is.
+        """Return the ``alpha`` from which ``theta = 1`` is optimal (Hong 2019, Lemma 4); 0 if ``w = 0`` is.
 
         The latter holds up to rounding: ``|u_j|`` exceeds ``beta`` by no more than its error.
         """
@@ -477,14 +456,14 @@ class SparseModel(PathModel):
         return top if matters else 0.0
 
     def start(self, alpha: float) -> SparseCertificate:
-        """Return the first reference: the closed form at ``alpha_max``, or at ``alpha`` where that is larger.
+        """Return the first reference: the closed form at ``alpha_max``, or at ``alpha`` if that is larger.
 
-        Where both are 0, ``w = 0`` is optimal for any ``alpha``.
+        If both are 0, ``w = 0`` is optimal for any ``alpha``.
         """
         return self.certify(max(alpha, self._top()[0]) or 1.0, None, self.top)
 
     def exact_until(self, reference: SparseCertificate, alpha: float) -> bool:
-        """Tell whether the start's dual point is still optimal at ``alpha`` (or ``w = 0`` is, whatever ``alpha``)."""
+        """Tell whether the start's dual point is still optimal at ``alpha`` (or ``w = 0`` is, for any ``alpha``)."""
         return reference.theta is self.top and alpha >= self._top()[0]
 
     # -- screening and the reduced problem -----------------------------------------------------------------------
@@ -494,13 +473,11 @@ class SparseModel(PathModel):
         return self, reference, alpha
 
     def nothing_screened(self) -> SparseScreened:
-        """Return decisions that leave everything to the solver."""
         found = SparseScreened(self.free.copy(), self.all_kept.copy(), self.row_sq.copy(), self.col_sq.copy())
         found.col_total = self.col_total.copy()
         return found
 
     def reduce(self, alpha: float, screened: SparseScreened, reference: SparseCertificate) -> SparseReduced:
-        """Return the problem of the survivors."""
         return SparseReduced(self, alpha, screened, reference)
 
     def lift(self, alpha: float, reduced: SparseReduced, solution):
@@ -510,9 +487,7 @@ class SparseModel(PathModel):
     # -- records -------------------------------------------------------------------------------------------------
 
     def parameters(self, alpha: float) -> dict:
-        """Return the parameters as the step table names them."""
         return {"alpha": float(alpha), "beta": self.beta}
 
     def counts(self, certificate: SparseCertificate, screened: SparseScreened) -> dict:
-        """Return counts, ratios and coefficients of a step, see :func:`counts_of`."""
         return counts_of(self, certificate, screened)

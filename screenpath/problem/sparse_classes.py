@@ -1,20 +1,20 @@
-r"""The sparse SVM of several classes with an intercept each that is not penalised: what :mod:`.sparse` is without them.
+"""The sparse SVM (:mod:`.sparse`) of several classes, each with an unpenalised intercept.
 
 Objective   min_{W,b}  1/n sum_(i,c) s_i l(1 - x_i.(w_{y_i} - w_c) - b_{y_i} + b_c) + alpha/2 ||W||^2 + beta ||W||_1
 Dual        as without b, and for every class  sum_i s_i (sum_k theta_ik [c = y_i] - theta_ic [c != y_i]) = 0
 
 A dual variable is a flow from its sample's class to another one, and the flows of a dual point are in balance. Only
-differences of intercepts matter: their sum is 0. ``b`` is always the best one for ``W``, found exactly but for
+differences of intercepts matter: their sum is 0. ``b`` is always the best one for ``W``, found exactly up to
 rounding (``kernels.problem.sparse_levels``), and part of the scores. Then the flows of ``theta(W)`` are in balance, the
-gap is the sum that it is without ``b``, and so are the balls around ``W`` and ``theta``, see :mod:`.sparse_free`. What
-rounding leaves of the balance can go along a few dual variables, from class to class: each certificate counts it.
+gap is the same sum as without ``b``, and so are the balls around ``W`` and ``theta``, see :mod:`.sparse_free`. A few
+dual variables can carry the rounding error of the balance from class to class: each certificate counts it.
 
 Features are decided within the plane of their own class, where a column counts by its distance from its mean over the
 dual variables of the class that survive. Samples are decided with the scores of rows seen from the mean of all rows,
 and bounds on the differences of the scores of that mean, which ``kernels.screen.sparse_levers`` proves.
 
-With ``W = 0`` the intercepts are those of one sample a class with the weight of the class, and ``theta`` depends on the
-two classes alone. Of classes that all have the same weight ``theta = 1`` stays optimal down to ``alpha_max``, where a
+With ``W = 0`` the intercepts are those of one sample per class with the weight of the class, and ``theta`` depends only
+on the two classes. If all classes have the same weight, ``theta = 1`` stays optimal down to ``alpha_max``, where a
 largest mean of margins around a cycle of classes reaches ``1 - gamma``; else the path is solved from there on.
 """
 
@@ -40,7 +40,7 @@ class FreeClassesModel(FreeModel):
     Raises
     ------
     UsageError
-        Where all samples of a class have weight 0.
+        If all samples of a class have weight 0.
     """
 
     same: bool
@@ -66,7 +66,7 @@ class FreeClassesModel(FreeModel):
         self.col_total = self.n * self.column_sums(shares)
 
     def _begin(self, weights: np.ndarray) -> None:
-        """Find the dual point of ``W = 0`` from the weights of the classes, each of which is one sample here."""
+        """Find the dual point of ``W = 0`` from the weights of the classes, with one sample for each class."""
         count, own = weights.size, np.arange(weights.size)
         few = losses.Samples(own, weights, count, count, self.gamma)
         status = np.zeros(count * count, dtype=np.int8)
@@ -80,13 +80,11 @@ class FreeClassesModel(FreeModel):
 
     @property
     def even(self) -> bool:
-        """Tell whether all classes have the same weight."""
         return self.same
 
     # -- the intercepts and dual points ---------------------------------------------------------------------------
 
     def placed(self, scores: np.ndarray, intercept=None, guess=0.0) -> Level:
-        """Add the intercepts to the scores: the best ones, which may be near ``guess``, or those that are given."""
         if intercept is None:
             level = np.zeros(self.classes) + guess
             kernels.settle_levels(scores, self.samples, self.free, level)
@@ -95,7 +93,6 @@ class FreeClassesModel(FreeModel):
         return Level(intercept)
 
     def answers(self, inside: np.ndarray) -> np.ndarray:
-        """Return what the free intercepts can add to the rows of the dual variables ``inside``."""
         i, other, size = inside % self.n, inside // self.n, self.classes
         own, roots = self.labels[i], self.roots[i]
         graph = -np.bincount(own * size + other, self.weights[i], size * size).reshape(size, size)
@@ -110,7 +107,7 @@ class FreeClassesModel(FreeModel):
         return lines
 
     def balance(self, scores: np.ndarray, theta: np.ndarray) -> bool:
-        """Let the dual variables that lose least take what rounding has left of the balance; tell whether any did."""
+        """Let the dual variables that lose least take the rounding error of the balance; tell whether any did."""
         moved = False
         found, error = np.empty(self.classes), np.empty(self.classes)
         for _ in range(TRIES):
@@ -151,7 +148,7 @@ class FreeClassesModel(FreeModel):
         return rows, costs
 
     def residue(self, scores: np.ndarray, theta: np.ndarray, extent: float) -> dict:
-        """Return what an exact dual point may differ by: what is left of the balance flows from class to class."""
+        """Return the difference of an exact dual point: the imbalance flows from class to class."""
         found, error = np.empty(self.classes), np.empty(self.classes)
         kernels.excesses(theta, self.labels, self.given, self.classes, found, error)
         size = float(np.abs(found).sum() + error.sum()) * (1.0 + 8.0 * self.classes * UNIT)
@@ -175,7 +172,6 @@ class FreeClassesModel(FreeModel):
 
     @property
     def null_loss(self) -> float:
-        """Return the loss at ``W = 0`` with its best intercepts."""
         return self.loss_at_zero
 
     def _most(self, scores: np.ndarray, error: np.ndarray) -> float:
@@ -196,14 +192,14 @@ def ways(costs: np.ndarray, *beside: np.ndarray) -> tuple:
     Parameters
     ----------
     costs : ndarray of shape (k, k)
-        Of the edges; infinite where there is none.
+        Of the edges; infinite if there is none.
     *beside : ndarray of shape (k, k)
-        What else the edges have, to be summed along the ways.
+        Other properties of the edges, to be summed along the ways.
 
     Returns
     -------
     tuple of ndarray of shape (k, k)
-        The first node of each way, -1 where there is none; costs and the other sums.
+        The first node of each way, -1 if there is none; costs and the other sums.
     """
     size = costs.shape[0]
     first = np.where(np.isfinite(costs), np.arange(size)[None, :], -1)
@@ -219,13 +215,7 @@ def ways(costs: np.ndarray, *beside: np.ndarray) -> tuple:
 
 
 def largest_cycle_mean(lengths: np.ndarray) -> float:
-    """Return the largest mean length of a cycle of a graph all of whose edges are there (Karp 1978).
-
-    Parameters
-    ----------
-    lengths : ndarray of shape (k, k)
-        Minus infinity on the diagonal.
-    """
+    """Return the largest mean length of a cycle of a complete graph (Karp 1978); minus infinity is on the diagonal."""
     size = lengths.shape[0]
     walks = np.full((size + 1, size), -inf)
     walks[0, 0] = 0.0

@@ -1,24 +1,24 @@
-r"""The sparse SVM of two classes with an intercept that is not penalised: what :mod:`.sparse` is without it.
+"""The sparse SVM (:mod:`.sparse`) of two classes with an unpenalised intercept.
 
 Objective   min_{w,b}  1/n sum_i s_i l(1 - y_i (x_i.w + b)) + alpha/2 ||w||^2 + beta ||w||_1
 Dual        as without b, and  sum_i s_i y_i theta_i = 0
 
-``b`` is always the best one for ``w``, a root that is found exactly but for rounding
+``b`` is always the best one for ``w``, a root that is found exactly up to rounding
 (``kernels.problem.sparse_intercept``), and part of the scores. Then ``theta(w)`` satisfies the equality, the gap is the
-sum that it is without ``b``, and the balls around ``w`` and ``theta`` are the same: ``P`` is as strongly convex in
-``w`` when it is minimised over ``b``, and in the dual nothing is added but a plane. What rounding leaves of the
-equality one row could take: each certificate counts it.
+same sum as without ``b``, and the balls around ``w`` and ``theta`` are the same: ``P`` is as strongly convex in
+``w`` when it is minimised over ``b``, and the dual only gains a plane. One row can take the rounding error of the
+equality: each certificate counts it.
 
-Of the exact hinge (``gamma = 0``) the best intercepts are an interval between kinks, and ``b`` is its middle. Its dual
-points say nothing about ``b``: the gap is that same sum for whatever ``b``. With ``w = 0`` and one class larger, other
+For the exact hinge (``gamma = 0``) the best intercepts are an interval between kinks, and ``b`` is its middle. Its dual
+points say nothing about ``b``: the gap is the same sum for any ``b``. With ``w = 0`` and one class larger, other
 dual points of that class would do as well as the one below: ``w = 0`` may be optimal below ``beta_max`` too.
 
 Features are decided in the plane, where a column counts by its distance from its mean over the dual variables that
 survive. Samples are decided with the scores of rows seen from the mean of all rows, whose best intercepts bound ``b``.
 
 With ``w = 0`` each sample of the smaller class (by weight) has ``theta = 1`` and each of the larger ``r``, the ratio of
-the weights. Of two equal classes that stays optimal down to ``alpha_max``; else from ``alpha_max`` on, which is by
-the same formula, the path is solved.
+the weights. For two equal classes that stays optimal down to ``alpha_max``; else the path is solved from
+``alpha_max`` on, which has the same formula.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TRIES = 3  # corrections of a signed sum: the first leaves its rounding
 
 
 class FreeModel(SparseModel):
-    """What sparse SVMs with free intercepts of two classes and of more have in common."""
+    """What sparse SVMs with free intercepts of two and of more classes have in common."""
 
     @property
     def even(self) -> bool:
@@ -47,7 +47,7 @@ class FreeModel(SparseModel):
         raise NotImplementedError
 
     def _centre(self) -> np.ndarray:
-        """See the rows from their mean, with their weights, which is returned."""
+        """Set the point from which rows are seen to their weighted mean, and return it."""
         mean, sizes = self.column_sums(self.weights), self.views.row_sqnorms
         self.twice = 2.0 * mean
         self.row_sq = np.tile(sizes - self.scores(self.twice), self.classes)
@@ -55,12 +55,12 @@ class FreeModel(SparseModel):
         return mean
 
     def exact_until(self, reference: SparseCertificate, alpha: float) -> bool:
-        """Tell whether the start's dual point is optimal at ``alpha``: of equal classes, or with ``w = 0``."""
+        """Tell whether the start's dual point is optimal at ``alpha``: for equal classes, or with ``w = 0``."""
         known = self.even or self._top()[0] == 0.0
         return known and super().exact_until(reference, alpha)
 
     def counts(self, certificate: SparseCertificate, screened) -> dict:
-        """Return counts and ratios of a step; behind the weights of a class stands its intercept."""
+        """Return counts and ratios of a step; the weights of a class are followed by its intercept."""
         found = super().counts(certificate, screened)
         found["coefficients"] = found["coefficients"].extended(self.levels_of(certificate))
         return found
@@ -72,7 +72,7 @@ class FreeSparseModel(FreeModel):
     Raises
     ------
     UsageError
-        Where all samples that count are of one class.
+        If all samples that count are of one class.
     """
 
     levels = 1
@@ -103,13 +103,11 @@ class FreeSparseModel(FreeModel):
 
     @property
     def even(self) -> bool:
-        """Tell whether both classes have the same weight."""
         return self.ratio == 1.0
 
     # -- the intercept and dual points ---------------------------------------------------------------------------
 
     def placed(self, scores: np.ndarray, intercept=None, guess=0.0) -> Level:
-        """Add the intercept to the scores: the best one, which may be near ``guess``, or the one that is given."""
         if self.sharp:
             return self._placed_at_kinks(scores, intercept)
         if intercept is None:
@@ -126,7 +124,7 @@ class FreeSparseModel(FreeModel):
         return Level(b, low, high)
 
     def _placed_at_kinks(self, scores: np.ndarray, intercept) -> Level:
-        """Add the intercept to the scores, with the exact hinge: the middle of the best ones, or the one given."""
+        """Add the intercept to the scores for the exact hinge: the middle of the best ones, or the one given."""
         with np.errstate(invalid="ignore", over="ignore"):  # of weights that overflow: their gap is infinite
             low, high = self.signless.best(self.labels - scores)
             b = best_of(low, high) if intercept is None else intercept
@@ -134,14 +132,13 @@ class FreeSparseModel(FreeModel):
         return Level(b, low, high)
 
     def answers(self, inside: np.ndarray) -> np.ndarray:
-        """Return what the free intercept adds to the rows of the dual variables ``inside``."""
         if not inside.size:
             return np.empty((0, 0))
         # A norm by BLAS takes longer than the whole step.
         return (self.labels[inside] * self.roots[inside] / np.sqrt(self.weights[inside].sum() or 1.0))[None, :]
 
     def balance(self, scores: np.ndarray, theta: np.ndarray) -> bool:
-        """Let the rows that lose least take what rounding has left of the signed sum; tell whether one did.
+        """Let the rows that lose least take the rounding error of the signed sum; tell whether one did.
 
         With the exact hinge more may be left, as the rows at their kink are at one end in ``theta(w)``: many take it.
         """
@@ -160,7 +157,7 @@ class FreeSparseModel(FreeModel):
         return moved
 
     def _fill_kinks(self, scores: np.ndarray, theta: np.ndarray) -> bool:
-        """Move the rows nearest to their kink, as far as they can, until rounding is all that is left; tell whether."""
+        """Move the rows nearest to their kink until only rounding is left; tell whether that succeeded."""
         mass, t = self.given * theta, 1.0 - self.labels * scores
         filled = balanced_to(mass, t, 0.0 * mass, self.given, self.signless.signs, 0.0)
         rows = np.flatnonzero(filled != mass)
@@ -168,7 +165,7 @@ class FreeSparseModel(FreeModel):
         return bool(rows.size)
 
     def residue(self, scores: np.ndarray, theta: np.ndarray, extent: float) -> dict:
-        """Return what an exact dual point may differ by: one row takes what is left of the signed sum."""
+        """Return the difference of an exact dual point: one row takes what is left of the signed sum."""
         found, error = kernels.excess(theta, self.labels, self.given)
         size = (abs(found) + error) * (1.0 + 8.0 * UNIT)
         if size == 0.0:
@@ -189,7 +186,6 @@ class FreeSparseModel(FreeModel):
 
     @property
     def null_loss(self) -> float:
-        """Return the loss at ``w = 0`` with its best intercept."""
         r, small = self.ratio, self.ratio / (1.0 + self.ratio)  # the smaller class's share of the weights
         return (1.0 - small) * 0.5 * self.gamma * r * r + small * (2.0 - self.gamma * (r + 0.5))
 

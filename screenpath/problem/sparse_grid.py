@@ -1,7 +1,7 @@
 """The whole (alpha, beta) grid of a sparse SVM as one model of the path loop: its parameter is the pair.
 
-A row of the grid holds one ``beta``. The first point of a row takes its reference from the row's closed form, every
-other one from the point before; rows do not depend on each other.
+A row of the grid holds one ``beta``. The first step of a row takes its reference from the row's closed form, every
+other one from the step before; rows do not depend on each other.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from screenpath.problem.sparse_types import SparseCertificate, SparseReduced, Sp
 
 @dataclass(slots=True)
 class SentCertificate:
-    """What a worker process sends back of a certificate beside the step: the pair, and what a checkpoint needs of it.
+    """What a worker process sends back of a certificate in addition to the step: the pair, and what a checkpoint needs.
 
-    The sums ``u`` are there at the last step of a row, and None at the others.
+    The sums ``u`` are sent only at the last step of a row, else None.
     """
 
     alpha: float
@@ -35,7 +35,7 @@ class SentCertificate:
 
     @property
     def resumable(self) -> bool:
-        """Tell whether a run can go on behind this step."""
+        """Tell whether a run can continue after this step."""
         return self.u is not None
 
 
@@ -74,26 +74,21 @@ class SparseGrid(PathModel, Resumable):
     # -- the contract of the path loop ---------------------------------------------------------------------------
 
     def start(self, parameter) -> SparseCertificate:
-        """Return the closed form of the parameter's row."""
         alpha, beta = parameter
         return self.row(beta).start(alpha)
 
     def exact_until(self, reference: SparseCertificate, parameter) -> bool:
-        """Tell whether the closed form of the row is still optimal."""
         model, reference, alpha = self.bound(reference, parameter)
         return model.exact_until(reference, alpha)
 
     def nothing_screened(self) -> SparseScreened:
-        """Return decisions that leave everything to the solver."""
         return self.base.nothing_screened()
 
     def reduce(self, parameter, screened: SparseScreened, reference: SparseCertificate) -> SparseReduced:
-        """Return the problem of the survivors."""
         model, reference, alpha = self.bound(reference, parameter)
         return model.reduce(alpha, screened, reference)
 
     def lift(self, parameter, reduced: SparseReduced, solution):
-        """Return the pair of the full problem."""
         return reduced.model.lift(parameter[0], reduced, solution)
 
     def certify(self, parameter, w, theta, reference: SparseCertificate) -> SparseCertificate:
@@ -102,35 +97,28 @@ class SparseGrid(PathModel, Resumable):
         return model.certify(alpha, w, model.top if w is None else theta, reference)
 
     def sharpened(self, certificate: SparseCertificate, tol: float) -> SparseCertificate:
-        """Return a certificate of the same point with a narrower bound on rounding."""
         return self.row(certificate.beta).sharpened(certificate, tol)
 
     def fallbacks(self, parameter, reference: SparseCertificate) -> list[SparseCertificate]:
-        """Return certificates of the pairs known without a solve."""
         model, reference, alpha = self.bound(reference, parameter)
         return model.fallbacks(alpha, reference)
 
     def no_worse(self, parameter, certificate: SparseCertificate, reference: SparseCertificate) -> SparseCertificate:
-        """Return a certificate with known weights where they have a smaller primal value."""
         model, reference, alpha = self.bound(reference, parameter)
         return model.no_worse(alpha, certificate, reference)
 
     def combined(self, parameter, primal: SparseCertificate, dual: SparseCertificate) -> SparseCertificate:
-        """Return the certificate of the primal point of one and the dual point of another."""
         return self.row(parameter[1]).combined(parameter[0], primal, dual)
 
     def parameters(self, parameter) -> dict:
-        """Return the parameters as the step table names them."""
         return {"alpha": float(parameter[0]), "beta": float(parameter[1])}
 
     def counts(self, certificate: SparseCertificate, screened: SparseScreened) -> dict:
-        """Return counts, ratios and coefficients of a step."""
         return self.base.counts(certificate, screened)
 
     # -- checkpoints ---------------------------------------------------------------------------------------------
 
     def state(self, certificate: SparseCertificate | SentCertificate) -> dict:
-        """Return the arrays from which :meth:`restore` makes the same certificate again."""
         w = certificate.w if isinstance(certificate.w, SparseVector) else SparseVector.of(certificate.w)
         return {
             "at": np.array([certificate.alpha, certificate.beta]),
@@ -145,7 +133,6 @@ class SparseGrid(PathModel, Resumable):
         }
 
     def restore(self, state) -> SparseCertificate:
-        """Return the certificate of :meth:`state`, byte for byte."""
         alpha, beta = states.vector(state, "at", 2, low=np.array([0.0, np.finfo(np.float64).tiny])).tolist()
         model = self.row(beta)
         theta, size = states.vector(state, "theta", model.ones.size, 0.0, 1.0), model.u_ones.size

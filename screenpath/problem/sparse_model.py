@@ -1,4 +1,4 @@
-"""The sparse SVM that options ask for: one of five classes of one problem, each loaded only where it is needed."""
+"""The sparse SVM that options ask for: one of five classes of one problem, each imported only when needed."""
 
 from __future__ import annotations
 

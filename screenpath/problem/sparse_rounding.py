@@ -1,14 +1,14 @@
-r"""What rounding can add to a sparse SVM's gap: bounds from the sizes of data and point, without a pass over the data.
+"""Bounds on the rounding error of a sparse SVM's gap, from the sizes of data and point, without a pass over the data.
 
 The gap at ``alpha`` is a sum of terms none of which is negative (Fenchel and Young; ``t`` margins' slacks, ``u`` sums):
 
     1/n sum_i s_i [l(t_i) - theta_i t_i + gamma/2 theta_i^2] + sum_j [kink_j + (S_beta(u_j) - alpha w_j)^2 / (2 alpha)]
 
 Each bracket is convex in what was summed over the data. Its slope is ``theta_i(w) - theta_i``, of rate ``1/gamma``, and
-``S_beta(u_j)/alpha - w_j``, of rate ``1/alpha``. Errors of ``t`` and ``u`` thus enter multiplied by what is missing to
+``S_beta(u_j)/alpha - w_j``, of rate ``1/alpha``. Errors of ``t`` and ``u`` thus enter multiplied by the distance from
 the optimum, or squared. At ``alpha = 0``, where ``S`` is 0 for certain, the second bracket is ``kink_j`` alone, and its
-slope ``-w_j``. ``T`` and ``U`` bound their norms (``T`` that of dual variables, with the weights ``s``); what
-rounding adds to the terms themselves is part of them, and so is what dividing the weights by their mean rounds.
+slope ``-w_j``. ``T`` and ``U`` bound their norms (``T`` that of dual variables, with the weights ``s``). They include
+the rounding of the terms themselves, and of dividing the weights by their mean.
 
 The weights may be products that were rounded: a sample's part of their sum is ``r_i`` times the exact one, where
 ``r_i`` is 1 to ``inexact``. With the exact parts, ``theta_i r_i / (1 + inexact)`` is a dual point (in its box, and its
@@ -61,21 +61,19 @@ class SparseRounding:
     Parameters
     ----------
     views : rows.base.TwoViews
-    classes : int
     pairs : int
         Dual variables.
     smoothing : float
         Of the hinge.
     weights : ndarray of shape (n,), optional
         Of the samples, of mean ``unit``.
-    unit : float, default 1
     inexact : float, default 0
         Largest relative error of a sample's part of the sum of the weights, as they are given.
 
     Raises
     ------
     DataError
-        Where the square of a value or a sum of squares overflows.
+        If the square of a value or a sum of squares overflows.
     """
 
     def __init__(self, views, classes: int, pairs: int, smoothing: float, weights=None, unit: float = 1.0,
@@ -107,17 +105,13 @@ class SparseRounding:
         self.grown = 1.0 + max(ROUNDING, 16.0 * self.total)  # of a squared radius that is summed over dual variables
 
     def upper_norms(self, squares, terms: int):
-        """Return norms that are not below the exact ones, from computed sums of so many squares."""
+        """Return upper bounds of norms, from computed sums of so many squares."""
         return np.sqrt(squares + 2.0 * (terms + 1) * TINY) * (1.0 + gamma(terms + EXTRA))
 
     def finish(self, c, reach: float, active: int) -> None:
-        """Write the primal objective, the gap and the bounds on rounding of a certificate whose sums are known.
+        """Write the primal objective, the gap and their error bounds to a certificate whose sums are known.
 
-        Parameters
-        ----------
-        c : models.sparse_types.SparseCertificate
-        reach, active
-            See ``kernels.problem.sparse.feature_terms``; norms over n.
+        ``reach`` and ``active``: see ``kernels.problem.sparse.feature_terms``; norms over n.
         """
         theta, root_alpha, root_lag = sqrt(c.theta_sq), sqrt(c.alpha), sqrt(c.lag_sq)
         reach += size_of(c.intercept) * self.root / self.n  # as if of one column more, of ones
@@ -141,7 +135,7 @@ class SparseRounding:
             c.gap, c.rounding = inf, 0.0
 
     def parts(self, c, alpha: float) -> tuple[float, float, float]:
-        """Return what the gap of a certified pair consists of at some ``alpha``.
+        """Return the parts of the gap of a certified pair at some ``alpha``.
 
         Returns
         -------
@@ -150,7 +144,7 @@ class SparseRounding:
         lag_sq : float
             ``||S - alpha w||^2 / alpha``; half of it is the other part of the penalty's share.
         error : float
-            Bound on what rounding adds to ``rest + lag_sq / 2``, and to ``rest + lag_sq / 4`` when doubled.
+            Bound on the rounding error of ``rest + lag_sq / 2``, and of ``rest + lag_sq / 4`` when doubled.
         """
         lag_sq, unsure = c.lag_sq, self.penalty * (c.kink + c.lag_sq) + c.floor
         if alpha != c.alpha:  # S - alpha w = (S - alpha_0 w) + (alpha_0 - alpha) w
@@ -165,22 +159,17 @@ class SparseRounding:
         return c.loss_slack + c.kink, lag_sq, samples + penalty + unsure + c.cost
 
     def of_weights(self, c, alpha: float) -> float:
-        """Return what the rounding of the weights that are given may add to the gap at some ``alpha``."""
+        """Return a bound on the effect of the given weights' rounding on the gap at some ``alpha``."""
         ratio = alpha / c.alpha if alpha > 0.0 else 1.0
         return 2.0 * self.inexact * (c.loss + 0.5 * ratio * c.w_sq + c.beta * c.w_l1) if self.inexact else 0.0
 
     def floor(self, w_l1: float, lag: float) -> float:
-        """Return what underflow may take from the sums over dual variables and weights; ``lag = ||S - alpha w||``."""
+        """Return a bound on the underflow in the sums over dual variables and weights; ``lag = ||S - alpha w||``."""
         return 16.0 * TINY * (self.pairs + self.weights + w_l1 + sqrt(self.weights) * lag)
 
 
 def check_range(squares, what: str) -> None:
-    """Raise where the squared norm of a line of the data has overflowed.
-
-    Raises
-    ------
-    DataError
-    """
+    """Raise a DataError if the squared norm of a line of the data has overflowed."""
     bad = np.flatnonzero(~np.isfinite(squares))
     if bad.size:
         raise DataError(

@@ -1,7 +1,7 @@
-"""A sparse SVM's certificate with the margins and sums that matter formed again without rounding.
+"""A sparse SVM's certificate with the margins and sums that matter recomputed without rounding.
 
-Terms and slopes are those of ``problem/sparse_rounding.py``, entry by entry. An entry is formed again where what its
-rounding can add to the gap is more than its share of the tolerance, or more than a trifle of the objective.
+Terms and slopes are those of ``problem/sparse_rounding.py``, entry by entry. An entry is recomputed if its rounding may
+add more to the gap than its share of the tolerance, or more than a trifle of the objective.
 """
 
 from __future__ import annotations
@@ -21,15 +21,7 @@ TRIFLE = 0.01  # of the objective, that rounding may change of it
 
 
 def sharpened(model, certificate, tol: float):
-    """Return the certificate of the same pair with narrower bounds on rounding.
-
-    Parameters
-    ----------
-    model : models.sparse.SparseModel
-    certificate : models.sparse_types.SparseCertificate
-    tol : float
-        Relative gap that the bounds should leave room for.
-    """
+    """Return the certificate of the same pair with narrower bounds on rounding, to meet the relative gap ``tol``."""
     sums = _Sums(model, certificate)
     for _ in range(ROUNDS):
         found = sums.certificate()
@@ -62,7 +54,7 @@ class _Sums:
         self.formed_t, self.formed_u = np.zeros(self.t.size, dtype=bool), np.zeros(f.size, dtype=bool)
 
     def certificate(self):
-        """Return the certificate that the sums and their bounds prove; keep what each entry's rounding may add."""
+        """Return the certificate that the sums and their bounds prove; keep each entry's possible rounding error."""
         m, c = self.model, self.c
         n, gamma, alpha, beta = m.n, m.gamma, c.alpha, c.beta
         with np.errstate(over="ignore", invalid="ignore"):
@@ -104,14 +96,16 @@ class _Sums:
         return replace(c, primal=primal, primal_error=primal_error, gap=gap, rounding=rounding)
 
     def _residue(self, apart) -> float:
-        """Return what an exact dual point may add to the gap, where this one's signed sum is not 0 (``c.off``)."""
+        """Return the most that an exact dual point may add to the gap, if this one's signed sum is not 0
+        (``c.off``).
+        """
         c = self.c
         samples = c.cost + c.off * _norm(self.t_error * np.sqrt(self.weights)) / self.model.n
         errors = (_norm(self.u_error) + 0.5 * c.shift) / c.alpha if c.alpha > 0.0 else 0.0
         return samples + (_norm(apart) + errors) * c.shift
 
     def form(self, room: float, primal: float) -> bool:
-        """Form the sums whose rounding matters, and say whether there were any."""
+        """Recompute the sums whose rounding matters, and tell whether there were any."""
         rows = self._heavy(self.t_adds, SHARE * room) | self._heavy(self.loss_adds, min(TRIFLE * primal, SHARE * room))
         columns = self._heavy(self.u_adds, SHARE * room)
         rows, columns = np.flatnonzero(rows & ~self.formed_t), np.flatnonzero(columns & ~self.formed_u)
@@ -145,7 +139,7 @@ class _Sums:
         return accurate.inner(values, both, 1.0)
 
     def _sum(self, f: int) -> tuple[float, float]:
-        """Return ``u`` of a feature and a bound on its error; of the class itself, all dual variables of a sample."""
+        """Return ``u`` of a feature and a bound on its error; for the class itself, all dual variables of a sample."""
         m, theta = self.model, self.c.theta
         if m.weighted:
             theta = theta * np.tile(m.weights, m.classes)
@@ -171,5 +165,5 @@ def _norm(values: np.ndarray) -> float:
 
 
 def _total(values: np.ndarray) -> float:
-    """Return the sum, rounded once; inf or nan where it is not a number."""
+    """Return the sum, rounded once; inf or nan if it is not a number."""
     return fsum(values.tolist()) if np.isfinite(values).all() else float(np.sum(np.abs(values)))

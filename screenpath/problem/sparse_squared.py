@@ -1,13 +1,13 @@
-r"""Sparse SVMs with the squared hinge: what :mod:`.sparse` and :mod:`.sparse_free` are with the smoothed one.
+"""Sparse SVMs with the squared hinge, built on those with the smoothed hinge (:mod:`.sparse`, :mod:`.sparse_free`).
 
 Objective   min_W  P(W) = 1/n sum_(i,c) s_i 1/2 max(0, 1 - m_ic)^2 + alpha/2 ||W||^2 + beta ||W||_1,   sum_i s_i = n
 Dual        max    D(v) = 1/n sum s (v - v^2/2) - 1/(2 alpha) ||S_beta(X' psi(v) / n)||^2,   v >= 0,   v(W) = max(0, t)
 
 This is a smoothed hinge of a width ``gamma`` that no ``t = 1 - m`` reaches where ``P(W) <= P(0)``: the loss of one
-sample alone would be above ``P(0)``. There ``1/2 t^2 = gamma l(t)``, and ``v = gamma theta``, so that the engine of the
-smoothed hinge serves as it is: the weights of the samples have the mean ``gamma`` in place of 1, and all numbers are
-those of the squared hinge. ``gamma`` is a power of two, by which nothing is rounded. Of a dual variable the rules only
-ever find that it is 0, the one end of its box.
+sample alone would be above ``P(0)``. There ``1/2 t^2 = gamma l(t)``, and ``v = gamma theta``, so that the code for the
+smoothed hinge works unchanged: the weights of the samples have the mean ``gamma`` instead of 1, and all numbers are
+those of the squared hinge. ``gamma`` is a power of two, so that it rounds nothing. The rules only ever find that a dual
+variable is 0, the one end of its box.
 
 A pair whose ``P(W)`` is above ``P(0)`` would be certified as that of the smoothed hinge: none is reported, as every
 step is at least as good as zero (``no_worse``).
@@ -30,7 +30,7 @@ WIDEST = 511  # binary exponent of a width: its square is a float64
 
 
 class SquaredHingeModel(SparseModel):
-    """A sparse SVM with the squared hinge; parameters as of :class:`SparseModel`, but for ``gamma``, which it finds."""
+    """A sparse SVM with the squared hinge; parameters as of :class:`SparseModel`, except ``gamma``, which it finds."""
 
     def __init__(self, views, labels, classes, beta, gamma=None, weights=None, shared=None):
         self.unit = width_beyond(views.n, classes, weights) if shared is None else shared.unit
@@ -44,17 +44,15 @@ class SquaredHingeModel(SparseModel):
 
     @property
     def width(self) -> float:
-        """Return the width of the quadratic part of the loss: it has no end."""
+        """Return the width of the quadratic part of the loss: infinite."""
         return inf
 
     @property
     def ones_error(self) -> np.ndarray:
-        """Return bounds on the errors of ``u_top``, shape (classes * d,)."""
         return super().ones_error * (2.0 / self.gamma)
 
     @property
     def null_loss(self) -> float:
-        """Return the loss at ``w = 0``."""
         return 0.5 * self.pairs / self.n
 
     @property
@@ -63,7 +61,7 @@ class SquaredHingeModel(SparseModel):
         return 1.0
 
     def exact_until(self, reference, alpha: float) -> bool:
-        """Tell whether ``w = 0`` is optimal, whatever ``alpha``."""
+        """Tell whether ``w = 0`` is optimal, for any ``alpha``."""
         return self._top()[0] == 0.0 and super().exact_until(reference, alpha)
 
 
@@ -88,7 +86,6 @@ class FreeSquaredHingeModel(SquaredHingeModel, FreeSparseModel):
 
     @property
     def null_loss(self) -> float:
-        """Return the loss at ``w = 0`` with its best intercept."""
         return 2.0 * self.share * (1.0 - self.share)
 
 

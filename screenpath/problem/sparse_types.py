@@ -1,4 +1,4 @@
-"""What the model of the sparse SVM, its rules and its solvers give each other."""
+"""What the model of the sparse SVM, its rules and its solvers exchange."""
 
 from __future__ import annotations
 
@@ -15,14 +15,9 @@ NO_FEATURES, NO_TOTALS = np.empty(0, dtype=np.int64), np.empty(0)
 
 @dataclass(slots=True)
 class SparseVector:
-    """A vector of which only the non-zero entries are kept: a path of many steps stays small.
+    """A vector that keeps only its non-zero entries, so that a path of many steps stays small.
 
-    Parameters
-    ----------
-    index, values : ndarray of shape (k,)
-        Where these are, as int64 and increasing, and what stands there.
-    size : int
-        Length of the whole vector.
+    ``index`` (int64) is increasing, ``size`` is the length of the whole vector.
     """
 
     index: np.ndarray
@@ -31,7 +26,7 @@ class SparseVector:
 
     @classmethod
     def of(cls, dense: np.ndarray, among: np.ndarray | None = None) -> SparseVector:
-        """Return the sparse form of an array; ``among`` holds, in order, entries outside of which all are 0."""
+        """Return the sparse form of an array that is 0 outside of the entries ``among``, which are in order."""
         if among is None or 4 * among.size > dense.size:
             index = kernels.nonzeros(dense)
             return cls(index, dense[index], dense.size)
@@ -39,7 +34,7 @@ class SparseVector:
         return cls(index, values, dense.size)
 
     def extended(self, values: np.ndarray) -> SparseVector:
-        """Return the vector, of as many blocks as there are values, with one of these behind each, kept even if 0."""
+        """Return the vector, cut into as many blocks as there are values, with one value after each, kept even if 0."""
         blocks, d = values.size, self.size // values.size
         ends = (d + 1) * np.arange(blocks) + d
         index = np.append(self.index + self.index // max(d, 1), ends)
@@ -47,19 +42,14 @@ class SparseVector:
         return SparseVector(index[order], np.append(self.values, values)[order], self.size + blocks)
 
     def dense(self) -> np.ndarray:
-        """Return the vector as an array."""
         out = np.zeros(self.size)
         out[self.index] = self.values
         return out
 
 
 class Level(NamedTuple):
-    """The intercept that scores have, and both ends of the best ones; of several classes, one for each and no ends.
-
-    Parameters
-    ----------
-    intercept : float or ndarray of shape (classes,)
-    low, high : float
+    """The intercept included in scores, and both ends of the best ones; of several classes, one for each and no
+    ends.
     """
 
     intercept: float | np.ndarray
@@ -75,7 +65,6 @@ class Level(NamedTuple):
 
     @property
     def size(self) -> float:
-        """Return the sum of their sizes."""
         return size_of(self.intercept)
 
 
@@ -100,7 +89,7 @@ class SparseCertificate(Proven):
         ``X w_c``.
     theta : ndarray of shape (classes * n,)
     u, u_slack : ndarray of shape (classes * d,)
-        ``X' psi(theta) / n``, and bounds on the errors of its entries. These are 0 (rounding apart) but where ``w`` is
+        ``X' psi(theta) / n``, and error bounds of its entries. These are 0 (rounding apart), except where ``w`` is
         0 and ``|u| + u_slack <= beta``: there the entry has no share in either objective.
     loss, loss_slack : float
         Mean loss; the losses' share of the gap.
@@ -114,18 +103,17 @@ class SparseCertificate(Proven):
     room : float
         No dual point within ``room`` of ``theta`` gives a feature outside ``formed`` a weight.
     psi : ndarray of shape (classes * n,) or None
-        ``psi(theta)`` where it is at hand, see :meth:`SparseModel.psi_of`.
+        ``psi(theta)`` if it is at hand, see :meth:`SparseModel.psi_of`.
     primal, primal_error, gap, rounding : float
         At ``alpha``, see :class:`screenpath.numbers.rounding.Proven`; written by ``SparseRounding.finish``.
     t_error, u_error, floor : float
-        Bounds on the norms of the rounding errors of all margins and of ``u`` (at ``alpha = 0`` on what the latter add
-        to the gap), and on what underflow takes.
-    intercept : float or ndarray
-    low, high : float
+        Bounds on the norms of the rounding errors of all margins and of ``u`` (at ``alpha = 0`` on the latter's effect
+        on the gap), and on underflow.
+    intercept, low, high : float or ndarray
         Of a free intercept: the one that is part of the ``scores``, and both ends of the best for ``w``; see
         :class:`Level`.
     off, shift, cost : float
-        What an exact dual point, whose signed sums are 0, may differ by: itself, in ``u``, and in the gap.
+        Bounds on the difference of an exact dual point, whose signed sums are 0: itself, in ``u``, and in the gap.
     """
 
     alpha: float
@@ -168,18 +156,17 @@ class SparseCertificate(Proven):
 
     @property
     def at(self) -> tuple:
-        """Return the numbers of the grid point."""
         return (self.alpha, self.beta)
 
     @property
     def feasible(self) -> bool:
-        """Tell whether dual variables have room for what is left of the signed sums; without intercepts nothing is."""
+        """Tell whether dual variables have room for what is left of the signed sums; true without intercepts."""
         return self.off < np.inf
 
 
 @dataclass(slots=True)
 class SparseScreened:
-    """Decisions over all dual variables and weights, with what conditioning has done to the norms.
+    """Decisions over all dual variables and weights, with the effect of conditioning on the norms.
 
     Parameters
     ----------
@@ -188,10 +175,10 @@ class SparseScreened:
     keep : ndarray of int8 of shape (classes * d,)
         0: the weight is zero; 1: survives.
     row_part, col_part : ndarray
-        Squared norms of samples (a class each) over surviving features, of columns over surviving dual variables. The
+        Squared norms of samples (one per class) over surviving features, of columns over surviving dual variables. The
         norm of a column whose weight is proven not to be 0 may be larger: it decides nothing any more.
     record : ndarray of int64 of shape (triggerings, 2)
-        Dual variables and weights found by each triggering of ISS and IFS, -1 where it did not run.
+        Dual variables and weights found by each triggering of ISS and IFS, -1 if it did not run.
     col_total : ndarray of shape (classes * d,)
         With a free intercept sums of columns over surviving dual variables; else empty.
     """
@@ -218,11 +205,11 @@ class SparseScreened:
 
 @dataclass(slots=True)
 class SparseReduced:
-    """What screening left to solve at one ``alpha``.
+    """The reduced problem at one ``alpha``.
 
     The data is not copied: surviving features are columns of the full data, and a fixed dual variable keeps its value
-    (its loss is 0, or linear). The solver begins at ``start``, the previous point, whose arrays have full length.
-    ``patient``: ``alpha`` is next to nothing, and a sweep over the coordinates gets nowhere where a step is short.
+    (its loss is 0, or linear). The solver begins at ``start``, the previous step, whose arrays have full length.
+    ``patient``: ``alpha`` is next to nothing, and coordinate sweeps make no progress where a step is short.
     """
 
     model: Any  # a SparseModel, whose module imports this one

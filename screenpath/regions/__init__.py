@@ -1,4 +1,4 @@
 """Regions that provably contain an optimum: ball, dome, lens, and the directions of a free intercept.
 
-No data rows are here: a region knows vectors and numbers alone.
+A region knows only vectors and numbers, no data rows.
 """

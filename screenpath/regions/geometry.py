@@ -2,10 +2,11 @@
 
 A rule answers with a :class:`Ball`, :class:`Dome` or :class:`Lens`; a sample (or feature) ``v`` is decided by the
 smallest and largest value of ``v.x`` over the region. No data lives here: the products ``v.c`` of all samples
-with a centre arrive as arrays, so the same code serves dense, sparse, kernel and distributed rows.
+with a centre arrive as arrays, so the same code serves dense, sparse, kernel and distributed rows. The methods of
+regions are those of :class:`screenpath.problem.base.Region`.
 
-What is made at every grid point, here and elsewhere, is never changed but not frozen: to set a frozen field takes four
-times as long, and a path over little data makes a hundred of them a point.
+Objects made at every step, here and elsewhere, never change but are not frozen: setting a frozen field takes four
+times as long, and a path over little data makes a hundred of them per step.
 """
 
 from __future__ import annotations
@@ -40,7 +41,6 @@ class Point:
         return Point(factor * self.vector, products, factor * factor * self.sqnorm)
 
     def distance(self, other: Point) -> float:
-        """Return the distance to another point, formed from the difference of the two."""
         return float(np.linalg.norm(self.vector - other.vector))
 
 
@@ -56,7 +56,6 @@ class KernelPoint(Point):
     error: float  # a product ``v_i . vector`` is off by at most this times ``||v_i||``
 
     def scaled(self, factor: float) -> KernelPoint:
-        """Return ``factor * self``."""
         products, spread = factor * self.products, abs(factor) * self.spread * OUTWARD
         error = (abs(factor) * self.error + 4.0 * UNIT * spread) * OUTWARD
         return KernelPoint(factor * self.vector, products, factor * factor * self.sqnorm, spread, error)
@@ -74,7 +73,7 @@ class KernelPoint(Point):
 
 
 def between(a: Point, b: Point, share: float) -> Point:
-    """Return ``share a + (1 - share) b``, of which the products with the rows are known; ``sqnorm`` is a bound."""
+    """Return ``share a + (1 - share) b``, whose products with the rows are known; ``sqnorm`` is a bound."""
     rest = 1.0 - share
     vector, products = share * a.vector + rest * b.vector, share * a.products + rest * b.products
     sqnorm = (share * sqrt(a.sqnorm) + rest * sqrt(b.sqnorm)) ** 2
@@ -94,46 +93,25 @@ class Ball:
 
     @property
     def points(self) -> tuple[Point, ...]:
-        """Return the points whose products with the rows the bounds need."""
         return (self.center,)
 
     @property
     def extent(self) -> float:
-        """Return the largest norm a point of the region can have (scale of the rounding error)."""
         return sqrt(self.center.sqnorm) + self.radius
 
     def bounds(self, products: tuple[np.ndarray, ...], norms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the smallest and largest ``v.x`` over the region for every row.
+        """Return the smallest and largest ``v.x`` over the region for every row, two arrays of shape (n,).
 
-        Parameters
-        ----------
-        products : tuple of ndarray of shape (n,)
-            ``v.p`` for each point of :attr:`points`.
-        norms : ndarray of shape (n,)
-            ``||v||``.
-
-        Returns
-        -------
-        lower, upper : ndarray of shape (n,)
+        ``products`` has ``v.p`` for each point of :attr:`points`, ``norms`` has ``||v||``.
         """
         reach = self.radius * norms
         return products[0] - reach, products[0] + reach
 
     def decide(self, products, norms, c, extent, rounding: float, status) -> tuple[int, int]:
-        """Write to ``status`` on which side of ``c`` the whole region is for every row, see ``kernels.box_decide``.
+        """Write to ``status`` on which side of ``c`` the whole region is for every row; return ``n_R, n_L``.
 
-        Parameters
-        ----------
-        products : tuple of ndarray of shape (n,)
-            ``v.p`` for each point of :attr:`points`.
-        norms, c : ndarray of shape (n,)
-        extent : callable
-            ``extent(region)`` is the size of which ``rounding`` bounds the error of a product with a row of norm 1.
-        status : ndarray of int8 of shape (n,)
-
-        Returns
-        -------
-        n_R, n_L : int
+        See :meth:`bounds` and ``kernels.box_decide``. ``extent(region)`` is the size to which ``rounding``, the error
+        of a product with a row of norm 1, is relative.
         """
         size = extent(self)
         return kernels.box_decide_ball(products[0], 1.0, norms, self.radius, size, c, rounding, status, 0, c.size)
@@ -152,23 +130,19 @@ class Dome:
 
     @property
     def points(self) -> tuple[Point, ...]:
-        """Return the points whose products with the rows the bounds need."""
         return (self.center, self.normal)
 
     @property
     def extent(self) -> float:
-        """Return the largest norm a point of the region can have."""
         return sqrt(self.center.sqnorm) + self.radius
 
     def bounds(self, products: tuple[np.ndarray, ...], norms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the smallest and largest ``v.x`` over the region, see :meth:`Ball.bounds`."""
         vc, va = products
         upper = dome_support(vc, va, norms, self.radius, self.offset)
         lower = -dome_support(-vc, -va, norms, self.radius, self.offset)
         return lower, upper
 
     def decide(self, products, norms, c, extent, rounding, status) -> tuple[int, int]:
-        """Write to ``status`` what is decided, see :meth:`Ball.decide`."""
         lower, upper = self.bounds(products, norms)
         return kernels.box_decide(lower, upper, norms, extent(self), c, rounding, status)
 
@@ -184,12 +158,10 @@ class Lens:
 
     @property
     def points(self) -> tuple[Point, ...]:
-        """Return the points whose products with the rows the bounds need."""
         return (self.first.center, self.second.center)
 
     @property
     def extent(self) -> float:
-        """Return the largest norm a point of either ball can have (scale of the rounding error)."""
         return max(self.first.extent, self.second.extent)
 
     @property
@@ -198,7 +170,6 @@ class Lens:
         return self.first.center.distance(self.second.center)
 
     def bounds(self, products: tuple[np.ndarray, ...], norms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the smallest and largest ``v.x`` over the region, see :meth:`Ball.bounds`."""
         v1, v2 = products
         distance = self.distance
         upper = lens_support(v1, v2, norms, distance, self.first.radius, self.second.radius, self.extent)
@@ -222,7 +193,7 @@ class Lens:
 def dome_support(vc, va, norms, radius, offset, uncertainty=ROUNDING):
     """Return the largest ``v.x`` over a dome, shape (n,), from ``v.c``, ``v.a``, ``||v||``, ``r`` and ``delta``.
 
-    ``v.a`` is known to within ``uncertainty`` times ``||v||``. The square root below would turn an error of 1e-16 into
+    ``v.a`` is known up to ``uncertainty`` times ``||v||``. The square root below would turn an error of 1e-16 into
     one of 1e-8, so the least favourable ``v.a`` within reach is taken.
     """
     offset = min(max(offset, -radius), radius)
@@ -237,32 +208,26 @@ def dome_support(vc, va, norms, radius, offset, uncertainty=ROUNDING):
 
 
 def axis_uncertainty(extent: float, distance: float) -> float:
-    """Return how far a product with the unit vector between two centres may be off, for a row of norm 1."""
+    """Return the error bound of a product with the unit vector between two centres, for a row of norm 1."""
     return ROUNDING * (1.0 + extent / distance) if distance > 0.0 else np.inf
 
 
 def lens_support(v1, v2, norms, distance, r1, r2, extent):
-    """Largest ``v.x`` over the intersection of two balls (Ogawa 2014, Theorem 8).
+    """Return the largest ``v.x`` over the intersection of two balls (Ogawa 2014, Theorem 8), shape (n,).
 
-    The plane of the rim parts the lens into a dome of either ball. Where the larger ball's maximiser lies in the
-    smaller ball, it answers, elsewhere the smaller ball's dome. Distances are taken from the smaller ball's centre:
-    from the larger one's, a small lens would drown in rounding.
+    The plane of the rim cuts the lens into a dome of either ball. If the larger ball's maximiser lies in the smaller
+    ball, it is the answer, else the smaller ball's dome gives it. Distances are taken from the smaller ball's centre:
+    from the larger one's, a small lens would drown in rounding. If one ball lies inside the other, or rounding has
+    pulled the two apart, the smaller ball gives the answer.
 
     Parameters
     ----------
     v1, v2, norms : ndarray of shape (n,)
         ``v.m1``, ``v.m2`` and ``||v||``.
-    distance : float
-        ``||m1 - m2||``.
-    r1, r2 : float
-        Radii.
+    distance, r1, r2 : float
+        ``||m1 - m2||`` and the radii.
     extent : float
-        Largest norm of a point of the balls: what the rounding of ``v1`` and ``v2`` is relative to.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Where one ball lies inside the other, or rounding has pulled the two apart, the smaller ball answers.
+        Largest norm of a point of the balls, to which the rounding of ``v1`` and ``v2`` is relative.
     """
     if r1 > r2:
         v1, v2, r1, r2 = v2, v1, r2, r1

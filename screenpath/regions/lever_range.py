@@ -1,11 +1,12 @@
-r"""What a pair with a free intercept says for a whole range of C: of held-out samples, and of the rows themselves.
+"""What a pair with a free intercept proves for a whole range of C: about held-out samples, and about the rows
+themselves.
 
 A lever (:mod:`.lever`) bounds ``x.w* + b*`` for any ``x``. For one pair, one lever and a fixed part ``delta`` of what
 its rows can carry (of the dual at C = 1), the bound from below
 
     low(C) = x.c(C) + tau(C) - r(C)^2 / (C delta) - C delta/4 ||x - mu||^2,   c(C) = (w + C G'theta)/2
 
-is concave in C: the first two terms are linear, and so is ``r(C)^2/C`` but for a term in ``1/C``, which is convex. What
+is concave in C: the first two terms are linear, and so is ``r(C)^2/C`` except a term in ``1/C``, which is convex. What
 is above a kink at both ends of a range of C is so within it. From above it is the same.
 """
 
@@ -32,7 +33,6 @@ class RangeLevers:
 
     Parameters
     ----------
-    C : float
     pair : ndarray of shape (9,)
         Numbers of the pair, from which its ball at any C follows.
     forms : ndarray of shape (2, m)
@@ -47,25 +47,17 @@ class RangeLevers:
     levers: np.ndarray
 
     def radius(self, C: float) -> float:
-        """Return the radius of the pair's ball at ``C``."""
         return _radius(self.pair, self.C, C)
 
     def sign(self, k: int) -> float:
-        """Return 1 where a lever bounds from below, -1 where it does from above."""
+        """Return 1 for a lever that bounds from below, -1 from above."""
         return 1.0 if 2 * k < self.levers.shape[1] else -1.0
 
     def shows(self, k: int, rows, apart, norms, low: float, high: float, kinks=0.0) -> np.ndarray:
         """Tell which linear forms ``x.w* + b*`` are on a lever's side of their kink for all C from ``low`` to ``high``.
 
-        Parameters
-        ----------
-        k : int
-        rows : ndarray of int64 of shape (r,)
-            Which of the samples are asked about.
-        apart, norms : ndarray of shape (r,)
-            At least their distances from the lever's centre, and ``||x||``.
-        low, high : float
-        kinks : ndarray of shape (r,), default 0
+        ``rows`` are numbers of samples; ``apart`` and ``norms`` are upper bounds of their distances from the lever's
+        centre and their norms.
         """
         sign, middle = self.sign(k), math.sqrt(low * high)
         sure = np.ones(rows.size, dtype=bool)
@@ -90,14 +82,14 @@ def _radius(pair, C0: float, C: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class PairLevers:
-    """Levers of a pair that are to serve a range of C.
+    """Levers of a pair that serve a range of C.
 
     Parameters
     ----------
     pair, levers : ndarray
         As of :class:`RangeLevers`.
     rows : list of tuple of ndarray
-        Of which rows each lever is made, and their weights; they sum up to 1.
+        The rows of each lever, and their weights, which sum up to 1.
     duals : ndarray of shape (N,)
         Products of the rows, signs included, with ``G'theta``.
     """
@@ -109,15 +101,7 @@ class PairLevers:
 
 
 def pair_levers(certificate, model, ahead: float) -> PairLevers:
-    """Return levers of a pair; one data pass of a linear model.
-
-    Parameters
-    ----------
-    certificate : models.free_base.FreeCertificate
-    model : models.free_base.FreeIntercept
-    ahead : float
-        The C for whose ball they are made.
-    """
+    """Return levers of a pair, made for its ball at C = ``ahead``; one data pass of a linear model."""
     C, point = certificate.C, certificate.point
     own, signs = model.signless, model.signs
     behind = isinstance(point, KernelPoint)
@@ -150,23 +134,16 @@ def pair_levers(certificate, model, ahead: float) -> PairLevers:
 
 @dataclass(slots=True)
 class LeverRange:
-    """What levers of a pair decide for all C of a range: a region of its own for each of them.
-
-    Parameters
-    ----------
-    reference : models.free_base.FreeCertificate
-    low, high : float
-        Ends of the range.
-    """
+    """What levers of a pair decide for all C from ``low`` to ``high``: one region for each C."""
 
     reference: Any
     low: float
     high: float
 
     def decide(self, model, products: Callable) -> np.ndarray:
-        """Return what is decided of the rows of a model without their signs, as :meth:`.lever.Levered.decide` does.
+        """Return the decisions on signless rows of a model, as :meth:`.lever.Levered.decide` does.
 
-        ``products(center)`` returns those of the rows, without signs, with a vector; a data pass for each lever.
+        ``products(center)`` returns those of the signless rows with a vector; a data pass for each lever.
         """
         far = max(self.low, self.high, key=lambda C: abs(math.log(C / self.reference.C)))
         ready = pair_levers(self.reference, model, far)
@@ -190,11 +167,11 @@ class Distances:
 
     Parameters
     ----------
-    model : models.free_base.FreeIntercept
     squares : ndarray of shape (m,)
         Of the samples' norms.
     products : callable
-        ``products(center)`` returns those of the samples with a vector: of features, behind a kernel of coefficients.
+        ``products(center)`` returns those of the samples with a vector: of features, or of coefficients behind a
+        kernel.
     off : float
         Relative error of a product.
     """
