@@ -25,24 +25,23 @@ class Screening(Composed, BoxScreening):
 
     @property
     def compiled(self) -> int:
-        """Return which region a compiled walk forms before each solve, or that decisions are given."""
+        """Return which region a compiled walk builds before each solve, or that decisions are given."""
         return NOTHING if self.static is None else self.static.compiled
 
     def before(self, model, reference, parameter):
-        """Screen from the previous grid point, before the solve."""
         if self.static is None:
             return model.nothing_screened()
         return model.screen(self.static.region(model, reference, parameter))
 
 
 def takes_chunks(text: str) -> bool:
-    """Tell whether the rule has a far end, so that one region can serve several grid points."""
+    """Tell whether the rule has a far end, so that one region can serve several steps."""
     parts = [part.strip().lower() for part in str(text).split("+")]
     return any(STATIC[part].needs_far_end for part in parts if part in STATIC)
 
 
 def no_chunk(text: str, chunk: int | None) -> None:
-    """Refuse a chunk with a rule that has no far end, naming those that have."""
+    """Reject a chunk with a rule that has no far end, naming those that have."""
     if chunk is not None:
         far = ", ".join(name for name, rule in STATIC.items() if rule.needs_far_end)
         raise UsageError(f"the rule '{text}' cannot serve several grid points at once", f"with a chunk use {far}")

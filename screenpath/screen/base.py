@@ -19,10 +19,10 @@ class StaticRule(Protocol):
     ----------
     name : str
     needs_far_end : bool
-        Whether :meth:`region` takes, behind the others, a certificate at the largest parameter of the path.
+        Whether :meth:`region` also takes, as last argument, a certificate at the largest parameter of the path.
     compiled : int
-        Which region of the reference a compiled walk forms itself (``kernels.walk.compiled``). For others, and that is
-        all it asks of a rule, the decisions are given.
+        The region of the reference that a compiled walk builds itself (``kernels.walk.compiled``). For other rules it
+        gets the decisions.
     """
 
     __slots__ = ()
@@ -58,7 +58,7 @@ class StaticRule(Protocol):
 class PathScreening(Protocol):
     """What is screened when: the one seam between a walk and the rules of all families.
 
-    What a screening inherits from here is that of one whose decisions are safe and depend on nothing but the reference
+    The inherited methods suit a screening whose decisions are safe and depend only on the reference
     and the parameter. A plug-in that makes the decisions itself needs :meth:`before`, and :meth:`again` if ``dynamic``.
 
     Attributes
@@ -68,7 +68,7 @@ class PathScreening(Protocol):
     dynamic : bool
         Whether the solver applies the gap ball of its current iterate while it solves.
     loose : float
-        Relative gap that is enough for a look at whether the decisions are right; 0 where they are.
+        Relative gap at which :meth:`corrected` can already check the decisions; 0 if they need no check.
     """
 
     __slots__ = ()
@@ -84,24 +84,26 @@ class PathScreening(Protocol):
 
     @property
     def needs_known_grid(self) -> bool:
-        """Tell whether all grid points must be known before the first one is taken."""
+        """Tell whether the whole grid must be known before the first step."""
         return False
 
     @property
     def compiled(self) -> int | None:
-        """Return which region a compiled walk forms before each solve (``kernels.walk.compiled``).
+        """Return which region a compiled walk builds before each solve (``kernels.walk.compiled``).
 
-        ``GIVEN``: it asks :meth:`before`, perhaps twice for a grid point. None: it leaves all points to the loop.
+        ``GIVEN``: it calls :meth:`before`, perhaps twice for a step. None: it leaves all steps to the loop.
         """
         return None
 
     def begin(self, grid, far, resumed: bool) -> None:
-        """Take the grid and the certificate at its largest parameter, before the first point; see ``needs_far_end``."""
+        """Receive the grid and the certificate at its largest parameter, before the first step; see
+        ``needs_far_end``.
+        """
         return
 
     @abstractmethod
     def before(self, model, reference, parameter) -> Any:
-        """Return the decisions from the previous grid point, before the solve.
+        """Return the decisions from the previous step, before the solve.
 
         Parameters
         ----------
@@ -113,34 +115,32 @@ class PathScreening(Protocol):
         Returns
         -------
         Screened, KeptFeatures or SparseScreened
-            What ``model.nothing_screened()`` returns, with ``status`` of shape (N,), int8: 0 where nothing is decided.
+            What ``model.nothing_screened()`` returns, with ``status`` of shape (N,), int8: 0 if undecided.
         """
 
     @abstractmethod
     def again(self, model, certificate, parameter) -> Any:
-        """Return the decisions of the gap ball of a certified pair at the same parameter; where ``dynamic``."""
+        """Return the decisions of the gap ball of a certified pair at the same parameter; called if ``dynamic``."""
 
     def corrected(self, model, certificate, screened, rounds: int):
-        """Return the decisions, or others where the certificate of a solve with them does not bear them out.
+        """Return the decisions, or others if the certificate of a solve with them contradicts them.
 
         Parameters
         ----------
-        model
         certificate
             Of a pair that is not yet within tolerance.
         screened
             The decisions.
         rounds : int
-            Solves so far at this grid point.
+            Solves so far at this step.
         """
         return screened
 
     def proven(self, model, certificate, screened, decided) -> tuple:
-        """Return what may be claimed of the decisions at a grid point that is done.
+        """Return the decisions, and ``decided``, that a finished step may claim.
 
         Parameters
         ----------
-        model
         certificate
             Of the pair that is reported.
         screened
@@ -155,7 +155,7 @@ class PathScreening(Protocol):
         return {}
 
     def restore(self, state: dict, model) -> None:
-        """Take up the state of an earlier walk of a model.
+        """Restore the state of an earlier walk of a model.
 
         Raises
         ------
@@ -172,7 +172,7 @@ class Composed(PathScreening):
     Parameters
     ----------
     static : rule or None
-        Applied once before each solve, from the previous grid point.
+        Applied once before each solve, from the previous step.
     dynamic : bool
         Apply the gap ball of the current iterate while solving.
     name : str

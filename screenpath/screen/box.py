@@ -1,7 +1,7 @@
 """Sample-screening rules of the box models: reference and new parameter in, region out. No pass over rows here.
 
 Each region contains the optimum for *any* primal point and *any* feasible dual point of the reference, and is the
-paper's where the reference is exact.
+paper's if the reference is exact.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from screenpath.screen.base import StaticRule
 
 
 def pair_ball(reference, C: float) -> Ball:
-    r"""Ball around the optimum at ``C`` from the reference's pair (w, theta).
+    """Return a ball around the optimum at ``C`` from the reference's pair (w, theta).
 
     ``||w* - (w + C G'theta)/2||^2 <= gap_C - ||w - C G'theta||^2 / 4``: strong convexity on both sides. The right side
     is ``||w - C G'theta||^2 / 4 + C sum (phi_i(t_i) - theta_i t_i)``, where rounding counts least. For an exact
@@ -26,15 +26,6 @@ def pair_ball(reference, C: float) -> Ball:
 
     The centre is given as a multiple of ``w``, whose products with all rows the certificate knows; the radius
     grows by the distance moved, which is 0 for a reference whose primal point is that of its dual.
-
-    Parameters
-    ----------
-    reference : models.box_types.Certificate
-    C : float
-
-    Returns
-    -------
-    Ball
     """
     ratio, point = C / reference.C, reference.point
     mismatch = kernels.pair_mismatch(
@@ -44,7 +35,7 @@ def pair_ball(reference, C: float) -> Ball:
 
 
 def pair_radius(reference, C: float) -> float:
-    """Return the radius of the pair's ball around its centre ``(w + C G'theta)/2`` as computed, rounding included."""
+    """Return the radius of the pair's ball around its computed centre ``(w + C G'theta)/2``, rounding included."""
     return kernels.pair_radius(
         C, reference.C, reference.point.sqnorm, reference.total_sq, reference.inner, reference.slack,
         reference.sum_error, reference.total_error, reference.relative,
@@ -54,7 +45,7 @@ def pair_radius(reference, C: float) -> float:
 def disproved(model, region, decided: np.ndarray) -> int:
     """Return how many decided rows a region that contains the optimum proves to be on the other side.
 
-    A row of weight 0 has no sides: both ends of its dual variable are one.
+    A row of weight 0 has no sides: both ends of its dual variable are equal.
     """
     proven = model.screen(region).status
     return int(np.count_nonzero((proven * decided < 0) & (model.lo < model.hi)))
@@ -67,7 +58,6 @@ class DVI(StaticRule):
     compiled = PAIR_BALL
 
     def region(self, model, reference, C: float) -> Ball:
-        """Return the ball of the reference's own pair at the new parameter."""
         return pair_ball(reference, C)
 
 
@@ -77,7 +67,7 @@ class BT2(StaticRule):
     name = "bt2"
 
     def region(self, model, reference, C: float) -> Ball:
-        """Return the ball of (w, s); one data pass in :meth:`problem.box.BoxModel.screen` for its centre."""
+        """Return the ball of (w, s); :meth:`problem.box.BoxModel.screen` takes one data pass for its centre."""
         return guess_ball(model, reference, C)
 
 
@@ -87,25 +77,14 @@ class IT(StaticRule):
     name = "it"
 
     def region(self, model, reference, C: float) -> Lens:
-        """Return the lens of the two balls."""
         return Lens(pair_ball(reference, C), guess_ball(model, reference, C))
 
 
 def guess_ball(model, reference, C: float) -> Ball:
-    r"""Ball of the pair (w, s) with ``s_i = hi_i`` where ``c_i > (C + C0)/(2 C0) g_i.w``, else ``lo_i``.
+    """Return the ball of the pair (w, s) with ``s_i = hi_i`` where ``c_i > (C + C0)/(2 C0) g_i.w``, else ``lo_i``.
 
     Any dual point of the box would do, as in :func:`pair_ball`; this one is where the centre of BT1 puts each row
     (Ogawa 2014, Section IV-C). ``G's`` is the reference's sum plus the rows whose dual variable differs.
-
-    Parameters
-    ----------
-    model : models.box.BoxModel
-    reference : models.box_types.Certificate
-    C : float
-
-    Returns
-    -------
-    Ball
     """
     factor = 0.5 * (1.0 + C / reference.C)
     guess = np.empty(model.size)
@@ -119,18 +98,17 @@ def guess_ball(model, reference, C: float) -> Ball:
 
 
 def feasible_dome(reference, far: Ball, parameters, enhanced: bool) -> Dome | Ball:
-    r"""Region of SSNSV (Ogawa 2013, Theorem 2) and ESSNSV (Wang 2014, Theorem 18) for one or several parameters.
+    """Region of SSNSV (Ogawa 2013, Theorem 2) and ESSNSV (Wang 2014, Theorem 18) for one or several parameters.
 
     ``far`` holds a point that is feasible for each of them: a ``w_b`` with ``xi(w_b) <= xi(w*(C))``. Then
     ``||w*|| <= ||w_b||`` and ``w*.(w_b - w*) >= 0``. The half-space ``w0.(w - w0) >= 0`` of the papers holds for an
     exact ``w0``. For any pair (w0, theta0), the ball of :func:`pair_ball` bounds ``w0.w*`` from below at every C; the
-    bound is ``||w0||^2`` where the pair is exact.
+    bound is ``||w0||^2`` for an exact pair.
 
     Parameters
     ----------
-    reference : models.box_types.Certificate
     far : Ball
-        Contains a feasible point; of radius 0 where that point itself is known.
+        Contains a feasible point; of radius 0 if that point itself is known.
     parameters : sequence of float
         Every C that the region has to serve.
     enhanced : bool
@@ -138,7 +116,7 @@ def feasible_dome(reference, far: Ball, parameters, enhanced: bool) -> Dome | Ba
 
     Returns
     -------
-    Dome, or Ball where the reference is the origin and there is no half-space
+    Dome, or Ball if the reference is the origin and there is no half-space
     """
     size = sqrt(far.center.sqnorm) * (1.0 + reference.relative)
     if enhanced:
@@ -167,16 +145,7 @@ class SSNSV(StaticRule):
     enhanced = False
 
     def region(self, model, reference, C: float, far) -> Dome | Ball:
-        """Return the dome for one parameter.
-
-        Parameters
-        ----------
-        model : models.box.BoxModel
-        reference : models.box_types.Certificate
-        C : float
-        far : models.box_types.Certificate
-            Of a parameter of at least C; it need not be exact.
-        """
+        """Return the dome for one parameter; ``far`` belongs to a parameter of at least C, and need not be exact."""
         return feasible_dome(reference, pair_ball(far, far.C), (C,), self.enhanced)
 
 

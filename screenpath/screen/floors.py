@@ -1,8 +1,8 @@
-r"""A proven lower bound of the loss at the optimum of a parameter that is not solved yet (C-form of Ogawa 2013).
+"""A proven lower bound of the loss at the optimum of a parameter that is not solved yet (C-form of Ogawa 2013).
 
 For any dual point ``theta``, ``xi(w*) >= ell(theta) - G'theta . w*``; and the optimum lies in the ball of any pair
-(:func:`screenpath.screen.box.pair_radius`). The pair is made for the parameter in question, of what is known at the
-reference and at the far end of the path: it is neither's, and its gap there is a small part of theirs.
+(:func:`screenpath.screen.box.pair_radius`). The pair is made for this parameter, from the reference and the far end of
+the path; its gap there is a small part of theirs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NARROWINGS = 18  # of a line search: to a six thousandth of the segment
 
 @dataclass(frozen=True, slots=True)
 class Dual:
-    """What a dual point says about the loss: ``xi(w) >= ell - total . w`` for every w.
+    """A dual point as a bound of the loss: ``xi(w) >= ell - total . w`` for every w.
 
     Parameters
     ----------
@@ -42,19 +42,18 @@ class Dual:
 
     @classmethod
     def of(cls, certificate) -> Dual:
-        """Return the dual point of a certificate."""
         lost = certificate.error + certificate.relative * abs(certificate.ell)
         return cls(certificate.ell - lost, certificate.total, certificate.sum_error + certificate.shift)
 
     def mixed(self, other: Dual, share: float) -> Dual:
-        """Return the point so far on the way to another one."""
+        """Return the convex combination ``(1 - share) * self + share * other``."""
         total = self.total + share * (other.total - self.total)
         size = float(np.linalg.norm(self.total) + np.linalg.norm(other.total))
         ell = (1.0 - share) * self.ell + share * other.ell - 4.0 * UNIT * (abs(self.ell) + abs(other.ell))
         return Dual(ell, total, max(self.error, other.error) + 4.0 * UNIT * size)
 
     def floor(self, center, radius: float) -> float:
-        """Return the least that it says of any w of a ball."""
+        """Return its lower bound of the loss over all w of a ball."""
         reach, length = float(np.linalg.norm(center)), float(np.linalg.norm(self.total))
         lost = self.error * (reach + radius) + gamma(2 * center.size + 16) * length * (reach + radius)
         value = self.ell - float(self.total @ center) - radius * length
@@ -64,11 +63,7 @@ class Dual:
 def ball_floor(pair, *others: Dual) -> float:
     """Return a lower bound of ``xi(w*(C))`` at the parameter of a pair, whose ball holds the optimum.
 
-    Parameters
-    ----------
-    pair : models.box_types.Certificate
-    *others : Dual
-        The best of them and of the pair's own, and of some between each two, is taken.
+    It is the best of the ``others``, the pair's own dual point, and some between each two.
     """
     center, radius = 0.5 * (pair.point.vector + pair.C * pair.total), pair_radius(pair, pair.C) + pair.C * pair.shift
     duals = [Dual.of(pair), *others]
@@ -77,21 +72,10 @@ def ball_floor(pair, *others: Dual) -> float:
 
 
 def nearer_pair(model, reference, far, C: float) -> tuple:
-    """Return a pair made for ``C`` and a further dual point; three data passes.
+    """Return a pair made for ``C``, between ``reference`` and ``far``, and a second dual point; three data passes.
 
     Its w is nearly the best of the plane of the two references' w; its theta is the best between the reference's and
-    the one of w's own margins, which is the further one.
-
-    Parameters
-    ----------
-    model : models.box.BoxModel
-    reference, far : models.box_types.Certificate
-        Below and above ``C``.
-    C : float
-
-    Returns
-    -------
-    models.box_types.Certificate, Dual
+    that of w's own margins, which is the second dual point.
     """
     own, other = _best_in_plane(model.losses(reference), reference.point, far.point, C, C / reference.C)
     margins = own * reference.point.products + other * far.point.products
@@ -124,7 +108,7 @@ def _best_in_plane(losses, a, b, C: float, ratio: float) -> tuple[float, float]:
 
 
 def _least(function, low: float, high: float) -> float:
-    """Return nearly where a convex function of one number is least (golden section)."""
+    """Return the approximate minimiser of a convex function of one number (golden section)."""
     a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     at_a, at_b = function(a), function(b)
     for _ in range(NARROWINGS):

@@ -29,24 +29,18 @@ from screenpath.screen.plugins import plugged_rule
 def lever_ball(reference, C: float) -> LeverBall:
     """Return the ball around the optimal ``w`` at ``C`` from the reference's pair, and the dual point for its levers.
 
-    The ball is that of :func:`screenpath.screen.box.pair_ball`, whose derivation takes no notice of a free intercept;
-    what rounding has left of the dual point's sum moves its centre, and makes it larger.
+    The ball is that of :func:`screenpath.screen.box.pair_ball`, whose derivation a free intercept does not change;
+    the rounding error of the dual point's sum moves its centre, and makes it larger.
     """
     return LeverBall(pair_ball(reference, C), C, reference.theta, reference.residue)
 
 
 def lever_guess(model, reference, C: float) -> LeverBall:
-    r"""Return the ball of the reference's w and a guess of the dual point (Ogawa 2014, Section IV-C), for levers.
+    """Return the ball of the reference's w and a guess of the dual point (Ogawa 2014, Section IV-C), for levers.
 
-    The guess maximises ``sum theta_i q_i`` over the dual points that sum to 0, ``q = c - (C + C0)/(2 C0) g.w``: rows
-    are at the end that the intercept asks for which is best for the scaled products, those nearest to it make up the
+    The guess maximises ``sum theta_i q_i`` over the dual points whose signed sum is 0, ``q = c - (C + C0)/(2 C0) g.w``:
+    rows are at the end that the best intercept for the scaled products asks for, and those nearest to it correct the
     sum.
-
-    Parameters
-    ----------
-    model : models.free_base.FreeIntercept
-    reference : models.free_base.FreeCertificate
-    C : float
     """
     t = model.placed(0.5 * (1.0 + C / reference.C) * reference.point.products)[-1]
     found = model.balanced(np.where(t > 0.0, model.hi, model.lo), t)
@@ -66,7 +60,6 @@ class FreeDVI(StaticRule):
     compiled = PAIR_BALL
 
     def region(self, model, reference, C: float) -> LeverBall:
-        """Return the ball of the reference's own pair at the new parameter."""
         return replace(lever_ball(reference, C), one=True)
 
 
@@ -76,7 +69,6 @@ class FreeBT2(StaticRule):
     name = "bt2"
 
     def region(self, model, reference, C: float) -> LeverBall:
-        """Return the ball of the reference's w and the guess."""
         return lever_guess(model, reference, C)
 
 
@@ -86,7 +78,6 @@ class FreeIT(StaticRule):
     name = "it"
 
     def region(self, model, reference, C: float) -> LeverPencil:
-        """Return both balls."""
         return LeverPencil(lever_ball(reference, C), lever_guess(model, reference, C))
 
 
@@ -102,7 +93,6 @@ class FreeScreening(Screening):
     __slots__ = ()
 
     def again(self, model, certificate, parameter):
-        """Screen with the ball of a certified pair at the same parameter (dynamic rule, all rows)."""
         return model.screen(lever_ball(certificate, parameter))
 
 
@@ -124,7 +114,6 @@ class FreePathwise(Pathwise):
         return self.again(model, certificate, certificate.C)
 
     def again(self, model, certificate, parameter):
-        """Screen with the ball of a certified pair at the same parameter (dynamic rule, all rows)."""
         return model.screen(lever_ball(certificate, parameter))
 
 

@@ -1,7 +1,7 @@
-r"""Feature screening for the L1-regularised squared-hinge SVM: reference and new lambda in, region of theta out.
+"""Feature screening for the L1-regularised squared-hinge SVM: reference and new lambda in, region of theta out.
 
 All regions live in the slice ``y.theta = 0``, where every column is replaced by its centred version. Each contains the
-optimum for *any* feasible dual point of the reference, and is the paper's where the reference is exact. The products
+optimum for *any* feasible dual point of the reference, and is the paper's if the reference is exact. The products
 with all columns come from the certificate, so a rule costs O(n + m).
 """
 
@@ -36,7 +36,7 @@ class VariationalInequality:
     name = "vi"
 
     def keep(self, model, reference, lam: float):
-        """Return the features that the dome leaves undecided; in one traversal, without writing down its vectors."""
+        """Return the features that the dome leaves undecided, in one traversal that does not store its vectors."""
         index = l1dome.dome_keep(
             reference.theta, model.signs, model.null_bias, reference.products, model.null_products,
             model.coarse_norms, model.norm_unit, reference.lam, reference.lam / float(lam), reference.theta_gap,
@@ -46,8 +46,8 @@ class VariationalInequality:
 
 
 def gap_ball(reference) -> Ball:
-    """Ball of a certified pair at its own parameter: around ``theta`` with ``r^2 = 2 gap / lambda^2``, or the one
-    halfway to the residuals, where that is smaller.
+    """Return the ball of a certified pair at its own parameter: around ``theta`` with ``r^2 = 2 gap / lambda^2``, or
+    the one halfway to the residuals if that is smaller.
     """
     theta, products, lam, scale = reference.theta, reference.products, reference.lam, reference.scale
     square, radius = kernels.inner(theta, theta), math.sqrt(2.0 * reference.theta_gap) / lam
@@ -61,9 +61,9 @@ def gap_ball(reference) -> Ball:
 
 
 def contradicted(model, accurate, lam: float, decided) -> int:
-    """Return how many features were screened though their weight in an unscreened solution cannot be chance.
+    """Return how many features were screened although their weight in an unscreened solution cannot be chance.
 
-    A weight that is 0 at the optimum may still be left over in a solution with a small gap; one whose penalty
+    A weight that is 0 at the optimum may remain in a solution with a small gap; one whose penalty
     ``lam |w_j|`` exceeds that gap is counted.
     """
     return int(((decided != 0) & (lam * abs(accurate.w) > accurate.gap)).sum())
@@ -76,7 +76,7 @@ class FeatureScreening(Composed):
     static: VariationalInequality | None
 
     def before(self, model, reference, parameter):
-        """Screen from the previous grid point, before the solve; from ``lambda_max`` up the closed form decides all."""
+        """Screen from the previous step, before the solve; from ``lambda_max`` up the closed form decides all."""
         if self.static is None:
             return model.nothing_screened()
         if model.exact_until(reference, parameter):
@@ -84,17 +84,12 @@ class FeatureScreening(Composed):
         return self.static.keep(model, reference, parameter)
 
     def again(self, model, certificate, parameter):
-        """Screen with the ball of a certified pair at the same parameter."""
         return model.screen(gap_ball(certificate), model.slack_of(certificate))
 
 
 def parse_feature_rule(text: str) -> FeatureScreening:
-    """Turn ``none``, ``gap``, ``vi`` or ``vi+gap`` into a :class:`FeatureScreening`.
-
-    Raises
-    ------
-    UsageError
-        For any other rule.
+    """Turn ``none``, ``gap``, ``vi`` or ``vi+gap`` into a :class:`FeatureScreening`; a UsageError for any other
+    rule.
     """
     if (own := plugged_rule(text, FeatureScreening)) is not None:
         return own

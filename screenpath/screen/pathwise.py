@@ -1,7 +1,7 @@
-"""Screening that knows the path: rules with a solution at the far end, one rule for several points, and guesses.
+"""Screening that knows the path: rules with a solution at the far end, one rule for several steps, and guesses.
 
 ``Pathwise`` is the algorithm of Ogawa 2013: the solution at the largest C is computed first; one dome then serves a
-chunk of M grid points. ``Heuristic`` is that paper's baseline, which guesses and checks.
+chunk of M steps. ``Heuristic`` is that paper's baseline, which guesses and checks.
 """
 
 from __future__ import annotations
@@ -26,19 +26,14 @@ SIEVED, LOOSE = 5, 1e-3  # the same of the sieve; and the relative gap at which 
 
 
 def loss_floor(reference, C: float, primal: float) -> float:
-    r"""Return a proven lower bound of ``xi(w*(C))``, the loss at the optimum.
+    """Return a proven lower bound of ``xi(w*(C))``, the loss at the optimum.
 
     The optimal value V is concave in C and ``V' = xi(w*)``, so ``xi(w*(C)) >= (D_C''(theta) - P_C(w)) / (C'' - C)`` for
     every ``C'' > C`` and every feasible pair. The best ``C''`` gives ``ell - C T^2 - T sqrt(2 (P_C(w) - D_C(theta)))``
     with ``T = ||G'theta||``.
 
-    Parameters
-    ----------
-    reference : models.box_types.Certificate
-        Supplies theta; of any parameter.
-    C : float
-    primal : float
-        At least ``P_C(w)`` of any w, rounding included: :func:`primal_value`.
+    The reference, of any parameter, supplies theta; ``primal`` is at least ``P_C(w)`` of any w, see
+    :func:`primal_value`.
     """
     # Each term at the end of what rounding may have made of it; the last slack is that of this function itself.
     ell, total = reference.ell - reference.error, np.sqrt(reference.total_sq)
@@ -59,11 +54,8 @@ def primal_value(reference, C: float) -> float:
 def feasible_point(model, near, far, floor: float) -> Ball | None:
     """Return the first point from ``near.w`` towards ``far.w`` whose loss is at most ``floor`` (bisection).
 
-    The loss is convex along the segment, and its margins are those of the two ends in proportion: no data pass.
-
-    Returns
-    -------
-    Ball of radius 0, or None where even ``far.w`` has a larger loss
+    The loss is convex along the segment, and its margins are those of the two ends in proportion: no data pass. It is
+    a Ball of radius 0, or None if even ``far.w`` has a larger loss.
     """
     ends = near.point, far.point
     error, losses = near.error + far.error + _loss_error(model, *ends), model.losses(near)
@@ -86,8 +78,8 @@ def feasible_point(model, near, far, floor: float) -> Ball | None:
 def _loss_error(model, a: Point, b: Point) -> float:
     """Return by how much rounding of the margins can change the loss of a point between two.
 
-    A margin is off by what its row's product with a vector may be, and by that of the two that are put together; none
-    of it is relative to the loss itself, which cancels where targets are met.
+    A margin has the error of its row's product with a vector, and that of combining two; none of it is relative to the
+    loss itself, which cancels where targets are met.
     """
     product = gamma(2 * model.rows.d + 8) * (np.sqrt(a.sqnorm) + np.sqrt(b.sqnorm))
     terms = product * model.norms + gamma(8) * (np.abs(model.c) + np.abs(a.products) + np.abs(b.products))
@@ -100,12 +92,11 @@ class BoxScreening(PathScreening):
     __slots__ = ()
 
     def again(self, model, certificate, parameter) -> Screened:
-        """Screen with the ball of a certified pair at the same parameter (dynamic rule, all rows)."""
         return model.screen(pair_ball(certificate, parameter))
 
 
 class Pathwise(BoxScreening):
-    """A static rule with the far end of the path, point by point or for chunks of it (Ogawa 2013, Algorithm 2).
+    """A static rule with the far end of the path, step by step or for chunks of steps (Ogawa 2013, Algorithm 2).
 
     Parameters
     ----------
@@ -115,14 +106,14 @@ class Pathwise(BoxScreening):
     name : str
         As the user wrote it.
     chunk : int, optional
-        Grid points that one rule serves, found with a feasible point of the line search; without it each point has its
-        own rule, with the far end as the feasible point (as in Wang 2014). So has the first point of the path: a chunk
+        Steps that one rule serves, found with a feasible point of the line search; without it each step has its
+        own rule, with the far end as the feasible point (as in Wang 2014). So has the first step of the path: a chunk
         begins at one that has been solved (Algorithm 2).
     form : {"C", "s"}
-        How the loss ``s_b`` that the feasible point must not exceed is found. ``C``: the best of :func:`loss_floor` and
+        How to find the loss ``s_b`` that the feasible point must not exceed. ``C``: the best of :func:`loss_floor` and
         :func:`screen.floors.ball_floor` at the last C of the chunk, proven before the rule is used. ``s``: tried, by
-        interpolation between the reference and the far end to one point beyond the chunk; proven by the certificate
-        of each point, or the rule is given up.
+        interpolation between the reference and the far end to one step beyond the chunk; the certificate of each step
+        proves it, or the rule is given up.
     """
 
     def __init__(self, static, dynamic: bool, name: str, chunk: int | None = None, form: str = "C"):
@@ -144,22 +135,22 @@ class Pathwise(BoxScreening):
 
     @property
     def needs_known_grid(self) -> bool:
-        """Tell whether one rule serves several grid points."""
         return self.chunk is not None
 
     @property
     def compiled(self) -> int | None:
-        """Return that decisions are given to a compiled walk; a chunk's are counted, the loop asks for them once."""
+        """Return that a compiled walk is given decisions; those of a chunk are counted, so the loop asks for them
+        once.
+        """
         return self.static.compiled if self.chunk is None else None
 
     def begin(self, grid, far, resumed: bool) -> None:
-        """Take the grid and the certificate at its largest parameter; called by the walk before its first point."""
         self.grid, self.far = np.asarray(grid if self.chunk else (), dtype=np.float64), far
         if not resumed:
             self._restart()
 
     def before(self, model, reference, parameter) -> Screened:
-        """Screen from the previous grid point and the far end, or go on with the chunk's decisions."""
+        """Screen from the previous step and the far end, or continue with the chunk's decisions."""
         if self.chunk is None or parameter == self.grid[0]:
             return model.screen(self.static.region(model, reference, parameter, self.far))
         if self.left == 0:
@@ -168,30 +159,17 @@ class Pathwise(BoxScreening):
         return Screened(self.status, int(np.sum(self.status < 0)), int(np.sum(self.status > 0)))
 
     def corrected(self, model, certificate, screened: Screened, rounds: int) -> Screened:
-        """Return the decisions; those of a rule whose ``s_b`` the certificate does not prove are made anew, safely."""
+        """Return the decisions; if the certificate does not prove their ``s_b``, they are made anew, safely."""
         if self._proven(certificate):
             return screened
         self._restart()
         return self._safe(model, certificate)
 
     def proven(self, model, certificate, screened: Screened, decided) -> tuple:
-        """Return what may be claimed of the decisions at a grid point that is not solved again, whatever its gap.
+        """Return the decisions that a finished step may claim, whatever its gap.
 
-        Parameters
-        ----------
-        model : models.box.BoxModel
-        certificate : models.box_types.Certificate
-            Of the pair that is reported.
-        screened : Screened
-            What was fixed before the solve.
-        decided : ndarray of int8 of shape (N,) or None
-            That and what the dynamic rule fixed.
-
-        Returns
-        -------
-        Screened, ndarray of int8 or None
-            The arguments, or where ``s_b`` stays unproven, only those of the decisions that a safe rule makes too. What
-            a dynamic rule found among the survivors of an unproven one is withdrawn with it.
+        These are the arguments, or, if ``s_b`` stays unproven, only those decisions that a safe rule makes too. What a
+        dynamic rule found among the survivors of an unproven one is withdrawn with it.
         """
         if self._proven(certificate):
             return screened, decided
@@ -206,11 +184,9 @@ class Pathwise(BoxScreening):
         return loss_floor(certificate, certificate.C, primal_value(certificate, certificate.C)) >= self.floor
 
     def state(self) -> dict:
-        """Return what a resumed walk needs to go on within a chunk."""
         return {} if self.chunk is None else {"left": self.left, "floor": self.floor, "status": self.status}
 
     def restore(self, state, model) -> None:
-        """Take up the state of an earlier walk of a model."""
         if self.chunk is not None:
             self.left, self.floor = states.count(state, "left"), states.number(state, "floor")
             self.status = states.decisions(state, "status", model.size if self.left else np.size(state.get("status")))
@@ -237,11 +213,11 @@ class Pathwise(BoxScreening):
         return model.screen(region).status
 
     def _safe(self, model, certificate) -> Screened:
-        """Return decisions at the parameter of a pair that rest on nothing but what is proven."""
+        """Return decisions at the parameter of a pair that rest only on what is proven."""
         return model.screen(self.static.region(model, certificate, certificate.C, self.far))
 
     def proven_floor(self, model, reference, C: float) -> float:
-        """Return what the loss at the optimum at C is known to be at least, from the reference and the far end."""
+        """Return a lower bound of the loss at the optimum at C, from the reference and the far end."""
         primal = min(primal_value(reference, C), primal_value(self.far, C))
         pair, further = nearer_pair(model, reference, self.far, C)
         near = ball_floor(pair, further, Dual.of(reference), Dual.of(self.far))
@@ -264,13 +240,13 @@ class Heuristic(BoxScreening):
     static, dynamic, name = None, False, "heuristic"
 
     def before(self, model, reference, parameter) -> Screened:
-        """Return as decided what the previous solution has outside the kink, with its dual variable at the end."""
+        """Decide the rows that the previous solution has outside the kink, with their dual variable at the end."""
         slack = _beyond_kinks(model, reference)
         lower, upper = (reference.theta == model.lo) & (slack < 0.0), (reference.theta == model.hi) & (slack > 0.0)
         return _screened(upper.astype(np.int8) - lower.astype(np.int8))
 
     def corrected(self, model, certificate, screened: Screened, rounds: int) -> Screened:
-        """Return the decisions without those that the solution found with them contradicts."""
+        """Return the decisions except those that the solution found with them contradicts."""
         if rounds == GUESSES:
             return model.nothing_screened()
         slack = _beyond_kinks(model, certificate)
@@ -281,14 +257,14 @@ class Heuristic(BoxScreening):
 class Sieve(Heuristic):
     """Guess R and L as ``heuristic``, solve roughly, free those whose residuals are wrong or nearly so, repeat.
 
-    Adaptive sieving (Yuan, Lin, Sun and Toh 2023, arXiv 2306.17369, Algorithm 1), of samples in place of features: no
-    radius is needed, however far apart grid points are. Not safe by itself: every point is certified on the full data.
+    Adaptive sieving (Yuan, Lin, Sun and Toh 2023, arXiv 2306.17369, Algorithm 1), of samples instead of features: it
+    needs no radius, however far apart the steps are. Not safe by itself: every step is certified on the full data.
     """
 
     name, loose = "sieve", LOOSE
 
     def corrected(self, model, certificate, screened: Screened, rounds: int) -> Screened:
-        """Return the decisions without those that the solution contradicts, or confirms by less than that."""
+        """Return the decisions except those that the solution contradicts, or confirms by less than that."""
         if rounds >= SIEVED:
             return super().corrected(model, certificate, screened, GUESSES)
         right = screened.status * _beyond_kinks(model, certificate)
@@ -299,7 +275,7 @@ class Sieve(Heuristic):
 
 
 def _beyond_kinks(model, certificate) -> np.ndarray:
-    """Return how far each row is from its kink, above 0 where the dual variable belongs to the upper end."""
+    """Return the distance of each row from its kink, above 0 if the dual variable belongs to the upper end."""
     return model.kinks_of(certificate)[0] - certificate.point.products
 
 

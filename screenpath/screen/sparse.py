@@ -38,7 +38,7 @@ class SparseScreening(PathScreening):
     Parameters
     ----------
     samples, features : bool
-        Whether the static rule screens them, before each solve and from the previous grid point.
+        Whether the static rule screens them, before each solve and from the previous step.
     dynamic : bool
         Apply the gap balls of the current iterate, both sides, while solving (Shibagaki 2016).
     features_first : bool
@@ -54,7 +54,6 @@ class SparseScreening(PathScreening):
     name: str
 
     def before(self, model, reference, parameter) -> SparseScreened:
-        """Screen from the previous grid point, before the solve."""
         if not (self.samples or self.features):
             return model.nothing_screened()
         model, reference, alpha = model.bound(reference, parameter)
@@ -63,7 +62,6 @@ class SparseScreening(PathScreening):
         return screen(model, reference, alpha, self.samples, self.features, self.features_first, not self.dynamic)
 
     def again(self, model, certificate, parameter) -> SparseScreened:
-        """Screen with the balls of a certified pair at the same parameter."""
         model, reference, alpha = model.bound(certificate, parameter)
         return screen(model, reference, alpha, True, True, self.features_first, False)
 
@@ -92,28 +90,15 @@ def parse_sparse_rule(text: str, first: str = "features") -> SparseScreening:
 def screen(
     model, reference, alpha: float, samples: bool, features: bool, features_first: bool, alone: bool = True
 ) -> SparseScreened:
-    r"""Screen at ``alpha`` from a certified pair (w0, theta0) at ``alpha0``.
+    """Screen at ``alpha`` from a certified pair (w0, theta0) at ``alpha0``.
 
     Primal: ``||w* - (w0 + w_theta)/2||^2 <= G/alpha - ||w0 - w_theta||^2/4`` with the gap G at ``alpha``. Its centre
     is given as ``(alpha0 + alpha)/(2 alpha) w0``, whose products with all samples are known, and the radius grows by
     the distance moved. Dual: the paper's centre ``(alpha - alpha0)/(2 gamma alpha) 1 + (alpha0 + alpha)/(2 alpha)
     theta0``, and ``||theta* - (theta0 + theta(w0))/2||^2 <= n G/gamma - ||theta0 - theta(w0)||^2/4``.
 
-    Parameters
-    ----------
-    model : SparseModel
-    reference : models.sparse_types.SparseCertificate
-    alpha : float
-    samples, features : bool
-        What to screen.
-    features_first : bool
-    alone : bool
-        Whether no dynamic rule follows, which sees better pairs than the reference for nothing. The box is then looked
-        at as well, and where much is left both rules go on from a better multiple of the reference's weights.
-
-    Returns
-    -------
-    SparseScreened
+    ``alone``: no dynamic rule follows, which would see better pairs than the reference at no cost. Then the box is used
+    as well, and if much is left both rules continue from a better multiple of the reference's weights.
     """
     at, features = model.nothing_screened(), features and not model.sharp
     model.reach = 0.0
@@ -140,7 +125,7 @@ def screen(
 def _from_stretched(model, at: SparseScreened, reference, alpha: float) -> np.ndarray:
     """Screen further from a multiple of the reference's weights that suits ``alpha`` better; return the triggerings.
 
-    It costs a pass over the features that are left, for the sums of its dual point. Weights grow where ``alpha``
+    It costs a pass over the features that are left, for the sums of its dual point. Weights grow as ``alpha``
     falls: the best multiple, between 1 and ``alpha0 / alpha``, has a much smaller gap.
     """
     n, view = model.n, model.views.columns(at.keep)
@@ -161,7 +146,7 @@ def _from_stretched(model, at: SparseScreened, reference, alpha: float) -> np.nd
 
 
 def settled(model, samples: bool, features: bool, features_first: bool) -> SparseScreened:
-    """Return the decisions where ``theta = 1`` is optimal: all that the closed form knows, in one triggering each."""
+    """Return all decisions of the closed form where ``theta = 1`` is optimal, in one triggering each."""
     at, record = model.nothing_screened(), []
     if features:
         zero = np.abs(model.u_top) + model.ones_error <= model.beta
@@ -175,16 +160,7 @@ def settled(model, samples: bool, features: bool, features_first: bool) -> Spars
 
 
 def contradicted(model, accurate, parameter, decided: np.ndarray) -> int:
-    """Return how many decisions an unscreened solution disproves (``audit.Audit``).
-
-    Parameters
-    ----------
-    model : SparseModel or SparseGrid
-    accurate : models.sparse_types.SparseCertificate
-    parameter
-    decided : ndarray of int8
-        As ``SparseScreened.status``.
-    """
+    """Return how many decisions (``SparseScreened.status``) an unscreened solution disproves (``audit.Audit``)."""
     model, accurate, alpha = model.bound(accurate, parameter)
     if alpha == 0.0:  # of the closed form alone, where w = 0 is optimal
         return int(np.count_nonzero((decided[-accurate.w.size :] != 0) & (accurate.w != 0.0)))
@@ -228,7 +204,7 @@ def _regions(model, ref, alpha: float, paper: bool = True) -> kernels.Regions:
 
 
 def finite(r: kernels.Regions) -> bool:
-    """Tell whether every number is one: where a square has overflowed, the regions say nothing."""
+    """Tell whether every number is finite: if a square has overflowed, the regions decide nothing."""
     radii = r.primal_sq + r.first_sq + r.second_sq + r.between_sq + r.budget
     return math.isfinite(radii + r.scale + r.ones_part)
 
@@ -262,21 +238,10 @@ def _run(model, ref, at: SparseScreened, regions: kernels.Regions, what: tuple) 
 
 
 def tighten(model, at: SparseScreened, point, alpha: float) -> int:
-    """Screen further with the gap balls of a solver's pair on the reduced problem; ``at`` is updated.
+    """Screen further with the gap balls of a solver's pair on the reduced problem; return how many decisions are new.
 
-    Parameters
-    ----------
-    model : SparseModel
-    at : SparseScreened
-        Decisions so far; ``point`` agrees with them.
-    point : models.sparse_types.SparseCertificate
-        The pair on the reduced problem, at ``alpha``; ``u`` is read on surviving features only.
-    alpha : float
-
-    Returns
-    -------
-    int
-        Dual variables and features newly decided.
+    ``at`` has the decisions so far, with which ``point`` agrees, and is updated; ``u`` is read on surviving features
+    only.
     """
     record = _tightened(model, at, point, alpha)
     return int(record[record > 0].sum())

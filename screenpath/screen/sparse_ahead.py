@@ -1,4 +1,4 @@
-"""Which columns SIFS may read at a grid point, told before it runs: those have to be in memory.
+"""Which columns SIFS may read at a step, found before it runs, because those must be in memory.
 
 Every other feature is zeroed at its first look, by numbers that are known without the column. The bounds are those of
 ``kernels.screen.sifs.surely_zero`` and ``decide_features``, a little wider each.
@@ -16,21 +16,9 @@ CANCELLED = 1e-13  # of the terms of a sum, which may be much smaller
 
 
 def could_be_read(model, ref, at, regions: kernels.Regions, what: tuple) -> np.ndarray:
-    """Return a mark of the features whose columns SIFS may read.
+    """Return a mark of the features whose columns SIFS may read, bool of shape (classes * d,).
 
-    Parameters
-    ----------
-    model : models.sparse.SparseModel
-    ref : models.sparse_types.SparseCertificate
-    at : models.sparse_types.SparseScreened
-        What is decided on entry.
-    regions : kernels.sifs_types.Regions
-    what : tuple of three bool
-        As of ``kernels.screen.sifs.sifs``.
-
-    Returns
-    -------
-    ndarray of bool of shape (classes * d,)
+    ``at`` has the decisions on entry; ``what`` is as in ``kernels.screen.sifs.sifs``.
     """
     samples, features, features_first = what
     kept = at.keep != 0
@@ -51,7 +39,7 @@ def could_be_read(model, ref, at, regions: kernels.Regions, what: tuple) -> np.n
 
 
 def _open(model, ref, at, r: kernels.Regions) -> np.ndarray:
-    """Mark the features that neither dual ball zeroes by what is known of them."""
+    """Mark the features that neither dual ball zeroes by what is known without their columns."""
     size, blocks = at.keep.size, max(model.levels, 1)
     moves, slacks = (np.zeros(size), np.zeros(size)), tuple(model.rounding.slacks)
     extents, lost = np.full(blocks, r.theta_norm), np.full(blocks, slacks[3])

@@ -10,7 +10,7 @@ NAMES = ("auto", "newton", "cd")
 
 @takes_plugins
 def make_solver(name: str, seed: int = 0, shrinking: bool = True, warm: bool = True):
-    """Return the solver of that name; the seed is that of its coordinate sweeps, shrinking is
+    """Return the solver of that name; ``seed`` is that of its coordinate sweeps, shrinking is
     an option of ``cd``.
 
     Without ``warm``, each solve starts from the dual point nearest to zero; only ``cd`` offers that.

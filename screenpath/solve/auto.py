@@ -17,18 +17,9 @@ LITTLE = 2_000_000  # stored values of sparse rows up to which a solve is short 
 class Auto(Solver):
     """Newton's method; on wide rows coordinate sweeps and steps on the face first (``solve.face``).
 
-    These reach the end in most cases, from the line through the last two points in a few rounds. Where they do not,
-    they bring the first digits for little, and with them the gap ball that leaves Newton's method a small problem. The
-    step's record says which solvers ran.
-
-    Parameters
-    ----------
-    seed : int, default 0
-
-    Attributes
-    ----------
-    most : int, optional
-        Sweeps before Newton's method takes over at the latest.
+    These finish in most cases, from the line through the last two steps in a few rounds. Otherwise
+    they bring the first digits cheaply, and a gap ball that leaves Newton's method a small problem. The
+    step's record says which solvers ran. ``most``, if set, limits the sweeps before Newton's method.
     """
 
     name = "auto"
@@ -43,17 +34,16 @@ class Auto(Solver):
         return d >= WIDE if sparse else d >= WIDE_DENSE and n <= FEW_DENSE
 
     def looks_ahead(self, rows) -> bool:
-        """Tell whether a start on the line through the last two dual points pays: where sweeps come first."""
+        """Tell whether to start on the line through the last two dual points: if sweeps come first."""
         return self.sweeps_first(rows.sparse, rows.n, rows.d)
 
     def compiled(self, rows) -> Solver | None:
-        """Return the solver that a compiled walk on these rows is to use: the first one that is asked."""
+        """Return the solver for a compiled walk on these rows: the one that comes first."""
         if not self.sweeps_first(rows.sparse, rows.n, rows.d):
             return self.newton
         return self.faces if rows.sparse and rows.size <= LITTLE and self.most is None else None
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
-        """Solve a reduced problem to a relative gap, see :class:`screenpath.solve.base.Solver`."""
         n = reduced.theta.size  # of all dual variables: the choice is that of the data, not of what screening left
         if not self.sweeps_first(reduced.sparse, n, reduced.start_w.size):
             return self.newton.solve(reduced, tol=tol, budget=budget, dynamic=dynamic, rank=rank)

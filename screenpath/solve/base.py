@@ -1,4 +1,7 @@
-"""The contract of solvers: what each takes and returns besides the reduced problem."""
+"""The contract of solvers: what each takes and returns in addition to the reduced problem.
+
+Methods that this contract describes have docstrings only for what they add.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +20,16 @@ HALF = 0.5  # a solve gets on while the gap falls to this part of the smallest o
 
 @dataclass(slots=True)
 class Pulse:
-    """What is known of the grid point under way, for whoever waits for it: another thread may read it at any moment.
+    """Progress of the step under way, which another thread may read at any moment.
 
     Attributes
     ----------
     parameters : dict or None
-        Of the point; None between two points.
+        Of the step; None between two steps.
     since : float
         ``time.monotonic()`` value at which it began.
-    rel_gap : float
+    rel_gap, passes : float
         Of the reduced problem when it was last known, nan before; passes over the data until then.
-    passes : float
     stopped : bool
         Whether the solve under way is to end as if its deadline had come.
     """
@@ -40,17 +42,15 @@ class Pulse:
     _rows: int = field(default=1, repr=False)
 
     def begin(self, parameters: dict, rows: int) -> None:
-        """Note that a point begins, on data with so many rows."""
         self.rel_gap, self.passes, self._rows, self.since = nan, 0.0, max(rows, 1), time.monotonic()
         self.parameters = parameters
 
     def note(self, gap: float, primal: float, touched: float) -> None:
-        """Note the gap of the reduced problem, and the rows touched for this point so far."""
+        """Record the gap of the reduced problem, and the rows touched for this step so far."""
         self.rel_gap = gap / abs(primal) if primal else nan
         self.passes = touched / self._rows
 
     def end(self) -> None:
-        """Note that the point is done."""
         self.parameters = None
 
 
@@ -65,9 +65,9 @@ class Budget:
     until : float
         ``time.monotonic()`` value after which no further kernel call starts.
     pulse : Pulse, optional
-        Hears how far the solve has come, and may end it.
+        Receives the progress of the solve, and may end it.
     touched : float
-        Rows touched for the same grid point before this solve.
+        Rows touched for the same step before this solve.
     """
 
     epochs: int
@@ -77,25 +77,21 @@ class Budget:
 
     @property
     def deadline(self) -> float:
-        """Return the time after which no further kernel call starts: long ago where the solve was stopped."""
+        """Return the time after which no further kernel call starts: long ago if the solve was stopped."""
         return -inf if self.pulse is not None and self.pulse.stopped else self.until
 
     def note(self, gap: float, primal: float, touched: float) -> None:
-        """Tell the gap of the reduced problem and the rows that this solve has touched."""
+        """Report the gap of the reduced problem and the rows that this solve has touched."""
         if self.pulse is not None:
             self.pulse.note(gap, primal, self.touched + touched)
 
 
 @dataclass(slots=True)
 class Progress:
-    """Tells when a solve has stalled, by one rule for all solvers: rounding stands in its way then.
+    """Tells when a solve has stalled, which means that rounding prevents progress, by one rule for all solvers.
 
-    Progress is a gap below half the smallest one before, or an objective better by more than what is said to count.
-
-    Parameters
-    ----------
-    patience : int
-        Evaluations in a row that may bring none.
+    Progress is a gap below half the smallest one before, or an objective better by more than ``gain``. ``patience``:
+    evaluations in a row that may bring none.
     """
 
     patience: int
@@ -104,7 +100,7 @@ class Progress:
     best: float = inf
 
     def stalls(self, gap: float, objective: float = inf, gain: float = 0.0) -> bool:
-        """Take note of an evaluation, with an objective that falls; return whether the solve has stalled."""
+        """Record an evaluation, with an objective that falls; return whether the solve has stalled."""
         self.waited += 1
         if gap < HALF * self.least or objective < self.best - gain:
             self.waited, self.least, self.best = 0, min(gap, self.least), min(objective, self.best)
@@ -160,7 +156,7 @@ class Solver(Protocol):
     name : str
         For records.
     on_faces : bool, default False
-        Whether a compiled walk that uses it is that of ``walk.compiled_faces``.
+        Whether it needs the compiled walk of ``walk.compiled_faces``.
     """
 
     name: str
@@ -191,11 +187,11 @@ class Solver(Protocol):
         ...
 
     def looks_ahead(self, rows) -> bool:
-        """Tell whether a start on the line through the last two dual points is worth more than the last one is."""
+        """Tell whether a start on the line through the last two dual points is better than the last one."""
         return False
 
     def compiled(self, rows) -> Solver | None:
-        """Return the solver whose kernel a compiled walk on these rows (``walk.compiled``) uses in the place of this
-        one, with the same numbers; None where there is none.
+        """Return the solver whose kernel a compiled walk on these rows (``walk.compiled``) uses instead of this
+        one, with the same numbers; None if there is none.
         """
         return None

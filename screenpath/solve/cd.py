@@ -21,7 +21,7 @@ FIRST_CHECK, LAST_CHECK = 5, 100  # sweeps between two gap evaluations, at first
 
 
 def draws(seed: int, rank: int) -> np.ndarray:
-    """Return the state of the generator of a solve, see ``kernels.solve.cd.draws``: any seed has its own."""
+    """Return the random state of a solve, see ``kernels.solve.cd.draws``, for any seed."""
     return cd.draws(np.uint64(seed % 2**64), np.uint64(rank))
 
 
@@ -46,7 +46,6 @@ class CoordinateDescent(Solver):
         self.seed, self.shrinking, self.warm = seed, shrinking, warm
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
-        """Solve a reduced problem to a relative gap, see :class:`screenpath.solve.base.Solver`."""
         run = Descent(reduced, draws(self.seed, rank))
         if not self.warm:
             run.restart()
@@ -66,15 +65,9 @@ class CoordinateDescent(Solver):
 
 
 class Descent:
-    """Working arrays of one solve, as ``kernels.solve.descent`` takes them.
+    """Working arrays of one solve, as ``kernels.solve.descent`` takes them; ``random`` comes from :func:`draws`.
 
-    Parameters
-    ----------
-    reduced : Reduced
-    random : ndarray of uint64 of shape (1,)
-        State of the generator, see :func:`draws`.
-    copied : bool, default True
-        Work on a copy of the survivors. Long sparse rows are read as fast where they are.
+    ``copied``: work on a copy of the survivors. Long sparse rows are read as fast in place.
     """
 
     def __init__(self, reduced: Reduced, random: np.ndarray, copied: bool = True):
@@ -99,15 +92,15 @@ class Descent:
     screened = property(lambda self: int(self.now[descent.SCREENED]))
 
     def restart(self) -> None:
-        """Leave the start that the problem brings for the point of the box nearest to zero."""
+        """Replace the problem's start by the point of the box nearest to zero."""
         self.place(self.alive, np.clip(0.0, self.reduced.lo, self.reduced.hi))
 
     def place(self, rows: np.ndarray, values: np.ndarray) -> None:
-        """Give the dual variables of some rows other values."""
+        """Change the dual variables of some rows to new values."""
         descent.place(self.rows, self.task, rows, values, self.alpha, self.w, self.now)
 
     def sweep(self, sweeps: int, shrinking: bool, budget: Budget) -> None:
-        """Run ``sweeps`` sweeps over all that is alive, in kernel calls of bounded length."""
+        """Run ``sweeps`` sweeps over all alive rows, in kernel calls of bounded length."""
         r, t, self.now[descent.TOLD] = self.reduced, self.task, descent.STALE
         each = max(1, VISITS // max(self.alive.size, 1))
         while sweeps > 0 and time.monotonic() <= budget.deadline:
@@ -121,7 +114,9 @@ class Descent:
             sweeps -= now
 
     def check(self, tol: float, dynamic: bool) -> bool:
-        """Evaluate the gap of what is alive; screen with its ball where asked. Return whether the target is met."""
+        """Evaluate the gap of the alive rows; if ``dynamic``, screen with its ball. Return whether the target is
+        met.
+        """
         self.alive.sort(kind="stable")  # sweeps have permuted it
         how = descent.How(tol, 1.0, dynamic, 0, 0, 0.0)
         self.alive, met = descent.look(

@@ -1,6 +1,6 @@
 """Coordinate sweeps, and steps on the face that they find: for wide data, see :mod:`screenpath.kernels.solve.descent`.
 
-Where its rounds bring too little, it says that it has not converged, and Newton's method is the one to go on.
+If its rounds bring too little, the solution is marked as not converged, and Newton's method should continue.
 """
 
 from __future__ import annotations
@@ -28,17 +28,8 @@ MORE = 8  # steps that a log has room for at first, beside those from before
 class FaceDescent(Solver):
     """Coordinate sweeps and steps on the face of the box.
 
-    Parameters
-    ----------
-    seed : int, default 0
-        Of the order of the sweeps, see :class:`screenpath.solve.cd.CoordinateDescent`.
-    share : float, default SHARE
-        Part of the target that the free rows may keep.
-
-    Attributes
-    ----------
-    patience : int
-        Rounds that may bring too little before it gives up.
+    ``share`` is the part of the target that the free rows may keep; ``patience`` the number of rounds that may bring
+    too little before it gives up. ``seed`` is as in :class:`screenpath.solve.cd.CoordinateDescent`.
     """
 
     name, on_faces = "cd+cg", True
@@ -47,11 +38,10 @@ class FaceDescent(Solver):
         self.seed, self.share, self.patience = seed, share, PATIENCE
 
     def how(self, tol: float, dynamic: bool, epochs: int, slice_s: float) -> descent.How:
-        """Return how to descend to a relative gap, as kernels are told."""
+        """Return, for the kernels, how to descend to a relative gap."""
         return descent.How(tol, self.share, dynamic, epochs, self.patience, slice_s)
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
-        """Solve a reduced problem to a relative gap, see :class:`screenpath.solve.base.Solver`."""
         r, run = reduced, Descent(reduced, draws(self.seed, rank), copied=not reduced.sparse)
         how, size = self.how(tol, dynamic, budget.epochs, SLICE), r.theta.size
         log, (known, pool) = begun(r.faces, size, MORE), recalled(r.faces, size, r.start_w.size, r.fetch)
@@ -73,7 +63,7 @@ class FaceDescent(Solver):
 
 
 def begun(faces: Faces | None, size: int, more: int) -> descent.Log:
-    """Return a log of the steps before, of ``size`` dual variables, with room for so many others."""
+    """Return a log of the earlier steps, of ``size`` dual variables, with room for ``more``."""
     before = 0 if faces is None else faces.prox.size
     marks, prox = np.empty((before + more, (size + 7) // 8), dtype=np.uint8), np.empty(before + more)
     if faces is not None:
@@ -82,14 +72,14 @@ def begun(faces: Faces | None, size: int, more: int) -> descent.Log:
 
 
 def ended(log: descent.Log, known: tuple, pool: tuple) -> Faces:
-    """Return the steps that what is known depends on."""
+    """Return the steps that ``known`` depends on."""
     used = int(log.used[0])
     first = used - int(pool[-1][STEPS])
     return Faces(log.marks[first:used], log.prox[first:used], (known, pool))
 
 
 def recalled(faces: Faces | None, size: int, d: int, fetch) -> tuple:
-    """Return what is known of rows from the steps before; it is made again where a path is resumed.
+    """Return what is known of rows from the earlier steps; a resumed path computes it again.
 
     ``fetch(numbers)`` returns a copy of rows, and their norms; they are those of ``size`` dual variables, with ``d``
     columns.

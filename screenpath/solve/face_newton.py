@@ -27,14 +27,9 @@ class FaceNewton:
     """Newton steps with a ridge that adapts.
 
     A ridge ``1/sigma`` makes a step that of the proximal dual, ``max D(alpha) - ||alpha - alpha_k||^2 / (2 sigma)``.
-    Where the matrix is singular (a linear kernel has the rank of the features) it keeps the step from running along
+    If the matrix is singular (a linear kernel has the rank of the features) it keeps the step from running along
     directions that change nothing until it meets the box. Steps that stay inside the box lower it, those that are cut
-    raise it.
-
-    Parameters
-    ----------
-    most : int
-        Coordinates of one step for whose factor there is memory.
+    raise it. ``most`` limits the coordinates of one step, whose factor must fit in memory.
     """
 
     def __init__(self, most: int = MOST_FREE):
@@ -42,24 +37,11 @@ class FaceNewton:
         self.factor: Factor | None = None
 
     def improve(self, Q, lo, hi, alpha, t, target: float) -> int:
-        """Take steps on the coordinates inside their box or pulled into it, in place.
+        """Take steps on the coordinates inside their box or pulled into it; update ``alpha`` and the gradient ``t``.
 
         Each step goes towards the maximum over a face of the box, shortened to the maximum on the way: the dual never
-        decreases. Ends where the part of the gap that these coordinates make is at most ``target``.
-
-        Parameters
-        ----------
-        Q : rows.gram.SquarePart
-        lo, hi, alpha : ndarray of shape (k,)
-            Box and dual point; ``alpha`` is updated.
-        t : ndarray of shape (k,)
-            Gradient of the dual; updated.
-        target : float
-
-        Returns
-        -------
-        touched : int
-            Rows of Q summed over.
+        decreases. Ends when these coordinates' part of the gap is at most ``target``. Returns the rows of Q summed
+        over.
         """
         touched = 0
         self.factor = None  # of another part of the matrix
@@ -91,26 +73,15 @@ class FaceNewton:
         return touched
 
     def measure(self, t, lo, hi, alpha) -> tuple[float, np.ndarray]:
-        """Return the part of the gap that coordinates make, and by what each of them is pulled."""
+        """Return the coordinates' part of the gap, and the pull on each."""
         return kernels.slack(t, lo, hi, alpha), t
 
     def face_step(self, Q, free, t, low, high) -> np.ndarray:
-        """Return a step inside its box towards the maximum of ``t.s - s'Qs / 2`` over a face of that box.
+        """Return a step of the coordinates ``free`` inside their box, towards the maximum of ``t.s - s'Qs / 2`` over a
+        face of it.
 
         Coordinates that the maximum without bounds would push out are fixed at the bound they cross, and the rest is
-        solved for again, until nothing is pushed out.
-
-        Parameters
-        ----------
-        Q : ndarray of shape (k, k)
-        free : ndarray of int64 of shape (m,)
-            Coordinates of the step.
-        t, low, high : ndarray of shape (m,)
-            Gradient and room.
-
-        Returns
-        -------
-        ndarray of shape (m,)
+        solved for again, until nothing is pushed out. ``t``, ``low`` and ``high`` are gradient and room of ``free``.
         """
         step, inside = np.zeros(t.size), np.ones(t.size, dtype=bool)
         pull, cut = t.copy(), False
@@ -133,24 +104,13 @@ class FaceNewton:
         return step
 
     def on_face(self, Q, free, where, pull, step) -> np.ndarray:
-        """Return the maximum without bounds of those in ``where``, entries of ``free``; the others have their step."""
+        """Return the maximum without bounds over ``where``, entries of ``free``; the others have their step."""
         return self.solve(Q, free[where], pull[where])
 
     def solve(self, Q, where, right) -> np.ndarray:
-        """Return the solution of ``(Q + ridge) x = right`` on the coordinates ``where``.
+        """Return the solution of ``(Q + ridge) x = right`` on the (ascending) coordinates ``where``.
 
         The ridge is that of the factor in use; one too small for a factor is raised.
-
-        Parameters
-        ----------
-        Q : ndarray of shape (k, k)
-        where : ndarray of int64 of shape (m,)
-            Ascending.
-        right : ndarray of shape (m,)
-
-        Returns
-        -------
-        ndarray of shape (m,)
         """
         if self.factor is not None:
             found = self.factor.solve(Q, where, right)
@@ -167,14 +127,9 @@ class FaceNewton:
 
 
 class Factor:
-    """Cholesky factor of ``Q + ridge`` on some coordinates; solves on sets that differ from these by a few.
+    """Cholesky factor of ``Q + ridge`` on the coordinates ``base``; solves on sets that differ from these by a few.
 
-    Parameters
-    ----------
-    Q : ndarray of shape (k, k)
-    base : ndarray of int64 of shape (m,)
-    ridge : float
-        Relative to the largest diagonal entry.
+    ``ridge`` is relative to the largest diagonal entry.
 
     Raises
     ------
@@ -198,11 +153,11 @@ class Factor:
         self.border = np.empty((base.size, 0), order="F")
 
     def serves(self, ridge: float) -> bool:
-        """Tell whether the ridge is near enough to the one that is due."""
+        """Tell whether the factor's ridge is near enough to ``ridge``."""
         return 0.1 * ridge <= self.ridge <= 10.0 * ridge
 
     def solve(self, Q, where, right):
-        """Return the solution on ``where``, or None where that differs too much from the factor's own coordinates."""
+        """Return the solution on ``where``, or None if that differs too much from the factor's own coordinates."""
         at = self.at[where]
         common = at >= 0
         gone = np.ones(self.base.size, dtype=bool)

@@ -81,7 +81,6 @@ class FreeNewton(Solver):
         self.faces = FaceDescent(seed, MULTIPLIED) if faces else None
 
     def looks_ahead(self, rows) -> bool:
-        """Tell whether a start on the line through the last two dual points pays: where systems are large."""
         return rows.d > DIRECT
 
     def compiled(self, rows) -> Solver | None:
@@ -89,7 +88,6 @@ class FreeNewton(Solver):
         return None if self.looks_ahead(rows) else self
 
     def solve(self, reduced: FreeReduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
-        """Solve a reduced problem to a relative gap, see :class:`screenpath.solve.base.Solver`."""
         name, known, first, faces = self.name, False, None, None
         wide = reduced.sparse and reduced.start_w.size > DIRECT
         if reduced.size and not wide:
@@ -158,14 +156,14 @@ class Run:
         self.best: tuple = ()
 
     def evaluate(self) -> None:
-        """Form the gap of the pair, its primal value, and the farthest that a row has moved from its kink."""
+        """Compute the gap of the pair, its primal value, and the farthest that a row has moved from its kink."""
         loss, linear, ell, self.far = kernels.evaluate(self.c, self.s, self.b, self.lo, self.hi, self.alpha, self.t)
         apart = self.w - self.v
         self.gap = 0.5 * inner(apart, apart) + loss - linear
         self.primal = 0.5 * inner(self.w, self.w) - inner(self.v, self.w) + ell - linear + loss + self.reduced.offset
 
     def form_products(self) -> None:
-        """Form the products of all rows with ``w``."""
+        """Compute the products of all rows with ``w``."""
         listed_products(self.rows, self.where, self.w, self.s)
         self.touched += self.c.size
 

@@ -62,7 +62,6 @@ class FeatureDescent(Solver):
         self.name = "cd+newton" if self.newton else "cd"
 
     def solve(self, reduced: L1Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
-        """Solve a reduced problem to a relative gap, see :class:`screenpath.solve.base.Solver`."""
         run = _Run(reduced, budget, self)
         interval = FIRST_CHECK
         share = NEWTON_SHARE if self.newton else SWEEP_SHARE

@@ -30,10 +30,7 @@ MOST = 8  # problems
 class Multipliers:
     """The augmented problems of one run of :class:`screenpath.solve.intercept.FreeNewton`, on sparse rows.
 
-    Parameters
-    ----------
-    run : screenpath.solve.intercept.Run
-        Its iterate is moved: ``w``, ``b``, the dual point, and the products.
+    The run's iterate moves: ``w``, ``b``, the dual point, and the products.
     """
 
     def __init__(self, run):
@@ -56,12 +53,12 @@ class Multipliers:
         return (longer.data, longer.indices, longer.indptr), norms
 
     def summed(self) -> tuple[float, float, float]:
-        """Return by how much the sum of the dual variables is too large, that of their sizes, and how many are free."""
+        """Return the excess of the dual variables' sum, the sum of their sizes, and how many are free."""
         run = self.run
         return kernels.summed(run.alpha.size, run.reduced.rest, run.lo, run.hi, run.alpha, self.plus)
 
     def share_out(self) -> None:
-        """Take from the dual variables between their ends what the sum is too large by, as far as they can give it."""
+        """Subtract the excess of the sum from the dual variables between their ends, as far as they allow."""
         run, (missing, _, free) = self.run, self.summed()
         if free == 0.0 or missing == 0.0:
             return

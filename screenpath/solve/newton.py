@@ -24,9 +24,9 @@ STALLS = 4  # such calls in a row that do not halve the gap, after which roundin
 
 
 def set_up(reduced: Reduced, columns: int, signs=None) -> tuple:
-    """Return the rows of a problem, a workspace that holds all else but where it starts from, and a team of one.
+    """Return the rows of a problem, a workspace with everything but the start, and a team of one thread.
 
-    ``columns`` are those of the rows and one that a solver adds; ``signs`` those of rows that are without.
+    ``columns`` are those of the rows and one that a solver adds; ``signs`` those of signless rows.
     """
     stored, where, own = reduced.stored()
     room = kernels.workspace(reduced.size, columns, reduced.sparse)
@@ -44,11 +44,9 @@ class Newton(Solver):
     name = "newton"
 
     def compiled(self, rows) -> Solver:
-        """Return the solver that a compiled walk is to use: its kernel is the same."""
         return self
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
-        """Solve a reduced problem to a relative gap, see :class:`screenpath.solve.base.Solver`."""
         k, v, w = reduced.size, reduced.start_sum.copy(), reduced.start_w.copy()
         X, room, team = set_up(reduced, w.size)
         vectors, lists = room.vectors, room.lists

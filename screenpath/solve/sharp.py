@@ -37,13 +37,7 @@ INSIDE = 0.01  # part of the tolerance to which an elastic net with a smoothed h
 
 
 class _Smoothed:
-    """Smoothed hinges on the way to the exact one.
-
-    Parameters
-    ----------
-    reduced : SparseReduced
-        With the exact hinge.
-    """
+    """Smoothed hinges on the way to the exact one, which ``reduced`` has."""
 
     first, fall, last, inner = FIRST, FALL, LAST, INNER
 
@@ -57,13 +51,7 @@ class _Smoothed:
 
 
 class _Netted:
-    """Elastic nets on the way to the L1 penalty alone, their hinges smoothed where the exact one is asked for.
-
-    Parameters
-    ----------
-    reduced : SparseReduced
-        At ``alpha = 0``.
-    """
+    """Elastic nets on the way to ``alpha = 0``, their hinges smoothed if the exact one is asked for."""
 
     first, last = 1.0, LAST
 
@@ -83,17 +71,9 @@ class _Netted:
 
 
 def continued(solver, reduced: SparseReduced, *, tol: float, budget: Budget, dynamic: bool) -> Solution:
-    """Solve a reduced problem with the exact hinge, or at ``alpha = 0``, see :class:`screenpath.solve.base.Solver`.
+    """Solve a reduced problem with the exact hinge, or at ``alpha = 0``; ``solver`` solves the problems on the way.
 
-    Parameters
-    ----------
-    solver : screenpath.solve.base.Solver
-        Of the problems on the way; it returns weights.
-
-    Returns
-    -------
-    Solution
-        ``alpha`` holds all dual variables.
+    The solution's ``alpha`` holds all dual variables.
     """
     model, alpha, start = reduced.model, reduced.alpha, reduced.start
     way = _Smoothed(reduced) if alpha > 0.0 else _Netted(reduced)
@@ -123,7 +103,7 @@ def continued(solver, reduced: SparseReduced, *, tol: float, budget: Budget, dyn
 
 
 def _answer(model, easier: SparseReduced, w: np.ndarray, near: SparseCertificate) -> np.ndarray:
-    """Return the dual point of weights that solve a problem on the way; what is screened keeps its value.
+    """Return the dual point of weights that solve a problem on the way; screened variables keep their value.
 
     A free intercept is the best one of that problem, and may be near that of a known pair.
     """

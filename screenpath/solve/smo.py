@@ -39,13 +39,10 @@ LONGEST = 4  # ... and up to this many times as many once its working set has pr
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """How many coordinates that are held at an end of their box a working set takes, at most.
+    """Limits on how many coordinates held at an end of their box a working set takes.
 
-    Parameters
-    ----------
-    first, later : float
-        For one that is not held: in the first epoch, and in those after it, when more is known of who has to move.
-    besides : int
+    ``first`` and ``later`` are per coordinate that is not held: in the first epoch, and in those after it, when more is
+    known of who has to move. ``besides`` is added.
     """
 
     first: float
@@ -61,13 +58,9 @@ FOR_PAIRS, FOR_NEWTON = Held(0.5, 0.05, 0), Held(1e6, 1.0, 64)
 class Smo(Solver):
     """Greedy coordinate ascent, with or without shrinking and Newton steps.
 
-    Parameters
-    ----------
-    newton : bool, default True
-    shrinking : bool, default True
-        Leave out of an epoch the coordinates at an end of their box whose gradient points outward by more than any
-        coordinate violates its optimality. All of them are looked at again when the gap is evaluated. At first the
-        gradient is that of an estimate of the optimum, where the problem brings one.
+    ``shrinking`` leaves out of an epoch the coordinates at an end of their box whose gradient points outward by more
+    than any coordinate violates its optimality. All of them are checked again when the gap is evaluated. At first the
+    gradient is that of an estimate of the optimum, if the problem brings one.
     """
 
     def __init__(self, newton: bool = True, shrinking: bool = True):
@@ -75,11 +68,9 @@ class Smo(Solver):
         self.name = "smo+newton" if newton else "smo"
 
     def run(self, reduced) -> Run:
-        """Return the state of a solve that begins."""
         return Run(reduced)
 
     def solve(self, reduced: KernelReduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
-        """Solve a reduced problem to a relative gap, see :class:`screenpath.solve.base.Solver`."""
         run = self.run(reduced)
         epochs, converged = 0, False
         touched, reduced.rows.touched = reduced.rows.touched, 0  # fractions add up alike whatever came before
@@ -126,7 +117,7 @@ class Run:
     # -- gap and screening ---------------------------------------------------------------------------------------
 
     def check(self, tol: float, dynamic: bool) -> bool:
-        """Evaluate the reduced gap; screen with its ball where asked. Return whether the target is met."""
+        """Evaluate the reduced gap; if ``dynamic``, screen with its ball. Return whether the target is met."""
         r = self.reduced
         gap, linear = self.terms()
         self.primal, self.gap = r.offset + linear - 0.5 * self.w_sq + gap, gap
@@ -151,12 +142,12 @@ class Run:
         return loss - linear + float(self.alpha @ self.products), linear
 
     def blur(self, linear: float) -> float:
-        """Return what rounding may add to the dual value: the larger the norms are, the less is known of it."""
+        """Return the rounding error of the dual value, which grows with the norms."""
         size = np.abs(self.alpha)
         return self.error * float(size @ self.reduced.norms) + UNIT * (abs(linear) + self.w_sq)
 
     def decide(self, gap: float) -> np.ndarray:
-        """Return what the ball of the iterate decides of each survivor; ``gap`` is at least that of the problem."""
+        """Return the decisions of the iterate's ball on each survivor; ``gap`` is at least that of the problem."""
         r, status, radius = self.reduced, np.empty(self.reduced.size, dtype=np.int8), self.radius(gap)
         box_kernels.box_decide_ball(
             self.products, 1.0, r.norms, radius, self.extent(radius), r.c, ROUNDING, status, 0, r.size
@@ -164,11 +155,11 @@ class Run:
         return status
 
     def radius(self, gap: float) -> float:
-        """Return the radius of the iterate's ball; with exact slopes the fixed rows' sum is another one."""
+        """Return the radius of the iterate's ball; exact slopes change the fixed rows' sum."""
         return (float(np.sqrt(gap)) + self.reduced.slope * self.reduced.reach) * OUTWARD
 
     def extent(self, radius: float) -> float:
-        """Return the size of which ``ROUNDING`` bounds the error of a product with a point of the iterate's ball."""
+        """Return the size to which ``ROUNDING`` is relative in a product with a point of the iterate's ball."""
         return float(np.sqrt(max(self.w_sq, 0.0)) + radius + self.error / ROUNDING * OUTWARD)
 
     def _screen(self, gap: float) -> None:
@@ -187,7 +178,7 @@ class Run:
         self.decided[fresh] = status[fresh]
 
     def move(self, index: np.ndarray, step: np.ndarray) -> None:
-        """Bring products and norm to an alpha that has changed by ``step``."""
+        """Update products and norm for an alpha that has changed by ``step``."""
         r = self.reduced
         before = float(step @ self.products[index])
         self.products += r.rows.sum_at(r.index[index], step, r.index)
@@ -199,7 +190,7 @@ class Run:
     # -- one epoch -----------------------------------------------------------------------------------------------
 
     def epoch(self, target: float, shrinking: bool, newton: bool) -> None:
-        """Improve the dual on a working set, then bring the products of all survivors up to date."""
+        """Improve the dual on a working set, then update the products of all survivors."""
         r = self.reduced
         self._choose(shrinking, FOR_NEWTON if newton else FOR_PAIRS)
         W = self.members
@@ -224,7 +215,7 @@ class Run:
         self.move(index, step)
 
     def left(self, W: np.ndarray, lo, hi, alpha, t) -> float:
-        """Return the part of the gap that a working set makes."""
+        """Return a working set's part of the gap."""
         return kernels.slack(t, lo, hi, alpha)
 
     def pairs(self, W: np.ndarray, diagonal, lo, hi, alpha, t, limit: int, target: float) -> int:
@@ -264,11 +255,11 @@ class Run:
         return found if found.size else self.alive
 
     def kinks_at(self, products: np.ndarray) -> np.ndarray:
-        """Return where products that are estimated have their kinks."""
+        """Return the kinks of estimated products."""
         return self.kinks
 
     def _violation(self, index: np.ndarray) -> np.ndarray:
-        """Return by how much the coordinates violate their optimality; a little more for those inside their box."""
+        """Return how much the coordinates violate their optimality; a little more for those inside their box."""
         r, alpha = self.reduced, self.alpha[index]
         t = self.kinks[index] - self.products[index]
         low, high = alpha <= r.lo[index], alpha >= r.hi[index]
@@ -277,15 +268,10 @@ class Run:
 
 
 def _pairs_are_cheaper(before: float, left: float, target: float, lo, hi, alpha) -> bool:
-    """Tell whether more pair steps, going on at the rate of the last round, cost less than a Newton step.
+    """Tell whether more pair steps, at the rate of the last round, cost less than a Newton step.
 
-    Parameters
-    ----------
-    before, left : float
-        Part of the gap that the working set makes, before and after as many pair steps as it has coordinates.
-    target : float
-        Part that may be left.
-    lo, hi, alpha : ndarray of shape (k,)
+    ``before`` and ``left``: the working set's part of the gap before and after as many pair steps as it has
+    coordinates.
     """
     if not 0.0 < left < 0.5 * before:
         return False

@@ -26,7 +26,6 @@ class FreeSmo(Smo):
     """Greedy pair steps that keep a sum, with or without shrinking and Newton steps; parameters as of :class:`Smo`."""
 
     def run(self, reduced) -> Run:
-        """Return the state of a solve that begins."""
         return FreeRun(reduced)
 
 
@@ -87,7 +86,6 @@ class FreeRun(Run):
     # -- gap and screening ---------------------------------------------------------------------------------------
 
     def terms(self) -> tuple[float, float]:
-        """Return the gap of the reduced problem, and ``sum c_i alpha_i``."""
         self.place()
         return super().terms()[0], float(self.alpha @ self.reduced.c)
 
@@ -132,28 +130,21 @@ class FreeRun(Run):
     # -- one epoch -----------------------------------------------------------------------------------------------
 
     def left(self, W: np.ndarray, lo, hi, alpha, t) -> float:
-        """Return the part of the gap that a working set makes."""
         return kernels.free_slack(t, self.signed[W], lo, hi, alpha)[0]
 
     def pairs(self, W: np.ndarray, diagonal, lo, hi, alpha, t, limit: int, target: float) -> int:
-        """Take pair steps on a working set, in place; return how many."""
         self.newton.signs = self.signed[W]
         return kernels.smo_free(*self.square.parts, diagonal, self.newton.signs, lo, hi, alpha, t, limit, target)
 
 
 class SumNewton(FaceNewton):
-    """Newton steps on faces of the box that keep the signed sum of the coordinates.
-
-    Attributes
-    ----------
-    signs : ndarray of shape (k,)
-        Of the working set.
+    """Newton steps on faces of the box that keep the signed sum of the coordinates; ``signs`` are those of the working
+    set.
     """
 
     signs: np.ndarray
 
     def measure(self, t, lo, hi, alpha) -> tuple[float, np.ndarray]:
-        """Return the part of the gap that coordinates make, and by what each of them is pulled."""
         left, b = kernels.free_slack(t, self.signs, lo, hi, alpha)
         return left, t - b * self.signs
 

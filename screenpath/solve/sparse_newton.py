@@ -44,13 +44,10 @@ class SparseNewton(Solver):
     name = "newton"
 
     def solve(self, reduced: SparseReduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
-        """Solve a reduced problem to a relative gap, see :class:`screenpath.solve.base.Solver`.
+        """Solve a reduced problem; ``alpha`` of the solution is None: the certificate computes the dual point
+        ``theta(w)``.
 
-        Returns
-        -------
-        Solution
-            ``alpha`` is None: the dual point is ``theta(w)``, which the certificate forms itself. With the exact hinge
-            and at ``alpha = 0`` see :func:`screenpath.solve.sharp.continued`.
+        With the exact hinge and at ``alpha = 0`` see :func:`screenpath.solve.sharp.continued`.
         """
         if reduced.model.sharp or reduced.alpha == 0.0:
             return continued(self, reduced, tol=tol, budget=budget, dynamic=dynamic)
@@ -91,7 +88,7 @@ class _Run:
     # -- evaluation ----------------------------------------------------------------------------------------------
 
     def _restrict(self, w: np.ndarray, theta: np.ndarray) -> None:
-        """Take over ``w`` on the surviving features; sums over the data are formed anew only where they change."""
+        """Start from ``w`` on the surviving features; sums over the data are recomputed only where they change."""
         self.w = np.empty(w.size)
         self.features, dropped = sums.mask(w, self.at.keep, self.w)
         if dropped:
@@ -121,7 +118,7 @@ class _Run:
         self.touched += sums.column_sums(self.view, n, self.features, self.psi, 1.0 / n, self.u)
 
     def _evaluate(self) -> None:
-        """Form objective and gap; of the gap the losses have no share."""
+        """Compute objective and gap; the losses have no share of the gap."""
         m = self.model
         w_sq, w_l1, kink, lag_sq, *_ = sums.feature_terms(
             self.w, self.u, self.features, m.feature_norm, self.alpha, m.beta
@@ -131,7 +128,7 @@ class _Run:
     # -- steps ---------------------------------------------------------------------------------------------------
 
     def newton_step(self, tol: float) -> bool:
-        """Take one Newton step; return False where the line search finds no decrease."""
+        """Take one Newton step; return False if the line search finds no decrease."""
         m = self.model
         size = self.features.size
         active, signs, rhs = np.empty(size, np.int64), np.empty(size), np.empty(size)

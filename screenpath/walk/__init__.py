@@ -1,4 +1,4 @@
-"""The loop over the grid points of a path, and the same contract compiled.
+"""The loop over the steps of a path, and the same contract compiled.
 
-A step's certificate is the reference of the next step. No option and no file is known here.
+A step's certificate is the reference of the next step. This room knows no option and no file.
 """

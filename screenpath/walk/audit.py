@@ -1,4 +1,4 @@
-"""Audit of screening decisions: each grid point is solved again without screening and the decisions are compared."""
+"""Audit of screening decisions: each step is solved again without screening and the decisions are compared."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def contradicted(model, accurate, parameter, decided) -> int:
 
 
 class Audit:
-    """Solve a grid point from the same start without any screening and count the decisions that it disproves.
+    """Solve a step from the same start without any screening and count the decisions that it disproves.
 
     A decision is unsafe when the ball around the unscreened solution (radius from its own gap, so the solve need not be
     exact) proves the row to be on the other side of its kink. Should the two solutions' intervals ``[dual, primal]``
-    not overlap, one of them is wrong and the point counts as unsafe as well. Where the audit's solve does not reach the
-    tolerance of the path, finding nothing proves nothing: the count is None, and the audit did not solve the point.
+    not overlap, one of them is wrong and the step counts as unsafe as well. If the audit's solve does not reach the
+    tolerance of the path, finding nothing proves nothing: the count is None.
 
     Parameters
     ----------
@@ -53,6 +53,6 @@ class Audit:
 
 
 def added(counts: list) -> int | None:
-    """Return the sum of counts of unsafe decisions; None where one is not known and no other is above 0."""
+    """Return the sum of counts of unsafe decisions; None if one is unknown and no other is above 0."""
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) or any(known) else None

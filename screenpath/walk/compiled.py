@@ -44,7 +44,7 @@ PAUSE = 32  # points that the loop takes in a row, at most, where others before 
 
 
 def can_compile(model: PathModel, screening: PathScreening, solver: Solver) -> bool:
-    """Tell whether a path can be walked in stretches: whether model, rows, screening and solver all declare it."""
+    """Tell whether the compiled walk can be used: whether model, rows, screening and solver all support it."""
     rows: Any = model.rows  # what they are of a model that is compiled, see PathModel
     if not (model.compiled and rows.compiled and screening.compiled is not None and solver.compiled(rows)):
         return False
@@ -57,16 +57,7 @@ def _shared(rows) -> bool:
 
 
 class CompiledWalk:
-    """Walks the points of one grid.
-
-    Parameters
-    ----------
-    model : BoxModel
-    grid : walk.grid.FixedGrid or EpsilonGrid
-    options : path.PathOptions
-    aim : float
-        Relative gap of the reduced problems.
-    """
+    """Walks the steps of one grid; ``aim`` is the relative gap of the reduced problems."""
 
     solver = Newton.name
     room = 0  # rows of `_arrays` that are of no point
@@ -87,10 +78,10 @@ class CompiledWalk:
 
     @np.errstate(over="ignore", invalid="ignore")  # as of `loop.solve_point`
     def points(self, reference, rank: int) -> tuple:
-        """Return steps and certificates of the next grid points, none if the first of them is one for the loop.
+        """Return the next steps and their certificates, none if the first of them is one for the loop.
 
-        ``reference`` is the certificate of the point before ``grid[rank]``. Unless all certificates are wanted, only
-        the last one is there.
+        ``reference`` is the certificate of the step before ``grid[rank]``. Only the last certificate is returned,
+        unless all are wanted.
         """
         C = self.grid[rank]
         m, o, r = self.model, self.options, reference
@@ -142,7 +133,7 @@ class CompiledWalk:
         return model.rows.lent(("stretch", model.size, more), lambda: _make_workspace(model, blocks, more))
 
     def _arrays(self, count: int) -> tuple:
-        """Return ``w``, ``total``, ``theta`` and ``margins`` of so many points and their reference."""
+        """Return ``w``, ``total``, ``theta`` and ``margins`` of so many steps and their reference."""
         w, total = np.empty((2, count + 1, self.model.rows.d))
         # What nobody asks for takes no memory: what is written once and never read costs more than it seems.
         every = self.options.certificates
@@ -212,7 +203,7 @@ class CompiledWalk:
 
 
 def _make_workspace(model, blocks: int, more: int) -> tuple:
-    """Return what a call writes to and nobody reads after it: the walks of several classes share it.
+    """Return work space for a call, which the walks of several classes share.
 
     ``more`` are columns that a solver adds.
     """

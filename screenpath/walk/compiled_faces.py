@@ -1,7 +1,7 @@
-"""Stretches of grid points on wide sparse rows: see :mod:`screenpath.walk.compiled`, and the kernel's ``face_walk``.
+"""Several steps at once on wide sparse rows: see :mod:`screenpath.walk.compiled`, and the kernel's ``face_walk``.
 
-Beside its reference such a stretch begins from the point before that, and from what the last steps on the face have
-left. It hands both on with each of its certificates.
+In addition to its reference such a walk begins from the step before that, and from the last steps on the face. It
+hands both on with each of its certificates.
 """
 
 from __future__ import annotations
@@ -20,15 +20,9 @@ STEPS = 4  # on the face, for which a log has room at each point: a stretch ends
 
 
 class FaceWalk(CompiledWalk):
-    """Walks the points of one grid, on sparse rows and by one thread.
+    """Walks the steps of one grid, on sparse rows and by one thread; parameters as of :class:`CompiledWalk`.
 
-    Parameters
-    ----------
-    model, grid, screening, options, aim
-        See :class:`CompiledWalk`.
-    solver : FaceDescent
-    again : tuple (int, float)
-        Solves of a point at most, and times its target, that of the next one.
+    ``again`` has the most solves of a step, and the factor of the target from one to the next.
     """
 
     solver, room = FaceDescent.name, 1
@@ -38,7 +32,7 @@ class FaceWalk(CompiledWalk):
         super().__init__(model, grid, screening, options, aim)
 
     def points(self, reference, rank: int) -> tuple:
-        """Return steps and certificates of the next grid points, see :meth:`CompiledWalk.points`; none for an audit."""
+        """Return steps and certificates as :meth:`CompiledWalk.points` does; none for an audit."""
         return ([], []) if self.options.audit is not None else super().points(reference, rank)
 
     def _most(self) -> int:

@@ -1,8 +1,8 @@
-"""The loop: for each grid point screen, solve, certify, yield a Step.
+"""The loop: for each parameter screen, solve, certify, yield a Step.
 
-It is the contract of every walk over one grid: it asks of model, screening and solver what ``problem.base``,
-``screen.base`` and ``solve.base`` say, and nothing else. Where all of them declare that they can,
-:mod:`screenpath.walk.compiled` takes the next points for it, with the same numbers.
+It is the contract of every walk over one grid: it asks of model, screening and solver only what ``problem.base``,
+``screen.base`` and ``solve.base`` say. If all of them support it,
+:mod:`screenpath.walk.compiled` takes several steps at once, with the same numbers.
 """
 
 from __future__ import annotations
@@ -52,7 +52,6 @@ class PathOptions:
 
     @property
     def late(self) -> bool:
-        """Tell whether the walk is to end."""
         return time.monotonic() > self.deadline or (self.pulse is not None and self.pulse.stopped)
 
 
@@ -69,7 +68,7 @@ class _Clock:
         self._before, rows.touched, self._moved = rows.touched, 0, rows.moved
 
     def enter(self, phase: str) -> None:
-        """Book the time since the last call on the phase that ends; a new phase begins."""
+        """Add the time since the last call to the phase that ends, and begin a new one."""
         now = time.perf_counter()
         self.seconds[self._phase] += now - self._since
         self._phase, self._since = phase, now
@@ -80,21 +79,21 @@ class _Clock:
         return self.rows.touched
 
     def stop(self) -> float:
-        """Return the rows touched since the clock was made; from now on the rows count all that they ever were."""
+        """Return the rows touched since the clock was made, and give the rows their old count back."""
         touched = self.rows.touched
         self.rows.touched += self._before
         return touched
 
     @property
     def moved(self) -> dict:
-        """Return the column with the bytes moved since the clock was made; nothing where rows are not on a cluster."""
+        """Return the column with the bytes moved since the clock was made; empty unless rows are on a cluster."""
         return {} if self._moved is None else {steps.MOVED: self.rows.moved - self._moved}
 
 
 def walk(*arguments, **more):
-    """Walk a grid and yield one Step and its certificate per point; arguments as those of :func:`batches`.
+    """Walk a grid and yield one Step and its certificate at a time; arguments as those of :func:`batches`.
 
-    The certificate, or None, is that of the pair the step reports: the next point's reference.
+    The certificate, or None, is that of the pair the step reports: the next step's reference.
     """
     for found, certificates in batches(*arguments, **more):
         yield from zip(found, certificates, strict=True)
@@ -104,24 +103,24 @@ def batches(
     model: PathModel, grid, screening: PathScreening, solver: Solver, options: PathOptions, reference=None,
     first: int = 0, begun=None,
 ):  # fmt: skip
-    """Walk a grid and yield the steps and certificates of one or more points that were taken at once.
+    """Walk a grid and yield the steps and certificates of one or more parameters at once.
 
     Parameters
     ----------
     grid : sequence or EpsilonGrid
         Parameters in the order of the walk; an :class:`screenpath.problem.grid.EpsilonGrid` grows with it.
     reference : Certificate, optional
-        Certificate of the point before ``grid[first]``: a resumed path continues with the same numbers.
+        Certificate of the step before ``grid[first]``: a resumed path continues with the same numbers.
     first : int, default 0
-        Grid points before it are done already.
+        Steps before it are done already.
     begun : Certificate, optional
-        At ``grid[first]``: of the pair that an earlier walk had reached there, from which its solver goes on.
+        At ``grid[first]``: of the pair that an earlier walk had reached there, from which its solver continues.
 
     Yields
     ------
     found : list of Step, or Stretch
     certificates : list of Certificate or None
-        Of the pairs that the steps report, the last of which is the next point's reference.
+        Of the pairs that the steps report, the last of which is the next step's reference.
     """
     grid = as_grid(grid)
     if reference is None:
@@ -165,9 +164,9 @@ def walk_state(model, screening, certificate) -> dict:
 
 
 def restore_walk(model, screening, state: dict, parameter):
-    """Return the reference of :func:`walk_state`, byte for byte; the rule takes up what is its own.
+    """Return the reference of :func:`walk_state`, byte for byte, and restore the rule's state.
 
-    ``parameter`` is the grid point of the reference; None where it is not known. A ValueError if the state is not one
+    ``parameter`` is that of the reference; None if unknown. A ValueError if the state is not one
     that a walk of this model can have left.
     """
     screening.restore({name.removeprefix(RULE): v for name, v in state.items() if name.startswith(RULE)}, model)
@@ -278,7 +277,7 @@ def solve_point(
 
 
 def _held(model, parameter, reference, tol: float):
-    """Return the certificate that is known without a solve, and its name, where it meets ``tol``; else None."""
+    """Return the certificate that is known without a solve, and its name, if it meets ``tol``; else None."""
     held = model.held(reference, parameter)
     if held is None:
         return None
@@ -287,15 +286,15 @@ def _held(model, parameter, reference, tol: float):
 
 
 def _polished(model, parameter, reference, tol: float):
-    """Return the solution that is known but for its accuracy, polished, and its name; None unless it meets ``tol``."""
+    """Return the solution known except for its accuracy, polished, and its name; None unless it meets ``tol``."""
     found = model.polished(reference, parameter) if parameter > reference.at[0] else None
     found = None if found is None else _sharp(model, found, tol)
     return None if found is None or not rounding.meets(found, tol) else (found, CONSTANT)
 
 
 def _sharp(model, certificate, tol: float):
-    """Return the certificate; with a narrower bound on rounding where it does not meet ``tol``, but may, or may lead to
-    one that does; or where its primal value is less sure than that.
+    """Return the certificate; with a narrower bound on rounding if it does not meet ``tol``, but may, or may lead to
+    one that does; or if its primal value is less certain than that.
     """
     if rounding.meets(certificate, tol):
         if not rounding.blurred(certificate, tol):
@@ -310,8 +309,8 @@ def _sharp(model, certificate, tol: float):
 def best_known(model, parameter, certificate, reference, tol: float):
     """Return the certificate of the best primal and the best dual point: those solved for, or known before.
 
-    What a solver leaves may be worse than where it began, or not finite. Nothing is reported that is worse than zero,
-    the start of the path, or the reference taken to the new parameter; what rounding may have added counts.
+    A solver's result may be worse than its start, or not finite. Nothing is reported that is worse than zero,
+    the start of the path, or the reference taken to the new parameter; possible rounding errors count.
     """
     zero, *others = model.fallbacks(parameter, reference)
     if isfinite(certificate.gap) and (certificate.highest > zero.highest or rounding.is_most(certificate)):
@@ -323,7 +322,7 @@ def best_known(model, parameter, certificate, reference, tol: float):
 
 
 def compiled_walk(model, grid, screening, solver: Solver, options, aim: float, again: tuple) -> CompiledWalk:
-    """Return what walks the points of a grid for the loop, where :func:`can_compile` says that it may."""
+    """Return the compiled walk of a grid, if :func:`can_compile` allows it."""
     kernel: Any = solver.compiled(model.rows)
     if not kernel.on_faces:
         return CompiledWalk(model, grid, screening, options, aim)

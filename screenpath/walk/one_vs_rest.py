@@ -1,4 +1,4 @@
-"""A binary model for each class against the rest, on one grid: a joint model whose walk is one loop a class."""
+"""A binary model for each class against the rest, on one grid: a joint model whose walk is one loop per class."""
 
 from __future__ import annotations
 
@@ -50,16 +50,13 @@ class OneVsRest(Resumable):
             model.c, model.lo, model.hi = first.c, first.lo, first.hi
 
     def parameters(self, value: float) -> dict:
-        """Return the parameter as the step table names it."""
         return self.parts[0].parameters(value)
 
     def state(self, certificates: list) -> dict:
-        """Return the arrays from which :meth:`restore` makes the same certificates again."""
         parts = [model.state(c) for model, c in zip(self.parts, certificates, strict=True)]
         return {f"class_{k}_{name}": value for k, part in enumerate(parts) for name, value in part.items()}
 
     def restore(self, state) -> list:
-        """Return the certificates of :meth:`state`."""
         found = []
         for k, model in enumerate(self.parts):
             head = f"class_{k}_"
@@ -94,20 +91,9 @@ class L1OneVsRest(OneVsRest):
 def walk_classes(model, grid, screening, solver, options, reference=None, first: int = 0):
     """Walk a grid as :func:`screenpath.walk.loop.walk` does, all classes of a :class:`OneVsRest` in step.
 
-    Parameters
-    ----------
-    model : OneVsRest or BoxModel
-        A binary model is walked as it is.
-    grid, screening, solver, options, first
-        As of ``walk``; every class gets its own copy of the rule.
-    reference : list of Certificate, optional
-        One a class.
-
-    Yields
-    ------
-    Step
-        Sums over the classes; the coefficients have a row a class. Certified where all classes are.
-    list of Certificate
+    A binary model is walked as it is. Every class has its own copy of the rule; ``reference`` has a certificate per
+    class. Yields steps of sums over the classes, certified if all classes are, with a row of coefficients per class;
+    and the certificates.
     """
     if not model.parts:
         yield from walk(model, grid, screening, solver, options, reference, first)

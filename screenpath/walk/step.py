@@ -1,4 +1,4 @@
-"""One record per grid point: what is streamed, written, plotted and resumed from."""
+"""One record per step: what is streamed, written, plotted and resumed from."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -133,19 +133,19 @@ Step.__doc__ = f"{Step.__doc__}" + "\n".join(f"{column.name} : {column.says}" fo
 
 
 def in_units(row: dict, moved: float) -> dict:
-    """Return the row of a step table with the ends of the intercepts where the units of the data move them to."""
+    """Return the row of a step table with the ends of the intercepts moved to the units of the data."""
     return {**row, **{name: row[name] + moved for name in INTERVAL if name in row}}
 
 
 class Stretch(Sequence[Step]):
-    """Steps kept as columns: a row is made when it is looked at, which takes a tenth as long as a path of little data.
+    """Steps kept as columns: a row is made when it is read, which saves a tenth of the time of a path of little data.
 
     Parameters
     ----------
     names : tuple of str
         Of the parameters.
     columns : dict
-        By name: a list or an array with a cell a step, or one cell that all of them share.
+        By name: a list or an array with a cell per step, or one cell that all of them share.
     coefficients : ndarray of shape (k, d), or list
         Of each step.
     """
@@ -156,9 +156,9 @@ class Stretch(Sequence[Step]):
 
     @classmethod
     def missing(cls, rank: int, parameters: list[dict], blank, reason: str) -> "Stretch":
-        """Return the steps of grid points that a walk did not reach, from number ``rank`` on.
+        """Return the steps that a walk did not reach, from number ``rank`` on.
 
-        What is not known is nan: objective, gap, counts, ratios, coefficients (``blank``, shared by all, so an array is
+        Unknown cells are nan: objective, gap, counts, ratios, coefficients (``blank``, shared by all, so an array is
         made read-only). The work is 0, as none was done.
         """
         if isinstance(blank, np.ndarray):
@@ -190,13 +190,7 @@ def _each(cells):
 
 
 class Steps(Sequence[Step]):
-    """The steps of a path in the order of its grid.
-
-    Parameters
-    ----------
-    batches : list
-        Lists of Step, or stretches.
-    """
+    """The steps of a path in the order of its grid, from lists of Step or Stretches."""
 
     def __init__(self, batches: list):
         self._batches = batches
@@ -229,12 +223,10 @@ def at_point(
     model, parameter, rank: int, certificate, screened, *, tol, broken, spent, settled, solver, epochs, rounds, touched,
     seconds, extras=None,
 ) -> Step:  # fmt: skip
-    """Return the record of a grid point.
+    """Return the record of a step.
 
     Parameters
     ----------
-    model : BoxModel or another model
-    parameter : float or tuple
     certificate : Certificate
         Of the pair that is reported.
     screened : Screened
@@ -242,13 +234,11 @@ def at_point(
     tol : float
         Relative gap asked for.
     broken : str
-        Why the solve ended without a finite gap; empty where it has one.
+        Why the solve ended without a finite gap; empty if it has one.
     spent : bool
-        Whether it ended because its iterations or its time were used up.
+        Whether its iterations or its time were used up.
     settled : bool
-        Whether the solver says that it has met its own target.
-    solver : str
-    epochs, rounds : int
+        Whether the solver reports that it has met its own target.
     touched : float
         Rows touched.
     seconds : dict of str to float
@@ -271,14 +261,14 @@ def at_point(
 
 
 def broken_by(certificate) -> str:
-    """Return why a certificate has no finite gap; nothing where it has one."""
+    """Return why a certificate has no finite gap; empty if it has one."""
     if isfinite(certificate.gap):
         return ""
     return INFEASIBLE if isfinite(certificate.primal) and not certificate.feasible else OVERFLOW
 
 
 def verdict(certificate, tol: float, broken: str = "", spent: bool = False, settled: bool = False) -> tuple[str, str]:
-    """Return the status of a certificate, and the reason where it is not ``certified``; see :func:`at_point`."""
+    """Return the status of a certificate, and the reason if it is not ``certified``; see :func:`at_point`."""
     if rounding.meets(certificate, tol):
         return CERTIFIED, ""
     broken = broken or broken_by(certificate)

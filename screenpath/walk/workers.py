@@ -1,6 +1,6 @@
 """Worker processes, and the rows of a sparse-SVM grid in several or on a cluster: same steps, same order, same numbers.
 
-For processes of this machine the data is written to a temporary folder once and mapped, so that it is in memory once.
+Processes of this machine map one temporary file of the data, so that it is in memory once.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class Workers:
     """Processes that wait for tasks, each at its own pipe.
 
     A pool of the standard library has one pipe for the results of all. A process that is killed while it writes to it
-    leaves half a message, and everybody else waiting for ever.
+    leaves half a message, and everybody else waiting forever.
     """
 
     def __init__(self, pipes: list):
@@ -168,7 +168,7 @@ def _hand_over(pipe, function, todo, busy) -> None:
 
 
 def _serve(pipe, initializer, arguments) -> None:
-    """Do tasks until the other end of the pipe is gone: the parent has ended, or wants no more of them."""
+    """Do tasks until the other end of the pipe is closed: the parent has ended, or wants no more of them."""
     initializer(*arguments)
     while True:
         try:
@@ -187,10 +187,10 @@ def _serve(pipe, initializer, arguments) -> None:
 
 @contextlib.contextmanager
 def _put_off():
-    """Put off Ctrl-C and SIGTERM, for this thread and for processes that it starts: they are born deaf to them.
+    """Delay Ctrl-C and SIGTERM for this thread; processes that it starts ignore them from the beginning.
 
-    A terminal, or a scheduler, signals all processes of a job. One that is hit in the middle of its imports would say
-    so with a traceback; :func:`follow_parent` is what it should do instead, as soon as it can.
+    A terminal, or a scheduler, signals all processes of a job. A process signalled during its imports would print
+    a traceback; :func:`follow_parent` sets what it should do instead, as soon as it can.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, FOLLOWED)
     try:
@@ -201,7 +201,7 @@ def _put_off():
 
 @contextlib.contextmanager
 def workers(jobs: int, initializer, arguments: tuple):
-    """Give some processes; whatever ends the block ends them too.
+    """Start some processes; the end of the block ends them, whatever causes it.
 
     The initializer is called in each process first; it should call :func:`follow_parent`.
     """
@@ -231,10 +231,10 @@ def workers(jobs: int, initializer, arguments: tuple):
 
 
 def follow_parent() -> None:
-    """Leave it to the parent to decide what Ctrl-C and SIGTERM mean, and end with it, however it ends.
+    """Let the parent decide what Ctrl-C and SIGTERM mean, and end with it, however it ends.
 
     A scheduler may signal all processes of a job: the parent, not a lost worker, should say why the run ends. And a
-    process whose parent was killed would wait for its next task for ever.
+    process whose parent was killed would wait for its next task forever.
     """
     for number in FOLLOWED:
         signal.signal(number, signal.SIG_IGN)
