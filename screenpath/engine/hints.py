@@ -19,6 +19,7 @@ APART_SPARSE = 1000.0  # ... in sparse data, where that of a rare word is smalle
 FEW = 5  # steps below which a path says nothing about screening, nor a grid about its ends
 # Share of the mean row in the mean square of the rows from which the data are away from the origin; of targets from 0.
 OFF = 0.5
+SPAN = 1e6  # ratio of the largest magnitudes of two columns, or rows, from which rounding is likely to be the limit
 CELLS = 1 << 17  # values that are in hand at a time
 
 
@@ -69,7 +70,30 @@ def best_lines(session) -> list[tuple[str, str]]:
 
 def hints(session) -> list[str]:
     """Return the hints on a finished session: options stand between backquotes."""
-    return [hint for find in (_end_of_grid, _unscaled, _no_intercept, _nothing_found) for hint in find(session)]
+    return [hint for find in (_far_apart, _end_of_grid, _unscaled, _no_intercept, _nothing_found) for hint in find(session)]
+
+
+def _far_apart(session):
+    """Yield which columns, or rows, differ in size so much that rounding decides, where a step is not certified."""
+    tally, data = session.tally, session.data
+    blocks = getattr(data.rows, "blocks", None)
+    X = _rows(session) if blocks is None else blocks.X
+    if tally.steps == tally.certified or X is None:
+        return
+    p, names = data.preparation, data.names
+    for what, sizes, scale in (("column", peaks(X, None), "maxabs"), ("row", peaks(X.T, None), "l2")):
+        there = np.flatnonzero(sizes)
+        if not there.size or p.kind == scale:
+            continue
+        low, high = (int(there[pick(sizes[there])]) for pick in (np.argmin, np.argmax))
+        if sizes[high] > SPAN * sizes[low]:
+            ends = [k if what == "row" or p.columns is None else int(p.columns[k]) for k in (low, high)]
+            told = [repr(names[k]) if names and what == "column" else k + 1 for k in ends]
+            yield (
+                f"{what}s differ in size by {np.log10(sizes[high] / sizes[low]):.0f} decades (largest values: "
+                f"{sizes[low]:.1g} in {what} {told[0]}, {sizes[high]:.1g} in {what} {told[1]}), which rounding does not "
+                f"survive: `scale={scale}` makes them alike"
+            )
 
 
 def _end_of_grid(session):

@@ -29,7 +29,8 @@ NAMES = ("auto", "newton", "smo")
 AIM = 0.5  # a working set is solved to this fraction of the gap that is asked for
 PAIR_STEP = 4e-9  # seconds of a pair step, a coordinate of the working set
 FACTOR = 1e-10  # seconds of a Newton step, a cubed free coordinate: factors of some faces, at BLAS speed
-PATIENCE = 100  # epochs without progress after which rounding must be what stands in the way
+PATIENCE = 100  # epochs without progress after which rounding must be what stands in the way, ...
+FEW, FEWER = 16, 20  # ... and with so few survivors, whose epochs leave nothing to wait for
 FALL = 0.99  # progress is a gap below this part of the smallest so far, or a dual value that rises beyond its rounding
 REBUILD = 0.7  # a smaller working set replaces the last one once it is below this fraction of it
 SPARE = 32  # coordinates that a working set chosen by an estimate takes to be on the safe side
@@ -126,7 +127,7 @@ class Run:
         dual, self.waited = self.primal - gap, self.waited + 1
         if gap < FALL * self.least or dual > self.highest + self.blur(linear):
             self.least, self.highest, self.waited = min(gap, self.least), max(dual, self.highest), 0
-        self.stuck = self.stuck or self.waited > PATIENCE
+        self.stuck = self.stuck or self.waited > (FEWER if r.size <= FEW else PATIENCE)
         if dynamic:
             # At least the gap of the reduced problem, rounding counted as a certificate does.
             terms = self.kinks, self.products, r.lo, r.hi, self.alpha, r.norms, self.error, self.floor, 0, r.size
