@@ -16,6 +16,7 @@ from tests.conftest import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "examples" / "guide").glob("*.md"))]
 SLURM = ("--parsable", "--array", "--dependency", "--wrap")  # of sbatch
+DASK = ("--nworkers", "--nthreads", "--memory-limit", "--port", "--no-dashboard", "--host")  # of dask
 TEXT = "\n".join(page.read_text() for page in PAGES)
 
 
@@ -59,7 +60,7 @@ def test_commands_rules_solvers_and_columns_are_documented():
 
 
 def test_options_that_are_named_exist():
-    known = {"--version", "--help", "--out", *SLURM}
+    known = {"--version", "--help", "--out", *SLURM, *DASK}
     with click.Context(cli) as context:
         commands = [cli.get_command(context, name) for name in COMMANDS]
         commands += [

@@ -70,7 +70,8 @@ def best_lines(session) -> list[tuple[str, str]]:
 
 def hints(session) -> list[str]:
     """Return the hints on a finished session: options stand between backquotes."""
-    return [hint for find in (_far_apart, _end_of_grid, _unscaled, _no_intercept, _nothing_found) for hint in find(session)]
+    found = _far_apart, _end_of_grid, _unscaled, _no_intercept, _nothing_found
+    return [hint for find in found for hint in find(session)]
 
 
 def _far_apart(session):
@@ -89,10 +90,11 @@ def _far_apart(session):
         if sizes[high] > SPAN * sizes[low]:
             ends = [k if what == "row" or p.columns is None else int(p.columns[k]) for k in (low, high)]
             told = [repr(names[k]) if names and what == "column" else k + 1 for k in ends]
+            decades = np.log10(sizes[high] / sizes[low])
             yield (
-                f"{what}s differ in size by {np.log10(sizes[high] / sizes[low]):.0f} decades (largest values: "
-                f"{sizes[low]:.1g} in {what} {told[0]}, {sizes[high]:.1g} in {what} {told[1]}), which rounding does not "
-                f"survive: `scale={scale}` makes them alike"
+                f"{what}s differ in size by {decades:.0f} decades, more than rounding allows (largest values: "
+                f"{sizes[low]:.1g} in {what} {told[0]}, {sizes[high]:.1g} in {what} {told[1]}): "
+                f"`scale={scale}` makes them alike"
             )
 
 

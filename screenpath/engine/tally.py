@@ -37,22 +37,23 @@ class Tally:
 
     def add(self, step) -> None:
         """Count a step."""
+        cells = step.cells
         self.steps += 1
-        self.certified += step.status == CERTIFIED
-        if "unsafe" in step.cells:
+        self.certified += cells["status"] == CERTIFIED
+        if "unsafe" in cells:
             self.audited = True
-            self.unsafe += step.cells["unsafe"] or 0
-            self.unaudited += step.cells["unsafe"] is None
-        self.epochs += step.epochs
-        self.passes += step.passes
-        self.rejection_sum += step.rejection_ratio
+            self.unsafe += cells["unsafe"] or 0
+            self.unaudited += cells["unsafe"] is None
+        self.epochs += cells["epochs"]
+        self.passes += cells["passes"]
+        self.rejection_sum += cells["rejection_ratio"]
         # A gap that overflowed, over a primal value that did, is no number: nothing is worse.
-        self.worst_rel_gap = max(self.worst_rel_gap, np.inf if np.isnan(step.rel_gap) else step.rel_gap)
-        constant = step.solver == CONSTANT
-        self.solved_at = self.solved_at if constant else step.parameters.get("C", 0.0)
+        self.worst_rel_gap = max(self.worst_rel_gap, np.inf if np.isnan(cells["rel_gap"]) else cells["rel_gap"])
+        constant = cells["solver"] == CONSTANT
+        self.solved_at = self.solved_at if constant else cells.get("C", 0.0)
         self.constant_from = self.solved_at if constant else 0.0
-        solving = step.solve_s + step.init_s
-        self.add_seconds({"screening": step.screen_s, "solving": solving, "certifying": step.certify_s})
+        solving = cells["solve_s"] + cells["init_s"]
+        self.add_seconds({"screening": cells["screen_s"], "solving": solving, "certifying": cells["certify_s"]})
 
     def add_seconds(self, seconds: dict) -> None:
         """Add seconds by phase."""

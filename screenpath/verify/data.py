@@ -221,7 +221,7 @@ OPENERS = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\x00", _xz))
 
 def usual(value: float) -> str:
     """Return the text of a number where the file has no other one: ``3`` rather than ``3.0``."""
-    return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else repr(value)
+    return f"{value:.0f}" if value.is_integer() and abs(value) < 2.0**53 else repr(value)
 
 
 def need_file(path: Path) -> None:

@@ -1,5 +1,7 @@
 """Hints: said where they help, and nowhere else."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -169,3 +171,18 @@ def test_sparse_rows_that_are_filled_are_said_and_have_the_numbers_of_dense_ones
     monkeypatch.setattr("screenpath.inputs.load.FILLED", 0.0)
     result = call("svm", "thin", *standard, "none")
     assert result.code == 2 and "would fill these sparse rows" in result.err and "--scale maxabs" in result.err
+
+
+@pytest.mark.parametrize("options", [[], ["--kernel", "poly"]], ids=["linear", "kernel"])
+@pytest.mark.parametrize("what", ["column", "row"])
+def test_columns_and_rows_that_are_decades_apart_are_named(call, what, options):
+    X = np.array([[1.0, 2.0], [-2.0, 1.5], [1.5, -1.0], [3.0, 4.0]])
+    X = X * [1e9, 1e-9] if what == "column" else X * np.array([[1e9], [1.0], [1e-9], [1.0]])
+    Path("apart").write_text(libsvm_text(X, [1, -1, 1, -1]))
+    result = call("svm", "apart", "--tol", "1e-15", "--max-epochs", "1", "--grid", "3", "-o", "run", *options)
+    (hint,) = (line for line in hints(result) if "decades" in line)
+    ends = ("column 2", "column 1") if what == "column" else ("row 3", "row 1")
+    assert result.code == 3 and all(f" in {end}" in hint for end in ends)
+    scale = hint.partition("--scale ")[2].split()[0]
+    again = call("svm", "apart", "--tol", "1e-15", "--grid", "3", "-o", "scaled", "--scale", scale, *options)
+    assert again.code in (0, 3) and "decades" not in again.err

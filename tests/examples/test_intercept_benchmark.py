@@ -30,13 +30,12 @@ def test_small_run(tmp_path):
     assert [row[2] for row in rows] == ["svm", "svm, RBF", "svr", "lad"] and {row[3] for row in rows} == {"4 of 4"}
 
 
-def test_rejection_beside_what_was_asked(tmp_path, capsys):
+def test_rejection_of_the_rule(tmp_path, capsys):
     (tmp_path / "regression").mkdir()
     text = (ROOT / "data_samples" / "diabetes.libsvm").read_bytes()
     (tmp_path / "regression" / "diabetes.libsvm.gz").write_bytes(gzip.compress(text))
     script = runpy.run_path(str(ROOT / "examples" / "benchmarks" / "intercept.py"))
     assert script["rejections"](tmp_path, None) == 0
     _, _, row = capsys.readouterr().out.splitlines()
-    name, model, asked, own, others, fewer = [cell.strip() for cell in row.strip("|").split("|")]
-    assert (name, model, others) == ("diabetes", "quantile", "-")
-    assert float(own) >= float(asked) and float(own) >= float(fewer) > 0.9
+    name, model, share = [cell.strip() for cell in row.strip("|").split("|")]
+    assert (name, model) == ("diabetes", "quantile") and 0.9 < float(share) < 1.0

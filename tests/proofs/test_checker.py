@@ -39,6 +39,7 @@ def problem(seed=0, tails=False):
     block = SimpleNamespace(
         labels=np.zeros(N), first=FIRST, values=values, columns=columns, rows=rows,
         indptr=np.searchsorted(rows, np.arange(N + 1)), tails=1e-3 * values if tails else None,
+        bias=-1,
     )  # fmt: skip
     s = rng.uniform(0.5, 2.0, N)
     return rng, X, block, Losses(FIRST, rng.choice([-1.0, 1.0], N), rng.normal(size=N), -0.7 * s, 0.4 * s, np.zeros(N))

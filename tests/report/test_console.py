@@ -36,6 +36,10 @@ class Done:
     init_s: float = 0.0
     extras: dict = field(default_factory=dict)
 
+    @property
+    def cells(self):
+        return {**vars(self), **self.parameters, **self.extras}
+
 
 def test_lines_every_tenth(capsys):
     console = Console(quiet=False, progress=None)

@@ -1,6 +1,6 @@
 """Search for unsafe decisions of the rules that screen while a solver runs: models x solvers x weights x storage.
 
-Usage: python tests/safety/fuzz_dynamic.py --decisions 5000 [--seed 0] [--kinds sdca,kernel]
+Usage: python tests/safety/fuzz_dynamic.py --decisions 5000 [--seed 0] [--kinds newton,kernel]
 
 Paths are walked with the dynamic rule, and each decision is judged by a ball around the optimum: that of a pair solved
 without screening, whose gap is formed in fractions (sparse SVM) or in extended precision (box models).
@@ -27,7 +27,7 @@ from screenpath.rows.views import Views
 from screenpath.screen import parse_kernel_rule, parse_rule
 from screenpath.screen import sparse as rules
 from screenpath.screen.intercept import parse_free_rule
-from screenpath.solve import intercept, make_solver, sdca, sparse_newton
+from screenpath.solve import intercept, make_solver, sparse_newton
 from screenpath.solve.base import Solution
 from screenpath.solve.intercept import FreeNewton, make_free_solver
 from screenpath.solve.smo import make_kernel_solver
@@ -57,14 +57,11 @@ def watched():
         seen.append((model, alpha, at.copy()))
         return found
 
-    modules = sdca, sparse_newton
-    for module in modules:
-        module.tighten = tighten
+    sparse_newton.tighten = tighten
     try:
         yield seen
     finally:
-        for module in modules:
-            module.tighten = honest
+        sparse_newton.tighten = honest
 
 
 def sparse_problem(rng, classes: bool, free: bool):
@@ -253,10 +250,6 @@ ATTACKS = {
     "newton classes": partial(attack_sparse, solver="newton", classes=True),
     "newton free": partial(attack_sparse, solver="newton", free=True),
     "newton classes free": partial(attack_sparse, solver="newton", classes=True, free=True),
-    "sdca": partial(attack_sparse, solver="sdca"),
-    "sdca classes": partial(attack_sparse, solver="sdca", classes=True),
-    "acc-sdca": partial(attack_sparse, solver="acc-sdca"),
-    "acc-sdca classes": partial(attack_sparse, solver="acc-sdca", classes=True),
     "rows": partial(attack_box, make=random_problem, parse=parse_rule, solvers=with_first(make_solver, "cd"),
                     judge=of_rows),
     "rows free": partial(attack_box, make=free_rows, parse=parse_free_rule,

@@ -57,11 +57,11 @@ def test_balanced_weights_of_many_samples_are_within_their_error(n):
 def checked(model: str, X, y, weights, entry: dict, **more):
     """Return what the checker finds out about a step."""
     header = {
-        "model": model, "tol": 1e-9, "bias": 0.0, "labels": {"+1": 1.0, "-1": -1.0}, "weights": weights,
+        "model": model, "tol": 1e-9, "bias": 0.0, "scaling": "none", "weights": weights,
+        "labels": {"+1": 1.0, "-1": -1.0},
         "data": {"n_samples": len(y), "n_features": X.shape[1]}, **more,
     }  # fmt: skip
-    source = Held(np.hstack([X, np.ones((len(y), 1))]) if header["bias"] else X, y)
-    source.d = X.shape[1]
+    source = Held(X, y, header)
     (pair,) = checker_of(header).check(header, [{"step": 0, "status": "certified", **entry}], source)
     return pair
 

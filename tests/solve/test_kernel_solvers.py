@@ -6,7 +6,7 @@ import pytest
 from screenpath import kernel_svm_path
 from screenpath.errors import UsageError
 from screenpath.kernels.solve import smo as kernels
-from screenpath.rows import budget
+from screenpath.rows import budget, gram
 from screenpath.solve import face_newton, smo
 from screenpath.solve.smo import make_kernel_solver
 from tests.conftest import two_classes
@@ -58,24 +58,37 @@ def test_a_gap_below_the_rounding_ends():
     assert not found.certified and found.steps[0].epochs < 5000
 
 
-def test_a_working_set_that_does_not_fit_is_solved_in_parts(monkeypatch):
+@pytest.fixture
+def plans(monkeypatch):
+    """How the matrices of the paths of a test are kept, in turn."""
+    found, planned = [], gram.GramRows.__init__
+
+    def noted(rows, *arguments, **options):
+        planned(rows, *arguments, **options)
+        found.append((rows.plan, rows.nbytes))
+
+    monkeypatch.setattr(gram.GramRows, "__init__", noted)
+    return found
+
+
+def test_a_working_set_that_does_not_fit_is_solved_in_parts(monkeypatch, plans):
     monkeypatch.setattr(budget, "LEAST_ROWS", 20)
     monkeypatch.setattr(budget, "BLOCK_BYTES", 1 << 14)
     monkeypatch.setattr(budget, "SQUARE", 40)
     X, y = two_classes(200, 4, seed=6, noise=1.5)
     grid = GRID[: wide(3, 5)]  # the last take most of the time
     whole = path(X, y, grid=grid)
-    for gram in ("cache", "full"):
-        parts = path(X, y, max_memory=120_000 if gram == "cache" else 400_000, gram=gram, tol=1e-6, grid=grid)
-        assert parts.rows.plan.square < 100 and parts.certified
+    for kept in ("cache", "full"):
+        parts = path(X, y, max_memory=120_000 if kept == "cache" else 400_000, gram=kept, tol=1e-6, grid=grid)
+        assert plans[-1][0].square < 100 and parts.certified
         for a, b in zip(parts.steps, whole.steps, strict=True):
             assert a.dual <= b.primal * (1 + 1e-12) and b.dual <= a.primal * (1 + 1e-12)
 
 
-def test_rounded_values_are_certified_in_double_precision():
+def test_rounded_values_are_certified_in_double_precision(plans):
     X, y = two_classes(150, 5, seed=7, noise=1.5)
     rounded, whole = path(X, y, dtype=np.float32, tol=1e-6), path(X, y)
-    assert rounded.certified and rounded.rows.nbytes == 4 * 150 * 150
+    assert rounded.certified and plans[0][1] == 4 * 150 * 150
     for a, b in zip(rounded.steps, whole.steps, strict=True):
         assert a.dual <= b.primal * (1 + 1e-12) and b.dual <= a.primal * (1 + 1e-12)
 
