@@ -33,16 +33,18 @@ demo: $(VENV)/.installed
 # All tests, and the share of the package's lines that they run.
 # Compiled kernels run outside Python, where coverage cannot see them. So the tests nearest to the kernels run twice:
 # as plain Python, where the kernels' lines count and a subscript out of range is an error (their 64-bit random numbers
-# overflow by design, which numpy warns of and machine code does not), and as users run them. Of the latter, lines are
-# counted in the folders that run the rest of the package, and not in MORE: random attacks and examples on what the
-# former run, or what only compiles, all of which tracing would make half as slow again. Both are added up. Two workers:
-# the longest tests wait for the processes that they start and kill. These are hundreds, so that byte code is kept even
-# where the environment says not to. Kernels are compiled beforehand: within the tests, traced, it takes nearly three
-# times as long.
+# overflow by design, which numpy warns of and machine code does not), and as users run them. ONCE holds no kernel of
+# ours: the checkers of certificates, run with the plain ones only. Of the compiled stages, lines are counted in the
+# folders that run the rest of the package, and not in MORE, which tracing would make half as slow again and which run few
+# lines besides. Both are added up. Two workers: the longest tests wait for the processes that they start and kill. These
+# are hundreds, so that byte code is kept even where the environment says not to. Kernels are compiled beforehand: within
+# the tests, traced, it takes nearly three times as long.
 PLAIN_TESTS := tests/kernels tests/proofs tests/rows tests/problem/test_box.py tests/problem/test_l1svm.py \
 	tests/problem/test_sparse.py tests/problem/test_sparse_free.py tests/solve/test_sparse_newton.py \
 	tests/walk/test_compiled.py tests/walk/test_compiled_faces.py
-MORE := tests/architecture tests/compile tests/examples tests/kernels tests/proofs tests/safety
+ONCE := $(wildcard tests/proofs/test_*checker*.py) tests/proofs/test_exact.py
+MORE := tests/architecture tests/catalogue tests/compile tests/cv tests/examples tests/kernels tests/numbers tests/problem \
+	tests/proofs tests/reference tests/regions tests/rows tests/safety tests/screen tests/solve
 test quick: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.installed-test
 	$(BIN)/ruff check .
@@ -52,7 +54,7 @@ test: $(VENV)/.installed-test
 		-W "ignore:overflow encountered in scalar:RuntimeWarning"
 	$(BIN)/screenpath cache warm
 	$(BIN)/coverage run -m pytest -q -n 2 $(MORE:%=--ignore=%)
-	$(BIN)/python -m pytest -q -n 2 $(MORE)
+	$(BIN)/python -m pytest -q -n 2 $(MORE) $(ONCE:%=--ignore=%)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 

@@ -20,7 +20,7 @@ def scales(seed):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("seed", [10, 13])
+@pytest.mark.parametrize("seed", [pytest.param(10, marks=pytest.mark.wide_only), 13])
 def test_a_kernel_solve_that_no_longer_gets_on_ends_and_says_why(seed):
     fitted = SVMClassifier(kernel="linear", max_epochs=ALLOWED).fit(*scales(seed))
     steps = [path.steps[-1] for path in fitted.path_]
