@@ -198,7 +198,6 @@ def reference(rng, X, labels, classes, tight):
     }  # fmt: skip
 
 
-@pytest.mark.covering(9)
 @pytest.mark.parametrize("dense", [False, True])
 @pytest.mark.parametrize("what", [(True, True, True), (True, True, False), (True, False, True), (False, True, True)])
 @pytest.mark.parametrize("unit", [2.0**-53, pytest.param(1e-4, marks=uncompiled), pytest.param(4e-3, marks=uncompiled)])
