@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import inf
@@ -14,7 +15,7 @@ from screenpath.catalogue.scores import CLASSIFICATION, REGRESSION, Score
 from screenpath.catalogue.spec import Spec
 from screenpath.catalogue.specs import SPECS
 from screenpath.data.files.arrays import canonical
-from screenpath.data.files.prepare import Preparation, checked_penalties, prepare, stored_dense
+from screenpath.data.files.prepare import Preparation, checked_penalties, prepare, say_nearly_constant, stored_dense
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.safe.wide import occurring, on_columns
 from screenpath.engine.result import (
@@ -216,6 +217,12 @@ class Problem:
         for part in self.parts:
             if self._shared is None or self.spec.rows is not None:
                 rows, preparation = rows_of(part, self.task)
-                self._shared = rows, replace(preparation, columns=self.columns, width=self.width)
+                preparation = replace(preparation, columns=self.columns, width=self.width)
+                say_nearly_constant(preparation, self.known.get("feature_names"), "X", _warn)
+                self._shared = rows, preparation
             rows, preparation = self._shared
             yield model_of(rows, part, self.task), rows, preparation
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text.replace("warning: ", ""), stacklevel=2)

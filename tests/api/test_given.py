@@ -376,3 +376,12 @@ def test_labels_true_and_false_stay_so():
         ):
             assert path.labels == (False, True) and path.predict(X, step=-1).dtype == bool
     assert (screenpath.svm_path(X, y, grid=[1.0]).predict(X) == y).all()
+
+
+def test_nearly_constant_columns_are_named():
+    X, y = two_classes(30, 3)
+    X[:, 1] = 1e9 + 1e-7 * np.arange(30)
+    with pytest.warns(UserWarning, match="X: feature 2 is nearly constant: `scale=standard` enlarges"):
+        screenpath.svm_path(X, y, grid=2, scale="standard")
+    with pytest.warns(UserWarning, match="feature 2 is nearly constant"):
+        SVMClassifier(scale="standard").fit(X, y)
