@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import inf, isfinite
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,6 @@ FAR = 1e-2  # the far end serves every point: it is solved to this part of the t
 HELD = 0.1  # part of the target of a solve that, with no dual variable at an end, serves larger parameters too
 CLOSER = 0.1  # times its target, that of a point's next solve
 MAX_ROUNDS = 6  # solve-and-certify rounds at one grid point before it is given up
-# A round is in vain if its solver gave up and its gap is not below this part of the last one's; so many end a point.
-IN_VAIN, MOST_IN_VAIN = 0.9, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +206,6 @@ def solve_point(
     decided = screened.status.copy() if options.audit else None
     epochs, rounds, touched, name, settled, faces = 0, 0, 0.0, CLOSED, False, None
     target, certificate = MARGIN * max(options.tol, screening.loose), reference if begun is None else begun
-    last, in_vain = inf, 0
     held = _held(model, parameter, certificate, options.tol)
     if held is None and model.rests(certificate):
         held = _polished(model, parameter, certificate, options.tol)
@@ -236,10 +233,8 @@ def solve_point(
             certificate = _sharp(model, model.certify(parameter, w, theta, certificate), options.tol)
         done = rounding.meets(certificate, options.tol)
         spent = epochs >= options.max_epochs or options.late
-        in_vain = in_vain + 1 if name != CLOSED and not settled and not certificate.gap < IN_VAIN * last else 0
-        last = certificate.gap
         further = done and model.refines and model.goes_on(parameter, certificate, reference)
-        if (done and not further) or spent or rounds >= MAX_ROUNDS or in_vain >= MOST_IN_VAIN:
+        if (done and not further) or spent or rounds >= MAX_ROUNDS:
             break
         clock.enter("screen")
         corrected = screening.corrected(model, certificate, screened, rounds)
