@@ -81,8 +81,10 @@ def _far_apart(session):
     X = _rows(session) if blocks is None else blocks.X
     if tally.steps == tally.certified or X is None:
         return
-    p, names = data.preparation, data.names
-    for what, sizes, scale in (("column", peaks(X, None), "maxabs"), ("row", peaks(X.T, None), "l2")):
+    p, names, sized = data.preparation, data.names, [("column", peaks(X, None), "maxabs")]
+    if (X.nnz if sp.issparse(X) else X.size) <= CELLS:  # those of rows take a copy
+        sized.append(("row", peaks(sp.csr_array(X.T) if sp.issparse(X) else X.T, None), "l2"))
+    for what, sizes, scale in sized:
         there = np.flatnonzero(sizes)
         if not there.size or p.kind == scale:
             continue

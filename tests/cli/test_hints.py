@@ -173,10 +173,14 @@ def test_sparse_rows_that_are_filled_are_said_and_have_the_numbers_of_dense_ones
     assert result.code == 2 and "would fill these sparse rows" in result.err and "--scale maxabs" in result.err
 
 
-@pytest.mark.parametrize("options", [[], ["--kernel", "poly"]], ids=["linear", "kernel"])
+@pytest.mark.parametrize(
+    "options", [[], ["--kernel", "poly"], ["--storage", "sparse"]], ids=["linear", "kernel", "sparse"]
+)
 @pytest.mark.parametrize("what", ["column", "row"])
 def test_columns_and_rows_that_are_decades_apart_are_named(call, what, options):
     X = np.array([[1.0, 2.0], [-2.0, 1.5], [1.5, -1.0], [3.0, 4.0]])
+    if "sparse" in options and what == "row":  # more columns than rows
+        X = np.hstack([X, np.zeros((4, 3)), X[:, :1]])
     X = X * [1e9, 1e-9] if what == "column" else X * np.array([[1e9], [1.0], [1e-9], [1.0]])
     Path("apart").write_text(libsvm_text(X, [1, -1, 1, -1]))
     result = call("svm", "apart", "--tol", "1e-15", "--max-epochs", "1", "--grid", "3", "-o", "run", *options)
