@@ -47,7 +47,8 @@ FORMAT = Option(
     group="output",
 )  # fmt: skip
 OUT = Option("out", "-", short="-o", metavar="FILE", help="File of the table.  [default: stdout]", group="output")
-SAID = (OUT, FORCE, QUIET, LOG_FORMAT)
+PLOT = Option("plot", metavar="FILE", help="Draw the table too: .png, .svg or .pdf. Needs matplotlib.", group="output")
+SAID = (OUT, PLOT, FORCE, QUIET, LOG_FORMAT)
 
 
 class Comparison(Helped):
@@ -92,21 +93,33 @@ def command(model, **options):
     return run_study(model, **options)
 
 
-def run_study(model: str, *, format: str, out: str, force: bool, quiet: bool, log_format: str, **options) -> int:
+def run_study(
+    model: str, *, format: str, out: str, plot: str | None, force: bool, quiet: bool, log_format: str, **options
+) -> int:
     """Compare, write the table, and return the exit code."""
     from screenpath.cli.codes import DONE, UNCERTIFIED
     from screenpath.data.words.tables import need_parquet
     from screenpath.engine.studies import study
     from screenpath.report.console import Console
+    from screenpath.report.figures import need_matplotlib, to_bytes
+    from screenpath.report.plots_rules import draw_rules
+    from screenpath.report.series import picture_form
     from screenpath.store.outputs import Output
 
     if format == "parquet":
         need_parquet()
     if options["data"] is None and not options["attack"]:
         raise UsageError("DATA is missing", "name a file to compare the rules on, or `attack=100` to attack them")
-    output = Output(out, force, [options[name] for name in ("data", "weights") if options.get(name)])
+    if plot and options.get("steps"):
+        raise UsageError("`plot` draws a bar for each configuration", "leave out `steps` or `plot`")
+    inputs = [options[name] for name in ("data", "weights") if options.get(name)]
+    output = Output(out, force, inputs)
+    form = picture_form(plot, "plot") if plot else None  # before anything is read
+    drawn = Output(plot, force, [*inputs, out]) if plot and need_matplotlib() else None
     rows, certified = study(model, options, Console(quiet, None, flags, log_format))
     output.write(_render(rows, format))
+    if drawn is not None:
+        drawn.write(to_bytes(draw_rules(rows), form))
     return DONE if certified else UNCERTIFIED
 
 

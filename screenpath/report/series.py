@@ -250,11 +250,11 @@ def available(run) -> list:
     return [*kinds, "gap", "time"]
 
 
-def picture_form(name: str | None) -> str:
-    """Return the form of a picture's file by the ending of its name; PNG by default."""
+def picture_form(name: str | None, option: str = "out") -> str:
+    """Return the form of a picture's file by the ending of its name; PNG by default. ``option`` named the file."""
     form = Path(name).suffix.lower()[1:] if name else FORMS[0]
     if form not in FORMS:
-        raise UsageError(f"`out={name}` does not end in .png, .svg or .pdf", "choose one of them by the file's name")
+        raise UsageError(f"`{option}={name}` is no .png, .svg or .pdf", "choose one of them by the file's name")
     return form
 
 

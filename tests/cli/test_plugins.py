@@ -348,3 +348,37 @@ def test_the_page_shows_the_example():
     page, file = ((ROOT / "examples" / name).read_text() for name in ("guide/plugins.md", "plugins/rules.py"))
     shown = page.split("```python\n")[1].split("```")[0].splitlines()
     assert all(line in file.splitlines() for line in shown)
+
+
+@pytest.mark.parametrize(
+    ("model", "how", "bars"),
+    [
+        ("svm", ("--rules", "none,dvi,mine.py:Wrong", "--audit"), 9),
+        ("svm", ("--rules", "dvi,mine.py:Wrong", "--attack", 2), 4),
+        ("sparse-svm", ("--rules", "none,sifs", "--betas", 2, "--alphas", 3), 6),
+        ("l1svm", ("--configurations", "warm,default"), 2),
+    ],
+)
+def test_the_table_is_drawn(call, data, own, monkeypatch, model, how, bars):
+    pytest.importorskip("matplotlib")
+    from screenpath.report import plots_rules
+
+    drawn = []
+    draw = plots_rules.draw_rules
+    monkeypatch.setattr(plots_rules, "draw_rules", lambda rows: drawn.append((rows, draw(rows))) or drawn[-1][1])
+    file = () if "--attack" in how else (data,)
+    grid = () if model == "sparse-svm" else ("--grid", 4)
+    found = call("compare-rules", model, *file, *how, *grid, "--plot", "bars.svg", "-q", "--format", "json")
+    assert found.code in (0, 3), found.err
+    assert Path("bars.svg").read_text().startswith("<?xml")
+    rows, figure = drawn[0]
+    assert rows == json.loads(found.out)
+    lengths = [bar.get_width() for axes in figure.axes for bar in axes.patches]
+    assert len(lengths) == bars
+    wrong = [row["unsafe"] for row in rows if row.get("unsafe")]
+    assert [length for length in lengths if length in wrong] == wrong
+
+
+def test_a_picture_of_an_unknown_kind_is_refused_before_anything_is_read(call):
+    found = call("compare-rules", "svm", "no-such-file", "--plot", "bars.gif")
+    assert found.code == 2 and "--plot" in found.err and ".png" in found.err
