@@ -90,11 +90,10 @@ def free_intercept(spec: Spec) -> Spec:
 
 
 def free_sparse_intercept(spec: Spec) -> Spec:
-    """Return the sparse SVM with a free intercept, the last of the coefficients of two classes, or of each of more."""
-    formula = spec.objective.replace("y_i x_i.w", "y_i (x_i.w + b)")
+    """Return the sparse SVM with a free intercept, the last of the coefficients."""
     return replace(
         spec,
-        objective=formula.replace("x_i.(w_yi - w_c)", "x_i.(w_yi - w_c) + b_yi - b_c") + "; the b_c sum to 0",
+        objective=spec.objective.replace("y_i x_i.w", "y_i (x_i.w + b)"),
         free_bias=True,
         columns=(*spec.columns, *INTERVAL),
         kernel_modules=(*spec.kernel_modules, "sparse_intercept", "sifs_free", "sparse_newton"),

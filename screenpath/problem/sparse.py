@@ -94,7 +94,7 @@ class SparseModel(PathModel):
     twice: np.ndarray
     row_sizes: np.ndarray
     col_total = NO_TOTALS
-    levels = 0  # how many intercepts the model has that are not penalised
+    intercept = False  # whether the model has an unpenalised one
     unit = 1.0  # mean of the weights, see :mod:`.sparse_squared`
 
     def __init__(
@@ -167,26 +167,17 @@ class SparseModel(PathModel):
 
     # -- the intercept -------------------------------------------------------------------------------------------
 
-    @property
-    def intercept(self) -> bool:
-        """Tell whether the model has unpenalised intercepts."""
-        return self.levels > 0
-
-    def levels_of(self, certificate: SparseCertificate) -> np.ndarray:
-        """Return the unpenalised intercepts of a certificate, shape (levels,)."""
-        return np.array(certificate.intercept, dtype=np.float64).reshape(-1)[: self.levels]
-
     def placed(self, scores: np.ndarray, intercept=None, guess=0.0) -> Level:
-        """Add the unpenalised intercepts of the model, if any, to the scores, and return them: the best unless given.
+        """Add the unpenalised intercept of the model, if any, to the scores, and return it: the best unless given.
 
         The search for the best begins at ``guess``.
         """
         return NO_INTERCEPT
 
     def answers(self, inside: np.ndarray) -> np.ndarray:
-        """Return, as orthogonal lines, what the free intercepts can add to the rows of the dual variables ``inside``.
+        """Return what a free intercept can add to the rows of the dual variables ``inside``, shape (0 or 1, k).
 
-        Each has length 1, where a row counts with the root of its sample's weight.
+        The line has length 1, where a row counts with the root of its sample's weight.
         """
         return np.empty((0, inside.size))
 
@@ -345,7 +336,7 @@ class SparseModel(PathModel):
         found = SparseCertificate(
             alpha, self.beta, w, scores, theta, u, u_slack, *terms, formed=features, room=room, psi=psi,
             intercept=level.intercept, low=level.low, high=level.high,
-            **self.residue(scores, theta, reach * self.n + level.size),
+            **self.residue(scores, theta, reach * self.n + abs(level.intercept)),
         )  # fmt: skip
         self.rounding.finish(found, reach, active)
         return found

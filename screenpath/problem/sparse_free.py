@@ -38,35 +38,7 @@ from screenpath.problem.sparse_types import Level, SparseCertificate
 TRIES = 3  # corrections of a signed sum: the first leaves its rounding
 
 
-class FreeModel(SparseModel):
-    """What sparse SVMs with free intercepts of two and of more classes have in common."""
-
-    @property
-    def even(self) -> bool:
-        """Tell whether all classes have the same weight."""
-        raise NotImplementedError
-
-    def _centre(self) -> np.ndarray:
-        """Set the point from which rows are seen to their weighted mean, and return it."""
-        mean, sizes = self.column_sums(self.weights), self.views.row_sqnorms
-        self.twice = 2.0 * mean
-        self.row_sq = np.tile(sizes - self.scores(self.twice), self.classes)
-        self.row_sizes = (np.sqrt(sizes) + sqrt(float(mean @ mean))) ** 2
-        return mean
-
-    def exact_until(self, reference: SparseCertificate, alpha: float) -> bool:
-        """Tell whether the start's dual point is optimal at ``alpha``: for equal classes, or with ``w = 0``."""
-        known = self.even or self._top()[0] == 0.0
-        return known and super().exact_until(reference, alpha)
-
-    def counts(self, certificate: SparseCertificate, screened) -> dict:
-        """Return counts and ratios of a step; the weights of a class are followed by its intercept."""
-        found = super().counts(certificate, screened)
-        found["coefficients"] = found["coefficients"].extended(self.levels_of(certificate))
-        return found
-
-
-class FreeSparseModel(FreeModel):
+class FreeSparseModel(SparseModel):
     """A sparse SVM of two classes with a free intercept; parameters as of :class:`SparseModel`.
 
     Raises
@@ -75,7 +47,7 @@ class FreeSparseModel(FreeModel):
         If all samples that count are of one class.
     """
 
-    levels = 1
+    intercept = True
     minority: float
     ratio: float
     signless: Signless  # the rows' kinks; with the exact hinge alone
@@ -103,7 +75,16 @@ class FreeSparseModel(FreeModel):
 
     @property
     def even(self) -> bool:
+        """Tell whether both classes have the same weight."""
         return self.ratio == 1.0
+
+    def _centre(self) -> np.ndarray:
+        """Set the point from which rows are seen to their weighted mean, and return it."""
+        mean, sizes = self.column_sums(self.weights), self.views.row_sqnorms
+        self.twice = 2.0 * mean
+        self.row_sq = sizes - self.scores(self.twice)
+        self.row_sizes = (np.sqrt(sizes) + sqrt(float(mean @ mean))) ** 2
+        return mean
 
     # -- the intercept and dual points ---------------------------------------------------------------------------
 
@@ -184,6 +165,11 @@ class FreeSparseModel(FreeModel):
 
     # -- closed-form start ---------------------------------------------------------------------------------------
 
+    def exact_until(self, reference: SparseCertificate, alpha: float) -> bool:
+        """Tell whether the start's dual point is optimal at ``alpha``: for equal classes, or with ``w = 0``."""
+        known = self.even or self._top()[0] == 0.0
+        return known and super().exact_until(reference, alpha)
+
     @property
     def null_loss(self) -> float:
         r, small = self.ratio, self.ratio / (1.0 + self.ratio)  # the smaller class's share of the weights
@@ -197,7 +183,8 @@ class FreeSparseModel(FreeModel):
     # -- records -------------------------------------------------------------------------------------------------
 
     def counts(self, certificate: SparseCertificate, screened) -> dict:
-        """Return counts and ratios of a step, and both ends of the best intercepts."""
+        """Return counts and ratios of a step, and both ends of the best intercepts; the weights end with one."""
         found = super().counts(certificate, screened)
+        found["coefficients"] = found["coefficients"].extended(certificate.intercept)
         found["extras"] |= {"intercept_low": certificate.low, "intercept_high": certificate.high}
         return found

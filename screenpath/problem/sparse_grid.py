@@ -31,7 +31,7 @@ class SentCertificate:
     u_slack: np.ndarray | None = None
     formed: np.ndarray | None = None
     room: float = 0.0
-    intercept: float | np.ndarray = 0.0
+    intercept: float = 0.0
 
     @property
     def resumable(self) -> bool:
@@ -140,12 +140,7 @@ class SparseGrid(PathModel, Resumable):
         w = SparseVector(index, states.vector(state, "values", index.size), size).dense()
         sums = states.vector(state, "u", size), states.vector(state, "u_slack", size, low=0.0)
         formed, room = states.indices(state, "formed", size), states.number(state, "room", low=0.0)
-        b = self._restored_levels(state) if self.base.intercept else None
+        b = states.number(state, "intercept") if self.base.intercept else None
         theta = model.top if np.array_equal(theta, model.top) else theta
         found = model.certify(alpha, w, theta, sums=sums, intercept=b)
         return replace(found, formed=formed, room=room)
-
-    def _restored_levels(self, state):
-        if self.base.levels > 1:
-            return states.vector(state, "intercept", self.base.levels)
-        return states.number(state, "intercept")

@@ -33,7 +33,7 @@ def allowed(model, w: np.ndarray, scores: np.ndarray, theta: np.ndarray, sums: t
     """
     u, slack = sums
     most = _largest(model, theta, u, slack)
-    extent = float(np.abs(w) @ np.tile(model.feature_norm, w.size // model.d)) * model.n + level.size
+    extent = float(np.abs(w) @ np.tile(model.feature_norm, w.size // model.d)) * model.n + abs(level.intercept)
     for _ in range(TRIES):
         if not isfinite(most):
             break

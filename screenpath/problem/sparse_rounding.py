@@ -25,7 +25,6 @@ import numpy as np
 
 from screenpath.errors import DataError
 from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, gamma
-from screenpath.problem.sparse_types import size_of
 from screenpath.regions.geometry import ROUNDING
 
 SMALLEST = 2.0**-1022  # below it a processor takes a hundred times as long for a sum
@@ -114,7 +113,7 @@ class SparseRounding:
         ``reach`` and ``active``: see ``kernels.problem.sparse.feature_terms``; norms over n.
         """
         theta, root_alpha, root_lag = sqrt(c.theta_sq), sqrt(c.alpha), sqrt(c.lag_sq)
-        reach += size_of(c.intercept) * self.root / self.n  # as if of one column more, of ones
+        reach += abs(c.intercept) * self.root / self.n  # as if of one column more, of ones
         T = c.t_error = self.row * (self.spread * self.n * reach * self.peak + 4.0 * self.root)
         c.cost += c.off * T / self.n
         if c.alpha > 0.0:

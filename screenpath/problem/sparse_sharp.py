@@ -13,7 +13,6 @@ import numpy as np
 
 from screenpath.numbers import accurate
 from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, blurred, meets
-from screenpath.problem.sparse_types import size_of
 
 ROUNDS = 4  # of choosing: better sums may show that others matter too
 SHARE = 0.25  # of the tolerance, that all entries left as they are may use up
@@ -44,7 +43,7 @@ class _Sums:
         )
         self.t, self.theta, self.weights = 1.0 - own, c.theta[self.pairs], model.weights[i]
         extent = bounds.spread * float(np.linalg.norm(c.w))
-        self.t_error = bounds.row * (model.row_norm[i] * extent + size_of(c.intercept) + 4.0)
+        self.t_error = bounds.row * (model.row_norm[i] * extent + abs(c.intercept) + 4.0)
         # Features beyond these have no share in either objective.
         self.features = np.flatnonzero((c.u_slack == 0.0) | (c.w != 0.0))
         psi, f = model.psi_of(c).reshape(classes, n), self.features
@@ -133,9 +132,6 @@ class _Sums:
             return accurate.inner(np.append(values * own, own), np.append(w[places], self.c.intercept), 1.0)
         both = np.concatenate([-w[m.labels[i] * m.d + places], w[c * m.d + places]])
         values = np.concatenate([values, values])
-        if m.intercept:
-            b = self.c.intercept
-            values, both = np.append(values, [-1.0, 1.0]), np.append(both, [b[m.labels[i]], b[c]])
         return accurate.inner(values, both, 1.0)
 
     def _sum(self, f: int) -> tuple[float, float]:

@@ -33,13 +33,9 @@ class SparseVector:
         index, values = kernels.entries(dense, among)
         return cls(index, values, dense.size)
 
-    def extended(self, values: np.ndarray) -> SparseVector:
-        """Return the vector, cut into as many blocks as there are values, with one value after each, kept even if 0."""
-        blocks, d = values.size, self.size // values.size
-        ends = (d + 1) * np.arange(blocks) + d
-        index = np.append(self.index + self.index // max(d, 1), ends)
-        order = np.argsort(index, kind="stable")
-        return SparseVector(index[order], np.append(self.values, values)[order], self.size + blocks)
+    def extended(self, value: float) -> SparseVector:
+        """Return the vector with one value more, kept even if it is 0."""
+        return SparseVector(np.append(self.index, self.size), np.append(self.values, value), self.size + 1)
 
     def dense(self) -> np.ndarray:
         out = np.zeros(self.size)
@@ -48,29 +44,11 @@ class SparseVector:
 
 
 class Level(NamedTuple):
-    """The intercept included in scores, and both ends of the best ones; of several classes, one for each and no
-    ends.
-    """
+    """The intercept included in scores, and both ends of the best ones."""
 
-    intercept: float | np.ndarray
+    intercept: float
     low: float = 0.0
     high: float = 0.0
-
-    @classmethod
-    def at(cls, levels: np.ndarray) -> Level:
-        """Return that of an array of intercepts, which may be empty."""
-        if levels.size > 1:
-            return cls(levels)
-        return cls(*(3 * levels.tolist())) if levels.size else NO_INTERCEPT
-
-    @property
-    def size(self) -> float:
-        return size_of(self.intercept)
-
-
-def size_of(intercept: float | np.ndarray) -> float:
-    """Return the sum of the sizes of intercepts."""
-    return float(np.abs(intercept).sum()) if isinstance(intercept, np.ndarray) else abs(intercept)
 
 
 NO_INTERCEPT = Level(0.0, 0.0, 0.0)
@@ -109,7 +87,7 @@ class SparseCertificate(Proven):
     t_error, u_error, floor : float
         Bounds on the norms of the rounding errors of all margins and of ``u`` (at ``alpha = 0`` on the latter's effect
         on the gap), and on underflow.
-    intercept, low, high : float or ndarray
+    intercept, low, high : float
         Of a free intercept: the one that is part of the ``scores``, and both ends of the best for ``w``; see
         :class:`Level`.
     off, shift, cost : float
@@ -147,7 +125,7 @@ class SparseCertificate(Proven):
     t_error: float = 0.0
     u_error: float = 0.0
     floor: float = 0.0
-    intercept: float | np.ndarray = 0.0
+    intercept: float = 0.0
     low: float = 0.0
     high: float = 0.0
     off: float = 0.0

@@ -20,7 +20,7 @@ from screenpath.kernels.problem import sparse as sums
 from screenpath.kernels.problem import sparse_samples as losses
 from screenpath.kernels.screen import sifs as kernels
 from screenpath.kernels.screen import sparse_box as box
-from screenpath.problem.sparse_types import SparseScreened, size_of
+from screenpath.problem.sparse_types import SparseScreened
 from screenpath.screen.base import PathScreening
 from screenpath.screen.plugins import plugged_rule
 from screenpath.screen.sparse_ahead import could_be_read
@@ -218,7 +218,7 @@ def _run(model, ref, at: SparseScreened, regions: kernels.Regions, what: tuple) 
     )  # fmt: skip
     reference = kernels.Reference(
         ref.scores, ref.w, ref.theta, model.psi_of(ref), ref.u, ref.u_slack, ref.formed, ref.room,
-        size_of(ref.intercept), ref.off, math.sqrt(ref.w_sq / ref.alpha),
+        abs(ref.intercept), math.sqrt(ref.w_sq / ref.alpha),
     )  # fmt: skip
     found = kernels.Found(at.duals, at.keep, at.row_part, at.col_part, at.col_total, *model.known_norms)
     touched, used = kernels.sifs(
@@ -231,7 +231,7 @@ def _run(model, ref, at: SparseScreened, regions: kernels.Regions, what: tuple) 
         tuple(model.rounding.slacks),
         found,
         record,
-        np.empty((4, model.classes)) if model.intercept else None,
+        np.empty(4) if model.intercept else None,
     )
     model.rows.touched += touched
     return record[:used]

@@ -22,9 +22,9 @@ def could_be_read(model, ref, at, regions: kernels.Regions, what: tuple) -> np.n
     """
     samples, features, features_first = what
     kept = at.keep != 0
-    if not features and not (model.intercept and model.classes > 1):
+    if not features:
         return np.zeros(kept.size, dtype=np.bool_)
-    if not features or (samples and not features_first):
+    if samples and not features_first:
         return kept
     wanted = kept & ((ref.w != 0.0) | _open(model, ref, at, regions))
     slack, second = model.rounding.slacks.columns, np.sqrt(regions.second_sq)
@@ -40,26 +40,23 @@ def could_be_read(model, ref, at, regions: kernels.Regions, what: tuple) -> np.n
 
 def _open(model, ref, at, r: kernels.Regions) -> np.ndarray:
     """Mark the features that neither dual ball zeroes by what is known without their columns."""
-    size, blocks = at.keep.size, max(model.levels, 1)
-    moves, slacks = (np.zeros(size), np.zeros(size)), tuple(model.rounding.slacks)
-    extents, lost = np.full(blocks, r.theta_norm), np.full(blocks, slacks[3])
+    size, slacks = at.keep.size, tuple(model.rounding.slacks)
+    moves, extent, lost = (np.zeros(size), np.zeros(size)), r.theta_norm, slacks[3]
     if model.intercept:
-        planes, nothing = np.empty((4, model.classes)), np.empty(0)
+        planes, nothing = np.empty(4), np.empty(0)
         plane_sums(ref.theta, model.samples, at.duals, r.ones_part, r.theta_part, planes)
         centred(at.col_part, at.col_total, False, nothing, nothing, planes, model.n, np.empty(size), *moves)
-        for c in range(blocks):
-            answering, whole, first, second = planes[:, c].tolist()
-            apart = 16.0 * kernels.UNIT * (model.n * blocks + 32) * whole * (abs(r.ones_part) + abs(r.theta_part) + 1.0)
-            cut = kernels.in_plane(
-                answering, whole, first, second, apart, r.first_sq, r.second_sq, r.between_sq, r.theta_norm, slacks
-            )
-            extents[c], lost[c] = cut[3], cut[4][3]
-    extents, lost = (np.repeat(part, size // blocks) for part in (extents, lost))
+        answering, whole, first, second = planes.tolist()
+        apart = 16.0 * kernels.UNIT * (model.n + 32) * whole * (abs(r.ones_part) + abs(r.theta_part) + 1.0)
+        cut = kernels.in_plane(
+            answering, whole, first, second, apart, r.first_sq, r.second_sq, r.between_sq, r.theta_norm, slacks
+        )
+        extent, lost = cut[3], cut[4][3]
     norms = model.col_norm * np.sqrt(1.0 + lost) + np.sqrt(slacks[4]) / model.n
     ones, theta = r.ones_part * model.u_ones, r.theta_part * ref.u
     first = np.abs(ones + theta + moves[0]) + abs(r.theta_part) * ref.u_slack + np.sqrt(r.first_sq) * norms
     second = np.abs(ref.u + moves[1]) + ref.u_slack + np.sqrt(r.second_sq) * norms
     unsure = CANCELLED * (np.abs(ones) + np.abs(theta) + np.abs(moves[0]) + np.abs(moves[1]))
     least = np.minimum(first, second) if r.paper else second
-    limit = model.beta - slacks[1] * (1.0 + LOOSE) * (norms * extents + model.beta)
+    limit = model.beta - slacks[1] * (1.0 + LOOSE) * (norms * extent + model.beta)
     return least + unsure + LOOSE * (least + model.beta) > limit

@@ -74,7 +74,7 @@ class SparseSVM(Classifier):
         return tags
 
     def _free_by_default(self) -> bool:
-        return self.classes_.size == 2  # of more, weights of samples far apart make Newton's steps crawl
+        return self.classes_.size == 2
 
 
 @estimator
@@ -107,9 +107,8 @@ class SparseSVMClassifier(Single, SparseSVM):
     r"""Certified sparse SVM, ``min 1/s sum s_i l(1 - m) + alpha/2 ||W||^2 + beta ||W||_1``, ``l`` the smoothed hinge.
 
     ``m`` is the margin ``y_i x_i.w`` of two classes, or of more the margins ``x_i.(w_{y_i} - w_c)`` over the others;
-    ``s`` is the sum of the weights ``s_i``, the number of samples where there are none. A free intercept is for the
-    solvers ``auto`` and ``newton``, and with the squared or the exact hinge for two labels; those of more than two
-    labels have the sum 0, before scaling is undone.
+    ``s`` is the sum of the weights ``s_i``, the number of samples where there are none. A free intercept is for two
+    labels and the solvers ``auto`` and ``newton``.
     """
 
     @classmethod

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from screenpath.kernels.problem import sparse as sums
-from screenpath.kernels.problem import sparse_levels as levels
+from screenpath.kernels.problem import sparse_intercept as intercepts
 from screenpath.kernels.problem import sparse_samples as losses
 from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.kernels.solve import sparse_newton as kernels
@@ -78,11 +78,11 @@ class _Run:
         self.model, self.alpha = reduced.model, reduced.alpha
         self.view = self.model.views.columns(reduced.screened.keep)
         self.at, self.own_copy = reduced.screened, False
-        self.touched, self.rise = 0, np.zeros(self.model.levels)
+        self.touched, self.rise = 0, 0.0
         self.shortest = SHORTEST_HELD if self.model.intercept or reduced.patient else SHORTEST
         start, size = reduced.start, self.model.ones.size
         self.theta, self.psi, self.scores = np.empty(size), np.empty(size), start.scores
-        self.u, self.u_slack, self.levels = start.u, start.u_slack, self.model.levels_of(start)
+        self.u, self.u_slack, self.level = start.u, start.u_slack, start.intercept
         self._restrict(start.w, start.theta)
 
     # -- evaluation ----------------------------------------------------------------------------------------------
@@ -100,15 +100,15 @@ class _Run:
 
     def _multiply(self) -> None:
         self.scores = np.zeros(self.theta.size)
-        self.levels, self.rise = 0.0 * self.levels, self.levels  # the scores have none; the best one is near the last
+        self.level, self.rise = 0.0, self.level  # the scores have none; the best one is near the last
         self.touched += sums.products(self.view, self.model.n, self.w, self.scores)
 
     def _respond(self) -> None:
         m = self.model
         if m.intercept:
-            self.scores, more = self.scores.copy(), self.rise.copy()
-            levels.place(self.scores, m.samples, self.at.duals, more)
-            self.levels, self.rise = self.levels + more, 0.0 * more
+            self.scores = self.scores.copy()
+            self.level += intercepts.settle(self.scores, m.labels, m.weights, m.gamma, self.at.duals, self.rise)
+            self.rise = 0.0
         loss = losses.respond(self.scores, m.samples, self.at.duals, self.theta, self.psi)
         self.loss = loss / m.n
 
@@ -143,7 +143,7 @@ class _Run:
             return False
         step = 1.0
         new = np.empty_like(self.w), *(np.empty_like(self.psi) for _ in range(3))
-        near = self.levels.copy() if m.intercept else None
+        near = np.array([self.level]) if m.intercept else None
         while step >= self.shortest:
             loss, penalty, expected, touched = kernels.trial(
                 self.view, m.samples, self.at.duals, self.alpha, m.beta, self.w, active, count, signs, rhs, direction,
@@ -152,7 +152,7 @@ class _Run:
             self.touched += touched
             if expected > 0.0 and loss + penalty <= self.primal - ARMIJO * expected + 1e-15 * abs(self.primal):
                 self.w, self.scores, self.theta, self.psi = new
-                self.loss, self.levels = loss, self.levels if near is None else near
+                self.loss, self.level = loss, self.level if near is None else float(near[0])
                 self._new_u()
                 self._evaluate()
                 return True
@@ -231,7 +231,7 @@ class _Run:
         samples = self.loss, 0.0, 0.0, m.mass, 0.0, 0, 0  # ||theta||^2 is at most that
         return m.pair(
             self.alpha, self.w, self.scores, self.theta, self.u, self.u_slack, samples, self.features, psi=self.psi,
-            level=Level.at(self.levels),
+            level=Level(self.level, self.level, self.level),
         )  # fmt: skip
 
 

@@ -74,7 +74,7 @@ class CertificateFile:
         w = certificate.w
         w = w if isinstance(w, SparseVector) else SparseVector.of(w)
         if isinstance(self.model, SparseGrid) and self.model.base.intercept:  # the last of its coefficients
-            w = w.extended(np.array(certificate.intercept, ndmin=1))
+            w = w.extended(certificate.intercept)
         arrays = {"index": w.index, "values": w.values}
         if isinstance(certificate, L1Certificate):
             fields["b"] = float(certificate.bias)

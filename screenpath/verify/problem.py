@@ -29,16 +29,15 @@ OBJECTIVES = {
 DEFAULTS = {"gamma": "1/d", "degree": 3, "coef0": 0.0}  # of a kernel
 
 
-def objective_of(header: dict, penalties: bool) -> str:
-    """Return the objective as run.json writes it."""
+def objective_of(header: dict, penalties: bool, written: object = None) -> str:
+    """Return the objective as run.json writes it; of sparse SVMs ``written`` tells which of two texts it is."""
     text, free = OBJECTIVES[header["model"]], header.get("intercept") == "free"
     if header["model"] == "sparse-svm":
         smoothed = "l(t) = max(0, t)" if header["smoothing"] == 0.0 else "l the hinge smoothed by gamma"
         text = text.replace("LOSS", "l(t) = 1/2 max(0, t)^2" if "loss" in header else smoothed)
-        if free:
-            text = text.replace("y_i x_i.w", "y_i (x_i.w + b)").replace("(w_yi - w_c)", "(w_yi - w_c) + b_yi - b_c")
-            text += "; the b_c sum to 0"
-        return text
+        text = text.replace("y_i x_i.w", "y_i (x_i.w + b)") if free else text
+        of_classes = text.replace("(w_yi - w_c)", "(w_yi - w_c) + b_yi - b_c") + "; the b_c sum to 0"
+        return of_classes if free and written == of_classes else text  # up to 0.1.0 classes had intercepts, too
     form = "w.Phi(x_i)" if "kernel" in header else "x_i.w"
     text = text.replace("x_i.w)", f"{form})") if "kernel" in header else text
     if free:
@@ -146,7 +145,7 @@ class Problem:
         return {
             "tool": "screenpath",
             "model": header["model"],
-            "objective": objective_of(header, options.get("penalty_weights") is not None),
+            "objective": objective_of(header, options.get("penalty_weights") is not None, record.get("objective")),
             "stopping_rule": RULE,
             "labels": labels,
             "kernel": header.get("kernel"),

@@ -1,4 +1,4 @@
-"""``sparse-svm`` of several classes: free intercepts with every command, and certificates that ``verify`` checks."""
+"""``sparse-svm`` of several classes with every command, and certificates that ``verify`` checks."""
 
 import json
 
@@ -7,15 +7,13 @@ import pytest
 
 import screenpath
 import screenpath.verify.file
-from screenpath.errors import UsageError
 from tests.cli.conftest import libsvm_text, read_csv, without_times
 from tests.sparse_problems import SDCA
 
 GRID = ("--betas", 2, "--alphas", 4, "--beta-min-ratio", 0.2, "--scale", "standard", "--quiet")
 KINDS = {
-    "free": {"intercept": "free", "weights": "weights", "audit": True},
+    "penalised": {"intercept": "penalised", "weights": "weights", "audit": True},
     "none": {"smoothing": 0.3},
-    "penalised": {"bias": 0.5},
     "exact": {"smoothing": 0.0},
 }
 
@@ -39,18 +37,18 @@ def runs(tmp_path_factory):
 
 
 def test_a_run_and_the_commands_on_it(runs, call):
-    run = runs / "free"
+    run = runs / "penalised"
     table, record = read_csv(run / "steps.csv"), json.loads((run / "run.json").read_text())
     found = [row for row in read_csv(run / "coefficients.csv") if row["feature"] == "0"]
-    assert "x_i.(w_yi - w_c) + b_yi - b_c" in record["objective"]
+    assert "x_i.(w_yi - w_c)" in record["objective"]
     assert len(found) == 3 * len(table) == 24 and [row["class"] for row in found[:3]] == ["4.0", "5.0", "6.0"]
     for row in table:
-        assert row["status"] == "certified" and row["unsafe"] == "0" and row["intercept_low"] == ""
+        assert row["status"] == "certified" and row["unsafe"] == "0" and "intercept_low" not in row
     for command in (("report", "-o", "page.html"), ("plot", "-o", "picture.svg")):
         done = call(command[0], run, *command[1:])
         assert done.code == 0, done.err
     shown = call("show", run, "--step", 7).out
-    assert "intercept free" in shown and "4: " in shown and "6: " in shown
+    assert "intercept penalised" in shown and "4: " in shown and "6: " in shown
     done = call("predict", run, runs / "three", "-o", "-", "--step", 7)
     assert done.code == 0 and "accuracy" in done.err
     path = screenpath.load_run(run)
@@ -75,7 +73,7 @@ def rejected(runs, kind, change) -> set:
 
 
 def flow(entry):
-    """Let less flow out of a class: the balance is lost."""
+    """Change a dual variable."""
     entry["between"] = entry["between"] * np.where(np.arange(entry["between"].size) == 0, 0.9, 1.0)
 
 
@@ -90,7 +88,7 @@ def own(entry):
     entry["states"][0] |= 1
 
 
-@pytest.mark.parametrize("kind", ["free", "none"])
+@pytest.mark.parametrize("kind", ["penalised", "none"])
 @pytest.mark.parametrize("change", [flow, lose, own])
 def test_a_certificate_that_was_changed_is_rejected(runs, kind, change):
     found, step = rejected(runs, kind, change)
@@ -99,15 +97,15 @@ def test_a_certificate_that_was_changed_is_rejected(runs, kind, change):
 
 @pytest.mark.parametrize("column", ["value", "class"])
 def test_coefficients_that_were_changed_are_found(runs, call, tmp_path, column):
-    text = (runs / "free" / "coefficients.csv").read_text().splitlines()
+    text = (runs / "penalised" / "coefficients.csv").read_text().splitlines()
     cells = text[-1].split(",")
     cells[3 if column == "value" else 1] = "0.125" if column == "value" else "4.0"
-    kept = (runs / "free" / "coefficients.csv").read_bytes()
+    kept = (runs / "penalised" / "coefficients.csv").read_bytes()
     try:
-        (runs / "free" / "coefficients.csv").write_text("\n".join([*text[:-1], ",".join(cells)]) + "\n")
-        assert call("verify", runs / "free").code == 1
+        (runs / "penalised" / "coefficients.csv").write_text("\n".join([*text[:-1], ",".join(cells)]) + "\n")
+        assert call("verify", runs / "penalised").code == 1
     finally:
-        (runs / "free" / "coefficients.csv").write_bytes(kept)
+        (runs / "penalised" / "coefficients.csv").write_bytes(kept)
 
 
 def test_labels_may_be_texts(runs, call, tmp_path):
@@ -116,7 +114,7 @@ def test_labels_may_be_texts(runs, call, tmp_path):
     rows = [",".join([names[y], *(value.partition(":")[2] for value in values)]) for y, *values in lines]
     (tmp_path / "t.csv").write_text("\n".join(["y,a,b,c,d", *rows]) + "\n")
     for kind in ("csv", "npz"):
-        own = ("--intercept", "free", "--certificate", "--coefficients", kind, "-o", kind)
+        own = ("--intercept", "penalised", "--certificate", "--coefficients", kind, "-o", kind)
         assert call("sparse-svm", "t.csv", "--target", "y", *own, *GRID).code == 0
         assert call("verify", kind).code == 0
 
@@ -124,9 +122,9 @@ def test_labels_may_be_texts(runs, call, tmp_path):
 def test_python_jobs_resume_and_weights_agree(runs, call):
     data = screenpath.read_libsvm(runs / "three")
     path = screenpath.sparse_svm_path(
-        data.X, data.y, betas=2, alphas=4, beta_min_ratio=0.2, scale="standard", intercept="free"
+        data.X, data.y, betas=2, alphas=4, beta_min_ratio=0.2, scale="standard", intercept="penalised"
     )
-    own = ("sparse-svm", runs / "three", "--intercept", "free", *GRID)
+    own = ("sparse-svm", runs / "three", "--intercept", "penalised", *GRID)
     assert call(*own, "-o", "whole").code == 0 and call(*own, "--jobs", 2, "-o", "shared").code == 0
     assert screenpath.load_run("whole").intercepts.tolist() == path.intercepts.tolist()
     assert call(*own, "--time-limit", "1e-9", "-o", "part").code in (1, 3)
@@ -134,7 +132,7 @@ def test_python_jobs_resume_and_weights_agree(runs, call):
     for name in ("shared", "part"):
         assert without_times(f"{name}/steps.csv") == without_times("whole/steps.csv")
     twice = np.vstack([data.X.toarray(), data.X.toarray()[:20]]), np.concatenate([data.y, data.y[:20]])
-    how = {"alphas": [0.05], "betas": [0.02], "intercept": "free", "tol": 1e-10}
+    how = {"alphas": [0.05], "betas": [0.02], "intercept": "penalised", "tol": 1e-10}
     weights = np.where(np.arange(data.y.size) < 20, 2.0, 1.0)
     one = screenpath.sparse_svm_path(*twice, **how)
     other = screenpath.sparse_svm_path(data.X, data.y, sample_weight=weights, **how)
@@ -143,7 +141,7 @@ def test_python_jobs_resume_and_weights_agree(runs, call):
 
 
 def test_cross_validation_and_comparison(runs, call):
-    own = ("sparse-svm", runs / "three", "--intercept", "free", *GRID)
+    own = ("sparse-svm", runs / "three", "--intercept", "penalised", *GRID)
     done = call("cv", *own, "--folds", 3, "-o", "cv")
     assert done.code == 0, done.err
     assert call("predict", "cv", runs / "three", "-o", "labels.txt").code == 0
@@ -152,12 +150,11 @@ def test_cross_validation_and_comparison(runs, call):
     assert [row["certified"] for row in read_csv("table.csv")] == ["8", "8"]
 
 
-def test_what_is_not_possible_is_refused_by_name(runs, call):
-    own = ("sparse-svm", runs / "three", "--intercept", "free", "-o", "refused")
-    found = call(*own, "--solver", SDCA)
-    assert found.code == 2 and "moves one dual variable at a time" in found.err
-    found = call(*own, "--smoothing", 0)
-    assert found.code == 2 and "--intercept free with the exact hinge (--smoothing 0) is for two labels" in found.err
-    data = screenpath.read_libsvm(runs / "three")
-    with pytest.raises(UsageError, match="positive weight in every class"):
-        screenpath.sparse_svm_path(data.X, data.y, intercept="free", sample_weight=(data.y > 4).astype(float))
+@pytest.mark.parametrize("how", [(), ("--smoothing", 0), ("--loss", "squared-hinge"), ("--solver", SDCA)])
+def test_a_free_intercept_is_for_two_labels(runs, call, how):
+    own = ("sparse-svm", runs / "three", *how, *GRID, "-o", "refused")
+    found = call(*own, "--intercept", "free")
+    assert found.code == 2 and "for two labels" in found.err and "--positive LABEL" in found.err
+    advised = ("--intercept", "penalised"), ("--intercept", "free", "--positive", "4")
+    for advice in advised[: 1 if SDCA in how else 2]:  # a solver of the papers has no free intercept at all
+        assert call(*own, *advice, "--force").code == 0

@@ -4,56 +4,32 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from screenpath.kernels.problem import sparse_intercept, sparse_levels
-from screenpath.problem.sparse_classes import FreeClassesModel, largest_cycle_mean, ways
+from screenpath.kernels.problem import sparse_intercept
 from screenpath.problem.sparse_free import FreeSparseModel
 from screenpath.rows.views import Views
 
 GAMMA = 0.5
 
 
-def problem(seed, classes=1, n=10, d=3, weighted=True, given=1.0, size=1.0):
-    """Return a small model, its labels, and the flows of dual variables into classes: shape (classes, size).
+def problem(seed, n=10, d=3, weighted=True, given=1.0, size=1.0):
+    """Return a small model, its labels, and what dual variables add to the signed sum, shape (1, n).
 
     ``given`` is a typical weight as it is given, ``size`` one of a value.
     """
     rng = np.random.default_rng(seed)
     X, s = size * rng.normal(size=(n, d)), given * (rng.uniform(0.3, 3.0, n) if weighted else np.ones(n))
-    if classes == 1:
-        labels = np.where(np.arange(n) % 3 == 0, 1, -1)
-        model = FreeSparseModel(Views(X), labels, 1, 0.1, GAMMA, s)
-        flows = (s * labels)[None, :]
-    else:
-        labels = np.arange(n) % classes
-        model = FreeClassesModel(Views(X), labels, classes, 0.1, GAMMA, s)
-        flows = np.zeros((classes, classes * n))
-        for c in range(classes):
-            for i in np.flatnonzero(labels != c):
-                flows[labels[i], c * n + i] += s[i]
-                flows[c, c * n + i] -= s[i]
-    return X, labels, model, flows
+    labels = np.where(np.arange(n) % 3 == 0, 1, -1)
+    return X, labels, FreeSparseModel(Views(X), labels, 1, 0.1, GAMMA, s), (s * labels)[None, :]
 
 
 def sums_of(X, labels, model):
     """Return the matrix from dual variables to sums over the data, over n."""
-    n, d = X.shape
-    if model.classes == 1:
-        return (X * (labels * model.weights)[:, None]).T / n
-    found = np.zeros((model.classes * d, model.classes * n))
-    for c in range(model.classes):
-        for i in np.flatnonzero(labels != c):
-            found[labels[i] * d : (labels[i] + 1) * d, c * n + i] += model.weights[i] * X[i] / n
-            found[c * d : (c + 1) * d, c * n + i] -= model.weights[i] * X[i] / n
-    return found
+    return (X * (labels * model.weights)[:, None]).T / X.shape[0]
 
 
 def slopes(labels, model, scores, theta):
     """Return by how much the gap changes at first with each dual variable, over its weight."""
-    n = labels.size
-    if model.classes == 1:
-        return 1.0 - labels * scores - GAMMA * theta
-    own = scores.reshape(model.classes, n)[labels, np.arange(n)]
-    return 1.0 - (np.tile(own, model.classes) - scores) - GAMMA * theta
+    return 1.0 - labels * scores - GAMMA * theta
 
 
 def drawn(seed, labels, model):
@@ -71,14 +47,12 @@ def balanced_near(labels, model, flows, theta, way):
     return step, [flows @ (theta + step) == way, theta + step >= 0.0, theta + step <= inside]
 
 
-@pytest.mark.parametrize("classes", [1, 3])
-def test_what_is_left_of_the_balance_is_counted_with_all_that_it_may_cost(classes, monkeypatch):
+def test_what_is_left_of_the_balance_is_counted_with_all_that_it_may_cost(monkeypatch):
     """Sums are off by what is said of them: the nearest dual point in balance is not further than that, in each way."""
-    known, kernels = 0, sparse_intercept if classes == 1 else sparse_levels
-    ways_found, sharp = set(), 0
+    known, ways_found, sharp = 0, set(), 0
     for seed in range(18):
         given, size = ((1.0, 1.0), (0.05, 10.0), (20.0, 0.1))[seed // 2 % 3]
-        X, labels, model, flows = problem(seed, classes, given=given, size=size)
+        X, labels, model, flows = problem(seed, given=given, size=size)
         off, row = 0.05 * given, (0.0, 1.0)[seed % 3 == 0]
         monkeypatch.setattr(model.rounding, "row", row)
         scores, theta = drawn(seed, labels, model)
@@ -93,16 +67,8 @@ def test_what_is_left_of_the_balance_is_counted_with_all_that_it_may_cost(classe
             found = flows @ theta
         rng = np.random.default_rng(seed)
         error = off * rng.choice([-1.0, 1.0], found.size)
-        error -= error.mean() if classes > 1 else 0.0
         with monkeypatch.context() as patch:
-            if classes == 1:
-                patch.setattr(kernels, "excess", lambda *of, sums=(float(found[0] + error[0]), off): sums)
-            else:
-
-                def excesses(theta, labels, given, classes, values, errors, sums=(found + error, 2.0 * off)):
-                    values[:], errors[:] = sums
-
-                patch.setattr(kernels, "excesses", excesses)
+            patch.setattr(sparse_intercept, "excess", lambda *of, sums=(float(found[0] + error[0]), off): sums)
             counted = model.residue(scores, theta, 3.0)
         if not np.isfinite(counted["cost"]):
             continue
@@ -164,19 +130,14 @@ def test_a_sum_that_vanishes_exactly_costs_nothing_and_one_that_no_row_takes_eve
     assert model.residue(none, none, 1.0) == {}
     full = np.where(labels > 0, 1.0, 0.0)  # the sum is larger than what any row can take
     assert model.residue(none, full, 1.0) == {"off": np.inf, "shift": np.inf, "cost": np.inf}
-    X, labels, model, flows = problem(0, 3, weighted=False)
-    none = np.zeros(model.ones.size)
-    assert model.residue(none, none, 1.0) == {}
-    full = (np.repeat(np.arange(3), labels.size) == 1) * model.ones
-    assert model.residue(none, full, 1.0)["cost"] == np.inf and X.size > flows.shape[0]
 
 
-@pytest.mark.parametrize(("classes", "hinge"), [(1, GAMMA), (1, 0.0), (3, GAMMA)])
-def test_what_rounding_leaves_is_taken_by_dual_variables_inside_their_box(classes, hinge):
+@pytest.mark.parametrize("hinge", [GAMMA, 0.0])
+def test_what_rounding_leaves_is_taken_by_dual_variables_inside_their_box(hinge):
     """A dual point that is off by much more than rounding is in balance behind it, and hardly another one."""
     for seed in range(20):
         given = (1.0, 0.05, 20.0)[seed % 3]
-        X, labels, model, flows = problem(seed, classes, given=given)
+        X, labels, model, flows = problem(seed, given=given)
         if hinge == 0.0:
             model = FreeSparseModel(Views(X), labels, 1, 0.1, 0.0, model.given)
         scores, theta = drawn(seed, labels, model)
@@ -246,82 +207,36 @@ def test_the_intercept_is_the_best_one_and_all_that_are_as_good(gamma):
     assert flat > 3
 
 
-@pytest.mark.parametrize("classes", [1, 3])
-def test_the_closed_form_of_no_weights(classes):
-    """The loss with the best intercepts alone, by a cone solver, and its dual point's balance and value."""
+def test_the_closed_form_of_no_weights():
+    """The loss with the best intercept alone, by a cone solver, and its dual point's balance and value."""
     for seed in range(4):
-        X, labels, model, flows = problem(seed, classes)
+        X, labels, model, flows = problem(seed)
         s, n = model.weights, labels.size
-        count = max(classes, 1)
-        b = cp.Variable(count)
-        if classes == 1:
-            t = [1.0 - labels[i] * b[0] for i in range(n)]
-            shares = s
-        else:
-            t = [1.0 - b[labels[i]] + b[c] for i in range(n) for c in range(classes) if c != labels[i]]
-            shares = np.repeat(s, classes - 1)
-        q = cp.Variable(len(t))
-        hinge = [q[k] ** 2 / (2.0 * GAMMA) + cp.pos(one - q[k]) for k, one in enumerate(t)]
-        loss = sum(v * one for v, one in zip(shares, hinge, strict=True)) / n
-        best = cp.Problem(cp.Minimize(loss)).solve(solver=cp.CLARABEL)
+        b, q = cp.Variable(), cp.Variable(n)
+        t = 1.0 - cp.multiply(labels, b * np.ones(n))
+        best = cp.Problem(cp.Minimize(s @ (cp.square(q) / (2.0 * GAMMA) + cp.pos(t - q)) / n)).solve(solver=cp.CLARABEL)
         assert model.null_loss == pytest.approx(best, rel=1e-6)
         assert np.abs(flows @ model.top).max() < 1e-12
-        weights = np.tile(s, count) * model.ones
-        assert weights @ (model.top - 0.5 * GAMMA * model.top**2) / n == pytest.approx(best, rel=1e-6)
+        assert s @ (model.top - 0.5 * GAMMA * model.top**2) / n == pytest.approx(best, rel=1e-6)
         np.testing.assert_allclose(model.u_top, sums_of(X, labels, model) @ model.top, atol=1e-12)
-        np.testing.assert_allclose(model.col_total, _signed_totals(X, labels, model), atol=1e-12)
+        np.testing.assert_allclose(model.col_total, s @ X, atol=1e-12)
         mean = s @ X / n
-        sizes = ((X - mean) ** 2).sum(axis=1)
         np.testing.assert_allclose(model.twice, 2.0 * mean)
-        np.testing.assert_allclose(model.row_sq + mean @ mean, np.tile(sizes, count), atol=1e-12)
+        np.testing.assert_allclose(model.row_sq + mean @ mean, ((X - mean) ** 2).sum(axis=1), atol=1e-12)
         assert np.all(model.row_sizes >= (np.linalg.norm(X, axis=1) + np.linalg.norm(mean)) ** 2 * (1.0 - 1e-12))
         assert not model.even
 
 
-def _signed_totals(X, labels, model):
-    """Return sums of the rows, each with the weights of all dual variables that it has in a class."""
-    if model.classes == 1:
-        return model.weights @ X
-    return np.concatenate([
-        np.where(labels == c, model.classes - 1.0, 1.0) * model.weights @ X for c in range(model.classes)
-    ])  # fmt: skip
-
-
-def test_ways_are_not_begun_where_there_is_none():
-    costs = np.array([[np.inf, 1.0, 5.0], [np.inf, np.inf, 1.5], [np.inf, np.inf, np.inf]])
-    first, totals, beside = ways(costs, np.array([[9.0, 2.0, 4.0], [9.0, 9.0, 8.0], [9.0, 9.0, 9.0]]))
-    assert totals[0].tolist() == [0.0, 1.0, 2.5] and beside[0].tolist() == [0.0, 2.0, 10.0]
-    assert first[0, 2] == 1 and first[2, 0] == -1 and totals[2, 0] == np.inf
-    lengths = np.array([[-np.inf, 1.0, -4.0], [2.0, -np.inf, 3.0], [-1.0, 5.0, -np.inf]])
-    assert largest_cycle_mean(lengths) == 4.0
-
-
-@pytest.mark.parametrize("classes", [1, 3, 4])
-def test_what_intercepts_can_answer_is_spanned_by_lines_of_length_1(classes):
-    """The lines are at right angles, and every shift of the intercepts is a sum of theirs, with roots of weights."""
+def test_what_an_intercept_can_answer_is_a_line_of_length_1():
     rng = np.random.default_rng(0)
-    _, labels, model, _ = problem(0, classes)
-    n = labels.size
-    every = np.flatnonzero(model.ones > 0.0)
+    _, labels, model, _ = problem(0)
+    every = np.arange(labels.size)
     for inside in (every, np.sort(rng.choice(every, every.size // 2, replace=False))):
-        lines, i = model.answers(inside), inside % n
-        np.testing.assert_allclose(lines @ lines.T, np.eye(lines.shape[0]), atol=1e-12)
-        assert lines.shape[0] == max(classes - 1, 1)
-        for _ in range(3):
-            b = rng.normal(size=max(classes, 1))
-            change = labels[i] * b[0] if classes == 1 else b[labels[i]] - b[inside // n]
-            change = change * np.sqrt(model.weights[i])
-            np.testing.assert_allclose(lines.T @ (lines @ change), change, atol=1e-10)
+        (line,) = model.answers(inside)
+        change = labels[inside] * np.sqrt(model.weights[inside])
+        assert line @ line == pytest.approx(1.0)
+        np.testing.assert_allclose((line @ change) * line, change, atol=1e-12)
     assert model.answers(np.empty(0, dtype=np.int64)).size == 0
-
-
-def test_lines_of_classes_that_nothing_connects():
-    _, labels, model, _ = problem(0, 4)
-    n = labels.size
-    inside = np.array([c * n + i for i in range(n) for c in range(4) if c != labels[i] and {c, labels[i]} != {0, 1}
-                       and {c, labels[i]} in ({0, 2}, {1, 3})])  # fmt: skip
-    lines = model.answers(inside)
-    np.testing.assert_allclose(lines @ lines.T, np.eye(2), atol=1e-12)
 
 
 def test_the_closed_form_ends_where_two_rows_of_different_classes_are_too_far_apart():
@@ -347,45 +262,3 @@ def test_of_uneven_classes_no_closed_form_is_known_but_that_of_no_weights():
     model = model.at(2.0 * model.beta_max)
     start = model.certify(1.0, None, model.top)
     assert model.exact_until(start, 1.0)
-
-
-def test_flows_between_classes_are_counted_along_the_cheapest_way():
-    """All ways between three classes are tried: each part of one as its nearest row with room carries it."""
-    known = 0
-    for seed in range(40):
-        X, labels, model, _ = problem(seed, 3, given=(1.0, 0.2, 5.0)[seed % 3], size=(1.0, 6.0, 0.2)[seed % 3])
-        scores, theta = drawn(seed, labels, model)
-        n, amount, row, extent = labels.size, 0.03 * model.given.min(), (0.5, 0.0)[seed % 2], 7.0
-        theta = np.where(np.random.default_rng(seed).random(theta.size) < 0.5, theta, np.round(theta)) * model.ones
-        model.rounding.row = row
-
-        def excesses(theta, labels, given, classes, values, errors, amount=amount):
-            values[:], errors[:] = (0.25 * amount, -0.25 * amount, 0.0), amount / 6.0
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sparse_levels, "excesses", excesses)
-            found = model.residue(scores, theta, extent)
-        slope = np.abs(slopes(labels, model, scores, theta))
-        edges = {}
-        for k in np.flatnonzero(model.ones > 0.0):
-            c, i = divmod(int(k), n)
-            for ends, room in (((labels[i], c), 1.0 - theta[k]), ((c, labels[i]), theta[k])):
-                if room * model.given[i] * (1.0 - 1e-12) >= amount and slope[k] < edges.get(ends, (np.inf,))[0]:
-                    more, w = amount / model.given[i], model.weights[i]
-                    off = row * (np.sqrt(6.0) * extent + 4.0)
-                    edges[ends] = (slope[k], np.array([
-                        w * more / n * (slope[k] + off + GAMMA * more), more * np.sqrt(w),
-                        np.sqrt(2.0) * w * more / n * np.linalg.norm(X[i]),
-                    ]))  # fmt: skip
-        most = np.zeros(3)
-        for p, q, r in ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)):
-            none = 0.0, np.full(3, np.inf)
-            direct, over = edges.get((p, q), none)[1], edges.get((p, r), none)[1] + edges.get((r, q), none)[1]
-            most = np.maximum(most, direct if direct[0] <= over[0] else over)
-        counted = [found[name] for name in ("cost", "off", "shift")]
-        if np.all(np.isfinite(most)):
-            np.testing.assert_allclose(counted, most, rtol=1e-9)
-            known += 1
-        else:
-            assert found["cost"] == np.inf
-    assert known > 25

@@ -17,6 +17,7 @@ from math import sqrt
 from pathlib import Path
 
 import numpy as np
+import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -35,10 +36,9 @@ from screenpath.solve.smo_free import make_free_kernel_solver
 from screenpath.solve.sparse import make_sparse_solver
 from screenpath.walk.loop import PathOptions, solve_point, walk
 from tests.free_problems import SHAPES, free_problem
-from tests.safety import test_intercept_kernel, test_kernel, test_sparse_classes, test_sparse_free
+from tests.safety import test_intercept_kernel, test_kernel, test_sparse_free
 from tests.safety.problems import UNSCREENED, dense_rows, judged, optimum, random_problem, random_scale
 from tests.safety.rational_penalised import Sparse
-from tests.safety.test_sparse_classes import FreeClasses
 from tests.safety.test_sparse_free import FreeSparse
 
 BATCH = 10  # problems of each kind in turn
@@ -64,21 +64,35 @@ def watched():
         sparse_newton.tighten = honest
 
 
+def three_or_more(rng) -> SparseModel:
+    """Return a small model at ``beta = 0`` of 3 to 5 classes, mostly out of balance, far from 0; now and then
+    weights.
+    """
+    classes, n, d = int(rng.integers(3, 6)), int(rng.integers(15, 60)), int(rng.integers(2, 15))
+    y = np.concatenate([np.arange(classes), rng.choice(classes, n - classes, p=rng.dirichlet(2.0 * np.ones(classes)))])
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-0.5, 0.5, size=d) + 3.0 * rng.normal(size=d)
+    X[rng.random((n, d)) < rng.choice([0.0, 0.6])] = 0.0
+    X[:, : min(classes, d)] += (rng.uniform(0.0, 4.0) * np.eye(classes))[y][:, : min(classes, d)]
+    weights = rng.integers(0, 4, size=n).astype(float) if rng.random() < 0.4 else None
+    if weights is not None:
+        weights[:classes] = 1.0
+    views = Views(sp.csr_array(X) if rng.random() < 0.5 else X)
+    return SparseModel(views, y.astype(np.int64), classes, 0.0, float(rng.choice([0.5, 0.1, 0.9])), weights)
+
+
 def sparse_problem(rng, classes: bool, free: bool):
     """Return a model at ``beta = 0`` and its twin in fractions."""
-    model = (test_sparse_classes if classes else test_sparse_free).problem(rng)
+    model = three_or_more(rng) if classes else test_sparse_free.problem(rng)
     X = np.zeros((model.n, model.d))
     data, indices, ends = model.views.by_row
     for i in range(model.n):
         s, e = ends[i], ends[i + 1]
         X[i, np.arange(model.d) if e - s == model.d else indices[s:e]] = data[s:e]
     labels, weights = np.asarray(model.labels), None if (model.weights == 1.0).all() else model.weights
-    if not free:
-        model = SparseModel(Views(X), labels.astype(np.int64), model.classes, 0.0, model.gamma, weights)
-    twin = (FreeClasses if classes else FreeSparse) if free else Sparse
-    return model, twin(X, labels, model.classes, model.gamma, weights) if classes or not free else twin(
-        X, labels, model.gamma, weights
-    )
+    if free:
+        return model, FreeSparse(X, labels, model.gamma, weights)
+    model = SparseModel(Views(X), labels.astype(np.int64), model.classes, 0.0, model.gamma, weights)
+    return model, Sparse(X, labels, model.classes, model.gamma, weights)
 
 
 def gap_of(exact, certificate, alpha: float) -> float:
@@ -249,7 +263,6 @@ ATTACKS = {
     "newton": partial(attack_sparse, solver="newton"),
     "newton classes": partial(attack_sparse, solver="newton", classes=True),
     "newton free": partial(attack_sparse, solver="newton", free=True),
-    "newton classes free": partial(attack_sparse, solver="newton", classes=True, free=True),
     "rows": partial(attack_box, make=random_problem, parse=parse_rule, solvers=with_first(make_solver, "cd"),
                     judge=of_rows),
     "rows free": partial(attack_box, make=free_rows, parse=parse_free_rule,

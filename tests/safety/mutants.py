@@ -114,12 +114,6 @@ NEAREST = {
         "tests/problem/test_sparse_free.py::test_the_intercept_is_the_best_one_for_the_weights",
         "tests/problem/test_sparse_free.py::test_two_equal_classes_begin_in_closed_form",
     ],
-    "screenpath/problem/sparse_classes.py": [
-        BALANCE,
-        "tests/problem/test_sparse_classes.py::test_ways_and_cycles_are_those_of_all_permutations",
-        "tests/problem/test_sparse_classes.py::test_the_intercepts_are_the_best_ones_for_the_weights",
-        "tests/problem/test_sparse_classes.py::test_equal_classes_begin_in_closed_form",
-    ],
     "screenpath/problem/sparse_sharp.py": [f"{PROOFS}sparse_sharp_terms.py"],
     "screenpath/problem/sparse_pure.py": [
         f"{PROOFS}sparse_sharp_terms.py",
@@ -143,7 +137,7 @@ FURTHER = {
     for name in (
         "verify/sparse", "verify/classes", "verify/l1svm", "verify/free", "verify/kernel", "screen/floors",
         "kernels/screen/lever", "kernels/screen/lever_distances", "cv/certify", "cv/certify_free", "regions/lever",
-        "regions/lever_range", "problem/sparse_free", "problem/sparse_classes", "problem/sparse_sharp",
+        "regions/lever_range", "problem/sparse_free", "problem/sparse_sharp",
         "problem/sparse_pure",
     )
 }  # fmt: skip

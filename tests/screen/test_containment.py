@@ -8,7 +8,6 @@ import pytest
 from screenpath.catalogue.builders import kernel_svm_model
 from screenpath.catalogue.losses import SVM
 from screenpath.problem.sparse import SparseModel
-from screenpath.problem.sparse_classes import FreeClassesModel
 from screenpath.problem.sparse_free import FreeSparseModel
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
@@ -51,9 +50,7 @@ def models(seed, classes, kind=SparseModel):
         yield model, [place * model.alpha_max() for place in (0.5, 0.1, 0.02)]
 
 
-@pytest.mark.parametrize(
-    ("classes", "kind"), [(2, SparseModel), (3, SparseModel), (2, FreeSparseModel), (3, FreeClassesModel)]
-)
+@pytest.mark.parametrize(("classes", "kind"), [(2, SparseModel), (3, SparseModel), (2, FreeSparseModel)])
 def test_sifs_decides_all_that_its_parts_decide(classes, kind):
     pairs, alone, wrong, seeds = 0, 0, 0, wide(6, 20)
     for seed in range(seeds):

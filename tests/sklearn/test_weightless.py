@@ -21,7 +21,7 @@ CV = {"cv": 3}
 SMALL = {"grid": 4, **CV}
 MODELS = [
     SVMClassifier(), SVMClassifier(kernel="rbf"), SVMClassifier(intercept="none"), L1SVMClassifier(),
-    SparseSVMClassifier(), SparseSVMClassifier(intercept="free"), SVMClassifierCV(**SMALL), L1SVMClassifierCV(**SMALL),
+    SparseSVMClassifier(), SVMClassifierCV(**SMALL), L1SVMClassifierCV(**SMALL),
     SVMClassifierCV(**SMALL, calibration="sigmoid"), SVMClassifierCV(**SMALL, scoring="precision_macro"),
     SparseSVMClassifierCV(betas=2, alphas=3, **CV),
 ]  # fmt: skip
@@ -59,9 +59,8 @@ def test_the_model_is_that_of_the_other_classes(model, classes):
     if "CV" in type(model).__name__:
         return  # its folds are drawn among other samples
     model.fit(X, y, sample_weight=1.0 * ~rare)
-    intercept = "free" if type(model) is SparseSVMClassifier and model.intercept == "free" else None
     without = type(model)(**model.get_params())
-    if classes == 3 and type(model) is SparseSVMClassifier and intercept is None:
+    if classes == 3 and type(model) is SparseSVMClassifier:
         without.set_params(intercept="none")  # of three classes the default
     without.fit(X[~rare], y[~rare])
     assert decisions(without, X) == pytest.approx(decisions(model, X)[:, : classes - 1], rel=1e-3, abs=1e-3)
@@ -69,7 +68,7 @@ def test_the_model_is_that_of_the_other_classes(model, classes):
     assert decisions(without, X) == pytest.approx(decisions(model, X)[:, : classes - 1], rel=1e-3, abs=1e-3)
 
 
-@pytest.mark.parametrize("model", [MODELS[0], MODELS[1], MODELS[3], MODELS[5]], ids=str)
+@pytest.mark.parametrize("model", [MODELS[0], MODELS[1], MODELS[3], MODELS[4]], ids=str)
 def test_bagging_goes_on_where_a_draw_leaves_a_class_without_weight(model):
     X, y = data(3)
     y[2:4] = "a"

@@ -17,7 +17,6 @@ KINDS = (
     ("two", "--intercept", "free", "--weights", "weights"),
     ("two", "--loss", "squared-hinge", "--bias", 0.5, "--scale", "maxabs"),
     ("three",),
-    ("three", "--intercept", "free"),
     ("three", "--smoothing", 0, "--weights", "weights"),
 )
 

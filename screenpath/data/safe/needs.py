@@ -116,12 +116,11 @@ class SparseNeeds:
 
     rows: int = 34  # certificates (3 x 3), screening (7), the solver's pair and its next one (12), products (6)
     columns: int = 38  # certificates (3 x 5), norms and bounds (9), screening (6), the solver's (8)
-    answers: int = 0  # what each intercept of several classes can add to every dual variable
     hint: str = "stop at a larger alpha or beta"
 
     def vectors(self, shape: Shape) -> int:
         """Return the bytes of the vectors that a path holds."""
-        rows = self.rows * shape.classes + self.answers * (shape.classes - 1) ** 2
+        rows = self.rows * shape.classes
         return F8 * (rows * shape.n + shape.classes * (self.columns + OUTPUT_VECTORS) * shape.d)
 
     def build(self, shape: Shape) -> int:
@@ -155,7 +154,7 @@ DENSE_KERNEL = 1 << 28  # bytes up to which a kernel makes sparse rows dense
 BOX, MIRRORED, L1, SPARSE, KERNEL = BoxNeeds(), BoxNeeds(17, mirrored=True), L1Needs(), SparseNeeds(), KernelNeeds()
 # With a free intercept: rows without their signs (5), and what a rule and a solver make of them; levers (of d columns).
 FREE_KERNEL = KernelNeeds(76)
-FREE_SPARSE = SparseNeeds(42, 46, 1)  # scores within reach (4) and dual points (4); columns in the plane (5), means (3)
+FREE_SPARSE = SparseNeeds(42, 46)  # scores within reach (4) and dual points (4); columns in the plane (5), means (3)
 FREE, FREE_MIRRORED = BoxNeeds(40, 110, 20, 6), BoxNeeds(41, 110, 20, 6, mirrored=True)
 
 

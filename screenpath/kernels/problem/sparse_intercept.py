@@ -1,5 +1,4 @@
-"""The unpenalised intercept of a sparse SVM (two classes), dual points whose signed sum is 0, and, for several classes,
-the planes of dual points that each intercept implies (see ``kernels/problem/sparse_levels.py``).
+"""The unpenalised intercept of a sparse SVM of two classes, and dual points whose signed sum is 0.
 
 For given scores ``z = X w`` the best intercept ``b`` is a root of ``g(b) = sum_i s_i y_i theta_i``, ``theta_i`` the
 dual variable of the margin ``y_i (z_i + b)``: piecewise linear, and never rising. Dual variables that are screened
@@ -174,49 +173,23 @@ def nearest(scores, theta, labels, given, gamma, found, least):
 
 @kernel
 def plane_sums(theta, samples, status, ones_part, theta_part, planes):
-    """Write, for each class, the weights that can still answer, all weights, and the signed sums of both dual centres.
-
-    Two classes have one such sum, with the labels as signs. With more, flows out of a class count positive and those
-    into it negative.
-    """
-    labels, weights, n, classes, _ = samples
-    planes[:, :] = 0.0
-    if classes == 1:  # as below, at a third of the time: sums stay in registers
-        left, whole, first, second = 0.0, 0.0, 0.0, 0.0
-        for i in range(n):
-            whole += weights[i]
-            left += weights[i] if status[i] == 0 else 0.0
-            first += labels[i] * weights[i] * (ones_part + theta_part * theta[i])
-            second += labels[i] * weights[i] * theta[i]
-        planes[0, 0], planes[1, 0], planes[2, 0], planes[3, 0] = left, whole, first, second
-        return
-    for c in range(classes):
-        for i in range(n):
-            if c == labels[i]:
-                continue
-            k = c * n + i
-            planes[1, c] += weights[i]
-            planes[1, labels[i]] += weights[i]
-            answer_by(planes, k, samples, weights[i] if status[k] == 0 else 0.0,
-                      weights[i] * (ones_part + theta_part * theta[k]), weights[i] * theta[k])  # fmt: skip
+    """Write the weights that can still answer, all weights, and the signed sums of both dual centres."""
+    labels, weights, n, _, _ = samples
+    left, whole, first, second = 0.0, 0.0, 0.0, 0.0
+    for i in range(n):
+        whole += weights[i]
+        left += weights[i] if status[i] == 0 else 0.0
+        first += labels[i] * weights[i] * (ones_part + theta_part * theta[i])
+        second += labels[i] * weights[i] * theta[i]
+    planes[0], planes[1], planes[2], planes[3] = left, whole, first, second
 
 
 @kernel
-def answer_by(planes, k, samples, left, first, second):
-    """Add to the sums of a dual variable's classes the weight it can answer with, and its parts of the two centres."""
-    i, c = k % samples.n, k // samples.n
-    own = samples.labels[i]
-    if samples.classes == 1:
-        planes[0, 0] += left
-        planes[2, 0] += own * first
-        planes[3, 0] += own * second
-        return
-    planes[0, own] += left
-    planes[0, c] += left
-    planes[2, own] += first
-    planes[2, c] -= first
-    planes[3, own] += second
-    planes[3, c] -= second
+def answer_by(planes, label, left, first, second):
+    """Add to the sums the weight that a dual variable can answer with, and its parts of the two centres."""
+    planes[0] += left
+    planes[2] += label * first
+    planes[3] += label * second
 
 
 @kernel
@@ -225,18 +198,14 @@ def drop_totals(rows, samples, pending, count, col_total):
 
     ``col_total`` is empty where the model has no free intercept.
     """
-    (data, indices, indptr), (labels, weights, n, classes, _) = rows, samples
-    d = col_total.size // classes
+    (data, indices, indptr), weights, d = rows, samples.weights, col_total.size
     for e in range(count if d > 0 else 0):
-        i, c = pending[e] % n, pending[e] // n
+        i = pending[e]
         start, stop = indptr[i], indptr[i + 1]
         full = stop - start == d
         values, places = data[start:stop], indices[start:stop]
         for r in range(values.size):
-            j = at(r) if full else at(places[r])
-            col_total[at(c * d) + j] -= weights[i] * values[r]
-            if classes > 1:
-                col_total[at(labels[i] * d) + j] -= weights[i] * values[r]
+            col_total[at(r) if full else at(places[r])] -= weights[i] * values[r]
 
 
 @kernel
@@ -246,40 +215,33 @@ def keep_totals(columns, samples, status, live, col_total):
     The squared norms may cover more dual variables than survive, which is safe. If the sums did too, the mean could
     subtract too much and make the norms too small.
     """
-    (data, indices, indptr), (labels, weights, n, classes, _) = columns, samples
-    d, touched = col_total.size // classes, 0
-    left = np.zeros(classes * n if d > 0 else 0)
-    for c in range(classes if d > 0 else 0):
-        for i in range(n):
-            if status[c * n + i] == 0:
-                left[c * n + i] += weights[i]
-                if classes > 1:
-                    left[labels[i] * n + i] += weights[i]
-    for f in live[: live.size if d > 0 else 0]:
-        c = f // d
-        start, stop = indptr[f - c * d], indptr[f - c * d + 1]
-        col_total[f] = column_sum(data, indices, start, stop, n, left[c * n : (c + 1) * n])
+    (data, indices, indptr), n, touched = columns, samples.n, 0
+    if col_total.size == 0:
+        return touched
+    left = np.zeros(n)
+    for i in range(n):
+        left[i] = samples.weights[i] if status[i] == 0 else 0.0
+    for f in live:
+        start, stop = indptr[f], indptr[f + 1]
+        col_total[f] = column_sum(data, indices, start, stop, n, left)
         touched += stop - start
     return touched
 
 
 @kernel
 def centred(col_part, col_total, moved, move_first, move_second, planes, n, part, first, second):
-    """Write column norms and moves of the dual centres within the planes of the points whose signed sums are right.
+    """Write column norms and moves of the dual centres within the plane of the points whose signed sum is right.
 
-    The weights of a class's surviving dual variables, ``planes[0]``, are all that can still answer: the centres have
-    signed sums, which these must take, each by as much; a column then counts by its distance from its mean over them.
+    The weights of the surviving dual variables, ``planes[0]``, are all that can still answer: the centres have signed
+    sums, which these must take, each by as much; a column then counts by its distance from its mean over them.
     """
-    blocks = planes.shape[1]
-    d = part.size // blocks
-    for c in range(blocks):
-        left, sigma_first, sigma_second = planes[0, c], planes[2, c], planes[3, c]
-        for f in range(c * d, (c + 1) * d):
-            total = col_total[f]
-            mean = total / left if left > 0.0 else 0.0
-            part[f] = max(col_part[f] - total * mean, 0.0)
-            first[f] = (move_first[f] if moved else 0.0) - sigma_first * mean / n
-            second[f] = (move_second[f] if moved else 0.0) - sigma_second * mean / n
+    left, _, sigma_first, sigma_second = planes
+    for f in range(part.size):
+        total = col_total[f]
+        mean = total / left if left > 0.0 else 0.0
+        part[f] = max(col_part[f] - total * mean, 0.0)
+        first[f] = (move_first[f] if moved else 0.0) - sigma_first * mean / n
+        second[f] = (move_second[f] if moved else 0.0) - sigma_second * mean / n
 
 
 @kernel

@@ -31,7 +31,6 @@ from screenpath.kernels.screen.conditioning import (
 )
 from screenpath.kernels.screen.sifs_types import Constants, Found, Reference, Regions
 from screenpath.kernels.screen.sparse_box import SPARED, WORTH, decide_boxed, promised, row_terms, row_weights, term
-from screenpath.kernels.screen.sparse_levers import decide_levels
 
 
 @kernel
@@ -246,32 +245,21 @@ def in_plane(answering, whole, sigma_first, sigma_second, apart, first_sq, secon
 @kernel
 def decide_in_planes(columns, n, beta, sums, parts, planes, in_planes, norms, balls, extent, slacks, keep, live, active,
                      found):  # fmt: skip
-    """:func:`decide_features` with free intercepts: for each class within the plane of its signed sum.
+    """:func:`decide_features` with a free intercept: within the plane of the signed sum.
 
     ``planes`` and ``in_planes`` are those of ``sparse_intercept.plane_sums`` and ``centred``.
     """
     (part, first, second), (_, col_sq, col_norm), (first_sq, second_sq, between_sq, paper) = in_planes, norms, balls
-    blocks = planes.shape[1]
-    d, count, touched, left, undecided, begin = keep.size // blocks, 0, 0, 0.0, 0.0, 0
-    for c in range(blocks):
-        end = begin
-        while end < live.size and live[end] < (c + 1) * d:
-            end += 1
-        answering, whole, sigma_first, sigma_second = planes[0, c], planes[1, c], planes[2, c], planes[3, c]
-        # What rounding does to the signed sums.
-        apart = 8.0 * UNIT * (n * blocks + 32) * whole * (abs(parts[0]) + abs(parts[1]) + 1.0)
-        one_sq, two_sq, far_sq, size, bounds = in_plane(
-            answering, whole, sigma_first, sigma_second, apart, first_sq, second_sq, between_sq, extent, slacks
-        )
-        here, place = live[begin:end], begin - count
-        new, summed, cost, open_cost = decide_features(
-            columns, n, beta, sums, parts, False, (True, first, second), (part, col_sq, col_norm),
-            (one_sq, two_sq, far_sq, paper), size, bounds, keep, here, active, found[count:],
-        )  # fmt: skip
-        for k in range(here.size - new):  # what stays closes up with what stays of the classes before
-            live[place + k] = here[k]
-        count, touched, left, undecided, begin = count + new, touched + summed, left + cost, undecided + open_cost, end
-    return count, touched, left, undecided
+    answering, whole, sigma_first, sigma_second = planes
+    # What rounding does to the signed sums.
+    apart = 8.0 * UNIT * (n + 32) * whole * (abs(parts[0]) + abs(parts[1]) + 1.0)
+    first_sq, second_sq, between_sq, size, bounds = in_plane(
+        answering, whole, sigma_first, sigma_second, apart, first_sq, second_sq, between_sq, extent, slacks
+    )
+    return decide_features(
+        columns, n, beta, sums, parts, False, (True, first, second), (part, col_sq, col_norm),
+        (first_sq, second_sq, between_sq, paper), size, bounds, keep, live, active, found,
+    )  # fmt: skip
 
 
 @kernel
@@ -288,8 +276,8 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
         For rounding, see ``problem.sparse_rounding.Slacks``.
     record : ndarray of int64 of shape (triggerings, 2)
         Written: found by each triggering: column 0 samples, column 1 features; -1 if it did not take place.
-    planes : ndarray of shape (4, classes) or None
-        With free intercepts, overwritten, see ``sparse_intercept.plane_sums``. With None, their code is not compiled.
+    planes : ndarray of shape (4,) or None
+        With a free intercept, overwritten, see ``sparse_intercept.plane_sums``. With None, their code is not compiled.
 
     Returns
     -------
@@ -298,7 +286,7 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
     """
     columns, rows, u_ones, row_sq, row_norm, col_sq, col_norm, twice, column_ends, row_ends = constants
     labels, weights, n, classes, gamma = samples
-    before, w, theta, psi, u, u_slack, formed, room, level, off, w_norm = reference
+    before, w, theta, psi, u, u_slack, formed, room, level, w_norm = reference
     scale, primal_sq, ones_part, theta_part, first_sq, second_sq, between_sq, theta_norm, budget, paper, worth = regions
     status, keep, row_part, col_part, col_total, known_keep, known_part = found
     by_samples, by_features, features_first = what
@@ -321,7 +309,7 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
     if planes is not None:
         plane_sums(theta, samples, status, ones_part, theta_part, planes)
     in_planes = np.empty(shape), np.empty(shape), np.empty(shape)
-    no_totals, leveled = col_total[:0], planes is not None and classes > 1
+    no_totals = col_total[:0]
     boxed, full = by_features and worth < np.inf, columns[2][d] == n * d
     costly = SPARED * theta.size if worth > 0.0 else 0.0  # what the columns left must cost, for the box to be looked at
     for trigger in range(record.shape[0]):
@@ -340,10 +328,6 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
             if planes is None:
                 n_rows = decide_samples(scores, labels, n, classes, gamma, scale, radius, scale * w_norm + radius,
                                         row_part, row_sq, row_norm, slacks, status, new_rows)  # fmt: skip
-            elif leveled:
-                n_rows = decide_levels(rows, samples, scores, theta, status, keep, twice, scale, radius, budget, off,
-                                       scale * w_norm + radius, level, row_part, row_sq, row_norm, slacks,
-                                       new_rows)  # fmt: skip
             else:
                 base = 0.0
                 for f in range(keep.size):
@@ -373,12 +357,12 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
                     first_sq -= weight * (e1 * e1)
                     second_sq -= weight * (e2 * e2)
                     between_sq -= weight * ((e1 - e2) * (e1 - e2))
-                    if boxed or leveled:
+                    if boxed:
                         budget -= weight * term(
                             slack_of(before, labels[t % n], n, classes, t % n, t), gamma, theta[t], value
                         )
                     if planes is not None:
-                        answer_by(planes, t, samples, -weight, weight * e1, weight * e2)
+                        answer_by(planes, labels[t], -weight, weight * e1, weight * e2)
                 first_sq, second_sq, between_sq = max(first_sq, 0.0), max(second_sq, 0.0), max(between_sq, 0.0)
                 if not moved:
                     move_first, move_second = np.empty(w.size), np.empty(w.size)
@@ -458,13 +442,13 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
 
 
 def warm_up(planes=None):
-    """Compile the canonical signatures on tiny arrays; with ``planes``, of shape (4, 1), those of free intercepts."""
+    """Compile the canonical signatures on tiny arrays; with ``planes``, of shape (4,), those of a free intercept."""
     view = np.ones(2), np.array([0, 1], dtype=np.int32), np.array([0, 1, 2], dtype=np.int64)
     labels, record = np.array([1, -1], dtype=np.int64), np.zeros((4, 2), dtype=np.int64)
     a, status, keep = np.ones(2), np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
     constants = Constants(view, view, a, a, a, a, a, a, view[2], view[2])
     samples = Samples(labels, a, 2, 1, 0.5)
-    reference = Reference(a, a, a, a, a.copy(), a.copy(), np.arange(1), 0.0, 0.0, 0.0, 1.0)
+    reference = Reference(a, a, a, a, a.copy(), a.copy(), np.arange(1), 0.0, 0.0, 1.0)
     regions = Regions(1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, True, 0.1)
     totals = np.empty(0) if planes is None else a.copy()
     found = Found(status, keep, a.copy(), a.copy(), totals, keep.copy(), a.copy())

@@ -47,9 +47,7 @@ class Reference(NamedTuple):
     room : float
         No dual point within ``room`` of ``theta`` gives a feature outside ``formed`` a weight.
     level : float
-        Size of the free intercepts in ``scores``.
-    off : float
-        Distance of ``theta`` from a point whose signed sums are right.
+        Size of the free intercept in ``scores``.
     w_norm : float
     """
 
@@ -62,7 +60,6 @@ class Reference(NamedTuple):
     formed: np.ndarray
     room: float
     level: float
-    off: float
     w_norm: float
 
 

@@ -6,7 +6,7 @@
 import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
-from screenpath.kernels.problem.sparse_levels import place as place_levels
+from screenpath.kernels.problem.sparse_intercept import settle
 from screenpath.kernels.problem.sparse_samples import Samples, respond
 from screenpath.kernels.rows.matrix import add, borrowed, dot, matrix_of
 from screenpath.kernels.rows.newton_system import advance, inner
@@ -231,9 +231,8 @@ def implicit_conjugate_gradients(view, samples, roots, active, place, level, alp
 def trial(view, samples, status, alpha, beta, w, active, count, signs, rhs, direction, step, new, level):
     """Move by ``step * direction``, weights that would change sign stopping at 0, and evaluate there.
 
-    Writes the point's weights, scores, ``theta`` and ``psi``, the arrays of ``new``. Free intercepts are the best ones;
-    they replace the guess in ``level`` (see ``sparse_levels.place``; None without intercepts), and are part of the
-    scores.
+    Writes the point's weights, scores, ``theta`` and ``psi``, the arrays of ``new``. A free intercept is the best one,
+    and part of the scores; it replaces the guess in ``level``, of shape (1,), which is None without one.
 
     Returns
     -------
@@ -274,7 +273,7 @@ def trial(view, samples, status, alpha, beta, w, active, count, signs, rhs, dire
                 block[at(indices[p])] += value * data[p]
         touched += stop - start
     if level is not None:
-        place_levels(scores, samples, status, level)
+        level[0] = settle(scores, samples.labels, samples.weights, samples.gamma, status, level[0])
     loss = respond(scores, samples, status, theta, psi)
     return loss / n, 0.5 * w_sq + beta * w_l1, expected, touched
 
