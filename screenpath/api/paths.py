@@ -100,7 +100,7 @@ def problem_of(model: str, X, y, keywords: dict[str, Any]) -> Problem:
     targets, balance = _targets(spec, data), data.class_weight(class_weight)
     problem = Problem(model, given, data.X, targets, weights, balance, tell=tell, solver=solver)
     left_out = UNSAVED | GRID if spec.parameter in ("C", "lambda") else UNSAVED
-    asked = {name: problem.task.options[name] for name in given.keys() - left_out}
+    asked = {name: problem.options[name] for name in given.keys() - left_out}
     asked |= {"class_weight": class_weight, "weights": sample_weight, "penalty_weights": penalties}
     if "gamma" in asked:
         asked["gamma"] = keywords["gamma"]

@@ -346,7 +346,9 @@ def _sparse_weights(step, labels):
 
 
 def _sparse_walk(options):
-    """Return the walk over the grid in ``jobs`` processes, or on a cluster."""
+    """Return the walk over the grid in ``jobs`` processes, or on a cluster; None where one process walks it."""
+    if options["jobs"] == 1 and options["scheduler"] is None:
+        return None
     from screenpath.walk.workers import walk_grid
 
     answer = options["connect_timeout"], options.get("tell")

@@ -12,22 +12,43 @@ import tempfile
 import time
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
+from pathlib import Path as Folder
 
 import numpy as np
 
+from screenpath.catalogue.scores import Score
+from screenpath.catalogue.spec import Spec
 from screenpath.cv.certify import HeldOut, certified_line
 from screenpath.cv.folds import Split
 from screenpath.cv.saved import COLUMNS, FoldFile, FoldMemory, Saved, plain
 from screenpath.data.safe import needs
 from screenpath.data.safe.atomic import load_array, save_arrays
 from screenpath.data.safe.memory import MemoryLimit, code_is_loaded, in_force
-from screenpath.engine.problem import Samples, Task, model_of, rows_of
+from screenpath.engine.path import Path
+from screenpath.inputs.rows import Samples, prepared
 from screenpath.numbers import sparse as sp
 from screenpath.rows.dask_cluster import in_order
-from screenpath.walk.loop import PathOptions, restore_walk, walk, walk_state
+from screenpath.walk.loop import PathOptions, restore_walk, walk_state
 from screenpath.walk.step import verdict
 from screenpath.walk.workers import Workers, follow_parent, workers
+
+
+@dataclass(frozen=True)
+class Task:
+    """What all folds have in common, small enough to be sent to every process."""
+
+    spec: Spec  # model: ``build``, ``rule``, ``solver``, ``walk`` and ``weights``
+    options: dict  # of the command
+    score: Score
+    labels: dict | None  # label map of the whole data
+    class_weight: object  # dict, "balanced" or None
+    storage: str  # {"dense", "sparse"}
+    deadline: float  # ``time.monotonic()`` value
+    certify: bool = False  # whether to keep what the certified bound needs
+    run: str = ""  # what stands for the data and the options in the files of the folds
+    limit: MemoryLimit | None = None  # of a process that computes folds for another one
+    keep: bool = False  # whether to keep the linear forms of the held-out samples at every step
+    grows: bool = False  # whether points may follow behind the end of a grid
 
 
 @dataclass(frozen=True)
@@ -73,20 +94,17 @@ def fold_path(
     limit = in_force()
     saved = (file.load() if file is not None else None) or (begun and begun.beginning)
     o, spec = task.options, task.spec
-    training = samples.part(split.training(samples.y.size))
-    training_rows, preparation = rows_of(training, task)
-    training = replace(training, X=None)  # the rows are made: what they were made of is in nobody's way
-    model = model_of(training_rows, training, task)
+    # The part itself is nowhere kept: once the rows are made, what they were made of is in nobody's way.
+    data = prepared(spec, o, samples.part(split.training(samples.y.size)), task.class_weight, task.storage)
+    limits = PathOptions(tol=tol, max_epochs=o["max_epochs"], deadline=task.deadline)
+    path = Path.of(spec, {**o, "jobs": 1, "scheduler": None}, data, grid, limits=limits)
     held_out = samples.X[split.held_out]
     held_weights = None if samples.weights is None else samples.weights[split.held_out]
     dense = task.storage == "dense" and sp.issparse(held_out)
-    test = preparation.apply(held_out.toarray() if dense else held_out)
+    test = data.preparation.apply(held_out.toarray() if dense else held_out)
     if spec.rows is not None:
-        test = training_rows.held_out(test)
+        test = data.rows.held_out(test)
     targets = samples.targets[split.held_out]
-    options = PathOptions(tol=tol, max_epochs=o["max_epochs"], deadline=task.deadline)
-    go = spec.walk({**o, "jobs": 1, "scheduler": None}) if spec.walk else walk
-    screening = spec.rule(o["rule"])
     rows, held_out = [], HeldOut.of(test, targets, [], held_weights) if task.certify else None
     reference, kept = None, [] if begun is None else list(begun.products)
     if saved is not None:
@@ -94,11 +112,10 @@ def fold_path(
         if held_out is not None:
             held_out = replace(held_out, lines=list(held_out.lines))
         try:
-            reference = restore_walk(model, screening, saved.state, grid[len(rows) - 1])
+            reference = restore_walk(path.model, path.screening, saved.state, grid[len(rows) - 1])
         except ValueError as error:
             raise file.damaged(error) from None
-    solver = spec.solver(o["solver"], o["seed"])
-    for step, certificate in go(model, grid, screening, solver, options, reference, len(rows)):
+    for step, certificate in path.walk(reference, len(rows)):
         # A solve that the deadline cut short has other numbers than one that a resumed run would repeat.
         if time.monotonic() > task.deadline:
             break
@@ -112,12 +129,12 @@ def fold_path(
         if tol < o["tol"]:  # the closer accuracy is our own wish, what was asked for decides the status
             rows[-1]["status"] = verdict(certificate, o["tol"])[0]
         if task.certify:
-            held_out.lines.append(certified_line(certificate, test, products, held_out, model))
+            held_out.lines.append(certified_line(certificate, test, products, held_out, path.model))
         reference = certificate
         if file is not None and len(rows) < len(grid) and file.due():
-            file.save(rows, held_out, walk_state(model, screening, certificate))
+            file.save(rows, held_out, walk_state(path.model, path.screening, certificate))
     ended = not rows or (len(rows) == len(grid) and not task.grows)
-    state = {} if ended else walk_state(model, screening, reference)
+    state = {} if ended else walk_state(path.model, path.screening, reference)
     if file is not None and rows:
         file.save(rows, held_out, state)
     return FoldPath(split, plain(rows), held_out, kept, state)
@@ -144,7 +161,7 @@ def needs_of_folds(samples: Samples, task: Task, splits: list[Split], points: in
     return largest + left // len(splits), left
 
 
-def finished_paths(samples: Samples, task: Task, splits, grid, tol: float, folder: Path | None) -> dict:
+def finished_paths(samples: Samples, task: Task, splits, grid, tol: float, folder: Folder | None) -> dict:
     """Return the finished paths in a folder by the rank of their folds."""
     found = {}
     for k, split in enumerate(splits if folder is not None else []):
@@ -154,7 +171,7 @@ def finished_paths(samples: Samples, task: Task, splits, grid, tol: float, folde
     return found
 
 
-def _file(samples: Samples, task: Task, split: Split, grid, tol: float, folder: Path | None) -> FoldFile | None:
+def _file(samples: Samples, task: Task, split: Split, grid, tol: float, folder: Folder | None) -> FoldFile | None:
     """Return where a fold is kept; None without a folder."""
     if folder is None:
         return None
@@ -199,7 +216,7 @@ class Processes:
             return self._pool
         self._close()
         data = self._held.enter_context(tempfile.TemporaryDirectory(prefix="screenpath-"))
-        _save(self.samples, Path(data))
+        _save(self.samples, Folder(data))
         task = replace(self.task, limit=in_force().share)
         self._pool, self._count = self._held.enter_context(workers(count, _open, (data, task))), count
         return self._pool
@@ -222,7 +239,7 @@ class Processes:
 
 
 def fold_paths(
-    samples: Samples, task: Task, splits, grid, tol: float, jobs: int | Processes = 1, folder: Path | None = None,
+    samples: Samples, task: Task, splits, grid, tol: float, jobs: int | Processes = 1, folder: Folder | None = None,
     spread=None, begun=None,
 ):  # fmt: skip
     """Yield the path of every fold, in order; the numbers do not depend on ``jobs``.
@@ -233,7 +250,7 @@ def fold_paths(
     grid : sequence
     jobs : int or Processes, default 1
         How many processes, or those of these samples and this task that are kept from call to call.
-    folder : Path, optional
+    folder : Folder, optional
         For a file a fold: what is finished there is not computed again.
     spread : screenpath.rows.dask_cluster.Spread, optional
         Cluster whose workers compute the folds.
@@ -265,7 +282,7 @@ def fold_paths(
             yield known.pop(k) if k in known else next(computed)
 
 
-def _kept_fold_path(samples: Samples, task: Task, pair: tuple, grid, tol: float, folder: Path | None) -> FoldPath:
+def _kept_fold_path(samples: Samples, task: Task, pair: tuple, grid, tol: float, folder: Folder | None) -> FoldPath:
     split, begun = pair
     file = _file(samples, task, split, grid, tol, folder)
     with in_force().kept(f"fold {split.fold + 1}", task.spec.needs.hint):
@@ -301,7 +318,7 @@ def _sent_fold_path(samples: Samples, sent: tuple, deadline: float) -> tuple:
     return found, memory.saved
 
 
-def _save(samples: Samples, folder: Path) -> None:
+def _save(samples: Samples, folder: Folder) -> None:
     if sp.issparse(samples.X):
         arrays = {"data": samples.X.data, "indices": samples.X.indices, "indptr": samples.X.indptr}
     else:
@@ -319,12 +336,12 @@ def _open(data: str, task: Task) -> None:
     global _worker
     follow_parent()
     (task.limit or MemoryLimit()).begin()
-    load = partial(load_array, Path(data))
-    if (Path(data) / "dense.npy").exists():
+    load = partial(load_array, Folder(data))
+    if (Folder(data) / "dense.npy").exists():
         X = load("dense")
     else:
         X = sp.csr_array((load("data"), load("indices"), load("indptr")), shape=tuple(load("shape").tolist()))
-    weights = load("weights") if (Path(data) / "weights.npy").exists() else None
+    weights = load("weights") if (Folder(data) / "weights.npy").exists() else None
     _worker = Samples(X, load("y"), load("targets"), weights), task
 
 

@@ -14,7 +14,7 @@ from screenpath.catalogue.scores import CLASSIFICATION, REGRESSION, choose_score
 from screenpath.cv import folds as drawing
 from screenpath.cv.certify import ErrorBounds
 from screenpath.cv.refine import refine
-from screenpath.cv.run import COLUMNS, Processes, Samples, Task, finished_paths, fold_paths, needs_of_folds
+from screenpath.cv.run import COLUMNS, Processes, Task, finished_paths, fold_paths, needs_of_folds
 from screenpath.cv.tables import chosen, csv_text, scores_text
 from screenpath.cv.turn import check_spacing, grown, turn_line, turned
 from screenpath.cv.unmet import unmet_line
@@ -28,6 +28,8 @@ from screenpath.engine.session import Session
 from screenpath.errors import UsageError
 from screenpath.inputs import load
 from screenpath.inputs.load import matrix_memory
+from screenpath.inputs.reading import class_weights
+from screenpath.inputs.rows import Samples
 from screenpath.rows.budget import free_memory
 from screenpath.rows.dask_cluster import tasks_on
 from screenpath.store.choose import Choice, at_boundary, choose
@@ -68,7 +70,7 @@ class CvSession(Session):
             self.splits = self.drawn[part.start : part.stop]
         self.task = Task(
             self.spec, self.task_options(raw), self.score, self.data.labels,
-            load.class_weights(o.get("class_weight"), self.data.label_texts),
+            class_weights(o.get("class_weight"), self.data.label_texts),
             "sparse" if self.data.rows.sparse else "dense", self.deadline, o["certify"], grows=o["until_turn"],
         )  # fmt: skip
 
@@ -124,7 +126,7 @@ class CvSession(Session):
         if self.options["certify"] and len(self.grid) < 2:
             raise UsageError("`certify` needs a range of C", "use `grid` with 2 or more points")
         if self.options["until_turn"]:
-            check_spacing(self.grid, self.screening, self.options["rule"], self.spec.default_rule)
+            check_spacing(self.grid, self.path.screening, self.options["rule"], self.spec.default_rule)
 
     def default_folder(self):
         """Return ``runs/cv-MODEL-DATA``."""

@@ -10,7 +10,7 @@ import numpy as np
 from screenpath.data.safe.plugins import plugin_of
 from screenpath.engine.alternate import Variant, alternate
 from screenpath.engine.attack import audited
-from screenpath.engine.result import run_l1_path
+from screenpath.engine.path import Path, limits_of
 from screenpath.errors import UsageError
 from screenpath.problem.l1svm import L1SVM
 from screenpath.screen.l1svm import contradicted, parse_feature_rule
@@ -86,7 +86,8 @@ def _run(variant: Variant, model: L1SVM, values: np.ndarray, options: dict) -> N
     screening, solver = configured(variant.rule)
     model.rows.forget()
     since = time.process_time()
-    found = run_l1_path(model, values, screening, solver, **options)
+    limits = limits_of({"tol": 1e-6, "max_epochs": 100_000, **options})
+    found = Path(model, values, screening, solver, limits).steps(np.full(model.size + 1, np.nan))
     cpu_s = time.process_time() - since
     reached = [step for step in found if step.status != SKIPPED]
     for step in found:

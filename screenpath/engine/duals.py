@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import csv
 import io
+import pathlib
 from dataclasses import dataclass
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 from screenpath.catalogue.losses import LOSSES
 from screenpath.catalogue.specs import SPARSE_SVM, SPECS
 from screenpath.data.words.labels import NamedLabel, label_text
+from screenpath.engine.path import Path
 from screenpath.engine.predict import known_rows
 from screenpath.errors import DataError, RunFolderError, UsageError
 from screenpath.inputs.load import load_training
@@ -28,7 +29,6 @@ from screenpath.store.certificates import proven, states_of
 from screenpath.store.open import Run
 from screenpath.store.record import damaged
 from screenpath.verify import file as form
-from screenpath.walk.loop import PathOptions, walk
 from screenpath.walk.step import CERTIFIED
 
 SIDES = {form.LOW: "R", form.HIGH: "L", form.BETWEEN: "E"}
@@ -182,21 +182,19 @@ def _again(run: Run, step: dict, path: str) -> tuple:
     if run.form is None:
         options["n_features"] = run.n_features
     weights = options.get("weights")
-    if weights == ARRAYS or (weights and not Path(weights).exists()):
+    if weights == ARRAYS or (weights and not pathlib.Path(weights).exists()):
         raise DataError(f"the sample weights of the run are not there: {weights}", "put them back")
     spec = declared.resolved(declared, options)
     data = load_training(spec, options)
     try:
         if data.weights_sha256 != (run.record.get("identity") or {}).get("weights_sha256"):
             raise DataError("the weights of the samples are not those of the run", "restore the file of `weights`")
-        model = spec.build(data.rows, data.targets, data.weights, options)
-        solver = spec.solver(options["solver"], options["seed"])
-        limits = PathOptions(options["tol"], options["max_epochs"])
         several = len(run.parameters) > 1
         at: Any = tuple(step[name] for name in run.parameters) if several else step[run.parameters[0]]
         if not np.all(np.greater(at, 0.0)):
             raise damaged(run.path, f"a parameter of {run.describe(step)} is not positive")
-        found, pair = next(iter(walk(model, [at], spec.rule("gap"), solver, limits)))
+        way = Path.of(spec, {**options, "rule": "gap", "time_limit": None}, data, [at])
+        found, pair = next(iter(way.walk()))
         data.check()
         if found.status != CERTIFIED:
             raise RunFolderError(
@@ -204,10 +202,10 @@ def _again(run: Run, step: dict, path: str) -> tuple:
                 "compute the path with `certificate`, which keeps its dual variables",
             )
         if run.model in LOSSES:
-            states = states_of(pair.theta, model.lo, model.hi)
-            return pair.theta, states, proven(model, pair, at, states)
-        states, decided = states_of(pair.theta, 0.0, 1.0), spec.rule("gap").again(model, pair, at).duals
-        weighed = pair.theta * model.base.weights  # of mean 1
+            states = states_of(pair.theta, way.model.lo, way.model.hi)
+            return pair.theta, states, proven(way.model, pair, at, states)
+        states, decided = states_of(pair.theta, 0.0, 1.0), way.screening.again(way.model, pair, at).duals
+        weighed = pair.theta * way.model.base.weights  # of mean 1
         return weighed, states, ((decided < 0) & (states == form.LOW)) | ((decided > 0) & (states == form.HIGH))
     finally:
         data.close()

@@ -6,14 +6,12 @@ A grid point that a path did not reach is a step ``skipped`` with its reason; it
 from __future__ import annotations
 
 import operator
-import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from screenpath.catalogue.options import MAX_EPOCHS, TIME_LIMIT, TOL
 from screenpath.catalogue.spec import Later
 from screenpath.data.files.arrays import checked_rows
 from screenpath.data.files.dataset import FileLike, RowsLike
@@ -22,8 +20,7 @@ from screenpath.data.files.prepare import Preparation
 from screenpath.errors import DataError, ResourceError, UsageError
 from screenpath.numbers import sparse as sp
 from screenpath.problem import INTERVAL
-from screenpath.walk.loop import PathOptions, batches
-from screenpath.walk.step import CERTIFIED, LATE, SKIPPED, Step, Steps, Stretch, in_units
+from screenpath.walk.step import CERTIFIED, SKIPPED, Step, Steps, in_units
 
 if TYPE_CHECKING:
     import pandas
@@ -425,34 +422,3 @@ class KernelPathResult(Result):
 
     def _forms(self, X, step) -> np.ndarray:
         return self.rows.held_out(self.preparation.apply(self._rows(X))) @ step.coefficients
-
-
-def path_options(tol: float, max_epochs: int, time_limit: float | None, began: float | None = None) -> PathOptions:
-    """Return the limits of a path; ``time_limit`` counts from ``began``, a ``time.monotonic()`` value, or now."""
-    tol, most, limit = TOL.checked(tol), MAX_EPOCHS.checked(max_epochs), TIME_LIMIT.checked(time_limit)
-    since = time.monotonic() if began is None else began
-    deadline = float("inf") if limit is None else since + limit
-    return PathOptions(tol=tol, max_epochs=most, deadline=deadline, certificates=False)
-
-
-def walked(model, grid, *how, blank, walk=batches) -> Steps:
-    """Walk a grid, as :func:`screenpath.walk.loop.batches` or ``walk``, and return a step for each of its points.
-
-    ``blank`` are the coefficients of a step that was not reached.
-    """
-    return completed([found for found, _ in walk(model, grid, *how)], model, grid, blank)
-
-
-def completed(found: list, model, grid, blank) -> Steps:
-    """Return the steps that were made, and behind them those of the grid points that a deadline left out."""
-    reached = sum(map(len, found))
-    left = [model.parameters(grid[rank]) for rank in range(reached, len(grid))]
-    return Steps([*filter(len, found), *([Stretch.missing(reached, left, blank, LATE)] if left else [])])
-
-
-def run_l1_path(
-    model, values, screening, solver, tol=1e-6, max_epochs=100_000, time_limit=None, began=None
-) -> Steps:  # fmt: skip
-    """Walk a grid and return a step for each of its points."""
-    options = path_options(tol, max_epochs, time_limit, began)
-    return walked(model, values, screening, solver, options, blank=np.full(model.size + 1, np.nan))

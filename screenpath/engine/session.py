@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import pathlib
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from screenpath import __version__
@@ -21,6 +21,7 @@ from screenpath.engine.asked import INPUTS, check_options, default_folder
 from screenpath.engine.circumstances import all_good, record_of
 from screenpath.engine.hints import best_lines, hints
 from screenpath.engine.interrupts import Interrupts, Stopped
+from screenpath.engine.path import Path, limits_of, ways
 from screenpath.engine.tally import Tally
 from screenpath.engine.unfinished import LONG, REASON, Unfinished, is_long
 from screenpath.errors import ResourceError
@@ -32,7 +33,7 @@ from screenpath.store.parts import points_of
 from screenpath.store.stream import Stream
 from screenpath.walk import audit
 from screenpath.walk import step as steps
-from screenpath.walk.loop import PathOptions, restore_walk, walk, walk_state
+from screenpath.walk.loop import PathOptions, restore_walk, walk_state
 
 
 class Session:
@@ -116,8 +117,7 @@ class Session:
 
         o = self.options
         # First, so that a wrong name is said before anything is read or compiled.
-        self.screening = self.spec.rule(o["rule"])
-        self.solver = self.spec.solver(o["solver"], o["seed"])
+        how = ways(self.spec, o)
         busy = self.console.busy(f"reading {os.path.basename(load.name_of(o['data']))}", reading)
         compiling = self.console.compiling(self.compiling_begins, self.spec.compiling)
         with busy as activity, compiling, contextlib.ExitStack() as ending:
@@ -128,10 +128,10 @@ class Session:
             self.tally.seconds["reading"] = clock() - began
             if activity is not None:
                 activity.turn("preparing the path")
-            self.model = self.spec.build(self.data.rows, self.data.targets, self.data.weights, o)
+            self.path = Path.of(self.spec, {**o, "tell": self.console.say}, self.data, None, how, self.limits())
+            self.model, self.whole, self.grid = self.path.model, self.path.grid, self.path.grid
             in_force().promised = self.data.vectors  # what else the model takes is there
             self.data = replace(self.data, targets=None)  # the model has its own
-            self.whole = self.grid = self.spec.grid(self.model, o)
             self.take_part()
             self.set_up_walk()
             warm.warm_model(self.spec, o, self.data.rows)  # so that no step's clock sees a compilation
@@ -164,20 +164,20 @@ class Session:
         """Return further cells of a step's row."""
         return {}
 
+    def limits(self) -> PathOptions:
+        """Return the limits of the walk."""
+        o, limits = self.options, limits_of(self.options, self.began, pulse=self.pulse)
+        if not o["audit"]:
+            return limits
+        return replace(limits, audit=audit.Audit(ways(self.spec, o)[1], limits, self.spec.contradicted))
+
     def set_up_walk(self) -> None:
-        """Collect the limits of the walk and the columns of the step table."""
-        o = self.options
-        limits = PathOptions(o["tol"], o["max_epochs"], self.deadline, pulse=self.pulse)
-        extras = self.spec.columns
-        if o["audit"]:
-            checker = audit.Audit(self.spec.solver(o["solver"], o["seed"]), limits, self.spec.contradicted)
-            limits = replace(limits, audit=checker)
-            extras = (*extras, *audit.COLUMNS)
+        """Collect the columns of the step table."""
+        extras = (*self.spec.columns, *(audit.COLUMNS if self.options["audit"] else ()))
         if self.test is not None:
             extras = (*extras, *self.spec.score_columns)
         if self.data.rows.moved is not None:
             extras = (*extras, steps.MOVED)
-        self.limits = limits
         self.columns = ("step", *self.model.parameters(self.grid[0]), *steps.COLUMNS, *extras)
 
     # -- where it goes -------------------------------------------------------------------------------------------
@@ -208,11 +208,11 @@ class Session:
         self.continued = list(previous.get("continued", ())) if self.resumable else []
         return folder
 
-    def folder(self) -> Path:
+    def folder(self) -> pathlib.Path:
         """Return the folder that is written to."""
-        return Path(self.options["out"]) if self.options["out"] else self.default_folder()
+        return pathlib.Path(self.options["out"]) if self.options["out"] else self.default_folder()
 
-    def default_folder(self) -> Path:
+    def default_folder(self) -> pathlib.Path:
         """Return the folder that is written to without ``out``."""
         return default_folder(self.spec.name, self.options["data"])
 
@@ -256,7 +256,7 @@ class Session:
             if known and steps < len(grid):
                 self.begun = Unfinished.restored(self.model, checkpoint.state, grid[steps])
             started = steps > 0 or self.begun is None  # else all there is is the pair of the first step
-            reference = restore_walk(self.model, self.screening, checkpoint.state, at) if started else None
+            reference = restore_walk(self.model, self.path.screening, checkpoint.state, at) if started else None
             if self.options.get("certificate"):
                 from screenpath.store.certificates import check_resumed
 
@@ -279,7 +279,7 @@ class Session:
 
     def state(self, certificate) -> dict:
         """Return all that the next step depends on."""
-        state = {} if certificate is None else walk_state(self.model, self.screening, certificate)
+        state = {} if certificate is None else walk_state(self.model, self.path.screening, certificate)
         begun = {} if self.begun is None else self.begun.arrays(self.model)
         return {**state, **begun, **({} if self.proof is None else self.proof.state())}
 
@@ -287,16 +287,12 @@ class Session:
 
     def found(self, reference, first: int):
         """Yield the steps from number ``first`` on, and their certificates."""
-        go = self.spec.walk({**self.options, "tell": self.console.say}) if self.spec.walk else walk
         begun = {} if self.begun is None else {"begun": self.begun.certificate}
-        if self.options["part"] is None or not self.offset:
-            yield from go(self.model, self.grid, self.screening, self.solver, self.limits, reference, first, **begun)
-            return
         # Numbered as in the whole grid while it is walked: what a solver draws goes by the number of the point.
-        points = self.whole[: self.offset + len(self.grid)]
-        how = self.screening, self.solver, self.limits, reference, self.offset + first
-        for step, certificate in go(self.model, points, *how, **begun):
-            step.cells["step"] -= self.offset
+        points = self.whole[: self.offset + len(self.grid)] if self.offset else self.grid
+        for step, certificate in replace(self.path, grid=points).walk(reference, self.offset + first, **begun):
+            if self.offset:
+                step.cells["step"] -= self.offset
             yield step, certificate
 
     def walk(self, reference) -> None:
@@ -365,7 +361,7 @@ class Session:
             if self.begun is not None:
                 self.begun.counted(step)
             # A solve that the deadline cut short has other numbers than one that a resumed run would repeat.
-            if self.limits.late:
+            if self.path.limits.late:
                 fixed = not hasattr(self.grid, "covered")  # the next point of an eps-path is found with its reference
                 self.begun = Unfinished.of(step, certificate) if fixed and is_long(step, certificate) else None
                 return

@@ -8,11 +8,12 @@ import numpy as np
 
 from screenpath.data.safe.memory import MemoryLimit, code_is_loaded
 from screenpath.data.safe.plugins import Plugin
+from screenpath.engine.path import Path
 from screenpath.kernels.compilation import ensure_compiled
 from screenpath.numbers import sparse as sp
 from screenpath.rows.memory import MemoryRows
 from screenpath.solve.auto import WIDE, WIDE_DENSE, Auto
-from screenpath.walk.loop import PathOptions, walk
+from screenpath.walk.loop import PathOptions
 
 SAMPLES = 24
 _warmed: set[tuple] = set()  # kinds of paths whose kernels this process has called
@@ -63,9 +64,9 @@ def warm_model(spec, options: dict, rows) -> None:
     # Far steps and few sweeps leave survivors, so that every stage has something to do.
     rules = (options["rule"],) if options.get("chunk") else (options["rule"], "none")  # chunks need a rule
     for solver, rule in product(solvers, dict.fromkeys(rules)):
-        found = walk(model, spec.toy_grid, spec.rule(rule), solver, PathOptions(tol=1e-9, max_epochs=50))
+        toy = Path(model, spec.toy_grid, spec.rule(rule), solver, PathOptions(tol=1e-9, max_epochs=50))
         with MemoryLimit().in_force():  # what a toy takes is not worth asking for
-            for _, certificate in found:
+            for _, certificate in toy.walk():
                 model.restore(model.state(certificate))
     _warmed.add(kind)
     code_is_loaded()

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from screenpath.catalogue.builders import checked_weights, row_weights
 from screenpath.data.files.arrays import canonical
 from screenpath.data.files.dataset import Dataset
 from screenpath.data.files.frames import found_in
-from screenpath.data.files.prepare import checked_penalties, prepare, say_nearly_constant, stored_dense
+from screenpath.data.files.prepare import checked_penalties, say_nearly_constant, stored_dense
 from screenpath.data.files.read import read_like
 from screenpath.data.safe import needs
 from screenpath.data.safe.memory import MemoryLimit, in_force, private_size
@@ -22,21 +20,19 @@ from screenpath.errors import UsageError
 from screenpath.inputs.loaded import TestData, Training
 from screenpath.inputs.reading import (
     TOO_LARGE,
-    class_weights,
     coded,
     is_shards,
+    learned,
     name_of,
     named_cluster,
     read_data,
     read_weights,
-    targets_of,
-)  # fmt: skip
+)
+from screenpath.inputs.rows import rows_of, shaped
 from screenpath.numbers import sparse as sp
 from screenpath.rows.budget import Allowance, free_memory
-from screenpath.rows.memory import prepared_rows
 
 ON_DISK = "leave the columns on disk: convert the data with `by=columns` (screenpath convert), and name the folder"
-SMALLER = "convert with a smaller `block_mb`"
 FILLED = 0.25  # share of the free memory that rows may take which are kept dense for their scaling
 
 
@@ -71,40 +67,26 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     if tell is not None and not kept:
         say_notices(data, source, tell)
     limit.check_vectors(spec.needs.vectors(Shape(data.n, data.d, 0, True)), data.n, data.d, source)
-    options = coded(options, data.label_names or data.spelled)
-    targets, labels = targets_of(spec, options, data.y, source, data.text_label)
-    many = "classes" in (labels or {}) and data.label_names is None and are_targets(np.array(labels["classes"]))
-    if tell is not None and many:
-        tell(f"hint: {len(labels['classes'])} labels look like the targets of a regression: see lad, svr and quantile")
-    given = checked_weights(data.y, read_weights(options.get("weights")))
-    weights = row_weights(data.y, class_weights(options.get("class_weight"), options["label_texts"]), given)
-    digest, shape, nnz, columns = data.fingerprint(), (data.n, data.width), data.nnz, data.columns
-    what: dict[str, Any] = {"names": data.names, "label_names": data.label_names, "form": data.form}
-    what |= {"sample_weights": given, "label_texts": options["label_texts"]}
+    options, known = learned(spec, options, data, data.y, source, data.text_label)
+    many = "classes" in (known["labels"] or {}) and data.label_names is None
+    if tell is not None and many and are_targets(np.array(known["labels"]["classes"])):
+        count = len(known["labels"]["classes"])
+        tell(f"hint: {count} labels look like the targets of a regression: see lad, svr and quantile")
+    shape, columns = (data.n, data.width), data.columns
+    known |= {"sha256": data.fingerprint(), "shape": shape, "nnz": data.nnz, "penalties": penalties_of(options, data)}
     options = filled(options, data, source, limit, tell)
-    vectors = ask_for_rows(spec, options, data, labels, kept, limit)
+    vectors = ask_for_rows(spec, options, data, known["labels"], kept, limit)
+    options = {**options, "penalty_weights": known["penalties"], "tell": tell}
     if spec.rows is not None:
         options = {**kernel_options(options, data), "matrix_memory": matrix_memory(spec, options, data, kept)}
-        X, preparation = prepare(data.stored, options["scale"], 0.0, options["storage"], weights=given)
-        preparation = replace(preparation, columns=columns, width=shape[1])
-        say_nearly_constant(preparation, data.names, source, tell)
-        del data
-        rows = spec.rows(X, targets, options, tell, preparation.inexact)
-        limit.promised = vectors
-        return Training(source, rows, targets, labels, weights, preparation, digest, shape, nnz, vectors, **what)
-    dtype = np.dtype(options["dtype"])
-    penalties = penalties_of(options, data)
-    X, preparation = prepare(
-        data.stored, options["scale"], options["bias"], options["storage"], dtype, given, penalties=penalties,
-        free=options.get("intercept") == "free",  # l1svm centres its columns itself
-    )  # fmt: skip
-    what["penalties"] = penalties
+    X, preparation = shaped(spec, options, data.stored, options["storage"], known["sample_weights"])
     preparation = replace(preparation, columns=columns, width=shape[1])
     say_nearly_constant(preparation, data.names, source, tell)
-    if spec.free_bias:  # the model's own, last among its coefficients
-        preparation = replace(preparation, bias=1.0)
-    rows = prepared_rows(X, preparation, options["threads"])
-    return Training(source, rows, targets, labels, weights, preparation, digest, shape, nnz, vectors, **what)
+    del data
+    rows, preparation = rows_of(spec, options, X, known["targets"], preparation)
+    if spec.rows is not None:
+        limit.promised = vectors
+    return Training(path=source, rows=rows, preparation=preparation, vectors=vectors, **known)
 
 
 def penalties_of(options: dict, data: Dataset) -> np.ndarray | None:
@@ -215,7 +197,7 @@ def load_test(spec, options: dict, training: Training) -> TestData:
     digest = data.fingerprint()
     del data, X
     if spec.rows is not None:
-        prepared = training.rows.held_out(prepared)  # type: ignore[union-attr]  # behind a kernel they are GramRows
+        prepared = training.rows.held_out(prepared)  # behind a kernel they are GramRows
     return TestData(source, prepared, targets, digest)
 
 

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from screenpath.data.files.form import Form
-from screenpath.data.files.prepare import Preparation
 from screenpath.data.words.numerals import Spelled
-from screenpath.rows.memory import MemoryRows
-
-if TYPE_CHECKING:
-    from screenpath.rows.column_shards import ColumnShards
-    from screenpath.rows.gram import GramRows
-    from screenpath.rows.shards import ShardRows
+from screenpath.inputs.rows import Prepared
 
 
 @dataclass(frozen=True)
@@ -31,16 +25,12 @@ class Described:
         """There is nothing to check."""
 
 
-@dataclass(frozen=True)
-class Training:
+@dataclass(frozen=True, kw_only=True)
+class Training(Prepared):
     """Data of a run."""
 
     path: str
-    rows: MemoryRows | ShardRows | ColumnShards | GramRows | Described
-    targets: np.ndarray | None  # shape (n,), or None once the model has been built
     labels: dict | None  # map from +1 and -1 to the labels of the file
-    weights: np.ndarray | None  # shape (n,): class and sample weights together
-    preparation: Preparation
     sha256: str  # fingerprint of the values read
     shape: tuple[int, ...]  # samples, and features of the file
     nnz: int
@@ -107,7 +97,7 @@ class Training:
     def close(self) -> None:
         """Let go of threads and cluster."""
         if self.on_disk:
-            self.rows.close()  # type: ignore[union-attr]  # what is on disk can be closed
+            self.rows.close()
 
     def preparation_record(self) -> dict:
         """Return scaling and bias as run.json keeps them, so that new data can be prepared alike."""

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from screenpath.catalogue.builders import checked_weights, row_weights
 from screenpath.data.files.prepare import checked_penalties, say_nearly_constant
-from screenpath.data.safe.memory import MemoryLimit
+from screenpath.data.safe.memory import MemoryLimit, in_force
 from screenpath.data.safe.needs import Shape
 from screenpath.data.safe.wide import is_wide
 from screenpath.data.shards.column_shards import ColumnFolder
 from screenpath.data.shards.shards import ShardFolder
 from screenpath.errors import UsageError
 from screenpath.inputs.loaded import Training
-from screenpath.inputs.reading import (
-    class_weights,
-    coded,
-    name_of,
-    named_cluster,
-    open_shards,
-    read_weights,
-    targets_of,
-)
+from screenpath.inputs.reading import learned, name_of, named_cluster, open_shards, read_weights
+from screenpath.inputs.rows import with_free_bias
 from screenpath.rows.column_shards import ColumnShards
 from screenpath.rows.shards import ShardRows
 
@@ -54,30 +45,15 @@ def _stream_shards(spec, options: dict, limit: MemoryLimit, folder: ShardFolder,
             f"{folder.path} holds {folder.dtype} values", f"convert with `dtype={options['dtype']}`, or leave it out"
         )
     limit.check_vectors(spec.needs.vectors(Shape(folder.n, folder.d, 0, True)), folder.n, folder.d, options["data"])
-    y = folder.joined("targets")
-    options = coded(options, folder.label_names or folder.spelled)
-    targets, labels = targets_of(spec, options, y, options["data"])
-    given = checked_weights(y, read_weights(options.get("weights")))
-    weights = row_weights(y, class_weights(options.get("class_weight"), options["label_texts"]), given)
-    classes = len((labels or {}).get("classes", (0,)))
-    del y
-    told = {**options, "tell": tell}
+    options, known = learned(spec, options, folder, folder.joined("targets"), options["data"])
+    classes = len((known["labels"] or {}).get("classes", (0,)))
     rows = _shard_rows(
-        folder, told, options["scale"], options["bias"], options["storage"], options["n_features"], limit=limit,
-        weights=given,
+        folder, {**options, "tell": tell}, options["scale"], options["bias"], options["storage"], options["n_features"],
+        limit=limit, weights=known["sample_weights"],
     )  # fmt: skip
     vectors = rows.needs(spec.needs, bool(options["scale"] != "none" or options["bias"]), classes)
     limit.check(vectors, f"a path on {options['data']} ({rows.n:,} x {rows.raw_d:,})")
-    limit.promised = vectors
-    shape, p = (rows.n, rows.raw_d), rows.preparation
-    say_nearly_constant(p, folder.names, options["data"], tell)
-    if spec.free_bias:  # the model's own, last among its coefficients
-        p = replace(p, bias=1.0)
-    what: dict[str, Any] = {"names": folder.names, "label_names": folder.label_names, "form": folder.form}
-    what["label_texts"] = options["label_texts"]
-    return Training(
-        options["data"], rows, targets, labels, weights, p, folder.sha256, shape, folder.nnz, vectors, **what
-    )
+    return _training(spec, folder, rows, (rows.n, rows.raw_d), vectors, options["data"], tell, known)
 
 
 def _stream_columns(spec, options: dict, limit: MemoryLimit, folder: ColumnFolder, tell=None) -> Training:
@@ -92,26 +68,25 @@ def _stream_columns(spec, options: dict, limit: MemoryLimit, folder: ColumnFolde
     bias = options["bias"]
     shape = Shape(folder.n, folder.columns.n + (bias != 0.0), folder.nnz, False)
     limit.check_vectors(spec.needs.vectors(shape), shape.n, shape.d, source)
-    y = folder.labels()
-    options = coded(options, folder.label_names or folder.spelled)
-    targets, labels = targets_of(spec, options, y, source)
-    given = checked_weights(y, read_weights(options.get("weights")))
-    weights = row_weights(y, class_weights(options.get("class_weight"), options["label_texts"]), given)
+    options, known = learned(spec, options, folder, folder.labels(), source)
     penalties = checked_penalties(read_weights(options.get("penalty_weights"), "feature"), folder.d, folder.numbers)
+    given, classes = known["sample_weights"], len((known["labels"] or {}).get("classes", (0,)))
     columns = ColumnShards(folder, options["scale"], options["storage"], given, penalties, options["threads"], bias)
-    classes = len((labels or {}).get("classes", (0,)))
     vectors = spec.needs.vectors(replace(shape, stored=columns.size, dense=not columns.sparse, classes=classes))
-    limit.check(vectors + columns.passing, f"a path on {source} ({shape.n:,} x {shape.d:,})", SMALLER)
-    limit.promised = vectors + columns.passing
-    p = columns.preparation
-    say_nearly_constant(p, folder.names, source, tell)
-    if spec.free_bias:  # the model's own, last among its coefficients
-        p = replace(p, bias=1.0)
-    what: dict[str, Any] = {"names": folder.names, "label_names": folder.label_names, "form": folder.form}
-    what["label_texts"] = options["label_texts"]
+    vectors += columns.passing
+    limit.check(vectors, f"a path on {source} ({shape.n:,} x {shape.d:,})", SMALLER)
+    return _training(
+        spec, folder, columns, (folder.n, folder.d), vectors, source, tell, {**known, "penalties": penalties}
+    )
+
+
+def _training(spec, folder, rows, shape: tuple, vectors: int, source: str, tell, known: dict) -> Training:
+    """Return what is known of data that stay in a folder; the limit in force promises their vectors."""
+    in_force().promised = vectors
+    say_nearly_constant(rows.preparation, folder.names, source, tell)
     return Training(
-        source, columns, targets, labels, weights, p, folder.sha256, (folder.n, folder.d), folder.nnz,
-        vectors + columns.passing, penalties=penalties, **what,
+        path=source, rows=rows, preparation=with_free_bias(spec, rows.preparation), sha256=folder.sha256, shape=shape,
+        nnz=folder.nnz, vectors=vectors, **known,
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from screenpath.catalogue.builders import checked_weights, row_weights
 from screenpath.catalogue.targets import real_targets
 from screenpath.data.files.arrays import dataset_of
 from screenpath.data.files.dataset import Dataset
@@ -168,6 +169,19 @@ def targets_of(
         used = [label for one in labels.values() for label in (one if isinstance(one, list) else [one])]
         names = spelled if any(label in spelled.texts for label in used) else None
     return targets, named(labels, names)
+
+
+def learned(spec, options: dict, told, y: np.ndarray, source: str, text: Fault | None = None) -> tuple[dict, dict]:
+    """Return options in which labels are numbers, and what of the training data hangs on these.
+
+    ``told`` is a data set or a folder of shards, whose labels are ``y``; ``text`` as of :func:`targets_of`.
+    """
+    options = coded(options, told.label_names or told.spelled)
+    targets, labels = targets_of(spec, options, y, source, text)
+    given, texts = checked_weights(y, read_weights(options.get("weights"))), options["label_texts"]
+    weights = row_weights(y, class_weights(options.get("class_weight"), texts), given)
+    known = {"targets": targets, "labels": labels, "weights": weights, "sample_weights": given, "label_texts": texts}
+    return options, {**known, "names": told.names, "label_names": told.label_names, "form": told.form}
 
 
 def named_cluster(options: dict) -> bool:

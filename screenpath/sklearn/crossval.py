@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from screenpath.catalogue.scores import SCORES, Score, choose_score
 from screenpath.catalogue.specs import SPECS
 from screenpath.cv import folds as drawing
 from screenpath.cv.folds import Split
-from screenpath.cv.run import FoldPath, Processes, fold_paths
+from screenpath.cv.run import FoldPath, Processes, Task, fold_paths
 from screenpath.cv.turn import check_spacing, grown, turned
 from screenpath.engine.problem import Problem
 from screenpath.errors import UsageError
@@ -124,11 +125,12 @@ class CrossValidated(PathEstimator):
         score, grid = self._score_of(problem, scorer is not None), problem.grid()
         splits = self._splits(problem, groups, score)
         jobs = min(effective_n_jobs(self.n_jobs), len(splits))
-        options = problem.task.options
+        options = problem.options
         if problem.spec.rows is not None and jobs > 1:  # each process has a kernel matrix
             options = {**options, "matrix_memory": free_memory() // 2 // jobs}
         kept = {**self._kept(problem), **({} if scorer is None else {"keep": True})}
-        task = replace(problem.task, options=options, score=score, **kept)
+        known, balance, storage = problem.targets.known, problem.class_weight, problem.storage
+        task = Task(problem.spec, options, score, known, balance, storage, inf, **kept)
         higher = score.higher or scorer is not None
         # Of one problem they are kept for all rounds; those of several would be too many at once.
         processes = Processes(problem.parts[0], task, jobs)
@@ -188,7 +190,7 @@ class CrossValidated(PathEstimator):
         """Return the score of the folds; where something ``other`` decides, the usual one."""
         own = None if other or callable(self.scoring) else self.scoring
         classes = len(np.unique(problem.targets.codes))
-        return choose_score(SCORERS.get(own, own), problem.spec, problem.kind, classes, problem.task.options.get("tau"))
+        return choose_score(SCORERS.get(own, own), problem.spec, problem.kind, classes, problem.options.get("tau"))
 
     def _scored(self, scorer: Callable, problem: Problem, folds: list[list[FoldPath]], splits: list[Split]):
         """Return what a scorer makes of the held-out decisions of all folds and steps."""
@@ -271,7 +273,7 @@ class OpenEnded(CrossValidated):
     def _grown(self, problem: Problem, folds: list, grid, walk: Callable, ended: Callable) -> tuple[list, Any]:
         if not self.until_turn:
             return folds, grid
-        spec, o = problem.spec, problem.task.options
+        spec, o = problem.spec, problem.options
         if o.get("c_list") is not None or o.get("lambda_list") is not None:
             raise ValueError("until_turn goes on as a grid is spaced, and grid has its values: give their number")
         check_spacing(grid, spec.rule(o["rule"]), o["rule"], spec.default_rule)

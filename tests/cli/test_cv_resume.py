@@ -93,13 +93,8 @@ def test_finished_folds_are_not_computed_again(call, data, stop_at, monkeypatch,
     assert "use --resume to continue it" in call("cv", "svm", data, *GRID, "--out", "cut").err
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
-    computed, plain = [], run.rows_of
-
-    def rows(samples, task):
-        computed.append(samples)
-        return plain(samples, task)
-
-    monkeypatch.setattr(run, "rows_of", rows)
+    computed, plain = [], run.prepared
+    monkeypatch.setattr(run, "prepared", lambda *arguments: computed.append(arguments) or plain(*arguments))
     assert call("cv", "svm", data, *GRID, "--out", "cut", "--resume").code == 0
     assert len(computed) == 1
     found = call("cv", "svm", data, *GRID[:2], "--folds", 3, "--out", "cut", "--resume")
@@ -233,7 +228,7 @@ def test_full_disk_keeps_finished_folds(call, data, monkeypatch, tmp_path):
     assert len(list((tmp_path / "cut/parts.partial/0").iterdir())) == 3
     assert not list((tmp_path / "cut").rglob("*.new"))
     computed = []
-    monkeypatch.setattr(run, "rows_of", lambda *arguments: computed.append(arguments))
+    monkeypatch.setattr(run, "prepared", lambda *arguments: computed.append(arguments))
     assert call("cv", *options, "--out", "cut", "--resume").code == 0
     assert computed == []  # all folds are there
     monkeypatch.undo()

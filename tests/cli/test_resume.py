@@ -266,7 +266,7 @@ def test_out_of_memory_is_one_message(call, data, monkeypatch):
     def full(*arguments, **more):
         raise MemoryError
 
-    monkeypatch.setattr("screenpath.inputs.load.prepare", full)
+    monkeypatch.setattr("screenpath.inputs.rows.prepare", full)
     result = call("svm", data, *GRID)
     assert result.code == 1 and result.err.startswith("error: not enough memory")
 

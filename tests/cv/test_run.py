@@ -10,9 +10,10 @@ from screenpath.catalogue.scores import CLASSIFICATION, choose_score
 from screenpath.catalogue.specs import LINEAR_SVM
 from screenpath.cv import run, saved
 from screenpath.cv.folds import draw_folds
-from screenpath.cv.run import Samples, Task, fold_path, fold_paths
+from screenpath.cv.run import Task, fold_path, fold_paths
 from screenpath.cv.saved import FoldFile, FoldMemory
 from screenpath.errors import RunFolderError
+from screenpath.inputs.rows import Samples
 from tests.conftest import two_classes
 
 GRID = [0.01, 0.1, 1.0, 10.0]

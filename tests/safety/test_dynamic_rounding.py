@@ -53,13 +53,13 @@ def problem(seed: int, loss: str):
 
 def judged(monkeypatch, loss: str, seeds: range, **options) -> tuple[int, int]:
     """Return how many rows were decided, and how many of them on the wrong side of their kink."""
-    found, make, count, wrong = [], engine.path_options, 0, 0
+    found, make, count, wrong = [], engine.limits_of, 0, 0
 
     def kept(model, parameter, rank, reference, certificate, decided):
         found.append((model, parameter, decided.copy()))
         return {}
 
-    monkeypatch.setattr(engine, "path_options", lambda *a, **k: replace(make(*a, **k), audit=kept))
+    monkeypatch.setattr(engine, "limits_of", lambda *a, **k: replace(make(*a, **k), audit=kept))
     path, more = LOSSES[loss]
     for seed in seeds:
         X, column, y, grid = problem(seed, loss)

@@ -33,13 +33,13 @@ def problem(seed: int, offset: float, loss: str):
 @pytest.fixture
 def decisions(monkeypatch):
     """Return a list that gets the decisions of each step."""
-    found, make = [], engine.path_options
+    found, make = [], engine.limits_of
 
     def kept(model, parameter, rank, reference, certificate, decided):
         found.append(decided.copy())
         return {}
 
-    monkeypatch.setattr(engine, "path_options", lambda *a, **k: replace(make(*a, **k), audit=kept))
+    monkeypatch.setattr(engine, "limits_of", lambda *a, **k: replace(make(*a, **k), audit=kept))
     return found
 
 

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from screenpath.engine.result import run_l1_path
 from screenpath.kernels.problem import l1svm as kernels
 from screenpath.kernels.solve import l1newton
 from screenpath.problem.grid import lambda_grid
@@ -15,7 +14,7 @@ from screenpath.rows.columns import Columns
 from screenpath.screen.l1svm import parse_feature_rule
 from screenpath.solve.l1cd import FeatureDescent
 from tests.conftest import two_classes
-from tests.l1_problems import l1_svm_model
+from tests.l1_problems import l1_path, l1_svm_model
 
 WAYS = [
     {"shrinking": False, "working_sets": False, "warm": False},
@@ -176,9 +175,9 @@ def test_every_way_of_solving_gives_the_same_path(storage, rule):
     X[np.abs(X) < 0.5] = 0.0
     model, _ = l1_svm_model(X, y, storage=storage)
     values = lambda_grid(model, 8)
-    best = run_l1_path(model, values, parse_feature_rule("none"), FeatureDescent(), tol=1e-11)
+    best = l1_path(model, values, parse_feature_rule("none"), FeatureDescent(), tol=1e-11)
     for way in WAYS:
-        steps = run_l1_path(model, values, parse_feature_rule(rule), FeatureDescent(**way), tol=1e-7)
+        steps = l1_path(model, values, parse_feature_rule(rule), FeatureDescent(**way), tol=1e-7)
         assert [step.status for step in steps] == ["certified"] * 8
         np.testing.assert_allclose([s.primal for s in steps], [s.primal for s in best], rtol=1.1e-7)
 
@@ -195,7 +194,7 @@ def test_a_mean_costs_no_sweeps(storage, weighted):
         model, _ = l1_svm_model(data, y, storage=storage, sample_weight=weights)
         assert not model.rows.centres.any()
         for way in (WAYS[0], WAYS[2]):
-            found = run_l1_path(model, lambda_grid(model, 8), parse_feature_rule("none"), FeatureDescent(**way))
+            found = l1_path(model, lambda_grid(model, 8), parse_feature_rule("none"), FeatureDescent(**way))
             assert all(step.status == "certified" for step in found)
             sweeps.setdefault(name, []).append(sum(step.epochs for step in found))
     assert sweeps["raw"] == sweeps["centred"]
@@ -210,7 +209,7 @@ def test_full_and_other_columns_side_by_side():
     for storage in ("dense", "sparse"):
         model, _ = l1_svm_model(X, y, storage=storage)
         how = parse_feature_rule("none"), FeatureDescent(working_sets=False), 1e-10
-        found[storage] = run_l1_path(model, lambda_grid(model, 8), *how)
+        found[storage] = l1_path(model, lambda_grid(model, 8), *how)
         assert all(step.status == "certified" for step in found[storage])
     for dense, sparse in zip(found["dense"], found["sparse"], strict=True):
         np.testing.assert_allclose(dense.coefficients, sparse.coefficients, atol=1e-4)
@@ -222,7 +221,7 @@ def test_shrinking_and_working_sets_touch_less():
     model, _ = l1_svm_model(X, y)
     values = lambda_grid(model, 6)
     passes = [
-        sum(step.passes for step in run_l1_path(model, values, parse_feature_rule("none"), FeatureDescent(**way)))
+        sum(step.passes for step in l1_path(model, values, parse_feature_rule("none"), FeatureDescent(**way)))
         for way in WAYS
     ]
     assert passes[1] < passes[0] and passes[2] < passes[1] and passes[3] <= passes[2]
@@ -233,9 +232,9 @@ def test_budget_and_time_limit_are_kept():
     model, _ = l1_svm_model(X, y)
     values = lambda_grid(model, 6)
     solver = FeatureDescent(working_sets=False)
-    steps = run_l1_path(model, values, parse_feature_rule("none"), solver, tol=1e-12, max_epochs=3)
+    steps = l1_path(model, values, parse_feature_rule("none"), solver, tol=1e-12, max_epochs=3)
     assert steps[0].status == "certified"  # closed form
     assert steps[-1].status == "budget" and steps[-1].epochs == 3
     assert steps[-1].gap > 0.0
-    late = run_l1_path(model, values, parse_feature_rule("none"), solver, time_limit=1e-9)
+    late = l1_path(model, values, parse_feature_rule("none"), solver, time_limit=1e-9)
     assert [step.status for step in late] == ["skipped"] * len(values)

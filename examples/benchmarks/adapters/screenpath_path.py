@@ -15,7 +15,8 @@ import screenpath
 from screenpath.catalogue.losses import LAD, SVM
 from screenpath.data.files.arrays import check_data
 from screenpath.data.files.prepare import prepare as store
-from screenpath.engine.result import PathResult, path_options, walked
+from screenpath.engine.path import Path, limits_of
+from screenpath.engine.result import PathResult
 from screenpath.problem.grid import explicit_grid
 from screenpath.rows.memory import MemoryRows
 
@@ -44,10 +45,9 @@ def run(data, grid, tolerance, **options):
     loss, X, preparation, y = data
     kind, spec, began = {**DEFAULTS, **options}, loss.spec(), time.monotonic()
     model = loss.model(MemoryRows(X), y)
-    how = path_options(tolerance, kind["max_epochs"], kind["time_limit"], began)
-    chosen = spec.rule(kind["rule"]), spec.solver(kind["solver"], kind["seed"])
-    steps = walked(model, explicit_grid(grid), *chosen, how, blank=np.full(model.rows.d, np.nan))
-    return PathResult(steps, preparation, None)
+    limits = limits_of({**kind, "tol": tolerance}, began, certificates=False)
+    path = Path(model, explicit_grid(grid), spec.rule(kind["rule"]), spec.solver(kind["solver"], kind["seed"]), limits)
+    return PathResult(path.steps(np.full(model.rows.d, np.nan)), preparation, None)
 
 
 def solve_path(data, grid, tolerance):

@@ -1,0 +1,88 @@
+"""A path as a value: problem, grid, rule, solver and limits, whoever asks for it and wherever its steps go."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+from screenpath.inputs.rows import Prepared
+from screenpath.walk.loop import PathOptions, batches, walk
+from screenpath.walk.step import LATE, Steps, Stretch
+
+
+def ways(spec, options: dict, **more) -> tuple[Any, Any]:
+    """Return the rule and the solver that the options name; ``more`` are further keywords of the solver."""
+    return spec.rule(options["rule"]), spec.solver(options["solver"], options["seed"], **more)
+
+
+def limits_of(options: dict, began: float | None = None, **more) -> PathOptions:
+    """Return the limits of a walk; ``time_limit`` counts from ``began``, a ``time.monotonic()`` value, or now."""
+    limit = options.get("time_limit")
+    deadline = inf if limit is None else (time.monotonic() if began is None else began) + limit
+    return PathOptions(options["tol"], options["max_epochs"], deadline, **more)
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """A path that can be walked.
+
+    Parameters
+    ----------
+    model : PathModel
+    grid : sequence or EpsilonGrid
+        Parameters in the order of the walk.
+    screening, solver
+    limits : PathOptions
+    shared : callable, optional
+        What takes the place of :func:`screenpath.walk.loop.walk` where classes or processes share the grid.
+    """
+
+    model: Any
+    grid: Any
+    screening: Any
+    solver: Any
+    limits: PathOptions
+    shared: Callable | None = None
+
+    @classmethod
+    def of(cls, spec, options: dict, data: Prepared, grid=None, how: tuple | None = None, limits=None) -> Path:
+        """Return the path of a declared model on data.
+
+        Parameters
+        ----------
+        spec : Spec
+            As the options make it (``Spec.resolved``).
+        options : dict
+            Of the model's path.
+        data : Prepared
+        grid : sequence, optional
+            That of the options by default.
+        how : tuple, optional
+            Rule and solver, those of :func:`ways` by default.
+        limits : PathOptions, optional
+            Those of :func:`limits_of` by default.
+        """
+        model = spec.build(data.rows, data.targets, data.weights, options)
+        grid = spec.grid(model, options) if grid is None else grid
+        screening, solver = ways(spec, options) if how is None else how
+        limits = limits_of(options) if limits is None else limits
+        return cls(model, grid, screening, solver, limits, spec.walk and spec.walk(options))
+
+    def walk(self, reference=None, first: int = 0, **begun):
+        """Yield the steps from number ``first`` on, each with its certificate; arguments as of ``loop.batches``."""
+        how = self.screening, self.solver, self.limits
+        return (self.shared or walk)(self.model, self.grid, *how, reference, first, **begun)
+
+    def steps(self, blank) -> Steps:
+        """Return a step for each point of the grid; ``blank`` are the coefficients where the deadline came first."""
+        if self.shared is None:
+            how = self.screening, self.solver, self.limits
+            found = [several for several, _ in batches(self.model, self.grid, *how)]
+        else:
+            found = [[step for step, _ in self.walk()]]
+        reached = sum(map(len, found))
+        left = [self.model.parameters(self.grid[rank]) for rank in range(reached, len(self.grid))]
+        return Steps([*filter(len, found), *([Stretch.missing(reached, left, blank, LATE)] if left else [])])
