@@ -8,6 +8,7 @@ it harmless for a terminal.
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import os
 import re
@@ -183,3 +184,15 @@ class UsageError(ScreenpathError):
     """Options that contradict each other or the model (exit code 2)."""
 
     exit_code = 2
+
+
+@contextlib.contextmanager
+def failures_named(path: Path | str):
+    """Name the file that a write failed on; numpy's "16 requested and 11 written" means that the disk is full."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        number = errno.ENOSPC if error.errno is None else error.errno
+        raise OSError(number, os.strerror(number), str(path)) from None

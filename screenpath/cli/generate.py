@@ -33,14 +33,13 @@ def command(name, seed, n, p, out, force):
                                       sparse, five classes (Hong et al. 2019)
     big                               two classes, 20 million rows x 50, written as it is made: 10 GB of text
     """
-    from screenpath.data.files.generate import NAMES, checked_name
-    from screenpath.data.files.generate_big import NAME, big_text
+    from screenpath.data.files.generate import BIG, NAMES, big_text, checked_name
     from screenpath.data.files.write_libsvm import compressed
     from screenpath.store.outputs import Output
 
-    checked_name(name, (*NAMES, NAME))
+    checked_name(name, (*NAMES, BIG))
     output = Output(out, force)
-    blocks = big_text(seed, n, p) if name == NAME else small_text(name, seed, n, p)
+    blocks = big_text(seed, n, p) if name == BIG else small_text(name, seed, n, p)
     with output.open(parents=True) as file, compressed(file, output.path.suffix) as text:
         for block in blocks:
             text.write(block)

@@ -11,10 +11,9 @@ import click
 from screenpath.catalogue.option import Option
 from screenpath.catalogue.options import FORCE, POSITIVE, QUIET
 from screenpath.cli.help import GroupedOption
-from screenpath.data.safe.failures import failures_named
 from screenpath.data.safe.memory import parse_bytes
 from screenpath.data.words.numerals import is_number, number_of
-from screenpath.errors import UsageError
+from screenpath.errors import UsageError, failures_named
 from screenpath.errors import flags as shell
 
 

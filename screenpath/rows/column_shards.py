@@ -17,13 +17,12 @@ from screenpath.data.files.centring import dense_centres, sign_sparse, signed_de
 from screenpath.data.files.prepare import DENSE_FROM, Preparation, fit_preparation
 from screenpath.data.safe.needs import F8
 from screenpath.data.shards.column_shards import ColumnFolder
-from screenpath.data.shards.shards import Shard
+from screenpath.data.shards.shards import Shard, in_order
 from screenpath.errors import UsageError
 from screenpath.kernels.problem import l1svm as kernels
 from screenpath.kernels.rows import rows as sums
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import shared_csr
-from screenpath.numbers.ordered import in_order
 from screenpath.rows.base import Counted
 from screenpath.rows.columns import Columns, KeptProducts, weighted_signs
 from screenpath.rows.held import HeldColumns

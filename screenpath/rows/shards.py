@@ -17,12 +17,11 @@ from screenpath.data.files.prepare import CHUNK_CELLS, DENSE_FROM, SCALES, Prepa
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.safe.needs import BOX, F8, SCREEN_MORE, Shape
 from screenpath.data.shards.checks import ranges_of
-from screenpath.data.shards.shards import Shard, ShardFolder
+from screenpath.data.shards.shards import Shard, ShardFolder, in_order
 from screenpath.errors import UsageError
 from screenpath.kernels.rows import rows as kernels
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import row_pointers, shared_csr
-from screenpath.numbers.ordered import in_order
 from screenpath.rows.base import Rows
 from screenpath.rows.memory import sum_blocks, usable_threads
 

@@ -14,8 +14,7 @@ import sys
 from pathlib import Path
 
 from screenpath.data.safe.atomic import LOCK, TEMPORARY, replacing
-from screenpath.data.safe.failures import failures_named
-from screenpath.errors import UsageError
+from screenpath.errors import UsageError, failures_named
 from screenpath.store.record import FILES, PARTS, RUN
 
 DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]+)")

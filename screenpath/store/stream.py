@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from screenpath.data.safe.failures import failures_named
 from screenpath.data.words.tables import CsvTable, JsonLines
+from screenpath.errors import failures_named
 
 
 class Stream:

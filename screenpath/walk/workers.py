@@ -24,7 +24,6 @@ import numpy as np
 from screenpath.data.safe.atomic import load_array, save_arrays
 from screenpath.data.safe.memory import MemoryLimit, in_force
 from screenpath.data.safe.needs import SPARSE, Shape
-from screenpath.data.safe.processes import without_current_folder
 from screenpath.errors import ResourceError
 from screenpath.problem.sparse import SparseModel
 from screenpath.problem.sparse_grid import SentCertificate, SparseGrid
@@ -37,6 +36,7 @@ from screenpath.walk.loop import walk
 ARRAYS = ("data", "indices", "indptr")
 START = "spawn"  # a forked child would inherit threads half way
 FOLLOWED = (signal.SIGINT, signal.SIGTERM)  # what they mean is for the parent to say
+SAFE_PATH = "PYTHONSAFEPATH"  # known to Python 3.11 and later
 
 
 def walk_grid(
@@ -301,3 +301,21 @@ def _walk_row(model: SparseGrid, how: tuple, task) -> list:
     if c is not None:  # a run goes on behind whole rows: the sums of every step would be much memory
         steps[-1] = steps[-1][0], replace(steps[-1][1], u=c.u, u_slack=c.u_slack, formed=c.formed, room=c.room)
     return steps
+
+
+@contextlib.contextmanager
+def without_current_folder():
+    """Let no process that starts meanwhile import from the current folder before it knows its parent's path.
+
+    ``multiprocessing`` starts Python with ``-c``, which puts the current folder first: anybody's ``struct.py`` may lie
+    there.
+    """
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[SAFE_PATH]
+        else:
+            os.environ[SAFE_PATH] = before

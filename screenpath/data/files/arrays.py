@@ -17,10 +17,7 @@ from screenpath.numbers import sparse as sp
 
 
 def canonical(X):
-    """Return sparse rows without a place that is stored twice: the norm of a row is formed from its stored values.
-
-    What was passed in stays as it is; it is returned where there is nothing to add up or to sort.
-    """
+    """Return sparse rows without duplicate entries, copied if needed: row norms are computed from the stored values."""
     if getattr(X, "has_canonical_format", True):
         return X
     X = X.copy()
@@ -29,7 +26,7 @@ def canonical(X):
 
 
 def texts_of(y) -> tuple[str, ...] | None:
-    """Return the different labels, sorted, where labels are texts; None where they are numbers."""
+    """Return the distinct labels, sorted, if labels are texts; None if they are numbers."""
     y = np.asarray(y)
     if y.dtype.kind not in "USOT":
         return None
@@ -45,7 +42,7 @@ def are_truths(y) -> bool:
 
 
 def numbered(y, names: tuple[str, ...] | None):
-    """Return labels that are texts as their places among ``names``; numbers as they are."""
+    """Return text labels as their places among ``names``; numbers unchanged."""
     if names is None:
         return y
     places = {name: float(k) for k, name in enumerate(names)}
@@ -53,12 +50,8 @@ def numbered(y, names: tuple[str, ...] | None):
 
 
 def stored_type(dtype) -> np.dtype:
-    """Return the type of stored values.
-
-    Raises
-    ------
-    UsageError
-        For any other than float64 and float32: integers would lose what is behind the point.
+    """Return float64 or float32 as a dtype; any other raises a :class:`UsageError`, because integers would lose
+    fractions.
     """
     try:
         found = np.dtype(dtype)
@@ -70,12 +63,12 @@ def stored_type(dtype) -> np.dtype:
 
 
 def checked_rows(X, what: str = "the data"):
-    """Return rows as an array that every model accepts, dense or CSR or CSC; those of a table from its columns.
+    """Return rows as an array that every model accepts: dense, CSR or CSC; tables are read column by column.
 
     Raises
     ------
     DataError
-        For what has other than two dimensions, is masked or broken, or holds anything but finite numbers.
+        If there are not two dimensions, values are masked, not finite or not numbers, or a sparse matrix is invalid.
     """
     hint = "screenpath.read_data reads a file" if isinstance(X, (str, os.PathLike)) else None
     hint = "pass what its collect() returns" if hasattr(X, "collect") else hint  # a lazy table of polars
@@ -101,7 +94,7 @@ def checked_rows(X, what: str = "the data"):
 
 
 def unmasked(values, what: str) -> np.ndarray:
-    """Return values as an array; numpy would take those behind a mask for values like others."""
+    """Return values as an array; numpy alone would use values behind a mask like all others."""
     if np.ma.is_masked(values):
         raise DataError(f"{what} have masked values", "remove or impute them first")
     try:
@@ -111,9 +104,9 @@ def unmasked(values, what: str) -> np.ndarray:
 
 
 def _whole(X, what: str):
-    """Return sparse rows whose subscripts are in their range: compiled code does not ask."""
+    """Return sparse rows whose indices are in range: compiled code does not check."""
     try:
-        X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)  # scipy's look cuts off what is behind the last row
+        X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)  # scipy's check would drop entries after the last row
         X.check_format(full_check=True)
     except ValueError as error:
         raise DataError(f"{what} are no valid sparse matrix: {error}") from None
@@ -121,9 +114,8 @@ def _whole(X, what: str):
 
 
 def check_data(X, y, what: str = "labels"):
-    """Return data and labels as arrays that every model accepts; rows of a table are read from its columns.
-
-    ``what`` the values of ``y`` are is said of them.
+    """Return data and labels as arrays that every model accepts; ``what`` the values of ``y`` are appears in
+    messages.
     """
     X = checked_rows(X)
     if y is None:
@@ -148,25 +140,24 @@ def check_data(X, y, what: str = "labels"):
 
 @dataclass(frozen=True)
 class Given:
-    """What a Python function was given: checked arrays, and the names and texts behind their numbers."""
+    """Arguments of a Python function: checked arrays, and the names and texts that their numbers stand for."""
 
     X: Any  # ndarray or csr_array of shape (n, d)
-    y: np.ndarray  # shape (n,): of labels that are texts their places among ``texts``
+    y: np.ndarray  # shape (n,); for text labels their places among ``texts``
     names: tuple[str, ...] | None  # of the columns
-    texts: tuple[str, ...] | None  # the different labels, sorted, where these are texts
-    written: Any  # array_like; ``y`` as a run folder keeps it: texts where labels are texts
+    texts: tuple[str, ...] | None  # the distinct labels, sorted, if they are texts
+    written: Any  # array_like; ``y`` as a run folder stores it: texts if labels are texts
     truths: bool = False  # whether labels are True and False
 
     @classmethod
     def of(cls, X, y, what: str = "labels") -> Given:
-        """Return data and labels as they were passed in, checked; see :func:`check_data`."""
         names, texts = names_of(X), texts_of(y)
         X, numbers = check_data(X, numbered(y, texts), what)
         truths = texts is None and are_truths(y)
         return cls(X, numbers, names, texts, numbers if texts is None else y, truths)
 
     def mark(self) -> int:
-        """Return a checksum of all values: what is passed in is not copied, and its owner may write to it."""
+        """Return a checksum of all values: arrays are not copied, and their owner may change them."""
         X = self.X
         if sp.issparse(X):
             parts = [X.data, X.indices, X.indptr]
@@ -179,14 +170,14 @@ class Given:
 
     @property
     def two_labels(self) -> tuple:
-        """Return the labels of a classifier of two classes, the one behind -1 first."""
+        """Return the labels of a classifier of two classes, the negative class first."""
         low, high = float(self.y.min()), float(self.y.max())
         if self.truths:
             return bool(low), bool(high)
         return (low, high) if self.texts is None else (self.texts[int(low)], self.texts[int(high)])
 
     def class_weight(self, weights):
-        """Return class weights with the numbers of labels that are texts."""
+        """Return class weights with text labels replaced by their numbers."""
         if self.texts is None or not isinstance(weights, dict):
             return weights
         return {label_number(label, self.texts, "class_weight"): weight for label, weight in weights.items()}

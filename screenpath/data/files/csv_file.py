@@ -1,4 +1,4 @@
-"""CSV with a header line: numpy reads plain numbers, the standard library all else."""
+"""CSV with a header line: numpy reads plain numbers, the standard library everything else."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from screenpath.data.words.numerals import is_number, is_numberlike, number_of
 from screenpath.errors import DataError
 
 DELIMITERS = ",;\t"
-CELLS = 1 << 17  # of a batch at most: each is an object of its own where numpy does not read it
-FREE = 1 << 22  # bytes of text that may wait for being rows without being asked for
-COPIES = 4  # of the text that waits: bytes, pieces, their sum, cells
-HEADER = 1 << 20  # bytes in which the header line ends
+CELLS = 1 << 17  # most cells of a batch: each is a Python object if numpy cannot read it
+FREE = 1 << 22  # bytes of pending text that need no request
+COPIES = 4  # of pending text: bytes, pieces, their sum, cells
+HEADER = 1 << 20  # most bytes of the header line
 # index:value of LIBSVM text, or a label with a comment behind it
 ENTRY = re.compile(r"(?:^|\s)[0-9]+:|^\s*[-+0-9.eE?]*\s*#")
 COMMAS = re.compile(r"[-+]?[0-9.]*,[0-9.,]*[0-9](?:[eE][-+]?[0-9]+)?")  # decimal, or between thousands
 
 
 def header_of(text: bytes) -> tuple[str, list[str]] | None:
-    """Return delimiter and column names from the first line of a file, or more; None where it is no CSV with header."""
+    """Return delimiter and column names from the beginning of a file; None if it is not CSV with a header."""
     try:
         line = text.decode("utf-8-sig").lstrip("\r\n")
     except UnicodeDecodeError:
@@ -53,7 +53,7 @@ def _fields(line: str, delimiter: str) -> list[str]:
 
 
 def first_line(stream) -> tuple[bytes, io.BufferedReader]:
-    """Return the beginning of a stream, with its first line that is not empty, and the whole stream again."""
+    """Return the first non-empty line of a stream with what precedes it, and a stream that begins anew."""
     head = b""
     while len(head) < HEADER and not head.lstrip(b"\xef\xbb\xbf\r\n").count(b"\n"):
         more = stream.read1(BUFFER) if hasattr(stream, "read1") else stream.read(BUFFER)
@@ -67,7 +67,7 @@ def first_line(stream) -> tuple[bytes, io.BufferedReader]:
 
 
 class Bounded(io.BufferedIOBase):
-    """A stream that asks for memory as the text grows that nobody has made rows of: a line may have no end."""
+    """A stream that requests memory for text that has not become rows yet: a line may have no end."""
 
     def __init__(self, stream, name: str):
         self._stream, self.name, self._held, self._asked = stream, name, 0, FREE
@@ -85,18 +85,18 @@ class Bounded(io.BufferedIOBase):
         return data
 
     def used(self) -> None:
-        """Note that what was read so far is rows."""
+        """Record that all text read so far has become rows."""
         self._held, self._asked = 0, FREE
 
 
 class CsvFile:
-    """A stream of CSV, read once from its beginning."""
+    """A stream of CSV, read once from its beginning; see :class:`screenpath.data.files.table.TableFile`."""
 
     notices = ()
 
     def __init__(self, stream, name: str, delimiter: str):
         self.name, self.delimiter = name, delimiter
-        # bytes that are no text come as surrogates: the decoder, which reads ahead, could not tell their line
+        # invalid bytes become surrogates: the decoder reads ahead and could not name their line
         self._bounded = Bounded(stream, name)
         text = io.TextIOWrapper(self._bounded, encoding="utf-8-sig", newline="", errors="surrogateescape")
         self._text = self._checked(text)
@@ -105,7 +105,7 @@ class CsvFile:
         self.columns = tuple(cell.strip() for cell in header[0])
 
     def _rows(self, lines: Iterable[str], count: int) -> Iterator[tuple[int, list[list[str]]]]:
-        """Yield the number of the line before some rows, and their cells; an empty line is a row without cells."""
+        """Yield the line number before some rows, and their cells; an empty line is a row without cells."""
         before, reader = self._line, csv.reader(lines, delimiter=self.delimiter, strict=True)
         try:
             while rows := list(islice(reader, count)):
@@ -119,7 +119,7 @@ class CsvFile:
             ) from None
 
     def _checked(self, lines: Iterable[str]) -> Iterator[str]:
-        """Yield the lines, up to one that holds bytes that are no text."""
+        """Yield the lines; one that is not UTF-8 is an error."""
         for number, line in enumerate(lines, start=1):
             if not line.isascii():
                 try:
@@ -131,7 +131,6 @@ class CsvFile:
             yield line
 
     def batches(self, rows: int, wanted: Sequence[str]) -> Iterator[CsvBatch]:
-        """Yield the rows in order."""
         width = len(self.columns)
         rows = max(1, min(rows, CELLS // width))
         while True:
@@ -139,7 +138,7 @@ class CsvFile:
             self._bounded.used()
             if not lines:
                 return
-            if '"' in "".join(lines):  # a cell may go on in the next line: from here on nothing is cut into lines
+            if '"' in "".join(lines):  # a cell may continue on the next line: read cells, not lines, from here on
                 for before, found in self._rows(chain(lines, self._text), rows):
                     yield from self._batch(CsvBatch(self, before, found))
                 return
@@ -151,7 +150,7 @@ class CsvFile:
                     yield from self._batch(CsvBatch(self, before, found))
 
     def _batch(self, batch: CsvBatch) -> Iterator[CsvBatch]:
-        """Yield a batch whose rows all have as many cells as the header, unless there are none."""
+        """Yield a batch, if it has rows, after checking that each has as many cells as the header."""
         width = len(self.columns)
         for k, row in enumerate(batch.rows):
             if len(row) != width:
@@ -168,7 +167,9 @@ def _span(cells: list[str]) -> int:
 
 
 class CsvBatch:
-    """Some rows of a CSV file, with so many lines before them; those without cells are empty lines."""
+    """Rows of a CSV file after ``before`` lines, see :class:`screenpath.data.files.table.Batch`; rows without cells are
+    empty lines.
+    """
 
     def __init__(self, file: CsvFile, before: int, rows: list):
         self.rows = rows if all(rows) else [row for row in rows if row]
@@ -185,35 +186,29 @@ class CsvBatch:
         return self._lines[row]
 
     def cells(self, name: str) -> tuple[str, ...]:
-        """Return the cells of a column."""
         if self._cells is None:
             columns = zip(*self.rows, strict=True)
             self._cells = dict(zip(self.file.columns, columns, strict=True))
         return self._cells[name]
 
     def is_text(self, name: str) -> bool:
-        """Tell whether the file says that a column holds texts: it says nothing."""
         return False
 
     def block(self, names: Sequence[str]) -> np.ndarray | None:
-        """Return columns of numbers together, if that is done faster than one by one and there is no fault in them."""
         return None
 
     def fault(self, row: int, name: str, token: str, message: str, hint: str) -> Fault:
-        """Return a fault of a cell of the batch, rows from 0."""
         return Fault(self.file.name, self.line(row), token, message, hint, name)
 
     def row_of(self, fault: Fault) -> int:
-        """Return the row of the batch that has a fault."""
         self.line(0)
         return self._lines.index(fault.line)  # type: ignore[union-attr]
 
     def numbers(self, name: str, truth: bool = True) -> tuple[np.ndarray, list[Fault]]:
-        """Return a column as float64, nan where a cell is missing or no number, and a fault for each of these."""
         cells = self.cells(name)
         whole = "".join(cells)
         try:
-            if "_" in whole or not whole.isascii():  # Python takes more for numbers than a file has
+            if "_" in whole or not whole.isascii():  # Python accepts more than a file may contain
                 raise ValueError
             values = np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
         except ValueError:
@@ -223,11 +218,9 @@ class CsvBatch:
         return values, [self.fault(int(k), name, cells[k].strip(), *_words(cells[k].strip(), name)) for k in wrong]
 
     def label_texts(self, name: str) -> list[str] | None:
-        """Return the cells of a column of numbers as the file writes them."""
         return [cell.strip() for cell in self.cells(name)]
 
     def texts(self, name: str) -> Texts:
-        """Return a column as texts."""
         cells = [cell.strip() for cell in self.cells(name)]
         values = sorted(set(cells) - {""})
         places = {value: k for k, value in enumerate(values)}
@@ -235,21 +228,18 @@ class CsvBatch:
 
 
 class LineBatch(CsvBatch):
-    """Rows without quotes, a line each, all of the right number of cells: numpy reads their numbers."""
+    """Rows without quotes, one per line, all with the right number of cells: numpy reads their numbers."""
 
     def __init__(self, file: CsvFile, before: int, lines: list[str]):
         self.file, self.size, self._before, self._text = file, len(lines), before, lines
 
     def line(self, row: int) -> int:
-        """Return the line of a row."""
         return self._before + row + 1
 
     def row_of(self, fault: Fault) -> int:
-        """Return the row of the batch that has a fault."""
         return fault.line - self._before - 1
 
     def block(self, names: Sequence[str]) -> np.ndarray | None:
-        """Return columns of numbers together; None where there is a fault in one of them."""
         places = [self.file.columns.index(name) for name in names]
         try:
             found = np.loadtxt(self._text, delimiter=self.file.delimiter, usecols=places, comments=None, ndmin=2)
@@ -258,12 +248,10 @@ class LineBatch(CsvBatch):
         return found if np.isfinite(found).all() else None
 
     def numbers(self, name: str, truth: bool = True) -> tuple[np.ndarray, list[Fault]]:
-        """Return a column as float64, nan where a cell is missing or no number, and a fault for each of these."""
         found = self.block([name])
         return super().numbers(name, truth) if found is None else (found[:, 0], [])
 
     def cells(self, name: str) -> tuple[str, ...]:
-        """Return the cells of a column."""
         place, delimiter = self.file.columns.index(name), self.file.delimiter
         behind = len(self.file.columns) - place
         if place < behind:
@@ -279,7 +267,7 @@ def _number(cell: str, known: dict[str, float]) -> float:
 
 
 def _words(cell: str, name: str) -> tuple[str, str]:
-    """Return what is wrong with a cell that holds no finite number, and what to do."""
+    """Return message and hint for a cell that holds no finite number."""
     if not cell:
         return MISSING
     if is_number(cell) or is_numberlike(cell):

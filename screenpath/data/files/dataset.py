@@ -1,4 +1,4 @@
-"""What reading returns."""
+"""What readers return, and the arrays that grow while they read."""
 
 from __future__ import annotations
 
@@ -22,37 +22,38 @@ if TYPE_CHECKING:
 
 FileLike: TypeAlias = str | os.PathLike[str]
 RowsLike: TypeAlias = "ArrayLike | sp.sparray | sp.spmatrix"  # what the Python functions take for rows
-CHUNK = 1 << 17  # values converted at a time: bounds the extra memory
+CHUNK = 1 << 17  # values hashed at a time: bounds the extra memory
+GROWTH = 1.2  # arrays grow by this factor: at most a fifth is unused at the end
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set as its file says, before any choice of storage, scaling or model.
+    """A data set as in its file, before any choice of storage, scaling or model.
 
     Parameters
     ----------
     stored : Csr or csr_array of shape (n, d)
-        Stored zeros are kept; ``X`` has them as scipy does.
+        Stored zeros are kept, here and in ``X``.
     y : ndarray of float64 of shape (n,)
         Labels or targets.
     source : str
         Where it came from, for messages.
     notices : tuple of str
-        Things a user should know, one sentence each.
+        What a user should know, one sentence each.
     columns : ndarray of int64 of shape (d,), optional
-        Features of the file, from 0, that ``X`` has columns for, where these are not all of ``width``.
+        Features of the file, from 0, that have a column in ``X``, if not all of ``width`` do.
     width : int, optional
         Features of the file; ``d`` by default.
     names : tuple of str, optional
-        Of all features, where the data was a table.
+        Of all features, if the data was a table.
     label_names : tuple of str, optional
-        Of the labels 0, 1, ..., where they are texts.
-    form : table.Form, optional
-        What the columns of a file with named columns are.
+        Of the labels 0, 1, ..., if they are texts.
+    form : Form, optional
+        The columns of a table file.
     spelled : numerals.Spelled, optional
-        The texts of labels that are numbers, where the file does not write them as usual.
+        The texts of numeric labels that the file writes in an unusual way.
     text_label : faults.Fault, optional
-        The first label of a table that is no number where others are, for who wants numbers.
+        The first label of a table that is not a number although others are; a regression reports it.
     """
 
     stored: Csr | sp.csr_array
@@ -77,13 +78,12 @@ class Dataset:
         return self.stored.array() if isinstance(self.stored, Csr) else self.stored
 
     def narrowed(self) -> Dataset:
-        """Return the data with columns for the features that occur alone, if it is wide and mostly empty."""
+        """Return the data without the columns of features that never occur, if it is wide and mostly empty."""
         columns = occurring(self.stored)
         return self if columns is None else replace(self, stored=on_columns(self.X, columns), columns=columns)
 
     @property
     def n(self) -> int:
-        """Return the number of samples."""
         return self.stored.shape[0]
 
     @property
@@ -93,18 +93,17 @@ class Dataset:
 
     @property
     def nnz(self) -> int:
-        """Return the number of stored values, stored zeros among them."""
+        """Return the number of stored values, including stored zeros."""
         return self.stored.nnz
 
     @property
     def density(self) -> float:
-        """Return stored values over cells."""
         return self.stored.nnz / max(self.n * self.d, 1)
 
     def fingerprint(self) -> str:
-        """Return the SHA-256 of the values that were read: what a resumed run compares.
+        """Return the SHA-256 of the values, which a resumed run compares.
 
-        The same for a compressed copy, for every width of index, and for narrowed data; another for any other data.
+        It does not depend on compression, index width or narrowing; any other data has another one.
         """
         digest = hashlib.sha256(repr((self.n, self.width)).encode())
         X = self.stored
@@ -114,3 +113,25 @@ class Dataset:
             for k in range(0, array.size, CHUNK):
                 digest.update(np.ascontiguousarray(array[k : k + CHUNK], dtype=dtype).data)
         return digest.hexdigest()
+
+
+class Growing:
+    """A one-dimensional array that grows in place."""
+
+    def __init__(self, dtype):
+        self.array = np.empty(1024, dtype=dtype)
+        self.size = 0
+
+    def extend(self, values) -> None:
+        if self.size + values.size > self.array.size:
+            self.array.resize(int(GROWTH * self.array.size) + values.size, refcheck=False)
+        self.array[self.size : self.size + values.size] = values
+        self.size += values.size
+
+    def widen(self) -> None:
+        """Continue with 64-bit integers."""
+        self.array = self.array.astype(np.int64)
+
+    def finish(self) -> np.ndarray:
+        self.array.resize(self.size, refcheck=False)
+        return self.array

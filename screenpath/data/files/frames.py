@@ -1,4 +1,4 @@
-"""Tables of pandas, polars and pyarrow as rows and names of features; narwhals reads them, when there is one."""
+"""Tables of pandas, polars and pyarrow as rows and feature names; narwhals reads them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ SHOWN = 5  # names in a message
 
 
 def is_table(X) -> bool:
-    """Tell whether some data is a table: it has columns with names, and says that it can be exchanged."""
+    """Tell whether data is a table: it has named columns and an exchange protocol."""
     exchanged = hasattr(X, "__arrow_c_stream__") or hasattr(X, "__dataframe__")
     return exchanged and (hasattr(X, "columns") or hasattr(X, "column_names"))
 
 
 def names_of(X) -> tuple[str, ...] | None:
-    """Return the names of the columns of a table, each once; None for data without names."""
+    """Return the column names of a table, each of which must be unique; None for data without names."""
     if not is_table(X):
         return None
     names = tuple(str(name).strip() for name in getattr(X, "column_names", None) or X.columns)  # blanks: as in CSV
@@ -29,7 +29,7 @@ def names_of(X) -> tuple[str, ...] | None:
 
 
 def rows_of(X, places: list[int] | None = None) -> np.ndarray:
-    """Return the rows of a table as float64, or of some of its columns in that order; these must hold numbers."""
+    """Return the rows of a table as float64, or its columns at ``places`` in that order; they must hold numbers."""
     names = names_of(X)
     try:
         import narwhals
@@ -60,18 +60,14 @@ def rows_of(X, places: list[int] | None = None) -> np.ndarray:
 
 
 def found_in(given: tuple[str, ...] | None, names: tuple[str, ...] | None) -> list[int] | None:
-    """Return where new rows have the columns of the training data, by their names; None where there is none to find.
+    """Return where new rows have the columns of the training data, by name; None if they match already or have no
+    names.
 
-    Columns that the training data does not have are ignored, with a warning.
-
-    Raises
-    ------
-    DataError
-        If one is missing.
+    Columns unknown to the training data are ignored, with a warning; a missing one raises a :class:`DataError`.
     """
     if given is None or names is None or given == names:
         return None
-    names = tuple(name.strip() for name in names)  # runs from before blanks around names were left out have them
+    names = tuple(name.strip() for name in names)  # older runs stored blanks around names
     places = {name: k for k, name in enumerate(given)}
     missing = [name for name in names if name not in places]
     if missing:

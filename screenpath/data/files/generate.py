@@ -1,6 +1,6 @@
-"""The synthetic data sets of the papers, from a seed.
+"""The synthetic data sets of the papers, and one of any size for experiments larger than memory.
 
-Rows come in random order; the classes are of equal size (the first ones get one row more where n does not divide).
+Rows come in random order; the classes are of equal size (the first ones get one row more if n does not divide).
 The same name, sizes and seed give the same bytes with the same version of numpy.
 """
 
@@ -15,19 +15,22 @@ from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import row_pointers
 
 INFORMATIVE_SHARE = 0.02  # of the features, in the sets of Hong et al.
+BIG = "big"
+BIG_N, BIG_P, BIG_NOISE = 20_000_000, 50, 0.05
+BLOCK_CELLS = 1 << 20  # numbers per block
 
 
 @dataclass(frozen=True)
 class SyntheticSet:
-    """One set: its default size and the numbers of its paper."""
+    """Default size of a set and the numbers of its paper."""
 
-    n: int  # n, p: samples and features, unless others are asked for; the planar sets have p = 2 always
+    n: int  # default samples (n) and features (p); the planar sets always have p = 2
     p: int
     # every informative coordinate has this mean in its own class (and minus it in the other of two classes)
     mean: float
     variance: float  # of the informative coordinates around that mean
     classes: int
-    # chance of a non-informative entry to be drawn from N(0, 1) instead of being zero; 0 marks a planar set
+    # probability that a non-informative entry is N(0, 1) and not 0; 0 marks a planar set
     density: float
     source: str
 
@@ -61,13 +64,7 @@ NAMES = tuple(SETS)
 
 
 def checked_name(name: str, names: tuple[str, ...] = NAMES) -> None:
-    """Make sure that there is a set of that name.
-
-    Raises
-    ------
-    UsageError
-        Naming those that there are.
-    """
+    """Raise a :class:`UsageError`, which lists the sets, if there is none of that name."""
     if name not in names:
         raise UsageError(f"there is no synthetic set {name!r}", f"Choose one of: {', '.join(names)}.")
 
@@ -128,8 +125,8 @@ def generate(
 def _sparse(rng, which: SyntheticSet, group, p: int, width: int):
     """Return rows of ``width`` informative features followed by sparse noise, and the labels.
 
-    The number of noise entries of a row is binomial and their places are a uniform choice, which is the same law as
-    one trial an entry; so the arrays are made once, at their final size.
+    The number of noise entries of a row is binomial and their places are a uniform choice: the same distribution as
+    one trial per entry, but arrays are allocated once, at their final size.
     """
     n = group.size
     counts = rng.binomial(p - width, which.density, size=n)
@@ -151,3 +148,32 @@ def _sparse(rng, which: SyntheticSet, group, p: int, width: int):
         data[own : own + block] += -which.mean if two and group[i] == 1 else which.mean
     y = 1.0 - 2.0 * group if two else group + 1.0
     return sp.csr_matrix((data, indices, indptr), shape=(n, p), copy=False), y
+
+
+def big_text(seed: int = 0, n: int | None = None, p: int | None = None):
+    """Yield blocks of LIBSVM text, each of whole lines: 20 million samples and 50 features by default.
+
+    Row i is ``s_i (y_i mu + noise)`` with ``||mu|| = 1``, noise N(0, 0.05^2) in each coordinate and ``log s_i`` N(0,
+    1): the classes are apart, and margins spread over orders of magnitude. Values have four decimals.
+
+    Each block has its own random numbers, from the seed and its number, so memory does not grow with ``n``. A block is
+    valid until the next one is requested.
+    """
+    if seed < 0:
+        raise UsageError(f"the seed is {seed}", "Give a seed of 0 or more.")
+    return _blocks(seed, BIG_N if n is None else n, BIG_P if p is None else p)
+
+
+def _blocks(seed: int, n: int, p: int):
+    from screenpath.kernels.rows.text import LONGEST, fixed_lines
+
+    rows = max(1, BLOCK_CELLS // p)
+    mean = np.where(np.arange(p) % 2 == 0, 1.0, -1.0) / np.sqrt(p)
+    out = np.empty(rows * (p + 1) * LONGEST, dtype=np.uint8)
+    for k, start in enumerate(range(0, n, rows)):
+        rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence((seed, k))))
+        count = min(rows, n - start)
+        signs = 1.0 - 2.0 * rng.integers(0, 2, size=count)
+        X = BIG_NOISE * rng.standard_normal((count, p)) + signs[:, None] * mean
+        X *= np.exp(rng.standard_normal(count))[:, None]
+        yield out.data[: fixed_lines(X, signs, out)]

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from screenpath.data.files.arrays import stored_type
-from screenpath.data.files.dataset import Dataset
-from screenpath.data.files.growing import Growing
+from screenpath.data.files.dataset import Dataset, Growing
 from screenpath.data.files.source import open_source
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.words.faults import Fault, name_fault, not_finite
@@ -28,18 +27,18 @@ from screenpath.numbers.csr import counted_csr
 
 BLOCK = 1 << 20  # bytes of text parsed at once
 LARGER_THAN_MEMORY = "convert it first, screenpath convert DATA SHARDS, and name the folder instead of the file"
-RECENT = 256  # labels of a block that are known again
+RECENT = 256  # labels of a block that are recognised
 PARSED = 28  # bytes of scratch space for each byte of a block
 MOST = 2**53  # features: their numbers are exact as float64
 GIVEN, MARKED, ABSENT = "given", "marked", "absent"
 NUMERIC = b"+-.0123456789"  # a number begins with one of these
-UNKNOWN = b"-1.7976931348623157e308"  # stands for a label that is not known while text is parsed
+UNKNOWN = b"-1.7976931348623157e308"  # stands for an unknown label during parsing
 MARK = re.compile(rb"^((?:\xef\xbb\xbf)?[ \t]*)\?(?=[ \t\r\n])", re.MULTILINE)
 BARE = re.compile(rb"^((?:\xef\xbb\xbf)?[ \t]*)(?=[0-9]+:)", re.MULTILINE)
 
 
 class _Scratch:
-    """Arrays one block is parsed into; a block of b bytes holds at most b/2 rows and b/4 entries."""
+    """Arrays that one block is parsed into; a block of b bytes holds at most b/2 rows and b/4 entries."""
 
     def __init__(self, size: int, max_faults: int):
         self.labels = np.empty(size // 2 + 2)
@@ -62,13 +61,13 @@ class Parser:
     max_faults : int
         Parsing stops at this many.
     line : int
-        Lines of the source that come before the first one fed.
+        Lines of the source before the first block.
     limit : MemoryLimit, optional
-        Asked as the arrays grow.
+        Checked as the arrays grow.
     labels : {"given", "marked", "absent"}
         See :func:`read_libsvm`.
     names : sequence of str, optional
-        All labels, where they are known to be words; none where they are known to be numbers.
+        All labels if they are known to be words; empty if they are known to be numbers.
     """
 
     def __init__(
@@ -94,7 +93,7 @@ class Parser:
             self._ask(PARSED * text.size)
             self._scratch = _Scratch(text.size, self.max_faults)
         if self.lines == 0 and text[:3].tobytes() == codecs.BOM_UTF8:
-            text[:3] = 32  # a byte order mark, as some editors leave it, becomes blanks
+            text[:3] = 32  # a byte order mark, which some editors write, becomes blanks
         s = self._scratch
         widest = self.seen[1]
         rows, nnz, lines, n_hard, n_faults = parse.parse_lines(
@@ -123,7 +122,7 @@ class Parser:
         if self.seen[1] > np.iinfo(np.int32).max and self.indices.array.dtype == np.int32:
             self._ask(2 * self.indices.array.nbytes)
             self.indices.widen()
-        # What is here already counts as taken; the row pointers are made at the end.
+        # Arrays so far count as taken; the row pointers are made at the end.
         self._ask(labels.nbytes + counts.nbytes + values.nbytes + indices.nbytes + 8 * (self.labels.size + rows))
         self.labels.extend(labels)
         self.counts.extend(counts)
@@ -131,7 +130,6 @@ class Parser:
         self.indices.extend(indices)
 
     def _spell(self, text, stop) -> None:
-        """Note how labels are written."""
         starts = np.flatnonzero(text[: stop - 1] == 10) + 1
         starts = np.concatenate([np.zeros(1, dtype=np.int64), starts])
         found = np.empty((starts.size, 3), dtype=np.int64)
@@ -143,14 +141,16 @@ class Parser:
                 self._spellings.note(first + row, float(token), token.decode())
 
     def _ask(self, needed: int) -> None:
-        """Ask for more memory; of the text that is still to come, as much is expected as there has been."""
+        """Request memory; the text still to come is assumed to need as much as the text so far."""
         if self.limit is not None:
             so_far = sum(part.size * part.array.itemsize for part in (self.labels, self.values, self.indices))
             what = f"{self.source}: reading beyond line {self.lines:,}"
             self.limit.check(needed, what, LARGER_THAN_MEMORY, known=so_far)
 
     def _settle(self, text, stop, hard, labels, values, ends) -> list[int]:
-        """Convert what the kernel left over; note what is no number and no label as a fault, and return its rows."""
+        """Convert tokens that the kernel left over; record those that are neither numbers nor labels as faults and
+        return their rows.
+        """
         view, words, found = memoryview(text), [], []
         for slot, start, end in hard.tolist():
             token = bytes(view[start:end])
@@ -175,11 +175,11 @@ class Parser:
         return [row for row, _, _ in found]
 
     def _note(self, text, stop, found) -> None:
-        """Note faults of rows, one a line, at their places among those that the kernel has found."""
+        """Add faults of rows, one per line, in the order of lines."""
         newlines, noted, starts = np.flatnonzero(text[:stop] == 10), set(), None
         faulty = {fault.line - self.lines - 1 for fault in self.faults}
         for row, start, words in found:
-            if start is None:  # a label that the kernel has read: its row says where it stands
+            if start is None:  # a label that the kernel has read: found by its row
                 starts = _row_starts(text, stop, faulty) if starts is None else starts
                 start = starts[row]
             line = self.lines + 1 + int(np.searchsorted(newlines, start))
@@ -199,11 +199,10 @@ class Parser:
 
     @property
     def full(self) -> bool:
-        """Tell whether parsing has met as many faults as it was to report."""
+        """Tell whether parsing has met the largest number of faults to report."""
         return len(self.faults) >= self.max_faults
 
     def dataset(self, n_features: int | None) -> Dataset:
-        """Return what was read."""
         width = int(self.seen[1]) + (1 if self.zero_based else 0) if self.seen[1] >= 0 else 0
         if n_features is not None and n_features < width:
             largest = self.seen[1]
@@ -231,7 +230,7 @@ class Parser:
 
 
 def no_features(source: str) -> DataError:
-    """Return the error for text of single words, which only looks like labels."""
+    """Return the error for text of single words, which are not labels."""
     return DataError(
         f"{source} has words, and not one feature: this is not LIBSVM text",
         "a line is 'label index:value index:value ...'",
@@ -239,7 +238,7 @@ def no_features(source: str) -> DataError:
 
 
 def relabelled(text: np.ndarray, stop: int, labels: str) -> np.ndarray:
-    """Return a block in which unknown labels, written ``?`` or not at all, are a number that no label is."""
+    """Return a block in which unknown labels, written ``?`` or left out, become the number ``UNKNOWN``."""
     block = text[:stop].tobytes()
     if b"?" in block:
         block = MARK.sub(rb"\g<1>" + UNKNOWN, block)
@@ -249,7 +248,7 @@ def relabelled(text: np.ndarray, stop: int, labels: str) -> np.ndarray:
 
 
 def parse_stream(stream, parser: Parser, block: int = BLOCK) -> None:
-    """Feed a stream to a parser, block by block, lines kept whole."""
+    """Feed a stream to a parser, block by block, in whole lines."""
     buffer = np.empty(block, dtype=np.uint8)
     held = 0
     while not parser.full:
@@ -282,7 +281,7 @@ def read_libsvm(
 ) -> Dataset:
     """Read LIBSVM text, plain or compressed.
 
-    Labels are numbers, or all are words: then ``label_names`` has them, sorted, and ``y`` numbers them from 0. A word
+    Labels are all numbers, or all words: ``label_names`` then has them, sorted, and ``y`` numbers them from 0. A word
     begins with a letter and holds no colon, comma or ``#``.
 
     Parameters
@@ -299,8 +298,8 @@ def read_libsvm(
     limit : MemoryLimit, optional
         Of the private memory of this process.
     labels : {"given", "marked", "absent"}
-        ``given``: every line has one. ``marked``: ``?`` stands for one that is not known. ``absent``: they say nothing,
-        and lines may begin with the first index. A label that is not known is nan.
+        ``given``: every line has one. ``marked``: ``?`` stands for an unknown one. ``absent``: labels are ignored, and
+        lines may begin with the first index. An unknown label is nan.
 
     Returns
     -------
@@ -342,13 +341,13 @@ def read_stream(
 
 
 def last_line_end(buffer: np.ndarray, start: int, stop: int) -> int:
-    """Return the position behind the last newline in ``buffer[start:stop]``, 0 where there is none."""
+    """Return the position after the last newline in ``buffer[start:stop]``, 0 if there is none."""
     at = buffer[start:stop].tobytes().rfind(b"\n")
     return start + at + 1 if at >= 0 else 0
 
 
 def _row_starts(text: np.ndarray, stop: int, faulty: set[int]) -> list[int]:
-    """Return where the rows of a block begin; the lines with a fault, counted from 0, give none."""
+    """Return where the rows of a block begin; ``faulty`` lines, counted from 0, give no row."""
     found, at = [], 0
     for number, line in enumerate(text[:stop].tobytes().split(b"\n")):
         begun = line.lstrip(b" \t\r\v\f")

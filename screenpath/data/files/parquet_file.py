@@ -73,7 +73,6 @@ class ParquetFile:
                 yield ParquetBatch(self.name, first, batch.rename_columns([n.strip() for n in batch.schema.names]))
                 first += batch.num_rows
 
-
     def _check(self, wanted: Sequence[str]) -> None:
         """Refuse columns before they are unfolded: of types that are no numbers, and texts that cannot be held.
 

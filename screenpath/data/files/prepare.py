@@ -1,4 +1,4 @@
-"""From read data to rows: storage, scaling and bias, and the way back to coefficients in the file's units."""
+"""From read data to model rows: storage, scaling and bias, and back to coefficients in the file's units."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from screenpath.numbers.csr import Csr, is_sparse, with_constant
 from screenpath.numbers.rounding import UNIT, gamma
 
 SCALES = ("none", "maxabs", "standard", "l2")
-CHUNK_CELLS = 1 << 17  # of dense rows that are in hand at a time: they stay in the processor's cache
+CHUNK_CELLS = 1 << 17  # cells of dense rows processed at a time: they fit in the processor's cache
 DENSE_FROM = 0.3  # density from which dense rows are smaller or clearly faster than CSR (12 bytes a stored value)
-VALUES = 1 << 18  # and values of sparse ones
-CLOSE = 1e-6  # range of a column, beside its largest value, up to which its mean is formed from differences
-ROUNDED = 1e-12  # ... up to which it may be rounding, some thousand units in the last place
-SHOWN = 10  # columns that a message names
+VALUES = 1 << 18  # sparse values processed at a time
+CLOSE = 1e-6  # range of a column over its largest value, up to which its mean is computed from differences
+ROUNDED = 1e-12  # ... up to which it may be rounding: some thousand units in the last place
+SHOWN = 10  # columns that a message lists
 
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
     """The affine map between the data file and the rows of a model.
 
-    Row ``i`` of the model is ``[(x_i - shift) / scale, bias]`` (for ``l2``: ``[x_i / ||x_i||, bias]``). A shift belongs
-    to ``standard``; where the intercept is free, to columns far from 0 too (:mod:`screenpath.data.files.centring`).
+    Row ``i`` of the model is ``[(x_i - shift) / scale, bias]`` (for ``l2``: ``[x_i / ||x_i||, bias]``). ``standard``
+    has a shift; with a free intercept, columns far from 0 do too (:mod:`screenpath.data.files.centring`).
 
     Parameters
     ----------
     kind : str
         ``none``, ``maxabs``, ``standard`` or ``l2``.
     scale, shift : ndarray of shape (d,) or None
-        Divisor and offset of every feature; None where there are none.
+        Divisor and offset of each feature.
     bias : float
-        Value of the constant feature behind the others; 0 for no bias.
+        Value of the constant last feature; 0 for no bias.
     n_features : int
         ``d``, features of the data file that have a column.
     columns : ndarray of int64 of shape (d,) or None
-        Which they are, from 0; None where these are all of them.
+        These features, from 0; None if they are all of them.
     width : int or None
-        Features of the data file; ``d`` where all have a column.
+        Features of the data file; ``d`` if all have a column.
     nearly : ndarray of int64 or None
-        Columns that ``standard`` divides by a spread at the rounding level of their values, from 0.
+        Columns, from 0, that ``standard`` divides by a spread at the rounding level of their values.
     """
 
     kind: str
@@ -60,7 +60,7 @@ class Preparation:
 
     @property
     def numbers(self) -> np.ndarray | None:
-        """Return the numbers of the features that have a column, from 1; None where these are all of them."""
+        """Return the numbers, from 1, of the features that have a column; None if all have one."""
         return None if self.columns is None else self.columns + 1
 
     def narrowed(self, X):
@@ -68,15 +68,9 @@ class Preparation:
         return X if self.columns is None else on_columns(sp.csr_array(X), self.columns)
 
     def widened(self, coefficients: np.ndarray):
-        """Return coefficients for all features of the data: as they are, or as sparse arrays where few have a column.
+        """Return coefficients for all features of the data: unchanged, or as sparse arrays if few have a column.
 
-        Parameters
-        ----------
-        coefficients : ndarray of shape (m, d) or (m, classes, d)
-
-        Returns
-        -------
-        ndarray, or csr_array of shape (m, width), or list of m csr_arrays of shape (classes, width)
+        Coefficients of shape (m, d) become a csr_array of shape (m, width); of shape (m, classes, d), a list of m.
         """
         if self.columns is None:
             return coefficients
@@ -91,7 +85,7 @@ class Preparation:
 
     @property
     def inexact(self) -> float:
-        """Return the largest relative error of a value of the rows, against the map in exact arithmetic."""
+        """Return the largest relative rounding error of a row's values under this map."""
         if self.kind == "l2":
             return gamma(self.n_features + 8)
         return 0.0 if self.scale is None else 4.0 * UNIT
@@ -99,16 +93,7 @@ class Preparation:
     def original(self, w: np.ndarray) -> tuple:
         """Return coefficients (of the features that have a column) and intercept in the units of the data file.
 
-        For ``l2`` the coefficients apply to rows divided by their own norm, as in training.
-
-        Parameters
-        ----------
-        w : ndarray of shape (..., d) or (..., d + 1)
-
-        Returns
-        -------
-        coefficients : ndarray of shape (..., d)
-        intercept : float, or ndarray of shape (...,)
+        ``w`` has shape (..., d) or (..., d + 1). For ``l2`` the coefficients apply to rows divided by their own norm.
         """
         coefficients = w[..., : self.n_features]
         intercept = w[..., self.n_features] * self.bias if self.bias else np.zeros(w.shape[:-1])
@@ -119,9 +104,9 @@ class Preparation:
         return coefficients, float(intercept) if w.ndim == 1 else intercept
 
     def apply(self, X):
-        """Return the rows of the model for data in the file's units (new data included); ``X`` stays as it is.
+        """Return model rows for data in the file's units; ``X`` is not changed.
 
-        Sparse rows share with ``X`` what the two have in common.
+        Sparse rows share arrays with ``X`` if these are equal.
         """
         if sp.issparse(X):
             if self.kind != "standard":
@@ -136,7 +121,7 @@ class Preparation:
         return np.hstack([X, np.full((X.shape[0], 1), self.bias)]) if self.bias else X
 
     def _sparse(self, X):
-        if self.shift is not None:  # of few columns that are full, or nearly so in new data
+        if self.shift is not None:  # only of columns that are full, or nearly so in new data
             X = _stored_throughout(X, np.flatnonzero(self.shift))
         values = centred = X.data if self.shift is None else X.data - self.shift[X.indices]
         if self.kind == "l2":
@@ -149,13 +134,13 @@ class Preparation:
             return _with_bias(values, X, self.bias)
         if values is X.data:
             return X
-        # Indices out of order may be sorted in place by whoever takes the rows, who must not find those of X.
+        # Users of the rows may sort indices in place, which must not change X.
         indices = X.indices if X.has_sorted_indices else X.indices.copy()
         return sp.csr_array((values, indices, X.indptr), shape=X.shape)
 
 
 def _stored_throughout(X, columns: np.ndarray):
-    """Return sparse rows that store their zeros in some columns; ``X`` itself if there are none."""
+    """Return sparse rows that store the zeros of some columns; ``X`` itself if there are none."""
     place = np.full(X.shape[1], -1)
     place[columns] = np.arange(columns.size)
     places, rows = place[X.indices], np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
@@ -178,9 +163,9 @@ def fit_preparation(X, scale: str = "none", bias: float = 0.0, weights=None, den
     scale : {"none", "maxabs", "standard", "l2"}
         ``standard`` subtracts the mean, which would fill a sparse array: it needs dense storage.
     bias : float, default 0
-        Value of a constant feature to append; penalised like every other.
+        Value of a constant feature to append, penalised like every other.
     weights : ndarray of shape (n,), optional
-        How often each row stands in the data: that changes means and spreads, and a row of weight 0 has no say.
+        How often each row counts in means and spreads.
     dense : bool, optional
         How the rows will be stored; as they are by default.
 
@@ -209,23 +194,12 @@ def fit_preparation(X, scale: str = "none", bias: float = 0.0, weights=None, den
 
 
 def centring(blocks, shape, weights) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return the mean of every column, its spread, and which columns are nearly constant, in two passes.
+    """Return the mean and the spread of every column, and which columns are nearly constant (or None), in two passes.
 
-    A constant column (one value in all rows that count) has that value for its mean, not the rounded mean of its
-    copies, and the spread 1: centred, it is 0. The mean of a column that varies little beside its size is formed from
-    its differences to the smallest value, which hardly round.
-
-    Parameters
-    ----------
-    blocks : callable
-        Returns the rows from the first one on: pairs of (first row, C-contiguous float64 rows).
-    shape : (n, d)
-    weights : ndarray of shape (n,), optional
-
-    Raises
-    ------
-    DataError
-        Where the squares of a column overflow.
+    A constant column has exactly its value as mean, and spread 1, so that centred it is 0. The mean of a column that
+    varies little relative to its size is computed from differences to its smallest value, which hardly round.
+    ``blocks()`` yields pairs of first row and C-contiguous float64 rows. A :class:`DataError` is raised if the squares
+    of a column overflow.
     """
     n, d = shape
     given = np.ones(n) if weights is None else weights
@@ -260,13 +234,13 @@ def centring(blocks, shape, weights) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def nearly_constant(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Tell which columns, of these smallest and largest values, vary at the rounding level of their values alone."""
+    """Tell which columns, given smallest and largest values, vary only at the rounding level of their values."""
     with np.errstate(over="ignore"):
         return (low != high) & (high - low <= ROUNDED * np.maximum(np.abs(low), np.abs(high)))
 
 
 def say_nearly_constant(preparation: Preparation, names, source: str, tell) -> None:
-    """Name the columns whose scaling enlarges what may be the rounding of their values."""
+    """Warn about columns whose scaling enlarges what may be rounding."""
     if preparation.nearly is None or tell is None:
         return
     found = preparation.nearly if preparation.columns is None else preparation.columns[preparation.nearly]
@@ -275,14 +249,14 @@ def say_nearly_constant(preparation: Preparation, names, source: str, tell) -> N
 
 
 def column_names(columns: np.ndarray, names) -> str:
-    """Return columns, numbered from 0, in words, with a verb."""
+    """Return columns, numbered from 0, as the subject of a sentence with its verb."""
     shown = ", ".join(str(j + 1) if names is None else f"'{names[j]}'" for j in columns[:SHOWN].tolist())
     more = f" and {columns.size - SHOWN:,} more" if columns.size > SHOWN else ""
     return f"feature {shown} is" if columns.size == 1 else f"features {shown}{more} are"
 
 
 def checked_penalties(penalties, width: int, columns=None) -> np.ndarray | None:
-    """Return the checked weights in a penalty of the features that have a column; None where there are none."""
+    """Return the checked penalty weights of the features that have a column; None if there are none."""
     if penalties is None:
         return None
     try:
@@ -303,12 +277,12 @@ def prepare(
     X, scale: str = "none", bias: float = 0.0, storage: str = "auto", dtype=np.float64, weights=None, narrow=False,
     penalties=None, free=False,
 ):  # fmt: skip
-    """Choose the storage, measure the scaling (with ``weights`` as :func:`fit_preparation`) and apply both.
+    """Choose the storage, measure the scaling (see :func:`fit_preparation`) and apply both.
 
-    Where the intercept is ``free``, columns of doubles that are far from 0 are centred: the model stays the same.
-    A weight of a feature in the penalty is one more divisor of its column: its coefficient is so many times as large.
-    Dense rows are made a few at a time, so that there is never more than ``X`` and the result, of shape (n, d) or (n, d
-    + 1). With ``narrow``, wide sparse rows that are mostly empty get columns for the features that occur alone.
+    With a ``free`` intercept, float64 columns far from 0 are centred, which does not change the model. A penalty weight
+    of a feature divides its column: its coefficient is that many times as large. Dense rows are made a few at a time,
+    so that memory holds only ``X`` and the result, of shape (n, d) or (n, d + 1). ``narrow`` drops the columns of
+    features that never occur from wide, mostly empty rows.
     """
     dtype, width, columns = stored_type(dtype), X.shape[1], occurring(X) if narrow else None
     if columns is not None:
@@ -326,7 +300,7 @@ def prepare(
         preparation = replace(preparation, scale=p if preparation.scale is None else preparation.scale * p)
     if not dense:
         prepared = preparation.apply(X)
-        with np.errstate(over="ignore"):  # what float32 cannot hold is told by whoever takes the norms of the rows
+        with np.errstate(over="ignore"):  # row norms report what float32 cannot hold
             prepared.data = prepared.data.astype(dtype, copy=False)
         return prepared, preparation
     if preparation.kind == "none" and preparation.scale is None and preparation.shift is None and not bias:
@@ -351,13 +325,12 @@ def _dense_blocks(X):
 
 
 def _float_blocks(X):
-    """Yield (first row, rows as a dense array of float64), a few rows at a time."""
     for start, block in _dense_blocks(X):
         yield start, np.ascontiguousarray(block, dtype=np.float64)
 
 
 def peaks(X, weights) -> np.ndarray:
-    """Return the largest magnitude in every column, over rows whose weight is not 0."""
+    """Return the largest magnitude of every column, over rows whose weight is not 0."""
     peaks = np.zeros(X.shape[1])
     some = weights is not None and not weights.all()
     if not is_sparse(X):
@@ -376,13 +349,7 @@ def peaks(X, weights) -> np.ndarray:
 
 
 def _norms(X) -> np.ndarray:
-    """Return the norms of the rows, 1 for rows of zeros.
-
-    Raises
-    ------
-    DataError
-        Where the square of one overflows: divided by it the row would be 0.
-    """
+    """Return row norms, 1 for rows of zeros; an overflow is a :class:`DataError`, because the scaled row would be 0."""
     squares = np.empty(X.shape[0])
     if sp.issparse(X):
         step = max(1, VALUES * X.shape[0] // max(X.nnz, 1))
@@ -403,7 +370,6 @@ def _norms(X) -> np.ndarray:
 
 
 def _with_bias(values, X, bias: float):
-    """Return sparse rows with a constant feature behind the others."""
     n, width = X.shape
     kind = sp.get_index_dtype(maxval=max(values.size + n, width + 1))
     indices, indptr = (places.astype(kind, copy=False) for places in (X.indices, X.indptr))
@@ -412,10 +378,10 @@ def _with_bias(values, X, bias: float):
 
 
 def stored_dense(X, storage: str, scale: str = "none") -> bool:
-    """Tell whether rows are kept dense as ``storage`` (``auto``, ``dense``, ``sparse``) says.
+    """Tell whether rows are stored dense, by ``storage`` (``auto``, ``dense``, ``sparse``).
 
-    ``auto`` takes dense rows from a density of 0.3: the memory is about the same there and passes are faster. Those of
-    a dense array whose mean is to be subtracted stay dense: what is sparse is not filled.
+    ``auto`` stores densely from density 0.3, where memory is similar and passes are faster. A dense array whose mean is
+    subtracted stays dense; a sparse one is never filled.
     """
     if storage not in ("auto", "dense", "sparse"):
         raise UsageError(f"unknown storage '{storage}'", "use auto, dense or sparse")

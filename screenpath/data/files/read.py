@@ -1,4 +1,4 @@
-"""Any data file into memory: LIBSVM text, CSV with a header, or Parquet, told apart by what they hold."""
+"""Read any data file into memory; its content tells whether it is LIBSVM text, CSV with a header, or Parquet."""
 
 from __future__ import annotations
 
@@ -26,9 +26,8 @@ from screenpath.errors import DataError, UsageError, file_name
 
 @contextmanager
 def opened(source):
-    """Open a data file, whatever it is.
-
-    Yields a TableFile or None, the stream of LIBSVM text or None, and a name for messages.
+    """Open a data file of any kind; yield a TableFile or None, the stream of LIBSVM text or None, and a name for
+    messages.
     """
     if is_parquet(source):
         yield ParquetFile(source), None, str(source)
@@ -40,7 +39,7 @@ def opened(source):
 
 
 def is_table_file(source) -> bool:
-    """Tell whether a file is a table; what can be read only once (a pipe, a stream) is not looked at."""
+    """Tell whether a file is a table; sources that can be read only once (pipes, streams) are not examined."""
     if not isinstance(source, Kept) and (
         hasattr(source, "read") or str(source) == "-" or not Path(file_name(source, "source")).is_file()
     ):
@@ -65,13 +64,13 @@ def read_data(
     Parameters
     ----------
     source : str, Path or binary file object
-        ``-`` is standard input. What it is, is told by its content.
+        ``-`` is standard input. The content decides the format.
     target : str, optional
-        Column of labels or targets in a table; by default the one that is called target, label, class or y.
+        Column of labels or targets in a table; by default the one named target, label, class or y.
     one_hot : str or sequence of str
-        Columns of a table that get a feature for each of their values.
+        Columns of a table that become one 0/1 feature per value.
     zero_based, n_features : bool, int
-        Of LIBSVM text, see :func:`screenpath.read_libsvm`.
+        For LIBSVM text, see :func:`screenpath.read_libsvm`.
     dtype : float64 or float32
     block : int
         Bytes of LIBSVM text parsed at once.
@@ -81,8 +80,7 @@ def read_data(
     Returns
     -------
     Dataset
-        ``names`` has the names of the features of a table, ``label_names`` those of labels that are texts: ``y`` then
-        numbers them from 0, sorted.
+        ``names`` has the feature names of a table; ``label_names`` has text labels, sorted, which ``y`` numbers from 0.
 
     Raises
     ------
@@ -118,20 +116,12 @@ def read_like(
     labels: str = GIVEN,
     limit: MemoryLimit | None = None,
 ) -> Dataset:
-    """Read data that goes with data that has been read before.
+    """Read data that must match data read before: ``form`` is that of a training table, whose columns are found by
+    name.
 
-    Parameters
-    ----------
-    source : str, Path or binary file object
-    form : Form, optional
-        Of the training data, if it was a table: columns are found by their names.
-    width : int, optional
-        Features of training data without names: columns are taken in their order.
-    target : str, optional
-        Column of labels, if it has another name here.
-    zero_based, n_features, labels
-        Of LIBSVM text, see :func:`screenpath.read_libsvm`; a label of a table may always be unknown unless they are
-        ``given``.
+    Without one, ``width`` features are taken in order. ``target`` is the column of labels if its name differs here.
+    ``zero_based``, ``n_features`` and ``labels`` are as in :func:`screenpath.read_libsvm`; unless ``labels`` are
+    ``given``, a label of a table may be unknown.
     """
     with opened(source) as (table, stream, name):
         if table is None:
@@ -148,7 +138,7 @@ def read_like(
 
 
 def _whole(table: TableFile, form: Form, settled: bool = False, **how) -> Dataset:
-    """Return the data of a table; which of its columns are encoded is ``settled`` by others that were read before."""
+    """Read a whole table; ``settled``: the training data has fixed which columns are encoded."""
     data, faults = read_table(table, form, **how)
     if faults and settled and ENCODE.format(faults[0].column) in faults[0].hint:
         faults = [replace(faults[0], hint="write a number, as in the training data, or leave the row out")]
@@ -160,7 +150,7 @@ def _whole(table: TableFile, form: Form, settled: bool = False, **how) -> Datase
 
 
 def refuse_columns(name: str, target: str | None, one_hot=(), stream=None) -> None:
-    """Refuse options about columns for LIBSVM text; with its ``stream``, a table with another delimiter is told."""
+    """Refuse column options for LIBSVM text; ``stream`` lets the message recognise a table with another delimiter."""
     first = "" if stream is None else stream.peek(1).lstrip().split(b"\n", 1)[0].decode("utf-8", "replace")
     asked = {name for name in (target, *([one_hot] if isinstance(one_hot, str) else one_hot)) if name}
     if asked & {cell.strip(" '\"\ufeff\r") for cell in re.split(r"[|:^~\s]", first)}:
@@ -177,7 +167,7 @@ def refuse_columns(name: str, target: str | None, one_hot=(), stream=None) -> No
 
 
 def refuse_indices(name: str, zero_based: bool, n_features: int | None) -> None:
-    """Refuse options about indices for a table."""
+    """Refuse index options for a table."""
     for option, given in (("zero_based", zero_based), ("n_features", n_features is not None)):
         if given:
             raise UsageError(f"`{option}` is about LIBSVM text, {name} is a table", "leave it out")

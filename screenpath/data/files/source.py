@@ -1,4 +1,4 @@
-"""Opening a file, a compressed file or standard input as one stream of bytes."""
+"""Open a file, a compressed file or standard input as one stream of bytes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from pathlib import Path
 from screenpath.data.safe.memory import in_force
 from screenpath.errors import DataError, ResourceError, file_name
 
-_under_way: list = []  # files that are being read, the one opened last at the end
+_under_way: list = []  # open files, the last opened at the end
 
 
 def reading() -> tuple[str, int, int] | None:
-    """Return name, bytes read and size of the file that is being read; None where there is none or nothing is known.
+    """Return name, bytes read and size of the file being read; None if there is none or nothing is known.
 
-    Another thread may ask at any moment, so the file may have been closed meanwhile.
+    Another thread may ask at any moment, so the file may be closed by then.
     """
     try:
         raw = _under_way[-1]
@@ -42,16 +42,16 @@ _FOREIGN = (
     (b"\x89HDF", "an HDF5 file"),
     (b"PAR1", "a Parquet file"),
 )
-UTF16 = (b"\xff\xfe", b"\xfe\xff")  # its marks; the other half of plain letters is 0
+UTF16 = (b"\xff\xfe", b"\xfe\xff")  # byte order marks
 FOREIGN = "unpack or convert it to LIBSVM text, CSV or Parquet first"
 BUFFER = 1 << 16  # bytes read at once from an archive
-_HEAD = 6  # bytes that tell them apart
+_HEAD = 6  # first bytes, which identify a compression
 _DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 
 
 @contextmanager
 def open_source(source):
-    """Open a path, ``-`` or a binary file, undo its compression, told by its first bytes; yield stream and name."""
+    """Open a path, ``-`` or a binary file and decompress it as its first bytes say; yield stream and name."""
     if isinstance(source, Kept):
         source.seek(0)
     if hasattr(source, "read"):
@@ -97,7 +97,7 @@ def _decompressed(raw, name: str):
 
 
 def _first_bytes(raw) -> bytes:
-    """Read the bytes that tell archives apart; a pipe may hand them over one by one."""
+    """Read the bytes that identify a compression; a pipe may deliver them one by one."""
     head = b""
     while len(head) < _HEAD:
         more = raw.read(_HEAD - len(head))
@@ -123,12 +123,10 @@ def _damaged(name: str, error: Exception) -> DataError | ResourceError:
 
 
 class _Streams(io.RawIOBase):
-    """The content of one compressed stream after another, to the last byte of the file.
+    """The content of all compressed streams of a file, to its last byte.
 
-    ``bz2.open`` and ``lzma.open`` take whatever follows a stream and does not begin like another one for rubbish that
-    may be dropped: a damaged second stream loses its rows in silence. Here it is an error, as in ``xz`` (and more than
-    the warning of ``bzip2``, for nobody can tell rubbish from rows). ``gzip.open`` refuses it by itself.
-
+    ``bz2.open`` and ``lzma.open`` silently drop what follows a stream and does not begin like another one: a damaged
+    second stream would lose its rows. Here that is an error, as in ``xz``; ``gzip.open`` raises by itself.
     ``decoder()`` makes a decompressor; zeros may follow a stream, in multiples of ``padding``, 0 for none.
     """
 
@@ -154,7 +152,7 @@ class _Streams(io.RawIOBase):
                 return len(data)
 
     def _next_stream(self) -> bool:
-        """Begin the stream behind the one that has ended; tell whether there is one."""
+        """Begin the next stream; tell whether there is one."""
         rest, zeros = self.decoder.unused_data, 0
         while True:
             begin = rest.lstrip(b"\0") if self.padding else rest
@@ -170,7 +168,7 @@ class _Streams(io.RawIOBase):
 
 
 class Kept(io.BufferedRandom):
-    """What came in a stream, in a file of ``folder`` without a name that can be read more than once."""
+    """A temporary copy of a stream in ``folder``, without a name, that can be read more than once."""
 
     name = ""
 
@@ -183,7 +181,7 @@ class Kept(io.BufferedRandom):
 
 
 class Begun(io.BufferedReader):
-    """A stream of which the first bytes have been looked at."""
+    """A stream whose first bytes have been read already."""
 
     name = ""
 
@@ -204,7 +202,7 @@ _MAGIC = ((b"\x1f\x8b", gzip.open), (b"BZh", _bzip2), (b"\xfd7zXZ\x00", _xz))
 
 
 class Rejoined(io.RawIOBase):
-    """A stream of which the first bytes have been read: those, then the rest."""
+    """The first bytes of a stream, read already, and then the rest."""
 
     def __init__(self, head: bytes, rest):
         self.head, self.rest = head, rest
@@ -225,5 +223,5 @@ class Rejoined(io.RawIOBase):
 
 
 def is_shard_folder(path) -> bool:
-    """Tell whether a path names a folder (which must then be one of shards)."""
+    """Tell whether a path is a folder (which must then be one of shards)."""
     return str(path) != "-" and Path(file_name(path, "source")).is_dir()

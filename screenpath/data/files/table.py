@@ -1,4 +1,4 @@
-"""Files of tables (CSV, Parquet) to rows and labels: which columns are features, which one is the target."""
+"""Rows and labels from table files (CSV, Parquet): which columns are features and which one is the target."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from screenpath.data.files.dataset import Dataset
-from screenpath.data.files.growing import Growing
+from screenpath.data.files.dataset import Dataset, Growing
 from screenpath.data.words.labels import label_text, sorted_labels
 from screenpath.data.words.numerals import Spelled, Spellings, is_number, is_numberlike, same_number, usual_text
 from screenpath.errors import DataError, UsageError
@@ -21,14 +20,14 @@ if TYPE_CHECKING:  # faults know the parser, whose kernels nobody needs who only
 
 from screenpath.data.files.form import Form
 
-TARGETS = ("target", "label", "class", "y")  # names of a column that is the target where none is named
-SHOWN = 20  # columns that a message names
-CLASSES = 100  # with more different numbers in front of it, a text in the target column is no label
-UNKNOWN = ("", "?")  # stand for a label that is not known
+TARGETS = ("target", "label", "class", "y")  # default names of the target column
+SHOWN = 20  # columns that a message lists
+CLASSES = 100  # a text after more distinct numbers in the target column is a fault, not a label
+UNKNOWN = ("", "?")  # stand for an unknown label
 MISSING = ("the value is missing", "fill it in, or leave the row out")
 NUMBERS = "write a number, or leave the row out"
 NAMED = "name a column of numbers: `target=COLUMN`, or write these as numbers"
-ENCODE = "or encode its texts: `one_hot={}`"  # what to do about a feature of texts, while one_hot is free to choose
+ENCODE = "or encode its texts: `one_hot={}`"  # hint for a text feature, if one_hot can be chosen
 NOT_FINITE = ("nan or infinity", "fill in a number, or leave the row out")
 BEHIND_MEMORY = "convert it first, screenpath convert DATA SHARDS, and name the folder instead of the file"
 CELLS = 1 << 18  # of a batch that is read into memory
@@ -36,40 +35,40 @@ CELLS = 1 << 18  # of a batch that is read into memory
 
 @dataclass(frozen=True)
 class Texts:
-    """Cells of a column as texts."""
+    """The text cells of a column."""
 
     codes: np.ndarray  # int of shape (rows,): places in ``values``; -1 for a missing cell
     values: list[str]
 
 
 class Batch(Protocol):
-    """Some rows of a file."""
+    """Some rows of a table file."""
 
     size: int
 
     def block(self, names: Sequence[str]) -> np.ndarray | None:
-        """Return columns of numbers together, if that is done faster than one by one and there is no fault in them."""
+        """Return columns of numbers together, shape (rows, names); None if reading one by one is as fast or there is a
+        fault.
+        """
 
     def numbers(self, name: str, truth: bool = True) -> tuple[np.ndarray, list[Fault]]:
-        """Return a column as float64, nan where a cell is missing or no number, and a fault for each of these.
+        """Return a column as float64, nan for cells that are missing or not numbers, and a fault for each of these.
 
-        Without ``truth``, the texts true and false are no numbers. A fault of the whole column has no token.
+        Without ``truth``, the texts true and false are not numbers. A fault of the whole column has no token.
         """
 
     def label_texts(self, name: str) -> list[str] | None:
-        """Return the cells of a column of numbers as they are written; None where the numbers say it all."""
+        """Return the cells of a numeric column as written; None if the numbers tell everything."""
 
-    def texts(self, name: str) -> Texts:
-        """Return a column as texts."""
+    def texts(self, name: str) -> Texts: ...
 
     def is_text(self, name: str) -> bool:
-        """Tell whether the file says that a column holds texts (or truth values); in CSV no column does."""
+        """Tell whether the file declares a column as texts (or truth values); CSV never does."""
 
     def fault(self, row: int, name: str, token: str, message: str, hint: str) -> Fault:
-        """Return a fault of a cell of the batch, rows from 0."""
+        """Return a fault of a cell, rows counted from 0."""
 
-    def row_of(self, fault: Fault) -> int:
-        """Return the row of the batch that has a fault."""
+    def row_of(self, fault: Fault) -> int: ...
 
 
 class TableFile(Protocol):
@@ -80,13 +79,13 @@ class TableFile(Protocol):
     notices: tuple[str, ...]
 
     def batches(self, rows: int, wanted: Sequence[str]) -> Iterator[Batch]:
-        """Yield the rows in order, at most ``rows`` at once; of the columns, those that are wanted are read."""
+        """Yield the rows in order, at most ``rows`` at once, with at least the ``wanted`` columns."""
 
 
 def form_of(table: TableFile, target: str | None = None, one_hot: str | Sequence[str] = ()) -> Form:
-    """Return which columns of a training table are features; the values of ``one_hot`` columns are still to be found.
+    """Return the form of a training table; the values of ``one_hot`` columns are still to be found.
 
-    A text stands for one column. The target is the column that is called target, label, class or y by default.
+    A single text names one column. The target is by default the column named target, label, class or y.
     """
     _check_columns(table)
     one_hot = [one_hot] if isinstance(one_hot, str) else one_hot  # else its letters are the columns
@@ -112,9 +111,9 @@ def form_of(table: TableFile, target: str | None = None, one_hot: str | Sequence
 
 
 def form_like(table: TableFile, known: Form, target: str | None = None) -> tuple[Form, tuple[str, ...]]:
-    """Return the columns of a new table that are those of the training data, and what should be said of it.
+    """Return the form of a new table that has the training data's columns, and notices.
 
-    The columns are found by their names: their order is free. A table without the target has no labels.
+    Columns are found by name, in any order. A table without the target has no labels.
     """
     _check_columns(table)
     known = known.stripped()
@@ -138,9 +137,8 @@ def form_like(table: TableFile, known: Form, target: str | None = None) -> tuple
 
 
 def form_by_place(table: TableFile, width: int, target: str | None = None) -> Form:
-    """Return the columns of a new table for training data without names: in order, all but the target.
-
-    A table of as many columns as there are features has no target, unless one is named.
+    """Return the form of a new table for unnamed training data: columns in order, without the target. A table with as
+    many columns as features has no target, unless one is named.
     """
     if target is None and len(table.columns) == width:
         _check_columns(table)
@@ -164,9 +162,9 @@ def _listed(names: Sequence[str]) -> str:
 
 
 class Vocabulary:
-    """The different texts of a column.
+    """The distinct texts of a column and their numbers.
 
-    Where some are known, no other gets a number; those in ``without`` never do.
+    If ``values`` are given, no other text gets a number; those in ``without`` never do.
     """
 
     def __init__(self, values: Sequence[str] = (), without: Sequence[str] = ()):
@@ -175,7 +173,7 @@ class Vocabulary:
         self.unknown = 0
 
     def numbers(self, texts: Texts) -> np.ndarray:
-        """Return the number of each cell, -1 for a text that has none and for a missing one."""
+        """Return the number of each cell, -1 for missing cells and texts without a number."""
         if not self.closed:
             for value in texts.values:
                 if value not in self.without:
@@ -196,10 +194,10 @@ class Vocabulary:
 
 
 class Target:
-    """The target column: numbers as long as all cells are, else labels with names.
+    """The target column: numbers as long as all cells are, otherwise text labels.
 
-    Without a name there is no such column: nothing is known. ``given``: every row must have a label; ``names`` are
-    those of labels that are known to be texts.
+    A ``name`` of None means that no label is known. ``given``: every row must have a label; ``names`` are the labels if
+    they are known to be texts.
     """
 
     def __init__(self, name: str | None, given: bool = True, names: Sequence[str] | None = None):
@@ -207,10 +205,10 @@ class Target:
         self.numbers = Growing(np.float64)
         self.spellings = Spellings()
         self.vocabulary = None if names is None else Vocabulary(names, UNKNOWN)
-        self.text: Fault | None = None  # the first cell that is no number, where labels are texts
+        self.text: Fault | None = None  # the first cell that is not a number, if labels are texts
 
     def take(self, batch: Batch) -> list[Fault]:
-        """Append the cells of a batch; return the faults of cells that hold no label."""
+        """Append the cells of a batch; return faults of cells that hold no label."""
         if self.name is None:
             self.numbers.extend(np.full(batch.size, np.nan))
             return []
@@ -230,7 +228,7 @@ class Target:
             self._become_texts()
         assert self.vocabulary is not None
         found = batch.texts(self.name)
-        nan = [k for k, value in enumerate(found.values) if is_numberlike(value)]  # no label, as in LIBSVM text
+        nan = [k for k, value in enumerate(found.values) if is_numberlike(value)]  # not labels, as in LIBSVM text
         known = self._known if not batch.is_text(self.name) else str
         codes = self.vocabulary.numbers(
             Texts(found.codes, [UNKNOWN[1] if is_numberlike(value) else known(value) for value in found.values])
@@ -246,7 +244,7 @@ class Target:
         return faults
 
     def _spell(self, batch: Batch, values: np.ndarray) -> None:
-        """Note how the labels of a batch, which are numbers, are written."""
+        """Record how the numeric labels of a batch are written."""
         cells = None if self.spellings.full or self.name is None else batch.label_texts(self.name)
         if cells is None:
             return
@@ -259,7 +257,7 @@ class Target:
                 return
 
     def _known(self, text: str) -> str:
-        """Return the name of a label among those that are known to be all, as the same number may be written there."""
+        """Return the known label that equals a text, which may write the same number in another way."""
         names = self.vocabulary.places if self.vocabulary is not None and self.vocabulary.closed else {}
         if text in names or not is_number(text):
             return text
@@ -267,11 +265,11 @@ class Target:
 
     @property
     def spelled(self) -> Spelled | None:
-        """Return how labels that are numbers are written, where not as usual."""
+        """Return how numeric labels are written, if in an unusual way."""
         return None if self.vocabulary is not None else self.spellings.settled(self.numbers.array[: self.numbers.size])
 
     def _first_text(self, batch: Batch, found: Texts) -> Fault | None:
-        """Return the first cell of a batch that is a label and no number, as the fault that it is for a regression."""
+        """Return the first text label of a batch as the fault that it is for a regression."""
         texts = [value not in UNKNOWN and not is_number(value) for value in found.values]
         rows = np.flatnonzero(np.array([*texts, False])[found.codes])
         if not rows.size or self.name is None:
@@ -280,7 +278,9 @@ class Target:
         return batch.fault(int(rows[0]), self.name, token, "this is not a number", NUMBERS)
 
     def _become_texts(self, coming=()) -> bool:
-        """Take what has come so far for texts too, unless that and what is coming look like a regression's targets."""
+        """Turn the numeric labels so far into texts; return False if there are so many that they must be regression
+        targets.
+        """
         so_far = self.numbers.array[: self.numbers.size]
         known = np.isfinite(so_far)
         values, codes = np.unique(so_far[known], return_inverse=True)
@@ -295,7 +295,7 @@ class Target:
         return True
 
     def finish(self) -> tuple[np.ndarray, tuple[str, ...] | None]:
-        """Return the labels as numbers, and their names where they are texts."""
+        """Return the labels as numbers, and their names if they are texts."""
         y = self.numbers.finish()
         if self.vocabulary is None:
             return y, None
@@ -304,9 +304,8 @@ class Target:
 
 
 def _merged(y: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[str]]:
-    """Return places among names, and these, in which a number that is written in several ways has one.
-
-    That is the usual text of the number where it is among them, else the first.
+    """Merge names that write the same number; return new places and names. The usual text of the number wins, otherwise
+    the first.
     """
     groups: list[list[str]] = []
     near: dict[float, list[int]] = {}
@@ -331,7 +330,7 @@ def _usual(texts: list[str]) -> str:
 
 
 class Reader:
-    """Batches of a table to dense blocks of numbers and the places of one-hot values."""
+    """Turns batches of a table into dense blocks of numbers and numbers of one-hot values."""
 
     def __init__(self, form: Form, table: TableFile):
         self.form, self.table = form, table
@@ -339,11 +338,10 @@ class Reader:
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        """Return the columns that are read."""
         return (*self.form.columns, *([] if self.form.target is None else [self.form.target]))
 
     def block(self, batch: Batch, dtype=np.float64) -> tuple[np.ndarray, list[Fault]]:
-        """Return the columns of numbers of a batch, shape (rows, numbers), and the faults in them."""
+        """Return the numeric columns of a batch, shape (rows, numbers), and their faults."""
         names, faults = self.form.numbers, []
         whole = batch.block(names) if names and dtype == np.float64 else None
         if whole is not None:
@@ -361,7 +359,9 @@ class Reader:
         return out, faults
 
     def hot(self, batch: Batch) -> tuple[np.ndarray, list[Fault]]:
-        """Return the numbers of the one-hot values of a batch, shape (rows, one-hot columns), and missing cells."""
+        """Return the numbers of the one-hot values of a batch, shape (rows, one-hot columns), and faults of missing
+        cells.
+        """
         out, faults = np.empty((batch.size, len(self.vocabularies)), dtype=np.int64), []
         for j, (name, vocabulary) in enumerate(self.vocabularies.items()):
             texts = batch.texts(name)
@@ -370,12 +370,12 @@ class Reader:
         return out, faults
 
     def settled(self) -> Form:
-        """Return the form with the values of the one-hot columns that were found."""
+        """Return the form with the one-hot values that were found."""
         found = {name: vocabulary.order()[0] for name, vocabulary in self.vocabularies.items()}
         return Form(self.form.target, self.form.columns, found)
 
     def rows(self, numbers: sp.csr_array, hot: np.ndarray) -> sp.csr_array:
-        """Return rows of all features from those of the columns of numbers and the numbers of one-hot values."""
+        """Return rows of all features, given those of the numeric columns and the numbers of one-hot values."""
         if not self.vocabularies:
             return numbers
         places, starts, at = [], {}, 0
@@ -399,7 +399,7 @@ class Reader:
         return sp.csr_array(wide + ones)
 
     def notices(self) -> tuple[str, ...]:
-        """Return a sentence for each one-hot column with values that the training data does not have."""
+        """Return a sentence for each one-hot column with values unknown to the training data."""
         return tuple(
             f"{v.unknown} rows have a value of '{name}' that the training data does not have: all its features are 0"
             for name, v in self.vocabularies.items()
@@ -417,10 +417,10 @@ def read_table(
     max_faults: int = 1,
     notices: tuple[str, ...] = (),
 ) -> tuple[Dataset | None, list[Fault]]:
-    """Read a table into memory: the data (None where no row is without a fault), and the faults.
+    """Read a table into memory: the data (None if every row has a fault), and the faults.
 
-    Unless labels are ``given``, one that is not known is nan. Rows that have a fault are left out, and reading ends at
-    ``max_faults``, of each kind in a column the first few.
+    Unless labels are ``given``, an unknown one is nan. Rows with a fault are left out; reading ends at ``max_faults``,
+    counting the first few of each kind per column.
     """
     reader, target = Reader(form, table), Target(form.target, given)
     values, indices, counts, hot, keep = (Growing(t) for t in (dtype, np.int32, np.int64, np.int64, bool))

@@ -1,4 +1,4 @@
-"""LIBSVM text."""
+"""Write LIBSVM text."""
 
 from __future__ import annotations
 
@@ -21,22 +21,21 @@ from screenpath.numbers import sparse as sp
 
 
 def libsvm_lines(X, y):
-    """Return an iterator over the lines of LIBSVM text, one a row.
+    """Return an iterator over the lines of LIBSVM text, one per row.
 
-    Indices count from 1, every stored value has all its digits. The zeros of a dense array are left out, stored
-    zeros of a sparse one are kept.
+    Indices count from 1, every stored value has all its digits. Zeros of a dense array are left out, stored zeros of a
+    sparse one are kept.
 
     Parameters
     ----------
     X : ndarray, scipy.sparse or table of shape (n, d)
     y : ndarray of shape (n,)
-        Numbers, or texts that can stand as labels.
+        Numbers, or texts that can be labels.
 
     Raises
     ------
     DataError
-        For nan and infinity, which LIBSVM text has no word for, for labels of another length, and for texts that a
-        reader would not take for labels.
+        For nan and infinity, labels of another length, and texts that a reader would not accept as labels.
     """
     if not sp.issparse(X):
         X = rows_of(X) if is_table(X) else np.asarray(X)
@@ -105,10 +104,7 @@ def write_libsvm(path: FileLike | BinaryIO, X: RowsLike, y: ArrayLike) -> None:
 
 
 def compressed(file, suffix: str):
-    """Return a context that yields what compresses into a binary file as the ending of its name says.
-
-    The file itself, where the ending says nothing; it is left open in any case.
-    """
+    """Return a context that yields a compressor chosen by ``suffix``, or the file itself; it leaves the file open."""
     if suffix == ".gz":
         return gzip.GzipFile("", "wb", fileobj=file, mtime=0)  # no time stamp: the same data gives the same bytes
     if suffix == ".bz2":

@@ -1,7 +1,6 @@
-"""Writing that a crash, a full disk or a second process cannot turn into half a file, and that follows no links.
+"""Writing that survives a crash, a full disk or a second process without half a file, and that follows no links.
 
-What is made under a name of ours is a new file: a symbolic link that lies there leads nowhere, and a file that has
-another name as well is not written to.
+Written files are new: a symbolic link or a hard link under their name is replaced, and its target is not changed.
 """
 
 from __future__ import annotations
@@ -18,18 +17,17 @@ from pathlib import Path
 
 import numpy as np
 
-from screenpath.data.safe.failures import failures_named
-from screenpath.errors import InUseError, RunFolderError
+from screenpath.errors import InUseError, RunFolderError, failures_named
 
 LOCK = ".lock"
-TEMPORARY = re.compile(r"(.+)\.new-[0-9a-f]{16}", re.DOTALL)  # name of a file that is to take another's place
+TEMPORARY = re.compile(r"(.+)\.new-[0-9a-f]{16}", re.DOTALL)  # name of a file that will replace another
 NAME = 60  # letters of a name that its temporary name keeps
 CHUNK = 1 << 20  # bytes read at a time
-OWNER = re.compile(rb"(screenpath )?([0-9]*)\n?")  # all that a lock ever holds; 0.1.0 wrote the number alone
+OWNER = re.compile(rb"(screenpath )?([0-9]*)\n?")  # content of a lock; 0.1.0 wrote the number alone
 
 
 def sync_folder(folder: Path) -> None:
-    """Make renames in a folder survive a power failure; file systems that cannot do this are left alone."""
+    """Make renames in a folder survive a power failure, if the file system supports that."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -49,18 +47,18 @@ def save_arrays(folder: Path, arrays: dict) -> None:
 
 
 def load_array(folder: Path, name: str) -> np.ndarray:
-    """Return an array of :func:`save_arrays`, mapped copy-on-write: shared, and yet ordinary to compiled code."""
+    """Return an array of :func:`save_arrays`, mapped copy-on-write: shared, but an ordinary array to compiled code."""
     file = folder / f"{name}.npy"
     return np.asarray(np.load(file, mmap_mode="c") if file.stat().st_size > 1024 else np.load(file))
 
 
 @contextlib.contextmanager
 def replacing(path: Path, last_look=None):
-    """Open a binary file beside ``path`` that takes its place when the block ends without an error.
+    """Open a binary file that takes the place of ``path`` when the block ends without an error; otherwise it is
+    removed.
 
-    A link under this name is replaced, not followed. The file is for writing and reading; it is removed again if the
-    block raises, and ``path`` is then untouched. ``last_look()`` is called just before it gets its name, and may raise
-    to keep what is there.
+    A link under this name is replaced, not followed. ``last_look()`` is called just before the file gets its name, and
+    may raise to keep what is there.
     """
     beside = path.with_name(f"{path.name[:NAME]}.new-{secrets.token_hex(8)}")
     with failures_named(path):
@@ -80,9 +78,9 @@ def replacing(path: Path, last_look=None):
 
 
 def remove_temporaries(folder: Path, is_ours) -> None:
-    """Remove what kills have left of :func:`replacing` in a folder that nobody else writes to.
+    """Remove temporary files that killed processes left in a folder that nobody else writes to.
 
-    ``is_ours(name) -> bool`` tells whether a file of that name was to be replaced.
+    ``is_ours(name) -> bool`` tells whether a file of that name is one that screenpath replaces.
     """
     for entry in list(os.scandir(folder)):
         found = TEMPORARY.fullmatch(entry.name)
@@ -91,9 +89,8 @@ def remove_temporaries(folder: Path, is_ours) -> None:
 
 
 def open_own(path: Path) -> int:
-    """Return a descriptor for reading and writing a file of ours, made where it is missing.
-
-    A link, a file with a second name, a folder or a device is refused.
+    """Return a read-write descriptor of a file of ours, created if missing; links, second names, folders and devices
+    are refused.
     """
     what = None
     try:
@@ -116,7 +113,9 @@ def open_own(path: Path) -> int:
 
 
 def prefix_sha256(descriptor: int, size: int):
-    """Return the SHA-256 (an object that can go on) of the first bytes of a file, and how many there were."""
+    """Return the SHA-256 (an object that can be updated) of the first ``size`` bytes of a file, and how many it has of
+    them.
+    """
     digest, done = hashlib.sha256(), 0
     while done < size:
         data = os.pread(descriptor, min(CHUNK, size - done), done)
@@ -128,7 +127,9 @@ def prefix_sha256(descriptor: int, size: int):
 
 
 def _kept(path: Path, descriptor: int, keep: int, sha256: str | None):
-    """Return the hash (an object that can go on) of the bytes to keep, or say that they are not what they were."""
+    """Return the hash (an object that can be updated) of the bytes to keep, after comparing it with the
+    checkpoint's.
+    """
     digest, found = prefix_sha256(descriptor, keep)
     if found < keep or sha256 not in (None, digest.hexdigest()):
         why = "is shorter than" if found < keep else "has other content than"
@@ -137,7 +138,7 @@ def _kept(path: Path, descriptor: int, keep: int, sha256: str | None):
 
 
 def check_kept(path: Path, keep: int, sha256: str) -> None:
-    """Make sure, changing nothing, that an :class:`Appender` would find the bytes to keep."""
+    """Check, without changing anything, that an :class:`Appender` would find the bytes to keep."""
     if not keep:
         return
     partial = path.with_name(path.name + ".partial")
@@ -160,21 +161,16 @@ class Appender:
     path : Path
         Final name.
     keep : int, default 0
-        Bytes to keep of what an earlier run left under the final or the partial name.
+        Bytes to keep of an earlier run's file under the final or the partial name.
     named : bool, default False
         Whether it has its final name from the beginning.
     sha256 : str, optional
         Of the bytes to keep.
 
-    Attributes
-    ----------
-    size : int
-        Bytes appended or kept.
-
     Raises
     ------
     RunFolderError
-        If there are fewer bytes than ``keep``, or others than those ``sha256`` belongs to.
+        If there are fewer bytes than ``keep``, or others than those of ``sha256``.
     """
 
     def __init__(self, path: Path, keep: int = 0, named: bool = False, sha256: str | None = None):
@@ -195,11 +191,10 @@ class Appender:
 
     @property
     def sha256(self) -> str:
-        """Return the SHA-256 of everything appended so far."""
         return self._digest.hexdigest()
 
     def append(self, data: bytes) -> None:
-        """Append a record; on an error (full disk) the file ends with the last whole record."""
+        """Append a record; after an error (full disk) the file ends with the last whole record."""
         view = memoryview(data)
         try:
             with failures_named(self.partial):
@@ -212,7 +207,6 @@ class Appender:
         self.size += len(data)
 
     def sync(self) -> None:
-        """Force what was appended to the disk."""
         with failures_named(self.partial):
             os.fsync(self._descriptor)
 
@@ -225,7 +219,6 @@ class Appender:
         return b"".join(parts)
 
     def complete(self) -> None:
-        """Give the file its final name."""
         self.sync()
         os.close(self._descriptor)
         os.replace(self.partial, self.path)
@@ -240,12 +233,8 @@ class Appender:
 class FolderLock:
     """Exclusive use of a folder for as long as this process lives.
 
-    Raises
-    ------
-    InUseError
-        If another process holds the lock.
-    RunFolderError
-        If what lies under the lock's name is not a lock of ours.
+    Raises an :class:`InUseError` if another process holds the lock, a :class:`RunFolderError` if the file under the
+    lock's name is not a lock.
     """
 
     def __init__(self, folder: Path):

@@ -1,12 +1,12 @@
-"""How much private memory this process may take, how much it takes, and that it does not take more.
+"""The limit of ``--max-memory``: how much private memory this process may take, and how much it takes.
 
-``--max-memory`` is about all private memory of a command: interpreter, libraries and compiled code, data, and the
-processes that the command starts. Mapped files, which the system can drop, do not count.
+The limit covers all private memory of a command: interpreter, libraries and compiled code, data, and the processes
+that the command starts. Mapped files, which the system can drop, do not count.
 
-It is kept in three ways. What is known beforehand (rows, vectors, a kernel matrix, the share of a worker process) is
-asked for before it is made: :meth:`MemoryLimit.check`, with the figures of :mod:`screenpath.data.safe.needs`. While a
-path is walked the system refuses what is too much, where it can do that: :meth:`MemoryLimit.kept`. And after each grid
-point the account is looked at again.
+It is enforced in three ways. Sizes known beforehand (rows, vectors, a kernel matrix, the share of a worker process) are
+checked before allocation: :meth:`MemoryLimit.check`, with the figures of :mod:`screenpath.data.safe.needs`. During a
+path the system refuses excess allocations, if it can: :meth:`MemoryLimit.kept`. And :meth:`MemoryLimit.look` compares
+after each step.
 """
 
 from __future__ import annotations
@@ -24,49 +24,49 @@ from screenpath.errors import ResourceError, UsageError
 
 STATUS = Path("/proc/self/status")
 MB = 1 << 20
-CODE = 28 * MB  # what the compiled kernels of one model and the libraries under them take when they are loaded
-COMPILING = 450 * MB  # what compiling them takes, in the process that does it
-SPARE = 6 * MB  # small things: never handed out
-MARGIN = 1.02  # of a limit that is suggested: the next run of the same command takes a little more, or less
-TRACKER = 12 * MB  # the process with which Python keeps watch over others
-FREED_AT_ONCE = 1 << 20  # arrays from this size go back to the system when they are freed, where there is a limit
+CODE = 28 * MB  # the compiled kernels of one model and their libraries, loaded
+COMPILING = 450 * MB  # compiling them, in the process that does it
+SPARE = 6 * MB  # reserve for small things
+MARGIN = 1.02  # factor of a suggested limit: runs of the same command differ a little
+TRACKER = 12 * MB  # Python's process that watches the others
+FREED_AT_ONCE = 1 << 20  # with a limit, freed arrays from this size return to the system
 MMAP_THRESHOLD = -3  # number of that setting of the C library's allocator
 
 
 class _Process:
-    """What there is once in a process: the limit in force, and whether the compiled kernels have been loaded.
+    """State of the process: the limit in force, and whether the compiled kernels have been loaded.
 
     Attributes
     ----------
     mapped : int
-        Bytes of files that are mapped copy-on-write: the system counts them as data.
+        Bytes of files mapped copy-on-write, which the system counts as data.
     ceiling : int or None
-        Bytes of data without these that the system allows while a limit is kept.
+        Bytes of other data that the system allows while a limit is enforced.
     before : tuple (int, int)
-        What it allows else.
+        What it allowed before.
     """
 
     limit: MemoryLimit | None = None
     loaded = False
     mapped, before = 0, (0, 0)
     ceiling: int | None = None
-    lock = threading.RLock()  # of these three; what is no longer mapped may be found out in the middle of a change
+    lock = threading.RLock()  # of these three; an unmapping may interrupt a change
 
 
 def code_is_loaded() -> None:
-    """Note that the compiled kernels are in memory: from now on they count as taken, not as to come."""
+    """Record that the compiled kernels are in memory: they count as taken from now on, no longer as to come."""
     _Process.loaded = True
 
 
 def count_mapped(size: int) -> None:
-    """Note that so many more bytes of a file are mapped copy-on-write, or fewer."""
+    """Record that so many more (or fewer) bytes of files are mapped copy-on-write."""
     with _Process.lock:
         _Process.mapped += size
         _tell_system()
 
 
 def _tell_system() -> None:
-    """Have the system allow what is to be allowed now."""
+    """Pass the current ceiling to the system."""
     if _Process.ceiling is not None:
         allowed, (soft, hard) = _Process.ceiling + _Process.mapped, _Process.before
         soft = allowed if soft == resource.RLIM_INFINITY else min(allowed, soft)
@@ -74,12 +74,12 @@ def _tell_system() -> None:
 
 
 def in_force() -> MemoryLimit:
-    """Return the limit of the command that this process runs; one that allows everything where there is none."""
+    """Return the limit of the command that this process runs; one that allows everything if there is none."""
     return _Process.limit or MemoryLimit()
 
 
 def _status(name: str) -> int | None:
-    """Return a size in bytes from the system's account of this process; None where there is none."""
+    """Return a size in bytes from ``/proc/self/status``; None if there is none."""
     if not STATUS.exists():
         return None
     for line in STATUS.read_text(encoding="ascii").splitlines():
@@ -89,21 +89,19 @@ def _status(name: str) -> int | None:
 
 
 def private_bytes() -> int:
-    """Return the resident bytes of this process without those of mapped files, which the system can drop.
-
-    Where the system does not say (no ``/proc``), the largest resident size so far.
+    """Return the resident bytes of this process without mapped files; the peak resident size if there is no
+    ``/proc``.
     """
     taken = _status("RssAnon:")
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 if taken is None else taken
 
 
 def physical_bytes() -> int:
-    """Return the size of the machine's memory."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def in_words(size: float) -> str:
-    """Return a number of bytes as people write it, for example ``1.5 GB`` (1024-based)."""
+    """Return a number of bytes for people, for example ``1.5 GB`` (1024-based)."""
     for unit in ("bytes", "KB", "MB", "GB"):
         if size < 1024:
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
@@ -112,12 +110,12 @@ def in_words(size: float) -> str:
 
 
 def as_option(size: float) -> str:
-    """Return a number of bytes as an option takes it, in whole megabytes and not less: ``213M``."""
+    """Return a number of bytes as an option value, rounded up to whole megabytes: ``213M``."""
     return f"{math.ceil(size / MB)}M"
 
 
 def joined(*hints: str) -> str:
-    """Return several things to do as one sentence."""
+    """Return several hints as one sentence."""
     return "; or ".join(hint for hint in hints if hint)
 
 
@@ -143,20 +141,20 @@ class MemoryLimit:
     limit : int or None
         Private bytes this process may take; None sets no limit.
     whole : int, optional
-        The limit of the command, where this is the share of one of its worker processes.
+        The limit of the command, if this is the share of one of its worker processes.
     count : int, default 1
-        These worker processes.
+        Number of these worker processes.
 
     Attributes
     ----------
     promised : int
-        Bytes that were asked for and are still to be taken: nobody else may have them.
+        Bytes requested but not yet taken, which nobody else may have.
     lent : int
         Bytes that other processes of the command may take.
     share : MemoryLimit or None
         That of each of them, to be sent to it; None without a limit.
     base : int
-        What had been taken when the limit came into force: about what a process takes that has done nothing yet.
+        Bytes taken when the limit came into force: about those of an idle process.
     """
 
     def __init__(self, limit: int | None = None, whole: int | None = None, count: int = 1):
@@ -168,7 +166,7 @@ class MemoryLimit:
 
     def __setstate__(self, state: dict) -> None:
         vars(self).update(state)
-        if self:  # the process that it was sent to keeps it too
+        if self:  # the receiving process enforces it too
             _free_at_once()
 
     def __bool__(self) -> bool:
@@ -176,7 +174,7 @@ class MemoryLimit:
 
     @contextlib.contextmanager
     def in_force(self):
-        """Make this the limit that :func:`in_force` returns while the block runs."""
+        """Make this the limit that :func:`in_force` returns inside the block."""
         before, _Process.limit = _Process.limit, self
         self.base = private_bytes() if self else 0
         try:
@@ -186,7 +184,7 @@ class MemoryLimit:
 
     @property
     def to_come(self) -> int:
-        """Return the bytes that are spoken for: a reserve, what was promised, compiled code still to be loaded."""
+        """Return the reserved bytes: spare, promised, lent, and compiled code still to be loaded."""
         return SPARE + self.promised + self.lent + (0 if _Process.loaded else CODE)
 
     @property
@@ -196,14 +194,14 @@ class MemoryLimit:
 
     @property
     def room(self) -> int:
-        """Return the bytes that may still be taken; without a limit of the user the machine's memory is one."""
+        """Return the bytes that may still be taken; without a limit, the machine's memory."""
         return physical_bytes() if self.left is None else self.left
 
     def check(self, needed: int, what: str, hint: str = "", known: int = 0) -> None:
-        """Raise where ``needed`` more bytes would cross the limit.
+        """Raise if ``needed`` more bytes would exceed the limit.
 
-        ``what`` needs the memory, and ``hint`` is what else to do. ``known`` bytes will be needed after these: they
-        count in the limit that the message suggests.
+        ``what`` needs the memory, ``hint`` is an alternative. The limit that the message suggests includes ``known``
+        bytes, needed later.
         """
         if self.limit is None:
             return
@@ -216,7 +214,7 @@ class MemoryLimit:
             )
 
     def look(self, what: str) -> None:
-        """Raise where more has been taken than allowed: where a figure was wrong, this is said."""
+        """Raise if more has been taken than allowed, because an estimate was wrong."""
         taken = private_bytes() if self.limit is not None else 0
         if self.limit is not None and taken + self.lent > self.limit:
             raise ResourceError(
@@ -225,16 +223,13 @@ class MemoryLimit:
             )
 
     def check_line(self, needed: int, what: str, hint: str) -> None:
-        """Raise where a line of text cannot be held; without a limit of the user the machine's memory is one."""
+        """Raise if a line of text cannot be held; without a limit, in the machine's memory."""
         self.check(needed, what, hint)
         if needed > physical_bytes():
             raise ResourceError(f"{what} needs {in_words(needed)}: more than this machine has", "check the file")
 
     def check_vectors(self, needed: int, n: int, d: int, source: str) -> None:
-        """Raise where the vectors of a path over ``n`` rows and ``d`` features cannot fit, whatever the rows take.
-
-        Without a limit of the user the machine's memory is one.
-        """
+        """Raise if the vectors of a path over ``n`` rows and ``d`` features cannot fit, whatever the rows take."""
         what = f"a path on {n:,} rows and {d:,} features of {source} (the vectors alone)"
         self.check(needed, what, "check the largest index of the data")
         if needed > physical_bytes():
@@ -243,9 +238,9 @@ class MemoryLimit:
             )
 
     def lend(self, count: int, each: int, needed: int, what: str, hint: str) -> None:
-        """Share out over ``count`` processes what is left, or raise where their shares would be too small.
+        """Divide the rest among ``count`` processes, or raise if their shares would be too small.
 
-        One of them needs ``each`` bytes beside its code, and this process ``needed`` bytes meanwhile.
+        Each needs ``each`` bytes in addition to its code, and this process ``needed`` bytes meanwhile.
         """
         if self.limit is None:
             return
@@ -255,15 +250,15 @@ class MemoryLimit:
         self.share, self.lent = MemoryLimit(share, self.limit, count), count * share + TRACKER
 
     def take_back(self) -> None:
-        """Note that the other processes have ended."""
+        """Record that the other processes have ended."""
         self.lent, self.share = 0, None
 
     def begin(self) -> None:
-        """Put the limit in force for good: that of a worker process."""
+        """Put the limit in force for good, in a worker process."""
         _Process.limit = self
 
     def check_compiling(self) -> None:
-        """Raise where the compilation of kernels would cross the limit."""
+        """Raise if compiling the kernels would exceed the limit."""
         self.check(
             COMPILING - CODE * (not _Process.loaded), "compiling the numerical kernels, once for all runs,",
             "compile them beforehand without a limit: screenpath cache warm",
@@ -271,9 +266,8 @@ class MemoryLimit:
 
     @contextlib.contextmanager
     def kept(self, what: str, hint: str = ""):
-        """Have the system refuse what would cross the limit while the block runs, and say so in our words.
-
-        A MemoryError becomes a ResourceError.
+        """Have the system refuse what would exceed the limit inside the block; a MemoryError becomes a
+        ResourceError.
         """
         if self.limit is None or not STATUS.exists() or not hasattr(resource, "RLIMIT_DATA"):
             yield
@@ -281,7 +275,7 @@ class MemoryLimit:
         _wake_blas()
         with _Process.lock:
             _Process.before = resource.getrlimit(resource.RLIMIT_DATA)
-            # The system counts what is reserved. It is what is reserved but not used so far that makes the difference.
+            # The system counts reserved memory, of which some is not used yet.
             taken = (_status("VmData:") or 0) - _Process.mapped
             _Process.ceiling = taken + max(self.limit - self.lent - private_bytes(), 0)
             _tell_system()
@@ -298,7 +292,7 @@ class MemoryLimit:
             raise self._refused(self.limit, what, hint, refused)
 
     def _refused(self, limit: int, what: str, hint: str, error: MemoryError) -> ResourceError:
-        """Return the message for what the system has refused."""
+        """Return the message for an allocation that the system has refused."""
         shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
         size = math.prod(shape) * dtype.itemsize if shape is not None and dtype is not None else limit // 4
         return ResourceError(
@@ -306,7 +300,6 @@ class MemoryLimit:
         )
 
     def _name(self, limit: int) -> str:
-        """Return the limit in words."""
         if self.whole is None:
             return f"`max_memory={in_words(limit)}`"
         return f"{in_words(limit)}, the share of each process in `max_memory={in_words(self.whole)}`"
@@ -330,13 +323,13 @@ def _is_mapped(array) -> bool:
 
 
 def _free_at_once() -> None:
-    """Have freed arrays go back to the system at once, as they do not where the allocator keeps them for later."""
-    with contextlib.suppress(OSError, AttributeError):  # not the C library of GNU: what is freed is kept
+    """Return freed arrays to the system at once; the allocator would keep them."""
+    with contextlib.suppress(OSError, AttributeError):  # not the GNU C library: freed memory is kept
         ctypes.CDLL(None).mallopt(MMAP_THRESHOLD, FREED_AT_ONCE)
 
 
 def _wake_blas() -> None:
-    """Have the libraries of linear algebra take their buffers: where they cannot, they end the process."""
+    """Let the linear algebra libraries allocate their buffers now: if they cannot later, they end the process."""
     import numpy as np
     from scipy.linalg.blas import dgemm
 

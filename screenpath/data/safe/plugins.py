@@ -1,6 +1,6 @@
 """Plug-ins: a rule or a solver of the user's own, named by file and class (``mine.py:MyRule``) or given as a class.
 
-Only a file that the user has named is imported, never one that a run folder or a model file speaks of.
+Only a file that the user has named is imported, never one that a run folder or a model file names.
 """
 
 from __future__ import annotations
@@ -18,22 +18,20 @@ from typing import Any
 
 from screenpath.errors import ScreenpathError, UsageError
 
-OPTIONS = ("rule", "solver")  # that take a plug-in
+OPTIONS = ("rule", "solver")  # options that accept a plug-in
 NAMED = re.compile(r"(?:gap\+)?(?P<file>[^\n]+\.py)(?::(?P<name>[^+]*))?(?P<gap>\+gap)?", re.IGNORECASE)
 METHODS = ("region", "before", "solve")  # one of them makes an object a rule or a solver
 
 
 class PluginError(ScreenpathError):
-    """The code of a plug-in has failed, or returned what it must not (exit code 1)."""
+    """The code of a plug-in has failed or returned something invalid (exit code 1)."""
 
 
 @dataclass(frozen=True)
 class Plugin:
-    """A rule or a solver of the user's own."""
-
-    text: str  # what run.json and messages call it
+    text: str  # its name in run.json and messages
     dynamic: bool  # whether it was named with ``+gap``
-    own: Any = field(default=None, compare=False)  # the class or object, where it was not named by its file
+    own: Any = field(default=None, compare=False)  # the class or object, if it was not named by its file
     file: str | None = None  # absolute path
     sha256: str | None = None  # of the file; None for a class that has none
     name: str = ""  # of the class in the file
@@ -42,7 +40,7 @@ class Plugin:
         return self.text
 
     def found(self) -> Any:
-        """Return the class or object; the file is imported now, if it is still the one that was named."""
+        """Return the class or object; the file is imported now, if it is unchanged since it was named."""
         if self.own is not None:
             return self.own
         module = _imported(self)
@@ -54,7 +52,7 @@ class Plugin:
         return getattr(module, self.name)
 
     def made(self, needed: tuple[str, ...], **options) -> Any:
-        """Return the object, of a class a new one with those of the options that it takes; a method must not lack."""
+        """Return the object, made with the options it accepts if it is a class; the ``needed`` methods must exist."""
         found = self.found()
         for name in needed:
             method = getattr(found, name, None)
@@ -68,7 +66,7 @@ class Plugin:
 
     @contextlib.contextmanager
     def guarded(self):
-        """Turn what the user's code raises into one message that names file, line and what it said."""
+        """Turn an exception of the user's code into one message with file, line and its text."""
         try:
             yield
         except ScreenpathError:
@@ -90,7 +88,7 @@ class Plugin:
 
 
 def plugin_of(value) -> Plugin | None:
-    """Return the plug-in that an option's value names or is; None for the name of what is built in.
+    """Return the plug-in that an option's value names or is; None for a built-in name.
 
     ``value`` is a str, a class, an object, or a tuple (class or object, "gap").
     """
@@ -120,19 +118,19 @@ def _of_file(text: str, match: re.Match) -> Plugin:
 
 
 def find_plugins(options: dict) -> None:
-    """Put each plug-in that options name in the place of its name: from now on it is that file and no other."""
+    """Replace the names of plug-ins in the options by the plug-ins: their files are fixed from now on."""
     options.update({name: plugin_of(options[name]) or options[name] for name in OPTIONS})
 
 
 def identified(options: dict) -> dict:
-    """Return options that say what a run is, plug-ins by their names and the hashes of their files."""
+    """Return options that identify a run: plug-ins by their names and the hashes of their files."""
     own = {name: value for name, value in options.items() if isinstance(value, Plugin)}
     hashes = {f"{name}_sha256": plugin.sha256 for name, plugin in own.items()}
     return {**options, **{name: str(plugin) for name, plugin in own.items()}, **hashes}
 
 
 def is_named(text: str) -> bool:
-    """Tell whether a text that was stored is the name of a plug-in; nothing is imported."""
+    """Tell whether a stored text is the name of a plug-in; nothing is imported."""
     return NAMED.fullmatch(text) is not None or text.startswith("python:")
 
 
@@ -141,7 +139,7 @@ def _digest(content: bytes) -> str:
 
 
 def _imported(plugin: Plugin) -> types.ModuleType:
-    """Return the module of the file, run once for each content in a process."""
+    """Return the module of the file, run once per content in a process."""
     name = f"screenpath_plugin_{str(plugin.sha256)[:16]}"
     if name in sys.modules:
         return sys.modules[name]

@@ -1,4 +1,4 @@
-"""What a value of a JSON file may be: nothing that is read back is believed."""
+"""What a value of a JSON file may be: everything read back is checked."""
 
 from __future__ import annotations
 
@@ -10,37 +10,31 @@ from screenpath.data.safe.wide import WIDEST
 
 
 def is_text(value) -> bool:
-    """Tell whether a value is a string."""
     return isinstance(value, str)
 
 
 def is_flag(value) -> bool:
-    """Tell whether a value is true or false."""
     return isinstance(value, bool)
 
 
 def is_mapping(value) -> bool:
-    """Tell whether a value is an object."""
     return isinstance(value, dict)
 
 
 def is_number(value) -> bool:
-    """Tell whether a value is a number that arithmetic can live with."""
+    """Tell whether a value is a finite number that does not overflow in arithmetic."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e308
 
 
 def is_positive(value) -> bool:
-    """Tell whether a value is a number above 0."""
     return is_number(value) and value > 0.0
 
 
 def is_at_least_0(value) -> bool:
-    """Tell whether a value is a number from 0 on."""
     return is_number(value) and value >= 0.0
 
 
 def is_label(value) -> bool:
-    """Tell whether a value is a number or a string."""
     return is_number(value) or is_text(value)
 
 
@@ -50,17 +44,17 @@ def is_rule(value) -> bool:
 
 
 def one_of(names):
-    """Return a function that tells whether a value is one of some strings."""
+    """Return a test for one of some strings."""
     return lambda value: is_text(value) and value in names
 
 
 def is_whole(low: int, high: int = WIDEST):
-    """Return a function that tells whether a value is a whole number between two, ends included."""
+    """Return a test for a whole number between two, ends included."""
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
 def list_of(good):
-    """Return a function that tells whether a value is a list of good ones."""
+    """Return a test for a list of values that pass ``good``."""
     return lambda value: isinstance(value, list) and all(map(good, value))
 
 
@@ -69,15 +63,15 @@ are_numbers = list_of(is_number)
 
 
 def are_names(value) -> bool:
-    """Tell whether a value is a list of column names, each once."""
+    """Tell whether a value is a non-empty list of distinct column names."""
     good = are_words(value) and all(name.isidentifier() for name in value)
     return good and 0 < len(value) == len(set(value))
 
 
 def wrong_entries(record: dict, needed: dict, possible: dict) -> Iterator[tuple[str, bool]]:
-    """Yield the entries of a record that are not what they may be, and whether they are there.
+    """Yield the invalid entries of a record, and whether they are present.
 
-    Entries are named by their path, ``data.sha256``; those that are ``possible`` may be missing or None.
+    Entries are named by their path, ``data.sha256``; ``possible`` ones may be missing or None.
     """
     for name, good in {**needed, **possible}.items():
         value: Any = record

@@ -1,7 +1,7 @@
-"""What must hold of a shard folder, whoever wrote it: nothing that is stored is believed.
+"""Checks of a shard folder, whoever wrote it.
 
-Hashes tell damage. They do not tell a folder that somebody made up, for who makes it up can make the hashes fit; so all
-that compiled code relies on is checked by itself, and all that follows from the rows (norms, ranges) is computed again.
+Hashes reveal damage, but a forged folder can have fitting hashes. So everything that compiled code relies on is
+checked separately, and everything that follows from the rows (norms, ranges) is computed again.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from screenpath.kernels.rows import rows as kernels
 from screenpath.kernels.rows.shards import column_ranges
 from screenpath.numbers.rounding import gamma
 
-BLOCK = 1 << 20  # values looked at at a time
-LONGEST = 1 << 62  # no length and no width is above this
+BLOCK = 1 << 20  # values checked at a time
+LONGEST = 1 << 62  # largest possible length or width
 SHA256 = re.compile(r"[0-9a-f]{64}")
 DTYPES = ("float64", "float32")
 DENSE_PARTS = ("targets", "sqnorms", "ranges", "dense")
@@ -31,12 +31,12 @@ SPARSE_PARTS = ("targets", "sqnorms", "ranges", "data", "indices", "indptr", "co
 
 
 def part_names(entry: dict) -> tuple[str, ...]:
-    """Return the names of a shard's parts, in the order in which its SHA-256 takes them."""
+    """Return the names of a shard's parts, in the order of its SHA-256."""
     return DENSE_PARTS if entry["dense"] else SPARSE_PARTS
 
 
 def record_crc(record: dict) -> int:
-    """Return the CRC-32 of all of a record but its own ``crc32``."""
+    """Return the CRC-32 of a record without its own ``crc32``."""
     rest = {name: value for name, value in record.items() if name != "crc32"}
     return zlib.crc32(json.dumps(rest, sort_keys=True).encode())
 
@@ -72,11 +72,11 @@ _FIELDS = {
 
 
 def _is_file(value) -> bool:
-    """Tell whether a value of a JSON file is what stands for the content of one."""
+    """Tell whether a JSON value is a record of a file's hashes."""
     return is_mapping(value) and _is_hash(value.get("sha256")) and _is_crc(value.get("crc32"))
 
 
-# What not all folders have: those of tables, those by columns.
+# Fields of some folders: those of tables, those by columns.
 _OF_SOME = {
     "label_names": are_words, "table": is_form, "by": lambda value: value == "columns", "width": is_count,
     "labels_file": _is_file, "spelled": is_spelled,
@@ -85,7 +85,7 @@ _OF_COLUMNS = ("width", "labels_file")
 
 
 def meta_faults(meta: dict) -> Iterator[str]:
-    """Yield what is wrong with the content of meta.json."""
+    """Yield the faults of the content of meta.json."""
     if "crc32" in meta and meta["crc32"] != record_crc(meta):
         yield "its content is not what was written (CRC-32)"
     wrong = [name for name, fits in _FIELDS.items() if name not in meta or not fits(meta[name])]
@@ -130,7 +130,7 @@ def entry_fits(entry) -> TypeGuard[dict]:
 
 
 def joint_sha256(entries) -> str:
-    """Return the SHA-256 that stands for all shards together."""
+    """Return the SHA-256 that identifies all shards together."""
     return hashlib.sha256("".join(entry["sha256"] for entry in entries).encode()).hexdigest()
 
 
@@ -154,7 +154,7 @@ def part_form(name: str, entry: dict, dtype: np.dtype) -> tuple[tuple, tuple]:
 
 
 def part_fault(name: str, array: np.ndarray, entry: dict, d: int) -> str | None:
-    """Return what is wrong with the values of a part, as far as they show it by themselves."""
+    """Return the fault of a part's values, as far as the part alone shows it."""
     if name in ("targets", "dense", "data"):
         return None if _all(np.isfinite, array) else "it holds nan or infinity"
     if name == "sqnorms":
@@ -176,13 +176,12 @@ def _blocks(size: int, step: int = BLOCK):
 
 
 def _all(holds, array: np.ndarray) -> bool:
-    """Tell whether something holds of all values."""
     flat = array.reshape(-1)
     return all(holds(flat[block]).all() for block in _blocks(flat.size))
 
 
 def _outside(array: np.ndarray, size: int) -> str | None:
-    """Return words for an index that does not count ``size`` things, None where all do."""
+    """Return the fault of an index outside of ``size`` columns; None if there is none."""
     for block in _blocks(array.size):
         for value in (array[block].min(), array[block].max()):
             if not 0 <= value < size:
@@ -191,7 +190,7 @@ def _outside(array: np.ndarray, size: int) -> str | None:
 
 
 def _rising(array: np.ndarray, equal: bool = False) -> bool:
-    """Tell whether values increase, or at least do not decrease."""
+    """Tell whether values increase, or with ``equal`` do not decrease."""
     compare = np.less_equal if equal else np.less
     return all(
         compare(array[block], array[block.start + 1 : block.stop + 1]).all() for block in _blocks(array.size - 1)
@@ -202,9 +201,9 @@ def _rising(array: np.ndarray, equal: bool = False) -> bool:
 
 
 def shard_fault(parts: dict) -> tuple[str, str] | None:
-    """Return the part that contradicts the rows, and how; None where none does.
+    """Return the part that contradicts the rows, and how; None if none does.
 
-    Each of the ``parts`` is without a fault of its own. The ranges, which no path relies on, are left out.
+    Each of the ``parts`` has no fault of its own. The ranges, which no path relies on, are not checked.
     """
     if "dense" not in parts:
         row = _unsorted_row(parts["indices"], parts["indptr"])
@@ -214,12 +213,12 @@ def shard_fault(parts: dict) -> tuple[str, str] | None:
 
 
 def _unsorted_row(indices: np.ndarray, indptr: np.ndarray) -> int | None:
-    """Return a row whose indices do not increase."""
+    """Return a row whose indices do not increase; None if there is none."""
     for block in _blocks(indices.size - 1):
         falls = indices[block.start + 1 : block.stop + 1] <= indices[block]  # entry p + 1 against entry p
         first = np.searchsorted(indptr, block.start + 1, side="left")
         starts = indptr[first : np.searchsorted(indptr, block.stop, side="right")]
-        falls[starts - 1 - block.start] = False  # from one row to the next they may
+        falls[starts - 1 - block.start] = False  # from one row to the next they may fall
         if falls.any():
             entry = block.start + 1 + int(falls.argmax())
             return int(np.searchsorted(indptr, entry, side="right")) - 1
@@ -234,7 +233,7 @@ def _norms_agree(parts: dict) -> bool:
     else:
         kernels.csr_squared_norms(parts["data"], parts["indptr"], found)
         terms = int(np.diff(parts["indptr"]).max(initial=0))
-    # Another processor may have added in another order; and squares that underflow lose up to a smallest number each.
+    # Another processor may add in another order; each square that underflows loses up to a smallest number.
     tolerance = 2.0 * gamma(terms + 2)
     for block in _blocks(found.size):
         one, other = stored[block], found[block]
@@ -246,9 +245,9 @@ def _norms_agree(parts: dict) -> bool:
 
 
 def ranges_of(dense, data, indices, columns: int) -> np.ndarray:
-    """Return smallest value, largest value and number of values of the columns of a shard, shape (3, columns).
+    """Return smallest value, largest value and number of values of each column of a shard, shape (3, columns).
 
-    Of dense rows, which do not say what of their zeros was stored, all values count.
+    Dense rows do not tell which zeros were stored: all their values count.
     """
     low, high, counts = np.full(columns, np.inf), np.full(columns, -np.inf), np.zeros(columns)
     if dense is None:
@@ -262,7 +261,7 @@ def ranges_of(dense, data, indices, columns: int) -> np.ndarray:
 
 
 def ranges_fault(parts: dict) -> tuple[str, str] | None:
-    """Return what is wrong with the ranges of a shard; as :func:`shard_fault`."""
+    """Return the fault of the ranges of a shard, as :func:`shard_fault`."""
     low, high, counts = parts["ranges"]
     dense = parts.get("dense")
     lowest, highest, most = ranges_of(dense, parts.get("data"), parts.get("indices"), low.size)

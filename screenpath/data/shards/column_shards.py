@@ -1,8 +1,8 @@
-"""A folder of shards by blocks of columns: the same data, feature after feature, for models that screen features.
+"""A folder of shards by blocks of columns: the same data, feature by feature, for models that screen features.
 
 It is a :class:`screenpath.data.shards.shards.ShardFolder` of the transposed data: a row of a shard is a feature, whose
-number (from 0) stands among the ``targets``; indices count samples. ``labels.npy`` holds the labels of the samples. Of
-wide data only the features that occur have a row.
+number (from 0) is its target; indices count samples. ``labels.npy`` holds the labels of the samples. In wide data only
+the features that occur have a row.
 """
 
 from __future__ import annotations
@@ -23,13 +23,7 @@ LABELS = "labels.npy"
 
 
 class ColumnFolder:
-    """A folder that ``screenpath convert --by columns`` has written.
-
-    Parameters
-    ----------
-    path : path-like
-    content : bool, default False
-        As of :class:`ShardFolder`.
+    """A folder written by ``screenpath convert --by columns``; ``content`` is as in :class:`ShardFolder`.
 
     Attributes
     ----------
@@ -38,15 +32,11 @@ class ColumnFolder:
     n, d, nnz : int
         Samples, features of the data, stored values.
     numbers : ndarray of int64 or None
-        Features that have a row, from 0; None where these are all of them.
+        Features that have a row, from 0; None if all have one.
     sha256 : str
-        Stands for the content of all shards and the labels.
+        Identifies the content of all shards and the labels.
     form, names, label_names, dtype, meta
-        As of a :class:`ShardFolder`.
-
-    Raises
-    ------
-    DataError
+        As in a :class:`ShardFolder`.
     """
 
     def __init__(self, path, content: bool = False):
@@ -76,11 +66,10 @@ class ColumnFolder:
         return np.array(found)
 
     def labels_fault(self) -> ShardFault | None:
-        """Return what is wrong with the labels."""
         return self._labels()[1]
 
     def _labels(self) -> tuple:
-        """Return the labels, mapped, and what is wrong with them."""
+        """Return the labels, mapped, and their fault."""
         file = self.path / LABELS
         try:
             found = map_array(file, (np.float64,), (self.n,))
@@ -95,7 +84,6 @@ class ColumnFolder:
         return found.array, None if np.isfinite(found.array).all() else ShardFault(file, "it holds nan or infinity")
 
     def check_indices(self, zero_based: bool) -> None:
-        """Refuse ``zero_based`` for what was converted otherwise, see :meth:`ShardFolder.check_indices`."""
         self.columns.check_indices(zero_based)
 
     def check_width(self, n_features: int | None) -> None:
@@ -106,7 +94,6 @@ class ColumnFolder:
             )
 
     def check(self) -> None:
-        """Look at every file."""
         self.columns.check()
         self.labels()
 
@@ -123,7 +110,7 @@ class ColumnFolder:
         )  # fmt: skip
 
     def dataset_bytes(self) -> int:
-        """Return the private bytes that :meth:`dataset` takes, at most: the columns, and the rows made of them."""
+        """Return an upper bound of the private bytes of :meth:`dataset`: the columns, and the rows made of them."""
         return 2 * self.columns.dataset_bytes() + 16 * self.nnz + 24 * self.n
 
 

@@ -1,4 +1,4 @@
-"""Data files to a folder of binary shards, block by block: what is larger than memory is converted as well."""
+"""Convert data files to a folder of binary shards, block by block, so that data larger than memory can be converted."""
 
 from __future__ import annotations
 
@@ -18,6 +18,18 @@ from screenpath import __version__
 from screenpath.data.files.libsvm import BLOCK, no_features
 from screenpath.data.files.read import opened, refuse_columns, refuse_indices
 from screenpath.data.safe.memory import MemoryLimit
+from screenpath.data.shards.blocks import (
+    MEMORY_FACTOR,
+    TableBlock,
+    TextBlock,
+    float32,
+    label_words,
+    parse_block,
+    rereadable,
+    settle,
+    table_blocks,
+    text_blocks,
+)
 from screenpath.data.shards.checks import joint_sha256
 from screenpath.data.shards.column_shards import ColumnFolder
 from screenpath.data.shards.convert_columns import (
@@ -28,26 +40,15 @@ from screenpath.data.shards.convert_columns import (
     refuse_out,
     rows_folder,
 )
-from screenpath.data.shards.convert_tables import TableBlock, float32, settle, table_blocks
-from screenpath.data.shards.convert_text import (
-    MEMORY_FACTOR,
-    TextBlock,
-    label_words,
-    parse_block,
-    rereadable,
-    text_blocks,
-)
-from screenpath.data.shards.ours import remove_ours
-from screenpath.data.shards.shards import COLUMNWISE, ROWWISE, SCHEMA_VERSION, ShardFolder, content_sha256
-from screenpath.data.shards.write_shards import ShardWriter, partial_folder, shard_parts
+from screenpath.data.shards.shards import COLUMNWISE, ROWWISE, SCHEMA_VERSION, ShardFolder, content_sha256, in_order
+from screenpath.data.shards.write_shards import ShardWriter, partial_folder, remove_ours, shard_parts
 from screenpath.data.words.labels import label_text
 from screenpath.data.words.numerals import FirstTexts, Spelled
 from screenpath.errors import DataError, InUseError, ResourceError, RunFolderError, UsageError
-from screenpath.numbers.ordered import in_order
 
 BLOCK_MB = 32
-SAMPLED = 1 << 16  # bytes of both ends of a file that tell it from another
-CLASSES = 100  # with more labels they are not listed
+SAMPLED = 1 << 16  # bytes of both ends of a file that identify it
+CLASSES = 100  # more labels are not listed
 
 
 def convert(
@@ -71,41 +72,41 @@ def convert(
 ) -> ShardFolder | ColumnFolder:
     """Convert LIBSVM text, CSV or Parquet to a shard folder.
 
-    Memory is bounded by the blocks under way, about ``8 * block_mb * (jobs + 1)`` megabytes, whatever the size of the
-    files. The shards are the same for every number of jobs.
+    The blocks in progress bound the memory, about ``8 * block_mb * (jobs + 1)`` megabytes, whatever the size of the
+    files. The shards do not depend on ``jobs``.
 
     Parameters
     ----------
     sources : sequence of path-like
-        Their rows follow one another, files of one kind; ``-`` is standard input, LIBSVM text or CSV. Any compression
-        the reader knows.
+        Files of one kind, whose rows are concatenated; ``-`` is standard input, LIBSVM text or CSV. Compressed files
+        are accepted.
     out : path-like
-        Folder to make. It appears when it is complete; after a crash the same call starts anew, with ``resume`` behind
-        the shards that were done.
+        Folder to make. It appears when complete; after a crash the same call starts again, with ``resume`` after the
+        finished shards.
     block_mb : float
-        Megabytes of text, or of a table's numbers, that make a shard.
+        Megabytes of text, or of a table's numbers, per shard.
     jobs : int
         Threads that parse and write.
     zero_based, n_features, dtype
         As :func:`screenpath.read_libsvm`.
     storage : {"auto", "dense", "sparse"}
-        ``auto`` keeps a shard as a dense array where 0.3 of it or more is stored.
+        ``auto`` stores a shard as a dense array if at least 0.3 of it is stored.
     max_memory : int, optional
         Bytes of private memory this process may take.
     force : bool
         Replace an older folder.
     resume : bool
-        Continue an unfinished conversion, or begin it. The text is read again, and compared with what the shards that
-        are there were made of; it is not parsed again. A folder that is complete is left as it is.
+        Continue an unfinished conversion, or begin it. The text is read again and compared with that of the finished
+        shards, but not parsed again. A complete folder is left unchanged.
     target, one_hot : str, str or sequence of str
         Columns of tables, see :func:`screenpath.read_data`.
     progress : callable, optional
         ``progress(rows, bytes)`` after each shard.
     origin : dict, optional
-        Kept in meta.json: what a cache knows its entry by.
+        Stored in meta.json: the key of a cache entry.
     by : {"rows", "columns"}
-        What a shard has whole. By columns they are made of shards by rows, which stand beside ``out`` meanwhile; of a
-        folder of these, too.
+        What a shard has whole. Shards by columns are made from shards by rows, either a given folder of these or a
+        temporary one next to ``out``.
 
     Returns
     -------
@@ -116,9 +117,9 @@ def convert(
     DataError
         With file, line, token and remedy.
     ResourceError
-        Where ``max_memory`` does not suffice.
+        If ``max_memory`` is too small.
     RunFolderError
-        Where there is a folder already, or the conversion to be resumed was one of another text or to another form.
+        If the folder exists, or the conversion to resume had another text or other settings.
     """
     limit = MemoryLimit(max_memory)
     size = max(int(block_mb * (1 << 20)), BLOCK)
@@ -149,7 +150,7 @@ def convert(
 
 
 def _by_rows(sources, out, force: bool, resume: bool, **how) -> ShardFolder:
-    """Convert files to shards by rows; further arguments as those of :func:`_convert`."""
+    """Convert files to shards by rows; further arguments as of :func:`_convert`."""
     with rereadable(sources, Path(out).resolve().parent) as kept:
         return _convert(kept, sources, out, force, resume, **how)
 
@@ -158,7 +159,7 @@ def _convert(
     sources, names, out, force, resume, *, size, jobs, limit, zero_based, n_features, storage, dtype, target, one_hot,
     progress, origin=None,
 ) -> ShardFolder:  # fmt: skip
-    """Convert what can be read as often as it must be; ``names`` are what the sources are called."""
+    """Convert sources that can be read repeatedly; ``names`` are those for messages."""
     settled = settle(sources, target, one_hot)
     words: tuple[str, ...] = ()
     if settled is None:
@@ -226,17 +227,16 @@ def _convert(
 
 
 class DataCacheWarning(UserWarning):
-    """What ``--cache`` was to keep cannot be kept; the run goes on without it."""
+    """``--cache`` cannot store its copy; the run continues without it."""
 
 
 def cached_shards(
     path, cache, zero_based: bool = False, max_memory: int | None = None, target: str | None = None, one_hot=()
 ) -> ShardFolder | None:
-    """Return a data file as shards from a cache folder; what is not there or is damaged is converted.
+    """Return a data file as shards from a cache folder, after converting it if they are missing or damaged.
 
-    An entry is used if it says that it was made of this state of this file, read in this way, and none of its parts
-    shows a fault. None is returned while another process makes the same entry, and (with a warning) where it cannot be
-    made.
+    An entry is used if it was made from this state of this file, read in this way, and no part has a fault. Returns
+    None while another process makes the same entry, and (with a warning) if it cannot be made.
     """
     path = Path(path)
     origin = {**_origin(path, zero_based), "target": target, "one_hot": list(one_hot)}
@@ -245,10 +245,10 @@ def cached_shards(
     entry = Path(cache) / f"{path.name}-{name}.shards"
     try:
         return _cached(entry, origin)
-    except DataError:  # not there, or damaged: made (again)
+    except DataError:  # missing or damaged: convert (again)
         pass
     try:
-        # sparse: stored zeros stay as they are in the file
+        # sparse: keeps the stored zeros of the file
         convert(
             [path], entry, block_mb=block_within(max_memory), zero_based=zero_based, storage="sparse",
             max_memory=max_memory, force=True, origin=origin, target=target, one_hot=one_hot,
@@ -257,7 +257,7 @@ def cached_shards(
     except InUseError:
         return None
     except (RunFolderError, ResourceError, OSError) as error:
-        with contextlib.suppress(RunFolderError, OSError):  # shards that a full disk has stopped would keep it full
+        with contextlib.suppress(RunFolderError, OSError):  # unfinished shards would keep a full disk full
             remove_ours(partial_folder(entry))
         why = (error.strerror or str(error)) if isinstance(error, OSError) else error.message
         warnings.warn(f"going on without `cache={cache}`: {why}", DataCacheWarning, stacklevel=2)
@@ -265,7 +265,7 @@ def cached_shards(
 
 
 def _cached(entry: Path, origin: dict) -> ShardFolder:
-    """Return an entry of a cache; a DataError if it is not there, damaged, or one of something else."""
+    """Return an entry of a cache; a DataError if it is missing, damaged, or made from something else."""
     folder = ShardFolder(entry)
     if folder.meta.get("origin") != origin:
         raise DataError(f"{entry} was not made of this file")
@@ -274,7 +274,7 @@ def _cached(entry: Path, origin: dict) -> ShardFolder:
 
 
 def _origin(path: Path, zero_based: bool) -> dict:
-    """Return what tells a text file, and how it is read, from all others."""
+    """Return what distinguishes a text file, and how it is read, from all others."""
     try:
         with open(path, "rb") as file:
             state = os.fstat(file.fileno())
@@ -288,7 +288,7 @@ def _origin(path: Path, zero_based: bool) -> dict:
         "bytes": state.st_size,
         "inode": state.st_ino,
         "modified_ns": state.st_mtime_ns,
-        "changed_ns": state.st_ctime_ns,  # set by the system, also where somebody sets the other one back
+        "changed_ns": state.st_ctime_ns,  # set by the system, even if somebody resets the other one
         "ends_sha256": ends.hexdigest(),
         "zero_based": zero_based,
         "schema_version": SCHEMA_VERSION,
@@ -297,13 +297,13 @@ def _origin(path: Path, zero_based: bool) -> dict:
 
 
 def block_within(max_memory: int | None) -> float:
-    """Return the megabytes of text that make a shard: fewer where the limit leaves little memory."""
+    """Return the megabytes of text per shard, fewer if the limit leaves little memory."""
     left = MemoryLimit(max_memory).left
     return BLOCK_MB if left is None else min(BLOCK_MB, max(left / (2 * MEMORY_FACTOR << 20), 1.0))
 
 
 class _Seen:
-    """What the shards so far hold together."""
+    """Totals of the shards so far."""
 
     def __init__(self):
         self.rows, self.width, self.notices = 0, 1, ()
@@ -312,7 +312,7 @@ class _Seen:
 
     @staticmethod
     def of(X, y, notices=(), spelled=None) -> dict:
-        """Return what one shard holds."""
+        """Return the totals of one shard."""
         labels, counts = np.unique(y, return_counts=True)
         pairs = None if labels.size > CLASSES else list(zip(labels.tolist(), counts.tolist(), strict=True))
         return {
@@ -324,7 +324,6 @@ class _Seen:
         }
 
     def add(self, shard: dict) -> None:
-        """Count one more shard."""
         self.rows += shard["rows"]
         self.width = max(self.width, shard["width"])
         self.notices = shard["notices"] or self.notices
@@ -340,18 +339,18 @@ class _Seen:
 
     @property
     def record(self) -> dict:
-        """Return what meta.json says about the texts of labels."""
+        """Return the spellings of labels for meta.json."""
         spelled = self.first.spelled
         return {} if spelled is None else {"spelled": spelled.record()}
 
 
 def _names(sources) -> list:
-    """Return the names of files, with escapes where they are no text."""
+    """Return file names, escaped if they are not valid text."""
     return [Path(str(source)).name.encode("utf-8", "backslashreplace").decode() for source in sources]
 
 
 def _checked(record: dict, digest: str, name: str) -> dict:
-    """Return the record of a shard whose text is still the same."""
+    """Return the record of a shard after checking that its text is unchanged."""
     if record["text"] != digest:
         raise RunFolderError(
             f"cannot resume: the text of {name} in shard {record['shard']} has changed",
@@ -361,7 +360,7 @@ def _checked(record: dict, digest: str, name: str) -> dict:
 
 
 def _meta(sources, shards, seen: _Seen, zero_based: bool, n_features: int | None, dtype, size: int, names) -> dict:
-    """Return the content of meta.json; nothing in it depends on when or where it was written."""
+    """Return the content of meta.json, which does not depend on when or where it is written."""
     labels = seen.labels
     return {
         "schema_version": SCHEMA_VERSION,

@@ -1,6 +1,6 @@
-"""Data files to a folder of shards by blocks of columns: first to shards by rows, then turned over.
+"""Data files to shards by blocks of columns: first to shards by rows, which are then transposed.
 
-As many blocks of columns as memory allows are filled at a time, in one pass over the rows.
+Each pass over the rows fills as many blocks of columns as memory allows.
 """
 
 from __future__ import annotations
@@ -19,30 +19,29 @@ from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.safe.wide import check_width, is_wide
 from screenpath.data.shards.checks import joint_sha256
 from screenpath.data.shards.column_shards import LABELS, ColumnFolder
-from screenpath.data.shards.ours import remove_ours
 from screenpath.data.shards.shards import COLUMNWISE, SCHEMA_VERSION, ShardFolder
-from screenpath.data.shards.write_shards import ShardWriter, clear_leftovers, partial_folder
+from screenpath.data.shards.write_shards import ShardWriter, clear_leftovers, partial_folder, remove_ours
 from screenpath.data.words.tables import check_same
 from screenpath.errors import RunFolderError, UsageError
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import row_pointers, shared_csr
 
-AT_ONCE = 1 << 30  # bytes of columns that are filled in one pass over the rows, where no limit says less
+AT_ONCE = 1 << 30  # bytes of columns filled in one pass over the rows, without a lower limit
 SHARE = 0.25  # of what the limit leaves, for them: writing them takes as much again
 VALUE = 12  # bytes of a stored value and its index
-# of meta.json
+# entries of meta.json
 FROM_ROWS = ("zero_based", "dtype", "notices", "sources", "block_bytes", "label_names", "table", "spelled")
 
 
 def rows_folder(out: Path) -> Path:
-    """Return the name of the shards by rows that a folder is made of, while it is made."""
+    """Return the name of the temporary shards by rows."""
     return out.with_name(out.name + ".by-rows")
 
 
 def convert_columns(
     rows: ShardFolder, out, size: int, storage: str, limit: MemoryLimit, force=False, resume=False
 ) -> ColumnFolder:
-    """Turn shards by rows into shards by blocks of columns of about ``size`` bytes; see ``convert.convert``."""
+    """Transpose shards by rows into shards by blocks of columns of about ``size`` bytes; see ``convert.convert``."""
     check_width(rows.path, rows.d)
     known: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION, "by": COLUMNWISE, "width": rows.d, "rows_sha256": rows.sha256,
@@ -83,7 +82,7 @@ def convert_columns(
 
 
 def finished(kind: type, out, known: dict) -> Any:
-    """Return the folder of an earlier call that was completed, if it was made so; None where there is none."""
+    """Return the folder that an earlier call completed with these settings; None if there is none."""
     if not Path(out).exists() or partial_folder(Path(out)).exists():
         return None
     folder = kind(out)
@@ -95,14 +94,14 @@ def finished(kind: type, out, known: dict) -> Any:
 
 
 def _kept(record: dict, text: str, path: Path) -> dict:
-    """Return the entry of a block that an earlier call has written, if it was made of the same columns."""
+    """Return the entry of a block that an earlier call wrote, after checking that its columns are the same."""
     if record["text"] != text:
         raise RunFolderError(f"cannot resume: the columns of {path} are not the same", "start again without `resume`")
     return record["entry"]
 
 
 def occurring_columns(rows: ShardFolder) -> tuple[np.ndarray, np.ndarray]:
-    """Return the features that get a row, and how many values each has: all of them but where the data is wide."""
+    """Return the features that get a row (in wide data those that occur), and their numbers of values."""
     wide = is_wide(rows.d, rows.nnz)
     numbers = np.zeros(1, dtype=np.int64) if wide else np.arange(rows.d)
     counts = np.zeros(numbers.size, dtype=np.int64)
@@ -123,7 +122,7 @@ def occurring_columns(rows: ShardFolder) -> tuple[np.ndarray, np.ndarray]:
 
 
 def cut(sizes: np.ndarray, size: int) -> list[tuple[int, int]]:
-    """Cut columns into blocks of about ``size`` bytes, one column at least each."""
+    """Cut columns into blocks of about ``size`` bytes, at least one column each."""
     blocks, ends = [], np.cumsum(sizes)
     start = 0
     while start < sizes.size:
@@ -135,7 +134,7 @@ def cut(sizes: np.ndarray, size: int) -> list[tuple[int, int]]:
 
 
 def groups(blocks: list, sizes: np.ndarray, limit: MemoryLimit) -> Iterator[list[int]]:
-    """Yield numbers of blocks that are filled in one pass, as memory allows; a single one must fit."""
+    """Yield the numbers of blocks that are filled in one pass, as memory allows; a single one must fit."""
     weights = [int(sizes[start:stop].sum()) for start, stop in blocks]
     limit.check(2 * max(weights), "turning a block of columns over", "use a smaller `block_mb`")
     room = AT_ONCE if limit.left is None else min(AT_ONCE, int(SHARE * limit.left))
@@ -149,7 +148,7 @@ def groups(blocks: list, sizes: np.ndarray, limit: MemoryLimit) -> Iterator[list
 
 
 def turned_over(rows: ShardFolder, numbers: np.ndarray, counts: np.ndarray) -> sp.csr_array:
-    """Return some features as the rows of a CSR array over all samples; one pass over the data."""
+    """Return some features as the rows of a CSR array over all samples, in one pass over the data."""
     indptr = row_pointers(counts)
     kind = sp.get_index_dtype(maxval=max(rows.n, int(indptr[-1])))
     data, samples = np.empty(indptr[-1], dtype=rows.dtype), np.empty(indptr[-1], dtype=kind)
@@ -176,7 +175,7 @@ def _columns_of(rows: ShardFolder, k: int, numbers: np.ndarray) -> tuple[np.ndar
 
 
 def check_source(sources, by: str) -> Path | None:
-    """Return the folder of shards by rows that is to be turned over; None where the sources are files."""
+    """Return the folder of shards by rows to transpose; None if the sources are files."""
     folders = [source for source in sources if isinstance(source, (str, Path)) and Path(source).is_dir()]
     if not folders:
         return None
@@ -186,7 +185,7 @@ def check_source(sources, by: str) -> Path | None:
 
 
 def checked_rows(path: Path, zero_based: bool, n_features: int | None, dtype: np.dtype) -> ShardFolder:
-    """Return shards by rows that are to be turned over as they are; to ask for them in another form is an error."""
+    """Return the shards by rows to transpose; other indices, widths or types cannot be requested."""
     folder = ShardFolder(path)
     folder.check_indices(zero_based)
     if n_features not in (None, folder.d):
@@ -197,6 +196,6 @@ def checked_rows(path: Path, zero_based: bool, n_features: int | None, dtype: np
 
 
 def refuse_out(out, force: bool, resume: bool) -> None:
-    """Refuse a folder that is there before hours are spent on its rows; the writer looks at it again."""
+    """Refuse an existing folder before hours are spent on its rows; the writer checks again."""
     if Path(out).exists() and not (force or resume):
         raise RunFolderError(f"{out} exists already", "use `force` to replace it, or another name")

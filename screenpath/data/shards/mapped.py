@@ -1,6 +1,7 @@
-"""Arrays of ``.npy`` files, mapped, with nothing believed: neither the header nor the length.
+"""Arrays of ``.npy`` files, mapped, after checking header and length.
 
-``numpy.load`` evaluates the header as Python and takes any type. Here a file is one of ours, or it is refused.
+``numpy.load`` evaluates the header as Python and accepts any type. Here a file that ``convert`` could not have written
+is refused.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 
 from screenpath.data.safe.memory import count_mapped
 
-SMALL = 1 << 12  # bytes below which a file is read instead of mapped
+SMALL = 1 << 12  # smaller files (bytes) are read instead of mapped
 HASHED = 1 << 24  # bytes hashed at a time
 MAGIC = b"\x93NUMPY\x01\x00"
 HEADER_BYTES = 1 << 10  # a header of ours is far shorter
@@ -31,17 +32,13 @@ class NotAnArray(ValueError):
 
 @dataclass(frozen=True)
 class Mapped:
-    """An array and the bytes of its whole file, both of one mapping.
-
-    ``signature`` tells this state of the file from any other that the system knows of.
-    """
+    """An array and the bytes of its whole file, in one mapping; ``signature`` identifies this state of the file."""
 
     array: np.ndarray
     raw: np.ndarray
     signature: tuple
 
     def crc32(self) -> int:
-        """Return the CRC-32 of the file."""
         value = 0
         for start in range(0, self.raw.size, HASHED):
             value = zlib.crc32(self.raw[start : start + HASHED].data, value)
@@ -49,9 +46,9 @@ class Mapped:
 
 
 def map_array(file: Path, dtypes, shape: tuple) -> Mapped:
-    """Map a ``.npy`` file copy-on-write: pages are shared with the file, and yet it is an ordinary array.
+    """Map a ``.npy`` file copy-on-write: pages are shared with the file, but compiled code sees an ordinary array.
 
-    It must have one of ``dtypes`` and exactly that shape, else it is :class:`NotAnArray`.
+    It must have one of ``dtypes`` and exactly that shape; otherwise :class:`NotAnArray` is raised.
     """
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe of that name must not hang us
     try:
@@ -70,14 +67,13 @@ def map_array(file: Path, dtypes, shape: tuple) -> Mapped:
 
 
 def signature(state: os.stat_result) -> tuple:
-    """Return what tells a state of a file from any other that the system knows of."""
+    """Return what distinguishes a state of a file from any other that the system knows of."""
     return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
 
 
 def _bytes(descriptor: int, size: int) -> np.ndarray:
-    """Return the bytes of an open file."""
     if size > SMALL:
-        count_mapped(size)  # before it is, lest the system refuses it
+        count_mapped(size)  # before mapping, or the system may refuse it
         try:
             mapped = mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY)
         except BaseException:

@@ -1,12 +1,11 @@
-"""A shard folder: the rows of a data set in binary parts that can be mapped, and meta.json about them.
+"""A shard folder: the rows of a data set in binary parts that can be mapped, described by meta.json.
 
 Shard ``k`` has the files ``k-targets.npy``, ``k-sqnorms.npy`` (squared row norms), ``k-ranges.npy`` (for each of its
 columns: smallest value, largest value, number of stored values) and its rows, in one of two forms:
 
-* ``k-dense.npy`` of shape (rows, width), for rows of which 0.3 or more is stored;
-* CSR: ``k-data.npy``, ``k-indices.npy`` (int32), ``k-indptr.npy`` (int64), and ``k-columns.npy``. The indices count the
-  columns that occur in the shard, ``columns`` says which these are: a pass costs what the shard holds, however wide
-  the data set is.
+* ``k-dense.npy`` of shape (rows, width), if 0.3 or more is stored;
+* CSR: ``k-data.npy``, ``k-indices.npy`` (int32), ``k-indptr.npy`` (int64), and ``k-columns.npy``. Indices count the
+  columns that occur in the shard, which ``columns`` lists: the cost of a pass does not depend on the width of the data.
 
 A folder by columns (:mod:`screenpath.data.shards.column_shards`) is one of the transposed data: its rows are features.
 """
@@ -16,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,8 +35,8 @@ from screenpath.numbers.csr import row_pointers, shared_csr
 SCHEMA_VERSION = 1
 META = "meta.json"
 ROWWISE, COLUMNWISE = "rows", "columns"
-ROWS = ("dense", "data", "indices", "indptr", "columns")  # parts that make rows, in the order of Shard
-KEPT_FILES = 400  # mapped files that stay open between passes: mapping again costs about as much as a pass reads
+ROWS = ("dense", "data", "indices", "indptr", "columns")  # parts of the rows, in the order of Shard
+KEPT_FILES = 400  # mapped files that stay open between passes: mapping again costs about as much as a pass
 AGAIN = "convert the text again, with `force`"
 
 
@@ -45,16 +45,15 @@ class Shard:
     """One shard, mapped."""
 
     dense: np.ndarray | None  # shape (rows, width)
-    # data, indices, indptr, columns: CSR rows, None where they are dense; ``columns[indices]`` are the columns of the
+    # data, indices, indptr, columns: CSR rows, None if they are dense; ``columns[indices]`` are the columns of the
     # data set, from 0
-    data: Any  # whoever has seen that there are no dense rows knows that there are these
+    data: Any  # not Optional: callers check ``dense`` first
     indices: Any
     indptr: Any
     columns: Any
 
     @property
     def rows(self) -> int:
-        """Return the number of rows."""
         return self.dense.shape[0] if self.dense is not None else self.indptr.size - 1
 
     def head(self) -> Shard:
@@ -74,8 +73,6 @@ class Shard:
 
 @dataclass(frozen=True)
 class ShardFault:
-    """Something that is wrong with a shard folder."""
-
     file: Path
     what: str
     hint: str = AGAIN
@@ -84,18 +81,17 @@ class ShardFault:
         return f"{self.file} is missing or damaged: {self.what}"
 
     def error(self) -> DataError:
-        """Return the fault as the error that reading raises."""
         return DataError(str(self), self.hint)
 
 
 class ShardFolder:
-    """A folder that ``screenpath convert`` has written.
+    """A folder written by ``screenpath convert``.
 
     Parameters
     ----------
     path : path-like
     content : bool, default False
-        Compare the SHA-256 of shards too: who resumes a run must have the same data, not only undamaged ones.
+        Compare the SHA-256 of shards too: a resumed run must have the same data, not only undamaged data.
     by : {"rows", "columns"}
         What the folder must be made of.
 
@@ -109,15 +105,15 @@ class ShardFolder:
     dtype : numpy.dtype
         Of the stored values.
     sha256 : str
-        Stands for the content of all shards.
+        Identifies the content of all shards.
     stamp : str
-        Stands for meta.json.
+        Identifies meta.json.
     label_names : tuple of str or None
-        Of the labels 0, 1, ..., where they are texts.
+        Of the labels 0, 1, ..., if they are texts.
     spelled : Spelled or None
-        The texts of labels that are numbers, where they are not as usual.
+        The unusual texts of numeric labels.
     form : Form or None
-        What the columns of the table are that it was made of.
+        Of the table it was made from.
 
     Raises
     ------
@@ -143,22 +139,20 @@ class ShardFolder:
         table = self.meta.get("table")
         self.form = None if table is None else Form.of_record(table)
         self._kept: dict[int, Shard] = {}
-        self._parts_seen: dict[tuple, tuple] = {}  # state in which the file of a part was found without fault
-        self._shards_seen: dict[int, dict] = {}  # and those of all parts of a shard that go together
+        self._parts_seen: dict[tuple, tuple] = {}  # states in which part files were found without fault
+        self._shards_seen: dict[int, dict] = {}  # and those of all parts of a shard together
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Return the names of the features, where the data was a table."""
+        """Return the feature names of a table."""
         return None if self.form is None else self.form.names
 
     @property
     def count(self) -> int:
-        """Return the number of shards."""
         return self.starts.size - 1
 
     @property
     def density(self) -> float:
-        """Return stored values over cells."""
         return self.nnz / max(self.n * self.d, 1)
 
     @property
@@ -172,20 +166,19 @@ class ShardFolder:
             for shard in self.meta["shards"]
         )
 
-    # -- parts, looked at before anybody uses them ---------------------------------------------------------------------
+    # -- parts, checked before use -------------------------------------------------------------------------------------
 
     def part(self, k: int, name: str) -> np.ndarray:
-        """Map one part of shard ``k``; a file that is missing, damaged, or not what it has to be is an error."""
+        """Map one part of shard ``k``; a missing, damaged or invalid file is an error."""
         found, faults = self._part(k, name)
         if found is None or faults:
             raise faults[0].error()
         return found.array
 
     def shard(self, k: int) -> Shard:
-        """Map the rows of shard ``k``, as :meth:`part`; of the first shards the mapping is kept.
+        """Map the rows of shard ``k``, as :meth:`part`; the mappings of the first shards are kept.
 
-        A mapping shows what is written to its file, so that files that have changed since they were looked at are
-        looked at again.
+        A mapping shows what is written to its file, so files that have changed are checked again.
         """
         if k in self._kept and self._unchanged(k):
             return self._kept[k]
@@ -201,30 +194,29 @@ class ShardFolder:
         return shard
 
     def check(self) -> None:
-        """Look at every shard, at once or where its files have changed since then."""
+        """Check every shard, unless its files are unchanged since an earlier check."""
         for k in range(self.count):
             if not (self._shards_seen.get(k) and self._unchanged(k)):
                 self.shard(k)
 
     def faults(self, k: int) -> list[ShardFault]:
-        """Return all that is wrong with shard ``k``."""
+        """Return all faults of shard ``k``."""
         parts, faults = self._open(k)
         wrong = checks.ranges_fault(parts) if not faults else None
         return faults if wrong is None else [ShardFault(self.path / part_name(k, wrong[0]), wrong[1])]
 
     def is_dense(self, k: int) -> bool:
-        """Tell whether the rows of shard ``k`` are dense."""
         return self.meta["shards"][k]["dense"]
 
     def check_indices(self, zero_based: bool) -> None:
-        """Refuse ``--zero-based`` for what was converted with indices from 1."""
+        """Refuse ``--zero-based`` for data converted with indices from 1."""
         if zero_based and not self.meta["zero_based"]:
             raise UsageError(
                 f"{self.path} was converted with indices from 1", "leave out `zero_based`, or convert again with it"
             )
 
     def _open(self, k: int) -> tuple[dict, list[ShardFault]]:
-        """Return the arrays of a shard by their names, and what is wrong with them."""
+        """Return the arrays of a shard by name, and their faults."""
         mapped, faults = {}, []
         for name in checks.part_names(self.meta["shards"][k]):
             found, wrong = self._part(k, name)
@@ -254,7 +246,9 @@ class ShardFolder:
             return False
 
     def _rows_seen(self, k: int) -> dict:
-        """Return the arrays of the rows of a shard that was found without fault; none where it is not as it was."""
+        """Return the arrays of a shard's rows if they are unchanged since they were found without fault; otherwise
+        {}.
+        """
         states, parts = self._shards_seen.get(k, {}), {}
         for name in states:
             if name in ROWS:
@@ -265,7 +259,7 @@ class ShardFolder:
         return parts
 
     def _part(self, k: int, name: str) -> tuple[Mapped | None, list[ShardFault]]:
-        """Map one part, and return what is wrong with it; what was without fault before is not looked at again."""
+        """Map one part, and return its faults; unchanged parts without fault are not checked again."""
         file, entry = self.path / part_name(k, name), self.meta["shards"][k]
         try:
             found = map_array(file, *checks.part_form(name, entry, self.dtype))
@@ -285,7 +279,7 @@ class ShardFolder:
         return found, faults
 
     def _shard_faults(self, k: int, parts: dict) -> Iterator[ShardFault]:
-        """Yield what is wrong with the parts of a shard together."""
+        """Yield the faults of the parts of a shard together."""
         entry = self.meta["shards"][k]
         if (self.content or entry.get("crc32") is None) and content_sha256(parts) != entry["sha256"]:
             yield ShardFault(self.path / part_name(k, "*"), "its content is not what was written (SHA-256)")
@@ -294,7 +288,7 @@ class ShardFolder:
             yield ShardFault(self.path / part_name(k, wrong[0]), wrong[1])
 
     def checked_width(self, n_features: int) -> int:
-        """Return the width that was asked for, if the data fits into it."""
+        """Return the requested width, if the data fits into it."""
         if n_features < self.d:
             raise DataError(
                 f"{self.path} has {self.d} features, more than `n_features={n_features}`",
@@ -303,8 +297,8 @@ class ShardFolder:
         return n_features
 
     def joined(self, name: str) -> np.ndarray:
-        """Return a part with one number a row (``targets``, ``sqnorms``) of all shards together, shape (n,)."""
-        for k in range(self.count):  # before room is made for what meta.json promises
+        """Return a part with one number per row (``targets``, ``sqnorms``) of all shards, shape (n,)."""
+        for k in range(self.count):  # before allocating what meta.json promises
             file = self.path / part_name(k, name)
             if not file.is_file() or file.stat().st_size < 8 * self.meta["shards"][k]["rows"]:
                 self.part(k, name)  # raises
@@ -324,7 +318,7 @@ class ShardFolder:
         )  # fmt: skip
 
     def _stacked(self, d: int) -> sp.csr_array:
-        """Return the rows of all shards one below the other; of the parts, one at a time is in memory."""
+        """Return the rows of all shards as one array; only one shard's parts are in memory at a time."""
         shards = [self.shard(k) for k in range(self.count)]
         sizes = [s.indptr[-1] if s.dense is None else np.count_nonzero(s.dense) for s in shards]
         ends = row_pointers(sizes)
@@ -338,7 +332,7 @@ class ShardFolder:
         return sp.csr_array((data, indices, indptr), shape=(self.n, d))
 
     def dataset_bytes(self) -> int:
-        """Return the private bytes that :meth:`dataset` takes, at most."""
+        """Return an upper bound of the private bytes of :meth:`dataset`."""
         largest = max((shard["nnz"] for shard in self.meta["shards"]), default=0)
         one, width = 8 if self.d > np.iinfo(np.int32).max else 4, self.dtype.itemsize
         return (width + one) * self.nnz + (width + one + 8) * largest + 24 * self.n
@@ -381,5 +375,19 @@ def content_sha256(parts: dict) -> str:
 
 
 def part_name(k: int, name: str) -> str:
-    """Return the file name of a part."""
     return f"{k:06d}-{name}.npy"
+
+
+def in_order(pool, most: int, function, tasks):
+    """Yield ``function(*arguments)`` for each of ``tasks``, in order: ``most`` at once in a pool, or in this thread."""
+    if pool is None:
+        for arguments in tasks:
+            yield function(*arguments)
+        return
+    waiting: deque = deque()
+    for arguments in tasks:
+        waiting.append(pool.submit(function, *arguments))
+        if len(waiting) > most:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()

@@ -1,10 +1,12 @@
-"""Writing a shard folder: parts under their own names in a folder that gets its name when all of them are there."""
+"""Write a shard folder: its parts are written to a temporary folder, which gets the final name when complete."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import re
+import stat
 import zlib
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,6 @@ from screenpath.data.files.prepare import DENSE_FROM
 from screenpath.data.safe.atomic import LOCK, Appender, FolderLock, replacing, sync_folder
 from screenpath.data.safe.values import are_words
 from screenpath.data.shards.checks import entry_fits, is_count, record_crc
-from screenpath.data.shards.ours import LOG, check_ours, marks_last, remove_ours
 from screenpath.data.shards.shards import META, content_sha256, part_name
 from screenpath.data.words.tables import check_same, dump_json, readable_json
 from screenpath.errors import RunFolderError
@@ -23,36 +24,43 @@ from screenpath.kernels.rows import shards as kernels
 from screenpath.kernels.rows.rows import csr_squared_norms, dense_squared_norms
 from screenpath.numbers import sparse as sp
 
-CELLS = 1 << 16  # of dense rows that are looked at at a time
-SPARSE_WIDTH = 16  # columns a stored value from which the columns that occur are found by sorting
+CELLS = 1 << 16  # cells of dense rows processed at a time
+SPARSE_WIDTH = 16  # from this many columns per stored value, occurring columns are found by sorting
+LOG = "progress.jsonl"  # of an unfinished folder: its settings, then a line per finished shard
+MARKS = {META: b'{\n  "schema_version": ', LOG: b'{"settings": {"schema_version": '}
+TOOL, HEAD = b'\n  "tool": "screenpath"', 80  # stands within so many first bytes of meta.json
+_PART = r"\d{6,}-(targets|sqnorms|ranges|dense|data|indices|indptr|columns)\.npy"
+_NAMES = re.compile(
+    rf"({_PART}|labels\.npy|{re.escape(META)})(\.new(-[0-9a-f]{{16}})?)?|{re.escape(LOG)}|{re.escape(LOCK)}"
+)
 
 
 class ShardWriter:
     """The folder ``OUT.partial`` on its way to ``OUT``.
 
-    Whatever stops a conversion, there is no half a folder under the name ``OUT``: the next call starts anew, or behind
-    the shards that were done.
+    An interrupted conversion leaves no incomplete folder named ``OUT``; the next call starts again, or after the
+    finished shards.
 
     Parameters
     ----------
     path : path-like
     force : bool, default False
-        Replace what is there.
+        Replace an existing folder.
     settings : dict, optional
-        All that decides the shards, beside the text.
+        Everything that determines the shards, apart from the text.
     resume : bool, default False
         Keep the shards that an earlier call with these settings has made.
 
     Attributes
     ----------
     known : dict
-        Records of the shards that are kept, by their numbers; see :meth:`note`.
+        Records of the kept shards, by number; see :meth:`note`.
 
     Raises
     ------
     RunFolderError
-        If ``path`` exists already and ``force`` is not set, another process is writing it, what is to be resumed had
-        other settings, or something under a name that is needed does not carry the mark of ``convert``.
+        If ``path`` exists and ``force`` is not set, another process is writing it, the conversion to resume had other
+        settings, or a needed name is taken by something that does not carry the mark of ``convert``.
     """
 
     def __init__(self, path, force: bool = False, settings: dict | None = None, resume: bool = False):
@@ -81,14 +89,14 @@ class ShardWriter:
             raise
 
     def _check_replaced(self) -> None:
-        """Make sure that the folder that is replaced, and the name it gets meanwhile, are ours."""
+        """Check that the replaced folder, and the one under its temporary name, are ours."""
         if not (self.path / META).is_file():
             raise RunFolderError(f"{self.path} is not a folder of shards and is not replaced", "choose another name")
         check_ours(self.path)
         check_ours(_older(self.path))
 
     def _take_up(self, begun, settings: dict, replace: bool) -> None:
-        """Open the log, and remove what does not belong to the shards it names."""
+        """Open the log, and remove everything that does not belong to the shards in it."""
         self.known, size, self._noted = {}, 0, 0
         if begun is not None:
             head, records, size = begun
@@ -104,21 +112,22 @@ class ShardWriter:
             self.note({"settings": settings, "replace": replace})
 
     def _is_whole(self, record: dict) -> bool:
-        """Tell whether the files of a shard are there, each as it was."""
+        """Tell whether the files of a shard exist unchanged."""
         k, hashes = record["shard"], record["entry"]["crc32"]
         return all(_crc32(self.partial / part_name(k, name)) == hashes[name] for name in hashes)
 
     def note(self, record: dict) -> None:
-        """Log that a shard is done, by what :meth:`write` returns and whatever else a later call needs to keep it."""
+        """Log a finished shard: what :meth:`write` returns and what else a later call needs to keep it."""
         self._log.append((dump_json({**record, "crc32": record_crc(record)}) + "\n").encode())
         self._log.sync()
         self._noted += "shard" in record
 
     def write(self, k: int, rows, labels: np.ndarray, storage: str) -> dict:
-        """Write one shard and return its number and its entry in meta.json; calls for different shards may run at once.
+        """Write one shard and return its number and its entry in meta.json; calls for different shards may run
+        concurrently.
 
-        Rows, shape (rows, width), are an ndarray, of which zeros are not stored, or a csr_array with sorted indices
-        from 0.
+        Rows, shape (rows, width), are an ndarray, whose zeros are not stored, or a csr_array with sorted indices from
+        0.
         """
         parts = shard_parts(rows, labels, storage)
         hashes = {name: self._save(part_name(k, name), array) for name, array in parts.items()}
@@ -133,7 +142,7 @@ class ShardWriter:
         return {"shard": k, "entry": entry}
 
     def write_file(self, name: str, array: np.ndarray) -> dict:
-        """Write an array that belongs to no shard, and return what stands for its content."""
+        """Write an array that belongs to no shard, and return its hashes."""
         return {"crc32": self._save(name, array), "sha256": content_sha256({name: array})}
 
     def _save(self, name: str, array: np.ndarray) -> int:
@@ -144,7 +153,7 @@ class ShardWriter:
         return hashed.crc32
 
     def finish(self, meta: dict) -> None:
-        """Write meta.json and give the folder its name, in place of an older one."""
+        """Write meta.json and give the folder its name, replacing an older one."""
         with replacing(self.partial / META) as file:
             file.write((readable_json({**meta, "crc32": record_crc(meta)}) + "\n").encode())
         old = _older(self.path)
@@ -161,7 +170,7 @@ class ShardWriter:
         _remove_older(self.path)
 
     def close(self) -> None:
-        """Let other processes write the folder; shards that are done stay in a partial folder until the next call."""
+        """Release the folder; finished shards stay in the partial folder until the next call."""
         if not self._finished:
             self._log.abandon()
         if not self._finished and not self.known and not self._noted:  # a wrong file name leaves no folder behind
@@ -170,7 +179,7 @@ class ShardWriter:
 
 
 def shard_parts(rows, labels: np.ndarray, storage: str) -> dict[str, Any]:
-    """Return the parts of a shard by their names; arguments as of :meth:`ShardWriter.write`."""
+    """Return the parts of a shard by name; arguments as of :meth:`ShardWriter.write`."""
     full = rows if isinstance(rows, np.ndarray) else None
     found = None if full is None else _dense_ranges(full)
     nnz = rows.nnz if found is None else found[2].sum()
@@ -185,7 +194,7 @@ def shard_parts(rows, labels: np.ndarray, storage: str) -> dict[str, Any]:
         kernels.column_ranges(rows.data, local, *ranges)
     squares = np.zeros(rows.shape[0])
     parts = {"targets": labels, "sqnorms": squares, "ranges": ranges}
-    if dense:  # as rows in memory compute them, to the last bit
+    if dense:  # the same bits as rows in memory
         full = rows.toarray(order="C") if full is None else full
         dense_squared_norms(full, squares)
         parts["dense"] = full
@@ -197,8 +206,6 @@ def shard_parts(rows, labels: np.ndarray, storage: str) -> dict[str, Any]:
 
 
 class _Hashed:
-    """A file that counts the CRC-32 of what is written to it."""
-
     def __init__(self, file):
         self._file, self.crc32 = file, 0
 
@@ -208,7 +215,7 @@ class _Hashed:
 
 
 def _crc32(file: Path) -> int | None:
-    """Return the CRC-32 of a file; None where there is none."""
+    """Return the CRC-32 of a file; None if there is none."""
     if not file.is_file():
         return None
     value = 0
@@ -219,19 +226,18 @@ def _crc32(file: Path) -> int | None:
 
 
 def partial_folder(path: Path) -> Path:
-    """Return the folder in which the shards of a folder are made."""
     return path.with_name(path.name + ".partial")
 
 
 def clear_leftovers(path: Path) -> None:
-    """Remove what a crash in the last moment of a conversion leaves beside a complete folder and in it."""
+    """Remove what a crash at the end of a conversion leaves next to and in a complete folder."""
     if (path / LOCK).exists():
         FolderLock(path).release()
     _remove_older(path)
 
 
 def _older(path: Path) -> Path:
-    """Return the name that a folder has while another takes its place."""
+    """Return the temporary name of a folder that is being replaced."""
     return path.with_name(path.name + ".old")
 
 
@@ -241,14 +247,14 @@ def _remove_older(path: Path) -> None:
 
 
 def _read_log(file: Path):
-    """Return first record, other records and size of a log up to the first damaged line; None where there is none."""
+    """Return first record, other records and size of a log up to the first damaged line; None if there is none."""
     if not file.is_file():
         return None
     records: list[dict] = []
     size = 0
     for line in file.read_bytes().splitlines(keepends=True):
         record = _logged(line, first=not records)
-        if record is None:  # stopped while it was written, or damaged: all that follows is made anew
+        if record is None:  # incomplete or damaged: everything after it is made again
             break
         records.append(record)
         size += len(line)
@@ -256,7 +262,7 @@ def _read_log(file: Path):
 
 
 def _logged(line: bytes, first: bool) -> dict | None:
-    """Return the record of a line of the log; None where it is none."""
+    """Return the record of a line of the log; None if it is invalid."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
@@ -271,7 +277,7 @@ def _logged(line: bytes, first: bool) -> dict | None:
 
 
 def _is_shard_record(record: dict) -> bool:
-    """Tell whether a record of a shard has all that a later call takes from it."""
+    """Tell whether a record of a shard has everything that a later call needs."""
     entry, seen = record.get("entry"), record.get("seen")
     if not is_count(record.get("shard")) or type(record.get("text")) is not str:
         return False
@@ -286,13 +292,13 @@ def _is_shard_record(record: dict) -> bool:
 
 
 def _are_counts(labels) -> bool:
-    """Tell whether a value of a log is a list of labels with the number of their rows."""
+    """Tell whether a value of a log is a list of labels with their numbers of rows."""
     pairs = type(labels) is list and all(type(pair) is list and len(pair) == 2 for pair in labels)
     return pairs and all(type(label) is float and is_count(count) for label, count in labels)
 
 
 def _compact(indices: np.ndarray, width: int, dense: bool):
-    """Return how many columns a shard has, the indices counted within them, and which columns they are."""
+    """Return the number of columns of a shard, the indices counted within them, and which columns they are."""
     if dense:
         return width, None, None
     if width > SPARSE_WIDTH * max(indices.size, 1 << 16):
@@ -304,7 +310,7 @@ def _compact(indices: np.ndarray, width: int, dense: bool):
 
 
 def _dense_ranges(full: np.ndarray) -> np.ndarray:
-    """Return smallest value, largest value and number of the values of each column that are not 0."""
+    """Return smallest value, largest value and number of the nonzero values of each column."""
     low, high, counts = (np.full(full.shape[1], value) for value in (np.inf, -np.inf, 0.0))
     step = max(1, CELLS // max(full.shape[1], 1))
     for start in range(0, full.shape[0], step):
@@ -320,3 +326,59 @@ def _dense_ranges(full: np.ndarray) -> np.ndarray:
 
 def _narrow(columns: np.ndarray) -> np.ndarray:
     return columns.astype(np.int64 if columns.size and columns[-1] > np.iinfo(np.int32).max else np.int32)
+
+
+def check_ours(folder: Path) -> None:
+    """Refuse to overwrite or remove a folder that exists and was not made by ``convert`` alone."""
+    try:
+        if not stat.S_ISDIR(folder.lstat().st_mode):
+            what = "a symbolic link" if folder.is_symlink() else "no folder"
+            raise _foreign(folder, f"is {what}")
+        names = sorted(file.name for file in folder.iterdir())
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _foreign(folder, f"cannot be looked at ({error.strerror or error})") from None
+    for name in names:
+        if not _NAMES.fullmatch(name) or not stat.S_ISREG((folder / name).lstat().st_mode):
+            raise _foreign(folder, f"holds '{name}', which convert did not write")
+    if not (set(names) <= {LOCK, LOG} or _marked(folder)) or not _is_log(folder / LOG):
+        raise _foreign(folder, "does not carry the mark of convert")
+
+
+def remove_ours(folder: Path) -> None:
+    """Remove a folder that ``convert`` made; any other is refused."""
+    check_ours(folder)
+    if not folder.exists():
+        return
+    for file in marks_last(folder):
+        file.unlink(missing_ok=True)
+    folder.rmdir()
+
+
+def marks_last(folder: Path) -> list[Path]:
+    """Return the files of a folder in an order of removal that leaves it recognisable whenever it is interrupted."""
+    return sorted(folder.iterdir(), key=lambda file: (file.name in MARKS, file.name))
+
+
+def _foreign(folder: Path, what: str) -> RunFolderError:
+    return RunFolderError(f"{folder} {what}, and is left alone", "move it away, or choose another name")
+
+
+def _marked(folder: Path) -> bool:
+    """Tell whether a folder has the beginning of a file that only ``convert`` writes."""
+    log, meta = (_head(folder / name) for name in (LOG, META))
+    return log.startswith(MARKS[LOG]) or (meta.startswith(MARKS[META]) and TOOL in meta)
+
+
+def _is_log(file: Path) -> bool:
+    """Tell whether a log is ours, or the first bytes of one, or missing."""
+    head = _head(file)[: len(MARKS[LOG])]
+    return MARKS[LOG].startswith(head)
+
+
+def _head(file: Path) -> bytes:
+    if not file.is_file():
+        return b""
+    with open(file, "rb") as stream:
+        return stream.read(HEAD)

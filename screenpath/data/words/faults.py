@@ -1,4 +1,4 @@
-"""The words for every fault a LIBSVM file can have: one place for the reader and for ``inspect``."""
+"""The messages for every fault of a LIBSVM file, for the reader and for ``inspect``."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _NOT_FINITE = ("nan or infinity", "remove the sample or impute the value")
 _NOT_ASCII = ("bytes that are no plain text", "save the file as UTF-8 or ASCII text without UTF-16 or binary parts")
 _LONE_RETURNS = "its lines end in lone carriage returns; convert them: tr '\\r' '\\n' < OLD > NEW"
 _WEIGHT = re.compile(rb"\s*[^:,\s]+:[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?(?:\s|$)")
-ALIKE = 3  # faults of a kind in a column that are listed
+ALIKE = 3  # faults of a kind listed per column
 SHOWN = 40  # characters of a token that a message shows
 
 
@@ -71,7 +71,7 @@ class Fault:
     column : str, optional
         Of a table.
     unit : {"line", "row"}
-        What ``line`` counts: the rows of a file that has no lines.
+        What ``line`` counts; rows if the file has no lines.
     more : int
         Further faults of this kind in the column, which are not listed.
     """
@@ -93,19 +93,18 @@ class Fault:
         return what + (f" (and {self.more:,} more such {self.unit}s)" if self.more else "")
 
     def error(self) -> DataError:
-        """Return the fault as the error that reading raises."""
         return DataError(str(self), self.hint)
 
 
 class Faults:
-    """Faults in a table: of each kind in a column the first few are listed, and the others counted."""
+    """Faults in a table: the first few of each kind per column are listed, the others counted."""
 
     def __init__(self):
         self.listed: list[Fault] = []
         self._alike: Counter = Counter()
 
     def add(self, faults: list[Fault]) -> None:
-        """Take further ones, in their order."""
+        """Add faults, in order."""
         for fault in faults:
             kind = fault.column, fault.message
             self._alike[kind] += 1
@@ -113,7 +112,7 @@ class Faults:
                 self.listed.append(fault)
 
     def counted(self, most: int | None = None) -> list[Fault]:
-        """Return the first of those listed, the last of its kind with the number of those that are not."""
+        """Return the first ``most`` listed faults; the last of each kind has the number of those not listed."""
         found = self.listed[:most]
         shown = Counter((fault.column, fault.message) for fault in found)
         last = {(fault.column, fault.message): k for k, fault in enumerate(found)}
@@ -123,7 +122,7 @@ class Faults:
 
 
 def name_fault(source: str, line: int, code: int, token: bytes, whole: bytes) -> Fault:
-    """Put a parser's fault, a code of ``kernels.rows.parse``, into words, with its token and the ``whole`` line."""
+    """Return the :class:`Fault` of a code of ``kernels.rows.parse``, with its token and the ``whole`` line."""
     text = token.decode("utf-8", "replace")
     message, hint = _WORDS[code]
     if code in (parse.LABEL, parse.VALUE) and is_numberlike(text.rsplit(":", 1)[-1]):
@@ -142,7 +141,7 @@ def name_fault(source: str, line: int, code: int, token: bytes, whole: bytes) ->
 
 
 def _csv_fault(line: int, whole: bytes) -> tuple[str, str]:
-    """Return why a line with commas was not read as the first of a CSV file."""
+    """Return why a line with commas was not read as the header of a CSV file."""
     if b"\r" in whole.rstrip():
         return _RETURNS
     try:
@@ -158,12 +157,10 @@ def _csv_fault(line: int, whole: bytes) -> tuple[str, str]:
 
 
 def label_fault(source: str, line: int, token: bytes) -> Fault:
-    """Return the fault of a label that is neither a number nor a word, or a word where labels are numbers."""
     return name_fault(source, line, parse.LABEL, token, b"")
 
 
 def mixed_labels(source: str, line: int, number: str, word: str) -> Fault:
-    """Return the fault of a label that is a number where others are words."""
     return Fault(
         source, line, number, "a number where labels are texts",
         f"all labels are numbers, or all are texts that begin with a letter; the first one is {shown(word)}",
@@ -171,5 +168,4 @@ def mixed_labels(source: str, line: int, number: str, word: str) -> Fault:
 
 
 def not_finite(source: str, line: int, token: bytes) -> Fault:
-    """Return the fault of a number beyond the range of float64."""
     return Fault(source, line, token.decode("utf-8", "replace"), "the number is too large for float64", _NOT_FINITE[1])

@@ -1,4 +1,4 @@
-"""From labels to numbers and signs, and back to what people call them."""
+"""From labels to numbers and signs, and back to their names."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from screenpath.data.words.numerals import Spelled, is_number, is_plain, number_
 from screenpath.errors import DataError, UsageError, shown
 
 SHOWN = 8  # labels named in a message
-MANY = 100  # different labels from which they are no classes, most likely
-SEVERAL = 30  # ... and from which they may be none
+MANY = 100  # from this many distinct labels they are probably regression targets
+SEVERAL = 30  # ... and from this many they may be
 TRUTH = {"true": 1.0, "false": 0.0}
 
 
 class NamedLabel(float):
-    """The number of a label that is a text: what computes sees the number, who speaks of it says the name.
+    """The number of a text label: code computes with the number, messages show the name.
 
-    The number is that of the text or, where labels are no numbers, the place of the name among them, sorted, from 0.
+    It is the number that the text writes or, if labels are not numbers, the place of the name among them, sorted, from
+    0.
     """
 
     def __new__(cls, number: float, name: str):
-        """Return the number, with its name."""
         made = super().__new__(cls, number)
         made.name = name
         return made
@@ -39,7 +39,7 @@ class NamedLabel(float):
 
 
 def named(value, names: Sequence[str] | Spelled | None):
-    """Return a label, or the labels in a map or a list, with their names; what is no number, or has none, stays."""
+    """Return a label, or the labels in a map or a list, with their names; other values are returned unchanged."""
     if names is None or isinstance(value, str | NamedLabel):
         return value
     if isinstance(value, Mapping):
@@ -50,26 +50,26 @@ def named(value, names: Sequence[str] | Spelled | None):
 
 
 def of_text(label):
-    """Return a label of a record: one that is the text of a number as this number, with its text."""
+    """Return a label of a record; the text of a number becomes this number, with its text as name."""
     if isinstance(label, str) and is_number(label):
         return NamedLabel(float(label), label)
     return label
 
 
 def are_texts(labels: Sequence) -> bool:
-    """Tell whether labels are texts for programs: their numbers alone would not say what the file says."""
+    """Tell whether programs need labels as texts: their numbers alone would not identify them."""
     return any(isinstance(one, str) or isinstance(one, NamedLabel) and not is_plain(one.name) for one in labels)
 
 
 def in_python(labels: Sequence) -> list:
-    """Return labels as programs take them: all as numbers, or all as texts."""
+    """Return labels for Python: all as numbers, or all as texts."""
     return [label_text(label) if are_texts(labels) else float(label) for label in labels]
 
 
 def label_cells(labels: Sequence) -> list[str]:
-    """Return what a table has for each label: its number, or its name on one line, with quotes where CSV wants them.
+    """Return the table cell of each label: its number, or its name on one line, quoted if CSV needs it.
 
-    Names that cannot be told apart on one line, and names that look like the numbers of labels, have their numbers.
+    If names are ambiguous on one line, or look like the numbers of labels, all labels are written as numbers.
     """
     cells = [repr(float(label)) for label in labels]
     if not all(isinstance(label, NamedLabel) for label in labels) or not are_texts(labels):
@@ -81,12 +81,12 @@ def label_cells(labels: Sequence) -> list[str]:
 
 
 def quoted(text: str) -> str:
-    """Return text on one line as a cell of a table, with quotes where CSV wants them."""
+    """Return text on one line as a cell of a table, quoted if CSV needs it."""
     return '"' + text.replace('"', '""') + '"' if set(text) & set(',"') else text
 
 
 def label_number(label, names: Sequence[str] | Spelled | None, what: str) -> float:
-    """Return the number of a label that the option ``what`` names; ``names`` are None where labels are numbers."""
+    """Return the number of a label in the option ``what``; ``names`` is None if labels are numbers."""
     if names is not None and not isinstance(names, Spelled):
         text = label if isinstance(label, str) else label_text(label)
         text = text if text in names else next((name for name in names if _alike(text, name)), text)
@@ -115,11 +115,11 @@ def recoded(
     y: np.ndarray, names: Sequence[str] | None, known: Sequence[str] | None, source: str,
     spelled: Spelled | None = None, labels: Sequence = (),
 ) -> np.ndarray:  # fmt: skip
-    """Return the labels of new data as numbers of the training data's labels; nan, a label not known, stays.
+    """Return the labels of new data as numbers of the training data's labels; unknown ones (nan) stay nan.
 
-    ``names`` are those of the new data's labels, ``known`` those of the training data's, None where they are numbers;
-    ``spelled`` has the texts of numbers in the new data, ``labels`` are those of the model. A label
-    that the training data lacks is an error.
+    ``names`` and ``known`` are the label names of the new and the training data, None if they are numbers; ``spelled``
+    has the texts of numbers in the new data, ``labels`` are those of the model. A label unknown to the model is an
+    error.
     """
     exact = {float(one): label_text(one) for one in labels if not isinstance(one, str)}
 
@@ -152,7 +152,7 @@ def recoded(
             numbers.append(float(text))
         elif text.lower() in truths:
             numbers.append(truths[text.lower()])
-        elif known is not None and names is None and text == "0":  # what files without labels have in their place
+        elif known is not None and names is None and text == "0":  # placeholder in files without labels
             numbers.append(np.nan)
         else:
             raise other(text)
@@ -162,8 +162,8 @@ def recoded(
 
 
 def _truths(known: Sequence[str] | None) -> dict[str, float]:
-    """Return the numbers of true and false, however they are written; none where the training data has other labels."""
-    if known is None:  # labels that are numbers: those of runs from before true and false were names
+    """Return the numbers of true and false in all spellings; empty if the training data has other labels."""
+    if known is None:  # numeric labels, from older runs that stored true and false as numbers
         return TRUTH
     numbers = {TRUTH[name.lower()]: float(k) for k, name in enumerate(known) if name.lower() in TRUTH}
     if len(numbers) < len(known):
@@ -173,7 +173,7 @@ def _truths(known: Sequence[str] | None) -> dict[str, float]:
 
 
 def label_text(value: float | str, names: Sequence[str] | Spelled | None = None) -> str:
-    """Return a label as a file would have it: ``3`` rather than ``3.0``, and the name of one that has a name."""
+    """Return a label as a file writes it: ``3`` rather than ``3.0``, or its name."""
     if isinstance(value, str):
         return value
     if isinstance(value, NamedLabel):
@@ -184,7 +184,9 @@ def label_text(value: float | str, names: Sequence[str] | Spelled | None = None)
 
 
 def sorted_labels(y: np.ndarray, names: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return labels, places among names (nan where not known), as places among the names sorted, and these names."""
+    """Return labels, given as places among names (nan if unknown), as places among the sorted names, and these
+    names.
+    """
     order = sorted(range(len(names)), key=names.__getitem__)
     rank = np.empty(len(order))
     rank[order] = np.arange(len(order))
@@ -197,12 +199,12 @@ INT_MAX = 2**31 - 1  # labels of LIBLINEAR and LIBSVM are C ints
 
 
 def rest_label(labels: dict):
-    """Return the label behind -1; of ``positive``, where it stands for several, -1 or, if that is taken, 0."""
+    """Return the label of the negative class; if it stands for several, -1 or, if that is taken, 0."""
     return (0.0 if labels["+1"] == -1.0 else -1.0) if labels["-1"] == "rest" else labels["-1"]
 
 
 def whole_label(label: float, tool: str) -> str:
-    """Return a label as a model file of LIBLINEAR or LIBSVM has it: a whole number, or an error."""
+    """Return a label for a model file of LIBLINEAR or LIBSVM, which holds whole numbers only."""
     if are_texts([label]) or label != int(label) or abs(label) > INT_MAX:
         raise UsageError(
             f"{tool}'s labels are whole numbers, {label_text(label)} is none it can hold",
@@ -212,7 +214,7 @@ def whole_label(label: float, tool: str) -> str:
 
 
 def are_targets(labels: np.ndarray) -> bool:
-    """Tell whether different labels look like the targets of a regression: fractions, or very many."""
+    """Tell whether distinct labels look like regression targets: fractions, or very many."""
     return bool(labels.size > MANY or np.any(labels != np.floor(labels)))
 
 
@@ -223,10 +225,10 @@ def binary_labels(y, positive: float | None = None, source: str = "", names=None
     ----------
     y : ndarray of shape (n,)
     positive : float, optional
-        This label is +1, every other one -1 (one against the rest).
+        This label is +1, all others are -1 (one against the rest).
     source : str, optional
-        Name of the data, put before the message of an error; none where a Python function of arrays asks, whose hints
-        name no options.
+        Name of the data, put before an error message; empty for Python functions of arrays, whose hints name no
+        options.
     names : sequence of str, optional
         Of the labels 0, 1, ..., for messages.
 
@@ -239,11 +241,11 @@ def binary_labels(y, positive: float | None = None, source: str = "", names=None
     Raises
     ------
     DataError
-        For one label only, more than two without ``positive``, or an unknown ``positive``.
+        For a single label, more than two without ``positive``, or an unknown ``positive``.
     """
     low, high = (y.min(), y.max()) if y.size else (0.0, 0.0)
     upper = y == high
-    if positive is None and low < high and (upper | (y == low)).all():  # as it should be: nothing to sort
+    if positive is None and low < high and (upper | (y == low)).all():  # the usual case: nothing to sort
         return np.where(upper, 1.0, -1.0), {"+1": label_text(high), "-1": label_text(low)}
     labels, counts = np.unique(y, return_counts=True)
     where = f"{source}: " if source else ""
@@ -264,7 +266,7 @@ def binary_labels(y, positive: float | None = None, source: str = "", names=None
 
 
 def _several_hint(labels: np.ndarray, names, options: bool) -> str:
-    """Return what to do about more than two labels; Python functions of arrays have no ``options`` for them."""
+    """Return the hint for more than two labels; Python functions of arrays have no ``options`` for them."""
     if options:
         one = "choose one against the rest (`positive=LABEL`"
         every = "fit all: svm or l1svm with `one_vs_rest`, sparse-svm"
@@ -281,7 +283,7 @@ def _several_hint(labels: np.ndarray, names, options: bool) -> str:
 
 
 def are_labels(value, names: list | None = None) -> bool:
-    """Tell whether a value is a map of +1 and -1, or a list of classes in their order; ``names`` are those of texts."""
+    """Tell whether a value is a map of +1 and -1, or an ordered list of classes; ``names`` are those of text labels."""
 
     def number(label):
         if names is None:

@@ -1,4 +1,4 @@
-"""What is a number in a text, and how a file writes the numbers that are its labels."""
+"""Numbers in texts, and how a file writes numeric labels."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
-NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")  # as the parser of LIBSVM text takes one
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")  # as the parser of LIBSVM text accepts
 NUMBERLIKE = {"nan", "inf", "infinity"}
-WHOLE = 2**53  # float64 holds each whole number below
-MOST = 4096  # labels with a spelling of their own; targets of a regression may be more
-FEW = 64  # values that are looked for one by one
+WHOLE = 2**53  # float64 represents every whole number below
+MOST = 4096  # labels with an unusual spelling; targets of a regression may be more
+FEW = 64  # values searched one by one
 
 
 def number_of(text: str) -> float:
-    """Return the number that a text is, blanks around it aside; a ValueError where LIBSVM text would have none.
+    """Return the number that a text writes, without surrounding blanks; ValueError if LIBSVM text does not allow it.
 
-    Python's ``float`` takes more for a number: ``1_0``, digits of other scripts, ``nan``, ``infinity``.
+    Python's ``float`` accepts more: ``1_0``, digits of other scripts, ``nan``, ``infinity``.
     """
     text = text.strip()
     if NUMBER.fullmatch(text) is None:
@@ -29,7 +29,7 @@ def number_of(text: str) -> float:
 
 
 def is_number(text: str) -> bool:
-    """Tell whether a text is a number; nan and infinity are none."""
+    """Tell whether a text is a finite number."""
     return NUMBER.fullmatch(text.strip()) is not None
 
 
@@ -39,7 +39,7 @@ def usual_text(value: float) -> str:
 
 
 def same_number(one: str, other: str) -> bool:
-    """Tell whether two texts of numbers denote one number, exactly."""
+    """Tell whether two texts of numbers denote exactly the same number."""
     if one == other:
         return True
     from fractions import Fraction
@@ -58,25 +58,25 @@ def is_plain(text: str) -> bool:
 
 
 def is_numberlike(text: str) -> bool:
-    """Tell whether a text is what programs write for a number that is none."""
+    """Tell whether a text is nan or infinity as programs write it."""
     return text.lstrip("+-").lower() in NUMBERLIKE
 
 
 def one_number(one: str, other: str) -> str:
-    """Return what is wrong with two labels that float64 cannot tell apart."""
+    """Return the fault of two labels that float64 cannot distinguish."""
     return f"the labels {one} and {other} are one number in float64"
 
 
 @dataclass(frozen=True)
 class Spelled:
-    """The texts of labels that are numbers, where a file does not write them as :func:`usual_text` does.
+    """The texts of numeric labels that a file does not write as :func:`usual_text` does.
 
     Parameters
     ----------
     texts : Mapping
-        From numbers to the text that stands in the file first.
+        From numbers to their first text in the file.
     fault : str
-        Why labels cannot be told apart by their numbers; empty where they can.
+        Why labels cannot be distinguished by their numbers; empty if they can.
     """
 
     texts: Mapping[float, str] = field(default_factory=dict)
@@ -87,12 +87,10 @@ class Spelled:
         return self.texts.get(value) or usual_text(value)
 
     def record(self) -> dict:
-        """Return what JSON keeps of it."""
         return {"texts": list(self.texts.values()), "fault": self.fault}
 
     @classmethod
     def of_record(cls, record: dict | None) -> Spelled | None:
-        """Return what JSON has kept."""
         return None if record is None else cls({float(text): text for text in record["texts"]}, record["fault"])
 
     def __bool__(self) -> bool:
@@ -100,21 +98,20 @@ class Spelled:
 
 
 def is_spelled(value) -> bool:
-    """Tell whether JSON holds the record of spellings."""
+    """Tell whether a JSON value is a valid record of spellings."""
     good = isinstance(value, dict) and set(value) == {"texts", "fault"} and isinstance(value["fault"], str)
     texts = value["texts"] if good else None
     return isinstance(texts, list) and all(isinstance(text, str) and is_number(text) for text in texts)
 
 
 class Spellings:
-    """The texts of labels as they are met, row after row."""
+    """The texts of labels, collected row by row."""
 
     def __init__(self):
         self._first: dict[float, tuple[int, str]] = {}
         self.fault, self.full = "", False
 
     def note(self, row: int, value: float, text: str) -> None:
-        """Take the label of a row, its number and its text."""
         known = self._first.get(value)
         if known is not None:
             self._compare(known[1], text)
@@ -127,7 +124,7 @@ class Spellings:
             self.fault = one_number(one, other)
 
     def settled(self, y: np.ndarray) -> Spelled | None:
-        """Return the spelling that stands first for each of the labels ``y``, of all rows; None where all are usual."""
+        """Return the first spelling of each of the labels ``y``, of all rows; None if all are usual."""
         import numpy as np
 
         if self.full:
@@ -154,7 +151,7 @@ class FirstTexts:
         self.fault = ""
 
     def add(self, labels, spelled: Spelled | None) -> None:
-        """Take the different labels of one more part, and how it writes them."""
+        """Add the distinct labels of a part, and how it writes them."""
         here = spelled or Spelled()
         self.fault = self.fault or here.fault
         for value in labels:
@@ -165,5 +162,5 @@ class FirstTexts:
 
     @property
     def spelled(self) -> Spelled | None:
-        """Return what is known so far; None where all labels are written as usual."""
+        """Return the spellings so far; None if all are usual."""
         return Spelled({v: text for v, text in self.texts.items() if text != usual_text(v)}, self.fault) or None

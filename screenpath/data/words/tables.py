@@ -1,4 +1,4 @@
-"""The step table as text: CSV or JSON, one line a step, floats with all their digits."""
+"""The step table as text: CSV or JSON, one line per step, floats with all their digits."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ SCHEMA_VERSION = 1
 
 
 def finite(value):
-    """Return the value as JSON has it, also nested.
-
-    None stands for nan and infinities, Python's numbers for numpy's, and a label that has a name is that name.
+    """Return the value for JSON, also nested: nan and infinities are None, numpy's numbers Python's, named labels their
+    names.
     """
     if isinstance(value, dict):
         return {str(key): finite(item) for key, item in value.items()}
@@ -36,7 +35,7 @@ def dump_json(value) -> str:
 
 
 def readable_json(value: dict, levels: int = 2, indent: str = "") -> str:
-    """Return JSON text with one line an entry, down to the given level; long arrays stay on one line."""
+    """Return JSON text with one line per entry, down to the given level; long arrays stay on one line."""
     if levels == 0 or not isinstance(value, dict) or not value:
         return dump_json(value)
     inner = indent + "  "
@@ -53,15 +52,15 @@ class CsvTable:
         self.columns = tuple(columns)
 
     def opening(self) -> str:
-        """Return what stands before the first record."""
+        """Return the text before the first record."""
         return self._line(self.columns)
 
     def record(self, row: dict, first: bool) -> str:
-        """Return the text of one record; columns that ``row`` lacks stay empty."""
+        """Return the text of one record; columns missing in ``row`` stay empty, or null."""
         return self._line(_cell(row.get(name)) for name in self.columns)
 
     def closing(self) -> str:
-        """Return what stands behind the last record."""
+        """Return the text after the last record."""
         return ""
 
     def _line(self, cells) -> str:
@@ -71,20 +70,17 @@ class CsvTable:
 
 
 class JsonTable(CsvTable):
-    """Step table as one JSON document ``{"schema_version": 1, "steps": [...]}`` with one record a line."""
+    """Step table as one JSON document ``{"schema_version": 1, "steps": [...]}`` with one record per line."""
 
     suffix = ".json"
 
     def opening(self) -> str:
-        """Return what stands before the first record."""
         return f'{{"schema_version": {SCHEMA_VERSION}, "steps": ['
 
     def record(self, row: dict, first: bool) -> str:
-        """Return the text of one record; columns that ``row`` lacks are null."""
         return ("\n" if first else ",\n") + dump_json({name: row.get(name) for name in self.columns})
 
     def closing(self) -> str:
-        """Return what stands behind the last record."""
         return "\n]}\n"
 
 
@@ -92,15 +88,12 @@ class JsonLines(JsonTable):
     """Step table as JSON lines, for a stream."""
 
     def opening(self) -> str:
-        """Return what stands before the first record: nothing."""
         return ""
 
     def record(self, row: dict, first: bool) -> str:
-        """Return the text of one record."""
         return dump_json({name: row.get(name) for name in self.columns}) + "\n"
 
     def closing(self) -> str:
-        """Return what stands behind the last record: nothing."""
         return ""
 
 
@@ -110,13 +103,13 @@ def _cell(value):
 
 
 def need_parquet() -> None:
-    """Make sure, before anything is computed, that tables can be written as Parquet."""
+    """Check, before anything is computed, that tables can be written as Parquet."""
     if find_spec("pyarrow") is None:
         raise UsageError("`format=parquet` takes pyarrow", "pip install 'screenpath[parquet]', or use csv")
 
 
 def parquet_of(text: str) -> bytes:
-    """Return CSV text as Parquet: whole numbers, numbers and texts by what a column holds, null where empty."""
+    """Return CSV text as Parquet: column types are inferred, empty fields are null."""
     import pyarrow.csv
     import pyarrow.parquet
 
@@ -128,7 +121,7 @@ def parquet_of(text: str) -> bytes:
 
 
 def check_same(path: Path, before: dict, now: dict) -> None:
-    """Make sure that what is resumed was begun alike; the error names all that differs."""
+    """Check that a resumed run was started with the same settings; the error lists all differences."""
     now = json.loads(dump_json(now))
     names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     if names:

@@ -1,4 +1,4 @@
-"""The time of day, for people: it stands in lines of a log and in run.json, and nothing is decided by it."""
+"""The time of day, for logs and run.json; nothing depends on it."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ def now() -> str:
 
 
 def clock() -> str:
-    """Return hours, minutes and seconds: ``12:00:00``."""
+    """Return ``12:00:00``."""
     return datetime.now().strftime("%H:%M:%S")

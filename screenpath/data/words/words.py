@@ -1,4 +1,4 @@
-"""Labels of LIBSVM text that are words: all of a file's labels are, or none is."""
+"""Text labels of LIBSVM files: all labels of a file are words, or none is."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from screenpath.data.words.faults import label_fault, mixed_labels
 from screenpath.data.words.labels import label_text
 from screenpath.data.words.numerals import is_numberlike
 
-# What begins a line that may have a word for its label; the parser says which of them are.
+# Begin of a line whose label may be a word; the parser decides.
 WORD = re.compile(rb"^(?:\xef\xbb\xbf)?[ \t\r\v\f]*([A-Za-z\x80-\xff][^\s:,#]*)(?=[ \t\r\v\f\n]|$)", re.MULTILINE)
 BLANK = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\v\f]*(?:#.*|\?.*)?$")
 OTHER = -1  # code of a token that is no label
 
 
 class Words:
-    """The labels of a file, as long as nobody knows whether they are words, and as words then.
+    """The labels of a file, which the first one decides to be words or numbers.
 
     Parameters
     ----------
     names : sequence of str, optional
-        All labels, where they are known to be words; none where they are known to be numbers.
+        All labels if they are known to be words; empty if they are known to be numbers.
 
     Attributes
     ----------
     texts : bool or None
-        Whether labels are words; None as long as there was none.
+        Whether labels are words; None before the first one.
     """
 
     def __init__(self, names: Sequence[str] | None = None):
@@ -39,22 +39,21 @@ class Words:
         self._codes = {name.encode(): k for k, name in enumerate(self.names)}
 
     def take(self, words: list, labels: np.ndarray, known: np.ndarray) -> list:
-        """Put the codes of words in their places, in the order in which they were met first.
+        """Write the codes of words to ``labels``, in the order of first occurrence; return faults.
 
         Parameters
         ----------
         words : list of (int, int, bytes)
-            Row, place in the text and token of each label of a block that is no number.
+            Row, place in the text and token of each label of a block that is not a number.
         labels : ndarray of shape (rows,)
-            Written.
         known : ndarray of bool of shape (rows,)
-            Rows that are well but for their label, and have one.
+            Rows that have a label and no other fault.
 
         Returns
         -------
         list of (int, int or None, callable)
-            Row, place in the text (None where the label is a number) and what makes the fault of each label that
-            cannot stand where it does, called with source and line.
+            For each wrong label its row, place in the text (None for a number) and a function of source and line that
+            makes the fault.
         """
         words = [word for word in words if known[word[0]]]
         numbers = known.copy()
@@ -77,7 +76,7 @@ class Words:
         ]
 
     def _settle(self, words, labels, numbers) -> None:
-        """Let the first label that is known decide for all."""
+        """Let the first known label decide for all."""
         word = next(((row, token) for row, _, token in words if label_of(token) is not None), (labels.size, b""))
         number = int(numbers.argmax()) if numbers.any() else labels.size
         if min(word[0], number) < labels.size:
@@ -93,7 +92,7 @@ class Words:
 
 
 def label_of(token: bytes) -> str | None:
-    """Return the label that a token of the parser is, None where it is none."""
+    """Return the label that a token of the parser is; None if it cannot be one."""
     try:
         name = token.decode("utf-8")
     except UnicodeDecodeError:
@@ -102,14 +101,14 @@ def label_of(token: bytes) -> str | None:
 
 
 def is_word(text: str) -> bool:
-    """Tell whether a reader takes a text for a label."""
+    """Tell whether a reader accepts a text as a label."""
     token = text.encode("utf-8", "surrogatepass")
     found = WORD.match(token)
     return found is not None and found[1] == token and label_of(token) == text
 
 
 def first_is_word(lines: Iterable[bytes]) -> bool | None:
-    """Tell whether the first label of some lines is a word; None where no line has a label."""
+    """Tell whether the first label of some lines is a word; None if no line has a label."""
     for line in lines:
         if not BLANK.match(line.rstrip(b"\n")):
             found = WORD.match(line)
@@ -118,5 +117,5 @@ def first_is_word(lines: Iterable[bytes]) -> bool | None:
 
 
 def words_of(block: bytes) -> set[str]:
-    """Return the words that may be labels in whole lines of text."""
+    """Return the words in whole lines of text that may be labels."""
     return {name for token in set(WORD.findall(block)) if (name := label_of(token)) is not None}

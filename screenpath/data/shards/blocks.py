@@ -1,23 +1,152 @@
-"""Tables to blocks of rows for shards: as many rows at a time as make a shard, whatever the files are made of."""
+"""Data files in blocks for shards: whole lines of LIBSVM text, or rows of tables; streams become readable twice."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
+from screenpath.data.files.csv_file import HEADER, header_of
 from screenpath.data.files.form import Form
+from screenpath.data.files.libsvm import BLOCK, Parser, last_line_end
 from screenpath.data.files.read import is_table_file, opened
+from screenpath.data.files.source import BUFFER, Begun, Kept, open_source
 from screenpath.data.files.table import Reader, TableFile, Target, form_like, form_of
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.words.faults import Fault
 from screenpath.data.words.numerals import MOST, FirstTexts, Spelled, Spellings
+from screenpath.data.words.words import first_is_word, words_of
 from screenpath.errors import DataError
 from screenpath.numbers import sparse as sp
 
-BATCH = 1 << 17  # cells that are decoded at a time: rows and columns change places in the processor's cache
+NEWLINE = 10
+BATCH = 1 << 17  # cells decoded at a time: they are transposed in the processor's cache
+MEMORY_FACTOR = 8  # bytes that a job needs per byte of its block: text, parsed entries, binary parts
+
+
+@contextmanager
+def rereadable(sources: Sequence, folder):
+    """Yield sources; tables, and text with words as labels, can be read more than once.
+
+    Sources are paths, also of pipes, ``-`` for standard input, or binary file objects. A stream of text with numeric
+    labels is read as it comes; a stream that must be read twice is copied to ``folder`` meanwhile.
+    """
+    with ExitStack() as stack:
+        found = []
+        for source in sources:
+            if not _is_stream(source):
+                found.append(source)
+                continue
+            stream, name = stack.enter_context(open_source(source))
+            head = _head(stream)
+            begun = Begun(head, stream, name)
+            twice = header_of(head.lstrip(b"\xef\xbb\xbf\r\n")) is not None or first_is_word(head.splitlines())
+            found.append(stack.enter_context(Kept(begun, name, folder)) if twice else begun)
+        yield found
+
+
+def _is_stream(source) -> bool:
+    """Tell whether a source can be read only once: a stream, or the path of a pipe."""
+    if hasattr(source, "read") or str(source) == "-":
+        return True
+    path = Path(source)
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _head(stream) -> bytes:
+    """Return the beginning of a stream: its lines up to the first that has a label."""
+    head = b""
+    while len(head) < HEADER:
+        more = stream.read1(BUFFER)
+        if not more:
+            break
+        head += more
+        whole = head[: head.rfind(b"\n") + 1].lstrip(b"\xef\xbb\xbf\r\n")
+        if whole and first_is_word(whole.splitlines()) is not None:
+            break
+    return head
+
+
+def label_words(sources: Sequence, limit: MemoryLimit) -> tuple[str, ...]:
+    """Return the text labels of LIBSVM text, sorted; empty if labels are numbers, as in sources that can be read only
+    once.
+    """
+    found: set[str] = set()
+    for source in sources:
+        if isinstance(source, Begun):
+            continue
+        with open_source(source) as (stream, name):
+            if not found and not first_is_word(stream):
+                return ()
+        for block in text_blocks([source], BLOCK, limit):
+            found |= words_of(block.text.tobytes())
+    return tuple(sorted(found))
+
+
+@dataclass(frozen=True)
+class TextBlock:
+    name: str
+    line: int  # lines of the file before the block
+    text: np.ndarray  # uint8: ends in a newline
+
+    @property
+    def nbytes(self) -> int:
+        return self.text.size
+
+
+def text_blocks(sources, size: int, limit: MemoryLimit) -> Iterator[TextBlock]:
+    """Cut text into blocks of whole lines, of about ``size`` bytes and at least one line."""
+    for source in sources:
+        with open_source(source) as (stream, name):
+            lines, held = 0, np.empty(0, dtype=np.uint8)
+            while True:
+                text, held = _next_block(stream, held, size, limit, name)
+                if not text.size:
+                    break
+                yield TextBlock(name, lines, text)
+                lines += int(np.count_nonzero(text == NEWLINE))
+
+
+def _next_block(stream, held: np.ndarray, size: int, limit: MemoryLimit, name: str):
+    """Return whole lines and the beginning of the next one."""
+    text = np.empty(max(size, held.size), dtype=np.uint8)
+    text[: held.size] = held
+    filled = held.size
+    while True:
+        while filled < text.size:
+            got = stream.readinto(text.data[filled:])
+            if not got:
+                whole = text[:filled]
+                if filled and whole[-1] != NEWLINE:
+                    whole = np.append(whole, np.uint8(NEWLINE))  # the last line had no newline
+                return whole, np.empty(0, dtype=np.uint8)
+            filled += got
+        stop = last_line_end(text, 0, filled)
+        if stop:
+            return text[:stop], text[stop:filled].copy()
+        limit.check_line(
+            MEMORY_FACTOR * 2 * text.size, f"{name}: a line of more than {text.size >> 20} MB",
+            "raise `max_memory` if this is a data file",
+        )  # fmt: skip
+        text = np.concatenate([text, np.empty(text.size, dtype=np.uint8)])
+
+
+def parse_block(block: TextBlock, zero_based: bool, dtype, names: Sequence[str]) -> Parser:
+    """Parse a block in pieces, because the parser needs many times the size of its input as scratch space."""
+    parser = Parser(block.name, zero_based, dtype, line=block.line, names=names)
+    start, text = 0, block.text
+    while start < text.size:
+        stop = last_line_end(text, start, min(start + BLOCK, text.size))
+        if not stop:  # a line longer than a piece
+            stop = start + int(np.argmax(text[start:] == NEWLINE)) + 1
+        parser.feed(text[start:stop], stop - start)
+        if parser.faults:
+            raise parser.faults[0].error()
+        start = stop
+    return parser
 
 
 @dataclass(frozen=True)
@@ -28,30 +157,26 @@ class Settled:
     label_names: tuple[str, ...] | None  # of the labels 0, 1, ..., where they are texts
 
     def record(self) -> dict:
-        """Return what meta.json says of it."""
         names = None if self.label_names is None else list(self.label_names)
         return {"table": self.form.record(), "label_names": names}
 
 
 @dataclass(frozen=True)
 class TableBlock:
-    """Rows that make a shard."""
-
-    name: str  # file of the last of them
+    name: str  # file of the last row
     X: np.ndarray | sp.csr_array  # ndarray of float64, or csr_array, of shape (rows, features)
     y: np.ndarray  # shape (rows,)
-    spelled: Spelled | None = None  # how labels are written up to here, where not as usual
+    spelled: Spelled | None = None  # unusual spellings of labels up to here
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of the rows."""
         return self.X.nbytes if isinstance(self.X, np.ndarray) else 12 * self.X.nnz
 
 
 def settle(sources: Sequence, target: str | None, one_hot: str | Sequence[str]) -> Settled | None:
-    """Return what the columns of tables are; None where the files are LIBSVM text.
+    """Return the form and text labels of tables; None if the files are LIBSVM text.
 
-    Labels that are texts, and one-hot columns, are read once for their values.
+    Text labels and one-hot columns are read once for their values.
     """
     kinds = [is_table_file(source) for source in sources]
     if not any(kinds):
@@ -75,7 +200,7 @@ def settle(sources: Sequence, target: str | None, one_hot: str | Sequence[str]) 
 
 
 def _has_texts(source, form: Form) -> bool:
-    """Tell whether labels are texts, by the first rows of a file."""
+    """Tell whether labels are texts, from the first rows of a file."""
     with opened(source) as (table, _, _):
         form_like(table, form, form.target)
         target = Target(form.target)
@@ -145,7 +270,7 @@ def _raise(faults: list[Fault]) -> None:
 
 
 def float32(block: TableBlock, dtype: np.dtype) -> TableBlock:
-    """Return the rows in the type that shards keep; a number that float32 cannot hold is an error."""
+    """Return the rows in the type that shards store; a number that float32 cannot hold is an error."""
     if dtype == np.float64:
         return block
     with np.errstate(over="ignore"):
