@@ -138,8 +138,7 @@ class Poisoned(Views):
 
 @pytest.mark.covering(2)
 @pytest.mark.parametrize("rule", ["sifs", "sifs+gap", "ifs", "gap"])
-@pytest.mark.parametrize("classes", [1, 3])
-@pytest.mark.parametrize("intercept", ["none", "free"])
+@pytest.mark.parametrize(("classes", "intercept"), [(1, "none"), (1, "free"), (3, "none")])
 def test_what_is_not_asked_for_is_not_read(rule, classes, intercept):
     """A path whose kernels would find nan in every other column is the path itself, and asks for few columns."""
     rng = np.random.default_rng(0)

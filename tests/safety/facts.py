@@ -26,7 +26,7 @@ RUNS = (
     ("svm", "two", "--eps-path", "0.2", "--cmin", "0.2", "--cmax", "2", "--format", "json"),
     ("svr", "targets", "--epsilon", "0.3", "--scale", "maxabs", "--grid", "3", "--cmin", "0.1", "--cmax", "1"),
     ("lad", "targets", "--c", "1", "--reference", "0.1", "--scale", "l2", "--bias", "0.5", "--coefficients", "none"),
-    ("sparse-svm", "three", "--betas", "2", "--alphas", "2", "--intercept", "free"),
+    ("sparse-svm", "three", "--betas", "2", "--alphas", "2"),
     ("sparse-svm", "two", "--beta", "0.02", "--alphas", "3", "--weights", "weights", "--coefficients", "npz"),
     ("l1svm", "two", "--scale", "standard", "--class-weight", "balanced", "--grid", "3", "--log"),
 )  # fmt: skip
