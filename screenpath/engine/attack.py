@@ -13,11 +13,12 @@ import numpy as np
 
 from screenpath.catalogue.losses import LOSSES
 from screenpath.data.safe.memory import MemoryLimit
+from screenpath.engine.path import Path
 from screenpath.numbers import sparse as sp
 from screenpath.problem.grid import explicit_grid
 from screenpath.rows.memory import MemoryRows
 from screenpath.walk.audit import Audit, added
-from screenpath.walk.loop import PathOptions, walk
+from screenpath.walk.loop import PathOptions
 
 POINTS = 5  # grid points of a problem
 ACCURATE = PathOptions(tol=1e-10, max_epochs=3000)  # of the solutions that decisions are judged by
@@ -26,14 +27,10 @@ PAIRS: dict[str, Any] = {"betas": 2, "beta_min_ratio": 0.2, "alphas": POINTS, "a
                          "alpha": None, "references": 0}  # fmt: skip
 
 
-def audited(model, grid, how: tuple, options: PathOptions, contradicted: Callable) -> int | None:
-    """Return the unsafe decisions of a whole path; None where a step could not be looked at and no other has any.
-
-    ``how`` are screening and solver.
-    """
-    screening, solver = how
-    checked = replace(options, audit=Audit(solver, options, contradicted))
-    return added([step.extras["unsafe"] for step, _ in walk(model, grid, screening, solver, checked)])
+def audited(path: Path, contradicted: Callable) -> int | None:
+    """Return the unsafe decisions of a whole path; None where a step could not be looked at and no other has any."""
+    limits = replace(path.limits, audit=Audit(path.solver, path.limits, contradicted))
+    return added([step.extras["unsafe"] for step, _ in replace(path, limits=limits).walk()])
 
 
 def attack(spec, options: dict, rules: dict[str, Callable], count: int) -> list[dict]:
@@ -108,8 +105,8 @@ def _solved(spec, options: dict, model, rng) -> tuple:
         points = explicit_grid(low * 10.0 ** np.sort(rng.uniform(-0.3, 3.5, POINTS)))
     else:
         points = spec.grid(model, {**options, **(LOG if spec.parameter == "lambda" else PAIRS)})
-    how = spec.rule("none"), spec.solver("auto", int(rng.integers(100))), ACCURATE
-    return points, [pair for _, pair in walk(model, points, *how)]
+    path = Path(model, points, spec.rule("none"), spec.solver("auto", int(rng.integers(100))), ACCURATE)
+    return points, [pair for _, pair in path.walk()]
 
 
 def _cases(model, points, pairs: list, rng):

@@ -1,183 +1,139 @@
-"""The papers' speed-up tables: the same path under several rules, in alternation, checked against each other."""
+"""The papers' speed-up tables: the same path walked in several ways, which take turns and are checked for agreement."""
 
 from __future__ import annotations
 
 import statistics
 import time
 from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
-from screenpath.engine.alternate import Variant, alternate
+import numpy as np
+
 from screenpath.engine.attack import audited
-from screenpath.errors import UsageError
-from screenpath.screen import parse_rule, takes_chunks
-from screenpath.screen.sparse import parse_sparse_rule
-from screenpath.solve import make_solver
-from screenpath.solve.sparse import make_sparse_solver
-from screenpath.walk.loop import PathOptions, walk
+from screenpath.engine.path import Path, limits_of
+from screenpath.errors import ScreenpathError
+from screenpath.problem.l1svm import L1SVM
+from screenpath.walk.step import CERTIFIED
 
-MEASURED = (
-    "points", "certified", "total_s", "cpu_s", "rule_s", "init_s", "solve_s", "certify_s", "passes", "epochs",
-    "mean_rejection",
-)  # fmt: skip
-BOX_MEASURED = (*MEASURED, "search_s", "wasted_s")
-COLUMNS = ("rule", "shrinking", "start", *BOX_MEASURED, "speedup")
-SPARSE_MEASURED = (*MEASURED, "mean_scaling")
-SPARSE_COLUMNS = ("rule", "start", *SPARSE_MEASURED, "speedup")
-STARTS = ("warm", "cold")
+ROUNDING = 1e-12  # relative; two intervals [dual, primal] may miss each other by this much
 
 
-def compare(make_model, grid, rules, *, shrinking=(True,), starts=("warm",), solver="cd", tol=1e-6, max_epochs=100_000,
-            seed=0, repeats=3, chunk=None, chunk_form="C", parse=parse_rule, make=make_solver,
-            progress=None, contradicted=None):  # fmt: skip
-    """Walk the same path under every rule, alternating, and return the table.
+class DisagreementError(ScreenpathError):
+    """Two variants certified different optimal values: one of them is wrong."""
+
+
+@dataclass(eq=False)
+class Variant:
+    """One way to walk the path, and what it took."""
+
+    cells: dict[str, Any]  # what distinguishes it in the table: rule or configuration, shrinking, start
+    make: Callable  # ``make() -> (screening, solver)``
+    marks: tuple[str, ...] = ()  # what its name has behind the first cell
+    base: Variant | None = None  # what its speed-up refers to; None: itself
+    runs: list[dict] = field(default_factory=list)  # measurements, one a repeat
+    steps: list = field(default_factory=list)  # of the last run, those that were reached
+
+    @property
+    def name(self) -> str:
+        """Return the rule and the marks."""
+        return "+".join((*list(self.cells.values())[:1], *self.marks))
+
+    @property
+    def finished(self) -> bool:
+        """Tell whether every run certified every grid point."""
+        return all(run["certified"] == run["points"] for run in self.runs)
+
+    def row(self, measured) -> dict:
+        """Return the medians of measurements, and the points that every run has certified."""
+        medians = {name: statistics.median(run[name] for run in self.runs) for name in measured}
+        return medians | {"certified": min(run["certified"] for run in self.runs)}
+
+    @property
+    def speedup(self) -> float:
+        """Return the speed-up, see :data:`screenpath.engine.studies.SPEEDUP`."""
+        turns = zip((self.base or self).runs, self.runs, strict=True)
+        return statistics.median(a["cpu_s"] / max(b["cpu_s"], 1e-12) for a, b in turns)
+
+    def path(self, model, grid, limits) -> Path:
+        """Return the path that this variant walks."""
+        screening, solver = self.make()
+        return Path(model, grid, screening, solver, limits)
+
+    def walk(self, path: Path) -> list:
+        """Walk the path, note what that took (``cpu_s`` by the process, all others by the clock); return the grid."""
+        solves, since = _watched(path.solver), time.process_time()
+        found = []
+        for step, _ in path.walk():
+            step.coefficients = None  # of many grid points they would be many times the data
+            found.append(step)
+        cpu_s, many = time.process_time() - since, max(len(found), 1)
+        rule_s, solve_s, certify_s = (sum(getattr(s, n) for s in found) for n in ("screen_s", "solve_s", "certify_s"))
+        self.steps = found
+        self.runs.append(
+            {
+                "points": len(path.grid), "certified": sum(s.status == CERTIFIED for s in found), "cpu_s": cpu_s,
+                "total_s": sum(s.seconds for s in found), "rule_s": rule_s, "solve_s": solve_s, "certify_s": certify_s,
+                # The papers' "Init.": the first grid point, solved unscreened, and what the rule needs besides.
+                "init_s": sum(s.seconds for s in found[:1]), "epochs": sum(s.epochs for s in found),
+                "passes": sum(s.passes for s in found) / many,
+                "mean_rejection": sum(s.rejection_ratio for s in found) / many,
+                "mean_scaling": sum(s.cells.get("scaling_ratio", s.rejection_ratio) for s in found) / many,
+                "search_s": getattr(path.screening, "search_s", 0.0),  # of ``rule_s``, in line searches
+                "wasted_s": sum(sum(seconds[:-1]) for seconds in solves.values()),  # solves that had to be repeated
+                "over_hits": sum(over_hits(path.model, s) for s in found) if isinstance(path.model, L1SVM) else 0,
+            }
+        )  # fmt: skip
+        return [path.grid[k] for k in range(len(path.grid))]
+
+
+def over_hits(model, step) -> int:
+    """Return the inactive features that screening kept at a step (Zhao 2014, Fig. 2)."""
+    return model.size - step.n_features_screened - step.nnz_w
+
+
+def compare(variants: list[Variant], build, grid, options: dict, progress=None, contradicted=None) -> list[dict]:
+    """Walk the same grid by every variant, in turn: A B C A B C ...
 
     Parameters
     ----------
-    make_model : callable
-        ``make_model() -> model``; called for each run, so that no run profits from another's data structures.
-    grid : sequence or callable
-        Parameters, or ``grid(model) -> sequence``.
-    rules : sequence of str
-        The first is the one the others are compared with.
-    shrinking : sequence of bool
-        Settings of the solver's shrinking (``cd``, ``smo``) to combine with the rules.
-    starts : sequence of {"warm", "cold"}
-        Where the solver begins at each grid point, screened or not: at the previous one, or (``cd``) at the dual
-        point nearest to zero.
-    solver : str
-    tol, max_epochs, seed
-        As for a path.
-    repeats : int
-        Runs of each variant: A B C A B C ...
-    chunk : int, optional
-        Grid points that one region serves, for those of the rules that can (``ssnsv``, ``essnsv``).
-    chunk_form : {"C", "s"}
-    parse, make : callable
-        ``parse(rule, chunk=M, form=F) -> screening`` and ``make(solver, seed, shrinking, warm) -> solver`` of the
-        model.
+    variants : list of Variant
+        They get what was measured.
+    build : callable
+        ``build() -> model``, called for each run, so that no run profits from another's data structures.
+    grid : callable
+        ``grid(model) -> sequence``. An eps-path grows with the solutions of the first run; the others walk the points
+        that it found.
+    options : dict
+        ``repeats``, ``tol``, ``max_epochs`` and, for each run, ``time_limit``.
     progress : callable, optional
         Called with a line of text before each run.
     contradicted : callable, optional
-        See :class:`screenpath.walk.audit.Audit`: each variant walks once more, and its unsafe decisions are counted in
-        a column ``unsafe``.
+        See :class:`screenpath.walk.audit.Audit`: each variant walks once more, for its unsafe decisions.
 
     Returns
     -------
     list of dict
-        One row a variant with the columns ``COLUMNS``; seconds are medians over the repeats (``cpu_s`` of the
-        process, all others by the clock; of ``rule_s``, ``search_s`` went into line searches, and of ``solve_s``,
-        ``wasted_s`` into solves that had to be repeated), ``speedup`` is :data:`screenpath.engine.studies.SPEEDUP`.
+        Further cells of each variant: ``unsafe`` where that was asked for.
 
     Raises
     ------
     DisagreementError
         If two variants' certified values contradict each other.
     """
-    if chunk is not None and not any(takes_chunks(rule) for rule in rules):
-        raise UsageError(f"none of the rules {', '.join(rules)} can serve a chunk", "add ssnsv or essnsv")
-    settings = {
-        Variant(rule, (*(("shrinking",) if on else ()), *(("cold",) if start == "cold" else ()))): (on, start)
-        for start in starts
-        for on in shrinking
-        for rule in rules
-    }
-
-    def prepared(variant):
-        on, start = settings[variant]
-        served = chunk is not None and takes_chunks(variant.rule)
-        screening = parse(variant.rule, chunk=chunk, form=chunk_form) if served else parse(variant.rule)
-        return screening, make(solver, seed, on, start == "warm")
-
-    limits = PathOptions(tol, max_epochs)
-    unsafe = _walks(list(settings), make_model, grid, prepared, limits, repeats, progress, contradicted)
-    base = next(iter(settings))
-    return [
-        {"rule": v.rule, "shrinking": on, "start": start, **v.row(BOX_MEASURED), "speedup": v.speedup(base), **found}
-        for (v, (on, start)), found in zip(settings.items(), unsafe, strict=True)
-    ]
-
-
-def compare_sparse(make_model, grid, rules, *, starts=("warm",), solver="auto", first="features", tol=1e-6,
-                   max_epochs=100_000, seed=0, repeats=3, progress=None, make=make_sparse_solver,
-                   contradicted=None):  # fmt: skip
-    """Walk the same grid of sparse SVMs under every rule (Hong 2019, Tables 1, 3 and 6).
-
-    Parameters
-    ----------
-    make_model, grid, rules, solver, tol, max_epochs, seed, repeats, progress, contradicted
-        As of :func:`compare`; the parameters are pairs.
-    starts : sequence of {"warm", "cold"}
-        Where the solver begins at each grid point: at the previous one, or at ``theta = 0``, screened or not.
-    first : {"features", "samples"}
-        What SIFS screens first.
-    make : callable
-        ``make(solver, seed, warm)`` returns the solver.
-
-    Returns
-    -------
-    list of dict
-        One row a variant with the columns ``SPARSE_COLUMNS``. ``speedup`` compares with the first rule at the same
-        start.
-
-    Raises
-    ------
-    DisagreementError
-    UsageError
-    """
-    variants = [Variant(rule, (start,)) for start in starts for rule in rules]
-
-    def prepared(variant):
-        return parse_sparse_rule(variant.rule, first), make(solver, seed, variant.marks == ("warm",))
-
-    limits = PathOptions(tol, max_epochs)
-    unsafe = _walks(variants, make_model, grid, prepared, limits, repeats, progress, contradicted)
-    bases = {v.marks: v for v in reversed(variants)}
-    return [
-        {"rule": v.rule, "start": v.marks[0], **v.row(SPARSE_MEASURED), "speedup": v.speedup(bases[v.marks]), **found}
-        for v, found in zip(variants, unsafe, strict=True)
-    ]
-
-
-def _walks(
-    variants, make_model, grid, prepared, options: PathOptions, repeats: int, progress, contradicted
-) -> list[dict]:
-    """Walk the grid with each variant in turn; return the further cells of each, those of the audit."""
-    for variant in variants:
-        prepared(variant)  # a wrong name is found before the first walk
-
-    def run(variant):
-        # An eps-path grows with the solutions of the first run; the others walk the points that it found.
-        nonlocal grid
-        screening, solver = prepared(variant)
-        grid = _run(variant, make_model(), grid, screening, solver, options)
-
-    alternate(variants, repeats, run, progress)
+    values: Any = None
+    for repeat in range(options["repeats"]):
+        for variant in variants:
+            if progress is not None:
+                progress(f"run {repeat + 1}/{options['repeats']}: {variant.name}")
+            model = build()
+            values = variant.walk(variant.path(model, grid(model) if values is None else values, limits_of(options)))
+    check_agreement(variants)
     if contradicted is None:
         return [{} for _ in variants]
-    return [{"unsafe": audited(make_model(), grid, prepared(variant), options, contradicted)} for variant in variants]
-
-
-def _run(variant: Variant, model, grid, screening, solver, options: PathOptions) -> list:
-    values = grid(model) if callable(grid) else grid
-    solves = _watched(solver)
-    since = time.process_time()
-    found = []
-    for step, _ in walk(model, values, screening, solver, options):
-        step.coefficients = None  # of many grid points they would be many times the data
-        found.append(step)
-    cpu_s = time.process_time() - since
-    variant.note(
-        found,
-        cpu_s,
-        # The papers' "Init.": the first grid point, solved unscreened, and what the rule needs besides (a far end).
-        init_s=found[0].seconds,
-        passes=sum(s.passes for s in found) / len(found),
-        mean_rejection=statistics.fmean(s.rejection_ratio for s in found),
-        mean_scaling=statistics.fmean(s.cells.get("scaling_ratio", s.rejection_ratio) for s in found),
-        search_s=getattr(screening, "search_s", 0.0),
-        wasted_s=sum(sum(seconds[:-1]) for seconds in solves.values()),
-    )
-    return [values[k] for k in range(len(values))]
+    limits = limits_of({**options, "time_limit": None})
+    return [{"unsafe": audited(variant.path(build(), values, limits), contradicted)} for variant in variants]
 
 
 def _watched(solver) -> dict[int, list[float]]:
@@ -192,6 +148,22 @@ def _watched(solver) -> dict[int, list[float]]:
 
     solver.solve = timed
     return seconds
+
+
+def check_agreement(variants: list[Variant]) -> None:
+    """Raise :class:`DisagreementError` where one variant's dual value is above another's primal value."""
+    reached = min(len(v.steps) for v in variants)
+    duals = np.array([[step.dual for step in v.steps[:reached]] for v in variants])
+    primals = np.array([[step.primal for step in v.steps[:reached]] for v in variants])
+    low, high = duals.max(axis=0), primals.min(axis=0)
+    apart = np.flatnonzero(low > high + ROUNDING * np.abs(high))
+    if apart.size:
+        k = int(apart[0])
+        a, b = variants[int(np.argmax(duals[:, k]))].name, variants[int(np.argmin(primals[:, k]))].name
+        raise DisagreementError(
+            f"step {k}: '{a}' proves an optimum of at least {low[k]:.17g}, '{b}' reached {high[k]:.17g}",
+            "one of the rules screened a row that it must not; please report the data and the command",
+        )
 
 
 def to_markdown(rows) -> str:

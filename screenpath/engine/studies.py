@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from screenpath.catalogue import options as o
 from screenpath.catalogue.losses import LOSSES
@@ -12,12 +11,8 @@ from screenpath.catalogue.option import Option
 from screenpath.catalogue.spec import FORM
 from screenpath.catalogue.specs import L1_SVM, SPARSE_SVM, SPECS
 from screenpath.data.safe.memory import MemoryLimit
-from screenpath.data.safe.needs import SCREEN_MORE
-from screenpath.data.safe.plugins import find_plugins
+from screenpath.data.safe.plugins import find_plugins, plugin_of
 from screenpath.errors import UsageError
-
-if TYPE_CHECKING:
-    from screenpath.inputs.load import Training
 
 # The one definition of a speed-up, in the words of every help text and page.
 SPEEDUP = (
@@ -86,16 +81,109 @@ def study_options(model: str) -> tuple:
     return {L1_SVM.name: FEATURES, SPARSE_SVM.name: PAIRS}.get(model, BOX)
 
 
+# What a comparison measures, by the columns of its table.
+MEASURED = (
+    "points", "certified", "total_s", "cpu_s", "rule_s", "init_s", "solve_s", "certify_s", "passes", "epochs",
+    "mean_rejection",
+)  # fmt: skip
+BOX_MEASURED, PAIRS_MEASURED = (*MEASURED, "search_s", "wasted_s"), (*MEASURED, "mean_scaling")
+FEATURES_MEASURED = (
+    "points", "certified", "total_s", "cpu_s", "rule_s", "solve_s", "certify_s", "epochs", "over_hits",
+)  # fmt: skip
+STARTS = ("warm", "cold")  # of the solver at each grid point: at the previous one, or at the dual point nearest to zero
+
+# Zhao 2014's study: rule, shrinking, warm start. All sweep over every feature they are given, as the paper's solver.
+STUDY = {
+    "org": ("none", False, False),
+    "warm": ("none", False, True),
+    "shr": ("none", True, False),
+    "warm+shr": ("none", True, True),
+    "scr": ("vi", False, False),
+    "warm+scr": ("vi", False, True),
+    "scr+shr": ("vi", True, False),
+    # Not in the paper: the gap ball of the current iterate besides, while sweeping.
+    "warm+scr+gap": ("vi+gap", False, True),
+}
+DEFAULT = "default"  # what l1_svm_path runs: vi+gap, warm starts, working sets, Newton finish
+
+
 def study(model: str, options: dict, console) -> tuple[list[dict], bool]:
     """Compare the rules, or the configurations, of a model, by all options of :func:`study_options` and ``data``.
 
-    Returns a row for each variant, see :mod:`screenpath.engine.compare`, :mod:`screenpath.engine.compare_l1` and
-    :func:`screenpath.engine.attack.attack`, and whether every variant certified every grid point and was found safe.
+    Returns a row for each variant (medians over the repeats, see :mod:`screenpath.engine.compare`; or of
+    :func:`screenpath.engine.attack.attack`), and whether every variant certified every grid point and was found safe.
     """
+    from screenpath.engine.compare import compare
+    from screenpath.engine.path import limits_of
+    from screenpath.inputs.load import load_training
+
     if options["attack"]:
         return _attacks(model, options)
-    found = {L1_SVM.name: _configurations, SPARSE_SVM.name: _pairs}.get(model, partial(_rules, model))
-    return found(options, console)
+    spec, options, variants, measured = plan_of(model, options)
+    limit = MemoryLimit(options["max_memory"])
+    with limit.in_force():
+        with console.compiling(limit.check_compiling):
+            data = load_training(spec, options, console.say)
+            _warm(spec, options, data.rows, variants)
+        once = spec.build(data.rows, data.targets, data.weights, options) if spec.selects else None
+        data = data.without_rows() if spec.copies else data
+
+        def build():
+            return spec.build(data.rows, data.targets, data.weights, options) if once is None else _anew(once)
+
+        asked = console.say, spec.contradicted if options["audit"] else None
+        with limit.kept("the comparison", spec.needs.hint):
+            for one in variants if spec.copies else ():  # a short run of each keeps compilation out of the times
+                brief = limits_of({**options, "max_epochs": 5})
+                for _ in one.path(build(), spec.grid(once, options)[:4], brief).walk():
+                    pass
+            unsafe = compare(variants, build, lambda built: spec.grid(built, options), options, *asked)
+        data.check()
+    found = zip(variants, unsafe, strict=True)
+    rows = [row | more for one, more in found for row in _rows(one, once, measured, options)]
+    return rows, all(one.finished for one in variants) and all(more.get("unsafe", 0) == 0 for more in unsafe)
+
+
+def plan_of(model: str, options: dict) -> tuple:
+    """Return the resolved model, the options of its path, what is compared, and the measured columns of the table."""
+    planned = {L1_SVM.name: _configurations, SPARSE_SVM.name: _pairs}.get(model, partial(_rules, model))
+    return planned(options)
+
+
+def _anew(model):
+    """Return a model for one more run; the columns, or both views of the data, are made once."""
+    if hasattr(model, "base"):
+        return type(model)(model.base)
+    model.rows.forget()
+    return model
+
+
+def _warm(spec, options: dict, rows, variants: list) -> None:
+    """Compile the kernels of every rule."""
+    from screenpath.engine.warm import warm_model
+
+    for rule in dict.fromkeys(one.cells.get("rule", "vi+gap") for one in variants):
+        how = {**options, "rule": rule, "chunk": None}
+        find_plugins(how)
+        warm_model(spec, how, rows)
+
+
+def _rows(variant, model, measured: tuple, options: dict) -> list[dict]:
+    """Return the row of a variant, or with ``steps`` one for each grid point (Zhao 2014, Fig. 2), of the last run."""
+    from screenpath.engine.compare import over_hits
+
+    if options.get("steps"):
+        return [
+            {
+                **variant.cells, "step": step.step, "lambda": step.parameters["lambda"], "status": step.status,
+                "seconds": step.screen_s + step.solve_s, "epochs": step.epochs, "active": step.nnz_w,
+                "over_hits": over_hits(model, step),
+            }
+            for step in variant.steps
+        ]  # fmt: skip
+    base = variant.base or variant
+    cut = "time_limit" in options and not (base.finished and variant.finished)  # what stopped early is no faster
+    return [{**variant.cells, **variant.row(measured), "speedup": None if cut else variant.speedup}]
 
 
 def listed(text: str, option: str, example: str) -> list[str]:
@@ -107,8 +195,6 @@ def listed(text: str, option: str, example: str) -> list[str]:
 
 
 def _starts(text: str) -> list[str]:
-    from screenpath.engine.compare import STARTS
-
     names = listed(text, "start", "warm,cold")
     wrong = [name for name in names if name not in STARTS]
     if wrong:
@@ -116,28 +202,9 @@ def _starts(text: str) -> list[str]:
     return names
 
 
-def _read(spec, options: dict, console, limit, rules) -> Training:
-    """Return the training data, with the kernels of every rule compiled."""
-    from screenpath.engine.warm import warm_model
-    from screenpath.inputs.load import load_training
-
-    with limit.in_force(), console.compiling(limit.check_compiling):
-        data = load_training(spec, options, console.say)
-        for name in rules:
-            how = {**options, "rule": name, "chunk": None}
-            find_plugins(how)
-            warm_model(spec, how, data.rows)
-    return data
-
-
-def _certified(rows: list[dict]) -> bool:
-    return all(row["certified"] == row["points"] and row.get("unsafe", 0) == 0 for row in rows)
-
-
 def _attacks(model: str, options: dict) -> tuple[list[dict], bool]:
     """Attack the rules of a model; the others of the options say what problem it is."""
     from screenpath.engine.attack import attack
-    from screenpath.engine.compare_l1 import configured
 
     if options["data"] is not None:
         raise UsageError("`attack` makes problems of its own", "leave out DATA or `attack`")
@@ -151,83 +218,78 @@ def _attacks(model: str, options: dict) -> tuple[list[dict], bool]:
     return rows, all(row["unsafe"] == 0 for row in rows)
 
 
-def _rules(model: str, options: dict, console) -> tuple[list[dict], bool]:
-    from screenpath.engine.compare import compare
+def _rules(model: str, options: dict) -> tuple:
+    from screenpath.engine.compare import Variant
+    from screenpath.screen import takes_chunks
 
-    names = listed(options["rules"], "rules", "none,dvi,dvi+gap")
+    names, chunk = listed(options["rules"], "rules", "none,dvi,dvi+gap"), options["chunk"]
     if model != "svm" and options["kernel"] is not None:
         raise UsageError(f"{model} has no kernel", "use compare-rules svm, or leave out `kernel`")
-    kernel = options["kernel"] is not None
+    kernel, free = options["kernel"] is not None, options["intercept"] == "free"
     spec = SPECS[model].resolved(SPECS[model], options)  # makes `intercept` and `bias` agree
-    free = options["intercept"] == "free"
     if not kernel:  # chunks are for those of the rules that can
         spec = replace(spec, rule=partial(spec.rule, chunk=None))
-    begin = _starts(options["start"])
+    if chunk is not None and not any(takes_chunks(rule) for rule in names):
+        raise UsageError(f"none of the rules {', '.join(names)} can serve a chunk", "add ssnsv or essnsv")
+    begin, served = _starts(options["start"]), {"chunk": chunk, "form": options["chunk_form"] or FORM}
     options = {**options, "solver": options["solver"] or ("auto" if kernel or free or "cold" not in begin else "cd")}
-    limit = MemoryLimit(options["max_memory"])
-    data = _read(spec, options, console, limit, names)
-    with limit.in_force(), limit.kept("the comparison", SCREEN_MORE):
-        rows = compare(
-            lambda: spec.build(data.rows, data.targets, data.weights, options),
-            lambda built: spec.grid(built, options),
-            names,
-            shrinking={"on": (True,), "off": (False,), "both": (True, False)}[options["shrinking"]],
-            starts=begin,
-            chunk=options["chunk"],
-            chunk_form=options["chunk_form"] or FORM,
-            parse=spec.rule,
-            make=spec.solver,
-            **_shared(spec, options, console),
-        )
-    data.check()
-    return rows, _certified(rows)
+
+    def make(rule: str, shrinking: bool, start: str) -> tuple:
+        own = served if chunk is not None and takes_chunks(rule) else {}
+        return spec.rule(rule, **own), spec.solver(options["solver"], options["seed"], shrinking, start == "warm")
+
+    variants: list[Variant] = []
+    for start in begin:
+        for on in {"on": (True,), "off": (False,), "both": (True, False)}[options["shrinking"]]:
+            marks = (*(("shrinking",) if on else ()), *(("cold",) if start == "cold" else ()))
+            for rule in names:
+                cells, base = {"rule": rule, "shrinking": on, "start": start}, variants[0] if variants else None
+                make(rule, on, start)  # a wrong name is found before the data are read
+                variants.append(Variant(cells, partial(make, rule, on, start), marks, base))
+    return spec, options, variants, BOX_MEASURED
 
 
-def _shared(spec, options: dict, console) -> dict:
-    names = ("solver", "tol", "max_epochs", "seed", "repeats")
-    audit = {"contradicted": spec.contradicted} if options["audit"] else {}
-    return {**{name: options[name] for name in names}, "progress": console.say, **audit}
-
-
-def _pairs(options: dict, console) -> tuple[list[dict], bool]:
-    from screenpath.engine.compare import compare_sparse
+def _pairs(options: dict) -> tuple:
+    from screenpath.engine.compare import Variant
 
     names = listed(options["rules"], "rules", "none,sifs")
-    begin = _starts(options["start"])
-    solver = options["solver"] or "auto"
-    options, limit = {**options, "threads": 1, "solver": solver}, MemoryLimit(options["max_memory"])
+    options = {**options, "threads": 1, "solver": options["solver"] or "auto"}
     spec = SPARSE_SVM.resolved(SPARSE_SVM, options)  # makes `intercept` and `bias` agree
-    spec.solver(solver)  # one that a free intercept does not have is refused before the data are read
-    data = _read(spec, options, console, limit, names)
-    with limit.in_force(), limit.kept("the comparison"):
-        model = spec.build(data.rows, data.targets, data.weights, options)
-        rows = compare_sparse(
-            lambda: type(model)(model.base),  # both views of the data are built once
-            partial(spec.grid, options=options),
-            names,
-            starts=begin,
-            first=options["first"],
-            make=spec.solver,
-            **_shared(spec, options, console),
-        )
-    return rows, _certified(rows)
+
+    def make(rule: str, start: str) -> tuple:
+        return spec.rule(rule), spec.solver(options["solver"], options["seed"], start == "warm")
+
+    variants: list[Variant] = []
+    for start in _starts(options["start"]):
+        base = None
+        for rule in names:
+            make(rule, start)  # a wrong name is found before the data are read
+            variants.append(Variant({"rule": rule, "start": start}, partial(make, rule, start), (start,), base))
+            base = base or variants[-1]
+    return spec, options, variants, PAIRS_MEASURED
 
 
-def _configurations(options: dict, console) -> tuple[list[dict], bool]:
-    from screenpath.engine.compare_l1 import audits, compare, finished, per_step, totals
+def _configurations(options: dict) -> tuple:
+    from screenpath.engine.compare import Variant
 
     names = listed(options["configurations"], "configurations", "org,default")
     options = {**options, "bias": 0.0, "solver": "auto"}
-    limit = MemoryLimit(options["max_memory"])
-    data = _read(L1_SVM, options, console, limit, ["vi+gap"])
-    with limit.in_force():
-        model = L1_SVM.build(data.rows, data.targets, None, options)
-        data = data.without_rows()  # the model has its columns
-        more = {name: options[name] for name in ("repeats", "tol", "max_epochs", "time_limit")}
-        with limit.kept("the comparison"):
-            found = compare(model, L1_SVM.grid(model, options), names, progress=console.say, **more)
-            unsafe = audits(model, L1_SVM.grid(model, options), names, options) if options["audit"] else None
-        data.check()
-    rows = per_step(model, found) if options["steps"] else totals(found)
-    rows = rows if unsafe is None else [{**row, "unsafe": unsafe[row["configuration"]]} for row in rows]
-    return rows, all(finished(one) for one in found) and (unsafe is None or not any(unsafe.values()))
+    variants: list[Variant] = []
+    for name in names:
+        configured(name)  # a wrong name is found before the data are read
+        base = variants[0] if variants else None
+        variants.append(Variant({"configuration": name}, partial(configured, name), (), base))
+    return L1_SVM, options, variants, FEATURES_MEASURED
+
+
+def configured(name: str) -> tuple:
+    """Return the screening and the solver of a configuration, or of a rule of the user's own."""
+    from screenpath.screen.l1svm import parse_feature_rule
+    from screenpath.solve.l1cd import FeatureDescent
+
+    if name == DEFAULT or plugin_of(name) is not None:
+        return parse_feature_rule("vi+gap" if name == DEFAULT else name), FeatureDescent()
+    if name not in STUDY:
+        raise UsageError(f"unknown configuration '{name}'", f"use some of {', '.join((*STUDY, DEFAULT))}")
+    rule, shrinking, warm = STUDY[name]
+    return parse_feature_rule(rule), FeatureDescent(shrinking=shrinking, working_sets=False, warm=warm)

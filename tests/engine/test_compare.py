@@ -1,30 +1,27 @@
 """The comparison of rules: one table, checked for agreement."""
 
 import json
+from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
+import screenpath
 from screenpath.catalogue import specs
-from screenpath.catalogue.losses import SVM
+from screenpath.catalogue.option import completed
 from screenpath.cli.app import run
-from screenpath.engine import alternate, studies
-from screenpath.engine import compare as module
-from screenpath.engine.alternate import DisagreementError, Variant
-from screenpath.engine.compare import COLUMNS, SPARSE_COLUMNS, compare
-from screenpath.problem.grid import EpsilonGrid, log_grid
-from screenpath.rows.memory import MemoryRows
+from screenpath.engine import studies
+from screenpath.engine.compare import DisagreementError, Variant, check_agreement
 from tests.conftest import two_classes
 from tests.sparse_problems import SDCA
 
 
-def table(**options):
-    X, y = two_classes(150, 3)
-    return compare(lambda: SVM.model(MemoryRows(X), y), log_grid(0.01, 10.0, 12), ["none", "dvi", "dvi+gap"], **options)
+def table(rules="none,dvi,dvi+gap", **options):
+    options = {"cmin": 0.01, "cmax": 10.0, "repeats": 1, **({} if "eps_path" in options else {"grid": 12}), **options}
+    return screenpath.compare("svm", two_classes(150, 3), rules=rules, **options)
 
 
 def test_rows_and_ratios():
-    rows = table(shrinking=(True, False), repeats=2)
+    rows = table(shrinking="both", solver="cd", repeats=2)
     assert [(r["rule"], r["shrinking"]) for r in rows] == [
         (rule, shrinks) for shrinks in (True, False) for rule in ("none", "dvi", "dvi+gap")
     ]
@@ -33,17 +30,19 @@ def test_rows_and_ratios():
     assert rows[1]["mean_rejection"] > 0.3 and rows[1]["passes"] < rows[0]["passes"]
 
 
+def variant(rule: str, runs=(), steps=(), base=None):
+    return Variant({"rule": rule}, None, ("shrinking",), base, list(runs), list(steps))
+
+
 def test_a_speedup_is_the_median_ratio_of_cpu_seconds_in_the_same_turn():
-    first, second = (Variant(name, runs=[{"cpu_s": s} for s in seconds]) for name, seconds in
-                     (("none", (8.0, 9.0, 90.0)), ("dvi", (2.0, 3.0, 10.0))))  # fmt: skip
-    assert second.speedup(first) == 4.0 and first.speedup(first) == 1.0
+    first = variant("none", [{"cpu_s": s} for s in (8.0, 9.0, 90.0)])
+    second = variant("dvi", [{"cpu_s": s} for s in (2.0, 3.0, 10.0)], base=first)
+    assert second.speedup == 4.0 and first.speedup == 1.0
 
 
 def test_cold_starts_certify_the_same_with_more_sweeps():
     """Every solve of the sweeps begins at zero, screened or not; the heuristic's repeated solves are counted."""
-    X, y = two_classes(150, 3)
-    build, rules = lambda: SVM.model(MemoryRows(X), y), ["none", "dvi", "heuristic"]
-    rows = compare(build, log_grid(0.01, 10.0, 12), rules, starts=("warm", "cold"), shrinking=(False,), repeats=1)
+    rows = table("none,dvi,heuristic", start="warm,cold", shrinking="off")
     found = {(row["rule"], row["start"]): row for row in rows}
     assert all(row["certified"] == 12 for row in rows)
     assert found["none", "cold"]["epochs"] > found["none", "warm"]["epochs"]
@@ -52,16 +51,12 @@ def test_cold_starts_certify_the_same_with_more_sweeps():
 
 
 def test_a_point_that_one_repeat_missed_is_not_certified():
-    runs = [dict.fromkeys(module.MEASURED, 1.0) | {"points": 3, "certified": found} for found in (3, 2, 3)]
-    variant = Variant("none", runs=runs)
-    assert variant.row(module.MEASURED)["certified"] == 2
+    found = variant("none", [{"points": 3, "certified": certified} for certified in (3, 2, 3)])
+    assert found.row(("points",)) == {"points": 3, "certified": 2} and not found.finished
 
 
 def test_a_chunk_applies_to_the_rules_that_can_serve_one():
-    X, y = two_classes(150, 3)
-    build = lambda: SVM.model(MemoryRows(X), y)  # noqa: E731
-    grid, rules = log_grid(0.01, 10.0, 12), ["none", "dvi", "essnsv"]
-    single, chunked = (compare(build, grid, rules, repeats=1, chunk=chunk) for chunk in (1, 6))
+    single, chunked = (table("none,dvi,essnsv", chunk=chunk) for chunk in (1, 6))
     assert single[1]["mean_rejection"] == chunked[1]["mean_rejection"]
     assert single[2]["mean_rejection"] > chunked[2]["mean_rejection"] > 0.0
     assert single[2]["init_s"] > 0.0
@@ -69,17 +64,15 @@ def test_a_chunk_applies_to_the_rules_that_can_serve_one():
 
 def test_all_rules_walk_the_points_of_one_epsilon_path():
     """Each rule alone would choose its own points, whose optimal values cannot be compared."""
-    X, y = two_classes(150, 3)
-    grid = lambda model: EpsilonGrid(0.01, 10.0, 0.05)  # noqa: E731
-    rows = compare(lambda: SVM.model(MemoryRows(X), y), grid, ["none", "it"], shrinking=(True, False), tol=1e-2)
+    rows = table("none,it", eps_path=0.05, shrinking="both", solver="cd", tol=1e-2)
     assert len({row["points"] for row in rows}) == 1 and rows[0]["points"] > 3
 
 
 def test_contradicting_variants_are_an_error():
-    variants = [Variant("none", ("shrinking",)), Variant("wrong", ("shrinking",))]
-    variants[0].intervals, variants[1].intervals = np.array([[1.0, 1.1]]), np.array([[1.2, 1.3]])
+    ends = {"none": {"dual": 1.0, "primal": 1.1}, "wrong": {"dual": 1.2, "primal": 1.3}}
+    variants = [variant(rule, steps=[SimpleNamespace(**cells)]) for rule, cells in ends.items()]
     with pytest.raises(DisagreementError, match="'wrong\\+shrinking' proves an optimum of at least 1.2"):
-        alternate.check_agreement(variants)
+        check_agreement(variants)
 
 
 @pytest.mark.parametrize("kind", ["markdown", "csv", "json"])
@@ -100,7 +93,8 @@ def test_command(samples, tmp_path, kind):
     if kind == "json":
         assert [row["rule"] for row in json.loads(text)] == ["none", "dvi"]
     else:
-        assert text.count("\n") == (4 if kind == "markdown" else 3) and all(name in text for name in COLUMNS)
+        assert text.count("\n") == (4 if kind == "markdown" else 3)
+        assert all(name in text for name in ("rule", "start", *studies.BOX_MEASURED, "speedup"))
 
 
 @pytest.mark.parametrize("kernel", [(), ("--kernel", "rbf")])
@@ -152,7 +146,7 @@ def test_sparse_grids_agree_under_every_rule_and_start(samples, capsys):
     command += ["--solver", SDCA, "--start", "warm,cold", "--repeats", "2", "--format", "json"]
     assert run([*command, "--rules", rules]) == 0
     rows = json.loads(capsys.readouterr().out)
-    assert tuple(rows[0]) == SPARSE_COLUMNS
+    assert tuple(rows[0]) == ("rule", "start", *studies.PAIRS_MEASURED, "speedup")
     assert [(r["rule"], r["start"]) for r in rows] == [(r, s) for s in ("warm", "cold") for r in rules.split(",")]
     assert all(row["certified"] == row["points"] == 10 for row in rows)
     table = {(row["rule"], row["start"]): row for row in rows}
@@ -171,23 +165,15 @@ def test_sparse_command_line_errors(samples, capsys):
     assert "unknown rule 'dvi'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "options", [("svm",), ("svm", "--kernel", "rbf"), ("sparse-svm", "--betas", "2", "--alphas", "3")]
-)
-def test_by_default_the_table_is_about_the_solver_of_a_run(samples, capsys, monkeypatch, options):
-    """Under its name of earlier versions too; the last variant has the rule that a run takes."""
-    asked = []
+@pytest.mark.parametrize(("model", "kernel"), [("svm", False), ("svm", True), ("sparse-svm", False)])
+def test_by_default_the_table_is_about_the_solver_of_a_run(model, kernel):
+    """The last variant has the rule that a run takes."""
     for spec in (specs.KERNEL_SVM, specs.SPARSE_SVM):
         assert next(one.default for one in spec.options if one.name == "solver") == "auto"
-    monkeypatch.setattr(studies, "_shared", lambda spec, options, console, real=studies._shared: (
-        asked.append(options["solver"]) or real(spec, options, console)
-    ))  # fmt: skip
-    model, *more = options
-    command = [model, str(samples / "wang_toy2.libsvm"), *more, "--repeats", "1", "--format", "json", "--quiet"]
-    command += [] if model == "sparse-svm" else ["--grid", "3"]
-    assert run(["compare", *command]) == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert asked == ["auto"] and rows[-1]["rule"] == studies.SPECS[model].default_rule
+    given = {"kernel": "rbf"} if kernel else {}
+    options = completed(studies.study_options(model), given, "a comparison") | {"data": None}
+    _, options, variants, _ = studies.plan_of(model, options)
+    assert options["solver"] == "auto" and variants[-1].cells["rule"] == specs.SPECS[model].default_rule
 
 
 @pytest.mark.parametrize("command", [[], ["l1svm"], ["sparse-svm"]])
