@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path as Folder
 
@@ -20,7 +20,7 @@ from screenpath.catalogue.scores import Score
 from screenpath.catalogue.spec import Spec
 from screenpath.cv.certify import HeldOut, certified_line
 from screenpath.cv.folds import Split
-from screenpath.cv.saved import COLUMNS, FoldFile, FoldMemory, Saved, plain
+from screenpath.cv.saved import COLUMNS, FoldFile, FoldPath, damaged, plain
 from screenpath.data.safe import needs
 from screenpath.data.safe.atomic import load_array, save_arrays
 from screenpath.data.safe.memory import MemoryLimit, code_is_loaded, in_force
@@ -51,48 +51,17 @@ class Task:
     grows: bool = False  # whether points may follow behind the end of a grid
 
 
-@dataclass(frozen=True)
-class FoldPath:
-    """One fold over one grid."""
-
-    split: Split
-    rows: list[dict]  # one a grid point that was reached: parameters, score and the columns of ``COLUMNS``
-    held_out: HeldOut | None = None  # for the certified bound
-    # linear forms of the held-out samples, one array a grid point, where they are kept
-    products: list[np.ndarray] = field(default_factory=list)
-    state: dict = field(default_factory=dict)  # of the reference of the next point, where one may follow
-
-    @property
-    def beginning(self) -> Saved:
-        """Return the path as the beginning of one over a longer grid."""
-        return Saved(self.rows, self.held_out, self.state)
-
-    def only(self, values: set) -> FoldPath:
-        """Return the grid points whose C is among the given values."""
-        lines = [line for line in self.held_out.lines if line.C in values]
-        return FoldPath(self.split, [r for r in self.rows if r["C"] in values], replace(self.held_out, lines=lines))
-
-    def merged(self, other: FoldPath) -> FoldPath:
-        """Return both, in the order of C; what ``other`` has solved again takes its place."""
-        rows = {row["C"]: row for row in (*self.rows, *other.rows)}
-        lines = {line.C: line for line in (*self.held_out.lines, *other.held_out.lines)}
-        ordered = [lines[C] for C in sorted(lines)]
-        forms = {row["C"]: form for fold in (self, other) for row, form in zip(fold.rows, fold.products, strict=False)}
-        products = [forms[C] for C in sorted(forms)]
-        return FoldPath(self.split, [rows[C] for C in sorted(rows)], replace(self.held_out, lines=ordered), products)
-
-
 def fold_path(
     samples: Samples, task: Task, split: Split, grid, tol: float, file=None, begun: FoldPath | None = None
 ) -> FoldPath:
     """Train on one part over the whole grid and score every step on the other, until the deadline comes.
 
-    A fold is kept in ``file``, a FoldFile or FoldMemory, while it goes on and when it is finished; one under way there
+    A fold is kept in ``file``, a FoldFile, while it goes on and when it is finished; one under way there
     is continued. Where there is none yet, ``begun`` may be the path over the first points of the grid. ``tol`` is the
     relative gap of every step on the training part.
     """
     limit = in_force()
-    saved = (file.load() if file is not None else None) or (begun and begun.beginning)
+    saved = (file and file.load()) or begun
     o, spec = task.options, task.spec
     # The part itself is nowhere kept: once the rows are made, what they were made of is in nobody's way.
     data = prepared(spec, o, samples.part(split.training(samples.y.size)), task.class_weight, task.storage)
@@ -114,7 +83,7 @@ def fold_path(
         try:
             reference = restore_walk(path.model, path.screening, saved.state, grid[len(rows) - 1])
         except ValueError as error:
-            raise file.damaged(error) from None
+            raise damaged(file and file.path, error) from None
     for step, certificate in path.walk(reference, len(rows)):
         # A solve that the deadline cut short has other numbers than one that a resumed run would repeat.
         if time.monotonic() > task.deadline:
@@ -167,7 +136,7 @@ def finished_paths(samples: Samples, task: Task, splits, grid, tol: float, folde
     for k, split in enumerate(splits if folder is not None else []):
         saved = _file(samples, task, split, grid, tol, folder).load()
         if saved is not None and len(saved.rows) == len(grid):
-            found[k] = FoldPath(split, saved.rows, saved.held_out, state=saved.state)
+            found[k] = saved
     return found
 
 
@@ -294,28 +263,23 @@ def _send(samples: Samples, task: Task, left: list, how: tuple, spread):
     grid, tol, folder = how
     task = replace(task, limit=in_force().share)
     files = [_file(samples, task, split, grid, tol, folder) for split, _ in left]
-    known = [
-        (None if file is None else file.load()) or (begun and begun.beginning)
-        for file, (_, begun) in zip(files, left, strict=True)
-    ]
+    known = [(file and file.load()) or begun for file, (_, begun) in zip(files, left, strict=True)]
     tasks = [(task, split, grid, tol, saved) for (split, _), saved in zip(left, known, strict=True)]
 
     def written():
-        for rank, (found, saved) in spread.run(_sent_fold_path, samples, tasks, task.deadline):
-            if files[rank] is not None and saved is not None:
-                files[rank].save(saved.rows, saved.held_out, saved.state)
+        for rank, found in spread.run(_sent_fold_path, samples, tasks, task.deadline):
+            if files[rank] is not None and found.rows:
+                files[rank].save(found.rows, found.held_out, found.state)
             yield rank, found
 
     yield from in_order(written())
 
 
-def _sent_fold_path(samples: Samples, sent: tuple, deadline: float) -> tuple:
-    """Return the path and what is to be written of it; run on a worker of a cluster."""
-    task, split, grid, tol, saved = sent
-    memory = FoldMemory(saved)
+def _sent_fold_path(samples: Samples, sent: tuple, deadline: float) -> FoldPath:
+    """Return the path of a fold on a worker of a cluster."""
+    task, split, grid, tol, begun = sent
     with (task.limit or MemoryLimit()).in_force():
-        found = fold_path(samples, replace(task, deadline=deadline), split, grid, tol, memory)
-    return found, memory.saved
+        return fold_path(samples, replace(task, deadline=deadline), split, grid, tol, None, begun)
 
 
 def _save(samples: Samples, folder: Folder) -> None:

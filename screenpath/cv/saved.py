@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -33,12 +33,30 @@ SCALARS = ("C", "radius_sq", "xi", "xi_error", "extent")
 
 
 @dataclass(frozen=True)
-class Saved:
-    """What a file holds."""
+class FoldPath:
+    """One fold over one grid."""
 
-    rows: list[dict]  # one a grid point that is done
-    held_out: HeldOut | None  # with the lines of these points
-    state: dict  # arrays of the reference of the next point; empty where the fold is finished, and no point may follow
+    split: Split
+    rows: list[dict]  # one a grid point that was reached: parameters, score and the columns of ``COLUMNS``
+    held_out: HeldOut | None = None  # for the certified bound
+    # linear forms of the held-out samples, one array a grid point, where they are kept
+    products: list[np.ndarray] = field(default_factory=list)
+    # arrays of the reference of the next point; empty where the fold is finished, and no point may follow
+    state: dict = field(default_factory=dict)
+
+    def only(self, values: set) -> FoldPath:
+        """Return the grid points whose C is among the given values."""
+        lines = [line for line in self.held_out.lines if line.C in values]
+        return FoldPath(self.split, [r for r in self.rows if r["C"] in values], replace(self.held_out, lines=lines))
+
+    def merged(self, other: FoldPath) -> FoldPath:
+        """Return both, in the order of C; what ``other`` has solved again takes its place."""
+        rows = {row["C"]: row for row in (*self.rows, *other.rows)}
+        lines = {line.C: line for line in (*self.held_out.lines, *other.held_out.lines)}
+        ordered = [lines[C] for C in sorted(lines)]
+        forms = {row["C"]: form for fold in (self, other) for row, form in zip(fold.rows, fold.products, strict=False)}
+        products = [forms[C] for C in sorted(forms)]
+        return FoldPath(self.split, [rows[C] for C in sorted(rows)], replace(self.held_out, lines=ordered), products)
 
 
 class FoldFile:
@@ -67,10 +85,10 @@ class FoldFile:
         digest.update(values.tobytes())
         digest.update(np.ascontiguousarray(split.held_out, dtype=np.int64).tobytes())
         self._key, self._grid = digest.hexdigest(), values.reshape(values.shape[0], -1)
-        self._held_out, self._width, self._grows = split.held_out.size, width, grows
+        self._split, self._width, self._grows = split, width, grows
         self._seconds, self._since = EVERY, time.monotonic()
 
-    def load(self) -> Saved | None:
+    def load(self) -> FoldPath | None:
         """Return what an earlier run left of this fold, grid and accuracy; None where it left nothing."""
         if not self.path.exists():
             return None
@@ -82,20 +100,15 @@ class FoldFile:
                     f"{self.path} is that of another run, fold or grid", "remove it: its fold is computed again"
                 )
             self._check_rows(rows)
-            held_out = _held_out(content, self._held_out, self._grid[: len(rows), 0].tolist(), self._width)
+            held_out = _held_out(content, self._split.held_out.size, self._grid[: len(rows), 0].tolist(), self._width)
             if held_out is None and self._width is not None:
                 raise ValueError("there are no lines")
             state = {name.removeprefix(STATE): value for name, value in content.items()}
             if bool(state) != (self._grows or len(rows) < self._grid.shape[0]):
                 raise ValueError("it does not say how far the fold had come")
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise self.damaged(error) from None
-        return Saved(rows, held_out, state)
-
-    def damaged(self, why) -> RunFolderError:
-        """Return the error of a file that cannot be believed."""
-        why = f"there is no {why}" if isinstance(why, KeyError) else why
-        return RunFolderError(f"{self.path} is damaged ({why})", "remove it: its fold is computed again")
+            raise damaged(self.path, error) from None
+        return FoldPath(self._split, rows, held_out, state=state)
 
     def _check_rows(self, rows) -> None:
         """Make sure that there is a row for each of the first grid points, with all that it must hold."""
@@ -116,7 +129,7 @@ class FoldFile:
         return time.monotonic() - self._since >= self._seconds
 
     def save(self, rows: list, held_out: HeldOut | None, state: dict) -> None:
-        """Write the file anew; the arguments are those of :class:`Saved`."""
+        """Write the file anew; the arguments are those of :class:`FoldPath`."""
         began = time.monotonic()
         arrays = {STATE + name: array for name, array in state.items()}
         if held_out is not None:
@@ -127,27 +140,12 @@ class FoldFile:
         self._seconds = max(EVERY, (self._since - began) / SHARE)
 
 
-@dataclass
-class FoldMemory:
-    """What a :class:`FoldFile` does, in memory: what a worker of a cluster begins with and sends home."""
-
-    saved: Saved | None  # the beginning of the fold
-
-    def load(self) -> Saved | None:
-        """Return the beginning of the fold."""
-        return self.saved
-
-    def due(self) -> bool:
-        """Nothing is gained by keeping a fold under way."""
-        return False
-
-    def save(self, rows: list, held_out: HeldOut | None, state: dict) -> None:
-        """Take what is to be sent home; the arguments are those of :class:`Saved`."""
-        self.saved = Saved(plain(rows), held_out, state)
-
-    def damaged(self, why) -> RunFolderError:
-        """Return the error of a beginning that cannot be believed."""
+def damaged(path: Path | None, why) -> RunFolderError:
+    """Return the error of a fold's file that cannot be believed; None is one that another machine has."""
+    why = f"there is no {why}" if isinstance(why, KeyError) else why
+    if path is None:
         return RunFolderError(f"the beginning of a fold is damaged ({why})", "start again with `force`")
+    return RunFolderError(f"{path} is damaged ({why})", "remove it: its fold is computed again")
 
 
 def plain(rows: list) -> list:

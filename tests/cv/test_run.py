@@ -11,7 +11,7 @@ from screenpath.catalogue.specs import LINEAR_SVM
 from screenpath.cv import run, saved
 from screenpath.cv.folds import draw_folds
 from screenpath.cv.run import Task, fold_path, fold_paths
-from screenpath.cv.saved import FoldFile, FoldMemory
+from screenpath.cv.saved import FoldFile
 from screenpath.errors import RunFolderError
 from screenpath.inputs.rows import Samples
 from tests.conftest import two_classes
@@ -66,9 +66,9 @@ def test_every_step_can_be_continued(tmp_path, monkeypatch, certify):
         file.path.write_bytes(content)
         begun = file.load()
         assert len(begun.rows) == done and begun.state
-        memory = FoldMemory(begun)
-        same(fold_path(samples, task, split, GRID, 1e-6, memory), whole)
-        assert len(memory.saved.rows) == 4 and memory.saved.state == {}
+        further = fold_path(samples, task, split, GRID, 1e-6, None, begun)
+        same(further, whole)
+        assert len(further.rows) == 4 and further.state == {}
         same(fold_path(samples, task, split, GRID, 1e-6, file), whole)
         assert file.load().state == {}
 
