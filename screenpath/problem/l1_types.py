@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from screenpath.numbers.rounding import OUTWARD, UNIT, Proven
-from screenpath.problem.l1_rounding import L1Rounding
+from screenpath.problem.penalised_rounding import L1Rounding
 
 
 @dataclass(slots=True)
@@ -23,7 +23,7 @@ class L1Certificate(Proven):
     offset: float  # ``b + m.w``, the minimiser beside centred columns. Where these are none it is the bias.
     astray: float  # ``offset - m.w - bias``: the rounding of the bias, of which the slack below knows nothing
     slack: np.ndarray  # shape (n,): ``|z_i| - z_i ((x_i - m).w + offset)``
-    # shape (n,); dual point, divided by ``lam``: feasible but for rounding, see ``problem/l1_rounding.py``
+    # shape (n,); dual point, divided by ``lam``: feasible but for rounding, see ``problem/penalised_rounding.py``
     theta: np.ndarray
     products: np.ndarray  # shape (m,): ``f_j . theta``, at most 1 in size
     scale: float  # ``theta`` is ``max(slack, 0)`` times this over ``lam``

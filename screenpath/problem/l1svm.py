@@ -29,10 +29,9 @@ from screenpath.kernels.problem import l1svm as kernels
 from screenpath.numbers import accurate, states
 from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, gamma
 from screenpath.problem.base import PathModel, Resumable
-from screenpath.problem.l1_rounding import L1Rounding
-from screenpath.problem.l1_sharp import sharpened
 from screenpath.problem.l1_types import KeptFeatures, L1Certificate, L1Reduced
-from screenpath.problem.sparse_rounding import check_range
+from screenpath.problem.penalised_rounding import L1Rounding, check_range
+from screenpath.problem.penalised_sharp import l1_sharpened as sharpened
 from screenpath.regions.geometry import ROUNDING
 
 FLAT = 1e-13  # spread over norm, below which a column's products are nothing but rounding
@@ -192,15 +191,15 @@ class L1SVM(PathModel, Resumable):
             products = self.products(alpha)
         bias, astray, unsure = self.bias_of(w, offset)
         missed = (abs(astray) + unsure) * self.rounding.root * OUTWARD
-        scale, hoped, *weights = kernels.certified_terms(
-            w, products, self.blurs, self.spreads, lam, self.rounding.column, OUTWARD, *sums
+        inside, column = np.empty(self.size), self.rounding.column
+        scale, hoped, terms, weight, reach, kink = kernels.certified_terms(
+            w, products, self.blurs, self.spreads, lam, column, OUTWARD, *sums, inside
         )
-        terms, _, reach, _ = weights
         off = self.rounding.slack(terms, reach, offset) + missed
-        proof = self.rounding.proof(lam, scale, hoped, sums, weights, off)
+        proof = self.rounding.proof(lam, scale, hoped, sums, (terms, weight, reach, kink), off)
         if scale > 0.0 and proof["gap"] > proof["primal"] + proof["primal_error"]:  # rounding has spoilt the point: 0
-            scale = hoped = 0.0
-            proof = self.rounding.proof(lam, scale, hoped, sums, weights, off)
+            scale, inside = 0.0, np.zeros(self.size)
+            proof = self.rounding.proof(lam, scale, scale, sums, (terms, weight, reach, weight), off)
         return L1Certificate(
             lam=lam,
             w=w,
@@ -209,10 +208,10 @@ class L1SVM(PathModel, Resumable):
             astray=astray,
             slack=slack,
             theta=alpha * (scale / lam),
-            products=products * (scale / lam),
+            products=inside,
             scale=scale,
             off=off,
-            slip=kernels.imbalance(sums[0], sums[2], self.rounding.column) + 4.0 * UNIT,
+            slip=kernels.imbalance(sums[0], sums[2], column) + 4.0 * UNIT,
             theta_gap=proof["gap"],
             known=self.rows.known,
             **proof,

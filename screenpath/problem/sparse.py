@@ -18,7 +18,7 @@ twice. The inner product of dual points is ``<a, b> = sum_(i,c) s_i a_ic b_ic``,
 column ``x^j`` the norm ``(sum_i s_i x_ij^2)^1/2``: in this Hilbert space ``D`` is strongly concave with ``gamma/n`` and
 ``u`` linear as without weights, so that every ball, lens and conditioning step of the rules holds word for word. What
 a margin says about ``theta`` does not depend on the weight. Division by the mean is rounded: a weight may be off by
-``3 UNIT`` of itself, some of the ``EXTRA`` operations in the bounds of ``problem/sparse_rounding.py``.
+``3 UNIT`` of itself, some of the ``EXTRA`` operations in the bounds of ``problem/penalised_rounding.py``.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from screenpath.numbers import accurate
 from screenpath.numbers.rounding import ALIKE, OUTWARD, SHARES_ERROR, UNIT
 from screenpath.problem import sparse_pure as pure
 from screenpath.problem.base import PathModel
-from screenpath.problem.sparse_rounding import SparseRounding
-from screenpath.problem.sparse_sharp import sharpened
+from screenpath.problem.penalised_rounding import SparseRounding
+from screenpath.problem.penalised_sharp import sharpened
 from screenpath.problem.sparse_types import (
     NO_INTERCEPT,
     NO_TOTALS,

@@ -73,23 +73,33 @@ def test_sums_over_columns(sparse):
     np.testing.assert_allclose(means, X.mean(axis=1), rtol=1e-12, atol=1e-15)
 
 
-def test_what_a_certificate_needs_of_the_weights():
+def test_what_a_certificate_needs_of_the_columns():
     w, products = np.array([0.0, 2.0, -3.0, 0.5]), np.array([1.0, -4.0, 0.3, 2.0])
     norms, spreads = np.array([1.0, 2.0, 3.0, 4.0]), np.array([9.0, 1.05, 9.0, 9.0])
-    sums = 8.0, 16.0, 0.0  # |y|.r, ||r||^2, y.r
+    sums, inside = (8.0, 16.0, 0.0), np.empty(4)  # |y|.r, ||r||^2, y.r
     rounding = 0.00809183518418728  # blurs the product of a column of norm 1 by 0.1
     assert kernels.blur(*sums, rounding) == pytest.approx(0.1, rel=1e-6)
 
     def terms(count=4, lam=1.0):
-        return kernels.certified_terms(*(a[:count] for a in (w, products, norms, spreads)), lam, rounding, 1.0, *sums)
+        columns = (a[:count] for a in (w, products, norms, spreads))
+        found = kernels.certified_terms(*columns, lam, rounding, 1.0, *sums, inside)
+        np.testing.assert_allclose(inside[:count], products[:count] * found[0] / lam, rtol=1e-15)
+        assert found[5] == pytest.approx(np.abs(w[:count]).sum() - w[:count] @ inside[:count])
+        return found[:5]
 
     # |p| + 0.1 ||f||: 1.1, 4.2 (an exact bound says 1.05 * 4), 0.6, 2.4
-    assert terms() == pytest.approx((1.0 / 4.2, 1.0 / 3.8, 3, 5.5, 4.0 + 9.0 + 2.0, -8.0 - 0.9 + 1.0), rel=1e-6)
+    assert terms() == pytest.approx((1.0 / 4.2, 1.0 / 3.8, 3, 5.5, 4.0 + 9.0 + 2.0), rel=1e-6)
+    for spread, largest in ((1.0, 4.0), (0.1, 2.4)):
+        spreads[1] = spread
+        found = kernels.certified_terms(w, products, norms, spreads, 1.0, rounding, 1.0, *sums, inside)
+        assert found[:2] == pytest.approx((1.0 / largest, 1.0 / 3.8), rel=1e-6)
     spreads[1] = 1.0
-    assert terms()[:2] == pytest.approx((0.25, 1.0 / 3.8), rel=1e-6)
     assert terms(lam=9.0)[:2] == (0.5, 0.5)  # the best along the ray
-    assert terms(0) == (0.5, 0.5, 0, 0.0, 0.0, 0.0)
+    assert terms(0) == (0.5, 0.5, 0, 0.0, 0.0)
     assert kernels.dual_scale(1.0, 0.0, 0.0, 1.0) == 0.0
+    for value in (np.inf, np.nan):
+        products[2] = value
+        assert kernels.certified_terms(w, products, norms, spreads, 1.0, rounding, 1.0, *sums, inside)[0] == 0.0
 
 
 @pytest.mark.parametrize("seed", range(6))

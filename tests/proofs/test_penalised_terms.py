@@ -10,10 +10,9 @@ import pytest
 from screenpath.errors import DataError, UsageError
 from screenpath.kernels.problem import l1svm as l1_kernels
 from screenpath.kernels.screen import sifs as kernels
-from screenpath.problem import l1_rounding, sparse_rounding
-from screenpath.problem.l1_rounding import L1Rounding
+from screenpath.problem import penalised_rounding
 from screenpath.problem.l1_types import halfway
-from screenpath.problem.sparse_rounding import SparseRounding, check_range
+from screenpath.problem.penalised_rounding import L1Rounding, SparseRounding, check_range
 from screenpath.regions.geometry import ROUNDING
 from screenpath.screen import l1svm as l1_rules
 from screenpath.screen import sparse as rules
@@ -24,10 +23,9 @@ SCALE, UNIT, TINY, OUTWARD = 1e-3, 0.004, 0.003, 1.25
 
 @pytest.fixture
 def coarse(monkeypatch):
-    for module in (l1_rounding, sparse_rounding):
-        monkeypatch.setattr(module, "gamma", lambda depth: SCALE * depth)
-        for name, value in (("UNIT", UNIT), ("TINY", TINY), ("OUTWARD", OUTWARD)):
-            monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(penalised_rounding, "gamma", lambda depth: SCALE * depth)
+    for name, value in (("UNIT", UNIT), ("TINY", TINY), ("OUTWARD", OUTWARD)):
+        monkeypatch.setattr(penalised_rounding, name, value)
 
 
 def test_the_imbalance_of_a_dual_point():
@@ -59,9 +57,10 @@ def test_the_gap_of_the_l1_model(scale, coarse):
     assert (bounds.column, bounds.terms, bounds.root) == (column, all_terms, math.sqrt(samples))
     slack = tail * (2.5 + 2.0 * math.sqrt(samples) * 1.4) + all_terms * math.sqrt(samples) * TINY
     assert bounds.slack(terms, 2.5, -0.4) == pytest.approx(slack)
-    for pull, hoped in ((0.5, 0.97), (2.0, 0.8), (1.2, 1.0)):
+    for pull, hoped in ((0.5, 0.97), (1.1, 0.8), (0.9, 1.0)):
         total, squares, balance, weight, reach = 11.0, 7.0, -0.2, 1.7, 2.5
-        found = bounds.proof(lam, scale, hoped, (total, squares, balance), (terms, weight, reach, pull), off)
+        kink = weight - scale * pull / lam
+        found = bounds.proof(lam, scale, hoped, (total, squares, balance), (terms, weight, reach, kink), off)
         norm = math.sqrt(squares + samples * TINY) * (1.0 + column)
         floor = all_terms * TINY * (1.0 + (1.0 + scale) * weight)
         error = OUTWARD * ((norm + 0.5 * off) * off + column * squares + tail * lam * weight + floor)
@@ -76,11 +75,10 @@ def test_the_gap_of_the_l1_model(scale, coarse):
         assert found == pytest.approx(expected)
     huge = bounds.proof(lam, scale, 1.0, (11.0, math.inf, 0.0), (terms, 1.0, 1.0, 1.0), off)
     assert huge["gap"] == math.inf and huge["rounding"] == 0.0
-    beyond = bounds.proof(lam, 1.0, -100.0, (11.0, 7.0, 0.0), (terms, 1.0, 1.0, 1.0), 0.0)
+    beyond = bounds.proof(lam, 1.0, -100.0, (11.0, 7.0, 0.0), (terms, 1.0, 1.0, 0.0), 0.0)
     assert beyond["rounding"] == 0.0  # never below 0
-    large = bounds.proof(lam, 1.0, 1.0, (11.0, 7.0, 0.0), (terms, 1.0, 1.0, 1000.0), 0.0)
-    apart = (l1_kernels.imbalance(11.0, 0.0, column) + 4.0 * UNIT) * math.sqrt(7.0 + samples * TINY) * (1.0 + column)
-    assert large["gap"] == pytest.approx(OUTWARD * 0.5 * apart**2)  # the share of the weights is not below 0
+    none = bounds.proof(lam, 0.0, 0.0, (11.0, 7.0, 0.0), (terms, 1.0, 1.0, 1.0), 0.0)
+    assert none["gap"] - none["rounding"] == pytest.approx(3.5 + lam)  # the primal value: the dual point is 0
 
 
 def views(n=6, d=4, row=3, column=5):

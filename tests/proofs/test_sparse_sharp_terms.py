@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from screenpath.problem import sparse_pure, sparse_sharp
+from screenpath.problem import penalised_sharp, sparse_pure
+from screenpath.problem.penalised_sharp import _norm, _Sums, _total, sharpened
 from screenpath.problem.sparse import SparseModel
 from screenpath.problem.sparse_free import FreeSparseModel
-from screenpath.problem.sparse_sharp import _norm, _Sums, _total, sharpened
 from screenpath.rows.views import Views
 
 GAMMA = 0.5
@@ -158,12 +158,12 @@ def test_a_sum_that_does_not_balance_adds_what_the_dual_point_may_move(coarse):
         c.theta = kept
         assert min(found.gap, plain.gap) >= gap - 1e-13, seed
         worse += gap > before + 1e-6
-        plain = sums._residue(np.zeros(1))
-        assert plain >= c.cost + 0.5 * c.shift**2 / 0.3
-        assert sums._residue(np.array([3.0, -4.0])) == pytest.approx(plain + 5.0 * c.shift)
         off = np.sqrt(sum(m.weights[p] * e * e for p, e in zip(sums.pairs % 8, sums.t_error, strict=True))) / 8
-        errors = np.linalg.norm(sums.u_error)
-        assert plain == pytest.approx(c.cost + c.off * off + (errors + 0.5 * c.shift) / 0.3 * c.shift)
+        errors, beyond = np.linalg.norm(sums.u_error), np.sign(sums.u) * np.maximum(np.abs(sums.u) - m.beta, 0.0)
+        for w in (beyond / 0.3, beyond / 0.3 + np.eye(sums.w.size)[0] * 5.0):
+            sums.w, apart = w, np.linalg.norm(beyond / 0.3 - w)
+            most = c.cost + c.off * off + (apart + (errors + 0.5 * c.shift) / 0.3) * c.shift
+            assert most <= sums._residue() * (1.0 + 1e-12) and sums._residue() == pytest.approx(most)
     assert worse > 5
 
 
@@ -188,10 +188,10 @@ def test_it_ends_where_the_tolerance_is_met_or_nothing_is_left_to_form(monkeypat
     found = sharpened(problem.model, problem.c, 1.0)
     assert not rounds and found.gap <= found.primal
     found = sharpened(problem.model, problem.c, 1e-18)
-    assert rounds[0] == (1e-18 * found.primal, pytest.approx(found.primal)) and len(rounds) <= sparse_sharp.ROUNDS
+    assert rounds[0] == (1e-18 * found.primal, pytest.approx(found.primal)) and len(rounds) <= penalised_sharp.ROUNDS
     problem.c.w = np.full(problem.d, 1e200)
     with np.errstate(all="ignore"):
-        assert sharpened(problem.model, problem.c, 1e-9).gap == np.inf and len(rounds) <= sparse_sharp.ROUNDS
+        assert sharpened(problem.model, problem.c, 1e-9).gap == np.inf and len(rounds) <= penalised_sharp.ROUNDS
 
 
 def test_sums_and_norms_are_not_below_the_true_ones():

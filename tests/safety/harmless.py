@@ -187,18 +187,6 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         "0.5",
     ): "a start behind the end, 0, either way",
     ("screenpath/cv/certify.py", "heaviest", "return 0, 0.5", "0.25"): "of no intervals every point is in none",
-    (
-        "screenpath/problem/sparse_sharp.py",
-        "_Sums.certificate",
-        "shrunk, apart, rate = 0.0 * pull, -self.w, 0.0",
-        "+self.w",
-    ): "only its size is looked at where its product is one with 0",
-    (
-        "screenpath/problem/sparse_sharp.py",
-        "_Sums.certificate",
-        "across = np.sign(shrunk) * np.sign(self.w) < 0.0",
-        "np.sign(shrunk) / np.sign(self.w)",
-    ): "a quotient of signs has that of the product, and a weight of 0 has no share",
     (RANGE, "pair_levers", TAU, "0.5 / signs"): ONES,
     (RANGE, "pair_levers", AT, "0.5 / signs[of]"): ONES,
     (RANGE, "pair_levers", RANGE_SLACK, "model.norms / extent"): CHOSEN,

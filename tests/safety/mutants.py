@@ -74,8 +74,8 @@ NEAREST = {
     "screenpath/problem/kernel_sharp.py": [KERNEL_TERMS, KERNEL],
     "screenpath/rows/kernel_functions.py": [VALUES, KERNEL],
     "screenpath/kernels/rows/precise.py": [VALUES, KERNEL],
-    "screenpath/problem/l1_rounding.py": [PENALISED],
-    "screenpath/problem/sparse_rounding.py": [PENALISED],
+    "screenpath/problem/penalised_rounding.py": [PENALISED],
+    "screenpath/kernels/problem/share.py": [f"{PROOFS}share.py"],
     "screenpath/screen/l1svm.py": [PENALISED, "tests/screen/test_l1svm.py"],
     "screenpath/screen/sparse.py": [PENALISED, "tests/problem/test_sparse.py"],
     "screenpath/screen/sparse_ahead.py": ["tests/rows/test_column_views.py"],
@@ -114,7 +114,7 @@ NEAREST = {
         "tests/problem/test_sparse_free.py::test_the_intercept_is_the_best_one_for_the_weights",
         "tests/problem/test_sparse_free.py::test_two_equal_classes_begin_in_closed_form",
     ],
-    "screenpath/problem/sparse_sharp.py": [f"{PROOFS}sparse_sharp_terms.py"],
+    "screenpath/problem/penalised_sharp.py": [f"{PROOFS}sparse_sharp_terms.py"],
     "screenpath/problem/sparse_pure.py": [
         f"{PROOFS}sparse_sharp_terms.py",
         "tests/safety/test_rational_pure.py::test_any_point_of_the_box_leads_to_a_dual_point",
@@ -137,7 +137,7 @@ FURTHER = {
     for name in (
         "verify/sparse", "verify/classes", "verify/l1svm", "verify/free", "verify/kernel", "screen/floors",
         "kernels/screen/lever", "kernels/screen/lever_distances", "cv/certify", "cv/certify_free", "regions/lever",
-        "regions/lever_range", "problem/sparse_free", "problem/sparse_sharp",
+        "regions/lever_range", "problem/sparse_free", "problem/penalised_sharp",
         "problem/sparse_pure",
     )
 }  # fmt: skip

@@ -12,7 +12,7 @@ from screenpath import l1_svm_path
 from screenpath.errors import DataError
 from screenpath.kernels.problem import l1svm as kernels
 from screenpath.numbers.rounding import UNIT
-from screenpath.problem import l1_rounding, l1_sharp
+from screenpath.problem import penalised_rounding, penalised_sharp
 from screenpath.problem.l1svm import L1SVM
 from screenpath.rows.columns import Columns
 from screenpath.screen.l1svm import VariationalInequality, gap_ball, parse_feature_rule
@@ -70,7 +70,7 @@ def walked(X, y, lams, tol, rule="none", newton=True, sparse=False, weights=None
         ceiling = exact.primal([Fraction(0)] * exact.m, exact.center, Fraction(c.lam))
         primal, dual = exact.objectives(c.w, c.bias, c.lam)
         # Where slacks are not much more than rounding, those that were computed make dual points that are as good.
-        slack, _ = l1_sharp.slacks(model, c, np.flatnonzero(c.w))
+        slack, _ = penalised_sharp.l1_slacks(model, c, np.flatnonzero(c.w))
         kernels.bias_root(slack, model.signs, 0.0)
         for theta in (c.theta, np.maximum(slack, 0.0)):
             dual = max(dual, exact.dual(exact.evened(theta), Fraction(c.lam)))
@@ -99,7 +99,7 @@ def test_exact_sums_count_the_rounding_of_scaled_data():
         X, y, scale = rng.normal(size=(n, n)), np.where(np.arange(n) % 2, 1.0, -1.0), rng.uniform(0.5, 2.0, n)
         model = L1SVM(Columns(X / scale, y, 1, None, 4.0 * UNIT))
         c = model.certify(1e-40, np.linalg.solve(X / scale, y))
-        found = l1_sharp.sharpened(model, c)
+        found = penalised_sharp.l1_sharpened(model, c)
         exact = L1(X, y, None, scale)
         primal, dual = exact.objectives(c.w, c.bias, c.lam)
         assert abs(Fraction(found.primal) - primal) <= Fraction(found.primal_error)
@@ -145,7 +145,8 @@ def test_no_step_claims_more_than_is_true(seed, tol):
 
 def test_most_of_them_are_certified_and_some_need_exact_sums(monkeypatch):
     asked = []
-    monkeypatch.setattr("screenpath.problem.l1svm.sharpened", lambda *a: asked.append(1) or l1_sharp.sharpened(*a))
+    sharpened = penalised_sharp.l1_sharpened
+    monkeypatch.setattr("screenpath.problem.l1svm.sharpened", lambda *a: asked.append(1) or sharpened(*a))
     states = []
     for seed in range(25):
         rng = np.random.default_rng(seed)
@@ -158,12 +159,12 @@ def test_most_of_them_are_certified_and_some_need_exact_sums(monkeypatch):
 
 def test_the_judge_notices_bounds_that_are_too_small(monkeypatch):
     """Negative control: without the bounds on rounding there are false claims among the same problems."""
-    monkeypatch.setattr(l1_rounding, "gamma", lambda depth: 0.0)
-    monkeypatch.setattr("screenpath.problem.l1_rounding.UNIT", 0.0)
+    monkeypatch.setattr(penalised_rounding, "gamma", lambda depth: 0.0)
+    monkeypatch.setattr("screenpath.problem.penalised_rounding.UNIT", 0.0)
     for name in ("blur", "imbalance"):
         monkeypatch.setattr(f"screenpath.kernels.problem.l1svm.{name}", lambda *sums: 0.0)
     terms = kernels.certified_terms
-    monkeypatch.setattr(kernels, "certified_terms", lambda *a: terms(*a[:5], 0.0, 1.0, *a[7:9], 0.0))  # blurs nothing
+    monkeypatch.setattr(kernels, "certified_terms", lambda *a: terms(*a[:5], 0.0, 1.0, *a[7:9], 0.0, a[10]))  # no blur
     monkeypatch.setattr("screenpath.problem.l1svm.sharpened", lambda model, c: c)
     found = []
     for seed in (*range(10), 56):

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from screenpath import sparse_svm_path
 from screenpath.errors import DataError
+from screenpath.problem.penalised_sharp import sharpened
 from screenpath.problem.sparse import SparseModel
 from screenpath.problem.sparse_grid import SparseGrid
-from screenpath.problem.sparse_sharp import sharpened
 from screenpath.problem.sparse_squared import SquaredHingeModel
 from screenpath.rows.views import Views
 from screenpath.screen.sparse import parse_sparse_rule, screen, settled, tighten
@@ -129,8 +129,8 @@ def test_most_of_them_are_certified():
 
 def test_the_judge_notices_bounds_that_are_too_small(monkeypatch):
     """Negative control: without the bounds on rounding there are false claims among the same problems."""
-    monkeypatch.setattr("screenpath.problem.sparse_rounding.gamma", lambda depth: 0.0)
-    monkeypatch.setattr("screenpath.problem.sparse_rounding.UNIT", 0.0)
+    monkeypatch.setattr("screenpath.problem.penalised_rounding.gamma", lambda depth: 0.0)
+    monkeypatch.setattr("screenpath.problem.penalised_rounding.UNIT", 0.0)
     monkeypatch.setattr("screenpath.problem.sparse.sharpened", lambda model, c, tol: c)
     found: set = set()
     looked_for = {"the gap is larger than was said", "the primal objective is off by more than its bound"}

@@ -9,10 +9,10 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from screenpath.problem.penalised_sharp import sharpened
 from screenpath.problem.sparse import SparseModel
 from screenpath.problem.sparse_free import FreeSparseModel
 from screenpath.problem.sparse_grid import SparseGrid
-from screenpath.problem.sparse_sharp import sharpened
 from screenpath.problem.sparse_squared import FreeSquaredHingeModel
 from screenpath.rows.views import Views
 from screenpath.screen import sparse as rules

@@ -12,6 +12,7 @@ without weights ``z`` are the labels -1 and +1, and every product with them is e
 import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
+from screenpath.kernels.problem.share import kink_share
 
 # Exact solves of the bias within a sweep: so many, whatever screening left, but none before the columns visited since
 # the last one hold as many values as there are samples.
@@ -174,43 +175,42 @@ def imbalance(total, balance, rounding):
 
 
 @kernel(fastmath=SUMS, leaf=True)
-def certified_terms(w, products, norms, spreads, lam, rounding, outward, total, squares, balance):
-    """Return what a certificate needs of the weights, and of the products of all columns with ``r``.
+def certified_terms(w, products, norms, spreads, lam, rounding, outward, total, squares, balance, inside):
+    """Write the products of a dual point over ``lam`` to ``inside``; return what a certificate needs of the columns.
 
-    The error bound of a product (:func:`blur`) counts as violation: the dual point is feasible with room for it. No
-    product is above ``||r||`` times the centred norm.
-
-    Parameters
-    ----------
-    w, products, norms, spreads : ndarray of shape (m,)
-        Weights, ``f_j.r``, norms of the columns and of the columns centred.
-    outward : float
-        Factor for bounds that take a few operations to compute.
+    A product with ``r`` is off by at most :func:`blur` times the norm of its column, and not above ``||r||`` times the
+    norm of the column after centring, ``spreads``. One that is no number can be of any size. ``outward`` is a factor
+    for bounds that take a few operations to compute.
 
     Returns
     -------
     scale, hoped : float
-        :func:`dual_scale` of the largest product that rounding allows, and of the smallest.
+        :func:`dual_scale` of the largest product that rounding allows, and of the smallest; the dual point is
+        ``scale r``.
     terms : int
         Weights that are not 0.
-    weight, reach, pull : float
-        Sums of ``|w_j|``, ``|w_j| ||f_j||`` and ``w_j f_j.r``.
+    weight, reach, kink : float
+        Sums of ``|w_j|`` and ``|w_j| ||f_j||``, and of the columns' shares of the gap over ``lam``.
     """
     unsure, length = blur(total, squares, balance, rounding), np.sqrt(squares) * outward
-    largest, least, terms, weight, reach, pull = 0.0, 0.0, 0, 0.0, 0.0, 0.0
+    largest, least, sizes = 0.0, 0.0, 0.0
     for j in range(w.size):
-        size, blurred = abs(products[j]), unsure * norms[j]
-        most, bound = size + blurred, spreads[j] * length
+        size, blurred, bound = abs(products[j]), unsure * norms[j], spreads[j] * length
+        most = size + blurred
         most = bound if bound < most else most
         largest = most if most > largest else largest
         least = size - blurred if size - blurred > least else least
-        value = abs(w[j])
+        sizes += size
+    largest = largest * outward if sizes < np.inf else np.inf
+    scale, hoped = dual_scale(lam, total, squares, largest), dual_scale(lam, total, squares, least)
+    terms, weight, reach, kink, part = 0, 0.0, 0.0, 0.0, scale / lam
+    for j in range(w.size):
+        value, inside[j] = w[j], products[j] * part
         terms += value != 0.0
-        weight += value
-        reach += value * norms[j]
-        pull += w[j] * products[j]
-    scale, hoped = dual_scale(lam, total, squares, largest * outward), dual_scale(lam, total, squares, least)
-    return scale, hoped, terms, weight, reach, pull
+        weight += abs(value)
+        reach += abs(value) * norms[j]
+        kink += kink_share(value, inside[j], 1.0)
+    return scale, hoped, terms, weight, reach, kink
 
 
 @kernel(fastmath=SUMS, leaf=True)
@@ -419,7 +419,7 @@ def warm_up():
     blur(1.0, 1.0, 0.0, 1e-14)
     positive_part(y, y)
     dual_point(np.ones(3), y)
-    certified_terms(w, norms, norms, norms, 1.0, 1e-14, 1.0, 1.0, 1.0, 0.0)
+    certified_terms(w, norms, norms, norms, 1.0, 1e-14, 1.0, 1.0, 1.0, 0.0, w.copy())
     imbalance(1.0, 0.0, 1e-14)
     for columns in ((dense, *no_csr, False), (np.empty((0, 0)), *csr[:2], csr[2][:-1], csr[2][1:], True)):
         slack = np.ones(3)

@@ -18,6 +18,7 @@ that its indices need not be read (and are not stored for dense data).
 import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
+from screenpath.kernels.problem.share import kink_share
 
 BLOCK = 2048
 
@@ -231,9 +232,10 @@ def feature_terms(w, u, features, norms, alpha, beta):
     w_sq, w_l1 : float
         ``alpha ||w||^2`` and ``||w||_1``.
     kink : float
-        Sum of ``beta |w| - w (u - S) >= 0``.
+        Sum of ``beta |w| - w (u - S) >= 0``; at ``alpha = 0``, where ``S`` is 0 but for rounding, ``|w S|`` is added.
     lag_sq, lag_w : float
-        ``||S - alpha w||^2 / alpha`` and ``(S - alpha w) . w``. The penalty's share in the gap: ``kink + lag_sq / 2``.
+        ``||S - alpha w||^2 / alpha`` and ``(S - alpha w) . w``, 0 at ``alpha = 0``. The features' shares of the gap
+        (``kernels.problem.share``) sum up to ``kink + lag_sq / 2``.
     reach : float
         Sum of ``|w_j| norms_j``.
     active, nonzero : int
@@ -243,23 +245,23 @@ def feature_terms(w, u, features, norms, alpha, beta):
     active, nonzero, d = 0, 0, norms.size
     for f in features:
         x, v = u[f], w[f]
-        shrunk = x - beta if x > beta else (x + beta if x < -beta else 0.0)
+        inner = min(max(x, -beta), beta)
+        shrunk = x - inner
         if v == 0.0 and shrunk == 0.0:
             continue
         active += 1
         nonzero += v != 0.0
-        pull = alpha * v
-        lag = shrunk - pull
-        w_sq += pull * v
         w_l1 += abs(v)
-        lag_sq += lag / alpha * lag
-        lag_w += lag * v
         reach += abs(v) * norms[f if f < d else f % d]
-        # u - S is beta with the sign of S; where S is 0 it is u.
-        if shrunk == 0.0:
-            kink += abs(v) * (beta - x if v > 0.0 else beta + x)
-        elif v != 0.0 and (v > 0.0) != (shrunk > 0.0):
-            kink += 2.0 * beta * abs(v)
+        kink += kink_share(v, inner, beta)
+        if alpha > 0.0:
+            pull = alpha * v
+            lag = shrunk - pull
+            w_sq += pull * v
+            lag_sq += lag / alpha * lag
+            lag_w += lag * v
+        else:
+            kink += abs(v * shrunk)
     return w_sq, w_l1, kink, lag_sq, lag_w, reach, active, nonzero
 
 

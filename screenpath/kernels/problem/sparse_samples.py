@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from screenpath.kernels import SUMS, kernel
+from screenpath.kernels.problem.share import share
 
 
 class Samples(NamedTuple):
@@ -87,7 +88,7 @@ def sample_terms(scores, samples, theta):
     Returns
     -------
     loss, slack : float
-        Sum of the (weighted) losses, and of ``l(t) - theta t + gamma/2 theta^2 >= 0``, the losses' share of the gap.
+        Sum of the (weighted) losses, and of the samples' shares of the gap, ``l(t) - theta t + gamma/2 theta^2``.
     theta_sum, theta_sq, apart_sq : float
         ``sum theta``, ``sum theta^2`` and ``||theta - theta(w)||^2``.
     n_R, n_L : int
@@ -102,7 +103,7 @@ def sample_terms(scores, samples, theta):
             value, weight = theta[i], weights[i]
             best = min(max(t / gamma, 0.0), 1.0)
             loss += weight * (best * (t - 0.5 * gamma * best))
-            slack += weight * ((best - value) * (t - 0.5 * gamma * (best + value)))
+            slack += weight * share(value, t, 0.0, 1.0, gamma, 0.0)
             apart_sq += weight * ((best - value) * (best - value))
             theta_sum += weight * value
             theta_sq += weight * (value * value)
@@ -119,8 +120,7 @@ def sample_terms(scores, samples, theta):
             value = theta[k]
             best = min(max(t / gamma, 0.0), 1.0)
             loss += weight * (best * (t - 0.5 * gamma * best))
-            # l(t) = best t - gamma/2 best^2; written as a product of differences nothing cancels.
-            slack += weight * ((best - value) * (t - 0.5 * gamma * (best + value)))
+            slack += weight * share(value, t, 0.0, 1.0, gamma, 0.0)
             apart_sq += weight * ((best - value) * (best - value))
             theta_sum += weight * value
             theta_sq += weight * (value * value)

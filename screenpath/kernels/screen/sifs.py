@@ -273,7 +273,7 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
     what : tuple of three bool
         Which of the two screenings run, samples and features; whether features are first.
     slacks : tuple of six float
-        For rounding, see ``problem.sparse_rounding.Slacks``.
+        For rounding, see ``problem.penalised_rounding.Slacks``.
     record : ndarray of int64 of shape (triggerings, 2)
         Written: found by each triggering: column 0 samples, column 1 features; -1 if it did not take place.
     planes : ndarray of shape (4,) or None

@@ -1,34 +1,55 @@
-"""Bounds on the rounding error of a sparse SVM's gap, from the sizes of data and point, without a pass over the data.
+r"""Bounds on the rounding error of a gap with feature penalties, from the sizes of data and point, without a data pass.
 
-The gap at ``alpha`` is a sum of terms none of which is negative (Fenchel and Young; ``t`` margins' slacks, ``u`` sums):
+The gap is the sum of the shares of rows and columns (``kernels/problem/share.py``), none of which is negative:
 
-    1/n sum_i s_i [l(t_i) - theta_i t_i + gamma/2 theta_i^2] + sum_j [kink_j + (S_beta(u_j) - alpha w_j)^2 / (2 alpha)]
+    sum_i s_i [l(t_i) - theta_i t_i + gamma/2 theta_i^2] + sum_j [kink_j + (S_beta(u_j) - alpha w_j)^2 / (2 alpha)]
 
-Each bracket is convex in what was summed over the data. Its slope is ``theta_i(w) - theta_i``, of rate ``1/gamma``, and
-``S_beta(u_j)/alpha - w_j``, of rate ``1/alpha``. Errors of ``t`` and ``u`` thus enter multiplied by the distance from
-the optimum, or squared. At ``alpha = 0``, where ``S`` is 0 for certain, the second bracket is ``kink_j`` alone, and its
-slope ``-w_j``. ``T`` and ``U`` bound their norms (``T`` that of dual variables, with the weights ``s``). They include
-the rounding of the terms themselves, and of dividing the weights by their mean.
+Each is convex in what was summed over the data, so that the larger of its values at both ends of an error bounds it.
+Its slope is ``theta_i(w) - theta_i``, of rate ``1/gamma``, and ``S_beta(u_j)/alpha - w_j``, of rate ``1/alpha``. Errors
+of ``t`` and ``u`` thus enter multiplied by the distance from the optimum, or squared: :func:`rise` sums both ends over
+all rows, or all columns. At ``alpha = 0``, where ``S`` is 0 for certain, a column's share is ``kink_j`` alone, and its
+slope ``-w_j``. ``T`` and ``U`` bound the norms of the errors (``T`` that of dual variables, with the weights ``s``).
+They include the rounding of the terms themselves, and of the weights.
 
-The weights may be products that were rounded: a sample's part of their sum is ``r_i`` times the exact one, where
-``r_i`` is 1 to ``inexact``. With the exact parts, ``theta_i r_i / (1 + inexact)`` is a dual point (in its box, and its
-sums are those of ``theta``, made smaller by one factor), worth at least that factor of the dual value; the losses grow
-by ``inexact`` of them at most. That costs the gap no more than ``2 inexact`` of the primal value.
+**A sparse SVM** divides its weights by their mean. They may be products that were rounded: a sample's part of their sum
+is ``r_i`` times the exact one, where ``r_i`` is 1 to ``inexact``. With the exact parts, ``theta_i r_i / (1 + inexact)``
+is a dual point (in its box, and its sums are those of ``theta``, made smaller by one factor), worth at least that
+factor of the dual value; the losses grow by ``inexact`` of them at most. That costs the gap no more than ``2 inexact``
+of the primal value.
+
+**An L1-SVM** has ``alpha = 0``, ``gamma = 1``, no upper end, and ``t_i`` and ``theta_i`` times the root of the weight:
+``s = |y| - F'w - y b``, where ``y_i`` is the label times that root. The weight, its root, and the products ``f_ij =
+y_i x_ij`` with it, are rounded: an entry of a column, a ``y_i`` and an ``|y_i|`` may be off by ``4 UNIT`` of itself,
+which the terms below count as they count the rounding of a scaling (``EXTRA``). With ``r = max(s, 0)`` as computed, the
+dual point is ``a = scale r'``: ``r'`` is ``r`` with the entries of one class multiplied by the factor that makes
+``y.r' = 0`` exact, and ``scale`` leaves room for what is not known of ``f_j.r'``.
 """
 
 from __future__ import annotations
 
-from math import inf, sqrt
+from math import ceil, inf, isfinite, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from screenpath.errors import DataError
-from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, gamma
+from screenpath.kernels.problem import l1svm as kernels
+from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, WEIGHTS_ERROR, gamma
 from screenpath.regions.geometry import ROUNDING
 
 SMALLEST = 2.0**-1022  # below it a processor takes a hundred times as long for a sum
 EXTRA = 16  # operations beside those of a sum's terms: a value's own scaling, the division by n, the term of the gap
+
+
+def rise(slope: float, off: float, curve: float, steepest: float = inf) -> float:
+    """Return the most that shares grow by whose arguments are off by ``off``, as norms; ``steepest`` bounds slopes."""
+    return min((slope + 0.5 * off / curve) * off, steepest * off)
+
+
+def proven(primal: float, primal_error: float, gap: float, rounding: float) -> dict:
+    """Return the fields of a certificate; what overflows proves nothing."""
+    gap, rounding = (gap, rounding) if isfinite(gap) else (inf, 0.0)
+    return {"primal": primal, "primal_error": primal_error, "gap": gap, "rounding": rounding}
 
 
 class Slacks(NamedTuple):
@@ -123,15 +144,13 @@ class SparseRounding:
             c.u_error = self.column * self.spread * self.peak * (theta + 1e-150) * reach
             c.u_error += (8.0 * (UNIT * c.beta + TINY) + c.shift) * c.w_l1
         penalty = 0.5 * c.w_sq + c.beta * c.w_l1
-        c.primal = c.loss + penalty
-        best = theta + sqrt(c.apart_sq)  # at least ||theta(w)||
-        off = min((best + 0.5 * T / self.smoothing) * T, self.root * T) / self.n
+        off = rise(theta + sqrt(c.apart_sq), T, self.smoothing, self.root) / self.n  # at least ||theta(w)||
         c.floor = self.floor(c.w_l1, root_alpha * root_lag)
-        c.primal_error = OUTWARD * (off + (self.total + self.inexact) * c.loss + self.penalty * penalty + c.floor)
-        rest, lag_sq, c.rounding = self.parts(c, c.alpha)
-        c.gap = OUTWARD * (rest + 0.5 * lag_sq + c.rounding)
-        if not c.gap < inf:
-            c.gap, c.rounding = inf, 0.0
+        primal_error = OUTWARD * (off + (self.total + self.inexact) * c.loss + self.penalty * penalty + c.floor)
+        rest, lag_sq, rounding = self.parts(c, c.alpha)
+        found = proven(c.loss + penalty, primal_error, OUTWARD * (rest + 0.5 * lag_sq + rounding), rounding)
+        for name, value in found.items():
+            setattr(c, name, value)
 
     def parts(self, c, alpha: float) -> tuple[float, float, float]:
         """Return the parts of the gap of a certified pair at some ``alpha``.
@@ -152,8 +171,8 @@ class SparseRounding:
             sizes = sqrt(c.lag_sq) + abs(step) * sqrt(c.w_sq)
             unsure += ratio * (self.penalty * sizes * sizes + c.floor * (1.0 + step * step))
         T, U = c.t_error, c.u_error
-        samples = min((sqrt(c.apart_sq + self.lost_pairs) + 0.5 * T / self.smoothing) * T, self.root * T) / self.n
-        penalty = (sqrt(lag_sq) / sqrt(alpha) + 0.5 * U / alpha) * U if alpha > 0.0 else U
+        samples = rise(sqrt(c.apart_sq + self.lost_pairs), T, self.smoothing, self.root) / self.n
+        penalty = rise(sqrt(lag_sq) / sqrt(alpha), U, alpha) if alpha > 0.0 else U
         unsure += self.total * (c.loss_slack + UNIT * c.loss) + self.of_weights(c, alpha)
         return c.loss_slack + c.kink, lag_sq, samples + penalty + unsure + c.cost
 
@@ -165,6 +184,60 @@ class SparseRounding:
     def floor(self, w_l1: float, lag: float) -> float:
         """Return a bound on the underflow in the sums over dual variables and weights; ``lag = ||S - alpha w||``."""
         return 16.0 * TINY * (self.pairs + self.weights + w_l1 + sqrt(self.weights) * lag)
+
+
+class L1Rounding:
+    """Bounds for data of so many samples and features.
+
+    ``length`` is ``||y||``, of weighted samples, not below the exact one. ``data`` is the largest relative error of a
+    value of the data; up to ``4 UNIT`` of it is part of ``EXTRA``. With ``doubtful``, norms of columns include the
+    uncertainty of the data, as so many times the rounding of ``column``.
+    """
+
+    def __init__(
+        self, samples: int, features: int, length: float | None = None, data: float = 0.0, doubtful: bool = False
+    ):
+        self.data, self.doubtful = data, doubtful
+        self.extra = EXTRA + (max(ceil(data / UNIT) - 4, 0) if data else 0)
+        self.samples, self.root = samples, sqrt(samples) if length is None else length
+        self.inexact = 0.0 if length is None else 0.5 * WEIGHTS_ERROR + 2.0 * UNIT
+        self.column, self.terms = gamma(samples + self.extra), samples + features + EXTRA
+
+    def slack(self, terms: int, reach: float, bias: float) -> float:
+        """Return a bound on the norm of the error of ``s``, for ``terms`` weights that are not 0.
+
+        ``reach`` is ``sum |w_j| ||f_j||``.
+        """
+        lost = self.terms * max(self.root, sqrt(self.samples)) * TINY
+        depth = max(terms, self.samples) if self.doubtful else terms
+        return gamma(depth + self.extra) * (reach + 2.0 * self.root * (1.0 + abs(bias))) + lost
+
+    def proof(self, lam: float, scale: float, hoped: float, sums, weights, off: float) -> dict:
+        """Return the primal objective, the gap and the bounds on their rounding, as the fields of a certificate.
+
+        Parameters
+        ----------
+        hoped : float
+            The largest ``scale`` without rounding: the difference is due to rounding.
+        sums : tuple of float
+            ``|y|.r``, ``||r||^2`` and ``y.r``.
+        weights : tuple
+            How many are not zero, ``||w||_1``, ``sum |w_j| ||f_j||``, and the shares of the columns over ``lam``.
+        off : float
+            Bound on the norm of the error of ``s``.
+        """
+        (total, squares, balance), (terms, weight, reach, kink) = sums, weights
+        tail, norm = gamma(terms + EXTRA), sqrt(squares + self.samples * TINY) * (1.0 + self.column)
+        taken = kernels.imbalance(total, balance, self.column)
+        floor = self.terms * TINY * (1.0 + (1.0 + scale) * weight)
+        primal_error = OUTWARD * (rise(norm, off, 1.0) + self.column * squares + tail * lam * weight + floor)
+        apart = (abs(1.0 - scale) + (taken + 4.0 * UNIT) * scale) * norm + off
+        unsure = scale * kernels.blur(total, squares, balance, self.column) * reach
+        unsure += 2.0 * tail * (lam * weight + unsure) + floor
+        gap = OUTWARD * (0.5 * apart * apart + lam * kink + unsure)
+        part = hoped / scale if scale > 0.0 else 1.0
+        core = 0.5 * (1.0 - hoped) * (1.0 - hoped) * squares + max(lam * (weight - part * (weight - kink)), 0.0)
+        return proven(0.5 * squares + lam * weight, primal_error, gap, max(gap - core, 0.0))
 
 
 def check_range(squares, what: str) -> None:

@@ -1,0 +1,264 @@
+"""Certificates of models with feature penalties whose margins and sums that matter are recomputed without rounding.
+
+The gap is the sum of the shares of rows and columns, and its rounding what the shares at both ends of each margin's and
+sum's error are above those in the middle (``kernels/problem/share.py``). Of a sparse SVM an entry is recomputed if its
+rounding may add more to the gap than its share of the tolerance, or more than a trifle of the objective. Of an L1-SVM
+all slacks are, and its dual point, which is made of them, is made again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import fsum, inf, isfinite
+
+import numpy as np
+
+from screenpath.kernels.problem import l1svm as l1_kernels
+from screenpath.kernels.problem import share as kernels
+from screenpath.numbers import accurate
+from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, blurred, meets
+
+ROUNDS = 4  # of choosing: better sums may show that others matter too
+SHARE = 0.25  # of the tolerance, that all entries left as they are may use up
+TRIFLE = 0.01  # of the objective, that rounding may change of it
+
+
+def sharpened(model, certificate, tol: float):
+    """Return the certificate of the same pair with narrower bounds on rounding, to meet the relative gap ``tol``."""
+    sums = _Sums(model, certificate)
+    for _ in range(ROUNDS):
+        found = sums.certificate()
+        done = meets(found, tol) and not blurred(found, tol)
+        if done or not isfinite(found.primal) or not sums.form(tol * found.primal, found.primal):
+            break
+    return found
+
+
+def shares_of(t, off, theta, weights, hi: float, curve: float) -> np.ndarray:
+    """Return what the kernel ``row_shares`` writes, shape (4, rows)."""
+    out = np.empty((4, t.size))
+    kernels.row_shares(t, off, theta, weights, hi, curve, out)
+    return out
+
+
+def column_shares_of(w, u, off, alpha: float, beta: float) -> np.ndarray:
+    """Return what the kernel ``column_shares`` writes, shape (2, columns); ``off`` excludes the terms' own rounding."""
+    out, size = np.empty((2, w.size)), np.abs(u) + beta + alpha * np.abs(w)
+    kernels.column_shares(w, u, off + 4.0 * UNIT * size + 8.0 * TINY, alpha, beta, out)
+    return out
+
+
+def proof(rows, columns, penalty: float, floor: float, more: float = 0.0, inexact: float = 0.0) -> dict:
+    """Return primal objective, gap and the bounds on their rounding, as the fields of a certificate.
+
+    ``more`` is what an exact dual point next to the one at hand may add to the gap, ``inexact`` the largest relative
+    error of a weight, and ``floor`` bounds underflow.
+    """
+    loss, loss_off, plain, adds = (_total(line) for line in rows)
+    share, share_adds = (_total(line) for line in columns)
+    primal, core = loss + penalty, plain + share
+    primal_error = OUTWARD * (loss_off + (16.0 * UNIT + inexact) * primal + floor)
+    rounding = adds + share_adds + 16.0 * UNIT * (core + UNIT * primal) + floor + 2.0 * inexact * primal
+    rounding = OUTWARD * (rounding + more)
+    gap = OUTWARD * (core + rounding)
+    if not isfinite(gap):
+        gap, rounding = inf, 0.0
+    return {"primal": primal, "primal_error": primal_error, "gap": gap, "rounding": rounding}
+
+
+class _Sums:
+    """Margins and sums of one pair of a sparse SVM with a bound on the error of each."""
+
+    def __init__(self, model, c):
+        self.model, self.c = model, c
+        bounds, classes, n = model.rounding, model.classes, model.n
+        self.pairs = np.flatnonzero(model.free == 0)  # dual variables, as numbers c n + i
+        i = self.pairs % n
+        own = (
+            model.labels[i] * c.scores[i] if classes == 1 else c.scores[model.labels[i] * n + i] - c.scores[self.pairs]
+        )
+        self.t, self.theta, self.weights = 1.0 - own, c.theta[self.pairs], model.weights[i]
+        extent = bounds.spread * float(np.linalg.norm(c.w))
+        self.t_error = bounds.row * (model.row_norm[i] * extent + abs(c.intercept) + 4.0)
+        # Features beyond these have no share in either objective.
+        self.features = np.flatnonzero((c.u_slack == 0.0) | (c.w != 0.0))
+        psi, f = model.psi_of(c).reshape(classes, n), self.features
+        length = np.linalg.norm(psi, axis=1) + 1e-150
+        self.u_error = bounds.column * model.feature_norm[f % model.d] * length[f // model.d] + 8.0 * TINY
+        self.w, self.u = c.w[f], c.u[f].copy()
+        self.formed_t, self.formed_u = np.zeros(self.t.size, dtype=bool), np.zeros(f.size, dtype=bool)
+
+    def certificate(self):
+        """Return the certificate that the sums and their bounds prove; keep each entry's possible rounding error."""
+        m, c = self.model, self.c
+        with np.errstate(over="ignore", invalid="ignore"):
+            off = self.t_error + 4.0 * UNIT * (1.0 + np.abs(self.t))
+            rows = shares_of(self.t, off, self.theta, self.weights / m.n, 1.0, m.gamma)
+            columns = column_shares_of(self.w, self.u, self.u_error, c.alpha, c.beta)
+            penalty = 0.5 * _total(c.alpha * self.w * self.w) + c.beta * _total(np.abs(self.w))
+            more = self._residue() if c.off > 0.0 else 0.0
+        self.loss_adds, self.t_adds, self.u_adds = rows[1], rows[3], columns[1]
+        return replace(c, **proof(rows, columns, penalty, c.floor, more, m.rounding.inexact))
+
+    def _residue(self) -> float:
+        """Return the most that an exact dual point may add to the gap, if this one's signed sum is not 0
+        (``c.off``).
+        """
+        c = self.c
+        samples = c.cost + c.off * _norm(self.t_error * np.sqrt(self.weights)) / self.model.n
+        if c.alpha == 0.0:
+            return samples + _norm(self.w) * c.shift
+        shrunk = self.u - np.clip(self.u, -c.beta, c.beta)
+        apart = _norm(shrunk / c.alpha - self.w)
+        return samples + (apart + (_norm(self.u_error) + 0.5 * c.shift) / c.alpha) * c.shift
+
+    def form(self, room: float, primal: float) -> bool:
+        """Recompute the sums whose rounding matters, and tell whether there were any."""
+        rows = self._heavy(self.t_adds, SHARE * room) | self._heavy(self.loss_adds, min(TRIFLE * primal, SHARE * room))
+        columns = self._heavy(self.u_adds, SHARE * room)
+        rows, columns = np.flatnonzero(rows & ~self.formed_t), np.flatnonzero(columns & ~self.formed_u)
+        for k in rows:
+            self.t[k], self.t_error[k] = self._margin(int(self.pairs[k]))
+        for k in columns:
+            self.u[k], self.u_error[k] = self._sum(int(self.features[k]))
+        self.formed_t[rows], self.formed_u[columns] = True, True
+        return bool(rows.size or columns.size)
+
+    @staticmethod
+    def _heavy(adds: np.ndarray, room: float) -> np.ndarray:
+        return adds > room / max(int(np.count_nonzero(adds)), 1)
+
+    def _margin(self, pair: int) -> tuple[float, float]:
+        """Return ``t`` of a dual variable and a bound on its error."""
+        m, w = self.model, self.c.w
+        c, i = divmod(pair, m.n)
+        values, places = m.views.row(i, w)
+        m.rows.touched += int(m.views.row_ends[i + 1] - m.views.row_ends[i])
+        if m.classes == 1:
+            own = -float(m.labels[i])
+            if not m.intercept:
+                return accurate.inner(values * own, w[places], 1.0)
+            return accurate.inner(np.append(values * own, own), np.append(w[places], self.c.intercept), 1.0)
+        both = np.concatenate([-w[m.labels[i] * m.d + places], w[c * m.d + places]])
+        values = np.concatenate([values, values])
+        return accurate.inner(values, both, 1.0)
+
+    def _sum(self, f: int) -> tuple[float, float]:
+        """Return ``u`` of a feature and a bound on its error; for the class itself, all dual variables of a sample."""
+        m, theta = self.model, self.c.theta
+        if m.weighted:
+            theta = theta * np.tile(m.weights, m.classes)
+        c, j = divmod(f, m.d)
+        values, places = m.views.column(j)
+        m.rows.touched += values.size
+        labels = m.labels[places]
+        if m.classes == 1:
+            parts = [(values, labels * theta[places])]
+        else:
+            parts = [(values, np.where(labels == c, theta[k * m.n + places], 0.0)) for k in range(m.classes) if k != c]
+            parts.append((values, np.where(labels == c, 0.0, -theta[c * m.n + places])))
+        left, right = (np.concatenate(side) for side in zip(*parts, strict=True))
+        value, error = accurate.inner(left, right)
+        if m.weighted:  # the weights are rounded, and so are their products with the dual variables
+            error += 5.0 * UNIT * float(np.abs(left) @ np.abs(right))
+        return value / m.n, error / m.n + UNIT * abs(value / m.n) + TINY
+
+
+def _norm(values: np.ndarray) -> float:
+    """Return an upper bound of the norm."""
+    return OUTWARD * float(np.linalg.norm(values))
+
+
+def _total(values: np.ndarray) -> float:
+    """Return the sum, rounded once; inf or nan if it is not a number."""
+    return fsum(values.tolist()) if np.isfinite(values).all() else float(np.sum(np.abs(values)))
+
+
+# -- the L1-SVM --------------------------------------------------------------------------------------------------------
+
+
+def l1_sharpened(model, c):
+    """Return the certificate of the same weights and bias of an L1-SVM with a narrower bound on rounding.
+
+    The bias of the dual point need not be the primal's: the root of ``y.r`` is found again from the better slacks, to
+    the last place of ``r``.
+    """
+    lam, signs = c.lam, model.signs
+    support = np.flatnonzero(c.w)
+    slack, off = l1_slacks(model, c, support)
+    moved = slack.copy()
+    l1_kernels.bias_root(moved, signs, 0.0)
+    r = np.maximum(moved, 0.0)
+    total, squares = fsum(r * model.ones), fsum(r * r)
+    balance, error = accurate.inner(signs, r)
+    taken = min(2.0 * ((abs(balance) + error) / total + model.rounding.inexact) * OUTWARD, 1.0) if total > 0.0 else 0.0
+    best = total / squares if squares > 0.0 else 0.0
+    products, unsure = _l1_products(model, lam, r, balance, taken * np.sqrt(squares) * OUTWARD, support, best)
+    largest = float(np.max(np.abs(products) + unsure, initial=0.0)) * OUTWARD
+    scale = l1_kernels.dual_scale(lam, total, squares, largest)
+    point, w = scale * r, c.w[support]
+    shift = (taken + 4.0 * UNIT) * point  # of the entries of the point for which y.r is 0
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows = shares_of(slack, off + 2.0 * UNIT * np.abs(slack), point, np.ones(point.size), inf, 1.0)
+        columns = column_shares_of(w, scale * products[support], scale * unsure[support], 0.0, lam)
+        more = fsum((np.abs(point - slack) + off + 0.5 * shift) * shift)
+    weight = fsum(np.abs(w))
+    floor = 16.0 * TINY * model.rounding.terms * (1.0 + (1.0 + scale) * weight)
+    found = proof(rows, columns, lam * weight, floor, more)
+    # What the plain certificate would be without rounding: that r consists of doubles may cost more than its sums do.
+    if found["gap"] < inf:
+        found["rounding"] = max(found["rounding"], found["gap"] - (c.gap - c.rounding))
+    return replace(c, **found)
+
+
+def l1_slacks(model, c, support) -> tuple[np.ndarray, np.ndarray]:
+    """Return the slack of every sample, rounded once, and bounds on its errors."""
+    columns = np.zeros((support.size, model.samples))
+    for k, j in enumerate(support):
+        values, places = model.column(j)
+        columns[k, places] = values
+    model.rows.touched += support.size
+    _, astray, unsure = model.bias_of(c.w, c.offset)  # of the bias that is reported
+    rows = np.column_stack([columns.T, model.signs, model.signs])
+    weights = -np.append(c.w[support], [c.offset, -astray])
+    found = [accurate.inner(row, weights, one) for row, one in zip(rows, model.ones.tolist(), strict=True)]
+    slack, off = (np.array(side) for side in zip(*found, strict=True))
+    if model.rounding.inexact:
+        off += 2.0 * model.rounding.inexact * (np.abs(rows) @ np.abs(weights) + model.ones)
+    off += model.ones * (float(model.doubts[support] @ np.abs(c.w[support])) + unsure) * OUTWARD
+    if model.rounding.data:
+        off += 2.0 * model.rounding.data * (np.abs(columns.T) @ np.abs(c.w[support]))
+    return slack, off
+
+
+def _l1_products(model, lam: float, r, balance: float, apart: float, support, best: float):
+    """Return ``f_j . r'`` and error bounds; columns that matter are computed without rounding.
+
+    ``balance`` is ``z.r`` and ``apart`` a bound on ``||r' - r||``; ``best`` is the scale of ``r`` if no product
+    reaches ``lam``.
+    """
+    norm = float(np.linalg.norm(r)) * OUTWARD
+    products = model.products(r)
+    unsure = (model.rounding.column * norm + apart) * model.blurs
+    # Where the spread says more than the product does, the latter is taken for 0.
+    spread = model.spreads * norm
+    wide = np.abs(products) + unsure > spread
+    products[wide], unsure[wide] = 0.0, spread[wide]
+    sizes = np.abs(products)
+    matters = sizes + unsure > max(float(np.max(sizes - unsure, initial=0.0)), lam / best if best else inf)
+    matters[support] = True
+    for j in np.flatnonzero(matters):
+        values, places = model.column(j)
+        signs = model.signs[places]
+        center = float(signs @ values) / model.total
+        value, error = accurate.inner(np.append(values, center), np.append(r[places], -balance))
+        rest = max(model.total - float(signs @ signs), 0.0)
+        length = float(np.linalg.norm(values - center * signs)) + abs(center) * np.sqrt(rest)
+        products[j] = value
+        unsure[j] = error + 2.0 * UNIT * abs(center * balance) + length * apart * (1.0 + model.rounding.column)
+        if model.rounding.inexact:
+            unsure[j] += 3.0 * model.rounding.inexact * model.norms[j] * (norm + apart)
+        rounded = model.doubts[j] * model.rounding.root + model.rounding.data * model.norms[j]
+        unsure[j] += rounded * (norm + apart) * OUTWARD
+    model.rows.touched += int(np.count_nonzero(matters))
+    return products, unsure
