@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from screenpath.data.files.form import Form
+from screenpath.data.words.labels import are_texts
 from screenpath.data.words.numerals import Spelled
+from screenpath.data.words.tables import finite
 from screenpath.inputs.rows import Prepared
 
 
@@ -54,15 +56,17 @@ class Training(Prepared):
         return None if self.weights is None else hashlib.sha256(self.weights.tobytes()).hexdigest()
 
     def identity(self) -> dict:
-        """Return what stands for the data where runs are compared: values, weights and, where there are some, names."""
+        """Return what stands for the data where runs are compared: values, weights, names and labels' own texts."""
         names = None
         if self.names is not None or self.label_names is not None:
             names = hashlib.sha256(repr((self.names, self.label_names)).encode("utf-8", "backslashreplace")).hexdigest()
+        numbers = [label for label in self.sides if label != "rest"] if isinstance(self.label_texts, Spelled) else []
         penalties = None if self.penalties is None else hashlib.sha256(self.penalties.tobytes()).hexdigest()
         return {
             "data_sha256": self.sha256,
             "weights_sha256": self.weights_sha256,
             **({} if names is None else {"names_sha256": names}),
+            **({"labels": finite(self.labels)} if numbers and are_texts(numbers) else {}),
             **({} if penalties is None else {"penalty_sha256": penalties}),
         }
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from screenpath.errors import RunFolderError, shown
+from screenpath.verify.data import usual
 from screenpath.verify.exact import fsum, gamma
 from screenpath.verify.problem import feature_names
 
@@ -75,10 +76,9 @@ def _cells(header: dict) -> dict:
     """Return the number of the class for each cell that may name it; empty where the coefficients are of no class."""
     labels = (header["labels"] or {}).get("classes", [])
     names = header["data"].get("label_names")
-    found = {repr(float(label if names is None else names.index(label))): k for k, label in enumerate(labels)}
-    if names is not None:
-        found = {**{" ".join(label.split()): k for k, label in enumerate(labels)}, **found}
-    return found
+    numbers = [float(label if names is None else names.index(label)) for label in labels]
+    texts = [shown(label) if isinstance(label, str) else usual(label) for label in labels]
+    return {**{text: k for k, text in enumerate(texts)}, **{repr(value): k for k, value in enumerate(numbers)}}
 
 
 def _columns(header: dict) -> tuple[list[str], list[str] | None]:

@@ -85,10 +85,9 @@ class Problem:
 
     def number(self, label) -> float:
         """Return the number of a label as an option names it."""
-        places = self.source.places
-        if not places:
+        if not self.source.places:
             return float(label)
-        return places[label if isinstance(label, str) else f"{label:.0f}" if label == round(label) else repr(label)]
+        return self.source.label(label if isinstance(label, str) else usual(float(label)))
 
     def class_weights(self):
         """Return ``"balanced"``, or the weights by the numbers of labels."""
@@ -229,6 +228,8 @@ class Problem:
         if names is not None or label_names is not None:
             text = repr((None if names is None else tuple(names), None if label_names is None else tuple(label_names)))
             found["names_sha256"] = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+        if "labels" in record["identity"]:  # numbers that the data write in a way of their own
+            found["labels"] = header["labels"]
         if self.penalties is not None:
             found["penalty_sha256"] = digest_of(self.penalties)
         elif "penalty_sha256" in record["identity"]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +70,18 @@ class TableSource(Source):
         """Yield the label of each row, and its cells: a number, or the text of a column with a feature a value."""
         raise NotImplementedError
 
+    def label(self, text: str) -> float:
+        """Return the number of a label; where labels are texts, one number that is written in two ways has one name."""
+        if not self.places:
+            value = number(text)
+            if self.spells:
+                self.texts.setdefault(value, text)
+            return value
+        if text not in self.places and (exact := exactly(text)) is not None:
+            same = [k for name, k in self.places.items() if exactly(name) == exact]
+            self.places |= {text: same[0]} if same else {}
+        return super().label(text)
+
 
 class CsvSource(TableSource):
     """Rows of a CSV file, plain or compressed."""
@@ -108,18 +121,6 @@ class CsvSource(TableSource):
         except UnicodeDecodeError:
             raise DataError(f"{self.path}, line {line_number}: bytes that are no text", SAME) from None
 
-    def label(self, text: str) -> float:
-        """Return the number of a label; where labels are texts, one that looks like a number has the number's name."""
-        if not self.places:
-            value = number(text)
-            if self.spells:
-                self.texts.setdefault(value, text)
-            return value
-        value = number(text) if text.lower() not in TRUTH else math.nan
-        if text not in self.places and math.isfinite(value):
-            text = usual(value)
-        return super().label(text)
-
 
 class ParquetSource(TableSource):
     """Rows of a Parquet file."""
@@ -147,8 +148,8 @@ class ParquetSource(TableSource):
                 cells = [self._column(batch.column(found[name]), places) for name, _, places in self.cells]
                 labels = listed(batch.column(found[self.target]))
                 for k, label in enumerate(labels):
-                    y = self.label(str(label)) if self.places else number(label)
-                    yield y, [column[k] for column in cells]
+                    text = usual(label) if isinstance(label, float) else str(label)
+                    yield self.label(text), [column[k] for column in cells]
         except (OSError, pyarrow.ArrowException) as error:
             raise DataError(f"{self.path} cannot be read: {error}", "check the file, or name another copy") from None
 
@@ -173,6 +174,15 @@ def number(cell) -> float:
         return math.nan if cell is None else float(cell)
     except (TypeError, ValueError):
         return TRUTH.get(str(cell).strip().lower(), math.nan)
+
+
+def exactly(text: str) -> Decimal | None:
+    """Return the number that a text is, to its last digit; None for one that is none."""
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        return None
+    return value if value.is_finite() else None
 
 
 def open_data(path, header: dict, rows: int) -> Source:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import screenpath
 from screenpath.errors import UsageError
+from screenpath.report.console import Console
 
 # two labels as a file writes them, the smaller number first
 SPELLINGS = {
@@ -26,6 +28,13 @@ ROWS = [(-2.0, 0.3), (-1.0, -0.4), (-1.5, 0.1), (1.0, 0.2), (2.0, -0.1), (1.5, 0
 
 def written(kind: str, labels) -> str:
     """Write a file of six rows with these labels and return its name."""
+    if kind == "parquet":
+        parquet = pytest.importorskip("pyarrow.parquet")
+        import pyarrow
+
+        a, b = np.array(ROWS).T
+        parquet.write_table(pyarrow.table({"a": a, "b": b, "target": labels}), "data.parquet")
+        return "data.parquet"
     if kind == "csv":
         lines = ["a,b,target", *(f"{a},{b},{label}" for (a, b), label in zip(ROWS, labels, strict=True))]
     else:
@@ -127,15 +136,103 @@ def test_labels_of_a_text_column_keep_their_zeros(call):
 
 
 def test_whole_numbers_of_parquet_beyond_float64(call):
-    parquet = pytest.importorskip("pyarrow.parquet")
-    import pyarrow
-
-    a, b = np.array(ROWS).T
     numbers = [9007199254740993] * 3 + [9007199254740995] * 3
-    parquet.write_table(pyarrow.table({"a": a, "b": b, "target": numbers}), "data.parquet")
-    assert call("svm", "data.parquet", "--c", "1", "-o", "run", "-q").code == 0
+    written("parquet", numbers)
+    assert call("svm", "data.parquet", "--c", "1", "-o", "run", "-q", "--certificate").code == 0
     assert call("predict", "run", "data.parquet", "-o", "out.csv", "-q").code == 0
     assert of_table("out.csv") == [str(number) for number in numbers]
+    found = call("verify", "run")
+    assert found.code == 0 and "how labels that are numbers are written" not in found.out  # they are compared
+
+
+def test_texts_that_are_numbers_are_no_places(call):
+    """A text column of 1, 2, 10, as Parquet may have: no program is told the places 0, 1, 2 for them."""
+    labels = ["1", "1", "2", "2", "10", "10"]
+    data = written("parquet", labels)
+    assert call("svm", data, "--one-vs-rest", "--c", "1", "-o", "run", "-q").code == 0
+    assert call("predict", "run", data, "-o", "out.csv", "-q").code == 0
+    assert set(of_table("out.csv")) <= set(labels)
+    assert screenpath.load_run("run").labels == ("1", "10", "2")
+    assert set(screenpath.load_run("run").predict(np.array(ROWS))) <= set(labels)
+    assert call("export", "run", "--to", "liblinear", "-o", "model").code == 0
+    assert "label 1 10 2" in Path("model").read_text().splitlines()
+    assert {line.split(",")[1] for line in Path("run/coefficients.csv").read_text().splitlines()[1:]} == {*labels}
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_number_among_texts_is_written_in_several_ways(call, kind):
+    data = written(kind, ["007", "07", "7.0", "a  b", "a  b", "a  b"])
+    options = ("--positive", "7", "--class-weight", "7.0=2")
+    assert call("svm", data, *options, "--c", "1", "-o", "run", "-q", "--certificate").code == 0
+    assert json.loads(Path("run/run.json").read_text())["labels"] == {"+1": "007", "-1": "rest"}
+    assert call("verify", "run").code == 0
+    betas = ("--betas", "2", "--alphas", "2")
+    data = written(kind, ["007", "07", "a\tb", "a\tb", "a  b", "a  b"])
+    assert call("sparse-svm", data, *betas, "-o", "several", "-q", "--certificate").code == 0
+    assert call("verify", "several").code == 0
+    assert len(Path("several/coefficients.csv").read_text().splitlines()) > 1
+
+
+GRID, PAIRS = ("--c-list", "0.01,0.1,1,5"), ("--beta", "0.2,0.05", "--alpha", "2,1")
+LARGEST = "9007199254740999"
+MODELS = {
+    "svm": GRID,
+    "svm rbf": (*GRID, "--kernel", "rbf"),
+    "svm rest": (*GRID, "--one-vs-rest"),
+    "l1svm": ("--lambda-list", "2,1,.5,.2"),
+    "sparse-svm": PAIRS,
+    "sparse-svm classes": PAIRS,
+}
+
+
+@pytest.mark.covering(1)
+@pytest.mark.parametrize("kind", ["svm", "csv", "parquet", "shards"])
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("spelling", ["sign", "zeros", "large", "fraction"])
+def test_runs_that_are_resumed_or_put_together_have_the_texts(call, monkeypatch, kind, model, spelling):
+    several = model in ("svm rest", "sparse-svm classes")
+    own = (*SPELLINGS[spelling], *([LARGEST] if several else []))
+    texts = [text for text in own for _ in range(6 // len(own))]
+    data = written("csv" if kind == "shards" else kind, texts)
+    training = data if model == "svm rbf" or kind != "shards" else "shards"  # a kernel's rows are in memory
+    if training == "shards":
+        assert call("convert", data, training).code == 0
+    run = (model.split()[0], training, *MODELS[model], "--coefficients", "npz" if kind == "csv" else "csv", "-q")
+    assert call(*run, "-o", "whole").code == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(Console, "advance", lambda self, done: done.step or signal.raise_signal(signal.SIGTERM))
+        assert call(*run, "-o", "cut").code == 143
+    assert call(*run, "-o", "cut", "--resume").code == 0
+    for k in (1, 2):
+        assert call(*run, "--part", f"{k}/2", "-o", f"p{k}").code == 0
+    assert call("merge", "p1", "p2", "-o", "merged", "-q").code == 0
+    records = {name: json.loads(Path(name, "run.json").read_text()) for name in ("whole", "cut", "merged")}
+    for name, record in records.items():
+        assert record["labels"] == records["whole"]["labels"] and record["identity"] == records["whole"]["identity"]
+        assert call("predict", name, data, "--step", "3", "-o", f"{name}.out", "-q").code == 0
+        assert set(of_table(f"{name}.out")) <= set(own) and len(of_table(f"{name}.out")) == len(texts)
+        said = call("show", name, "--step", "3").out
+        assert all(text in said for text in own)
+    if training == data and model != "svm rest":
+        assert call(*run, "--certificate", "-o", "cut", "--force").code == 0
+        assert call("verify", "cut").code == 0
+
+
+@pytest.mark.parametrize("kind", ["svm", "csv"])
+def test_runs_of_labels_that_are_written_otherwise_are_others(call, kind):
+    """The values, and so the hash of the data, are the same."""
+    for number, low in enumerate(("007", "7", "7.0"), start=1):
+        data = written(kind, [low] * 3 + ["8"] * 3)
+        assert call("svm", data, "--c-list", "1,2,3", "--part", f"{number}/3", "-o", f"p{number}", "-q").code == 0
+        if number == 1:
+            assert call("svm", data, "--c-list", "1,2", "-o", "run", "-q").code == 0
+        else:
+            found = call("svm", data, "--c-list", "1,2", "-o", "run", "-q", "--resume")
+            assert found.code in (1, 2) and "labels was" in found.err and "007" in found.err
+    found = call("merge", "p1", "p2", "p3", "-o", "merged")
+    assert found.code == 2 and "labels is" in found.err and "007" in found.err
+    written(kind, ["007"] * 3 + ["8"] * 3)
+    assert call("svm", data, "--c-list", "1,2", "-o", "run", "-q", "--resume").code == 0
 
 
 def test_a_label_beyond_float64_is_the_one_of_the_file_or_none(call, tmp_path):

@@ -58,7 +58,12 @@ def of_text(label):
 
 def are_texts(labels: Sequence) -> bool:
     """Tell whether programs need labels as texts: their numbers alone would not identify them."""
-    return any(isinstance(one, str) or isinstance(one, NamedLabel) and not is_plain(one.name) for one in labels)
+    return any(isinstance(one, str) or isinstance(one, NamedLabel) and not _says_all(one) for one in labels)
+
+
+def _says_all(label: NamedLabel) -> bool:
+    """Tell whether the number of a label is what its text says, and not a place among texts."""
+    return is_plain(label.name) and float(label.name) == label
 
 
 def in_python(labels: Sequence) -> list:
@@ -205,12 +210,13 @@ def rest_label(labels: dict):
 
 def whole_label(label: float, tool: str) -> str:
     """Return a label for a model file of LIBLINEAR or LIBSVM, which holds whole numbers only."""
-    if are_texts([label]) or label != int(label) or abs(label) > INT_MAX:
+    text = label_text(label)
+    if not is_plain(text) or not float(text).is_integer() or abs(float(text)) > INT_MAX:
         raise UsageError(
-            f"{tool}'s labels are whole numbers, {label_text(label)} is none it can hold",
+            f"{tool}'s labels are whole numbers, {text} is none it can hold",
             "export `to=json`, npz or onnx, or rename the labels in the data file",
         )
-    return str(int(label))
+    return str(int(float(text)))
 
 
 def are_targets(labels: np.ndarray) -> bool:
