@@ -60,5 +60,7 @@ def command(data, out, quiet, log_format, **options):
     console = Console(quiet, None, flags, log_format)
     with console.busy("converting", reading):
         folder = convert(data, out, **options)
+    for notice in folder.meta["notices"]:
+        console.say(f"{folder.path}: {notice}")
     shape = f"{folder.n:,} rows, {folder.d:,} features, {folder.nnz:,} values"
     console.say(f"{folder.path}: {shape} in {folder.count} shard{'s' * (folder.count != 1)}")

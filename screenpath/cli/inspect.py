@@ -83,4 +83,4 @@ def _facts(seen):
         numbered = "" if data.names is not None else "; numbered as in the file"
         yield "", f"({COLUMNS} widest of {data.d:,}{numbered})"
     for notice in data.notices:
-        yield "notice", notice
+        yield "notice", flags(notice)

@@ -38,6 +38,12 @@ def streamed(spec, options: dict, limit: MemoryLimit, tell=None) -> Training | N
     return None
 
 
+def _say_notices(folder, source: str, tell) -> None:
+    """Tell what the conversion noticed."""
+    for notice in folder.meta["notices"] if tell is not None else ():
+        tell(f"{source}: {notice}")
+
+
 def _stream_shards(spec, options: dict, limit: MemoryLimit, folder: ShardFolder, tell=None) -> Training:
     """Return the training data of a shard folder: its rows stay on disk."""
     if np.dtype(options["dtype"]) != folder.dtype and options["dtype"] != "float64":
@@ -45,11 +51,12 @@ def _stream_shards(spec, options: dict, limit: MemoryLimit, folder: ShardFolder,
             f"{folder.path} holds {folder.dtype} values", f"convert with `dtype={options['dtype']}`, or leave it out"
         )
     limit.check_vectors(spec.needs.vectors(Shape(folder.n, folder.d, 0, True)), folder.n, folder.d, options["data"])
+    _say_notices(folder, options["data"], tell)
     options, known = learned(spec, options, folder, folder.joined("targets"), options["data"])
     classes = len((known["labels"] or {}).get("classes", (0,)))
     rows = _shard_rows(
         folder, {**options, "tell": tell}, options["scale"], options["bias"], options["storage"], options["n_features"],
-        limit=limit, weights=known["sample_weights"],
+        limit=limit, weights=known["sample_weights"], free=options.get("intercept") == "free",
     )  # fmt: skip
     vectors = rows.needs(spec.needs, bool(options["scale"] != "none" or options["bias"]), classes)
     limit.check(vectors, f"a path on {options['data']} ({rows.n:,} x {rows.raw_d:,})")
@@ -62,9 +69,7 @@ def _stream_columns(spec, options: dict, limit: MemoryLimit, folder: ColumnFolde
     if options["dtype"] != "float64":
         raise UsageError("`dtype=float32` is that of values in memory", "leave it out: columns keep theirs on disk")
     folder.check_width(options["n_features"])
-    if tell is not None:
-        for notice in folder.meta["notices"]:
-            tell(f"{source}: {notice}")
+    _say_notices(folder, source, tell)
     bias = options["bias"]
     shape = Shape(folder.n, folder.columns.n + (bias != 0.0), folder.nnz, False)
     limit.check_vectors(spec.needs.vectors(shape), shape.n, shape.d, source)

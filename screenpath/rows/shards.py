@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from screenpath.data.files.centring import is_far, midpoints
 from screenpath.data.files.prepare import CHUNK_CELLS, DENSE_FROM, SCALES, Preparation, centring
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.safe.needs import BOX, F8, SCREEN_MORE, Shape
@@ -54,7 +55,7 @@ class Plan:
         :meth:`columns`.
         """
         p = self.preparation
-        plain = p.kind == "none" and not p.bias
+        plain = p.plain
         if not self.dense:
             if plain and shard.dense is None:
                 indptr = shard.indptr[start : stop + 1]  # offsets into the whole arrays: nothing is copied
@@ -164,6 +165,8 @@ class ShardRows(Rows):
     limit : MemoryLimit, optional
     weights : ndarray of shape (n,), optional
         How often each row counts in what the scaling measures.
+    free : bool
+        Whether the intercept is: dense columns far from 0 are centred, as ``prepare.prepare`` does.
 
     Attributes
     ----------
@@ -184,7 +187,7 @@ class ShardRows(Rows):
 
     def __init__(
         self, folder: ShardFolder, scale="none", bias=0.0, storage="auto", n_features=None, *, threads=1, limit=None,
-        weights=None,
+        weights=None, free=False,
     ):  # fmt: skip
         self.folder, self.limit = folder, limit or MemoryLimit()
         if scale not in SCALES:
@@ -203,7 +206,7 @@ class ShardRows(Rows):
         self.touched = 0
         self.preparation = Preparation("none", None, None, 0.0, self.raw_d)
         deque(self._each(shard_checked, ((k,) for k in range(folder.count))), maxlen=0)  # before anything is made of it
-        self.preparation = self._prepare(scale, bias, weights)
+        self.preparation = self._prepare(scale, bias, weights, free)
         self.norms = np.sqrt(self._squared_norms())
         self._blocks = sum_blocks(self.n, self.size, self.d)
 
@@ -412,7 +415,7 @@ class ShardRows(Rows):
 
     # -- preparation ---------------------------------------------------------------------------------------------------
 
-    def _prepare(self, scale: str, bias: float, weights) -> Preparation:
+    def _prepare(self, scale: str, bias: float, weights, free: bool) -> Preparation:
         """Measure what the scaling needs, as ``prepare.fit_preparation`` does for data in memory."""
         factors = shift = nearly = None
         if scale == "maxabs":
@@ -425,6 +428,8 @@ class ShardRows(Rows):
                     "use `scale=maxabs`, or `storage=dense` if the survivors fit in memory as dense rows",
                 )
             shift, factors, nearly = centring(self._float_blocks, (self.n, self.raw_d), weights)
+        if free and not self.sparse and scale in ("none", "maxabs"):
+            shift = self._far_centres(weights)
         return Preparation(scale, factors, shift, bias, self.raw_d, nearly=nearly)
 
     def _peak(self, weights) -> np.ndarray:
@@ -443,6 +448,18 @@ class ShardRows(Rows):
                 np.maximum.at(peak, rows.coords[-1], rows.data)
         return peak
 
+    def _far_centres(self, weights) -> np.ndarray | None:
+        """Return what is subtracted from columns far from 0, see ``centring.far_centres``; None for no column."""
+        low, high = np.full(self.raw_d, np.inf), np.full(self.raw_d, -np.inf)
+        for first, rows in self._float_blocks():
+            counted = rows if weights is None else rows[weights[first : first + len(rows)] > 0.0]
+            np.minimum(low, counted.min(axis=0, initial=np.inf), out=low)
+            np.maximum(high, counted.max(axis=0, initial=-np.inf), out=high)
+            far = np.flatnonzero(is_far(low, high) | (low > high))
+            if not far.size:  # most data end here, at their first rows
+                return None
+        return midpoints(self.raw_d, far, *(ends[far].astype(self.folder.dtype) for ends in (low, high)))
+
     def _float_blocks(self):
         """Yield (first row, rows as a dense array of float64), a few rows at a time."""
         for k in range(self.folder.count):
@@ -456,7 +473,7 @@ class ShardRows(Rows):
             entry["dense"] != self.sparse and (self.sparse or entry["columns"] == self.raw_d)
             for entry in self.folder.meta["shards"]
         )
-        if same and self.preparation.kind == "none" and not self.preparation.bias:
+        if same and self.preparation.plain:
             return self.folder.joined("sqnorms")
         out = np.empty(self.n)
         for k, found in enumerate(self._each(shard_squared_norms, ((k,) for k in range(self.folder.count)))):

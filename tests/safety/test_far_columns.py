@@ -1,5 +1,6 @@
 """With a free intercept, columns far from the origin cost neither safety nor certificates, in whatever storage."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import scipy.sparse as sp
 import screenpath
 from screenpath.data.files.centring import far_centres
 from screenpath.data.files.prepare import prepare
+from screenpath.data.shards import convert
 from screenpath.engine import problem as engine
 from screenpath.walk.step import CERTIFIED
 from tests.safety.fuzz_far import check_far
@@ -94,12 +96,82 @@ def test_what_is_subtracted_is_exact_and_only_from_full_columns():
     assert far_centres(X, weights)[0] > 0.0 < far_centres(sp.csr_array(X), weights)[0]
 
 
-def test_the_certificate_of_centred_columns_is_verified(tmp_path):
-    X, _, y, _ = problem(4, 1e8, "svm")
-    file = tmp_path / "data"
+SINGLE = {
+    "svm": (screenpath.svm_path, {"grid": [0.01, 1.0], "intercept": "free"}),
+    "scaled": (screenpath.svm_path, {"grid": [1.0, 1e3], "intercept": "free", "scale": "maxabs"}),
+    "sparse": (screenpath.sparse_svm_path, {"betas": [0.1], "alphas": [0.03], "intercept": "free"}),
+    "l1svm": (screenpath.l1_svm_path, {"grid": [5.0, 1.0]}),
+}
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+@pytest.mark.parametrize("model", SINGLE)
+def test_float32_rounds_what_is_left_of_a_centred_column(model, storage):
+    """The values near 0 are exact as float32, so nothing is rounded, unless far away."""
+    (path, how), (X, near, y, _) = SINGLE[model], problem(4, 1e10, "svm")
+    X[:, 0], how = near[:, 0] + 60.0, {**how, "storage": storage, "tol": 1e-9}
+    double, single = (path(X, y, dtype=dtype, **how) for dtype in (np.float64, np.float32))
+    assert double.certified and single.certified
+    assert [s.primal for s in single.steps] == pytest.approx([s.primal for s in double.steps], rel=1e-8)
+    again = path(X.astype(np.float32), y, dtype=np.float32, **how)  # these are the data: they are not rounded again
+    whole = path(X.astype(np.float32).astype(float), y, **how)
+    assert [s.primal for s in again.steps] == pytest.approx([s.primal for s in whole.steps], rel=1e-8)
+
+
+@pytest.mark.parametrize("how", [{}, {"bias": 1.0}, {"storage": "sparse"}, {"intercept": "free", "scale": "l2"}])
+def test_columns_that_float32_rounds_too_much_are_named(how):
+    X, near, y, _ = problem(4, 1e5, "svm")
+    X = np.column_stack([near[:, 0], X[:, 0], X[:, 0] - 99_990.0, np.full(y.size, 1e5)])
+    with pytest.warns(UserWarning, match="^X: feature 2 is far from 0, so float32 rounds .*: use `dtype=float64`$"):
+        screenpath.svm_path(X, y, grid=[1.0], dtype=np.float32, **how)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        screenpath.svm_path(X, y, grid=[1.0], **how)
+        screenpath.svm_path(X.astype(np.float32), y, grid=[1.0], dtype=np.float32, **how)
+
+
+def written(file, X, y):
+    """Write rows as LIBSVM text, with all their digits."""
     rows = zip(y, X.tolist(), strict=True)
     lines = (" ".join([f"{a:g}", *(f"{j}:{v!r}" for j, v in enumerate(row, start=1))]) for a, row in rows)
     file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+@pytest.mark.parametrize("block", [1e-9, 32.0])  # megabytes: a column may be constant in each of the blocks
+def test_conversion_names_columns_that_float32_rounds_too_much(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(convert, "BLOCK", 1)
+    y = np.repeat([1.0, -1.0], 3)
+    X = np.column_stack([y, 1e9 + y, 1e9 + y * [0, 0, 0, 0, 0, 1], np.full(6, 0.1), 1e4 + 1e4 * (y > 0.0), 3.0 + y])
+    data = written(tmp_path / "data", X, y)
+    folders = [convert.convert([data], tmp_path / "s", dtype=dtype, block_mb=block, force=True) for dtype in "fd"]
+    assert folders[0].count == (6 if block < 1.0 else 1)
+    said = "features 2, 3 are far from 0, so float32 rounds differences between rows: convert with `dtype=float64`"
+    assert folders[0].meta["notices"] == [said] and folders[1].meta["notices"] == []
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("scale", ["none", "maxabs"])
+def test_dense_shards_are_centred_as_rows_in_memory(tmp_path, scale, weighted):
+    X, _, y, _ = problem(4, 1e5 if weighted else 1e12, "svm")
+    X[0], weights = np.where(weighted, 0.0, X[0]), np.ones(y.size)
+    weights[0] = not weighted
+    data, there = written(tmp_path / "data", X, y), tmp_path / "weights"
+    there.write_text("".join(f"{weight:g}\n" for weight in weights))
+    convert.convert([data], tmp_path / "shards")
+    how = {"c_list": [0.01, 1.0], "intercept": "free", "scale": scale, "weights": str(there), "quiet": True}
+    runs = [
+        screenpath.run("svm", str(tmp_path / source), **how, out=str(tmp_path / f"of-{source}"))
+        for source in ("data", "shards")
+    ]
+    one, other = (run.table() for run in runs)
+    assert [row["status"] for row in one] == ["certified"] * 2
+    assert [(a["primal"], a["gap"]) for a in one] == [(a["primal"], a["gap"]) for a in other]
+
+
+def test_the_certificate_of_centred_columns_is_verified(tmp_path):
+    X, _, y, _ = problem(4, 1e8, "svm")
+    file = written(tmp_path / "data", X, y)
     run = screenpath.run(
         "svm", str(file), c_list=[0.1, 1.0], intercept="free", storage="sparse", certificate=True, quiet=True,
         out=str(tmp_path / "R"), audit=True,

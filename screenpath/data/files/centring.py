@@ -12,10 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 from screenpath.data.safe.needs import VALUES_AT_ONCE
+from screenpath.data.safe.wide import on_columns
 from screenpath.numbers import sparse as sp
 
 FEW = 8  # samples that are looked at before all others
-FAR = 1000.0  # spreads from 0, from which rows of samples are centred: nearer ones lose three digits at most
+FAR = 1000.0  # ranges from 0, from which rows of samples are centred: nearer ones lose three digits at most
+SINGLE = 100.0  # ... and from which float32 keeps five digits or fewer of what a column varies by
 
 
 def dense_centres(X: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
@@ -36,34 +38,53 @@ def dense_centres(X: np.ndarray, weights: np.ndarray | None = None) -> np.ndarra
     return centres
 
 
-def far_centres(X, weights: np.ndarray | None = None) -> np.ndarray | None:
-    """Return what is subtracted from the columns of samples whose values are far from 0 beside their spread, else None.
+def far_centres(X, weights: np.ndarray | None = None, far: float = FAR) -> np.ndarray | None:
+    """Return what is subtracted from the columns of samples whose values are far from 0 beside their range, else None.
 
-    ``X`` is dense, or a csr_array; a sparse column is centred only where each sample with a weight has a stored value.
-    Shape (m,), float64, and 0 from most.
+    Shape (m,), of the type of ``X``, and 0 from most. Further arguments as those of :func:`far_ranges`.
+    """
+    index, low, high = far_ranges(X, weights, far)
+    return midpoints(X.shape[1], index, low, high)
+
+
+def midpoints(width: int, index: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray | None:
+    """Return the middle between the smallest and the largest value of some columns, 0 for others."""
+    centres = np.zeros(width, dtype=low.dtype)
+    centres[index] = low + (high - low) / 2
+    return centres if index.size else None
+
+
+def far_ranges(X, weights: np.ndarray | None = None, far: float = SINGLE):
+    """Return the columns, from 0, whose values are far from 0, with their smallest and largest values.
+
+    ``X`` is dense, or a csr_array; a sparse column counts only where each sample with a weight has a stored value.
+    Nearest to 0 they are ``far`` times their range from it, or more.
     """
     rows = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights > 0.0)
-    if not rows.size:
-        return None
-    few = _dense(X[rows[:FEW]])
-    index = np.flatnonzero(_far(few.min(axis=0), few.max(axis=0)))
-    centres = np.zeros(X.shape[1])
-    for part in blocks(index, X.shape[0]):
-        columns = np.ascontiguousarray(_dense(X[:, part]).T, dtype=np.float64)
-        there = columns if weights is None else columns[:, rows]
-        low, high = there.min(axis=1), there.max(axis=1)
-        found = np.flatnonzero(_far(low, high))
-        centres[part[found]] = means(columns[found], low[found], high[found], weights)
-    return centres if centres.any() else None
+    found = []
+    if rows.size:
+        index = np.unique(X[rows[:1]].indices) if sp.issparse(X) else np.arange(X.shape[1])
+        few = _columns(X[rows[:FEW]], index)
+        for part in blocks(index[is_far(few.min(axis=0), few.max(axis=0), far)], X.shape[0]):
+            there = _columns(X, part)
+            there = there if weights is None else there[rows]
+            low, high = there.min(axis=0), there.max(axis=0)
+            kept = is_far(low, high, far)
+            found.append((part[kept], low[kept], high[kept]))
+    none = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=X.dtype), np.zeros(0, dtype=X.dtype))
+    return tuple(np.concatenate(parts) for parts in zip(none, *found, strict=True))
 
 
-def _dense(X) -> np.ndarray:
-    return X.toarray() if sp.issparse(X) else X
+def _columns(X, index: np.ndarray) -> np.ndarray:
+    """Return some columns, increasing, as dense ones."""
+    if not sp.issparse(X):
+        return X[:, index]
+    return on_columns(X, index).toarray() if index.size else np.zeros((X.shape[0], 0), dtype=X.dtype)
 
 
-def _far(low, high):
+def is_far(low, high, far: float = FAR):
     """Tell whether numbers between two are far from 0; what is not stored is 0, so such sparse columns are full."""
-    return close(low, high) & (FAR * (high - low) <= np.minimum(np.abs(low), np.abs(high)))
+    return close(low, high) & (far * (high - low) <= np.minimum(np.abs(low), np.abs(high)))
 
 
 def blocks(index: np.ndarray, samples: int):

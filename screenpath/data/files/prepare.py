@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from screenpath.data.files.arrays import stored_type, unmasked
-from screenpath.data.files.centring import far_centres
+from screenpath.data.files.centring import FAR, SINGLE, far_centres, far_ranges
 from screenpath.data.safe.wide import occurring, on_columns, spread
 from screenpath.errors import DataError, UsageError
 from screenpath.kernels.rows.rows import dense_sum
@@ -21,6 +21,7 @@ DENSE_FROM = 0.3  # density from which dense rows are smaller or clearly faster 
 VALUES = 1 << 18  # sparse values processed at a time
 CLOSE = 1e-6  # range of a column over its largest value, up to which its mean is computed from differences
 ROUNDED = 1e-12  # ... up to which it may be rounding: some thousand units in the last place
+ROUNDED_AWAY = "far from 0, so float32 rounds differences between rows"
 SHOWN = 10  # columns that a message lists
 
 
@@ -46,7 +47,8 @@ class Preparation:
     width : int or None
         Features of the data file; ``d`` if all have a column.
     nearly : ndarray of int64 or None
-        Columns, from 0, that ``standard`` divides by a spread at the rounding level of their values.
+        Columns, from 0, that ``standard`` divides by a spread at the rounding level of their values; with any other
+        scaling, those whose variation float32 rounds.
     """
 
     kind: str
@@ -77,6 +79,11 @@ class Preparation:
         if coefficients.ndim == 3:
             return [self.widened(some) for some in coefficients]
         return spread(coefficients, self.columns, self.width or self.n_features)
+
+    @property
+    def plain(self) -> bool:
+        """Tell whether the rows of the model are those of the data."""
+        return self.kind == "none" and self.scale is None and self.shift is None and not self.bias
 
     @property
     def has_intercept(self) -> bool:
@@ -240,11 +247,13 @@ def nearly_constant(low: np.ndarray, high: np.ndarray) -> np.ndarray:
 
 
 def say_nearly_constant(preparation: Preparation, names, source: str, tell) -> None:
-    """Warn about columns whose scaling enlarges what may be rounding."""
+    """Warn about columns whose scaling enlarges what may be rounding, and about those whose variation is rounded."""
     if preparation.nearly is None or tell is None:
         return
     found = preparation.nearly if preparation.columns is None else preparation.columns[preparation.nearly]
-    what = "nearly constant: `scale=standard` enlarges what may be rounding"
+    what = f"{ROUNDED_AWAY}: use `dtype=float64`"
+    if preparation.kind == "standard":
+        what = "nearly constant: `scale=standard` enlarges what may be rounding"
     tell(f"{source}: warning: {column_names(found, names)} {what}")
 
 
@@ -279,9 +288,10 @@ def prepare(
 ):  # fmt: skip
     """Choose the storage, measure the scaling (see :func:`fit_preparation`) and apply both.
 
-    With a ``free`` intercept, float64 columns far from 0 are centred, which does not change the model. A penalty weight
-    of a feature divides its column: its coefficient is that many times as large. Dense rows are made a few at a time,
-    so that memory holds only ``X`` and the result, of shape (n, d) or (n, d + 1). ``narrow`` drops the columns of
+    With a ``free`` intercept, columns far from 0 are centred, which does not change the model; if float64 values are to
+    be stored as float32, all columns that can be, so that only their variation is rounded. A penalty weight of a
+    feature divides its column: its coefficient is that many times as large. Dense rows are made a few at a time, so
+    that memory holds only ``X`` and the result, of shape (n, d) or (n, d + 1). ``narrow`` drops the columns of
     features that never occur from wide, mostly empty rows.
     """
     dtype, width, columns = stored_type(dtype), X.shape[1], occurring(X) if narrow else None
@@ -293,8 +303,13 @@ def prepare(
     elif sp.issparse(X) or not dense:
         X = X if isinstance(X, sp.csr_array) else sp.csr_array(X)
     preparation = replace(fit_preparation(X, scale, bias, weights, dense), columns=columns, width=width)
-    if free and preparation.kind in ("none", "maxabs") and dtype == np.float64:
-        preparation = replace(preparation, shift=far_centres(X.array() if isinstance(X, Csr) else X, weights))
+    rounded, raw = X.dtype == np.float64 != dtype, X.array() if isinstance(X, Csr) else X
+    if free and preparation.kind in ("none", "maxabs"):
+        preparation = replace(preparation, shift=far_centres(raw, weights, 1.0 if rounded else FAR))
+    elif rounded and preparation.kind != "standard":
+        index, low, high = far_ranges(raw, weights, SINGLE)
+        index = index[low != high]
+        preparation = replace(preparation, nearly=index if index.size else None)
     if penalties is not None:
         p = penalties if columns is None else penalties[columns]
         preparation = replace(preparation, scale=p if preparation.scale is None else preparation.scale * p)
@@ -303,7 +318,7 @@ def prepare(
         with np.errstate(over="ignore"):  # row norms report what float32 cannot hold
             prepared.data = prepared.data.astype(dtype, copy=False)
         return prepared, preparation
-    if preparation.kind == "none" and preparation.scale is None and preparation.shift is None and not bias:
+    if preparation.plain:
         if not is_sparse(X):
             with np.errstate(over="ignore"):  # as above
                 return np.ascontiguousarray(X, dtype=dtype), preparation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -134,9 +134,9 @@ def _next_block(stream, held: np.ndarray, size: int, limit: MemoryLimit, name: s
         text = np.concatenate([text, np.empty(text.size, dtype=np.uint8)])
 
 
-def parse_block(block: TextBlock, zero_based: bool, dtype, names: Sequence[str]) -> Parser:
+def parse_block(block: TextBlock, zero_based: bool, names: Sequence[str]) -> Parser:
     """Parse a block in pieces, because the parser needs many times the size of its input as scratch space."""
-    parser = Parser(block.name, zero_based, dtype, line=block.line, names=names)
+    parser = Parser(block.name, zero_based, line=block.line, names=names)
     start, text = 0, block.text
     while start < text.size:
         stop = last_line_end(text, start, min(start + BLOCK, text.size))
@@ -269,13 +269,14 @@ def _raise(faults: list[Fault]) -> None:
         raise min(faults, key=lambda fault: fault.line).error()
 
 
-def float32(block: TableBlock, dtype: np.dtype) -> TableBlock:
-    """Return the rows in the type that shards store; a number that float32 cannot hold is an error."""
+def stored_as(X, dtype: np.dtype, name: str):
+    """Return rows in the type that shards store; a number that float32 cannot hold is an error."""
     if dtype == np.float64:
-        return block
+        return X
     with np.errstate(over="ignore"):
-        X = block.X.astype(dtype)
-    values = X if isinstance(X, np.ndarray) else X.data
-    if not np.isfinite(values).all():
-        raise DataError(f"{block.name}: a value is too large for {dtype.name}", "keep float64")
-    return replace(block, X=X)
+        found = X.astype(dtype)
+    finite = np.isfinite(found.data if sp.issparse(found) else found)
+    if not finite.all():
+        value = float((X.data if sp.issparse(X) else X)[~finite][0])
+        raise DataError(f"{name}: the value {value!r} is too large for {dtype.name}", "convert with `dtype=float64`")
+    return found

@@ -15,18 +15,20 @@ from typing import Any
 import numpy as np
 
 from screenpath import __version__
+from screenpath.data.files.centring import SINGLE, far_ranges, is_far
 from screenpath.data.files.libsvm import BLOCK, no_features
+from screenpath.data.files.prepare import ROUNDED_AWAY, column_names
 from screenpath.data.files.read import opened, refuse_columns, refuse_indices
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.shards.blocks import (
     MEMORY_FACTOR,
     TableBlock,
     TextBlock,
-    float32,
     label_words,
     parse_block,
     rereadable,
     settle,
+    stored_as,
     table_blocks,
     text_blocks,
 )
@@ -187,16 +189,18 @@ def _convert(
             digest = hashlib.sha256(block.text.data).hexdigest()
             if k in writer.known:
                 return _checked(writer.known[k], digest, block.name)
-            data = parse_block(block, zero_based, dtype, words).dataset(n_features)
-            seen = _Seen.of(data.X, data.y, data.notices, data.spelled)
-            return {**writer.write(k, data.X, data.y, storage), "text": digest, "seen": seen}
+            data = parse_block(block, zero_based, words).dataset(n_features)
+            seen = _Seen.of(data.X, data.y, dtype, data.notices, data.spelled)
+            X = stored_as(data.X, dtype, block.name)
+            return {**writer.write(k, X, data.y, storage), "text": digest, "seen": seen}
 
         def one_table(k, block: TableBlock):
-            block = float32(block, dtype)
+            X = stored_as(block.X, dtype, block.name)
             if k in writer.known:
-                return _checked(writer.known[k], content_sha256(shard_parts(block.X, block.y, storage)), block.name)
-            record = writer.write(k, block.X, block.y, storage)
-            return {**record, "text": record["entry"]["sha256"], "seen": _Seen.of(block.X, block.y, (), block.spelled)}
+                return _checked(writer.known[k], content_sha256(shard_parts(X, block.y, storage)), block.name)
+            record = writer.write(k, X, block.y, storage)
+            seen = _Seen.of(block.X, block.y, dtype, (), block.spelled)
+            return {**record, "text": record["entry"]["sha256"], "seen": seen}
 
         def one(k, block):
             return (one_text if settled is None else one_table)(k, block), block.nbytes
@@ -221,7 +225,7 @@ def _convert(
         if words and not any(shard["nnz"] for shard in shards):
             raise no_features(str(names[0]))
         meta = _meta(names, shards, seen, zero_based, n_features, dtype, size, table.get("label_names"))
-        meta = {**meta, **table, **seen.record}
+        meta = {**meta, **table, **seen.record, "notices": seen.notices_of(settled.form.names if settled else None)}
         writer.finish(meta if origin is None else {**meta, "origin": origin})
     return ShardFolder(out)
 
@@ -307,11 +311,12 @@ class _Seen:
 
     def __init__(self):
         self.rows, self.width, self.notices = 0, 1, ()
+        self.far: dict[int, list] | None = None  # columns far from 0, with their smallest and largest values
         self.labels: dict | None = {}
         self.first = FirstTexts()
 
     @staticmethod
-    def of(X, y, notices=(), spelled=None) -> dict:
+    def of(X, y, dtype, notices=(), spelled=None) -> dict:
         """Return the totals of one shard."""
         labels, counts = np.unique(y, return_counts=True)
         pairs = None if labels.size > CLASSES else list(zip(labels.tolist(), counts.tolist(), strict=True))
@@ -321,12 +326,17 @@ class _Seen:
             "notices": list(notices),
             "labels": pairs,
             "spelled": None if spelled is None else spelled.record(),
+            "far": None if dtype == np.float64 else [part.tolist() for part in far_ranges(X)],
         }
 
     def add(self, shard: dict) -> None:
         self.rows += shard["rows"]
         self.width = max(self.width, shard["width"])
         self.notices = shard["notices"] or self.notices
+        if shard["rows"] and shard.get("far") is not None:
+            far = {j: ends for j, *ends in zip(*shard["far"], strict=True)}
+            both = far if self.far is None else {j: ends + far[j] for j, ends in self.far.items() if j in far}
+            self.far = {j: [min(ends), max(ends)] for j, ends in both.items()}
         here = Spelled.of_record(shard.get("spelled"))
         self.first.add(here.texts if here and shard["labels"] is None else [v for v, _ in shard["labels"] or ()], here)
         if self.labels is None or shard["labels"] is None:
@@ -336,6 +346,13 @@ class _Seen:
             self.labels[label] = self.labels.get(label, 0) + count
         if len(self.labels) > CLASSES:
             self.labels = None
+
+    def notices_of(self, names) -> list[str]:
+        """Return what is to be known of the rows; ``names`` are those of their features, where they have some."""
+        ends = (self.far or {}).items()
+        lost = sorted(j for j, (low, high) in ends if low != high and is_far(low, high, SINGLE))
+        rounded = f"{column_names(np.array(lost), names)} {ROUNDED_AWAY}: convert with `dtype=float64`"
+        return [*self.notices, *([rounded] if lost else [])]
 
     @property
     def record(self) -> dict:
@@ -371,7 +388,6 @@ def _meta(sources, shards, seen: _Seen, zero_based: bool, n_features: int | None
         "dtype": np.dtype(dtype).name,
         "zero_based": zero_based,
         "labels": None if labels is None else {label_text(label, names): labels[label] for label in sorted(labels)},
-        "notices": list(seen.notices),
         "sources": _names(sources),
         "block_bytes": size,
         "sha256": joint_sha256(shards),

@@ -288,7 +288,14 @@ def _is_shard_record(record: dict) -> bool:
         and is_count(seen.get("width"))
         and are_words(seen.get("notices"))
         and (seen.get("labels") is None or _are_counts(seen["labels"]))
+        and (seen.get("far") is None or _are_ranges(seen["far"]))
     )
+
+
+def _are_ranges(far) -> bool:
+    """Tell whether a value of a log is a list of columns with lists of their smallest and of their largest values."""
+    lists = type(far) is list and len(far) == 3 and all(type(part) is list and len(part) == len(far[0]) for part in far)
+    return lists and all(map(is_count, far[0])) and all(type(end) is float for end in far[1] + far[2])
 
 
 def _are_counts(labels) -> bool:
