@@ -244,7 +244,7 @@ def test_all_triggerings_from_scratch(dense, what, unit, monkeypatch):
         )  # fmt: skip
         pair = sifs.Reference(
             scores, ref["w"], ref["theta"], psi.ravel(), ref["u"].copy(), np.zeros(classes * D), ref["formed"],
-            ref["room"], 0.0, 0.0, ref["w_norm"],
+            ref["room"], 0.0, ref["w_norm"],
         )  # fmt: skip
         regions = sifs.Regions(
             *(ref[name] for name in sifs.Regions._fields[:8]), budget=0.0, paper=paper, worth=np.inf

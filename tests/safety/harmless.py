@@ -97,7 +97,6 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
     ): ONES,
     (SIFS, "sifs", "if rows_gone <= undecided:", "rows_gone > undecided"): WAY,
     (SIFS, "sifs", "left, gone = stay, left - stay", "left + stay"): WAY,
-    (SIFS, "decide_in_planes", TALLIES, "undecided - open_cost"): WAY,
     (
         SIFS,
         "in_plane",
