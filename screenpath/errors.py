@@ -192,7 +192,12 @@ def failures_named(path: Path | str):
     try:
         yield
     except OSError as error:
-        if error.filename is not None:
-            raise
-        number = errno.ENOSPC if error.errno is None else error.errno
-        raise OSError(number, os.strerror(number), str(path)) from None
+        raise failure_named(error, path) from None
+
+
+def failure_named(error: OSError, path: Path | str) -> OSError:
+    """Return the error of a write with the name of the file, where it has none."""
+    if error.filename is not None:
+        return error
+    number = errno.ENOSPC if error.errno is None else error.errno
+    return OSError(number, os.strerror(number), str(path))

@@ -34,7 +34,11 @@ def versions() -> dict:
 
 def record_of(session, status: str) -> dict:
     """Return the content of run.json for a session (:class:`screenpath.engine.session.Session`)."""
-    s, o, data = session, session.options, session.data
+    s, o, data, grid = session, session.options, session.data, _grid(session)
+    told = s.told = s.told or {
+        "data": data.description(), "preparation": data.preparation_record(), "identity": s.identity(),
+    }  # fmt: skip
+    closed = getattr(s.model, "closed_until", None)
     return {
         "schema_version": SCHEMA_VERSION,
         "tool": "screenpath",
@@ -48,17 +52,17 @@ def record_of(session, status: str) -> dict:
         "stopping_rule": "primal - dual <= tol * primal on the full data",
         "versions": versions(),
         "options": {name: _named(o[name], name in INPUTS) for name in sorted(o)},
-        "data": data.description(),
+        "data": told["data"],
         "test": s.test.description() if s.test is not None else None,
         "labels": data.labels,
-        "preparation": data.preparation_record(),
+        "preparation": told["preparation"],
         "kernel": data.rows.describe() if s.spec.rows is not None else None,
         "guarantee": s.guarantee(),
-        **({"closed_form_until": finite(s.model.closed_until)} if hasattr(s.model, "closed_until") else {}),
-        "parameters": list(s.model.parameters(s.grid[0])),
+        **({} if closed is None else {"closed_form_until": finite(closed)}),
+        "parameters": list(grid["first"]),
         "columns": list(s.columns),
-        "identity": s.identity(),
-        "grid": _grid(s),
+        "identity": told["identity"],
+        "grid": grid,
         **({"continued": s.continued} if s.continued else {}),
         "totals": {"n_steps": len(s.grid), **s.tally.record()},
     }

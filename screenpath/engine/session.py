@@ -79,6 +79,7 @@ class Session:
         self.resumable = False
         self.begun: Unfinished | None = None  # the step that was cut short, here or in an earlier run
         self.continued: list[int] = []  # steps that went on from such a one
+        self.told: dict = {}  # what every run.json of this process says alike
         self.scored: list[dict] = []  # of this process: step, parameters and test score
 
     refusal = f"use `resume` to continue it, {REPLACE}"
@@ -173,6 +174,7 @@ class Session:
 
     def set_up_walk(self) -> None:
         """Collect the columns of the step table."""
+        self.has_intercept = self.data.preparation.has_intercept
         extras = (*self.spec.columns, *(audit.COLUMNS if self.options["audit"] else ()))
         if self.test is not None:
             extras = (*extras, *self.spec.score_columns)
@@ -357,6 +359,7 @@ class Session:
 
     def keep_steps(self, found) -> None:
         """Write the steps that the walk yields, up to the end of the grid or the time limit."""
+        limit = in_force()
         for step, certificate in found:
             if self.begun is not None:
                 self.begun.counted(step)
@@ -366,7 +369,8 @@ class Session:
                 self.begun = Unfinished.of(step, certificate) if fixed and is_long(step, certificate) else None
                 return
             self.begun = None
-            in_force().look(f"step {step.step}")
+            if limit.limit is not None:
+                limit.look(f"step {step.step}")
             with self.signals.held():
                 clock = time.perf_counter()
                 row, original = self.row(step)
@@ -423,9 +427,9 @@ class Session:
             free = self.spec.free_bias
             return (weights[:-1], float(weights[-1]), True) if free else (weights, 0.0, False)
         if weights.ndim == 1:
-            return (*preparation.original(weights), preparation.has_intercept)
+            return (*preparation.original(weights), self.has_intercept)
         parts = [preparation.original(one) for one in weights]
-        return [w for w, _ in parts], [b for _, b in parts], preparation.has_intercept
+        return [w for w, _ in parts], [b for _, b in parts], self.has_intercept
 
     def skipped_row(self, rank: int, reason: str) -> dict:
         """Return the record of a step that was not reached."""

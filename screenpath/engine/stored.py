@@ -230,7 +230,8 @@ def load_run(folder: FileLike, training: str | None = None) -> StoredPath:
     >>> screenpath.load_run("runs/cv-svm-breast_cancer").predict(X, step="one-se")  # doctest: +SKIP
     """
     run = open_run(folder_of(folder))
-    steps = [Step(row, tuple(run.parameters)) for row in run.table]
+    names = tuple(run.parameters)
+    steps = [Step(row, names) for row in run.table]
     known = [label for label in run.sides if not isinstance(label, str)]  # a text stands for all others: rest
     places = dict(zip(known, in_python(known), strict=True))
     labels = tuple(places.get(label, label) for label in run.sides) or None

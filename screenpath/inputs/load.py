@@ -66,34 +66,30 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     data = read_training(options) if data is None else data
     if tell is not None and not kept:
         say_notices(data, source, tell)
-    limit.check_vectors(spec.needs.vectors(Shape(data.n, data.d, 0, True)), data.n, data.d, source)
+    (n, d), columns = data.stored.shape, data.columns
+    limit.check_vectors(spec.needs.vectors(Shape(n, d, 0, True)), n, d, source)
     options, known = learned(spec, options, data, data.y, source, data.text_label)
     many = "classes" in (known["labels"] or {}) and data.label_names is None
     if tell is not None and many and are_targets(np.array(known["labels"]["classes"])):
         count = len(known["labels"]["classes"])
         tell(f"hint: {count} labels look like the targets of a regression: see lad, svr and quantile")
-    shape, columns = (data.n, data.width), data.columns
-    known |= {"sha256": data.fingerprint(), "shape": shape, "nnz": data.nnz, "penalties": penalties_of(options, data)}
+    known |= {"sha256": data.fingerprint(), "shape": (n, data.width), "nnz": data.nnz}
+    known["penalties"] = checked_penalties(
+        read_weights(options.get("penalty_weights"), "feature"), data.width or d, columns
+    )
     options = filled(options, data, source, limit, tell)
     vectors = ask_for_rows(spec, options, data, known["labels"], kept, limit)
     options = {**options, "penalty_weights": known["penalties"], "tell": tell}
     if spec.rows is not None:
         options = {**kernel_options(options, data), "matrix_memory": matrix_memory(spec, options, data, kept)}
     X, preparation = shaped(spec, options, data.stored, options["storage"], known["sample_weights"])
-    preparation = replace(preparation, columns=columns, width=shape[1])
+    preparation = replace(preparation, columns=columns, width=data.width)
     say_nearly_constant(preparation, data.names, source, tell)
     del data
     rows, preparation = rows_of(spec, options, X, known["targets"], preparation)
     if spec.rows is not None:
         limit.promised = vectors
     return Training(path=source, rows=rows, preparation=preparation, vectors=vectors, **known)
-
-
-def penalties_of(options: dict, data: Dataset) -> np.ndarray | None:
-    """Return the weights in the penalty of the features that have a column; None where there are none."""
-    return checked_penalties(
-        read_weights(options.get("penalty_weights"), "feature"), data.width or data.d, data.columns
-    )
 
 
 def filled(options: dict, data: Dataset, source: str, limit: MemoryLimit, tell) -> dict:

@@ -268,7 +268,7 @@ class RunFolder:
 
     def write_run(self, record: dict) -> None:
         """Write run.json: the record, the hashes of all finished files, its own."""
-        self._key = run_key(record["identity"])
+        self._key = self._key or run_key(record["identity"])
         self._write_json(record)
 
     def _write_json(self, record: dict) -> None:

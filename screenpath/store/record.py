@@ -145,8 +145,9 @@ def _check_seal(file: Path, record: dict) -> None:
     if record.get("sha256") != digest(content):
         raise damaged(file, "it was changed after it was written (its hash differs)")
     files = record.get("files")
+    is_size = is_whole(0)
     good = isinstance(files, dict) and all(
-        name in OUTPUTS and isinstance(entry, dict) and is_whole(0)(entry.get("bytes")) and is_text(entry.get("sha256"))
+        name in OUTPUTS and isinstance(entry, dict) and is_size(entry.get("bytes")) and is_text(entry.get("sha256"))
         for name, entry in files.items()
     )
     if not good:

@@ -333,10 +333,10 @@ def prepare(
 
 def _dense_blocks(X):
     """Yield (first row, rows as a dense array), a few rows at a time."""
-    step = max(1, CHUNK_CELLS // max(X.shape[1], 1))
+    step, sparse = max(1, CHUNK_CELLS // max(X.shape[1], 1)), is_sparse(X)
     for start in range(0, X.shape[0], step):
         block = X[start : start + step]
-        yield start, block.toarray() if is_sparse(block) else block
+        yield start, block.toarray() if sparse else block
 
 
 def _float_blocks(X):

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from screenpath.errors import InUseError, RunFolderError, failures_named
+from screenpath.errors import InUseError, RunFolderError, failure_named, failures_named
 
 LOCK = ".lock"
 TEMPORARY = re.compile(r"(.+)\.new-[0-9a-f]{16}", re.DOTALL)  # name of a file that will replace another
@@ -61,7 +61,7 @@ def replacing(path: Path, last_look=None):
     may raise to keep what is there.
     """
     beside = path.with_name(f"{path.name[:NAME]}.new-{secrets.token_hex(8)}")
-    with failures_named(path):
+    try:
         descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         try:
             with open(descriptor, "w+b") as file:
@@ -74,6 +74,8 @@ def replacing(path: Path, last_look=None):
         except BaseException:
             beside.unlink(missing_ok=True)
             raise
+    except OSError as error:
+        raise failure_named(error, path) from None
     sync_folder(path.parent)
 
 
@@ -181,34 +183,30 @@ class Appender:
         self._descriptor = open_own(self.partial)
         try:
             self._digest = _kept(self.partial, self._descriptor, keep, sha256)
-            with failures_named(self.partial):
-                os.ftruncate(self._descriptor, keep)
-                os.lseek(self._descriptor, 0, os.SEEK_END)
-        except BaseException:
+            os.ftruncate(self._descriptor, keep)
+            os.lseek(self._descriptor, 0, os.SEEK_END)
+        except BaseException as error:
             os.close(self._descriptor)
-            raise
-        self.size = keep
-
-    @property
-    def sha256(self) -> str:
-        return self._digest.hexdigest()
+            raise failure_named(error, self.partial) if isinstance(error, OSError) else error from None
+        self.size, self.sha256 = keep, self._digest.hexdigest()
 
     def append(self, data: bytes) -> None:
         """Append a record; after an error (full disk) the file ends with the last whole record."""
         view = memoryview(data)
         try:
-            with failures_named(self.partial):
-                while view:
-                    view = view[os.write(self._descriptor, view) :]
-        except OSError:
+            while view:
+                view = view[os.write(self._descriptor, view) :]
+        except OSError as error:
             os.ftruncate(self._descriptor, self.size)
-            raise
+            raise failure_named(error, self.partial) from None
         self._digest.update(data)
-        self.size += len(data)
+        self.size, self.sha256 = self.size + len(data), self._digest.hexdigest()
 
     def sync(self) -> None:
-        with failures_named(self.partial):
+        try:
             os.fsync(self._descriptor)
+        except OSError as error:
+            raise failure_named(error, self.partial) from None
 
     def read(self) -> bytes:
         """Return everything appended so far."""
