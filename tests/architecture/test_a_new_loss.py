@@ -36,7 +36,7 @@ LOSSES[STEEP.name] = STEEP
 def house(tmp_path_factory):
     """A copy of the package with one more loss, and a function that runs its command."""
     folder = tmp_path_factory.mktemp("house")
-    shutil.copytree(ROOT / "screenpath", folder / "screenpath", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "screenpath", folder / "screenpath")  # byte code too: times of files stay
     losses = folder / "screenpath" / "catalogue" / "losses.py"
     losses.write_text(losses.read_text() + ENTRY)
     rng = np.random.default_rng(0)

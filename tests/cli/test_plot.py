@@ -31,9 +31,8 @@ def test_files_are_pictures(call, run, tmp_path):
     assert (tmp_path / "run/rejection.png").read_bytes().startswith(b"\x89PNG")
     assert call("plot", run, "--kind", "gap", "-o", "gap.svg", "--quiet").err == ""
     assert "<svg" in (tmp_path / "gap.svg").read_text()
-    assert call("plot", run, "-o", "a.pdf").code == call("plot", run, "-o", "b.PDF").code == 0
-    assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
-    assert (tmp_path / "a.pdf").read_bytes() == (tmp_path / "b.PDF").read_bytes()
+    assert call("plot", run, "-o", "b.PDF").code == 0
+    assert (tmp_path / "b.PDF").read_bytes().startswith(b"%PDF")
     assert call("report", run, "-o", "report.html").code == 0
     assert (tmp_path / "report.html").read_text().startswith("<!DOCTYPE html>")
     page = call("report", run, "-o", "-", "--quiet")
@@ -56,10 +55,8 @@ def test_parameters_near_the_ends_of_double_precision(call, data, tmp_path, valu
     """A logarithmic axis overflows there: the picture has the powers of ten on a plain one."""
     pytest.importorskip("matplotlib", reason="pictures need matplotlib")
     call("svm", data, "--c-list", values, "--max-epochs", "20", "--quiet", "-o", "run")
-    for kind in ("rejection", "gap"):  # the report has all of them
-        result = call("plot", "run", "--kind", kind, "-o", tmp_path / f"{kind}.svg")
-        assert result.code == 0 and (tmp_path / f"{kind}.svg").exists()
     assert call("report", "run", "-o", tmp_path / "run.html").code == 0
+    assert (tmp_path / "run.html").read_text().count("<svg") >= 3
 
 
 def test_a_run_without_coefficients_has_other_pictures(call, data):
@@ -88,21 +85,21 @@ def test_terminal(call, run, data):
     assert result.code == 0 and "scaling ratio" in result.out and "█" in result.out
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_a_terminal_of_any_encoding(call, run, data, tmp_path, encoding):
+def test_a_terminal_of_any_encoding(call, run, data, tmp_path):
     assert call("cv", "svm", data, "--grid", "6", "--folds", "3", "--out", "folds", "--quiet").code == 0
     script = "import sys\nfrom screenpath.cli.app import run\n" + "".join(
         f"assert run(['plot', '{name}', '--kind', '{kind}', '--terminal']) == 0\n"
         for name, kind in ((run, "rejection"), (run, "coefficients"), (run, "gap"), (run, "time"), ("folds", "cv"))
     )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding}
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=environment, cwd=tmp_path, capture_output=True, timeout=HANGS
-    )
-    assert (done.returncode, done.stderr) == (0, b""), done.stderr
-    drawn = done.stdout.decode(encoding)
-    assert ("█" in drawn, "##" in drawn) == ((True, False) if encoding == "utf-8" else (False, True))
-    assert "\\x" not in drawn and "\\u" not in drawn  # every character has one that stands for it
+    for encoding in ("ascii", "latin-1", "utf-8"):
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding}
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=environment, cwd=tmp_path, capture_output=True, timeout=HANGS
+        )
+        assert (done.returncode, done.stderr) == (0, b""), done.stderr
+        drawn = done.stdout.decode(encoding)
+        assert ("█" in drawn, "##" in drawn) == ((True, False) if encoding == "utf-8" else (False, True))
+        assert "\\x" not in drawn and "\\u" not in drawn  # every character has one that stands for it
 
 
 def test_narrow_terminals_keep_the_numbers(call, run, data, monkeypatch):

@@ -97,9 +97,23 @@ def compiled(process) -> int:
     return int(out)
 
 
-def test_each_kernel_is_compiled_by_one_process(start, tmp_path):
+def test_each_kernel_is_compiled_by_one_process_and_nobody_waits_for_ever(start, tmp_path):
     counts = [compiled(one) for one in [start(MAKE, "inf") for _ in range(wide(2, 3))]]
-    assert sum(counts) == len(list(tmp_path.rglob("*.kernel"))) == COUNT
+    entries = sorted(tmp_path.rglob("*.kernel"))
+    assert sum(counts) == len(entries) == COUNT
+    for entry in entries:
+        entry.unlink()
+    holder = start(HOLD, *(entry.name for entry in entries))
+    assert holder.stdout.readline() == "held\n"
+    try:
+        holder.send_signal(signal.SIGSTOP)  # stands still with every lock
+        assert compiled(start(MAKE, 0.05)) == COUNT
+    finally:
+        holder.kill()
+        holder.communicate()
+    for entry in tmp_path.rglob("*.kernel"):
+        entry.unlink()
+    assert compiled(start(MAKE, "inf")) == COUNT  # who was killed holds nothing
 
 
 @pytest.mark.wide_only
@@ -115,24 +129,6 @@ def test_where_nothing_can_be_locked_everybody_compiles(start, tmp_path):
         entry.unlink()
     counts = [compiled(one) for one in [start(MAKE, "inf") for _ in range(2)]]
     assert COUNT <= sum(counts) <= 2 * COUNT  # of what one has stored, the other need not compile what it comes to
-
-
-def test_nobody_waits_for_ever(start, tmp_path):
-    compiled(start(MAKE, "inf"))
-    entries = sorted(tmp_path.rglob("*.kernel"))
-    for entry in entries:
-        entry.unlink()
-    holder = start(HOLD, *(entry.name for entry in entries))
-    assert holder.stdout.readline() == "held\n"
-    try:
-        holder.send_signal(signal.SIGSTOP)  # stands still with every lock
-        assert compiled(start(MAKE, 0.05)) == COUNT
-    finally:
-        holder.kill()
-        holder.communicate()
-    for entry in tmp_path.rglob("*.kernel"):
-        entry.unlink()
-    assert compiled(start(MAKE, "inf")) == COUNT  # who was killed holds nothing
 
 
 def test_helpers_compile_and_end_with_the_process(monkeypatch, tmp_path):

@@ -61,38 +61,21 @@ class Copy:
         return {path.name for path in self.folder.rglob("*.kernel")}
 
 
-@pytest.fixture(scope="module")
-def copy(tmp_path_factory):
-    return Copy(tmp_path_factory.mktemp("copy"))
-
-
 @jit
-def test_an_edit_compiles_what_depends_on_it(copy):
+def test_an_edit_compiles_what_depends_on_it_and_older_entries_stay_and_are_not_packed(tmp_path):
+    copy = Copy(tmp_path)
     assert copy.compiled() == ALL
     first = copy.entries()
-    assert copy.compiled() == ""
     copy.edit("compile/cache.py", "compile/sharing.py", "kernels/compilation.py", "kernels/problem/box.py")
     assert copy.compiled() == ""  # none of them is compiled from these
-    copy.edit("kernels/rows/precise.py")
-    assert copy.compiled() == "precise"
     copy.edit("kernels/rows/double.py")
     assert copy.compiled() == "double precise"
     copy.edit("kernels/rows/rows.py")
     assert copy.compiled() == "double precise rows"
+    before = copy.entries()
     copy.edit("compile/apart.py")
     assert copy.compiled() == ALL
-    assert copy.compiled() == ""
-    assert first < copy.entries()
-
-
-@jit
-def test_stale_entries_are_not_packed_and_none_is_unpacked(copy):
-    copy.compiled()
-    before = copy.entries()
-    copy.edit("kernels/__init__.py")
-    assert copy.compiled() == ALL
-    added = copy.entries() - before
-    assert added
+    assert first < copy.entries() and (added := copy.entries() - before)
     done = copy.run("-m", "screenpath", "cache", "pack", "kernels.zip", "--force")
     assert done.returncode == 0 and f"{len(added)} kernels" in done.stderr, done.stderr
     shutil.rmtree(copy.folder / "kept")
@@ -131,18 +114,18 @@ def test_fields_of_a_tuple_count_though_its_module_is_not_imported(tmp_path):
     assert found == [["1.0", "1"], ["1.0", "0"], ["2.0", "1"]]
 
 
-@pytest.mark.parametrize("path", sorted(KERNELS.rglob("*.py")), ids=lambda path: path.stem)
-def test_imports_are_those_of_a_parser(path):
-    found = set()
-    for node in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(node, ast.Import):
-            found |= {name.name for name in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "imports of kernels are absolute"
-            found |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
-    expected = {name for name in found if sources.file_of(name) is not None}
-    assert expected <= sources.imported(path)
-    assert path.stem == "helpers" or expected == sources.imported(path)  # one more stands in a text there
+def test_imports_are_those_of_a_parser():
+    for path in sorted(KERNELS.rglob("*.py")):
+        found = set()
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Import):
+                found |= {name.name for name in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0, "imports of kernels are absolute"
+                found |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
+        expected = {name for name in found if sources.file_of(name) is not None}
+        assert expected <= sources.imported(path), path
+        assert path.stem == "helpers" or expected == sources.imported(path)  # one more stands in a text there
 
 
 def test_imports_of_every_shape(tmp_path):

@@ -59,6 +59,7 @@ def test_a_path_that_is_not_finite_never_counts_as_reached(judge):
     assert suboptimality.path_suboptimality(problem, np.array([[np.nan]]), np.array([0.08])) == np.inf
 
 
+@pytest.mark.wide_only
 def test_runs_and_writes_json_and_markdown(tmp_path):
     pytest.importorskip("rehline")
     json_file, markdown_file = tmp_path / "b.json", tmp_path / "b.md"
@@ -88,6 +89,7 @@ def test_a_rival_is_timed_beside_screenpath(tmp_path):
     assert rival["ratio_least"] <= rival["ratio"] <= rival["ratio_most"]
 
 
+@pytest.mark.wide_only
 def test_the_logistic_path_is_within_its_target_or_left_out(tmp_path):
     command = [sys.executable, str(BENCHMARKS / "glmnet.py"), "--only", "toy1", "--points", "5", "--rounds", "1"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
@@ -99,6 +101,7 @@ def test_the_logistic_path_is_within_its_target_or_left_out(tmp_path):
     assert cells[1].strip() == "toy1" and float(cells[6]) <= 1.01e-6
 
 
+@pytest.mark.wide_only
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_small_run_of_converting_tables(kind):
     pytest.importorskip("pyarrow")

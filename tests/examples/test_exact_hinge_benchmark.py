@@ -15,6 +15,7 @@ pytest.importorskip("clarabel")
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.wide_only
 def test_small_run():
     command = [sys.executable, "-W", "ignore", str(ROOT / "examples" / "benchmarks" / "exact_hinge.py")]
     options = ["--only", "60x50", "--betas", "2", "--alphas", "4", "--runs", "1", "--rivals", "rehline,clarabel"]

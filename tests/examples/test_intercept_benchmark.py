@@ -14,6 +14,7 @@ pytest.importorskip("sklearn")
 pytest.importorskip("clarabel")
 
 
+@pytest.mark.wide_only
 def test_small_run(tmp_path):
     for kind, name in (("binary", "breast_cancer"), ("regression", "diabetes")):
         (tmp_path / kind).mkdir()

@@ -11,6 +11,7 @@ from tests.conftest import HANGS, ROOT
 pytest.importorskip("sklearn")
 
 
+@pytest.mark.wide_only
 def test_small_run(tmp_path):
     folder = tmp_path / "binary"
     folder.mkdir()

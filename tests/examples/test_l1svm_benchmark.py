@@ -18,6 +18,7 @@ pytest.importorskip("liblinear")
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.wide_only
 def test_small_run(tmp_path):
     folder = tmp_path / "binary"
     folder.mkdir()

@@ -13,6 +13,7 @@ pytest.importorskip("sklearn")
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.wide_only
 def test_small_run():
     sample = ROOT / "data_samples" / "wang_toy1.libsvm"
     command = [sys.executable, str(ROOT / "examples" / "benchmarks" / "sklearn_cv.py"), str(sample), "none"]

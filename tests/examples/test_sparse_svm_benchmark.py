@@ -14,6 +14,7 @@ pytest.importorskip("skglm")
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.wide_only
 def test_small_run():
     command = [sys.executable, "-W", "ignore", str(ROOT / "examples" / "benchmarks" / "sparse_svm.py")]
     options = ["--only", "100x100", "--betas", "3", "--alphas", "5", "--runs", "1"]

@@ -35,7 +35,10 @@ def test_a_path_in_memory(name):
     assert "<th>certified</th><td>4 of 4 steps</td>" in html and "worst relative gap" in html
     assert "<svg" in svg_of(html) and not re.search(r'(?:href|src)="(?!data:|#)', html)
     for kind in ("rejection", "gap", "time", *(["coefficients"] if name != "kernel" else [])):
-        assert "<svg" in svg_of(path.plot(kind)._repr_html_())
+        picture = path.plot(kind)
+        assert picture.title.endswith(kind) and picture.figure.axes
+        if name == "svm":
+            assert "<svg" in svg_of(picture._repr_html_())
     with pytest.raises(UsageError, match="no picture of the kind 'pie'"):
         path.plot("pie")
     if name == "kernel":
