@@ -46,8 +46,14 @@ def rise(slope: float, off: float, curve: float, steepest: float = inf) -> float
     return min((slope + 0.5 * off / curve) * off, steepest * off)
 
 
-def proven(primal: float, primal_error: float, gap: float, rounding: float) -> dict:
-    """Return the fields of a certificate; what overflows proves nothing."""
+def proven(primal: float, primal_error: float, gap: float, rounding: float, part: float = 1.0) -> dict:
+    """Return the fields of a certificate; what overflows proves nothing.
+
+    If ``part`` of the point at hand alone is a dual point ``theta``, so is 0, and ``D(part theta) >= part D(theta)``.
+    """
+    if part < 1.0:
+        scaled = OUTWARD * (part * gap + OUTWARD * (1.0 - part) * (primal + primal_error))
+        gap, rounding = scaled, rounding + max(scaled - gap, 0.0)
     gap, rounding = (gap, rounding) if isfinite(gap) else (inf, 0.0)
     return {"primal": primal, "primal_error": primal_error, "gap": gap, "rounding": rounding}
 
@@ -128,10 +134,11 @@ class SparseRounding:
         """Return upper bounds of norms, from computed sums of so many squares."""
         return np.sqrt(squares + 2.0 * (terms + 1) * TINY) * (1.0 + gamma(terms + EXTRA))
 
-    def finish(self, c, reach: float, active: int) -> None:
+    def finish(self, c, reach: float, active: int, most: float = 0.0) -> None:
         """Write the primal objective, the gap and their error bounds to a certificate whose sums are known.
 
-        ``reach`` and ``active``: see ``kernels.problem.sparse.feature_terms``; norms over n.
+        ``reach`` and ``active``: see ``kernels.problem.sparse.feature_terms``; norms over n. At ``alpha = 0`` no
+        ``|u_j|`` is above ``most``.
         """
         theta, root_alpha, root_lag = sqrt(c.theta_sq), sqrt(c.alpha), sqrt(c.lag_sq)
         reach += abs(c.intercept) * self.root / self.n  # as if of one column more, of ones
@@ -148,7 +155,9 @@ class SparseRounding:
         c.floor = self.floor(c.w_l1, root_alpha * root_lag)
         primal_error = OUTWARD * (off + (self.total + self.inexact) * c.loss + self.penalty * penalty + c.floor)
         rest, lag_sq, rounding = self.parts(c, c.alpha)
-        found = proven(c.loss + penalty, primal_error, OUTWARD * (rest + 0.5 * lag_sq + rounding), rounding)
+        if most + c.shift > c.beta and c.alpha == 0.0:
+            c.part = c.beta / (most + c.shift) / OUTWARD
+        found = proven(c.loss + penalty, primal_error, OUTWARD * (rest + 0.5 * lag_sq + rounding), rounding, c.part)
         for name, value in found.items():
             setattr(c, name, value)
 

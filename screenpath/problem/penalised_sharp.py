@@ -17,6 +17,7 @@ from screenpath.kernels.problem import l1svm as l1_kernels
 from screenpath.kernels.problem import share as kernels
 from screenpath.numbers import accurate
 from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, blurred, meets
+from screenpath.problem.penalised_rounding import proven
 
 ROUNDS = 4  # of choosing: better sums may show that others matter too
 SHARE = 0.25  # of the tolerance, that all entries left as they are may use up
@@ -48,11 +49,11 @@ def column_shares_of(w, u, off, alpha: float, beta: float) -> np.ndarray:
     return out
 
 
-def proof(rows, columns, penalty: float, floor: float, more: float = 0.0, inexact: float = 0.0) -> dict:
+def proof(rows, columns, penalty: float, floor: float, more=0.0, inexact: float = 0.0, part: float = 1.0) -> dict:
     """Return primal objective, gap and the bounds on their rounding, as the fields of a certificate.
 
     ``more`` is what an exact dual point next to the one at hand may add to the gap, ``inexact`` the largest relative
-    error of a weight, and ``floor`` bounds underflow.
+    error of a weight, ``floor`` bounds underflow, and ``part`` is that of :func:`proven`.
     """
     loss, loss_off, plain, adds = (_total(line) for line in rows)
     share, share_adds = (_total(line) for line in columns)
@@ -60,10 +61,7 @@ def proof(rows, columns, penalty: float, floor: float, more: float = 0.0, inexac
     primal_error = OUTWARD * (loss_off + (16.0 * UNIT + inexact) * primal + floor)
     rounding = adds + share_adds + 16.0 * UNIT * (core + UNIT * primal) + floor + 2.0 * inexact * primal
     rounding = OUTWARD * (rounding + more)
-    gap = OUTWARD * (core + rounding)
-    if not isfinite(gap):
-        gap, rounding = inf, 0.0
-    return {"primal": primal, "primal_error": primal_error, "gap": gap, "rounding": rounding}
+    return proven(primal, primal_error, OUTWARD * (core + rounding), rounding, part)
 
 
 class _Sums:
@@ -98,7 +96,7 @@ class _Sums:
             penalty = 0.5 * _total(c.alpha * self.w * self.w) + c.beta * _total(np.abs(self.w))
             more = self._residue() if c.off > 0.0 else 0.0
         self.loss_adds, self.t_adds, self.u_adds = rows[1], rows[3], columns[1]
-        return replace(c, **proof(rows, columns, penalty, c.floor, more, m.rounding.inexact))
+        return replace(c, **proof(rows, columns, penalty, c.floor, more, m.rounding.inexact, c.part))
 
     def _residue(self) -> float:
         """Return the most that an exact dual point may add to the gap, if this one's signed sum is not 0

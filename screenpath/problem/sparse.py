@@ -7,7 +7,8 @@ Dual        max    D(theta) = 1/n sum s theta - gamma/(2n) ||theta||^2 - 1/(2 al
 Stop        gap = P - D <= tol * P, computed here on the full data, outside the solver.
 
 The exact hinge ``l(t) = max(t, 0)`` is ``gamma = 0``: the dual is then concave, but not strongly, and has no balls.
-At ``alpha = 0``, see :mod:`.sparse_pure`, the primal has none.
+At ``alpha = 0`` the primal has none, and dual points have ``|u_j| <= beta``. The box contains 0, so *any* point of it
+becomes one when divided by the excess of its largest ``|u_j|`` over ``beta``, rounding included: every pair has a gap.
 
 Binary: one margin a sample, ``m_i = y_i x_i.w``. Multi-class: a margin for each other class ``c != y_i``,
 ``m_ic = x_i.(w_{y_i} - w_c)``. ``beta`` is fixed; the path runs over ``alpha``, from large to small. A feature with
@@ -31,8 +32,7 @@ import numpy as np
 from screenpath.kernels.problem import sparse as kernels
 from screenpath.kernels.problem import sparse_samples as losses
 from screenpath.numbers import accurate
-from screenpath.numbers.rounding import ALIKE, OUTWARD, SHARES_ERROR, UNIT
-from screenpath.problem import sparse_pure as pure
+from screenpath.numbers.rounding import ALIKE, OUTWARD, SHARES_ERROR, TINY, UNIT
 from screenpath.problem.base import PathModel
 from screenpath.problem.penalised_rounding import SparseRounding
 from screenpath.problem.penalised_sharp import sharpened
@@ -49,6 +49,9 @@ from screenpath.problem.sparse_types import (
 FINE = 1e-9  # relative gap that leaves enough room for whatever tolerance is asked for
 SHARP = 2.0**-1000  # a hinge of this width is the exact one but for less than underflow, and nothing is divided by 0
 LOOSE = 1e-6  # what is looked at ahead of a kernel's decision is what it could be with numbers so much larger
+# Of beta, at alpha = 0: what bounds of |u_j| have to stay within, and what a dual point that does not is divided for.
+# Whoever looks again, with rounding of his own, finds a dual point.
+WITHIN, INWARD = 1.0 - 32.0 * UNIT, 1.0 - 64.0 * UNIT
 AHEAD = 1.1  # sums are formed where a ball a little larger than the last one could lead to a weight
 
 
@@ -303,17 +306,33 @@ class SparseModel(PathModel):
             scores = self.scores(w)
         if level is None:
             level = self.placed(scores, intercept, guess)
+        most = 0.0
         if alpha == 0.0:
             given = theta
-            theta, (u, u_slack) = pure.allowed(self, w, scores, given, (u, u_slack), level)
+            theta, u, u_slack, most = self.within_beta(theta, u, u_slack)
             psi = psi if theta is given else None
         loss, loss_slack, *terms = losses.sample_terms(scores, self.samples, theta)
         samples = loss / self.n, max(loss_slack / self.n, 0.0), *terms
-        return self.pair(alpha, w, scores, theta, u, u_slack, samples, features, room, psi, level)
+        return self.pair(alpha, w, scores, theta, u, u_slack, samples, features, room, psi, level, most)
+
+    def within_beta(self, theta: np.ndarray, u: np.ndarray, slack: np.ndarray) -> tuple:
+        """Return a dual point at ``alpha = 0`` on the ray of a point of the box, ``u`` and ``u_slack``, and a bound on
+        the largest ``|u_j|``; the largest one up to ``theta``, as ``theta <= 1`` makes the dual grow along the ray.
+        """
+        lengths = np.linalg.norm(self.weigh(theta).reshape(self.classes, self.n), axis=1) + 1e-150
+        errors = self.rounding.column * np.outer(lengths, self.feature_norm).ravel() + 8.0 * TINY
+        most = OUTWARD * float(np.max(np.abs(u) + slack + errors, initial=0.0))
+        if most <= WITHIN * self.beta:
+            return theta, u, slack, most
+        if not most < np.inf:
+            return np.zeros(theta.size), np.zeros(u.size), np.zeros(u.size), 0.0
+        factor = INWARD * self.beta / most
+        return factor * theta, factor * u, factor * slack, OUTWARD * factor * most
 
     def pair(
-        self, alpha: float, w, scores, theta, u, u_slack, samples, features, room=0.0, psi=None, level=NO_INTERCEPT
-    ) -> SparseCertificate:
+        self, alpha: float, w, scores, theta, u, u_slack, samples, features, room=0.0, psi=None, level=NO_INTERCEPT,
+        most=0.0,
+    ) -> SparseCertificate:  # fmt: skip
         """Return the certificate of a pair whose sums over the data are known, rounding included.
 
         Parameters
@@ -326,11 +345,10 @@ class SparseModel(PathModel):
             ``w`` and ``S_beta(u)`` are 0 outside of these.
         level : Level
             The intercept included in the scores.
+        most : float
+            At ``alpha = 0``, a bound on the largest ``|u_j|``.
         """
-        if alpha > 0.0:
-            penalty = kernels.feature_terms(w, u, features, self.feature_norm, alpha, self.beta)
-        else:
-            penalty = pure.terms_of(w, u, features, self.feature_norm, self.beta)
+        penalty = kernels.feature_terms(w, u, features, self.feature_norm, alpha, self.beta)
         w_sq, w_l1, kink, lag_sq, lag_w, reach, active, nonzero = penalty
         terms = (*samples, w_sq, w_l1, kink, lag_sq, lag_w, nonzero)
         found = SparseCertificate(
@@ -338,7 +356,7 @@ class SparseModel(PathModel):
             intercept=level.intercept, low=level.low, high=level.high,
             **self.residue(scores, theta, reach * self.n + abs(level.intercept)),
         )  # fmt: skip
-        self.rounding.finish(found, reach, active)
+        self.rounding.finish(found, reach, active, most)
         return found
 
     def sharpened(self, certificate: SparseCertificate, tol: float) -> SparseCertificate:

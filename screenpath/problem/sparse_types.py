@@ -92,6 +92,8 @@ class SparseCertificate(Proven):
         :class:`Level`.
     off, shift, cost : float
         Bounds on the difference of an exact dual point, whose signed sums are 0: itself, in ``u``, and in the gap.
+    part : float
+        At ``alpha = 0`` the part of ``theta`` that surely is a dual point.
     """
 
     alpha: float
@@ -131,6 +133,7 @@ class SparseCertificate(Proven):
     off: float = 0.0
     shift: float = 0.0
     cost: float = 0.0
+    part: float = 1.0
 
     @property
     def at(self) -> tuple:

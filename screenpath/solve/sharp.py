@@ -4,7 +4,7 @@ The exact hinge is led to by smoothed problems of falling width ``g``, the L1 pe
 nets of falling ``alpha``, and both at once, a linear program, by both falling together. A problem on the way has an
 optimum that is a pair of the one asked for too: with the exact hinge its gap there is ``g/n sum_i s_i theta_i (1 -
 theta_i)`` over its quadratic zone, and without the L2 term that of its dual point as far as the ``|u_j|``, above
-``beta`` by ``alpha |w_j|``, let it stand (``problem.sparse_pure``). While the signs of the weights and the zone stay
+``beta`` by ``alpha |w_j|``, let it stand (``problem.sparse``). While the signs of the weights and the zone stay
 what they are, ``w`` and ``theta`` are linear in ``g``, and nearly so in ``alpha``: the line through two problems meets
 the optimum at 0, however far the last one is from it, and with a zone of any size. Both pairs are certified on the full
 data as pairs of the problem that was asked for; the better one is what counts. The balls of the dynamic rule are those

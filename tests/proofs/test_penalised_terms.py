@@ -127,6 +127,7 @@ def certificate(**changes):
         "alpha": 0.7, "beta": 0.3, "loss": 2.0, "loss_slack": 0.11, "kink": 0.07, "lag_sq": 0.05, "lag_w": -0.02,
         "w_sq": 1.3, "w_l1": 2.1, "theta_sq": 2.9, "apart_sq": 0.4, "t_error": 0.2, "u_error": 0.15, "floor": 0.01,
         "gap": 0.0, "rounding": 0.0, "theta_sum": 3.5, "intercept": 0.0, "off": 0.0, "shift": 0.0, "cost": 0.0,
+        "part": 1.0,
     }  # fmt: skip
     return SimpleNamespace(**{**numbers, **changes})
 

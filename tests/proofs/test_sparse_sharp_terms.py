@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from screenpath.problem import penalised_sharp, sparse_pure
+from screenpath.kernels.problem.sparse import feature_terms
+from screenpath.problem import penalised_sharp
 from screenpath.problem.penalised_sharp import _norm, _Sums, _total, sharpened
 from screenpath.problem.sparse import SparseModel
 from screenpath.problem.sparse_free import FreeSparseModel
@@ -329,61 +330,62 @@ def test_the_ray_leads_to_a_dual_point_whatever_its_sums_are_off_by(kind, monkey
         lengths = np.repeat(np.linalg.norm(m.weigh(theta).reshape(m.classes, problem.n), axis=1), problem.d)
         error = 0.01 * lengths * np.tile(m.feature_norm, m.classes)
         off = (slack + error) * rng.choice([-1.0, 1.0], slack.size)
-        level = problem.model.placed(problem.scores.copy())
-        shift = float(rng.choice([0.0, 0.01]))
-        with monkeypatch.context() as patch:
-            rate = shift / theta.max()
-            patch.setattr(m, "residue", lambda _, theta, __, rate=rate: {"shift": rate * theta.max()} if rate else {})
-            found, (u, rest) = sparse_pure.allowed(
-                m, problem.c.w, problem.scores, theta, (problem.u + off, slack), level
-            )
+        found, u, rest, largest = m.within_beta(theta, problem.u + off, slack)
         factor = found.max() / theta.max()
         assert 0.0 < factor <= 1.0 and np.allclose(found, factor * theta)
-        assert np.all(factor * (np.abs(problem.u) + shift) <= m.beta)  # the true sums, and those of the one meant
+        assert factor * np.abs(problem.u).max() <= largest <= m.beta  # the true sums
         np.testing.assert_allclose((u, rest), (factor * (problem.u + off), factor * slack))
         if factor < 1.0:
             most = (np.abs(problem.u + off) + slack + error).max()
-            assert factor >= (1.0 - 1e-10) * m.beta / (most + 2.0 * shift)
+            assert factor >= (1.0 - 1e-10) * m.beta / most
             tight += 1
         else:
             assert found is theta
     assert tight > 5
 
 
-@pytest.mark.parametrize("kind", ["two free"])
-def test_the_ray_counts_what_a_dual_point_out_of_balance_is_moved_by(kind, monkeypatch):
-    """Its sums alone are within beta, and are not with that; each linear form is within what is said of them all."""
-    problem = Problem(2, kind, 0.3, near=False)
-    m, theta, level = problem.model, problem.c.theta, problem.model.placed(problem.scores.copy())
-    top, asked, w = float(np.abs(problem.u).max()), [], problem.c.w
+def test_of_a_dual_point_out_of_balance_only_a_part_is_one_and_the_gap_is_that_of_this_part(monkeypatch):
+    """Its sums alone are within beta, and are not with what it is moved by."""
+    for seed in range(10):
+        problem = Problem(seed, "two free", 0.3, near=False)
+        m, theta, w, asked = problem.model, problem.c.theta, problem.c.w, []
+        top = float(np.abs(problem.u).max())
+        shift = 0.01 * top
+        monkeypatch.setattr(m, "residue", lambda *args, of=shift, to=asked: to.append(args) or {"shift": of})
+        for beta, left in ((1.005 * top, False), (1.0101 * top, True)):
+            m.beta, problem.alpha = beta, 0.0
+            c = m.certify(0.0, w, theta)
+            assert (c.part == 1.0) == left and c.theta is theta and c.part * (top + shift) <= beta
+            # Moved by so much that a sum is at beta, or beyond: the part of it that is within has the gap at most.
+            problem.c = c
+            primal, gap = problem.values()
+            less = s_dual(m, c.part * theta)
+            assert c.gap >= primal - less - 1e-13 and c.gap <= gap + shift * np.abs(w).sum() + 0.01 * primal
+            for tol in (1e-3, 1e-15):
+                found = sharpened(m, c, tol)
+                assert found.gap >= primal - less - 1e-13 and found.part == c.part
+        sizes = np.abs(problem.X) @ np.abs(w.reshape(m.classes, problem.d).T)
+        most = np.abs(w) @ np.tile(np.linalg.norm(problem.X, axis=0), m.classes)
+        extent, size = [args[2] for args in asked], abs(c.intercept)
+        assert sizes.max() + size <= min(extent) and max(extent) <= most * (1.0 + 1e-12) + size
 
-    def residue(scores, point, extent):
-        asked.append(extent)
-        return {"shift": 0.01 * point.max() / theta.max()}
 
-    monkeypatch.setattr(m, "residue", residue)
-    for beta, left in ((top + 0.005, False), (top + 0.0101, True)):
-        m.beta = beta
-        found, _ = sparse_pure.allowed(m, w, problem.scores, theta, (problem.u, np.zeros(problem.u.size)), level)
-        assert (found is theta) == left and found.max() / theta.max() * (top + 0.01) <= beta
-    sizes = np.abs(problem.X) @ np.abs(w.reshape(m.classes, problem.d).T)
-    most = np.abs(w) @ np.tile(np.linalg.norm(problem.X, axis=0), m.classes)
-    size = abs(level.intercept)
-    assert sizes.max() + size <= min(asked) and max(asked) <= most * (1.0 + 1e-12) + size
+def s_dual(m, theta):
+    """Return the dual value of a dual point at ``alpha = 0``."""
+    return float(m.weights @ (theta - 0.5 * GAMMA * theta**2) / m.n)
 
 
 def test_a_point_whose_sums_are_no_numbers_gives_way_to_that_of_zeros():
     problem = Problem(0, "two free", 0.3, near=False)
-    m, size = problem.model, problem.u.size
-    level = m.placed(problem.scores.copy())
+    size = problem.u.size
     for u in (np.full(size, np.inf), np.full(size, np.nan)):
-        found, sums = sparse_pure.allowed(m, problem.c.w, problem.scores, problem.c.theta, (u, np.zeros(size)), level)
-        assert not found.any() and not np.any(sums)
+        found, *sums = problem.model.within_beta(problem.c.theta, u, np.zeros(size))
+        assert not found.any() and not np.any(sums[:2]) and sums[2] == 0.0
 
 
 def test_the_penalty_of_a_dual_point_has_its_kinks_alone():
     w, u, norms = np.array([0.5, -0.25, 0.0, 2.0]), np.array([0.3, 0.1, 0.7, -0.2]), np.array([1.0, 2.0, 4.0, 8.0])
-    terms = sparse_pure.terms_of(w, u, np.arange(4), norms, 0.8)
+    terms = feature_terms(w, u, np.arange(4), norms, 0.0, 0.8)
     w_sq, w_l1, kink, lag_sq, lag_w, reach, _, nonzero = terms
     assert (w_sq, lag_sq, lag_w, nonzero, w_l1) == (0.0, 0.0, 0.0, 3, 2.75)
     assert kink == pytest.approx(0.8 * 2.75 - w @ u) and reach == pytest.approx(np.abs(w) @ norms)

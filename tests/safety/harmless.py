@@ -207,10 +207,4 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         "if ready.levers[2, k] <= 0.0 or not left.size:",
         "ready.levers[2, k] <= 0.0 and (not left.size)",
     ): "a lever that carries nothing is infinitely wide",
-    (
-        "screenpath/problem/sparse_pure.py",
-        "terms_of",
-        "_, w_l1, kink, _, _, reach, active, nonzero = kernels.feature_terms(w, u, features, norms, 1.0, beta)",
-        "0.5",
-    ): "none of the terms that are kept depends on it",
 }

@@ -115,10 +115,6 @@ NEAREST = {
         "tests/problem/test_sparse_free.py::test_two_equal_classes_begin_in_closed_form",
     ],
     "screenpath/problem/penalised_sharp.py": [f"{PROOFS}sparse_sharp_terms.py"],
-    "screenpath/problem/sparse_pure.py": [
-        f"{PROOFS}sparse_sharp_terms.py",
-        "tests/safety/test_rational_pure.py::test_any_point_of_the_box_leads_to_a_dual_point",
-    ],
     "screenpath/cv/certify.py": [
         "tests/cv/test_certify_bounds.py",
         "tests/cv/test_certify_rounding.py",
@@ -138,7 +134,6 @@ FURTHER = {
         "verify/sparse", "verify/classes", "verify/l1svm", "verify/free", "verify/kernel", "screen/floors",
         "kernels/screen/lever", "kernels/screen/lever_distances", "cv/certify", "cv/certify_free", "regions/lever",
         "regions/lever_range", "problem/sparse_free", "problem/penalised_sharp",
-        "problem/sparse_pure",
     )
 }  # fmt: skip
 # Functions that solve: whatever they leave is certified afresh, and a change costs sweeps.

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from screenpath.problem import sparse_pure
+from screenpath.problem import sparse
 from screenpath.problem.sparse import SparseModel
 from screenpath.problem.sparse_grid import SparseGrid
 from screenpath.screen.sparse import parse_sparse_rule
@@ -63,9 +63,9 @@ def test_most_of_them_are_certified():
 @pytest.mark.parametrize("name", ["INWARD", "WITHIN"])
 def test_the_judge_notices_a_dual_point_that_is_scaled_too_little(monkeypatch, name):
     """Negative control: 1e-9 more than a dual point may have."""
-    monkeypatch.setattr(sparse_pure, "WITHIN", 1.0 + 1e-9)
+    monkeypatch.setattr(sparse, "WITHIN", 1.0 + 1e-9)
     if name == "INWARD":
-        monkeypatch.setattr(sparse_pure, "INWARD", 1.0 + 1e-9)
+        monkeypatch.setattr(sparse, "INWARD", 1.0 + 1e-9)
     found = [one for seed in range(12) for _, wrong in walked(seed, 1e-6) for one in wrong]
     assert "the dual point is none" in found
 
