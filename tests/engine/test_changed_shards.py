@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import screenpath
-from screenpath.data.shards import mapped
 from screenpath.data.shards.convert import convert
 from screenpath.engine import compare as comparing
 from screenpath.engine.session import Session
@@ -53,18 +52,6 @@ def test_a_comparison_whose_shards_change_in_the_last_pass_fails(text, tmp_path,
     flipped_after(monkeypatch, comparing, "compare", next(folder.path.glob("000000-d*.npy")))
     with pytest.raises(DataError, match="is missing or damaged"):
         screenpath.compare("svm", str(folder.path), rules="none,dvi", grid=3, repeats=1)
-
-
-def test_data_in_memory_do_not_change_with_their_shards(text, tmp_path, monkeypatch):
-    """Of a folder with a single sparse shard the values were those of the file, whatever was written to it later."""
-    monkeypatch.setattr(mapped, "SMALL", 0)  # of files up to this size the bytes are read, and not mapped
-    folder = convert([text], tmp_path / "s", storage="sparse")
-    data = folder.dataset()
-    before = data.X.toarray()
-    with open(folder.path / "000000-data.npy", "r+b") as stream:
-        stream.seek(128)
-        stream.write(bytes(before.nbytes))
-    np.testing.assert_array_equal(data.X.toarray(), before)
 
 
 def test_shards_that_change_while_they_are_read_into_memory(text, tmp_path, monkeypatch):
