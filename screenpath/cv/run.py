@@ -119,13 +119,10 @@ def needs_of_folds(samples: Samples, task: Task, splits: list[Split], points: in
         m, held_out = split.held_out.size, int(counts[split.held_out].sum())
         raw, dense = samples.X.nnz - held_out, task.storage == "dense"
         shape, test = (needs.shape_of(k, d, nnz, o, dense, classes) for k, nnz in ((n - m, raw), (m, held_out)))
-        rows, way = needs.preparing(shape, raw, o)
         sliced = 12 * raw + 8 * (n - m)
         tested = 12 * held_out + (3 if dense else 1) * test.rows
-        shared = 0 if dense or o["bias"] else sliced
-        largest = max(
-            largest, sliced + rows + way, shared + rows + spec.needs.vectors(shape) + spec.needs.build(shape) + tested
-        )
+        freed = sliced if dense or o["bias"] else 0
+        largest = max(largest, sliced + needs.Bytes.of(spec.needs, shape, raw, o).peak(freed - tested))
         left += needs.F8 * points * (16 * m + 2 * max(d + 1, n if spec.rows is not None else 0)) if task.certify else 0
     return largest + left // len(splits), left
 

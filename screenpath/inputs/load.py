@@ -13,7 +13,7 @@ from screenpath.data.files.prepare import checked_penalties, say_nearly_constant
 from screenpath.data.files.read import read_like
 from screenpath.data.safe import needs
 from screenpath.data.safe.memory import MemoryLimit, in_force, private_size
-from screenpath.data.safe.needs import Shape
+from screenpath.data.safe.needs import Bytes, Shape
 from screenpath.data.safe.wide import check_width
 from screenpath.data.words.labels import are_targets, recoded
 from screenpath.errors import UsageError
@@ -122,16 +122,14 @@ def ask_for_rows(spec, options: dict, data: Dataset, labels: dict | None, kept: 
     if not limit:
         return 0
     shape = shape_of(data, spec, options, labels)
-    rows, way = needs.preparing(shape, data.nnz, options)
-    vectors = spec.needs.vectors(shape)
-    later = vectors + spec.needs.build(shape)
+    asked = Bytes.of(spec.needs, shape, data.nnz, options)
     X, source = data.stored, name_of(options["data"])
     left = [] if kept else [X.data, X.indices, X.indptr] if shape.dense or options["bias"] else [X.data]
-    freed = 0 if rows == 16 * data.n else private_size(*left)
+    freed = 0 if asked.rows == 16 * data.n else private_size(*left)
     hint = ON_DISK if spec.streams_columns and spec.in_memory(options) is None else TOO_LARGE
-    limit.check(max(rows + way, rows + later - freed), f"a path on {source} ({data.n:,} x {data.d:,})", hint)
-    limit.promised = later
-    return vectors
+    limit.check(asked.peak(freed), f"a path on {source} ({data.n:,} x {data.d:,})", hint)
+    limit.promised = asked.vectors + asked.build
+    return asked.vectors
 
 
 def matrix_memory(spec, options: dict, data: Dataset, kept: bool) -> Allowance | None:
@@ -143,7 +141,8 @@ def matrix_memory(spec, options: dict, data: Dataset, kept: bool) -> Allowance |
         return None
     folds = options.get("folds_at_once", 0)
     workers = folds if folds > 1 else 0
-    one = spec.needs.beside(shape_of(data, spec, options, None)) + (12 * data.nnz + 8 * data.n) * kept
+    shape = shape_of(data, spec, options, None)
+    one = spec.needs.vectors(shape) + spec.needs.build(shape) + shape.rows + (12 * data.nnz + 8 * data.n) * kept
     return Allowance.of(options["max_memory"], one * (1 + folds) + needs.KERNEL_PROCESS * (1 + workers), 1 + folds)
 
 

@@ -6,8 +6,7 @@ is hardly used (a working set that may have all rows) counts in full, because it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
 
 F8 = 8  # bytes of a float64
 BLOCKS = 16  # most partial sums over rows
@@ -48,105 +47,74 @@ class Shape:
         return F8 * max(1, min(BLOCKS, self.n // BLOCK_ROWS, self.stored // max(4 * self.d, 1))) * self.d
 
 
-class Needs(Protocol):
-    """Memory of a model in addition to the rows."""
+@dataclass(frozen=True)
+class Needs:
+    """Memory of a model in addition to the rows: float64 numbers per dual variable and feature, and what it copies."""
 
-    @property
-    def hint(self) -> str:
-        """Return how a path takes less."""
+    rows: int
+    columns: int = 0
+    row_class: int = 0  # row_class, column_class: per further class
+    column_class: int = 0
+    hint: str = SCREEN_MORE  # how a path takes less
+    mirrored: bool = False  # two dual variables per row
+    copied: str = ""  # "columns" of each class against the rest, a second "view" of the data, or rows behind a "kernel"
 
     def vectors(self, shape: Shape) -> int:
         """Return the bytes held throughout a path."""
+        size, d, more = shape.n * (2 if self.mirrored else 1), shape.d, shape.classes - 1
+        columns = self.columns + self.column_class * more + OUTPUT_VECTORS * shape.classes if self.columns else 0
+        sums = 0 if self.copied in ("view", "kernel") else shape.partial_sums
+        if self.copied == "columns":
+            sums = Shape(d, shape.n, shape.stored, shape.dense).partial_sums
+        return F8 * ((self.rows + self.row_class * more) * size + columns * d) + sums
 
     def build(self, shape: Shape) -> int:
         """Return the additional bytes for building the model."""
+        if self.copied == "kernel":  # its own rows, and these before centring
+            size = F8 * shape.n * shape.d
+            return 2 * size if shape.dense or size <= DENSE_KERNEL else 2 * shape.rows
+        view = shape.rows + 16 * shape.d
+        return {"columns": shape.classes * view + F8 * VALUES_AT_ONCE, "view": view}.get(self.copied, 0)
 
 
 @dataclass(frozen=True)
-class BoxNeeds:
-    """Of the box models: vectors, counted in float64 numbers per dual variable and feature.
+class Bytes:
+    """What a path takes, before it is taken."""
 
-    ``rows``: kinks, ends and signs of the losses (3; 4 if mirrored), two certificates (4), the rule's own (4), and
-    temporary sums, products and bounds (5). ``columns``: two certificates (4), the rule's own (4), a solver's (12).
-    """
+    rows: int  # for good, while the raw values are kept
+    way: int  # while the rows are prepared
+    vectors: int
+    build: int
 
-    rows: int = 16
-    columns: int = 20
-    row_class: int = 4  # per further class: a certificate, signs, and the state of its walk
-    column_class: int = 3
-    mirrored: bool = False  # two dual variables per row
-    hint: str = SCREEN_MORE
+    @classmethod
+    def of(cls, needs: Needs, shape: Shape, raw: int, options: dict) -> Bytes:
+        """Return the bytes of a path on prepared rows of this shape; ``raw`` values are stored before."""
+        return cls(*preparing(shape, raw, options), needs.vectors(shape), needs.build(shape))
 
-    def vectors(self, shape: Shape) -> int:
-        size, d, more = shape.n * (2 if self.mirrored else 1), shape.d, shape.classes - 1
-        common = self.rows * size + self.columns * d + OUTPUT_VECTORS * d * shape.classes
-        return F8 * (common + more * (self.row_class * size + self.column_class * d)) + shape.partial_sums
-
-    def build(self, shape: Shape) -> int:
-        return 0
-
-
-@dataclass(frozen=True)
-class L1Needs:
-    """Of the L1-regularised model: its columns are a copy, made while the rows are there."""
-
-    rows: int = 16  # slacks, dual points and products of two certificates, of the solver, and temporary
-    columns: int = 30  # norms, spreads, bounds; weights and products of two certificates and of the solver
-    hint: str = "stop at a larger lambda, where fewer features have a weight"
-
-    def vectors(self, shape: Shape) -> int:
-        flipped = Shape(shape.d, shape.n, shape.stored, shape.dense)
-        one = F8 * (self.rows * shape.n + (self.columns + OUTPUT_VECTORS) * shape.d)
-        return shape.classes * one + flipped.partial_sums
-
-    def build(self, shape: Shape) -> int:
-        """Return the bytes of the columns, of each class against the rest, and of the signs of their values."""
-        return shape.classes * (shape.rows + 16 * shape.d) + F8 * VALUES_AT_ONCE
-
-
-@dataclass(frozen=True)
-class SparseNeeds:
-    """Of the sparse SVM: the data by columns as well, and vectors for each class."""
-
-    rows: int = 34  # certificates (3 x 3), screening (7), the solver's current and next pair (12), products (6)
-    columns: int = 38  # certificates (3 x 5), norms and bounds (9), screening (6), the solver's (8)
-    hint: str = "stop at a larger alpha or beta"
-
-    def vectors(self, shape: Shape) -> int:
-        rows = self.rows * shape.classes
-        return F8 * (rows * shape.n + shape.classes * (self.columns + OUTPUT_VECTORS) * shape.d)
-
-    def build(self, shape: Shape) -> int:
-        return shape.rows + 16 * shape.d
-
-
-@dataclass(frozen=True)
-class KernelNeeds:
-    """Of a kernel model, in addition to its matrix: prepared rows, twice while they are centred, and vectors."""
-
-    rows: int = 48
-    hint: str = SCREEN_MORE
-
-    def vectors(self, shape: Shape) -> int:
-        return F8 * self.rows * shape.n
-
-    def build(self, shape: Shape) -> int:
-        """Return the bytes of the kernel's own rows, and of these before centring."""
-        return 2 * F8 * shape.n * shape.d if shape.dense or F8 * shape.n * shape.d <= DENSE_KERNEL else 2 * shape.rows
-
-    def beside(self, shape: Shape) -> int:
-        """Return the bytes that a path takes in addition to the matrix and its work arrays."""
-        return self.vectors(shape) + self.build(shape) + shape.rows
+    def peak(self, freed: int = 0) -> int:
+        """Return the most that is taken at a time, where so many bytes are free again once the rows are there."""
+        return self.rows + max(self.way, self.vectors + self.build - freed)
 
 
 KERNEL_PROCESS = 104 << 20  # bytes of a process with the code of kernel models: interpreter, libraries, a reserve
 VALUES_AT_ONCE = 1 << 17  # column values multiplied by their signs at a time
 DENSE_KERNEL = 1 << 28  # bytes up to which a kernel makes sparse rows dense
-BOX, MIRRORED, L1, SPARSE, KERNEL = BoxNeeds(), BoxNeeds(17, mirrored=True), L1Needs(), SparseNeeds(), KernelNeeds()
+# rows: kinks, ends and signs of the losses (3; 4 if mirrored), two certificates (4), the rule's own (4), and temporary
+# sums, products and bounds (5). columns: two certificates (4), the rule's own (4), a solver's (12). Per further class:
+# a certificate, signs, and the state of its walk.
+BOX, MIRRORED = Needs(16, 20, 4, 3), Needs(17, 20, 4, 3, mirrored=True)
+# rows: slacks, dual points and products of two certificates, of the solver, and temporary. columns: norms, spreads,
+# bounds; weights and products of two certificates and of the solver.
+L1 = Needs(16, 30, 16, 30, "stop at a larger lambda, where fewer features have a weight", copied="columns")
+# rows: certificates (3 x 3), screening (7), the solver's current and next pair (12), products (6). columns:
+# certificates (3 x 5), norms and bounds (9), screening (6), the solver's (8).
+SPARSE = Needs(34, 38, 34, 38, "stop at a larger alpha or beta", copied="view")
+KERNEL = Needs(48, copied="kernel")
 # With a free intercept: rows without signs (5), vectors of rule and solver, and levers (of d columns).
-FREE_KERNEL = KernelNeeds(76)
-FREE_SPARSE = SparseNeeds(42, 46)  # scores within reach (4) and dual points (4); columns in the plane (5), means (3)
-FREE, FREE_MIRRORED = BoxNeeds(40, 110, 20, 6), BoxNeeds(41, 110, 20, 6, mirrored=True)
+FREE, FREE_MIRRORED = Needs(40, 110, 20, 6), Needs(41, 110, 20, 6, mirrored=True)
+# scores within reach (4) and dual points (4); columns in the plane (5), means (3)
+FREE_SPARSE = replace(SPARSE, rows=42, columns=46, row_class=42, column_class=46)
+FREE_KERNEL = replace(KERNEL, rows=76)
 
 
 def shape_of(n: int, d: int, nnz: int, options: dict, dense: bool, classes: int = 1) -> Shape:
