@@ -37,6 +37,17 @@ def clouds(n=120, d=5, seed=0, labels=(1.0, 2.0)):
     return X, y
 
 
+@pytest.fixture(autouse=True)
+def bare_pages(request):
+    """Pages have no pictures but where these are looked at: drawing takes longer than all else of most tests."""
+    if request.path.name == "test_plot.py":
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("screenpath.report.page._figure", lambda run, kind: "")
+        yield
+
+
 @pytest.fixture
 def data(tmp_path):
     """Path of a data file with the labels 1 and 2."""

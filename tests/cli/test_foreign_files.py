@@ -31,6 +31,7 @@ LINKED = (
 )  # fmt: skip
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("name", LINKED)
 @pytest.mark.parametrize("link", [os.symlink, os.link])
 @pytest.mark.parametrize("more", [(), ("--force",), ("--resume",)])
