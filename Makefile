@@ -35,7 +35,7 @@ demo: $(VENV)/.installed
 # as plain Python, where the kernels' lines count and a subscript out of range is an error (their 64-bit random numbers
 # overflow by design, which numpy warns of and machine code does not), and as users run them. ONCE holds no kernel of
 # ours: the checkers of certificates, run with the plain ones only. Of the compiled stages, lines are counted in the
-# folders that run the rest of the package, and not in MORE, which tracing would make half as slow again and which run few
+# files that run the rest of the package, and not in MORE, which tracing would make half as slow again and which run few
 # lines besides. Both are added up. Two workers: the longest tests wait for the processes that they start and kill. These
 # are hundreds, so that byte code is kept even where the environment says not to. Kernels are compiled beforehand: within
 # the tests, traced, it takes nearly three times as long.
@@ -44,7 +44,11 @@ PLAIN_TESTS := tests/kernels tests/proofs tests/rows tests/problem/test_box.py t
 	tests/walk/test_compiled.py tests/walk/test_compiled_faces.py
 ONCE := $(wildcard tests/proofs/test_*checker*.py) tests/proofs/test_exact.py
 MORE := tests/architecture tests/catalogue tests/compile tests/cv tests/examples tests/kernels tests/numbers tests/problem \
-	tests/proofs tests/reference tests/regions tests/rows tests/safety tests/screen tests/solve
+	tests/proofs tests/reference tests/regions tests/rows tests/safety tests/screen tests/solve \
+	$(patsubst %,tests/cli/test_%.py,chunk cluster cv entry export foreign_files full_disk hostile kills max_memory \
+	outputs plot resume runs show sparse_exact sparse_free sparse_svm) \
+	$(patsubst %,tests/%.py,api/test_kernel api/test_sparse api/test_weights engine/test_crafted engine/test_damage \
+	report/test_notebook report/test_page report/test_plots report/test_show)
 test quick: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.installed-test
 	$(BIN)/ruff check .
