@@ -51,10 +51,11 @@ CASES += [(name, storage, "compare") for name, storage in (
     ("svm", "dense"), ("svr", "sparse"), ("sparse-svm", "dense"), ("l1svm", "sparse"), ("kernel", "dense"),
 )]  # fmt: skip
 CASES += [("svm", "sparse", "one-vs-rest")]
-# A narrow run has every model, and each of the four kinds of model with every storage and in every mode.
+# A narrow run has every model, each of the four kinds of model with every storage, and every mode.
 KIND = dict.fromkeys(("lad", "quantile", "svr"), "svm")
 NARROW = {
-    *covering([{"kind": KIND.get(name, name), "storage": storage, "what": what} for name, storage, what in CASES], 2),
+    *covering([{"kind": KIND.get(name, name), "storage": storage} for name, storage, _ in CASES], 2),
+    *covering([{"what": what} for *_, what in CASES], 1),
     *covering([{"name": name} for name, *_ in CASES], 1),
     CASES.index(("svm", "sparse", "path")),  # which `predict` reads
 }
@@ -201,9 +202,9 @@ def test_a_limit_is_kept_by_all_processes_together(forked, where):
 
 
 def test_predict_takes_what_one_step_takes(forked, where):
-    steps = ("--grid", "160", "--cmin", "1e-6", "--cmax", "1e-4")
+    steps = ("--grid", "80", "--cmin", "1e-6", "--cmax", "1e-4")
     made = forked.run([*arguments("svm", "sparse", "path"), *steps])
     lines = (where / "svm-sparse-path" / "coefficients.csv").read_bytes().count(b"\n")
-    assert made["code"] == 0 and 24 * lines > 40 * MB  # three numbers a line
+    assert made["code"] == 0 and 24 * lines > 20 * MB  # three numbers a line
     found = forked.run(["predict", "svm-sparse-path", "few-sparse", "--step", "7", "--quiet", "-o", "predicted.csv"])
-    assert found["code"] == 0 and found["peak"] < forked.idle + 20 * MB, found
+    assert found["code"] == 0 and found["peak"] < forked.idle + 20 * MB, found  # 14 for other things
