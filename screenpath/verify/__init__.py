@@ -31,6 +31,7 @@ import numpy as np
 from screenpath.errors import ResourceError, RunFolderError, folder_of
 from screenpath.verify import box, classes, free, kernel, l1svm, sparse
 from screenpath.verify.coefficients import UNREADABLE
+from screenpath.verify.data import ROUNDINGS
 from screenpath.verify.file import CERTIFIED, NAME, PARAMETERS, UNFIT, Hashed, damaged, memory, read_certificate
 from screenpath.verify.problem import Problem
 from screenpath.verify.run import differences, read_record
@@ -125,21 +126,26 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
         problem = Problem(record, header)
     except UNREADABLE as error:
         raise damaged(folder / NAME, f"an entry is missing or of the wrong kind ({error})") from None
-    found = check(header, steps, data, str(folder), problem.watch)
+    found = check(header, steps, data, str(folder), problem.watch, problem.roundings())
     if not found.faults:
         with _in_words(str(folder)):
             found.faults, found.uncovered = differences(folder, problem, steps, found.pairs, hashed.entry)
     return found
 
 
-def check(header: dict, steps: list, data, name: str = "certificate", watch=None) -> Verification:
-    """Check a certificate that has been read against a data file; ``watch`` gets the source before it is read."""
+def check(
+    header: dict, steps: list, data, name: str = "certificate", watch=None, roundings: int = ROUNDINGS
+) -> Verification:
+    """Check a certificate that has been read against a data file.
+
+    ``watch`` gets the source before it is read; ``roundings`` are those of a weight.
+    """
     with _in_words(name):
         claimed = [entry for entry in steps if entry["status"] == CERTIFIED]
         source = open_data(data, header, max(ROWS // max(len(claimed), 1), 1))
         if watch is not None:
             watch(source)
-        header = {**header, "labels": source.mapping()}
+        header = {**header, "labels": source.mapping(), "roundings": roundings}
         _ask_for_room(name, header, len(claimed), source)
         with np.errstate(all="ignore"):  # what overflows proves nothing
             pairs = checker_of(header).check(header, claimed, source)
@@ -189,7 +195,8 @@ def _judge(found: Verification, pair) -> None:
     if not gap <= found.tol * least * (1.0 - 2.0**-50) < math.inf and not gap == 0.0 == least:
         faults.append(f"the relative gap is not proven to be below {found.tol:g} (only {relative:.3g})")
     if not gap <= entry["gap"] * (1.0 + GAP_DIGITS) + pair.digits * least:
-        faults.append(f"the gap is claimed to be {entry['gap']:.17g}, proven is {gap:.17g}")
+        rounded = " with the rounding of the weights, which earlier versions did not count" if pair.inexact else ""
+        faults.append(f"the gap is claimed to be {entry['gap']:.17g}, proven is {gap:.17g}{rounded}")
     if not entry["gap"] <= found.tol * (primal + error) * (1.0 + 2.0**-50) + pair.digits * least < math.inf:
         faults.append(f"the gap is claimed to be {entry['gap']:.17g}, a relative one above {found.tol:g}")
     apart = abs(entry["primal"] - primal)

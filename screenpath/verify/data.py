@@ -20,6 +20,7 @@ from screenpath.verify.file import memory
 OTHER = "name the LIBSVM text that the run was computed on: its certificate counts features as that file does"
 ENTRIES = 1 << 18  # values of one block, or some more
 DENSE = 1 << 22  # values of one block of rows that scaling makes dense
+ROUNDINGS = 3  # of the weight of a sample times that of its class, where that is n / (classes x samples of the class)
 BUFFER = 1 << 16  # bytes read at once of xz
 LINE, CELL = 1 << 22, 128  # bytes of a line beyond what its features take, and of each of these: more is no data
 
@@ -256,8 +257,8 @@ def weights_of(header: dict, block: Block) -> np.ndarray:
 
 
 def weights_error(header: dict) -> float:
-    """Return the largest relative error of a weight: a sample's times that of its class, itself rounded."""
-    return 3.0 * UNIT * ("weights" in header)
+    """Return the largest relative error of a weight: a sample's times that of its class, itself rounded or not."""
+    return header.get("roundings", ROUNDINGS) * UNIT * ("weights" in header)
 
 
 def scaled(block: Block, header: dict, d: int) -> Block:

@@ -80,9 +80,10 @@ class L1Pair:
 
     @property
     def outside(self) -> tuple[int, int]:
-        """Return the least and the largest number of rows outside the margin, whose dual variable is 0."""
-        a, error, _ = self._arrays()
-        return int(np.count_nonzero((a == 0.0) & (error == 0.0))), int(np.count_nonzero(a <= error))
+        """Return the least and the largest number of rows with a dual variable of 0: no weight, or outside."""
+        a, error, v = self._arrays()
+        surely, possibly = (np.count_nonzero(rows | (v == 0.0)) for rows in ((a == 0.0) & (error == 0.0), a <= error))
+        return int(surely), int(possibly)
 
     def _arrays(self):
         return (np.concatenate([*parts, np.zeros(0)]) for parts in (self.alpha, self.error, self.weights))

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from screenpath.verify.data import usual
+from screenpath.verify.data import ROUNDINGS, usual
 from screenpath.verify.exact import UNIT
 from screenpath.verify.seen import Seen, read_numbers
 
@@ -78,6 +78,13 @@ class Problem:
         if path is not None and numbers is None:
             self.unknown.add(("options", name))
         return numbers
+
+    def roundings(self) -> int:
+        """Return how often a weight was rounded: a number that options or file give was not, a product of two was."""
+        given = list(self.options.get("class_weight") or [])
+        if given == ["balanced"] or ("options", "weights") in self.unknown:
+            return ROUNDINGS
+        return int(bool(given) and self.sample_weights is not None)
 
     def watch(self, source) -> None:
         """Have the data looked at while they are read."""

@@ -278,3 +278,38 @@ def test_what_nobody_can_know_is_within_its_range(copy, name, value):
     seal(folder, json.loads((folder / "run.json").read_text()))
     ((_, fault),) = verify_certificate(folder).faults
     assert f"{name} {value}: it is from 0 to" in fault
+
+
+@pytest.mark.parametrize(
+    ("options", "roundings"),
+    [
+        ({"weights": "weights"}, 0),
+        ({"class_weight": ["1=0.3", "2=0.7"]}, 0),
+        ({"weights": "weights", "class_weight": ["1=0.3"]}, 1),
+        ({"class_weight": ["balanced"]}, 3),
+    ],
+)
+@pytest.mark.parametrize("model", ["svm", "sparse-svm"])
+def test_claims_of_earlier_versions_did_not_count_the_rounding_of_weights(folders, tmp_path, model, options, roundings):
+    """Weights that are numbers of a file or an option are exact; where they are products, the refusal says so."""
+    data = folders[0].parent / "two"
+    options = {**options, **({"weights": str(folders[0].parent / "weights")} if "weights" in options else {})}
+    grid = {"betas": 2, "alphas": 2} if model == "sparse-svm" else {"grid": 3}
+    screenpath.run(model, data, certificate=True, out=tmp_path / "r", scale="maxabs", **grid, **options)
+    assert verify_certificate(tmp_path / "r").holds
+    header, steps = read_certificate(tmp_path / "r" / NAME)
+    assert Problem(json.loads((tmp_path / "r" / "run.json").read_text()), header).roundings() == roundings
+    exact = check(header, steps, data, roundings=0)
+    steps = [{**entry, "gap": exact.pairs[entry["step"]].gap} for entry in steps]
+    found = check(header, steps, data, roundings=roundings)
+    assert found.holds is (roundings == 0)
+    assert all("the weights, which earlier versions did not count" in fault for _, fault in found.faults)
+
+
+def test_a_row_without_weight_has_a_dual_variable_of_0(folders, tmp_path):
+    (tmp_path / "weights").write_text("0\n0\n" + "1.5\n" * 22)
+    data, weights = folders[0].parent / "two", str(tmp_path / "weights")
+    for model in ("l1svm", "svm"):
+        screenpath.run(model, data, certificate=True, grid=2, weights=weights, out=tmp_path / model)
+        assert int((tmp_path / model / "steps.csv").read_text().splitlines()[1].split(",")[8]) >= 2
+        assert verify_certificate(tmp_path / model).faults == []
