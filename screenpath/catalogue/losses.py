@@ -2,7 +2,7 @@
 
 A loss is ``phi_i(t) = s_i max(lo t, hi t)`` of ``t_i = c_i - g_i.w``. An entry of ``LOSSES`` makes the command,
 cross-validation, compare, predict and export; besides it a Python function in ``api.py`` names the loss, and the
-independent checker (``verify/box.py``), which believes nobody.
+independent checker (``verify/model.py``), which believes nobody.
 """
 
 from __future__ import annotations

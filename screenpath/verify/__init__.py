@@ -29,10 +29,10 @@ from typing import Any
 import numpy as np
 
 from screenpath.errors import ResourceError, RunFolderError, folder_of
-from screenpath.verify import box, classes, free, kernel, l1svm, sparse
 from screenpath.verify.coefficients import UNREADABLE
 from screenpath.verify.data import ROUNDINGS
 from screenpath.verify.file import CERTIFIED, NAME, PARAMETERS, UNFIT, Hashed, damaged, memory, read_certificate
+from screenpath.verify.passes import check as check_steps
 from screenpath.verify.problem import Problem
 from screenpath.verify.run import differences, read_record
 from screenpath.verify.table import open_data
@@ -148,7 +148,7 @@ def check(
         header = {**header, "labels": source.mapping(), "roundings": roundings}
         _ask_for_room(name, header, len(claimed), source)
         with np.errstate(all="ignore"):  # what overflows proves nothing
-            pairs = checker_of(header).check(header, claimed, source)
+            pairs = check_steps(header, claimed, source)
             found = Verification(name, len(steps), tol=header["tol"], claims=sum(pair.claims for pair in pairs))
             found.faults += [] if steps else [(None, "the certificate has no step")]
             found.unclaimed = [entry["step"] for entry in steps if entry["status"] != CERTIFIED]
@@ -178,15 +178,6 @@ def _ask_for_room(name: str, header: dict, claimed: int, source) -> None:
         raise ResourceError(f"{name}: checking takes {needed:,} bytes, more than this machine has", ROOM)
 
 
-def checker_of(header: dict):
-    """Return the module that checks the model of a certificate."""
-    if header.get("intercept") == "free" and header["model"] != "sparse-svm":
-        return free
-    joint = "classes" in (header["labels"] or {})
-    known = {"l1svm": l1svm, "sparse-svm": classes if joint else sparse}
-    return known.get(header["model"], kernel if "kernel" in header else box)
-
-
 def _judge(found: Verification, pair) -> None:
     """Add the verdict about a step."""
     entry, (primal, error), gap = pair.entry, pair.primal, pair.gap
@@ -195,7 +186,7 @@ def _judge(found: Verification, pair) -> None:
     if not gap <= found.tol * least * (1.0 - 2.0**-50) < math.inf and not gap == 0.0 == least:
         faults.append(f"the relative gap is not proven to be below {found.tol:g} (only {relative:.3g})")
     if not gap <= entry["gap"] * (1.0 + GAP_DIGITS) + pair.digits * least:
-        rounded = " with the rounding of the weights, which earlier versions did not count" if pair.inexact else ""
+        rounded = " with the rounding of the weights, which earlier versions did not count" if pair.model.inexact else ""
         faults.append(f"the gap is claimed to be {entry['gap']:.17g}, proven is {gap:.17g}{rounded}")
     if not entry["gap"] <= found.tol * (primal + error) * (1.0 + 2.0**-50) + pair.digits * least < math.inf:
         faults.append(f"the gap is claimed to be {entry['gap']:.17g}, a relative one above {found.tol:g}")

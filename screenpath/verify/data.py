@@ -37,6 +37,7 @@ class Block:
     # shape (entries,): None where the values are exact; else entries to ``16 UNIT^2`` of them
     tails: np.ndarray | None = None
     bias: int = -1  # the column of the bias, which is exact; -1 where there is none
+    unknown: np.ndarray | None = None  # of each column: what an entry is off by in addition to what its tail is
 
     def __post_init__(self):
         self.rows = np.repeat(np.arange(self.labels.size), np.diff(self.indptr))  # of each entry, from 0

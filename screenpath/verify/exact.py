@@ -95,6 +95,8 @@ class ColumnSums:
             low += weights * block.tails[used]
             error += (columns != block.bias) * (32.0 * UNIT * UNIT * np.abs(products) + TINY * np.abs(weights))
             error += 2.0 * UNIT * np.abs(low)
+        if block.unknown is not None:
+            error += block.unknown[columns] * np.abs(weights)
         sums = np.bincount(columns, low, d)
         growth = gamma(counts.max() + 2)
         self.error += np.bincount(columns, error + growth * np.abs(low), d) * (1.0 + growth)

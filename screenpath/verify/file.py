@@ -104,8 +104,8 @@ def frames(path, hashed: Hashed | None = None):
         if Path(f"{path}.partial").exists():
             raise DataError(f"{path} is not finished", "let the run go on with `resume`") from None
         raise DataError(
-            f"{path}: no such file", "compute a whole path in one run with `certificate`: runs that were "
-            "merged, one-vs-rest and cv have none",
+            f"{path}: no such file",
+            "compute a whole path in one run with `certificate`: runs that were merged, one-vs-rest and cv have none",
         ) from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}", "check that it may be read") from None

@@ -1,7 +1,7 @@
-r"""The check of a kernel model's certificate: w is that of the dual point, known through the kernel's values.
+r"""The products of a kernel model: w is that of the dual point, known through the kernel's values.
 
-``g_i.w = C y_i sum_j y_j theta_j K(x_i, x_j)`` and ``||w||^2 = sum_i C theta_i g_i.w``; with ``w = v`` the gap is
-its sum over the rows alone (:mod:`screenpath.verify.box`). The kernel's values are computed here, between all rows and
+``g_i.w = C y_i sum_j y_j theta_j K(x_i, x_j)`` and ``||w||^2 = sum_i C theta_i g_i.w``; w = u, so that the gap is that
+of the rows alone. The kernel's values are computed here, between all rows and
 those that have a share in any step, each with a bound of its error; the distances of the RBF kernel as sums of squares
 of differences, which do not cancel. All of it is in numpy's longest numbers: of 64 bits on x86, where every bound is
 2,000 times narrower than that of a double; where they are doubles, less can be proven. The few products that this
@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import decimal
 import math
+from functools import cached_property
 
 import numpy as np
 
 from screenpath.errors import DataError
-from screenpath.verify.box import Pair, claims_of, losses, pairs_of, refute, share_of, slope_error
+from screenpath.verify.certificate import Pair
 from screenpath.verify.data import Block
-from screenpath.verify.exact import TINY, UNIT, UP, fsum
+from screenpath.verify.exact import TINY, UNIT, UP, fsum, squared
+from screenpath.verify.model import Model, Part
 
 LONG = np.longdouble
 LAST = float(np.finfo(LONG).eps)  # twice the largest relative error of one operation
@@ -34,54 +36,65 @@ class KernelPair(Pair):
 
     Attributes
     ----------
-    weights : ndarray of shape (n,)
+    b : float
+        The intercept.
+    shares : ndarray of shape (n,)
         ``y_i theta_i``.
     square, square_error : list of float
         Shares of the blocks in ``||w||^2``, and what they may be off by.
     """
 
-    digits = 2.0**-50  # a run's products may have more bits than the longest numbers that all others are formed in
-
-    def __init__(self, entry: dict, size: int, width: int):
-        super().__init__(entry, size, width)
-        self.weights = np.zeros(size)
+    def __init__(self, model: Model, entry: dict):
+        super().__init__(model, entry)
+        self.b = float(self.w.sum())
+        self.shares = np.zeros(model.n)
         self.square: list[float] = []
         self.square_error: list[float] = []
 
-    def settle(self) -> None:
-        """Form the coefficients behind the first pass."""
-        self.solution = self.entry["C"] * self.weights
+    def add(self, block: Block, part: Part, theta: np.ndarray) -> None:
+        """Keep the dual variables of a block."""
+        self.shares[part.first : part.first + theta.size] = part.signs * theta
 
-    def forms(self, products, error) -> tuple:
-        """Return the linear forms of rows from their products with ``w``, and bounds of their errors."""
-        return products, error
+    def settle(self) -> None:
+        """Form the coefficients after the first pass."""
+        self.solution = np.append(self.num * self.shares, self.w)
+
+    @property
+    def nnz(self) -> int:
+        """Return how many coefficients of samples are not 0."""
+        return int(np.count_nonzero(self.shares))
+
+    @cached_property
+    def residue(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sum of the dual variables, and a bound of its error."""
+        value = fsum(self.shares)
+        return np.array([value]), np.array([UP * UNIT * abs(value)])
 
     def norm_squared(self) -> tuple[float, float]:
         """Return ``||w||^2``, and a bound of its error."""
         return fsum(self.square), UP * fsum(self.square_error)
 
-    def radius(self, C: float) -> float:
-        """Return an upper bound of the distance of the optimum at ``C`` from ``(1 + x)/2 w``."""
-        x = C / self.entry["C"]
-        away = abs(1.0 - x) + 4.0 * UNIT * x
-        return UP * math.sqrt(UP * (0.25 * away * away * max(sum(self.norm_squared()), 0.0) + x * self.term) + TINY)
+    @property
+    def pull(self) -> tuple[float, float]:
+        """Return what a unit of a row's norm is worth when a row is chosen."""
+        return 0.0, 0.5 * self.num * self.flow_size
 
     @property
-    def gap(self) -> float:
-        """Return an upper bound of the gap."""
-        return self.gap_with(self.shortened, 0.0)
+    def columns(self) -> tuple:
+        """Return the features' part of the gap, and how it grows: w is that of the dual point but for its weights."""
+        away = self.away(1.0)
+        return 0.5 * squared(away), away, None, None
+
+    def away(self, x: float) -> float:
+        """Return an upper bound of ``||w - x u||``."""
+        part = abs(1.0 - x) + (4.0 * UNIT * x if x != 1.0 else 0.0) + x * UP * self.model.inexact
+        return UP * part * math.sqrt(max(UP * sum(self.norm_squared()), 0.0)) if part else 0.0
 
     @property
-    def shortened(self) -> float:
-        """Return how far ``w`` is from that of the dual point in the exact boxes, at most."""
-        return UP * self.inexact * math.sqrt(max(UP * sum(self.norm_squared()), 0.0)) if self.inexact else 0.0
-
-    @property
-    def primal(self) -> tuple[float, float]:
-        """Return the primal value, and a bound of its error."""
-        C, (square, error) = self.entry["C"], self.norm_squared()
-        value = 0.5 * square + C * fsum(self.losses)
-        return value, UP * (0.5 * error + C * fsum(self.spread) + (8.0 * UNIT + self.inexact) * (abs(square) + value))
+    def penalty(self) -> tuple[float, float]:
+        """Return half of ``||w||^2``, and a bound of its error."""
+        square, error = self.norm_squared()
+        return 0.5 * square, UP * 0.5 * error
 
 
 def gamma(k: float) -> float:
@@ -89,75 +102,77 @@ def gamma(k: float) -> float:
     return UP * k * LAST / (1.0 - k * LAST)
 
 
-def check(header: dict, steps: list, source, kind: type[KernelPair] = KernelPair) -> list[KernelPair]:
-    """Return what is known about every step that claims anything; both passes over ``source``."""
-    pairs, rows = pairs_of(kind, header, steps, source, 0), []
-    for block in source.passed(indices=True):
-        (box,) = losses(header, block)
-        here = slice(block.first, block.first + box.c.size)
-        for pair in pairs.values():
-            pair.weights[here] = box.signs * pair.theta(box)
-        rows.append(_dense(block, source.d))
-    X = np.concatenate(rows) if rows else np.zeros((0, source.d), dtype=LONG)
-    del rows
-    used = np.flatnonzero(np.any([pair.weights for pair in pairs.values()], axis=0)) if pairs else np.zeros(0, int)
-    shares = np.array([pair.weights[used] for pair in pairs.values()], dtype=LONG).reshape(len(pairs), used.size).T
-    support = X[used]
-    for pair in pairs.values():
-        pair.inexact = slope_error(header)
-        pair.settle()
-    for block in source.passed(indices=False):
-        (box,) = losses(header, block)
-        Z = _dense(block, source.d)
-        K, error = values(header["kernel"], Z, support)
+class Kernels:
+    """The products of rows behind a kernel."""
+
+    def __init__(self, model: Model, source, pairs: dict):
+        self.model, self.d, self.pairs = model, source.d, pairs
+        self.rows: list[np.ndarray] = []
+
+    def first(self, block: Block) -> None:
+        """Keep the rows of a block."""
+        self.rows.append(_dense(block, self.d))
+
+    def settle(self) -> None:
+        """Keep the rows that have a share in any step."""
+        X, pairs = np.concatenate([*self.rows, np.zeros((0, self.d), dtype=LONG)]), self.pairs.values()
+        shares = np.array([pair.shares for pair in pairs]).reshape(len(pairs), self.model.n)
+        self.used = np.flatnonzero(np.any(shares, axis=0))
+        self.shares, self.support = shares[:, self.used].T.astype(LONG), X[self.used]
+        self.rows.clear()
+        for pair in pairs:
+            pair.settle()
+
+    def of(self, block: Block, part: Part) -> tuple[dict, np.ndarray]:
+        """Return, by step, the linear forms of rows and bounds of their errors; and bounds of the rows' norms."""
+        kernel, shares, found = self.model.kernel, self.shares, {}
+        Z = _dense(block, self.d)
+        K, error = values(kernel, Z, self.support)
         products = K @ shares
-        errors = UP * (gamma(used.size + 2) * (np.abs(K) @ np.abs(shares)) + error @ np.abs(shares)) + TINY
-        norms = _norms(header["kernel"], Z)
-        found = {}
-        for k, p, e, pair in zip(pairs, products.T, errors.T, pairs.values(), strict=True):
-            C = pair.entry["C"]
+        errors = UP * (gamma(self.used.size + 2) * (np.abs(K) @ np.abs(shares)) + error @ np.abs(shares)) + TINY
+        for (k, pair), p, e in zip(self.pairs.items(), products.T, errors.T, strict=True):
+            C = pair.num
             if block.tails is None:  # else the rows themselves are no better
-                _exactly(header["kernel"], pair, box, block.first, (Z, support, used), p, e)
-            found[k] = C * p, UP * (C * e + LAST * np.abs(C * p)) + TINY
-            pair.look(box, *share_of(pair, block, box, pair.forms(*found[k]), exactly=False), norms)
-            weights = pair.solution[block.first : block.first + box.c.size]
-            pair.square.append(fsum(weights * found[k][0]))
-            pair.square_error.append(
-                UP * fsum(np.abs(weights) * (found[k][1] + 4.0 * UNIT * np.abs(found[k][0])) + TINY)
-            )
-        for k in pairs:
-            claims_of(pairs, k, box, found, norms)
-    refute(pairs)
-    return list(pairs.values())
+                _exactly(kernel, pair, part, (Z, self.support, self.used), p, e)
+            p, e = C * p, UP * (C * e + LAST * np.abs(C * p)) + TINY
+            weights = pair.solution[part.first : part.first + p.size]
+            pair.square.append(fsum(weights * p))
+            pair.square_error.append(UP * fsum(np.abs(weights) * (e + 4.0 * UNIT * np.abs(p)) + TINY))
+            if self.model.free:
+                p = p + pair.b
+                e = e + 2.0 * LAST * np.abs(p)
+            ground = np.zeros(p.size, dtype=p.dtype)
+            found[k] = np.stack([p, ground]), np.stack([e, ground])
+        return found, _norms(kernel, Z)
 
 
-def _exactly(kernel: dict, pair: KernelPair, box, first: int, rows: tuple, p: np.ndarray, e: np.ndarray) -> None:
+def _exactly(kernel: dict, pair: KernelPair, part: Part, rows: tuple, p: np.ndarray, e: np.ndarray) -> None:
     """Form those products again, in place, whose errors a claim of the pair would not survive.
 
     Parameters
     ----------
-    kernel, pair, box, first
-        Of the block whose first row that is.
+    kernel, pair, part
+        Of the block.
     rows : tuple of ndarray
         The block's rows, those with a share, and which rows these are.
     p, e : ndarray
         Products ``sum_j y_j theta_j K(x_i, x_j)`` and bounds of their errors.
     """
     Z, support, used = rows
-    C, size = pair.entry["C"], p.size
-    weights = pair.weights[first : first + size]
-    t, steep = box.c - box.signs * pair.forms(C * p, e)[0], np.maximum(-box.lo, box.hi)
-    counts = (weights != 0.0) | (box.hi * (t + C * e) > 0.0) | (box.lo * (t - C * e) > 0.0)
+    C, (lo, hi, _, _) = pair.num, part.cells
+    weights = pair.shares[part.first : part.first + p.size]
+    t, steep = part.c - part.signs * (C * p + pair.b), np.maximum(-lo, hi)
+    counts = (weights != 0.0) | (hi * (t + C * e) > 0.0) | (lo * (t - C * e) > 0.0)
     own = np.abs(weights) < steep  # not at the far end: a share of the gap
     limit = UNSURE * abs(pair.entry["primal"]) + np.where(own, 0.0, 2.0**-34 * abs(pair.entry["primal"]))
-    chosen = np.flatnonzero(counts & (C * steep * C * e * pair.weights.size > limit))
-    some = np.flatnonzero(pair.weights[used])
+    chosen = np.flatnonzero(counts & (C * steep * C * e * pair.shares.size > limit))
+    some = np.flatnonzero(pair.shares[used])
     if not chosen.size:
         return
     with decimal.localcontext() as context:
         context.prec, context.Emax, context.Emin = DIGITS, decimal.MAX_EMAX, decimal.MIN_EMIN
         others = [[decimal.Decimal(v) for v in row] for row in support[some].astype(float).tolist()]
-        shares = [decimal.Decimal(v) for v in pair.weights[used[some]].tolist()]
+        shares = [decimal.Decimal(v) for v in pair.shares[used[some]].tolist()]
         for i in chosen:
             row = [decimal.Decimal(v) for v in Z[i].astype(float).tolist()]
             found = [_decimal(kernel, row, other) for other in others]

@@ -12,7 +12,6 @@ import os
 from pathlib import Path
 
 from screenpath.errors import ResourceError, RunFolderError
-from screenpath.verify import guarantee
 from screenpath.verify import steps as tables
 from screenpath.verify.coefficients import UNREADABLE, coefficient_faults, unreadable
 from screenpath.verify.file import CERTIFIED, NAME, Hashed, memory
@@ -64,8 +63,7 @@ def differences(folder: Path, problem: Problem, steps: list, pairs: dict, certif
         found += [(None, fault) for fault in grid_faults(header, record["options"], steps, complete)]
         found += _guarantee(record, problem, steps, pairs)
         columns, table = _tables(folder, files, contents, found)
-        numbered = {**header, "labels": problem.source.mapping()}
-        found += tables.table_faults(numbered, record, columns, table, steps, pairs, problem.seen)
+        found += tables.table_faults(header, record, columns, table, steps, pairs)
         if found:
             return found, []
         facts = problem.expected()
@@ -82,7 +80,7 @@ def differences(folder: Path, problem: Problem, steps: list, pairs: dict, certif
         uncovered = _uncovered(record, facts)
         if problem.source.spells and not problem.source.texts:
             uncovered.append(f"{RUN}: how labels that are numbers are written")
-        covered = tables.covered_columns(pairs, numbered, problem.seen)
+        covered = tables.covered_columns(pairs, header)
         uncovered += [f"{TABLE}: {name}" for name in columns if name not in covered]
         if any(entry["status"] != CERTIFIED for entry in steps):
             uncovered += [f"{TABLE}: steps that claim nothing", "coefficients: steps that claim nothing"]
@@ -154,9 +152,9 @@ def _guarantee(record: dict, problem: Problem, steps: list, pairs: dict) -> list
         found.append((None, "run.json has another guarantee than options and steps"))
     for entry, after in zip(done, known[1:], strict=False):
         pair = pairs.get(entry["step"])
-        if pair is None or not guarantee.judged(pair):
+        if pair is None or not pair.balls:
             problem.unknown.add(("guarantee", "epsilon"))
-        elif not guarantee.serves(pair, after["C"], epsilon):
+        elif not pair.serves(after["C"], epsilon):
             found.append((entry["step"], f"the step does not serve to within {epsilon:g} up to C = {after['C']:.6g}"))
     return found
 

@@ -9,10 +9,8 @@ import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from screenpath.verify.exact import UNIT
-from screenpath.verify.file import BETWEEN, CERTIFIED, HIGH, LOW, PARAMETERS, unpack
+from screenpath.verify.file import CERTIFIED, PARAMETERS
 from screenpath.verify.table import listed
 
 FINISHED, STOPPED, SKIPPED = "complete", ("time-limit", "interrupted"), "skipped"
@@ -57,9 +55,9 @@ def number(cell) -> float | None:
     return None if cell in (None, "") else float(cell)
 
 
-def cells_of(header: dict, pair, data) -> dict[str, Any]:
+def cells_of(header: dict, pair) -> dict[str, Any]:
     """Return, by columns of a step that is certified, predicates of the number that has to stand there."""
-    entry, solution = pair.entry, pair.solution
+    entry = pair.entry
     primal, gap, off = entry["primal"], entry["gap"], entry["primal_error"]
     size = abs(primal) + abs(gap) + abs(off)
 
@@ -73,34 +71,11 @@ def cells_of(header: dict, pair, data) -> dict[str, Any]:
         "dual": is_dual,
         "rel_gap": ratio,
         "gap_target": lambda value: abs(value - header["tol"] * primal) <= FEW * header["tol"] * abs(primal),
-        "nnz_w": lambda value: value == count_of(header, solution),
+        "nnz_w": lambda value: value == pair.nnz,
     }
-    if "states" in entry:
-        n = header["data"]["n_samples"]
-        several = len((header["labels"] or {}).get("classes", ())) or (2 if header["model"] == "svr" else 1)
-        codes = unpack(entry["states"], 0, n * several)
-        counts = {"n_R": LOW, "n_L": HIGH, "n_E": BETWEEN}
-        if "classes" in (header["labels"] or {}):  # a sample has no dual variable of its own class
-            codes = codes.reshape(several, n)[np.asarray(header["labels"]["classes"], float)[:, None] != data.labels]
-        if "loss" in header:  # the squared hinge: a dual variable has no upper end, HIGH is the value 1
-            codes = np.where(codes == HIGH, np.uint8(BETWEEN), codes)
-        for name, code in counts.items():
-            found[name] = lambda value, code=code: value == np.count_nonzero(codes == code)
-    elif hasattr(pair, "outside"):
-        low, high = pair.outside
-        n = header["data"]["n_samples"]
-        found |= {
-            "n_R": lambda value: low <= value <= high,
-            "n_E": lambda value: n - high <= value <= n - low,
-            "n_L": lambda value: value == 0,
-        }
+    for name, (low, high) in pair.counts.items():
+        found[name] = lambda value, low=low, high=high: low <= value <= high
     return found
-
-
-def count_of(header: dict, solution) -> int:
-    """Return how many coefficients are not 0: of the features (a penalised bias is one), or of samples."""
-    free = header.get("intercept") == "free" or header["model"] == "l1svm"
-    return int(np.count_nonzero(solution[..., :-1] if free else solution))
 
 
 def range_of(header: dict) -> dict[str, float]:
@@ -113,7 +88,7 @@ def range_of(header: dict) -> dict[str, float]:
     return {**counts, **more, "rejection_ratio": 1.0}
 
 
-def table_faults(header: dict, record: dict, columns: list, table: list, steps: list, pairs: dict, data) -> list:
+def table_faults(header: dict, record: dict, columns: list, table: list, steps: list, pairs: dict) -> list:
     """Return (step or None, what differs) of a step table."""
     found: list = []
     if columns != record["columns"]:
@@ -132,7 +107,7 @@ def table_faults(header: dict, record: dict, columns: list, table: list, steps: 
             continue
         if row.get("reason") not in (None, ""):
             found.append((entry["step"], "the step table has a reason why the step is not certified"))
-        for name, good in cells_of(header, pairs[entry["step"]], data).items():
+        for name, good in cells_of(header, pairs[entry["step"]]).items():
             value = number(row.get(name))
             if name in columns and (value is None or not good(value)):
                 found.append((entry["step"], f"the step table says {name} {row.get(name)}, which is not so"))
@@ -143,9 +118,9 @@ def table_faults(header: dict, record: dict, columns: list, table: list, steps: 
     return found
 
 
-def covered_columns(pairs: dict, header: dict, data) -> set[str]:
+def covered_columns(pairs: dict, header: dict) -> set[str]:
     """Return the columns that :func:`table_faults` compares in steps that are certified."""
-    cells = cells_of(header, next(iter(pairs.values())), data) if pairs else ()
+    cells = cells_of(header, next(iter(pairs.values()))) if pairs else ()
     return {"step", "status", "reason", "primal", "gap", *PARAMETERS, *cells}
 
 

@@ -53,7 +53,9 @@ def test_bounds_are_above_and_hardly():
 
 def block(columns, values, tails):
     """Return what is asked of a block of rows, each of one value."""
-    return SimpleNamespace(rows=np.arange(columns.size), columns=columns, values=values, tails=tails, bias=-1)
+    return SimpleNamespace(
+        rows=np.arange(columns.size), columns=columns, values=values, tails=tails, unknown=None, bias=-1
+    )
 
 
 @pytest.mark.parametrize("tailed", [False, True])

@@ -5,9 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from screenpath.verify import box, free, kernel
+from screenpath.verify import certificate, kernel, passes
 from screenpath.verify.file import pack
-from screenpath.verify.free import FALL, RISE, Residue
+from screenpath.verify.flow import Flow
 from tests.proofs.disturbed import disturb, source, stored
 
 CLOSE = 1e-12
@@ -98,8 +98,9 @@ class Truth:
             entry |= {"b": self.b} if self.free else {}
         else:
             entry["w"] = np.append(self.w, self.b) if self.free else self.w
-        checker = free if self.free else box if self.kind is None else kernel
-        (pair,) = checker.check(header, [entry], source(self.X, self.y, header["bias"]))
+        if self.free:
+            header["intercept"] = "free"
+        (pair,) = passes.check(header, [entry], source(self.X, self.y, header["bias"]))
         assert pair.faults == []
         return pair
 
@@ -107,7 +108,7 @@ class Truth:
 @pytest.fixture
 def disturbed(monkeypatch):
     def call(rng, of_sums, of_products):
-        disturb(monkeypatch, rng, [box], of_sums, of_products)
+        disturb(monkeypatch, rng, of_sums, of_products)
         values, exactly = KERNEL_VALUES, EXACTLY
 
         def off(found):
@@ -122,13 +123,13 @@ def disturbed(monkeypatch):
             return float(off(t)), error + of_products
 
         monkeypatch.setattr(kernel, "values", kernel_values)
-        monkeypatch.setattr(box, "_exactly", one)
+        monkeypatch.setattr(certificate, "product_of", one)
         monkeypatch.setattr(kernel, "_exactly", lambda *arguments: None)
 
     return call
 
 
-KERNEL_VALUES, EXACTLY = kernel.values, box._exactly
+KERNEL_VALUES, EXACTLY = kernel.values, certificate.product_of
 
 
 @pytest.mark.parametrize("what", WHAT)
@@ -181,14 +182,21 @@ def test_the_optimum_is_in_the_ball_of_a_pair_whatever_is_off(kind, what, distur
 
 def test_a_sum_of_unknown_sign_is_taken_by_rows_of_either_kind():
     for value in (0.01, -0.01, 0.0):
-        residue = Residue(value, 0.05)
-        residue.found = {FALL: (0.1, 2.0), RISE: (3.0, 0.5)}
-        cost, shift = residue.costs()
-        for true, (far, norm) in ((value + 0.05, residue.found[FALL]), (value - 0.05, residue.found[RISE])):
-            assert cost >= abs(true) * far and shift >= abs(true) * norm
-        del residue.found[RISE if value > 0.0 else FALL]
-        assert residue.costs() == (np.inf, np.inf)
-    assert Residue(0.0, 0.0).costs() == (0.0, 0.0)
+        flow, given = Flow(2), (np.array([value]), np.array([0.05]))
+        # Of rows that make the sum less, and more: slope, norm, and 1 over the weight.
+        flow.found[:, 0, 1], flow.found[:, 1, 0] = (0.1, 2.0, 1.0), (3.0, 0.5, 4.0)
+        cost, shift, square = flow.costs(*given, 0.7)
+        for true, (slope, norm, inverse) in ((value + 0.05, flow.found[:, 0, 1]), (value - 0.05, flow.found[:, 1, 0])):
+            assert cost >= abs(true) * slope + 0.35 * true**2 * inverse and shift >= abs(true) * norm
+            assert square >= 0.35 * true**2 * inverse
+        flow.found[:, 1, 0] = np.inf
+        assert flow.costs(*given, 0.7) == (np.inf, np.inf, np.inf)
+        if value:  # whose sign is known
+            flow.found[:, 0, 1] = (0.1, 2.0, 1.0) if value > 0.0 else np.inf
+            flow.found[:, 1, 0] = (0.1, 2.0, 1.0) if value < 0.0 else np.inf
+            cost, shift, _ = flow.costs(given[0], np.array([0.0]), 0.0)
+            assert (cost, shift) == pytest.approx((0.1 * abs(value), 2.0 * abs(value)))
+    assert Flow(2).costs(np.zeros(1), np.zeros(1), 1.0) == (0.0, 0.0, 0.0)
 
 
 @pytest.fixture
@@ -197,7 +205,6 @@ def single(monkeypatch):
     monkeypatch.setattr(kernel, "LONG", np.float32)
     for name, value in (("LAST", EPS), ("EXP", 16.0 * EPS), ("TINY", 2.0**-120)):
         monkeypatch.setattr(kernel, name, value)
-    monkeypatch.setattr(free, "LAST", EPS)
     monkeypatch.setattr(kernel, "_exactly", lambda *arguments: None)
 
 

@@ -8,9 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from screenpath.verify import free, kernel
+from screenpath.verify import kernel, passes
 from screenpath.verify.data import Block
 from screenpath.verify.file import HIGH, OWN, pack
+from screenpath.verify.model import Model
 from tests.proofs.disturbed import source, stored
 
 EPS = float(np.finfo(np.float32).eps)
@@ -77,7 +78,8 @@ class Problem:
             ends, columns = np.arange(n + 1) * self.X.shape[1], np.tile(np.arange(self.X.shape[1]), n)
             block = Block(0, self.y, ends, columns, self.X.ravel().copy(), self.tails.ravel().copy())
             data = SimpleNamespace(n=n, d=self.X.shape[1], passed=lambda indices: [block])
-        return (kernel if self.b is None else free).check(header, [own, *more], data)
+        header |= {} if self.b is None else {"intercept": "free"}
+        return passes.check(header, [own, *more], data)
 
 
 def drawn(seed: int, what: dict, n: int, tails=False, digits=None, b=None, scale=1.0) -> Problem:
@@ -114,8 +116,11 @@ def test_what_is_said_of_a_pair_holds_in_exact_arithmetic(kind, tails):
 
 def test_a_gap_is_claimed_to_as_many_digits_as_numbers_have():
     """To this part of the primal value: more of it would be no claim."""
-    for kind in (kernel.KernelPair, free.FreePair, free.FreeKernelPair):
-        assert 2.0**-60 < kind.digits < 2.0**-40
+    header, source = {"model": "svm", "labels": {"+1": 1.0, "-1": -1.0}}, SimpleNamespace(n=3, d=2)
+    for more in ({"kernel": {}, "bias": 1.0, "intercept": "free"}, {"kernel": KINDS["rbf"], "bias": 0.0},
+                 {"kernel": KINDS["rbf"], "bias": 0.0, "intercept": "free"}):  # fmt: skip
+        assert 2.0**-60 < Model(header | more, source).digits < 2.0**-40
+    assert Model(header | {"bias": 1.0}, source).digits == 0.0
 
 
 @pytest.fixture
@@ -124,7 +129,6 @@ def single(monkeypatch):
     monkeypatch.setattr(kernel, "LONG", np.float32)
     for name, value in (("LAST", EPS), ("EXP", 16.0 * EPS), ("UNSURE", np.inf), ("TINY", 2.0**-120)):
         monkeypatch.setattr(kernel, name, value)
-    monkeypatch.setattr(free, "LAST", EPS)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -227,8 +231,8 @@ def found_of(monkeypatch, truth: Problem) -> list:
     seen: list = []
     again = kernel._exactly
 
-    def spy(what, pair, box, first, rows, p, e):
-        again(what, pair, box, first, rows, p, e)
+    def spy(what, pair, part, rows, p, e):
+        again(what, pair, part, rows, p, e)
         seen.extend(zip(p.copy(), e.copy(), strict=True))
 
     with monkeypatch.context() as patch:

@@ -7,10 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from screenpath.verify import classes, sparse
-from screenpath.verify.classes import ClassesPair, worst_ways
-from screenpath.verify.exact import UNIT, ColumnSums
-from screenpath.verify.sparse import FreeSparsePair, Hinge, SparsePair
+from screenpath.verify.certificate import Pair
+from screenpath.verify.exact import UNIT
+from screenpath.verify.flow import worst_ways
+from screenpath.verify.passes import check
+from screenpath.verify.share import Cells, bound, share
 from tests.proofs.disturbed import disturb, source, stored
 
 CLOSE = 1e-12
@@ -77,9 +78,9 @@ class Truth:
                 gaps.append(self.gap(theta))
         return min(gaps)
 
-    def check(self) -> SparsePair:
+    def check(self) -> Pair:
         header = {
-            "labels": {"+1": 1.0, "-1": -1.0}, "bias": 1.0 if self.free else 0.0, "weights": self.v,
+            "model": "sparse-svm", "labels": {"+1": 1.0, "-1": -1.0}, "bias": float(self.free), "weights": self.v,
             "smoothing": self.gamma if not self.squared else 0.0, "loss": "squared-hinge" if self.squared else "hinge",
         }  # fmt: skip
         if self.free:
@@ -90,7 +91,7 @@ class Truth:
             "step": 0, "alpha": self.alpha, "beta": self.beta, "index": index, "values": solution[index],
             **stored(self.theta),
         }  # fmt: skip
-        (pair,) = sparse.check(header, [entry], source(self.X, self.y, header["bias"]))
+        (pair,) = check(header, [entry], source(self.X, self.y, header["bias"]))
         assert pair.faults == []
         return pair
 
@@ -105,7 +106,7 @@ def test_no_gap_is_too_small_whatever_is_off(kind, alpha, what, monkeypatch):
         rng = np.random.default_rng(seed)
         truth = Truth(rng, kind, alpha, unbalanced, seed % 3 > 0)
         with monkeypatch.context() as patch:
-            disturb(patch, rng, [sparse], of_sums, of_products)
+            disturb(patch, rng, of_sums, of_products)
             pair = truth.check()
             found, (value, error) = pair.gap, pair.primal
         assert abs(value - truth.primal) <= error + CLOSE, seed
@@ -114,62 +115,64 @@ def test_no_gap_is_too_small_whatever_is_off(kind, alpha, what, monkeypatch):
     assert nearest < (0.3 if of_products > 0.1 else 0.1)  # and none is much larger than it has to be
 
 
-def test_terms_and_their_slopes_hold_between_the_ends_of_what_is_known():
+def test_shares_and_losses_hold_between_the_ends_of_what_is_known():
     rng = np.random.default_rng(0)
     t, theta = rng.normal(size=4000), np.where(rng.random(4000) < 0.2, 0.0, rng.random(4000))
-    for loss in (Hinge(0.0), Hinge(0.4), Hinge(1.0, True)):
-        e = rng.uniform(0.0, 0.3, t.size)
-
-        def share(s, x, loss=loss):
-            return loss_of(s, loss.gamma, loss.squared) + 0.5 * loss.gamma * x * x - x * s
-
-        bound = np.maximum(loss.terms(t - e, theta), loss.terms(t + e, theta))
+    for gamma, squared in ((0.0, False), (0.4, False), (1.0, True)):
+        cells, e = Cells(0.0, np.inf if squared else 1.0, gamma), rng.uniform(0.0, 0.3, t.size)
+        (most, _), (loss, _) = bound(cells, theta, (t - e, 0.0), (t + e, 0.0)), share(cells, 0.0, t)
+        steep = bound(cells, 0.0, (t - e, 0.0), (t + e, 0.0))[1]
+        np.testing.assert_allclose(loss, loss_of(t, gamma, squared), rtol=1e-12)
         for part in np.linspace(-1.0, 1.0, 9):
-            assert np.all(share(t + part * e, theta) <= bound + CLOSE)
-            off = loss_of(t + part * e, loss.gamma, loss.squared) - loss_of(t, loss.gamma, loss.squared)
-            assert np.all(np.abs(off) <= loss.spread(t, e) + CLOSE)
-        step = rng.uniform(0.0, 0.2, t.size) * rng.choice([-1.0, 1.0], t.size)
-        change = share(t, theta + step) - share(t, theta)
-        assert np.all(change <= np.abs(step) * (loss.slopes(t, theta) + loss.gamma * np.abs(step)) + CLOSE)
+            found = loss_of(t + part * e, gamma, squared)
+            assert np.all(found + 0.5 * gamma * theta**2 - theta * (t + part * e) <= most + CLOSE)
+            assert np.all(np.abs(found - loss) <= steep * e + CLOSE)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("checker", [sparse, classes])
-def test_sums_are_divided_within_their_bounds(checker, weighted):
+@pytest.mark.parametrize("classes", [1, 3])
+def test_sums_are_divided_within_their_bounds(classes, weighted):
     """The sum, the quotient and, of weights, the number that divides are rounded; the truth is a fraction."""
     rng, worst = np.random.default_rng(1), Fraction(0)
-    labels, count = ({"+1": 1.0, "-1": -1.0}, 1) if checker is sparse else ({"classes": [0.0, 1.0, 2.0]}, 3)
-    header = {"labels": labels, "bias": 0.0, "smoothing": 0.4}
-    header |= {"weights": np.ones(2)} if weighted else {}
+    labels = {"+1": 1.0, "-1": -1.0} if classes == 1 else {"classes": [0.0, 1.0, 2.0]}
+    header = {"model": "sparse-svm", "labels": labels, "bias": 0.0, "smoothing": 0.4}
+    header |= {"weights": np.ones(7)} if weighted else {}
     entry = {"step": 0, "alpha": 1.0, "beta": 1.0, "index": np.zeros(0, int), "values": np.zeros(0)}
-    nothing = SimpleNamespace(n=2, d=1, passed=lambda indices: [])
-    (pair,) = checker.check(header, [entry | stored(np.zeros(2 * count))], nothing)
-    for _ in range(2000):
-        parts = rng.uniform(1.0, 2.0, 3)
-        exact = sum(map(Fraction, parts.tolist()))
-        pair.samples = float(exact) if weighted else 7.0
-        pair.sums.total[:], pair.sums.rest[:] = rng.uniform(1.0, 2.0), rng.uniform(0.0, 1e-15)
-        u, off = pair.divided(pair.sums)
-        truth = (Fraction(pair.sums.total[0]) + Fraction(pair.sums.rest[0])) / (exact if weighted else 7)
-        far = abs(truth - Fraction(u[0]))
-        assert far <= Fraction(off[0])
-        worst = max(worst, far / Fraction(float(u[0])))
-    assert worst > Fraction((2.1 if weighted else 1.3) * UNIT)
+    nothing = SimpleNamespace(n=7, d=1, passed=lambda indices: [])
+    for _ in range(1000):
+        parts = rng.uniform(1.0, 2.0, 7)
+        header |= {"weights": parts} if weighted else {}
+        (pair,) = check(header, [entry | stored(np.zeros(7 * classes))], nothing)
+        for sums in pair.sums:
+            sums.total[:], sums.rest[:] = rng.uniform(1.0, 2.0), rng.uniform(0.0, 1e-15)
+        u, rest, off = pair.u
+        exact = sum(map(Fraction, parts.tolist())) if weighted else Fraction(7)
+        for k, sums in enumerate(pair.sums):
+            truth = (Fraction(sums.total[0]) + Fraction(sums.rest[0])) / exact
+            far = abs(truth - Fraction(float(u[k])) - Fraction(float(rest[k])))
+            assert far <= Fraction(float(off[k])) <= Fraction(100 * UNIT**2)
+            worst = max(worst, far)
+    assert worst > Fraction(0.1 * UNIT**2)
 
 
 @pytest.mark.parametrize("alpha", [0.5, 0.0])
-def test_a_move_of_the_sums_is_counted_beside_their_errors(alpha):
+def test_a_move_of_the_sums_is_counted_in_addition_to_their_errors(alpha, monkeypatch):
     """Whatever the sums are within their errors, and wherever the move of a dual point takes them."""
     for seed in range(300):
         rng = np.random.default_rng(seed)
         beta, d = 0.3, int(rng.integers(1, 3))
         w, u, off = rng.normal(size=d) * (rng.random(d) < 0.8), rng.normal(size=d), rng.uniform(0.0, 0.3, d)
         u = np.clip(0.2 * u, -0.2, 0.2) if alpha == 0.0 else u  # inside, whatever it is moved by
-        pair = FreeSparsePair({"alpha": alpha, "beta": beta}, ColumnSums(d + 1), np.append(w, 0.0), 1.0, np.zeros(1))
+        header = {"model": "sparse-svm", "labels": {"+1": 1.0, "-1": -1.0}, "bias": 1.0, "smoothing": 0.4,
+                  "intercept": "free"}  # fmt: skip
+        index = np.flatnonzero(w)
+        entry = {"step": 0, "alpha": alpha, "beta": beta, "index": index, "values": w[index]} | stored(np.zeros(1))
+        (pair,) = check(header, [entry], SimpleNamespace(n=1, d=d, passed=lambda indices: []))
         off = 0.2 * off if alpha == 0.0 else off
-        pair.sums.total[:-1], pair.sums.error[:-1] = u, off
+        pair.sums[0].total[:-1], pair.sums[0].error[:-1] = u, off
         shift, cost = float(rng.uniform(0.0, 0.04 if alpha == 0.0 else 1.0)), float(rng.uniform(0.0, 0.1))
-        bound = pair.gap_with(cost, shift)
+        monkeypatch.setattr(Pair, "costs", (cost, shift, 0.0))
+        most = pair.gap
         for _ in range(20):
             true = u + rng.choice([-1.0, 1.0], d) * off
             shrunk = np.sign(true) * np.maximum(np.abs(true) - beta, 0.0)
@@ -178,7 +181,7 @@ def test_a_move_of_the_sums_is_counted_beside_their_errors(alpha):
             true = true + shift * way
             shrunk = np.sign(true) * np.maximum(np.abs(true) - beta, 0.0)
             apart = ((alpha * w - shrunk) ** 2).sum() / (2.0 * alpha) if alpha else 0.0
-            assert apart + (beta * np.abs(w) - w * (true - shrunk)).sum() + cost <= bound + CLOSE, seed
+            assert apart + (beta * np.abs(w) - w * (true - shrunk)).sum() + cost <= most + CLOSE, seed
 
 
 # -- several classes --------------------------------------------------------------------------------------------------
@@ -255,8 +258,8 @@ class ClassesTruth:
 
     def check(self):
         header = {
-            "labels": {"classes": [0.0, 1.0, 2.0]}, "bias": 1.0 if self.free else 0.0, "weights": self.v,
-            "smoothing": self.gamma,
+            "model": "sparse-svm", "labels": {"classes": [0.0, 1.0, 2.0]}, "smoothing": self.gamma,
+            "bias": float(self.free), "weights": self.v,
         }  # fmt: skip
         if self.free:
             header["intercept"] = "free"
@@ -266,26 +269,26 @@ class ClassesTruth:
             "step": 0, "alpha": self.alpha, "beta": self.beta, "index": index, "values": solution[index],
             **stored(self.theta),
         }  # fmt: skip
-        (pair,) = classes.check(header, [entry], source(self.X, self.y.astype(float), header["bias"]))
+        (pair,) = check(header, [entry], source(self.X, self.y.astype(float), header["bias"]))
         assert pair.faults == []
         return pair
 
 
 def ways_that_are_there(truth, pair) -> None:
     """Look for the dual variable that can let so much more flow from a class to another, at no more than is said."""
-    t, size = truth.slacks(), pair.residue
+    t, size, (slopes, norms, inverse) = truth.slacks(), pair.flow_size, pair.flow.found
     for p, q in permutations(range(3), 2):
-        if not np.isfinite(pair.slopes[p, q]):
+        if not np.isfinite(slopes[p, q]):
             continue
-        found = False
+        found, slope = False, slopes[p, q] + pair.model.curve * size * inverse[p, q]
         for i in range(truth.y.size):
-            for c, sign in ((q, 1.0), (p, -1.0)):
+            for c, sign in ((q, -1.0), (p, 1.0)):
                 if truth.y[i] != (p if c == q else q):
                     continue
                 before, after = truth.theta[c, i], truth.theta[c, i] + sign * size / truth.v[i]
                 shares = [0.5 * truth.gamma * x * x - x * t[c, i] for x in (before, after)]
-                cheap = truth.v[i] * (shares[1] - shares[0]) <= pair.slopes[p, q] * size + CLOSE
-                short = np.linalg.norm(truth.X[i]) <= pair.norms[p, q]
+                cheap = truth.v[i] * (shares[1] - shares[0]) <= slope * size + CLOSE
+                short = np.linalg.norm(truth.X[i]) <= norms[p, q]
                 found |= bool(cheap and short and -CLOSE <= after <= 1.0 + CLOSE)
         assert found
 
@@ -296,29 +299,31 @@ def test_the_worst_of_the_cheapest_ways():
         size = int(rng.integers(3, 5))
         slopes = np.where(rng.random((size, size)) < 0.3, np.inf, rng.uniform(0.0, 1.0, (size, size)) ** 3)
         norms = np.where(np.isfinite(slopes), rng.uniform(0.5, 2.0, (size, size)), np.inf)
-        most, longest = 0.0, 0.0
+        found = worst_ways(np.stack([slopes, norms]))
         for p, q in permutations(range(size), 2):
             between = [k for k in range(size) if k not in (p, q)]
             ways = [(p, *way, q) for length in range(size - 1) for way in permutations(between, length)]
             cost, length = min(
                 tuple(sum(part[a, b] for a, b in pairwise(way)) for part in (slopes, norms)) for way in ways
             )
-            most, longest = max(most, cost), max(longest, length)
-        found = worst_ways(slopes, norms)
-        np.testing.assert_allclose(found, (most, longest), rtol=1e-12)
+            np.testing.assert_allclose(found[:, p, q], (cost, length), rtol=1e-12)
+        assert not found[:, range(size), range(size)].any()
 
 
 def test_what_flows_on_costs_what_its_ways_do(monkeypatch):
     """Half of all that is too much or too little flows, and each variable on its way moves the sums of two classes."""
     truth = ClassesTruth(np.random.default_rng(0), 0.4, 0.5, True, False)
     truth.theta = np.where(truth.others, 0.5 / np.bincount(truth.y)[truth.y] + 0.02 * truth.theta, 0.0)
-    pair, given = truth.check(), []
-    monkeypatch.setattr(ClassesPair, "gap_with", lambda self, *both: given.append(both))
-    assert pair.gap is None
-    moved = 0.5 * np.abs(truth.flows(truth.theta).sum(axis=1)).sum() / truth.v.sum()
-    slope, norm = worst_ways(pair.slopes, pair.norms)
-    assert moved * slope <= given[0][0] < 4.0 * moved * slope
-    assert np.sqrt(2.0) * moved * norm <= given[0][1] < 6.0 * moved * norm
+    pair = truth.check()
+    found = truth.flows(truth.theta).sum(axis=1)
+    moved = 0.5 * np.abs(found).sum() / truth.v.sum()
+    slopes, norms, inverse = pair.flow.found
+    slopes = slopes + truth.gamma * pair.flow_size * inverse
+    ways = worst_ways(np.stack([slopes, norms]))[:, found > 0.0][:, :, found < 0.0]
+    cost, shift, square = pair.costs
+    assert moved * ways[0].max() <= cost < 1.01 * moved * ways[0].max()
+    assert np.sqrt(2.0) * moved * ways[1].max() <= shift < 1.6 * moved * ways[1].max()
+    assert 0.0 < square <= cost
 
 
 @pytest.mark.parametrize("what", WHAT)
@@ -336,12 +341,12 @@ def test_no_gap_of_several_classes_is_too_small_whatever_is_off(gamma, what, mon
             few = truth.theta * (rng.random(truth.theta.shape) < 0.3)
             truth.theta = few if seed % 2 else np.where(truth.others, 0.5 + 0.1 * few, 0.0)
         with monkeypatch.context() as patch:
-            disturb(patch, rng, [sparse, classes], of_sums, of_products)
+            disturb(patch, rng, of_sums, of_products)
             pair = truth.check()
             found, (value, error) = pair.gap, pair.primal
         assert abs(value - truth.primal) <= error + CLOSE, seed
         if unbalanced:
-            assert pair.residue >= np.abs(truth.flows(truth.theta).sum(axis=1)).sum() - CLOSE
+            assert pair.flow_size >= 0.5 * np.abs(truth.flows(truth.theta).sum(axis=1)).sum() - CLOSE
             ways_that_are_there(truth, pair)
         if np.isfinite(found):
             finite += 1

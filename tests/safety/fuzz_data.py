@@ -28,9 +28,10 @@ from screenpath.screen.intercept import parse_free_rule
 from screenpath.solve import make_solver
 from screenpath.solve.intercept import make_free_solver
 from screenpath.store.certificates import states_of
-from screenpath.verify import Verification, _judge, checker_of
+from screenpath.verify import Verification, _judge
 from screenpath.verify.data import Block, scaled
 from screenpath.verify.file import BETWEEN, NOTHING, pack
+from screenpath.verify.passes import check
 from screenpath.walk.loop import PathOptions, walk
 from tests.safety.fuzz_rounding import fuzz
 from tests.safety.problems import judged
@@ -147,7 +148,7 @@ class Case:
             "w": np.append(w, certificate.intercept) if self.free else w,
         }  # fmt: skip
         found = Verification("", 1, tol=self.tol)
-        for pair in checker_of(header).check(header, [entry], Held(self.X, self.y, header)):
+        for pair in check(header, [entry], Held(self.X, self.y, header)):
             _judge(found, pair)
         return found.proven == 1
 

@@ -10,8 +10,6 @@ SIFS = "screenpath/kernels/screen/sifs.py"
 FINITE = "a sum and a difference are both no finite number where one of their parts is none"
 NUMBERS = "r.primal_sq + r.first_sq + r.second_sq + r.between_sq + r.budget"
 ONES = "a sign or a label of two classes is 1 or -1"
-CHECKER = "screenpath/verify/box.py"
-AGAIN = "again = (upper * (t + error) > 0.0) | (lower * (error - t) > 0.0)"
 EXACT = "screenpath/verify/exact.py"
 PRODUCT = "p, x, y = a * b, 134217729.0 * a, 134217729.0 * b"
 GRID = "grid = np.ldexp(1.0, exponent + 1 + int(counts.max() + 2).bit_length())[columns]"
@@ -27,16 +25,8 @@ FUNCTIONS = "screenpath/rows/kernel_functions.py"
 COLUMNS = "width = max(1, CHUNK_CELLS // max(n, 1))"
 CHUNKS = "how many columns are looked at at a time: what it costs, not what comes of it"
 OPEN = "share = np.maximum(up * (t + e), down * (e - t))"
-VERIFY_KERNEL, LEVER = "screenpath/verify/kernel.py", "screenpath/kernels/screen/lever.py"
+LEVER = "screenpath/kernels/screen/lever.py"
 DISTANCES = "screenpath/kernels/screen/lever_distances.py"
-STEEP = "t, steep = box.c - box.signs * pair.forms(C * p, e)[0], np.maximum(-box.lo, box.hi)"
-COUNTS = "counts = (weights != 0.0) | (box.hi * (t + C * e) > 0.0) | (box.lo * (t - C * e) > 0.0)"
-OWN_SHARE = "own = np.abs(weights) < steep  # not at the far end: a share of the gap"
-LIMIT = 'limit = UNSURE * abs(pair.entry["primal"]) + np.where(own, 0.0, 2.0**-34 * abs(pair.entry["primal"]))'
-AGAIN_FORMED = "chosen = np.flatnonzero(counts & (C * steep * C * e * pair.weights.size > limit))"
-FORMED = "which products are formed again: one that is not has a bound all the same"
-LOST = "lost = abs(float(total)) * LAST + float(most) * 10.0 ** (4 - DIGITS) * (len(row) + len(shares) + 64.0)"
-AWAY = "away = abs(1.0 - x) + 4.0 * UNIT * x"
 RANGE = "screenpath/regions/lever_range.py"
 TAU = "tau = own.kinks - 0.5 * signs * (point.products + C * duals)"
 AT = "at = own.kinks[of] - 0.5 * signs[of] * point.products[of], -0.5 * signs[of] * duals[of]"
@@ -79,9 +69,6 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         "return size * math.sqrt(float(part @ part) + TINY) * (1.0 + gamma(values.size + 8))",
         "float(part @ part) - TINY",
     ): "the largest part is 1, beside which TINY is lost",
-    (CHECKER, "check", "pair.sums.add(block, pair.theta(box) * box.signs)", "pair.theta(box) / box.signs"): ONES,
-    (CHECKER, "share_of", AGAIN, "upper / (t + error)"): SIGN,
-    (CHECKER, "share_of", AGAIN, "lower / (error - t)"): SIGN,
     (
         "screenpath/kernels/screen/sifs.py",
         "margin_bounds",
@@ -89,12 +76,6 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         "scale / labels[i]",
     ): ONES,
     ("screenpath/kernels/screen/sifs.py", "decide_features", "dense = indptr[d] == n * d", "n / d"): SHORTCUT,
-    (
-        CHECKER,
-        "claims_of",
-        "p, c = half * box.signs[rows] * p[rows], box.c[rows]",
-        "half / box.signs[rows]",
-    ): ONES,
     (SIFS, "sifs", "if rows_gone <= undecided:", "rows_gone > undecided"): WAY,
     (SIFS, "sifs", "left, gone = stay, left - stay", "left + stay"): WAY,
     (
@@ -115,12 +96,6 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         "least = log2(given[given > 0.0].min()) + log2(n) - log2(fsum(given))",
         "log2(given[given > 0.0].min()) - log2(n)",
     ): "whatever is beyond a width that no sample reaches is one too",
-    (
-        "screenpath/verify/l1svm.py",
-        "L1Pair.gap",
-        "uneven, lighter = abs(total[-1]) + off[-1], min(map(fsum, zip(*self.shares, strict=True)))",
-        "max(map(fsum, zip(*self.shares, strict=True)))",
-    ): "the heavier class loses that part of its own sum, which is the smaller one of the two parts",
     (FUNCTIONS, "exact_shift", COLUMNS, "min(1, CHUNK_CELLS // max(n, 1))"): CHUNKS,
     (FUNCTIONS, "exact_shift", COLUMNS, "min(n, 1)"): CHUNKS,
     (
@@ -139,29 +114,6 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         ("screenpath/screen/sparse.py", "finite", f"radii = {NUMBERS}", f"{before} - {last}"): FINITE
         for before, _, last in (" + ".join(NUMBERS.split(" + ")[:k]).rpartition(" + ") for k in range(2, 7))
     },
-    **{
-        (VERIFY_KERNEL, "_exactly", line, after): FORMED
-        for line, after in (
-            (STEEP, "+box.lo"),
-            (COUNTS, "box.hi / (t + C * e)"),
-            (COUNTS, "t - C * e"),
-            (COUNTS, "C / e"),
-            (COUNTS, "box.lo * (t - C * e) < 0.0"),
-            (COUNTS, "box.lo / (t - C * e)"),
-            (COUNTS, "t + C * e"),
-            (OWN_SHARE, "np.abs(weights) > steep"),
-            (LIMIT, "UNSURE / abs(pair.entry['primal'])"),
-            (LIMIT, "2.0 ** (-34) / abs(pair.entry['primal'])"),
-            (AGAIN_FORMED, "C / steep"),
-            (AGAIN_FORMED, "C * steep * C * e / pair.weights.size"),
-            (AGAIN_FORMED, "C * steep * C / e"),
-            (AGAIN_FORMED, "C * steep / C"),
-        )
-    },
-    (VERIFY_KERNEL, "_exactly", LOST, "32.0"): "the bound has four digits of room",
-    (VERIFY_KERNEL, "_exactly", LOST, "len(row) - len(shares)"): "the bound has four digits of room",
-    (VERIFY_KERNEL, "KernelPair.radius", AWAY, "4.0 * UNIT / x"): "where x is not near 1, UP is more than that",
-    (VERIFY_KERNEL, "KernelPair.radius", AWAY, "2.0"): "one rounding is half of that",
     (LEVER, "decide_by_one_each", "side = (under - over) * signs[i]", "(under - over) / signs[i]"): ONES,
     **{
         (DISTANCES, "decide_exactly", "best, most, reach = -1, -np.inf, -1.0", after): "no lever has a reach below 0"

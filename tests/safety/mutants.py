@@ -48,6 +48,7 @@ PROOFS = "tests/proofs/test_"
 TERMS, RULES, COUNTS = f"{PROOFS}rounding_terms.py", f"{PROOFS}rule_formulas.py", f"{PROOFS}counts.py"
 MODEL, GEOMETRY = f"{PROOFS}model_terms.py", f"{PROOFS}geometry_terms.py"
 PENALISED, BALANCE = f"{PROOFS}penalised_terms.py", f"{PROOFS}balance_terms.py"
+CHECKERS = [f"{PROOFS}{name}.py" for name in ("free_checker", "sparse_checker", "l1_checker_bounds")]
 LEVERS = ["tests/kernels/test_lever.py", "tests/kernels/test_lever_terms.py"]
 KERNEL, KERNEL_TERMS, VALUES = (f"{PROOFS}{name}.py" for name in ("kernel_rounding", "kernel_terms", "kernel_values"))
 NEAREST = {
@@ -88,15 +89,13 @@ NEAREST = {
     "screenpath/kernels/problem/l1svm.py": [f"{PROOFS}l1_kernels.py", PENALISED, "tests/problem/test_l1svm.py"],
     "screenpath/kernels/screen/l1dome.py": [f"{PROOFS}l1_kernels.py", "tests/screen/test_l1svm.py"],
     "screenpath/verify/exact.py": [f"{PROOFS}exact.py"],
-    "screenpath/verify/box.py": [f"{PROOFS}checker.py"],
-    "screenpath/verify/sparse.py": [
-        f"{PROOFS}sparse_checker.py",
-        "tests/verify/test_squared_hinge.py::test_terms_are_bounds",
-    ],
-    "screenpath/verify/classes.py": [f"{PROOFS}sparse_checker.py"],
+    "screenpath/verify/share.py": [f"{PROOFS}checker.py"],
+    "screenpath/verify/certificate.py": [f"{PROOFS}checker.py", *CHECKERS],
+    "screenpath/verify/model.py": [f"{PROOFS}checker.py", *CHECKERS],
+    "screenpath/verify/flow.py": CHECKERS,
+    "screenpath/verify/passes.py": CHECKERS,
+    "screenpath/verify/products.py": [f"{PROOFS}checker.py", f"{PROOFS}l1_checker.py", *CHECKERS],
     "screenpath/screen/floors.py": [f"{PROOFS}floors.py", f"{PROOFS}regions.py", RULES],
-    "screenpath/verify/l1svm.py": [f"{PROOFS}l1_checker_bounds.py", f"{PROOFS}l1_checker.py"],
-    "screenpath/verify/free.py": [f"{PROOFS}free_checker.py"],
     "screenpath/verify/kernel.py": [
         f"{PROOFS}kernel_checker.py",
         f"{PROOFS}free_checker.py",
@@ -131,7 +130,7 @@ NEAREST = {
 FURTHER = {
     f"screenpath/{name}.py"
     for name in (
-        "verify/sparse", "verify/classes", "verify/l1svm", "verify/free", "verify/kernel", "screen/floors",
+        "verify/certificate", "verify/model", "verify/flow", "verify/passes", "verify/kernel", "screen/floors",
         "kernels/screen/lever", "kernels/screen/lever_distances", "cv/certify", "cv/certify_free", "regions/lever",
         "regions/lever_range", "problem/sparse_free", "problem/penalised_sharp",
     )

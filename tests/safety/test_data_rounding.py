@@ -9,7 +9,7 @@ from screenpath.catalogue import losses
 from screenpath.catalogue.losses import QUANTILE, SVM, SVR
 from screenpath.data.files.prepare import Preparation
 from screenpath.rows.memory import MemoryRows
-from screenpath.verify import box
+from screenpath.verify import model
 from tests.safety import fuzz_data, fuzz_rounding
 
 FALSE = "certified, but"
@@ -63,7 +63,7 @@ def test_without_the_tails_of_the_kinks_false_certificates_are_found(monkeypatch
 
     monkeypatch.setattr("screenpath.numbers.accurate.two_sum", dropped)
     assert fuzz_rounding.finds(lambda claim: FALSE in claim, 3, 790, far_targets)
-    monkeypatch.setattr(box, "two_sum", dropped)
+    monkeypatch.setattr(model, "two_sum", dropped)
     assert any(fuzz_rounding.finds(lambda claim: BY_BOTH in claim, 3, seed, far_targets) for seed in (790, 884))
 
 

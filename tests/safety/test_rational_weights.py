@@ -16,8 +16,8 @@ from screenpath.screen.l1svm import parse_feature_rule
 from screenpath.screen.sparse import parse_sparse_rule
 from screenpath.solve.l1cd import FeatureDescent
 from screenpath.solve.sparse import make_sparse_solver
-from screenpath.verify import checker_of
 from screenpath.verify.file import BETWEEN, HIGH, LOW, pack
+from screenpath.verify.passes import check
 from screenpath.walk.loop import PathOptions, walk
 from tests.safety.fuzz_data import Held
 from tests.safety.rational_penalised import L1, Sparse, fractions
@@ -62,7 +62,7 @@ def checked(model: str, X, y, weights, entry: dict, **more):
         "data": {"n_samples": len(y), "n_features": X.shape[1]}, **more,
     }  # fmt: skip
     source = Held(X, y, header)
-    (pair,) = checker_of(header).check(header, [{"step": 0, "status": "certified", **entry}], source)
+    (pair,) = check(header, [{"step": 0, "status": "certified", **entry}], source)
     return pair
 
 
@@ -99,7 +99,7 @@ def test_a_sparse_svm_counts_the_rounding_of_its_weights():
 
 def test_without_that_count_gaps_are_too_small(monkeypatch):
     monkeypatch.setattr("screenpath.problem.sparse.SHARES_ERROR", 0.0)
-    monkeypatch.setattr("screenpath.verify.sparse.weights_error", lambda header: 0.0)
+    monkeypatch.setattr("screenpath.verify.model.weights_error", lambda header: 0.0)
     found = [claim for seed in SEEDS for claim in sparse_faults(seed)]
     assert "certificate: gap" in found and "checker: gap" in found
 

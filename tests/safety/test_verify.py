@@ -5,11 +5,12 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from screenpath.verify import box, check, checker_of
+from screenpath.verify import check
 from screenpath.verify.data import Source, scaled
 from screenpath.verify.file import pack
-from screenpath.verify.free import Residue
+from screenpath.verify.flow import Flow
 from screenpath.verify.kernel import values
+from screenpath.verify.passes import check as check_steps
 from tests.safety.certificates import accepts, attack, change, libsvm, make_runs, still_true, survive
 from tests.safety.judge import ExactPair, exact_kernel, exact_losses, l1_values, sparse_values, untrue
 from tests.width import wide
@@ -76,7 +77,7 @@ def test_a_checker_that_forgets_the_sum_of_dual_variables_would_be_caught(certif
     primal = float(pair.primal)
     entry |= {"primal": primal, "primal_error": 1e-9 * primal, "gap": 1e-7 * primal}
     assert not accepts(header, [entry], data)
-    monkeypatch.setattr(Residue, "costs", lambda self: (0.0, 0.0))
+    monkeypatch.setattr(Flow, "costs", lambda *_: (0.0, 0.0, 0.0))
     assert accepts(header, [entry], data)
 
 
@@ -135,7 +136,7 @@ def test_bounds_hold_against_rational_arithmetic_at_hostile_scales(tmp_path, sca
         (tmp_path / "d").write_text(libsvm(X.tolist(), y.tolist()))
         source = Unchecked(tmp_path / "d", header, int(rng.integers(1, 9)))
         with np.errstate(all="ignore"):
-            (pair,) = box.check(header, [entry], source)
+            (pair,) = check_steps(header, [entry], source)
             gap, (primal, error) = pair.gap, pair.primal
             other = float(entry["C"] * 10.0 ** rng.uniform(-1.0, 1.0))
             radius = pair.radius(other)
@@ -189,7 +190,7 @@ def test_bounds_of_models_with_few_weights(tmp_path, model, far):
             entry |= {"alpha": float(10.0 ** rng.uniform(-6.0, 6.0)), "beta": float(10.0 ** rng.uniform(-6.0, 1.0))}
         (tmp_path / "d").write_text(libsvm(X.tolist(), y.tolist()))
         with np.errstate(all="ignore"):
-            (pair,) = checker_of(header).check(header, [entry], Unchecked(tmp_path / "d", header, 3))
+            (pair,) = check_steps(header, [entry], Unchecked(tmp_path / "d", header, 3))
             gap, (primal, error) = pair.gap, pair.primal
         rows, weights = [[F(x) for x in row] for row in X.tolist()], [F(x) for x in w.tolist()]
         given = rows, [int(s) for s in signs], weights

@@ -1,0 +1,205 @@
+r"""The models that certificates are of, as data: losses, penalty, intercept.
+
+Objective   P = W sum_i s_i phi(t_i) + alpha/2 ||w||^2 + beta ||w||_1,  t_i = c_i - g_i.w - (g_i's sign) b
+Dual        theta_i in [lo, hi], u = W sum_i s_i theta_i g_i; a free intercept asks for W sum_i s_i theta_i sign_i = 0
+
+==========  =============  =======================  =====================  ==========================
+model       c              [lo, hi], curve          W; alpha, beta         the file's dual variables
+==========  =============  =======================  =====================  ==========================
+svm         1              [0, 1], 0                C; 1, 0                times their row's weight
+lad         y              [-1, 1], 0               C; 1, 0                times their row's weight
+quantile    y              [tau - 1, tau], 0        C; 1, 0                times their row's weight
+svr         +-y - epsilon  [0, 1], 0, two each row  C; 1, 0                times their row's weight
+sparse-svm  1              [0, 1], gamma            1/sum s; alpha, beta   as they are
+the same, squared hinge    [0, inf], 1              1/sum s; alpha, beta   as they are
+l1svm       1              [0, inf], 1              1; 0, lambda           none: max(0, t), the checker's own
+==========  =============  =======================  =====================  ==========================
+
+A row adds ``x`` to the sums of one node and takes it from those of another: nodes are the classes of a sparse SVM of
+several; else the one vector ``w``, and a ground without weights, for ``g = x`` or ``-x``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from screenpath.errors import DataError
+from screenpath.verify.data import Block, signs_of, weights_error, weights_of
+from screenpath.verify.exact import UNIT, UP, fsum, two_sum
+from screenpath.verify.share import Cells
+
+BOXES = ("svm", "lad", "quantile", "svr")
+FREE_DIGITS = 2.0**-50  # part of the primal value: which row takes the rest of a sum is the checker's choice
+OWN_DIGITS = 2.0**-40  # the same where the dual point is the checker's own
+
+
+class Part(NamedTuple):
+    """Dual variables of a block, one a row, from number ``first``: kinks ``c + tail``, weights, what ``g`` is."""
+
+    first: int
+    own: np.ndarray  # node that gets x
+    other: np.ndarray  # node that loses x
+    c: np.ndarray
+    tail: np.ndarray
+    v: np.ndarray  # 0 too where a row has no such dual variable
+    there: np.ndarray
+    cells: Cells
+
+    @property
+    def signs(self) -> np.ndarray:
+        """Return the signs of ``g``, of rows that have the one vector ``w``."""
+        return np.where(self.own == 0, 1.0, -1.0)
+
+
+class Model:
+    """The problem of a certificate.
+
+    Attributes
+    ----------
+    n, width : int
+        Rows; numbers of the primal point of each node, a bias or an intercept among them.
+    classes : ndarray or None
+        Labels of the nodes; None where there are not several.
+    free : bool
+        Whether the last number is an intercept that is not penalised.
+    inexact : float
+        Largest relative error of the weights: products that were rounded.
+    digits : float
+        Part of the primal value to which a claimed gap is read.
+    """
+
+    def __init__(self, header: dict, source):
+        self.header, self.name, self.n = header, header["model"], source.n
+        self.kernel: dict = header.get("kernel", {})
+        labels = header.get("labels") or {}
+        if self.name not in (*BOXES, "sparse-svm", "l1svm"):
+            raise DataError(f"certificates of the model '{self.name}' cannot be checked yet")
+        self.box, self.own = self.name in BOXES, self.name == "l1svm"
+        self.free = self.own or header.get("intercept") == "free"
+        self.classes = np.array(labels["classes"], float) if "classes" in labels else None
+        self.nodes = 1 if self.classes is None else self.classes.size
+        self.lo, self.hi, self.curve = self._loss()
+        self.width = 0 if self.kernel else source.d + (header["bias"] != 0.0)
+        self.penalised = self.width - (self.free and not self.kernel)
+        self.parts_each = 2 if self.name == "svr" else self.nodes
+        self.inexact = self._inexact()
+        self.digits = OWN_DIGITS if self.own else FREE_DIGITS if self.free or self.kernel else 0.0
+        self.samples, self.samples_tail = self._samples(header.get("weights"))
+        self._refuse(labels)
+
+    def _refuse(self, labels: dict) -> None:
+        bias, classes, several = self.header["bias"], self.classes, self.classes is not None
+        if self.free and (bias != (0.0 if self.kernel else 1.0) or several and self.curve == 0.0):
+            raise DataError("the certificate's bias is not the free one of this model")
+        if classes is not None and (self.name != "sparse-svm" or classes.size < 3 or np.any(np.diff(classes) <= 0.0)):
+            raise DataError("the certificate's options are not those of a sparse SVM of several classes")
+        if not several and self.name == "sparse-svm" and not labels:
+            raise DataError("the certificate's options are not those of a sparse SVM of two classes")
+
+    def _loss(self) -> tuple[float, float, float]:
+        """Return ends and curve of the loss of a row of weight 1."""
+        header = self.header
+        if self.name == "lad":
+            return -1.0, 1.0, 0.0
+        if self.name == "quantile":
+            return header["tau"] - 1.0, header["tau"], 0.0
+        if self.name == "l1svm":
+            return 0.0, math.inf, 1.0
+        if self.name != "sparse-svm":
+            return 0.0, 1.0, 0.0
+        kind, gamma = header.get("loss", "hinge"), header["smoothing"]
+        if kind not in ("hinge", "squared-hinge") or not 0.0 <= gamma < 1.0:
+            raise DataError("the certificate's options are not those of a sparse SVM")
+        return (0.0, math.inf, 1.0) if kind == "squared-hinge" else (0.0, 1.0, gamma)
+
+    def _inexact(self) -> float:
+        """Return the largest relative error of a weight, and of what a box's end is beside it."""
+        weighted, error = "weights" in self.header, weights_error(self.header)
+        if self.name == "quantile":
+            error += UNIT * (weighted + (two_sum(self.header["tau"], -1.0)[1] != 0.0))
+        return 2.0 * UP * error if self.name == "sparse-svm" else error  # a part of a sum is off by both
+
+    def _samples(self, weights) -> tuple[float, float]:
+        """Return what the sum over the rows is divided by, in two parts."""
+        if self.name != "sparse-svm":
+            return 1.0, 0.0
+        total = float(self.n) if weights is None else fsum(weights)
+        if not 0.0 < total < math.inf:
+            raise DataError("the certificate's weights have no sum")
+        return total, 0.0 if weights is None else fsum([*weights.tolist(), -total])
+
+    def penalty(self, entry: dict) -> tuple[float, float, float]:
+        """Return W times the number of samples, alpha and beta at a step."""
+        if self.box:
+            return entry["C"], 1.0, 0.0
+        return 1.0, *((0.0, entry["lambda"]) if self.own else (entry["alpha"], entry["beta"]))
+
+    def parts(self, block: Block) -> list[Part]:
+        """Return the dual variables of a block."""
+        y, n, first, header = block.labels, block.labels.size, block.first, self.header
+        s, ones, zeros, every = weights_of(header, block), np.ones(n), np.zeros(n), np.ones(n, dtype=bool)
+        cells, v = Cells(self.lo, self.hi, self.curve), s
+        if self.box:
+            cells, v = Cells(self.lo * s, self.hi * s, 0.0), ones
+        if self.classes is not None:
+            own = np.minimum(np.searchsorted(self.classes, y), self.nodes - 1)
+            if not np.array_equal(self.classes[own], y):
+                raise DataError("a label is not among those of the certificate")
+            return [
+                Part(c * self.n + first, own, np.full(n, c), ones, zeros, np.where(own == c, 0.0, v), own != c, cells)
+                for c in range(self.nodes)
+            ]
+        minus = np.zeros(n, dtype=np.int64)  # the node that gets x: 0, or the ground
+        if self.name == "svr":
+            kinks = [two_sum(sign * y, -header["epsilon"]) for sign in (ones, -ones)]
+            return [
+                Part(first + k * self.n, minus + k, 1 - minus - k, c, tail, v, every, cells)
+                for k, (c, tail) in enumerate(kinks)
+            ]
+        if self.name in ("lad", "quantile"):
+            return [Part(first, minus, 1 - minus, y, zeros, v, every, cells)]
+        own = np.where(signs_of(y, header["labels"]) > 0.0, 0, 1)
+        return [Part(first, own, 1 - own, ones, zeros, v, every, cells)]
+
+    def solution(self, entry: dict) -> np.ndarray:
+        """Return the primal point of a step, a row for each node; its numbers are as many as there must be.
+
+        Raises
+        ------
+        DataError
+            If any number of the step is none that it may be.
+        """
+        own = {"C": self.box, "alpha": self.name == "sparse-svm", "beta": self.name == "sparse-svm", "lambda": self.own}
+        size = self.n * self.parts_each
+        codes = [entry[name] for name in ("states", "claims", "after") if entry.get(name) is not None]
+        good = all(
+            isinstance(entry[name], float) and (entry[name] > 0.0 or name == "alpha" and entry[name] == 0.0)
+            for name in own if own[name]
+        ) and all(entry[name] < math.inf for name in own if own[name])  # fmt: skip
+        good = good and not any(part.dtype != np.uint8 or part.size != -(-size // 4) for part in codes)
+        good = good and ("w" in entry) == (self.box and not self.kernel)
+        found = np.zeros(self.nodes * self.width)
+        if self.kernel:
+            found = np.array([entry["b"]] if self.free else [])
+            good = good and (not self.free or isinstance(entry["b"], float))
+        elif self.box:
+            found = np.asarray(entry["w"])
+            good = good and found.size == self.width
+        else:
+            index, values = entry["index"], entry["values"]
+            top = self.width - 1 if self.own else found.size
+            fits = index.size == values.size and not np.any(
+                (index < 0) | (index >= top) | (np.diff(index, prepend=-1) <= 0)
+            )
+            good = good and fits
+            if good:
+                found[index] = values
+            if self.own:
+                found[-1] = entry["b"]
+                good = good and math.isfinite(entry.get("b_off", 0.0))
+        if not good or not np.all(np.isfinite(found)):
+            raise DataError(f"step {entry['step']}: the certificate's numbers do not fit the data")
+        return found if self.kernel else found.reshape(self.nodes, self.width)
