@@ -186,7 +186,7 @@ def _judge(found: Verification, pair) -> None:
     if not gap <= found.tol * least * (1.0 - 2.0**-50) < math.inf and not gap == 0.0 == least:
         faults.append(f"the relative gap is not proven to be below {found.tol:g} (only {relative:.3g})")
     if not gap <= entry["gap"] * (1.0 + GAP_DIGITS) + pair.digits * least:
-        rounded = " with the rounding of the weights, which earlier versions did not count" if pair.model.inexact else ""
+        rounded = ", with the weights' rounding, which earlier versions did not count" if pair.model.inexact else ""
         faults.append(f"the gap is claimed to be {entry['gap']:.17g}, proven is {gap:.17g}{rounded}")
     if not entry["gap"] <= found.tol * (primal + error) * (1.0 + 2.0**-50) + pair.digits * least < math.inf:
         faults.append(f"the gap is claimed to be {entry['gap']:.17g}, a relative one above {found.tol:g}")

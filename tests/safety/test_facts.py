@@ -303,7 +303,7 @@ def test_claims_of_earlier_versions_did_not_count_the_rounding_of_weights(folder
     steps = [{**entry, "gap": exact.pairs[entry["step"]].gap} for entry in steps]
     found = check(header, steps, data, roundings=roundings)
     assert found.holds is (roundings == 0)
-    assert all("the weights, which earlier versions did not count" in fault for _, fault in found.faults)
+    assert all("the weights' rounding, which earlier versions did not count" in fault for _, fault in found.faults)
 
 
 def test_a_row_without_weight_has_a_dual_variable_of_0(folders, tmp_path):
