@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from screenpath.problem.reduced import Reduced
 from screenpath.solve.base import Budget, Solution, Solver
 from screenpath.solve.face import FaceDescent
-from screenpath.solve.newton import Newton
+from screenpath.solve.newton import CALL_ITERATIONS, Newton
 
 WIDE, WIDE_DENSE = 600, 5000  # features from which rows get sweeps first: there a Newton system needs many products
 FEW_DENSE = 4000  # rows up to which dense data get sweeps
@@ -18,8 +19,9 @@ class Auto(Solver):
     """Newton's method; on wide rows coordinate sweeps and steps on the face first (``solve.face``).
 
     These finish in most cases, from the line through the last two steps in a few rounds. Otherwise
-    they bring the first digits cheaply, and a gap ball that leaves Newton's method a small problem. The
-    step's record says which solvers ran. ``most``, if set, limits the sweeps before Newton's method.
+    they bring the first digits cheaply, and a gap ball that leaves Newton's method a small problem. On few other rows
+    they come where Newton's method does not end soon. The step's record says which solvers ran. ``most``, if set,
+    limits the sweeps before Newton's method.
     """
 
     name = "auto"
@@ -45,8 +47,24 @@ class Auto(Solver):
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         n = reduced.theta.size  # of all dual variables: the choice is that of the data, not of what screening left
-        if not self.sweeps_first(reduced.sparse, n, reduced.start_w.size):
-            return self.newton.solve(reduced, tol=tol, budget=budget, dynamic=dynamic, rank=rank)
+        how: dict[str, Any] = {"tol": tol, "dynamic": dynamic, "rank": rank}
+        d = reduced.start_w.size
+        if self.sweeps_first(reduced.sparse, n, d):
+            return self._sweep(reduced, budget, **how)
+        if reduced.size > min(d, FEW_DENSE):
+            return self.newton.solve(reduced, budget=budget, **how)
+        # Rows that may all lie on their kinks: from a start far from such a point Newton's method may cycle.
+        tried = self.newton.solve(reduced, budget=replace(budget, epochs=min(budget.epochs, CALL_ITERATIONS)), **how)
+        if tried.converged or not CALL_ITERATIONS <= tried.epochs < budget.epochs:
+            return tried
+        rest = replace(budget, epochs=budget.epochs - tried.epochs, touched=budget.touched + tried.touched)
+        found = self._sweep(reduced, rest, **how)
+        return replace(
+            found, epochs=tried.epochs + found.epochs, touched=tried.touched + found.touched,
+            solver=f"{tried.solver}+{found.solver}",
+        )  # fmt: skip
+
+    def _sweep(self, reduced: Reduced, budget: Budget, *, tol: float, dynamic: bool, rank: int) -> Solution:
         few = replace(budget, epochs=min(self.most or budget.epochs, budget.epochs))
         first = self.faces.solve(reduced, tol=tol, budget=few, dynamic=dynamic, rank=rank)
         if first.converged or first.epochs >= budget.epochs:

@@ -70,7 +70,7 @@ class FreeNewton(Solver):
     ----------
     faces : bool, default False
         On wide sparse rows, of which there are not too many, sweeps and steps on the face come first
-        (:mod:`screenpath.solve.multipliers`).
+        (:mod:`screenpath.solve.multipliers`); on few dense rows where Newton's method does not end soon.
     seed : int, default 0
         Of the sweeps.
     """
@@ -97,10 +97,12 @@ class FreeNewton(Solver):
         run = Run(reduced)
         if first is not None:
             run.iterations, run.touched = first.epochs, first.touched
-        elif wide and self.faces is not None and 0 < reduced.size <= FEW_ROWS:
+        slow = first is None or run.iterations >= CALL_ITERATIONS and reduced.size <= reduced.start_w.size
+        if slow and self.faces is not None and 0 < reduced.size <= FEW_ROWS:
             problems = Multipliers(run)
             done, faces = problems.solve(self.faces, tol=tol, budget=budget, rank=rank), problems.faces
-            name, known = self.faces.name if done else f"{self.faces.name}+{name}", True
+            name = self.faces.name if first is None else f"{name}+{self.faces.name}"
+            name, known = name if done else f"{name}+{self.name}", True
         while not run.stops(tol, budget, known):
             known = False
             if dynamic:

@@ -28,7 +28,7 @@ MOST = 8  # problems
 
 
 class Multipliers:
-    """The augmented problems of one run of :class:`screenpath.solve.intercept.FreeNewton`, on sparse rows.
+    """The augmented problems of one run of :class:`screenpath.solve.intercept.FreeNewton`.
 
     The run's iterate moves: ``w``, ``b``, the dual point, and the products.
     """
@@ -43,8 +43,11 @@ class Multipliers:
 
     def _augmented(self, X: Matrix, where: np.ndarray, norms: np.ndarray) -> tuple[Matrix, np.ndarray]:
         """Return copies of rows with the column of the intercept, and their norms."""
-        plus, every = np.ones(where.size, dtype=np.int8), np.arange(where.size)
-        rows = taken(X, where, plus, every, math.sqrt(self.rho), self.run.w.size)
+        plus, every, last = np.ones(where.size, dtype=np.int8), np.arange(where.size), math.sqrt(self.rho)
+        if X.sparse:
+            rows = taken(X, where, plus, every, last, self.run.w.size)
+        else:
+            rows = matrix_of(np.column_stack([X.dense[where], np.full(where.size, last)]))
         return rows, np.sqrt(np.square(norms) + self.rho)
 
     def _fetch(self, numbers: np.ndarray) -> tuple:
@@ -70,13 +73,14 @@ class Multipliers:
 
     def problem(self, mu: float) -> Reduced:
         """Return the box problem around an intercept, from the dual point of the run."""
-        run, rows = self.run, (self.rows.data, self.rows.indices, self.rows.indptr)
+        run, X = self.run, self.rows
+        rows = (X.data, X.indices, X.indptr) if X.sparse else X.dense
         point, margins = np.append(run.v, math.sqrt(self.rho) * self.summed()[0]), np.empty(run.c.size)
         products(self.rows, point, margins, 0, margins.size)
         run.touched += margins.size
         return Reduced(
-            take=lambda: rows, sparse=True, place=None, index=run.reduced.index, c=run.c - mu, lo=run.lo, hi=run.hi,
-            norms=self.norms, offset=run.reduced.offset + mu * run.reduced.rest, errors=run.reduced.errors,
+            take=lambda: rows, sparse=bool(X.sparse), place=None, index=run.reduced.index, c=run.c - mu, lo=run.lo,
+            hi=run.hi, norms=self.norms, offset=run.reduced.offset + mu * run.reduced.rest, errors=run.reduced.errors,
             start_alpha=run.alpha, start_sum=point, start_w=point, start_margins=margins, theta=run.reduced.theta,
             fetch=self._fetch, faces=self.faces,
         )  # fmt: skip

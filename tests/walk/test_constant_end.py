@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import minimize_scalar, nnls
 
 import screenpath
 from screenpath.problem.ends import CONSTANT
@@ -20,6 +21,28 @@ def one_hot() -> tuple:
     sizes, n = (70, 60, 50, 40, 26, 14, 4), 200
     X = np.hstack([np.eye(size)[rng.integers(0, size, n)] for size in sizes])
     return X, np.where(X @ rng.normal(size=X.shape[1]) > 0.0, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("loss", ["svm", "lad"])
+@pytest.mark.parametrize("intercept", [None, "free"])
+@pytest.mark.parametrize("size", [150.0, 1500.0])  # of the rows: C x^2 is up to 3e8
+def test_a_path_may_begin_where_every_row_is_on_its_kink(size, intercept, loss):
+    """There Newton's method cycles: it left steps uncertified after thousands of iterations."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(200, 800)) * size / np.sqrt(800)
+    y = np.where(X[:, 0] + rng.normal(size=200) > 0.0, 1.0, -1.0)
+    how = {} if intercept is None else {"intercept": intercept}
+    path = getattr(screenpath, f"{loss}_path")(X, y, grid=[100.0, 150.0], **how)
+    assert path.certified and path.steps[0].epochs < 400 and path.steps[1].solver == CONSTANT
+    triangle = np.linalg.cholesky(y[:, None] * (X @ X.T) * y)
+
+    def least(b: float) -> float:
+        """Return the least 1/2 ||w||^2 without a loss, by its dual."""
+        target = np.linalg.solve(triangle, 1.0 - y * b)
+        return 0.5 * float(target @ target - (nnls(triangle.T, target)[1] ** 2 if loss == "svm" else 0.0))
+
+    optimum = least(0.0) if intercept is None else minimize_scalar(least, (-0.5, 0.5), tol=1e-4).fun
+    assert [step.primal for step in path.steps] == pytest.approx([optimum] * 2, rel=2e-6)
 
 
 @pytest.mark.parametrize("intercept", [None, "free"])
