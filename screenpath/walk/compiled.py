@@ -74,7 +74,9 @@ class CompiledWalk:
         self.free = model.free
         self.workspace = self._workspace(edges.size - 1)
         self.threads = rows.threads if _shared(rows) else 1
-        self.resumes, self.pause = 0, 1  # the first point that is not left to the loop; how many are after a refusal
+        # The first point that is not left to the loop; how many are after a refusal. Where all rows may lie on their
+        # kinks a path begins far from its first solution, which takes the loop's other solvers.
+        self.resumes, self.pause = int(not rows.sparse and rows.d >= model.size), 1
 
     @np.errstate(over="ignore", invalid="ignore")  # as of `loop.solve_point`
     def points(self, reference, rank: int) -> tuple:
