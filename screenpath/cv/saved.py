@@ -11,6 +11,7 @@ import json
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ COLUMNS = (
 EVERY = 1.0  # seconds between two writings of a fold under way
 SHARE = 0.05  # of a fold's time that may go into writing it
 STATE = "state-"
-SCALARS = ("C", "radius_sq", "xi", "xi_error", "extent")
+SCALARS = ("radius_sq", "xi", "xi_error", "extent")
 
 
 @dataclass(frozen=True)
@@ -156,17 +157,16 @@ def plain(rows: list) -> list:
 def _arrays(held_out: HeldOut) -> dict:
     """Return the arrays of the certified bound's record of a fold."""
     lines = held_out.lines
-    arrays = {"signs": held_out.signs, "norms": held_out.norms}
-    arrays["weights"], arrays["errors"] = _digits(held_out.weights), _digits([line.errors for line in lines])
-    if any(isinstance(line, FreeLine) for line in lines):
-        for k, line in enumerate(lines):
-            arrays |= {f"{name}-{k}": array for name, array in line.arrays().items()}
-        return {**arrays, "free": np.array([line.C for line in lines])}
-    arrays["scalars"] = np.array([[getattr(line, name) for name in SCALARS] for line in lines], dtype=np.float64)
+    arrays = {"signs": held_out.signs, "norms": held_out.norms, "at": np.array([line.C for line in lines])}
+    arrays |= {"weights": _digits(held_out.weights), "errors": _digits([line.errors for line in lines])}
     for k, line in enumerate(lines):
-        arrays |= {f"center-{k}": line.center, f"products-{k}": line.products}
-        if line.trained is not line.center:
-            arrays[f"trained-{k}"] = line.trained
+        if isinstance(line, FreeLine):
+            found = line.arrays()
+        else:
+            found = {"center": line.center, "products": line.products}
+            found |= {} if line.trained is line.center else {"trained": line.trained}
+            found["scalars"] = np.array([getattr(line, name) for name in SCALARS], dtype=np.float64)
+        arrays |= {f"{name}-{k}": array for name, array in found.items()}
     return arrays
 
 
@@ -178,38 +178,21 @@ def _held_out(content: dict, size: int, points: list, width: int | None) -> Held
     if "signs" not in content:
         return None
     signs, norms = states.vector(content, "signs", size, -1.0, 1.0), states.vector(content, "norms", size, 0.0)
-    if "free" in content:
-        return _free_held_out(content, signs, norms, points)
-    scalars = states.matrix(content, "scalars", (len(points), len(SCALARS)), low=0.0)
-    if scalars[:, 0].tolist() != points:
+    if states.vector(content, "at", len(points)).tolist() != points:
         raise ValueError("its lines are those of another grid")
-    lines = []
     errors, whole = _numbers(content, "errors", len(points)), _numbers(content, "weights", size)
-    for k, values in enumerate(scalars.tolist()):
-        named = dict(zip(SCALARS, values, strict=True))
-        center = states.vector(content, f"center-{k}", np.size(content[f"center-{k}"]) if width is None else width)
-        trained = states.vector(content, f"trained-{k}", center.size) if f"trained-{k}" in content else center
-        products = states.vector(content, f"products-{k}", size)
-        lines.append(Line(center=center, trained=trained, products=products, errors=errors[k], **named))
-    return _record(content, signs, norms, whole, lines)
-
-
-def _free_held_out(content: dict, signs, norms, points: list) -> HeldOut:
-    """Undo :func:`_arrays` for lines of a free intercept."""
-    m, levers = signs.size, 2 * len(SIZES)
-    if states.vector(content, "free", len(points)).tolist() != points:
-        raise ValueError("its lines are those of another grid")
-    errors, whole = _numbers(content, "errors", len(points)), _numbers(content, "weights", m)
-    shapes = {"forms": (2, m), "levers": (3, levers), "apart": (levers, m)}
-    lines = []
+    levers, lines = 2 * len(SIZES), []
+    width = np.size(content.get("center-0", ())) if width is None else width
+    free = {"pair": (9,), "forms": (2, size), "levers": (3, levers), "apart": (levers, size)}
     for k, C in enumerate(points):
-        arrays = {name: states.matrix(content, f"{name}-{k}", shape) for name, shape in shapes.items()}
-        lines.append(FreeLine(C, states.vector(content, f"pair-{k}", 9), **arrays, errors=errors[k]))
-    return _record(content, signs, norms, whole, lines)
-
-
-def _record(content: dict, signs, norms, whole: list, lines: list) -> HeldOut:
-    """Return the record, and take out of ``content`` what belongs to it."""
+        shapes = free if f"pair-{k}" in content else {"center": (width,), "products": (size,)}
+        found: dict[str, Any] = {name: states.matrix(content, f"{name}-{k}", shape) for name, shape in shapes.items()}
+        if shapes is not free:
+            known = f"trained-{k}" in content
+            found["trained"] = states.matrix(content, f"trained-{k}", (width,)) if known else found["center"]
+            values = states.vector(content, f"scalars-{k}", len(SCALARS), 0.0).tolist()
+            found |= zip(SCALARS, values, strict=True)
+        lines.append((FreeLine if shapes is free else Line)(C=C, **found, errors=errors[k]))
     for name in [name for name in content if not name.startswith(STATE)]:
         del content[name]
     return HeldOut(signs, norms, np.array(whole, dtype=np.int64 if sum(whole) < LARGEST else object), lines)
