@@ -143,8 +143,9 @@ class Pair:
         worth = self.num * np.maximum(-lo, hi) * error * (self.model.n * self.model.parts_each)
         unsure = worth > UNSURE * abs(self.entry.get("primal", math.inf))
         again |= unsure & ((hi * high > 0.0) | (lo * low > 0.0))
+        signs = part.signs
         for i in np.flatnonzero(again).tolist():
-            t[i], error[i] = product_of(block, i, (part.c[i], part.tail[i]), -part.signs[i] * self.w[0])
+            t[i], error[i] = product_of(block, i, (part.c[i], part.tail[i]), -signs[i] * self.w[0])
 
     def _count(self, part: Part, t, error) -> None:
         if self.model.own:

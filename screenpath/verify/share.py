@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from screenpath.verify.exact import TINY, UNIT, two_product
+from screenpath.verify.exact import TINY, UNIT
 
 GROW = 32.0 * UNIT  # relative error of a share, from the numbers that it is formed of
 
@@ -39,13 +39,15 @@ class Cells(NamedTuple):
 def share(cells: Cells, x, v, rest=0.0) -> tuple:
     """Return the shares for the products ``v + rest``, and by how much ``x`` misses its best value.
 
-    ``rest`` is 0 where there is a kink. Where ``psi*`` is a barrier, the share is without it: a negative one says that
+    The slope ``v - curve x`` is rounded: whoever calls this knows by how much. ``rest`` is 0 where there is a kink, or
+    no curve. Where ``psi*`` is a barrier, the share is without it: a negative one says that
     ``v`` is beyond, and the caller sees to that.
     """
     lo, hi, curve, kink = cells
     inner = v if cells.barrier else np.clip(v, -kink, kink) if kink else 0.0
-    p, q = two_product(curve, x) if curve else (0.0, 0.0)
-    slope = ((v - inner) - p) + (rest - q)
+    slope = v - inner if kink else v
+    if curve:
+        slope = (slope - curve * x) + rest
     size, room = np.abs(slope), np.where(slope > 0.0, hi - x, x - lo)
     step = np.minimum(size / curve, room) if curve else np.where(size > 0.0, room, 0.0)
     found = step * (size - 0.5 * curve * step)

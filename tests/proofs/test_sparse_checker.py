@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from screenpath.verify import certificate
 from screenpath.verify.certificate import Pair
 from screenpath.verify.exact import UNIT
 from screenpath.verify.flow import worst_ways
@@ -113,6 +114,27 @@ def test_no_gap_is_too_small_whatever_is_off(kind, alpha, what, monkeypatch):
         assert found >= truth.least_gap() - CLOSE, seed
         nearest = min(nearest, found - truth.least_gap()) if np.isfinite(found) else nearest
     assert nearest < (0.3 if of_products > 0.1 else 0.1)  # and none is much larger than it has to be
+
+
+@pytest.mark.parametrize("alpha", [0.5, 0.0])
+@pytest.mark.parametrize("what", ["sums", "products", "balance"])
+def test_without_its_count_gaps_are_too_small(what, alpha, monkeypatch):
+    """Of sums and of products: shares in the middle of what is known; of the balance: nothing has to flow."""
+    (of_sums, of_products, unbalanced), small, kinds = WHAT[what], 0, ("smoothed", "exact", "squared")
+
+    def middle(cells, x, low, high):
+        return share(cells, x, 0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1]))
+
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        truth = Truth(rng, kinds[seed % 3], alpha, unbalanced, seed % 2 > 0)
+        with monkeypatch.context() as patch:
+            disturb(patch, rng, of_sums, of_products)
+            patch.setattr(certificate, "bound", middle)
+            if unbalanced:
+                patch.setattr(Pair, "costs", (0.0, 0.0, 0.0))
+            small += truth.check().gap < truth.least_gap() - CLOSE
+    assert small > 10
 
 
 def test_shares_and_losses_hold_between_the_ends_of_what_is_known():
