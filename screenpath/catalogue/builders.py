@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 
 
 def kernel_svm_model(rows, weights=None, intercept: str | None = None) -> KernelModel:
-    """Return the hinge-loss model behind a kernel; the signs are those of the rows (Ogawa 2014, Section IV-D).
-
-    ``weights``, shape (n,), are ``s``; the intercept ``free`` is one that is not penalised.
+    """Return the hinge-loss model with a kernel, for signed rows (Ogawa 2014, Section IV-D); ``weights``, shape (n,),
+    are ``s``.
     """
     from screenpath.numbers.rounding import WEIGHTS_ERROR
     from screenpath.problem.free_kernel import FreeKernelModel  # here: other models start up without them
@@ -38,14 +37,14 @@ def row_weights(y, class_weight=None, sample_weight=None) -> np.ndarray | None:
     y : ndarray of shape (n,)
         Labels as in the data.
     class_weight : dict of label to weight, "balanced", or None
-        ``balanced`` gives label k the weight n / (K n_k), counting each sample as often as its weight says. Labels
-        that are not named have weight 1.
+        ``balanced`` gives label k the weight n / (K n_k), counting each sample with its weight. Labels that are not in
+        the dict have weight 1.
     sample_weight : ndarray of shape (n,), optional
-        How often each sample stands in the data.
+        How often each sample counts.
 
     Returns
     -------
-    ndarray of shape (n,), or None where there are no weights
+    ndarray of shape (n,), or None if there are no weights
 
     Raises
     ------
@@ -67,7 +66,7 @@ def row_weights(y, class_weight=None, sample_weight=None) -> np.ndarray | None:
     for label, weight in class_weight.items():
         try:
             known = float(label) in labels
-        except (TypeError, ValueError, OverflowError):  # a text, and the labels are numbers
+        except (TypeError, ValueError, OverflowError):  # a text, although labels are numbers
             known, label = False, str(label)
         if not known:
             named = ", ".join(label_text(value) for value in labels[:20])
@@ -88,11 +87,11 @@ def row_weights(y, class_weight=None, sample_weight=None) -> np.ndarray | None:
 
 
 def _balanced(labels: list, codes, counts: list, sample_weight) -> dict:
-    """Return the weights of the classes that make all of them count alike, each rounded once.
+    """Return class weights that balance the classes, each rounded once.
 
-    ``counts`` are numbers of samples; a label all of whose samples have weight 0 is not in the data.
+    ``counts`` are numbers of samples; a label whose samples all have weight 0 is not in the data.
     """
-    from fractions import Fraction  # other models start up without it
+    from fractions import Fraction  # not at the top: other models start faster
 
     if sample_weight is not None:
         counts = [_total(sample_weight[codes == k]) for k in range(len(labels))]
@@ -102,7 +101,7 @@ def _balanced(labels: list, codes, counts: list, sample_weight) -> dict:
 
 
 def _total(weights):
-    """Return the sum of weights as a fraction: that of two doubles, which is known to ``UNIT^2``."""
+    """Return the sum of weights as a fraction: that of two doubles, with an error of ``UNIT^2``."""
     from fractions import Fraction
 
     values = weights.tolist()
@@ -111,7 +110,7 @@ def _total(weights):
 
 
 def checked_weights(y, sample_weight) -> np.ndarray | None:
-    """Return the weights of samples as an array; None where there are none."""
+    """Return the weights of samples as an array; None if there are none."""
     if sample_weight is None:
         return None
     try:

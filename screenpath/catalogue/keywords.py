@@ -31,14 +31,16 @@ SECTION = re.compile(r"\n\n(?=[A-Z][a-z]+\n-+\n)")
 
 
 def keywords_of(spec: Spec, *takers: str) -> tuple[Option, ...]:
-    """Return the options of a model that are keywords of the functions ("paths") and estimators ("models")."""
+    """Return the options of a model that are keywords of the functions ("paths") or of functions and estimators
+    ("models").
+    """
     own = [one.keyword for one in spec.path_options if one.python in takers]
-    bias = not spec.free_bias  # a model with an intercept of its own has no other
+    bias = not spec.free_bias  # models with an intercept of their own accept no other
     return tuple(sorted((one for one in own if one.name != "bias" or bias), key=lambda one: GROUPS.index(one.group)))
 
 
 def typed(keyword: Option) -> str:
-    """Return the type of a keyword as a signature has it."""
+    """Return the type of a keyword in a signature."""
     found = keyword.type or TYPES[keyword.kind]
     return f"{found} | None" if keyword.default is None and found != "Any" else found
 
@@ -49,7 +51,7 @@ def parameters(keywords: Iterable[Option], kind=inspect.Parameter.KEYWORD_ONLY) 
 
 
 def entry(keyword: Option) -> str:
-    """Return what the section of parameters says about a keyword."""
+    """Return the documentation of a keyword."""
     choices = ", ".join(f'"{name}"' for name in keyword.choices)
     what = f"{{{choices}}}" if choices else keyword.type or TYPES[keyword.kind]
     default = "optional" if keyword.default is None else f"default {keyword.default!r}"
@@ -59,14 +61,16 @@ def entry(keyword: Option) -> str:
 
 
 def documented(text: str | None, keywords: Iterable[Option], before: str = "", behind: str = "") -> str:
-    """Return a docstring with its parameters, ``before`` them others, and the sections ``behind`` them."""
+    """Return a docstring with its parameters, after the parameters ``before`` and followed by the sections
+    ``behind``.
+    """
     summary, *rest = SECTION.split(inspect.cleandoc(text or ""), maxsplit=1)
     entries = "\n".join(filter(None, (before, *map(entry, keywords))))
     return "\n\n".join(filter(None, (summary, f"Parameters\n----------\n{entries}", behind, *rest))) + "\n"
 
 
 def as_options(spec: Spec, keywords: dict[str, Any], width: int) -> dict[str, Any]:
-    """Return keywords as options of a path: a list of values is that of the grid; what others make void is left out."""
+    """Return keywords as options of a path; a list of values becomes the grid, and void options are left out."""
     from numpy import array, ndim
 
     from screenpath.data.files.arrays import stored_type
@@ -82,7 +86,7 @@ def as_options(spec: Spec, keywords: dict[str, Any], width: int) -> dict[str, An
             for other in ENDS[name]:
                 o.pop(other, None)
         elif ndim(value) > 0:
-            explicit_grid(value, zero=name == "alphas")  # refuses what is no list of parameters
+            explicit_grid(value, zero=name == "alphas")  # refuses invalid lists of parameters
             o[listed] = array(list(value), dtype=float).ravel().tolist()
             for other in (name, *ENDS[name]):
                 o.pop(other, None)

@@ -28,11 +28,11 @@ class Loss:
     name: str  # name, title, objective: see :class:`Spec`
     title: str
     objective: str
-    # ``kinks(y, o)``: where the loss has its kink, a number or one a row; of a mirrored loss three: for the rows, for
-    # their mirror images, and what is to be added to both. ``o`` has the values of ``options`` as attributes
+    # ``kinks(y, o)``: the kink of the loss, a number or one per row; of a mirrored loss three: for the rows, for
+    # their mirror images, and an addend of both. ``o`` has the values of ``options`` as attributes
     kinks: Callable
-    slopes: Callable  # ``slopes(o) -> (lo, hi)``: the ends of a dual variable's box, of a sample of weight 1
-    options: tuple = ()  # its own numbers
+    slopes: Callable  # ``slopes(o) -> (lo, hi)``: the bounds of a dual variable, for a sample of weight 1
+    options: tuple = ()  # its own parameters
     signed: bool = False  # whether targets are -1 and +1 that multiply the rows: ``g_i = y_i x_i``, else ``g_i = x_i``
     mirrored: bool = False  # whether each row has two dual variables, the second with ``g = -x``
     score: str = "mae"  # score, chosen_by, liblinear: see :class:`Spec`
@@ -48,16 +48,16 @@ class Loss:
         targets : array_like of shape (n,)
             Signs or real targets.
         weights : array_like of shape (n,), optional
-            ``s``: how often each row stands in the data.
+            ``s``: how often each row counts.
         intercept : str, optional
-            ``free`` for one that is not penalised; any other is a feature of the rows, or not there.
+            ``free`` for an unpenalised one; any other is a feature of the rows, or absent.
         **values : float
             Of ``options``.
 
         Raises
         ------
         UsageError
-            For a value of an option that is not valid.
+            For an invalid value of an option.
         """
         import numpy as np
 
@@ -65,7 +65,7 @@ class Loss:
         from screenpath.problem.box import BoxModel
 
         kind: type[BoxModel] = BoxModel
-        if intercept == "free":  # other paths start up without it
+        if intercept == "free":  # imported here: other paths start faster
             from screenpath.problem.free import FreeModel
 
             kind = FreeModel
@@ -78,7 +78,7 @@ class Loss:
             *sides, shift = kinks
             s, (kinks, tail) = np.concatenate([s, s]), two_sum(np.concatenate(sides), shift)
             tail = tail if tail.any() else 0.0
-        elif np.ndim(kinks) == 0:  # with many rows every vector is much memory: one array may serve as both
+        elif np.ndim(kinks) == 0:  # one array for both: with many rows every vector is much memory
             kinks = s if weights is None and kinks == hi == 1.0 else np.full(rows.n, kinks)
         signs = targets if self.signed else None
         upper = s if hi == 1.0 else hi * s
@@ -88,7 +88,6 @@ class Loss:
 
     @functools.cache  # noqa: B019  # a loss lives as long as the process
     def spec(self) -> Spec:
-        """Return the model that this loss declares."""
         return Spec(
             name=self.name,
             title=self.title,
@@ -110,18 +109,18 @@ class Loss:
 
 
 def build(name: str, rows, targets, weights, options: dict):
-    """Return the model of a loss with the values that a command's options have."""
+    """Return the model of a loss with the values of a command's options."""
     loss, intercept = LOSSES[name], options.get("intercept")
     return loss.model(rows, targets, weights, intercept, **{one.name: options[one.name] for one in loss.options})
 
 
 def _inexact(lo: float, hi: float, weights) -> float:
-    """Return the largest relative error of the ends of a box, which weights and their classes' weights multiply."""
-    from fractions import Fraction  # other models start up without it
+    """Return the largest relative error of the bounds of a box, after multiplication by sample and class weights."""
+    from fractions import Fraction  # not at the top: other models start faster
 
     from screenpath.numbers.rounding import UNIT, WEIGHTS_ERROR
 
-    formed = Fraction(hi) - Fraction(lo) not in (1, 2)  # by a subtraction that was rounded
+    formed = Fraction(hi) - Fraction(lo) not in (1, 2)  # computed by a rounded subtraction
     if weights is None:
         return 2.0 * UNIT * formed
     return 2.0 * UNIT * (formed + (lo % 1.0 != 0.0)) + WEIGHTS_ERROR

@@ -19,7 +19,7 @@ from screenpath.data.safe.plugins import plugin_of
 from screenpath.data.words.numerals import number_of, same_number
 from screenpath.errors import UsageError
 
-# Headings of the help, in its order.
+# Headings of the help, in order.
 GROUPS = (
     "problem", "data", "grid", "screening and solver", "cross-validation", "output", "limits", "cluster",
 )  # fmt: skip
@@ -31,51 +31,45 @@ PART = re.compile("([0-9]{1,9})/([0-9]{1,9})")
 
 @dataclass(frozen=True)
 class Option:
-    """One option of a command and keyword of a function."""
-
     name: str  # as in Python; the shell writes ``--name`` with dashes
-    default: Any = None  # None where the shell must tell that nothing was given: ``usual`` then has its value
+    default: Any = None  # None if the shell must know that nothing was given: ``usual`` then has its value
     # number, positive, share (between 0 and 1), whole, choice, flag, switch (a flag that can be turned off), numbers,
     # size, path, part, text, texts (may be given several times), label, plugin (a name, or a class of the user's)
     kind: str = "text"
-    help: str = ""  # what the shell says
+    help: str = ""  # text in the shell
     least: int | None = None  # of a whole number
     ends: tuple[bool, ...] = (False, False)  # of a share: whether 0 and 1 themselves are valid
     choices: tuple[str, ...] = ()
-    metavar: str | None = None  # what stands for the value in the help
+    metavar: str | None = None  # placeholder of the value in the help
     short: str | None = None  # short flag
-    stated: bool = False  # whether the help says the default (one of None is said in the text)
-    changes: bool = False  # whether it changes the numbers: ``resume`` compares it
-    group: str = "problem"  # heading under which the help has it, one of ``GROUPS``
+    stated: bool = False  # whether the help shows the default (a default of None is part of the text)
+    changes: bool = False  # whether it changes the numbers, so that ``resume`` compares it
+    group: str = "problem"  # its heading in the help, one of ``GROUPS``
     valid: Callable | None = None  # of a number: ``valid(value)``
     demand: str = ""  # what it must be
-    hint: str | None = None  # and what to write instead
-    usual: Any = None  # what serves where nothing is given and ``default`` is None
-    # who has it as a keyword besides `run` and `cross_validate`, which have all: "paths", the functions of arrays
+    hint: str | None = None  # what to write instead
+    usual: Any = None  # the value if nothing is given and ``default`` is None
+    # where it is a keyword, besides `run` and `cross_validate`, which have all: "paths", the functions of arrays
     # (``api.paths``); "models", these and the estimators (``screenpath.sklearn``)
     python: str = ""
-    type: str = ""  # of the keyword, as in a signature, where that of the kind does not say it
-    about: str = ""  # what the keyword's documentation says, where ``help`` is about flags
+    type: str = ""  # of the keyword in a signature, if ``kind`` does not determine it
+    about: str = ""  # the keyword's documentation, if ``help`` is about flags
 
     @property
     def said(self) -> str:
-        """Return the help with the usual value where the default is none."""
+        """Return the help, with the usual value if the default is None."""
         usual = f"{self.usual:g}" if isinstance(self.usual, float) else self.usual
         return self.help if usual is None else f"{self.help}  [default: {usual}]"
 
     @property
     def keyword(self) -> Option:
-        """Return the option as functions of arrays and estimators have it: nothing given is its value, never None."""
+        """Return the option for functions of arrays and estimators: its default is a value, never None."""
         default = self.usual if self.default is None else None if self.default == () else self.default
         return replace(self, name=RENAMED.get(self.name, self.name), default=default, usual=None)
 
     def checked(self, value):
-        """Return a value as the library takes it; None is the default where that is None.
-
-        Raises
-        ------
-        UsageError
-            Naming the option and what it must be.
+        """Return a value as the library needs it; None is the default if that is None. Others raise a
+        :class:`UsageError` that says what the option must be.
         """
         if value is None and (self.default is None or self.kind == "texts"):
             return self.default
@@ -152,7 +146,7 @@ def _part(option: Option, value):
 
 
 def _text(option: Option, value):
-    return None if value is None else str(value)  # 'none' means something else
+    return None if value is None else str(value)  # 'none' has another meaning
 
 
 def _plugin(option: Option, value):
@@ -160,7 +154,7 @@ def _plugin(option: Option, value):
 
 
 def _label(option: Option, value):
-    """Return a label as a number where it is one; else it is a text of the data."""
+    """Return a label as a number if it is one; otherwise it is a text."""
     if isinstance(value, bool):
         return str(value)
     try:
@@ -168,7 +162,7 @@ def _label(option: Option, value):
     except ValueError:
         return str(value)
     exact = same_number(value.strip(), repr(number)) if isinstance(value, str) else value == number
-    return number if math.isfinite(number) and exact else str(value)  # float64 may take another label for this one
+    return number if math.isfinite(number) and exact else str(value)  # float64 may confuse it with another label
 
 
 def _texts(option: Option, value):
@@ -191,21 +185,16 @@ CHECKS: dict[str, Callable] = {
 
 
 def number(name: str, default: float, valid: Callable, demand: str, help: str, hint: str | None = None) -> Option:
-    """Return a number that a loss has of its own: ``demand`` says what ``valid(value)`` asks for."""
+    """Return a parameter of a loss: ``demand`` says what ``valid(value)`` requires."""
     return Option(
         name, default, "number", help, valid=valid, demand=demand, hint=hint, stated=True, changes=True, python="models"
     )  # fmt: skip
 
 
 def completed(options: Iterable[Option], given: Mapping, what: str) -> dict:
-    """Return the value of every option by its name: the one given, checked, or the default.
+    """Return the checked value of every option by name: the given one, or the default.
 
-    Raises
-    ------
-    TypeError
-        For a name that is none of them.
-    UsageError
-        For a value that is not valid.
+    A TypeError names unknown options, a :class:`UsageError` invalid values.
     """
     known = {one.name: one for one in options}
     for name in given:
@@ -216,11 +205,10 @@ def completed(options: Iterable[Option], given: Mapping, what: str) -> dict:
 
 
 def usual(options: Iterable[Option], *names: str) -> tuple:
-    """Return what serves where these options are not given."""
+    """Return the values that these options have if they are not given."""
     values = {one.name: one.usual for one in options}
     return tuple(values[name] for name in names)
 
 
 def grouped(group: str, *options: Option) -> tuple[Option, ...]:
-    """Return options under a heading of the help."""
     return tuple(replace(one, group=group) for one in options)

@@ -10,10 +10,10 @@ from typing import Any
 
 from screenpath.catalogue.option import Option, grouped
 
-# -- what all path commands have in common ---------------------------------------------------------------------------
+# -- options of all path commands --------------------------------------------------------------------------------------
 
 POSITIVE_COUNT: dict[str, Any] = {"kind": "whole", "least": 1}
-VALUES = "int | Sequence[float] | np.ndarray"  # of a keyword: how many values, or these
+VALUES = "int | Sequence[float] | np.ndarray"  # of a keyword: the number of values, or the values
 FORCE = Option("force", False, "flag", "Replace an existing file.", group="output")
 QUIET = Option("quiet", False, "flag", "Nothing on stderr but errors.", short="-q", group="output")
 LOG_FORMAT = Option(
@@ -54,8 +54,12 @@ CLASS_WEIGHT = Option(
     help="Weight of a label, repeatable; or 'balanced': n / (classes x samples of the class).",
 )  # fmt: skip
 WEIGHTS = Option(
-    "weights", kind="path", metavar="FILE", help="Sample weights, one number a line; 2 is the sample twice.",
-    python="paths", type="ArrayLike",
+    "weights",
+    kind="path",
+    metavar="FILE",
+    help="Sample weights, one number a line; 2 is the sample twice.",
+    python="paths",
+    type="ArrayLike",
     about="How often each sample stands in the data, of shape (n,): in the loss, in `scale` and in "
     "``class_weight='balanced'``.",
 )
@@ -129,7 +133,14 @@ TIME_LIMIT = Option(
     help="For the whole command, from its start; on a first run it ends only after kernels have compiled.",
 )  # fmt: skip
 SEED = Option(
-    "seed", 0, "whole", "Of the random order.", least=0, stated=True, changes=True, group="screening and solver",
+    "seed",
+    0,
+    "whole",
+    "Of the random order.",
+    least=0,
+    stated=True,
+    changes=True,
+    group="screening and solver",
     python="models",
 )
 THREADS = Option(
@@ -206,9 +217,8 @@ PATH = (*READING, *PREPARATION, *CLUSTER, PART_OF, *OUTPUT)
 
 
 def solving(rule: Option = RULE, solvers: tuple = ("auto", "newton", "cd"), *, seeded=True, threaded=True) -> tuple:
-    """Return the options of rule, solver, accuracy and limits.
-
-    ``seeded``: the solver draws random numbers; ``threaded``: there is work for several threads.
+    """Return the options of rule, solver, accuracy and limits; ``seeded``: the solver draws random numbers;
+    ``threaded``: several threads have work.
     """
     text = f"One of {', '.join(solvers)}; or mine.py:MySolver, a class of yours."
     solver = Option("solver", "auto", "plugin", text, stated=True, changes=True, python="models")
@@ -218,7 +228,7 @@ def solving(rule: Option = RULE, solvers: tuple = ("auto", "newton", "cd"), *, s
     )  # fmt: skip
 
 
-# -- what single models have besides ---------------------------------------------------------------------------------
+# -- options of single models ------------------------------------------------------------------------------------------
 
 ONE_VS_REST = Option(
     "one_vs_rest", False, "flag", changes=True,
@@ -245,14 +255,25 @@ KERNEL = (
 LAMBDA_GRID = grouped(
     "grid",
     Option(
-        "grid", metavar="N", help="Points lambda_max / k, k = 1..N.", usual=20, changes=True, python="models",
-        type=VALUES, **POSITIVE_COUNT,
+        "grid",
+        metavar="N",
+        help="Points lambda_max / k, k = 1..N.",
+        usual=20,
+        changes=True,
+        python="models",
+        type=VALUES,
+        **POSITIVE_COUNT,
         about="Number K of values ``lambda_max / k``, k = 1..K; or the values, walked from the largest down (of "
         "estimators those of ``C = 1 / (2 lambda)``).",
     ),
     Option("log", False, "flag", "Space the points evenly in the logarithm instead.", changes=True, python="models"),
     Option(
-        "lambda_min_ratio", None, "share", "With `log`: last point over lambda_max.", usual=0.05, changes=True,
+        "lambda_min_ratio",
+        None,
+        "share",
+        "With `log`: last point over lambda_max.",
+        usual=0.05,
+        changes=True,
         python="models",
     ),
     Option("lambda_list", None, "numbers", "The grid itself, for example 10,5,1.", changes=True),
@@ -346,7 +367,10 @@ UNTIL_TURN = grouped(
 CERTIFY = grouped(
     "cross-validation",
     Option(
-        "certify", False, "flag", "Bound the cross-validation error at every C from `cmin` to `cmax`.",
+        "certify",
+        False,
+        "flag",
+        "Bound the cross-validation error at every C from `cmin` to `cmax`.",
         about="Bound the cross-validation error at every C between the ends of the grid (two classes; Shibagaki et al. "
         "2015). ``certificate_`` then has ``best_error``, found at ``best_C``, ``lower_bound`` and ``difference``.",
     ),
@@ -358,7 +382,5 @@ CERTIFY = grouped(
         ends=(True, True),
         help="Refine the grid until no C of the range can be better than the best one found by more than this.",
     ),
-    Option(
-        "certify_points", None, "whole", "Grid points that `certify_to` may add.", least=0, metavar="N", usual=1000
-    ),
+    Option("certify_points", None, "whole", "Grid points that `certify_to` may add.", least=0, metavar="N", usual=1000),
 )

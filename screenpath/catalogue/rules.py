@@ -20,20 +20,19 @@ SAID = {
 
 
 def _line(rule) -> str:
-    """Return the first line of a rule's documentation, without its markup."""
     return (inspect.getdoc(rule) or "").split("\n")[0].replace("``", "")
 
 
 def rules_of(model: str, kernel: bool = False, free: bool = False) -> dict[str, str]:
-    """Return the rules of a model, each with a line about it.
+    """Return the rules of a model, with a line about each.
 
-    Every static rule also goes with ``+gap``: before each solve by itself, and by the gap inside it.
+    Every static rule also combines with ``+gap``: alone before each solve, with the gap inside it.
 
     Parameters
     ----------
     model : {"svm", "lad", "quantile", "svr", "l1svm", "sparse-svm"}
     kernel : bool, default False
-        Of ``svm``: with a kernel.
+        For ``svm``: with a kernel.
     free : bool, default False
         With a free intercept.
 
@@ -44,7 +43,7 @@ def rules_of(model: str, kernel: bool = False, free: bool = False) -> dict[str, 
     Raises
     ------
     UsageError
-        For a model that there is not.
+        For an unknown model.
     """
     spec_of(model)
     found = {"none": NONE, "gap": GAP}

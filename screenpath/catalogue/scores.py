@@ -27,34 +27,33 @@ def decided(products, targets) -> tuple[np.ndarray, np.ndarray]:
 
 
 def mean(values, weights=None) -> float:
-    """Return the mean over the rows, each counted as often as its weight says."""
+    """Return the weighted mean over the rows."""
     return float(np.mean(values) if weights is None else np.average(values, weights=weights))
 
 
 def count(chosen, weights=None):
-    """Return how many rows are chosen, each counted as often as its weight says."""
+    """Return the total weight of the chosen rows."""
     return np.count_nonzero(chosen) if weights is None else weights[chosen].sum()
 
 
 def right(products, targets) -> np.ndarray:
-    """Tell of each row whether it is decided as labelled."""
+    """Tell for each row whether it is decided as labelled."""
     found, true = decided(products, targets)
     return found == true
 
 
 def accuracy(products, targets, weights=None) -> float:
-    """Return the share of rows decided as labelled."""
     return mean(right(products, targets), weights)
 
 
 def balanced_accuracy(products, targets, weights=None) -> float:
-    """Return the mean over the classes present of the share of their rows decided right."""
+    """Return the mean over the classes present of the share of their rows decided as labelled."""
     found, true = decided(products, targets)
     return float(np.mean([count((found == k) & (true == k), weights) / size for k, size in _present(true, weights)]))
 
 
 def f1(products, targets, weights=None) -> float:
-    """Return the harmonic mean of precision and recall of +1; of several classes the mean over those present."""
+    """Return the harmonic mean of precision and recall of +1; for several classes its mean over those present."""
     found, true = decided(products, targets)
     classes = [k for k, _ in _present(true, weights)] if products.ndim == 2 else [1]
     values = []
@@ -66,15 +65,14 @@ def f1(products, targets, weights=None) -> float:
 
 
 def _present(true, weights) -> list:
-    """Return the classes that have rows of a weight above 0, and how many rows that is."""
+    """Return the classes with rows of a weight above 0, and the number of these rows."""
     sizes = [(k, count(true == k, weights)) for k in np.unique(true)]
     return [(k, size) for k, size in sizes if size > 0.0]
 
 
 def auc(products, targets, weights=None) -> float:
-    """Return the area under the ROC curve: the chance that a +1 row has the larger linear form, ties counting half.
-
-    nan where all targets are of one class.
+    """Return the area under the ROC curve: the probability that a +1 row has the larger linear form, ties counting
+    half. nan if all targets are of one class.
     """
     positive = np.asarray(targets) > 0.0
     if weights is not None:
@@ -99,12 +97,10 @@ def _weighted_auc(products, positive, weights) -> float:
 
 
 def mae(products, targets, weights=None) -> float:
-    """Return the mean absolute error."""
     return mean(np.abs(products - targets), weights)
 
 
 def mse(products, targets, weights=None) -> float:
-    """Return the mean squared error."""
     return mean(np.square(products - targets), weights)
 
 
@@ -116,17 +112,15 @@ def pinball(products, targets, weights=None, tau: float = 0.5) -> float:
 
 @dataclass(frozen=True)
 class Score:
-    """A score by name."""
-
-    name: str  # as ``--score`` has it, with ``_`` in place of ``-`` in columns
+    name: str  # in ``--score``; columns have ``_`` for ``-``
     function: Callable  # ``function(products, targets, weights=None) -> float``
-    higher: bool  # whether more is better
+    higher: bool  # whether higher is better
     task: str  # ``classification`` or ``regression``
     two_classes: bool = False  # whether it is defined for two classes only
 
     @property
     def column(self) -> str:
-        """Return the name as part of a column."""
+        """Return the name in columns."""
         return self.name.replace("-", "_")
 
 
@@ -145,7 +139,7 @@ SCORES = {
 
 
 def of_rows(name: str, products, targets) -> np.ndarray:
-    """Return what each row contributes to a score that is a mean over rows: accuracy, mae or mse."""
+    """Return each row's contribution to a score that is a mean over rows: accuracy, mae or mse."""
     parts = {"accuracy": right, "mae": lambda p, t: np.abs(p - t), "mse": lambda p, t: np.square(p - t)}
     return parts[name](products, targets).astype(np.float64)
 
@@ -157,9 +151,8 @@ def higher_is_better(column: str) -> bool:
 
 
 def choose_score(name: str | None, spec, task: str, classes: int = 2, tau: float | None = None) -> Score:
-    """Return the score of that name, by default the model's own; one that does not fit the task is refused.
-
-    ``tau`` is the level of the pinball loss, 0.5 by default.
+    """Return the score of that name, by default the model's own, if it fits the task; ``tau`` is the level of the
+    pinball loss, 0.5 by default.
     """
     if name is None:
         name = spec.chosen_by or spec.score

@@ -23,14 +23,14 @@ GRID, CMIN, CMAX, FORM = usual(C_GRID, "grid", "cmin", "cmax", "chunk_form")
 
 @dataclass(frozen=True)
 class Later:
-    """A function that is imported when it is called: declarations load nothing of what they name."""
+    """A function that is imported when called, so that declarations load nothing they name."""
 
     module: str  # below ``screenpath``
     name: str
 
     def __call__(self, *arguments, **keywords):
         name = f"screenpath.{self.module}"
-        module = sys.modules.get(name) or import_module(name)  # to ask for it takes as long as many a function
+        module = sys.modules.get(name) or import_module(name)  # import_module alone is slow
         return getattr(module, self.name)(*arguments, **keywords)
 
 
@@ -38,16 +38,15 @@ box_rule = Later("screen", "parse_rule")
 
 
 def chunked(spec: Spec, options: dict) -> Spec:
-    """Return the model with the rule that the option ``chunk`` asks for."""
+    """Return the model with the rule of the option ``chunk``."""
     if options["chunk"] is None and options["chunk_form"] is not None:
         raise UsageError("`chunk_form` needs chunks", "add `chunk=M`")
     return replace(spec, rule=partial(spec.rule, chunk=options["chunk"], form=options["chunk_form"] or FORM))
 
 
 def with_intercept(spec: Spec, options: dict, free: Callable | None = None) -> Spec:
-    """Return the model with the intercept that the options ask for; ``intercept`` and ``bias`` are made to agree.
-
-    ``free(spec)`` gives the model a free one; by default :func:`free_intercept`.
+    """Return the model with the intercept of the options, after making ``intercept`` and ``bias`` agree; ``free(spec)``
+    gives it a free one, by default :func:`free_intercept`.
     """
     kind, bias = options.get("intercept"), options["bias"]
     if bias != 0.0 and kind in ("none", "free"):
@@ -61,7 +60,7 @@ def with_intercept(spec: Spec, options: dict, free: Callable | None = None) -> S
 
 
 def free_intercept(spec: Spec) -> Spec:
-    """Return a box model with a free intercept, which is the last of its coefficients."""
+    """Return a box model with a free intercept, which is its last coefficient."""
     formula = spec.objective.replace("- x_i.w", "- x_i.w - b")
     for form in ("x_i.w", "w.Phi(x_i)"):
         formula = formula.replace(f"y_i {form}", f"y_i ({form} + b)")
@@ -90,7 +89,7 @@ def free_intercept(spec: Spec) -> Spec:
 
 
 def free_sparse_intercept(spec: Spec) -> Spec:
-    """Return the sparse SVM with a free intercept, the last of the coefficients."""
+    """Return the sparse SVM with a free intercept, which is its last coefficient."""
     return replace(
         spec,
         objective=spec.objective.replace("y_i x_i.w", "y_i (x_i.w + b)"),
@@ -102,80 +101,77 @@ def free_sparse_intercept(spec: Spec) -> Spec:
 
 
 def with_intercept_chunked(spec: Spec, options: dict) -> Spec:
-    """Return a box model with the intercept and the rule that the options ask for."""
+    """Return a box model with the intercept and the rule of the options."""
     return chunked(with_intercept(spec, options), options)
 
 
 def step_weights(step, labels):
-    """Return the weights of a step whose model has one weight a feature."""
+    """Return the weights of a step whose model has one weight per feature."""
     return step.coefficients
 
 
 def no_option(options: dict) -> str | None:
-    """Return None: no option needs more than the others."""
     return None
 
 
 @dataclass(frozen=True)
 class Spec:
-    """A model."""
+    """Declaration of a model: everything the package knows about it."""
 
     name: str  # name of the command; part of the default run folder
-    title: str  # what its solutions are, in the plural, for lists of models
+    title: str  # name of its solutions, in the plural, for lists of models
     objective: str  # for run.json
     # ``targets(y, options, known=None) -> (targets, label_map)``; with ``known``, the map of the training data, the
-    # targets of other data. ``label_map`` is None where there are no labels
+    # targets of other data. ``label_map`` is None if there are no labels
     targets: Callable
-    build: Callable  # ``build(rows, targets, weights, options) -> model``; ``weights`` is one a row, or None
+    build: Callable  # ``build(rows, targets, weights, options) -> model``; ``weights``, shape (n,), or None
     grid: Callable  # ``grid(model, options) -> sequence`` of parameters in the order of the walk
     score: str  # of ``--test`` and of comparisons of models, by its name in ``scores.SCORES``
     liblinear: str  # LIBLINEAR's name for the loss and the penalty, or the nearest one
-    # ``further(options, grid, count) -> ndarray``, so many points behind the end of a grid, as it is spaced; None where
-    # a grid has no one end
+    # ``further(options, grid, count) -> ndarray``, that many values after the end of a grid, as it is spaced; None if
+    # a grid has more than one end
     further: Callable | None = Later("problem.grid", "further_c")
-    # score that cross-validation takes where none is named, and ``--test`` beside ``score``; ``score`` by default
+    # default score of cross-validation, also shown by ``--test``; ``score`` by default
     chosen_by: str | None = None
-    options: tuple = ()  # of its paths, besides those of all models (``catalogue.options.PATH``)
-    # ``resolved(spec, options) -> spec``: what the options make of the model; refuses those that contradict it
+    options: tuple = ()  # of its paths, in addition to those of all models (``catalogue.options.PATH``)
+    # ``resolved(spec, options) -> spec``: the model with these options; refuses contradictions
     resolved: Callable = chunked
-    fixed: tuple = ()  # pairs (name, value) of options that the others have and this one does not
-    parameter: str = "C"  # what the grid is made of, in words
-    about: str = ""  # what ``--help`` says behind the objective
+    fixed: tuple = ()  # pairs (name, value) of options that other models have and this one does not
+    parameter: str = "C"  # of the grid, in words
+    about: str = ""  # text of ``--help`` after the objective
     example: str = "`test=test.libsvm`"  # options of the second example on the model's help page
     rule: Callable = box_rule  # rule, solver: ``rule(text) -> screening`` and ``solver(name, seed) -> solver``
     solver: Callable = Later("solve", "make_solver")
-    # for ``--audit``: ``contradicted(model, accurate, parameter, decided) -> int``, decisions that are disproved
+    # for ``--audit``: ``contradicted(model, accurate, parameter, decided) -> int``, the number of wrong decisions
     contradicted: Callable = Later("walk.audit", "contradicted")
-    toy_grid: tuple = (0.01, 0.3, 10.0)  # parameters in the order of the walk that give a toy problem something to do
-    free_bias: bool = False  # whether the model has a bias of its own, the last of its coefficients
+    toy_grid: tuple = (0.01, 0.3, 10.0)  # parameters, in the order of the walk, of the toy problem of a warm-up
+    free_bias: bool = False  # whether the model has its own intercept, the last of its coefficients
     columns: tuple[str, ...] = ()  # columns that the model adds to the step table
-    # ``weights(step, labels) -> ndarray of shape (d,)``, or (classes, d) where ``labels`` names ``classes``
+    # ``weights(step, labels) -> ndarray of shape (d,)``, or (classes, d) if ``labels`` has ``classes``
     weights: Callable = step_weights
-    walk: Callable | None = None  # ``walk(options) -> function`` to take the place of ``path.walk``
+    walk: Callable | None = None  # ``walk(options) -> function``, a replacement of ``walk.loop.walk``
     # ``rows(X, targets, options, tell, inexact) -> rows`` of a kernel model, whose coefficients belong to samples.
     # ``--bias`` and ``--dtype`` then are the kernel's, not the data's
     rows: Callable | None = None
-    # Modules of numerical code that take longest to compile: further processes do that, from the last one on. Of a
-    # kernel model all that it needs, since its toy path would have a toy kernel matrix.
+    # Modules of kernels that take longest to compile: further processes do that, from the last one on. For a
+    # kernel model all that it needs, because its toy path has a toy kernel matrix.
     kernel_modules: tuple[str, ...] = ()
-    compiling: float = 13.0  # seconds that a first run usually compiles, with a second processor; for people who wait
-    selects: bool = False  # whether its penalty leaves features out of the model, one after the other along the path
-    streams: bool = True  # whether the rows of a shard folder can stay on disk; else they are read into memory
+    compiling: float = 13.0  # usual seconds of compilation in a first run, with a second processor; shown to users
+    selects: bool = False  # whether its penalty selects features along the path
+    streams: bool = True  # whether the rows of a shard folder can stay on disk
     streams_columns: bool = False  # whether the columns of a folder of shards by columns can stay on disk
-    # ``in_memory(options)`` names the option, if any, with which they cannot
+    # ``in_memory(options)`` returns the option, if any, with which they cannot
     in_memory: Callable = no_option
-    spreads: bool = False  # whether a cluster is given parts of its grid, and not passes over shards
-    copies: bool = False  # whether the model has a copy of the rows, and needs them no more once it is built
-    needs: Needs = BOX  # what a path takes beside the rows
+    spreads: bool = False  # whether a cluster gets parts of its grid, not passes over shards
+    copies: bool = False  # whether the model copies the rows, which are then freed
+    needs: Needs = BOX  # memory of a path in addition to the rows
 
     @property
     def path_options(self) -> tuple:
-        """Return every option of a path."""
         return (*PATH, *self.options)
 
     @property
     def default_rule(self) -> str:
-        """Return the rule that screens where none is named."""
         return next(one.default for one in self.options if one.name == "rule")
 
     def completed(self, given: dict) -> dict:
@@ -183,14 +179,14 @@ class Spec:
         return {**completed(self.path_options, given, f"a path of {self.name}"), **dict(self.fixed)}
 
     def identity(self, options: dict) -> dict:
-        """Return the options that change the numbers or the files: ``resume`` compares them."""
+        """Return the options that change the numbers or the files, which ``resume`` compares."""
         names = [one.name for one in self.path_options if one.changes]
         found = {name: options[name] for name in dict.fromkeys((*names, "seed"))}
         return identified(found) if any(isinstance(one, Plugin) for one in found.values()) else found
 
     @property
     def score_columns(self) -> tuple[str, ...]:
-        """Return the columns of the step table for the scores of ``--test``; the first one ranks the steps."""
+        """Return the columns of ``--test`` scores in the step table; the first one ranks the steps."""
         return tuple(f"test_{name.replace('-', '_')}" for name in self._score_names)
 
     @property

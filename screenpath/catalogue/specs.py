@@ -29,7 +29,6 @@ def _svm_targets(y, options, known=None):
 
 
 def _svm_build(rows, targets, weights, options):
-    """Return the hinge-loss model, or one for each class."""
     intercept = options.get("intercept")
     if targets.min() < 0:
         return losses.SVM.model(rows, targets, weights, intercept)
@@ -39,14 +38,13 @@ def _svm_build(rows, targets, weights, options):
 
 
 def _classes_walk(options):
-    """Return the walk of all classes in step."""
     from screenpath.walk.one_vs_rest import walk_classes
 
     return walk_classes
 
 
 def _svm_resolved(spec: Spec, options: dict) -> Spec:
-    """Return the model of two classes, of each class against the rest, or behind a kernel."""
+    """Return the model of two classes, of each class against the rest, or with a kernel."""
     kernel = options["kernel"]
     spec = with_intercept(spec if kernel is None else KERNEL_SVM, options)
     given = [name for name in (*DEFAULTS, "gram") if options[name] is not None]
@@ -70,7 +68,7 @@ def _svm_resolved(spec: Spec, options: dict) -> Spec:
             raise UsageError(f"`{name}` follows a single path, `one_vs_rest` has one a class", "use one of the two")
     if options.get("certify"):
         raise UsageError("`certify` bounds the error of two classes", "leave out `one_vs_rest`")
-    if options["intercept"] == "free":  # no place in the step table for the interval of each class's best
+    if options["intercept"] == "free":  # the step table has no columns for the intervals of several intercepts
         return replace(chunked(free_intercept(ONE_VS_REST), options), columns=())
     return chunked(ONE_VS_REST, options)
 
@@ -114,11 +112,10 @@ def function_of(options: dict, d: int):
 
 
 def _kernel_rows(X, targets, options: dict, tell, inexact: float):
-    """Return the training data behind the kernel; ``tell`` hears about the memory before it is taken.
+    """Return the training data with a kernel; ``tell`` reports the memory before it is allocated.
 
-    ``inexact`` is that of the preparation (``prepare.Preparation``).
-
-    ``options["matrix_memory"]`` is what the matrix may take: an int, a :class:`rows.budget.Allowance` or None.
+    ``inexact`` is that of the preparation (``prepare.Preparation``). ``options["matrix_memory"]`` is the memory for the
+    matrix: an int, a :class:`rows.budget.Allowance` or None.
     """
     import numpy as np
 
@@ -138,10 +135,9 @@ def _kernel_rows(X, targets, options: dict, tell, inexact: float):
 
 
 def _kernel_build(rows, targets, weights, options):
-    """Return the hinge-loss model behind the kernel."""
     from screenpath.catalogue.builders import kernel_svm_model
 
-    rows.forget()  # of several runs none profits from the rows that another has cached
+    rows.forget()  # no run may profit from rows that another has cached
     return kernel_svm_model(rows, weights, options.get("intercept"))
 
 
@@ -165,7 +161,6 @@ KERNEL_SVM = replace(
 
 
 def _l1_build(rows, targets, weights, options):
-    """Return the model, or one for each class; the columns are copied from the rows that were read, or stay on disk."""
     from screenpath.problem.l1svm import L1SVM
     from screenpath.rows.column_shards import columns_of
 
@@ -192,7 +187,7 @@ def _l1_grid(model, options):
 
 
 def _l1_resolved(spec: Spec, options: dict) -> Spec:
-    """Return the model; ``bias`` has no meaning."""
+    """Return the model without ``bias``, which has no meaning here."""
     if options["bias"] != 0.0:
         raise UsageError("l1svm has a free bias of its own", "leave out `bias`")
     if options.get("penalty_weights") is not None:
@@ -254,13 +249,11 @@ SPARSE_RULE = Later("screen.sparse", "parse_sparse_rule")
 
 
 def _sparse_build(rows, codes, weights, options):
-    """Return the model over pairs (alpha, beta)."""
     import numpy as np
 
     from screenpath.problem.sparse_grid import SparseGrid
     from screenpath.problem.sparse_model import sparse_model
-    from screenpath.rows.column_views import views_of
-    from screenpath.rows.views import check_not_zero
+    from screenpath.rows.views import check_not_zero, views_of
 
     views = views_of(rows)
     check_not_zero(views)
@@ -270,7 +263,7 @@ def _sparse_build(rows, codes, weights, options):
 
 
 def _sparse_grid(model, options):
-    """Return the pairs (alpha, beta): counts and ratios, or the values of ``alpha`` and ``beta``."""
+    """Return the pairs (alpha, beta), from counts and ratios or from the values of ``alpha`` and ``beta``."""
     from screenpath.problem.grid import beta_values, grid_pairs
 
     for one, others in (("beta", ("betas", "beta_min_ratio")), ("alpha", ("alphas", "alpha_min_ratio"))):
@@ -299,7 +292,7 @@ def hinge_width(options: dict) -> float:
 
 
 def hinge_named(spec: Spec, options: dict) -> Spec:
-    """Return the model with the loss of the options in its title and in its objective."""
+    """Return the model with the loss of the options in its title and its objective."""
     kind = "squared" if options.get("loss", "hinge") != "hinge" else "smoothed"
     kind = "exact" if kind == "smoothed" and options.get("smoothing") == 0.0 else kind
     objective = spec.objective.replace(SMOOTHED, HINGES[kind])
@@ -307,7 +300,7 @@ def hinge_named(spec: Spec, options: dict) -> Spec:
 
 
 def check_exact_hinge(options: dict) -> None:
-    """Raise where the exact hinge lacks what other options ask for; a comparison has ``rules`` in place of ``rule``."""
+    """Raise if the exact hinge does not support other options; a comparison has ``rules`` in place of ``rule``."""
     if options["smoothing"] != 0.0:
         return
     several = options.get("rules")
@@ -321,15 +314,14 @@ def check_exact_hinge(options: dict) -> None:
 
 
 def _sparse_resolved(spec: Spec, options: dict) -> Spec:
-    """Return the model with what is screened first, and the intercept that the options ask for."""
     spec = with_intercept(spec, options, free_sparse_intercept)
     hinge_width(options)  # refuses contradictions
     return replace(hinge_named(spec, options), rule=partial(SPARSE_RULE, first=options["first"]))
 
 
 def _sparse_in_memory(options: dict) -> str | None:
-    """Return the option that needs whole rows, or shares the data out among processes."""
-    if plugin_of(options.get("solver")) is not None:  # it may ask for whole rows
+    """Return the option that needs whole rows, or divides the data among processes."""
+    if plugin_of(options.get("solver")) is not None:  # it may need whole rows
         return f"solver={options['solver']}"
     if options.get("first") == "samples":
         return "first=samples"
@@ -340,7 +332,6 @@ def _sparse_in_memory(options: dict) -> str | None:
 
 
 def _sparse_weights(step, labels):
-    """Return the weights of a step, one row a class where there are more than two."""
     dense = step.coefficients.dense()
     return dense.reshape(len(labels["classes"]), -1) if "classes" in labels else dense
 
@@ -404,7 +395,7 @@ SPARSE_SVM = Spec(
 )
 
 
-# Every model that has a command, in the order of the lists.
+# Every model with a command, in the order of lists.
 SPECS = {
     **{name: LINEAR_SVM if name == LINEAR_SVM.name else loss.spec() for name, loss in losses.LOSSES.items()},
     L1_SVM.name: L1_SVM,
@@ -413,13 +404,7 @@ SPECS = {
 
 
 def spec_of(model: str) -> Spec:
-    """Return the model of that name.
-
-    Raises
-    ------
-    UsageError
-        Naming those that there are.
-    """
-    if model not in list(SPECS):  # what is no text may have no hash
+    """Return the model of that name; an unknown one is a :class:`UsageError` that lists them."""
+    if model not in list(SPECS):  # other types may have no hash
         raise UsageError(f"there is no model '{model}'", f"use one of {', '.join(SPECS)}")
     return SPECS[model]

@@ -65,5 +65,5 @@ def _label_map(y, signs):
 
 
 def real_targets(y, options, known=None):
-    """Return the targets of a regression as they are; there is no label map."""
+    """Return the targets of a regression, and no label map."""
     return y, None

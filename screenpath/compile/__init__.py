@@ -1,4 +1,4 @@
-"""The cache of compiled kernels, and what else numba needs to compile once and load fast.
+"""The cache of compiled kernels: compile once and load fast.
 
-No kernel stands here: numbers do not depend on this room. It knows nothing of the package but its errors.
+No kernel is here, and numbers do not depend on this room. It knows nothing of the package except its errors.
 """

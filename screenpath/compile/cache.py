@@ -48,34 +48,30 @@ CHECKSUM_BYTES = hashlib.sha256().digest_size
 
 
 class KernelCacheWarning(RuntimeWarning):
-    """Compiled kernels cannot be kept where they should be; results are not affected."""
+    """Compiled kernels cannot be stored where they should be; results are not affected."""
 
 
 @functools.cache
 def cache_key() -> str:
-    """Return the folder name that stands for this numba and this Python; sources stand in the names of entries."""
+    """Return the folder name for this numba and this Python; the names of entries depend on the sources."""
     return f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}-numba-{numba.__version__}-{FORMAT}"
 
 
 def is_current(name: str) -> bool:
-    """Tell whether a file's name is that of an entry of a kernel imported so far, made of its sources of today.
+    """Tell whether a file name is that of an entry of a kernel imported so far, made from its current sources.
 
-    Entries of other sources stay beside them: two versions may share a folder, or a change be undone.
+    Entries of other sources are kept: two versions may share a folder, or a change may be undone.
     """
     kernel, _, rest = name.partition("-")
     return kernel in KERNELS and rest.startswith(f"{KERNELS[kernel]._cache.stamp}-")
 
 
 def _private_temporary() -> Path:
-    """Return this user's folder below the system's temporary one, made for them alone.
+    """Return this user's folder in the system's temporary one, accessible to them alone.
 
-    Where the name is taken by what is not private to this user, a folder of this process alone is made in its place;
-    cached kernels are code, and what another user of the machine could have prepared must not be read.
-
-    Raises
-    ------
-    OSError
-        No folder can be made.
+    If the name is taken by something that is not private to this user, a folder for this process is made instead:
+    cached kernels are code, and code that another user could have prepared must not be loaded. OSError if no folder can
+    be made.
     """
     user = os.getuid() if hasattr(os, "getuid") else "user"
     folder = Path(tempfile.gettempdir()) / f"screenpath-{user}"
@@ -91,20 +87,14 @@ def _private_temporary() -> Path:
 
 
 def _private(folder: Path) -> bool:
-    """Tell whether a folder is one, no link to one, ours, and closed to everybody else."""
+    """Tell whether a folder is a real folder, ours, and closed to everybody else."""
     state = folder.lstat()
     mine = not hasattr(os, "getuid") or state.st_uid == os.getuid()
     return stat.S_ISDIR(state.st_mode) and mine and stat.S_IMODE(state.st_mode) == 0o700
 
 
 def _user_cache() -> Path:
-    """Return the user's cache folder: XDG_CACHE_HOME, which counts only when absolute, or ~/.cache.
-
-    Raises
-    ------
-    OSError
-        The user has no home folder.
-    """
+    """Return the user's cache folder: XDG_CACHE_HOME, if it is absolute, or ~/.cache; OSError without a home folder."""
     xdg = os.environ.get("XDG_CACHE_HOME", "")
     try:
         return (Path(xdg) if os.path.isabs(xdg) else Path.home() / ".cache") / "screenpath"
@@ -113,14 +103,13 @@ def _user_cache() -> Path:
 
 
 def _named_by_user() -> Path:
-    """Return the part of NUMBA_CACHE_DIR that is ours."""
     return Path(config.CACHE_DIR).absolute() / "screenpath"
 
 
 def _make(folder: Path) -> None:
-    """Make a folder, and those it lies in, that only their owner can write to, whatever the umask.
+    """Make a folder and its parents, writable for their owner only, whatever the umask.
 
-    Others may read, where the umask lets them: a cache may be warmed by one user for a group.
+    Others may read, if the umask allows it: one user may warm a cache for a group.
     """
     missing = [one for one in (folder, *folder.parents) if not one.exists()]
     for one in reversed(missing):
@@ -128,7 +117,7 @@ def _make(folder: Path) -> None:
 
 
 def _closed(folder: Path) -> bool:
-    """Tell whether nobody else can put code into a resolved folder; warn of one that others can change."""
+    """Tell whether nobody else can put code into a resolved folder; warn if others can."""
     one = changeable(folder)
     if one is not None:
         _warn(
@@ -139,13 +128,13 @@ def _closed(folder: Path) -> bool:
 
 
 def _usable(folder: Path, private: bool = False) -> bool:
-    """Tell whether a resolved folder can be written to, or at least already holds kernels to read.
+    """Tell whether a resolved folder can be written to, or at least holds kernels to read.
 
-    Of a ``private`` one the owner and the mode are known. Its parents are not asked: in a container they may be those
-    of a user it does not know, and each file is asked who wrote it.
+    Owner and mode of a ``private`` one are known. Its parents are not checked: in a container they may belong to an
+    unknown user, and the owner of each file is checked.
     """
     try:
-        if not private and not _closed(folder):  # nothing is made there
+        if not private and not _closed(folder):  # make nothing there
             return False
         _make(folder)
         tempfile.TemporaryFile(dir=folder).close()
@@ -158,15 +147,11 @@ def _usable(folder: Path, private: bool = False) -> bool:
 
 @functools.cache
 def cache_folder() -> Path | None:
-    """Return the folder compiled kernels are kept in, chosen once for the process.
+    """Return the folder of compiled kernels, chosen once per process.
 
-    The first that works of: NUMBA_CACHE_DIR, the user's cache folder, a private temporary folder.
-
-    Returns
-    -------
-    Path or None
-        None where no folder works: kernels are then compiled anew by every process, which is warned of once,
-        as is a NUMBA_CACHE_DIR that cannot be used.
+    It is the first that works of NUMBA_CACHE_DIR, the user's cache folder, a private temporary folder. Without one,
+    None: every process then compiles all kernels, and is warned once, as it is about a NUMBA_CACHE_DIR that cannot be
+    used.
     """
     candidates = [_named_by_user] if config.CACHE_DIR else []
     candidates += [_user_cache, _private_temporary]
@@ -174,7 +159,7 @@ def cache_folder() -> Path | None:
     for candidate in candidates:
         try:
             folder = (candidate() / cache_key()).resolve()
-        except (OSError, RuntimeError):  # a loop of links
+        except (OSError, RuntimeError):  # a cycle of links
             continue
         if _usable(folder, private=candidate is _private_temporary):
             chosen = folder
@@ -191,23 +176,14 @@ def cache_folder() -> Path | None:
 
 @functools.cache
 def _warn(message: str) -> None:
-    """Warn of a message the first time it is given."""
     warnings.warn(message, KernelCacheWarning, stacklevel=3)
 
 
 def clear_cache() -> int:
-    """Delete the compiled kernels of every version kept beside the current folder.
+    """Delete the compiled kernels of every version next to the current folder; return the bytes freed.
 
-    Returns
-    -------
-    int
-        Bytes freed. Only files that this module writes are deleted. Processes that run meanwhile are not harmed:
-        they compile again what they miss.
-
-    Raises
-    ------
-    ResourceError
-        A file cannot be deleted.
+    Only files that this module writes are deleted. Running processes compile again what they miss. A file that cannot
+    be deleted is a :class:`ResourceError`.
     """
     folder = cache_folder()
     if folder is None:
@@ -227,18 +203,14 @@ def clear_cache() -> int:
         except OSError as error:
             raise ResourceError(f"cannot delete {path}: {error.strerror}", "Check who owns the folder.") from error
     for version in folder.parent.iterdir():
-        with contextlib.suppress(OSError):  # it holds something else, or another process has just written there
+        with contextlib.suppress(OSError):  # it holds other files, or another process has just written there
             version.rmdir()
     return freed
 
 
 def read_entry(path: Path):
-    """Return what :func:`write_entry` stored; a damaged file is deleted.
-
-    Returns
-    -------
-    object or None
-        None if there is no such file or it is damaged.
+    """Return what :func:`write_entry` stored; None if there is no such file. A damaged file is deleted, and None
+    returned.
     """
     try:
         content = read_own(path)
@@ -251,31 +223,19 @@ def read_entry(path: Path):
 
 
 def _entry_of(content: bytes):
-    """Return what the bytes of an entry hold, None if they are damaged."""
     checksum, payload = content[:CHECKSUM_BYTES], content[CHECKSUM_BYTES:]
-    # Checked before anything is loaded: a flipped bit in machine code would not raise, it would run.
+    # Check before loading: a flipped bit in machine code would not raise, it would run.
     return pickle.loads(payload) if hashlib.sha256(payload).digest() == checksum else None
 
 
 def write_entry(path: Path, entry) -> None:
-    """Store an object so that other processes see it whole or not at all.
-
-    Raises
-    ------
-    OSError
-        It cannot be written (disk full, folder read-only).
-    """
+    """Store an object so that other processes see it whole or not at all; OSError if it cannot be written."""
     payload = dumps(entry)  # numba's pickler: it knows numba's types
     store(path, hashlib.sha256(payload).digest() + payload)
 
 
 def store(path: Path, content: bytes) -> None:
-    """Write a file so that other processes see it whole or not at all.
-
-    Raises
-    ------
-    OSError
-    """
+    """Write a file so that other processes see it whole or not at all; OSError if it cannot be written."""
     _make(path.parent)
     # A random name, since process numbers repeat across the machines that share a folder; not mkstemp, whose files
     # nobody else may read, since a folder may be warmed by one user for a group. Only the owner may write, whatever
@@ -285,13 +245,13 @@ def store(path: Path, content: bytes) -> None:
         with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb") as file:
             file.write(content)
         os.replace(partial, path)
-    except BaseException:  # an interrupt too must leave no half-written file behind
+    except BaseException:  # also an interrupt must leave no incomplete file
         partial.unlink(missing_ok=True)
         raise
 
 
 def evict(path: Path) -> None:
-    """Delete an entry that cannot be used, so that the next process does not meet it again."""
+    """Delete an unusable entry, so that the next process does not read it again."""
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
@@ -301,8 +261,8 @@ def evict(path: Path) -> None:
 def _present(symbol: str, name: str, signature: tuple) -> bool:
     """Load a kernel, and tell whether it is the one that a stored caller refers to.
 
-    Each process numbers the functions it compiles, so one that was compiled again has another symbol. Then its callers
-    are compiled again as well.
+    Each process numbers the functions it compiles, so a kernel that was compiled again has another symbol, and its
+    callers must be compiled again as well.
     """
     kernel = KERNELS.get(name)
     if kernel is None:
@@ -312,9 +272,9 @@ def _present(symbol: str, name: str, signature: tuple) -> bool:
 
 
 def fields(kinds) -> list:
-    """Return the names of the fields of all named tuples among types: equal types may differ in them.
+    """Return the field names of all named tuples among types, because equal types may differ in them.
 
-    A kernel that is given one need not import the module that defines it.
+    A kernel that receives one need not import the module that defines it.
     """
     named = [(str(one), one.fields) for one in kinds if isinstance(one, types.BaseNamedTuple)]
     inner = [name for one in kinds if isinstance(one, types.BaseTuple) for name in fields(one.types)]
@@ -322,13 +282,7 @@ def fields(kinds) -> list:
 
 
 class KernelCache:
-    """The compiled signatures of one function on disk, in the shape a numba dispatcher asks for.
-
-    Parameters
-    ----------
-    function : callable
-        The function before compilation.
-    """
+    """The compiled signatures of one function on disk, in the form that a numba dispatcher expects."""
 
     def __init__(self, function):
         self.name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__.replace('<locals>', '')}"
@@ -336,7 +290,7 @@ class KernelCache:
 
     @functools.cached_property
     def stamp(self) -> str:
-        """Stands for the sources that the function depends on."""
+        """Return a hash of the sources that the function depends on."""
         return digest(closure(Path(self._code.co_filename)).encode(), self._code.co_code)[:16]
 
     @property
@@ -345,17 +299,16 @@ class KernelCache:
         return None if folder is None else str(folder)
 
     def _entry(self, signature, processor: tuple) -> tuple[str, tuple]:
-        """Return the file name of one signature on a kind of processor, and the key that stands in it."""
+        """Return the file name of one signature on a kind of processor, and its key."""
         key = (signature, processor, self.stamp, fields(getattr(signature, "args", signature)))
         return f"{self.name}-{self.stamp}-{digest(repr(key).encode())[:20]}{SUFFIX}", key
 
     def _entries(self) -> list[Path]:
-        """Return the files of all signatures."""
         folder = cache_folder()
         return list(folder.glob(f"{self.name}-{self.stamp}-*{SUFFIX}")) if folder else []
 
     def load_overload(self, signature, target_context):
-        """Return the compile result of a signature, or None if it is not there or cannot be used."""
+        """Return the compile result of a signature, or None if it is missing or unusable."""
         # numba refreshes the whole context here, which takes longer than to load all kernels. Compiling does it by
         # itself; loading needs only the runtime that the machine code calls.
         rtsys.initialize(target_context)
@@ -385,7 +338,7 @@ class KernelCache:
             return found
         if take_turn(folder, name):
             return None
-        with trigger_event("numba:compile", data={"dispatcher": KERNELS[self.name]}):  # what a wait counts as
+        with trigger_event("numba:compile", data={"dispatcher": KERNELS[self.name]}):  # waiting counts as compiling
             wait_for_turn(folder, name)
         found = self._read(folder / name, key, target_context)
         if found is not None:
@@ -393,15 +346,15 @@ class KernelCache:
         return found
 
     def _read(self, path: Path, key, target_context):
-        """Return the compile result in a file, None if it cannot be used."""
+        """Return the compile result in a file, None if it is unusable."""
         try:
             return self._rebuilt(read_entry(path), key, target_context)
-        except Exception:  # a stale or foreign pickle may raise anything at all; compiling again cures each of them
+        except Exception:  # a stale or foreign pickle may raise anything; compiling again solves all cases
             evict(path)
             return None
 
     def _rebuilt(self, stored, key, target_context):
-        """Return the compile result that an entry holds, None if it is another's or calls what is not there."""
+        """Return the compile result in an entry, None if it belongs to another kernel or calls a missing one."""
         if stored is None or stored[0] != key or not all(_present(*one) for one in stored[2]):
             return None
         result = CompileResult._rebuild(target_context, *stored[1])
@@ -409,7 +362,7 @@ class KernelCache:
         return result
 
     def save_overload(self, signature, result) -> None:
-        """Keep a compile result, if it can be kept; a failure to write is warned of once."""
+        """Store a compile result, if possible; warn once about a failure."""
         needs = needed(result.library)
         keep_apart(result, self.name)
         folder = cache_folder()
@@ -417,7 +370,7 @@ class KernelCache:
             return
         name, key = self._entry(signature, result.codegen.magic_tuple())
         try:
-            # As numba itself: code that holds addresses of this process must not outlive it.
+            # As in numba: code that holds addresses of this process must not outlive it.
             if not result.lifted and not result.library.has_dynamic_globals:
                 write_entry(folder / name, (key, result._reduce(), needs))
         except OSError as error:

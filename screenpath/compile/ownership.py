@@ -1,4 +1,4 @@
-"""Which folders and files nobody but this user and root can change: compiled kernels run as this user.
+"""Folders and files that only this user and root can change: compiled kernels run as this user.
 
 This module holds no kernel.
 """
@@ -9,15 +9,15 @@ import os
 import stat
 from pathlib import Path
 
-SYSTEM = 0  # user number of root, whom everybody has to trust
+SYSTEM = 0  # user number of root, which everybody must trust
 
 
 def changeable(folder: Path) -> Path | None:
     """Return the first of a folder and its parents that other users can change or replace, None if there is none.
 
-    ``folder`` must be resolved: whoever can change a link, or rename a parent, chooses what is found under its name.
-    In a sticky folder such as ``/tmp`` others can neither rename nor remove what is not theirs, so that it may hold a
-    folder of ours. What does not exist yet is left out.
+    ``folder`` must be resolved: whoever can change a link, or rename a parent, chooses what is under its name. In a
+    sticky folder such as ``/tmp`` others can neither rename nor remove files of ours, so it may hold a folder of ours.
+    Parents that do not exist yet are skipped.
     """
     if not hasattr(os, "getuid"):
         return None
@@ -25,19 +25,19 @@ def changeable(folder: Path) -> Path | None:
 
 
 def _by_others(folder: Path) -> bool:
-    """Tell whether a folder is another user's, or one that others may write to."""
+    """Tell whether a folder belongs to another user, or others may write to it."""
     state = folder.stat()
     return state.st_uid not in (SYSTEM, os.getuid()) or (_writable(state) and not state.st_mode & stat.S_ISVTX)
 
 
 def _writable(state: os.stat_result) -> bool:
-    """Tell whether somebody beside the owner may write; the group may where nobody else is in it."""
+    """Tell whether somebody besides the owner may write; a group with no other member may."""
     mode = state.st_mode
     return bool(mode & stat.S_IWOTH) or bool(mode & stat.S_IWGRP and not _alone(state.st_uid, state.st_gid))
 
 
 def _alone(user: int, group: int) -> bool:
-    """Tell whether a group is the one that many systems make for a single user, and has no other member."""
+    """Tell whether a group is the private group of a single user."""
     import grp
     import pwd
 
@@ -49,14 +49,10 @@ def _alone(user: int, group: int) -> bool:
 
 
 def read_own(path: Path) -> bytes:
-    """Return the bytes of a file that this user or root has written and nobody else may write to.
-
-    Raises
-    ------
-    OSError
-        There is no such file, or it is another user's, a link, or no plain file.
+    """Return the bytes of a plain file that this user or root has written and nobody else may write to; else
+    OSError.
     """
-    # Asked of the open file: what is there under its name may be another one by then. A pipe must not hold us up.
+    # Check the open file, because its name may change meanwhile. A pipe must not block.
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with open(os.open(path, flags), "rb") as file:
         state = os.fstat(file.fileno())

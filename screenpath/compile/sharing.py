@@ -1,8 +1,8 @@
 """Several processes share the work of compiling: each kernel is compiled by one. This module holds no kernel.
 
-A process that needs what another one compiles waits for it. Waiting forms no cycle: who compiles a kernel waits for
-those it calls alone, and calls form none. A process that is killed loses its locks, one that stands still is not waited
-for longer than ``PATIENCE``; where files cannot be locked, everybody compiles for themselves.
+A process waits for a kernel that another one compiles. Waits form no cycle: a process that compiles a kernel waits only
+for those that the kernel calls, and calls form none. A killed process loses its locks, a stopped one is waited for at
+most ``PATIENCE`` seconds; if files cannot be locked, every process compiles for itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ POLL = 0.01  # seconds
 
 @functools.cache
 def _locks(folder: Path) -> int | None:
-    """Return the file of a folder whose bytes stand for its entries. Never closed: that would give up all its locks."""
+    """Return the file of a folder whose bytes represent its entries. Closing it would release all its locks."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return os.open(folder / LOCKS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
@@ -30,12 +30,11 @@ def _locks(folder: Path) -> int | None:
 
 
 def _place(name: str) -> int:
-    """Return the byte that stands for an entry: its name ends in a hash."""
+    """Return the byte that represents an entry: its name ends in a hash."""
     return int(name.rpartition(".")[0].rpartition("-")[2][:12], 16)
 
 
 def _lock(file: int, name: str, how: str) -> bool:
-    """Lock or release an entry; return whether that succeeded."""
     import fcntl
 
     kind = fcntl.LOCK_EX | fcntl.LOCK_NB if how == "take" else fcntl.LOCK_UN
@@ -43,13 +42,13 @@ def _lock(file: int, name: str, how: str) -> bool:
         fcntl.lockf(file, kind, 1, _place(name))
     except BlockingIOError:
         return False
-    except PermissionError:  # what some systems say in its place
+    except PermissionError:  # some systems raise this instead
         return False
     return True
 
 
 def take_turn(folder: Path, name: str) -> bool:
-    """Take the turn to compile an entry; return whether it is ours, as it is where files cannot be locked."""
+    """Take the turn to compile an entry; return whether it is ours, which is always so if files cannot be locked."""
     file = _locks(folder)
     if file is None or sys.platform == "win32":
         return True
@@ -67,7 +66,7 @@ def wait_for_turn(folder: Path, name: str) -> None:
 
 
 def end_turn(folder: Path, name: str) -> None:
-    """Let others have an entry, which is there now, or will not be."""
+    """Release an entry, which exists now, or will not."""
     file = _locks(folder)
     if file is not None and sys.platform != "win32":
         with contextlib.suppress(OSError):  # as above

@@ -1,8 +1,7 @@
-"""Compiled kernels that came with the package, in one file that ``make wheel`` makes. This module holds no kernel.
+"""Compiled kernels that came with the package, in a file that ``make wheel`` makes. This module holds no kernel.
 
-They are compiled for a level of the architecture that most processors have, not for the one they run on. The file is a
-part of the package, and trusted like it; whatever does not fit (versions, processor, a damaged entry) is compiled as
-where there is no such file.
+They are compiled for a level of the architecture that most processors support, not for the one they run on. The file is
+part of the package, and trusted like it; whatever does not fit (versions, processor, a damaged entry) is compiled.
 """
 
 from __future__ import annotations
@@ -17,19 +16,19 @@ from pathlib import Path
 from llvmlite import binding
 from numba import config
 
-FILE = Path(__file__).with_name("shipped.zip")  # as `cache pack` writes it
+FILE = Path(__file__).with_name("shipped.zip")  # in the format of `cache pack`
 MANIFEST = "manifest.json"
 LEVEL = "x86-64-v3"
-# What that level has beyond the first processors with 64 bits; the levels below it are part of it.
+# Features of that level beyond the first processors with 64 bits.
 FEATURES = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2")
 
 
 @functools.cache
 def _fits(triple: str) -> bool:
-    """Tell whether code for ``LEVEL`` runs here, and nobody has asked for that of another processor."""
+    """Tell whether code for ``LEVEL`` runs here, and no other processor is configured."""
     if config.CPU_NAME is not None or not triple.startswith("x86_64"):
         return False
-    with contextlib.suppress(RuntimeError):  # features that cannot be told
+    with contextlib.suppress(RuntimeError):  # unknown features
         here = binding.get_host_cpu_features()
         return all(here.get(name, False) for name in FEATURES)
     return False
@@ -39,7 +38,7 @@ def _fits(triple: str) -> bool:
 def _archive(key: str):
     """Return the archive, if its kernels were made by this numba and Python, else None."""
     try:
-        archive = zipfile.ZipFile(io.BytesIO(FILE.read_bytes()))  # forks would share the place in an open file
+        archive = zipfile.ZipFile(io.BytesIO(FILE.read_bytes()))  # forks would share the position in an open file
         manifest = json.loads(archive.read(MANIFEST))
         fits = manifest["key"] == key and manifest["processor"][1] == LEVEL
     except (OSError, zipfile.BadZipFile, ValueError, KeyError, TypeError, IndexError):
@@ -48,20 +47,14 @@ def _archive(key: str):
 
 
 def level(codegen) -> tuple | None:
-    """Return what stands for the processor in the keys of shipped kernels, or None where they do not run."""
+    """Return the processor in the keys of shipped kernels, or None if they do not run here."""
     triple = codegen.magic_tuple()[0]
     return (triple, LEVEL, "") if FILE.exists() and _fits(triple) else None
 
 
 def shipped(key: str, name: str) -> bytes | None:
-    """Return the bytes of an entry, or None if there is none.
-
-    Parameters
-    ----------
-    key : str
-        See ``cache.cache_key``.
-    name : str
-        Of the entry's file; it changes with the kernel's sources.
+    """Return the bytes of an entry (its file name changes with the kernel's sources), or None; ``key`` is
+    ``cache.cache_key()``.
     """
     archive = _archive(key)
     try:

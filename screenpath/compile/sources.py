@@ -1,7 +1,7 @@
-"""Which sources a kernel depends on: those of its module and of the kernel modules that it imports. No kernel here.
+"""The sources that a kernel depends on: its module and the kernel modules that it imports. No kernel here.
 
-Imports are found in the text of a source, without a parse of it: that would take a tenth of a second for all kernels,
-in every process. What is found too much, such as an import that a docstring shows, costs a compilation and no more.
+Imports are found in the text of a source without parsing it, which would take a tenth of a second for all kernels in
+every process. A false hit, such as an import in a docstring, only costs a compilation.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
 KERNELS = f"{PACKAGE.name}.kernels"
-COUNTED = (KERNELS, f"{PACKAGE.name}.compile.apart")  # of all modules: those that change what is compiled
+COUNTED = (KERNELS, f"{PACKAGE.name}.compile.apart")  # the modules that change what is compiled
 IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(?P<where>[\w.]+)[ \t]+import\b[ \t]*(?P<names>\((?:[^)#]|#.*)*\)|(?:.*\\\n)*.*)"
     r"|import[ \t]+(?P<whole>(?:.*\\\n)*.*))",
@@ -22,7 +22,7 @@ IMPORT = re.compile(
 
 
 def digest(*parts: bytes) -> str:
-    """Return a hash of byte strings in which their borders count."""
+    """Return a hash of byte strings that depends on their borders."""
     total = hashlib.sha256()
     for part in parts:
         total.update(hashlib.sha256(part).digest())
@@ -31,7 +31,7 @@ def digest(*parts: bytes) -> str:
 
 @functools.cache
 def read(path: Path) -> bytes:
-    """Return a source file's bytes, or nothing where the sources were not installed."""
+    """Return a source file's bytes, or nothing if the sources were not installed."""
     try:
         return path.read_bytes()
     except OSError:
@@ -40,7 +40,7 @@ def read(path: Path) -> bytes:
 
 @functools.cache
 def file_of(module: str) -> Path | None:
-    """Return the source file of a module that counts, None where it does not, or is none."""
+    """Return the source file of a counted module, None for others."""
     if not any(module == one or module.startswith(f"{one}.") for one in COUNTED):
         return None
     place = PACKAGE.joinpath(*module.split(".")[1:])
@@ -49,7 +49,7 @@ def file_of(module: str) -> Path | None:
 
 @functools.cache
 def imported(path: Path) -> frozenset[str]:
-    """Return the modules that count among those that a file imports, wherever it does."""
+    """Return the counted modules that a file imports anywhere."""
     found = set()
     for where, names, whole in IMPORT.findall(read(path).decode("utf-8", "replace")):
         found |= {where, *(f"{where}.{name}" for name in re.findall(r"\w+", names))} if where else set()
@@ -64,7 +64,7 @@ def _fingerprint(path: Path) -> bytes:
 
 @functools.cache
 def closure(path: Path) -> str:
-    """Return a hash of a source file and of all that it depends on."""
+    """Return a hash of a source file and everything that it depends on."""
     seen: set[str] = set()
     todo = {KERNELS, *imported(path)}
     while todo:

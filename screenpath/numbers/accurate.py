@@ -1,7 +1,7 @@
-"""Sums of products without rounding but that of their result: for the few sums whose plain bound is too wide.
+"""Sums of products whose only rounding is that of the result, for the few sums that need a tighter error bound.
 
 A product of two doubles is the sum of two doubles (Dekker 1971), and ``math.fsum`` rounds the sum of any number of
-doubles once. Factors are scaled by powers of two first, so that nothing overflows, and what underflows does not count.
+doubles once. Factors are scaled by powers of two first, so that nothing overflows and underflow is negligible.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ import numpy as np
 from screenpath.numbers.rounding import TINY, UNIT
 
 SPLIT = 2.0**27 + 1.0
-LOST = 2.0**-960  # of the largest product, for every one of a sum: what underflow may take from it
+LOST = 2.0**-960  # error by underflow of one term, relative to the largest product
 
 
 def two_sum(a, b):
-    """Return ``a + b`` rounded and what the rounding took (Knuth)."""
+    """Return ``a + b`` rounded, and the rounding error (Knuth)."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
 
 
 def two_products(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``a b`` rounded and what the rounding took, for entries of at most 1 in size (Dekker's product)."""
+    """Return ``a b`` rounded, and the rounding errors, for entries of at most 1 in size (Dekker's product)."""
     product = a * b
     wide, other = SPLIT * a, SPLIT * b
     a_high, b_high = wide - (wide - a), other - (other - b)
@@ -33,27 +33,24 @@ def two_products(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def scaled(a: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return the array divided by a power of two that takes it into [-1, 1], and the exponent."""
+    """Return the array divided by a power of two, so that it lies in [-1, 1], and the exponent."""
     exponent = int(np.frexp(np.abs(a).max(initial=0.0))[1])
     return np.ldexp(a.astype(np.float64), -exponent), exponent
 
 
 def inner(a: np.ndarray, b: np.ndarray, start: float = 0.0) -> tuple[float, float]:
-    """Return ``start + a . b``, all finite, and a bound on its error: half a unit in the last place, as a rule."""
+    """Return ``start + a . b``, all finite, and a bound on its error: usually half a unit in the last place."""
     value, _, error = inner_and_rest(a, b, start, rest=False)
     return value, error
 
 
 def inner_and_rest(a: np.ndarray, b: np.ndarray, start: float = 0.0, rest: bool = True) -> tuple[float, float, float]:
-    """Return :func:`inner`, what its rounding took, and a bound on the error of the two together.
-
-    Without ``rest`` the second is 0.
-    """
+    """Return :func:`inner`, its rounding error (0 without ``rest``), and a bound on the error of the two together."""
     nonzero = (a != 0.0) & (b != 0.0)
     (a, first), (b, second) = scaled(a[nonzero]), scaled(b[nonzero])
     exponent = first + second
-    beyond = int(np.frexp(start)[1]) > exponent + 960  # against it, what rounding takes of the products is nothing
-    if not a.size or exponent < -960 or exponent > 960 or beyond:  # what a double can be scaled to and fro
+    beyond = int(np.frexp(start)[1]) > exponent + 960  # so large that the rounding of the products is negligible
+    if not a.size or exponent < -960 or exponent > 960 or beyond:  # exponents to which a double can be scaled and back
         value = start + math.ldexp(math.fsum(a * b), exponent) if a.size and exponent <= 960 else start
         return value, 0.0, (a.size + 2) * (2.0**-900 + UNIT * abs(value)) if exponent <= 960 else math.inf
     high, low = two_products(a, b)
@@ -64,10 +61,10 @@ def inner_and_rest(a: np.ndarray, b: np.ndarray, start: float = 0.0, rest: bool 
 
 
 def largest(values: np.ndarray, errors: np.ndarray, form) -> float:
-    """Return the largest size of values, shape (m,), that are more than their errors; 0 where none is.
+    """Return the largest size of values, shape (m,), that exceed their errors; 0 if none does.
 
-    ``form(k)`` returns value ``k`` with less error, and a bound on that. It is asked for values that may be nothing but
-    rounding, and may be larger than all others.
+    ``form(k)`` returns value ``k`` with less error, and a bound on that error. It is called for values that may be only
+    rounding, and may be the largest.
     """
     sizes = np.abs(values)
     sure = sizes > errors

@@ -1,7 +1,7 @@
-"""Rounding, counted: what a proof may claim of numbers that were computed in floating point.
+"""Bounds on rounding: what a proof may conclude from numbers computed in floating point.
 
-Every certificate names a ``gap`` that is an upper bound: the sum it was computed as plus a bound on every rounding
-error of its terms. Of that bound, ``rounding`` says how much is rounding; ``primal_error`` bounds that of the primal.
+The ``gap`` of every certificate is an upper bound: the computed sum plus a bound on the rounding errors of its terms.
+``rounding`` is the part of it that bounds errors; ``primal_error`` bounds that of the primal.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import math
 
 UNIT = 2.0**-53  # largest relative error of one rounded operation
 TINY = 2.0**-1074  # largest absolute error of one product that underflows
-ALIKE = 2.0**-40  # values that differ by this part of theirs differ by rounding
-# Largest relative error of a sample's weight: its own times that of its class, which may be rounded itself, and that of
-# its part of the sum of all weights.
+ALIKE = 2.0**-40  # a smaller relative difference is rounding
+# Largest relative errors of a sample's weight (its own times that of its class, which may be rounded itself), and of
+# its share of the sum of all weights.
 WEIGHTS_ERROR, SHARES_ERROR = 4.0 * UNIT, 8.0 * UNIT
-OUTWARD = 1.0 + 8.0 * UNIT  # a bound that was itself computed in a few operations is multiplied by this
+OUTWARD = 1.0 + 8.0 * UNIT  # factor for bounds that were computed in a few operations
 
 
 def gamma(depth: float) -> float:
-    """Return ``k u / (1 - k u)``: the relative error of ``k`` operations in a row (Higham 2002, Lemma 3.1).
+    """Return ``k u / (1 - k u)``: the relative error of ``k`` consecutive operations (Higham 2002, Lemma 3.1).
 
-    A sum of ``k`` products, added in whatever order, is off by at most this times the sum of their magnitudes.
+    The error of a sum of ``k`` products, in any order, is at most this times the sum of their magnitudes.
     """
     return depth * UNIT / (1.0 - depth * UNIT) if depth * UNIT < 0.5 else math.inf
 
@@ -31,22 +31,23 @@ def target(certificate, tol: float) -> float:
 
 
 def meets(certificate, tol: float) -> bool:
-    """Tell whether the exact relative gap is at most ``tol``, whatever the rounding of the certificate's numbers.
+    """Tell whether the exact relative gap is at most ``tol``, for any rounding of the certificate's numbers.
 
-    What overflows proves nothing: an infinite gap is within a part of an infinite primal value.
+    Overflow proves nothing: an infinite gap would be within a part of an infinite primal value.
     """
     return certificate.gap <= target(certificate, tol) < math.inf or certificate.gap == 0.0 == certificate.primal_error
 
 
 def meets_but_for_rounding(certificate, tol: float) -> bool:
-    """Tell whether only the bound on rounding stands between the certificate and ``tol``."""
+    """Tell whether the certificate would meet ``tol`` without its bound on rounding."""
     return certificate.gap - certificate.rounding <= tol * (certificate.primal + certificate.primal_error) < math.inf
 
 
 def blurred(certificate, tol: float) -> bool:
-    """Tell whether the primal value may be off by more than ``tol`` of itself. The gap may be small all the same.
+    """Tell whether the relative error of the primal value may exceed ``tol``. The gap may be small nevertheless.
 
-    Losses of rows whose dual variable is at its bound have no share of the gap, and all of the primal value.
+    Losses of rows whose dual variable is at its bound contribute nothing to the gap, and everything to the primal
+    value.
     """
     return certificate.primal_error > tol * certificate.primal
 
@@ -57,7 +58,7 @@ def is_most(certificate) -> bool:
 
 
 def reason(certificate, tol: float) -> str:
-    """Return why a pair that meets its tolerance but for rounding is not certified, in words for a reader."""
+    """Return why a solution that meets its tolerance without rounding is not certified."""
     return (
         f"rounding is the limit: the gap is known to {certificate.rounding:.1e}, "
         f"{tol * certificate.primal:.1e} was asked for"
@@ -65,19 +66,21 @@ def reason(certificate, tol: float) -> str:
 
 
 class Proven:
-    """What all certificates have in common; each has the fields ``primal``, ``primal_error``, ``gap``, ``rounding``."""
+    """The common part of all certificates, which have the fields ``primal``, ``primal_error``, ``gap``,
+    ``rounding``.
+    """
 
     __slots__ = ()
 
-    # Declared, not defined: the classes that follow define them.
+    # Defined by subclasses.
     primal: float  # objective of the primal point, as computed
     primal_error: float  # bound on the rounding error of ``primal``
-    gap: float  # upper bound of the exact duality gap of the pair; inf where it could not be bounded (overflow)
+    gap: float  # upper bound of the exact duality gap; inf after an overflow
     rounding: float  # the part of ``gap`` that bounds rounding errors
 
     @property
     def feasible(self) -> bool:
-        """Tell whether there surely is an exact dual point next to the one computed."""
+        """Tell whether an exact dual point certainly exists next to the computed one."""
         return True
 
     @property
@@ -87,10 +90,9 @@ class Proven:
 
     @property
     def highest(self) -> float:
-        """Return an upper bound of the exact primal value."""
         return self.primal + self.primal_error
 
     @property
     def rel_gap(self) -> float:
-        """Return the gap relative to the primal objective (0 where both vanish)."""
+        """Return the gap relative to the primal objective (0 if both vanish)."""
         return self.gap / self.primal if self.primal > 0.0 else (0.0 if self.gap <= 0.0 else math.inf)

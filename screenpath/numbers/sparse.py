@@ -1,4 +1,4 @@
-"""scipy.sparse, loaded where something of it is used: a path on dense rows needs nothing of it but one question."""
+"""scipy.sparse, loaded on first use: a path on dense rows needs only :func:`issparse`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def issparse(X) -> bool:
-    """Tell whether this is an array or a matrix of scipy.sparse; nothing is one before that is loaded."""
+    """Tell whether this is an array or a matrix of scipy.sparse, without loading it."""
     loaded = sys.modules.get("scipy.sparse")
     return loaded is not None and bool(loaded.issparse(X))
 

@@ -1,6 +1,6 @@
-"""The arrays of a checkpoint: what comes from a file is looked at before any arithmetic sees it.
+"""Checked arrays of a checkpoint: what comes from a file is checked before any arithmetic.
 
-Every function raises ValueError with the name of what is not as it should be.
+Every function raises ValueError with the name of the wrong entry.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def vector(state: dict, name: str, size: int, low=-np.inf, high=np.inf) -> np.ndarray:
-    """Return a vector of finite numbers, none outside ``low`` and ``high`` (numbers, or one for each entry)."""
+    """Return a vector of finite numbers within ``low`` and ``high`` (numbers, or one per entry)."""
     return matrix(state, name, (size,), low, high)
 
 
@@ -22,7 +22,7 @@ def matrix(state: dict, name: str, shape: tuple, low=-np.inf, high=np.inf) -> np
 
 
 def number(state: dict, name: str, low: float = -np.inf, high: float = np.inf) -> float:
-    """Return a number between ``low`` and ``high``, the ends included."""
+    """Return a number between ``low`` and ``high``, ends included."""
     value = float(_array(state, name, "f", ()))
     if not low <= value <= high:
         raise ValueError(f"{name} is {value:g}")
@@ -30,12 +30,10 @@ def number(state: dict, name: str, low: float = -np.inf, high: float = np.inf) -
 
 
 def positive(state: dict, name: str) -> float:
-    """Return a finite number above 0."""
     return number(state, name, np.finfo(np.float64).smallest_subnormal, np.finfo(np.float64).max)
 
 
 def count(state: dict, name: str) -> int:
-    """Return a whole number of at least 0."""
     value = int(_array(state, name, "iu", ()))
     if value < 0:
         raise ValueError(f"{name} is {value}")
@@ -43,7 +41,7 @@ def count(state: dict, name: str) -> int:
 
 
 def indices(state: dict, name: str, size: int) -> np.ndarray:
-    """Return places in a vector of that size, in increasing order."""
+    """Return increasing places in a vector of that size."""
     value = _array(state, name, "iu", None)
     if value.ndim != 1 or (value.size and (value[0] < 0 or value[-1] >= size)) or np.any(value[1:] <= value[:-1]):
         raise ValueError(f"{name} holds places that there are not")
@@ -51,7 +49,7 @@ def indices(state: dict, name: str, size: int) -> np.ndarray:
 
 
 def places(state: dict, name: str, size: int) -> np.ndarray:
-    """Return different places in a vector of that size, in any order."""
+    """Return distinct places in a vector of that size, in any order."""
     value = _array(state, name, "i", None)
     if value.ndim != 1 or np.any(value < 0) or np.any(value >= size) or np.unique(value).size < value.size:
         raise ValueError(f"{name} holds places that there are not")
@@ -59,7 +57,7 @@ def places(state: dict, name: str, size: int) -> np.ndarray:
 
 
 def decisions(state: dict, name: str, size: int) -> np.ndarray:
-    """Return what is known of each dual variable: -1, 0 or 1."""
+    """Return the decision on each dual variable: -1, 0 or 1."""
     value = _array(state, name, "i", (size,))
     if np.any(np.abs(value) > 1):
         raise ValueError(f"{name} holds decisions that there are not")
@@ -67,7 +65,7 @@ def decisions(state: dict, name: str, size: int) -> np.ndarray:
 
 
 def codes(state: dict, name: str, sizes: tuple, highest: int) -> np.ndarray:
-    """Return a vector of bytes, one of some lengths, none above ``highest``."""
+    """Return a vector of bytes of one of these sizes, none above ``highest``."""
     value = _array(state, name, "u", None)
     if value.ndim != 1 or value.size not in sizes or np.any(value > highest):
         raise ValueError(f"{name} holds codes that there are not")
@@ -75,7 +73,7 @@ def codes(state: dict, name: str, sizes: tuple, highest: int) -> np.ndarray:
 
 
 def marks(state: dict, name: str, rows: int, size: int) -> np.ndarray:
-    """Return ``rows`` times as many bits as ``size``, packed, some of which are set in each row."""
+    """Return packed bits, ``rows`` times ``size``, at least one of them set in each row."""
     value = _array(state, name, "u", (rows, (size + 7) // 8))
     if value.dtype != np.uint8 or not np.unpackbits(value, axis=1, count=size).any(axis=1).all():
         raise ValueError(f"{name} holds marks that there are not")

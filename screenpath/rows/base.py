@@ -1,7 +1,8 @@
-"""The contracts of rows: what models, solvers and the walk may ask of the data, wherever it is kept.
+"""The contracts of rows: what models, solvers and the walk may ask of the data, wherever it is stored.
 
-Nothing above this room knows whether rows are dense, sparse, mapped from disk, on other machines or seen through a
-kernel. What not all of them can do is a capability that each declares (``stored``, ``compiled``, ``moved``).
+Nothing above this room knows whether rows are dense, sparse, mapped from disk, on other machines or behind a kernel.
+What only some rows can do is a capability that each declares (``stored``, ``compiled``, ``moved``). Methods described
+here have docstrings elsewhere only for what they add.
 """
 
 from __future__ import annotations
@@ -15,21 +16,21 @@ import numpy as np
 
 @runtime_checkable
 class Counted(Protocol):
-    """Data of which every operation counts what it touches: all that the walk asks of it."""
+    """Data whose operations count what they touch: all that the walk needs."""
 
     n: int  # rows, or other units of one pass over the data
     touched: float  # int or float: units touched so far by any operation; ``touched / n`` is the number of passes
-    on_disk: bool = False  # whether passes read files, which somebody has to close
-    moved: int | None = None  # bytes sent to other machines and back so far; None where the data is here
+    on_disk: bool = False  # whether passes read files, which the caller must close
+    moved: int | None = None  # bytes exchanged with other machines so far; None if the data is here
 
     def check(self) -> None:
-        """Raise where files that passes read have changed since the last pass; what is in memory does not change."""
+        """Raise if files that passes read have changed since the last pass; data in memory does not change."""
         return None
 
 
 @runtime_checkable
 class Rows(Counted, Protocol):
-    """Sample rows ``x_i``, ``n`` of them, prepared; those of a linear model."""
+    """Prepared sample rows ``x_i``, ``n`` of them, of a linear model."""
 
     d: int  # columns
     sparse: bool  # form of the rows that :meth:`take` gives
@@ -43,22 +44,21 @@ class Rows(Counted, Protocol):
 
     @property
     @abstractmethod
-    def nbytes(self) -> int:
-        """Return the bytes of the rows where they are kept."""
+    def nbytes(self) -> int: ...
 
     @property
     @abstractmethod
     def kinds(self) -> tuple:
-        """Return the types of values and of indices (None for dense rows)."""
+        """Return the types of values and of indices (None for dense rows) that :meth:`take` gives."""
 
     @property
     @abstractmethod
     def stored(self) -> np.ndarray | tuple | None:
-        """Return the arrays where compiled code can read the rows in place: float64, in memory; else None."""
+        """Return the arrays if compiled code can read the rows in place (float64, in memory); else None."""
 
     @property
     def compiled(self) -> bool:
-        """Tell whether a compiled walk may read the rows where they are; such rows are :class:`WalkedRows`."""
+        """Tell whether a compiled walk may read the rows in place; such rows are :class:`WalkedRows`."""
         return False
 
     @abstractmethod
@@ -69,7 +69,8 @@ class Rows(Counted, Protocol):
     def weighted_sum(self, theta: np.ndarray) -> np.ndarray:
         """Return ``sum_i theta_i x_i``, shape (d,); rows with a zero weight are not touched.
 
-        Partial sums are formed in the blocks of ``rows.memory.sum_blocks``: the same bytes wherever the rows are.
+        Partial sums are computed in the blocks of ``rows.memory.sum_blocks``, so the result is the same wherever rows
+        are.
         """
 
     @abstractmethod
@@ -80,12 +81,12 @@ class Rows(Counted, Protocol):
 
     @abstractmethod
     def whole(self) -> np.ndarray | tuple:
-        """Return all rows as :meth:`take` would."""
+        """Return all rows as :meth:`take` would; this counts as no pass."""
 
 
 @runtime_checkable
 class WalkedRows(Rows, Protocol):
-    """Rows that a compiled walk may read where they are."""
+    """Rows that a compiled walk may read in place."""
 
     threads: int  # threads that may share the work
     pool: Any  # ThreadPoolExecutor or None: of all threads but the caller's
@@ -97,7 +98,7 @@ class WalkedRows(Rows, Protocol):
 
     @abstractmethod
     def lent(self, key, make: Callable[[], Any]):
-        """Return room that is used within single calls, made by ``make()``: one for all paths on these rows."""
+        """Return work space for single calls, made by ``make()`` once for all paths on these rows."""
 
 
 @runtime_checkable
@@ -107,7 +108,7 @@ class KernelRows(Counted, Protocol):
     d: int  # columns of the data behind the kernel
     signs: np.ndarray  # shape (n,)
     norms: np.ndarray  # shape (n,): ``sqrt(Q_ii)``, rounded up
-    # error, stored_error: ``Q_ij`` is off by at most this times ``norms_i norms_j`` in sums that certify or screen, and
+    # error, stored_error: bounds of the error of ``Q_ij`` over ``norms_i norms_j``, in sums that certify or screen, and
     # in those of a solver
     error: float
     stored_error: float
@@ -128,11 +129,14 @@ class KernelRows(Counted, Protocol):
 
     @abstractmethod
     def depth(self, m: int) -> float:
-        """Return how many operations in a row a sum over ``m`` rows is, at most."""
+        """Return an upper bound of the number of consecutive operations in a sum over ``m`` rows."""
 
     @abstractmethod
     def precise_sums(self, target: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return some entries of products of Q as sums of two doubles, and a bound on their error."""
+        """Return the entries ``target`` of ``Q weights[q]`` from the data, as sums of two doubles, shape (q, 2, m).
+
+        Their error is at most the second number returned times ``norms[target] (|weights| @ norms)``.
+        """
 
     @abstractmethod
     def sum_at(self, index: np.ndarray, weights: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -145,10 +149,7 @@ class KernelRows(Counted, Protocol):
 
 @runtime_checkable
 class FeatureColumns(Counted, Protocol):
-    """Signed feature columns ``f_j = y * (x^j - m_j)`` of a model that screens features; ``touched`` counts columns.
-
-    There are ``n`` of them, of ``d`` samples.
-    """
+    """Signed feature columns ``f_j = y * (x^j - m_j)``, ``n`` of them, of ``d`` samples; ``touched`` counts columns."""
 
     d: int
     sparse: bool
@@ -163,15 +164,17 @@ class FeatureColumns(Counted, Protocol):
 
     @abstractmethod
     def combine(self, w: np.ndarray) -> np.ndarray:
-        """Return ``sum_j w_j f_j``, one entry a sample."""
+        """Return ``sum_j w_j f_j``, one entry per sample; columns with a zero weight are not read."""
 
     @abstractmethod
     def spreads(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the norms of the columns centred at their mean, and that mean as computed."""
+        """Return ``||f_j - m z||`` and ``m = f_j.z / ||z||^2``: the norms of centred columns, and their (weighted)
+        means.
+        """
 
     @abstractmethod
     def column(self, j: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the stored values of a column, and the samples they belong to."""
+        """Return the stored values of a column, and their samples."""
 
     @abstractmethod
     def slices(self, index: np.ndarray | None = None) -> tuple:
@@ -179,24 +182,26 @@ class FeatureColumns(Counted, Protocol):
 
     @abstractmethod
     def some(self, index: np.ndarray) -> tuple:
-        """Return columns as kernels take them, float64, and where those asked for stand in them.
+        """Return columns for kernels, float64, and the places of the requested ones.
 
-        Dense ones are the rows of an array, sparse ones come as values, samples, and where each begins and ends. Where
-        all columns are at hand these are returned, with ``index`` itself.
+        Dense ones are the rows of an array, sparse ones values, samples, and where each begins and ends. If all columns
+        are in memory as float64, they are returned with ``index`` itself; else a copy of some.
         """
 
     @abstractmethod
     def inner_products(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``f_a . f_b`` and ``f_a . y`` for some sparse columns, over all samples."""
+        """Return ``f_a . f_b``, shape (k, k), and ``f_a . z`` for some sparse columns, over all samples."""
 
     @property
     @abstractmethod
     def known(self) -> np.ndarray:
-        """Return the columns whose inner products are kept: to ask for these again touches nothing."""
+        """Return the columns whose inner products are stored, in the order of the requests; requesting these again
+        touches nothing.
+        """
 
     @abstractmethod
     def know(self, index: np.ndarray) -> None:
-        """Keep the inner products of these columns, which counts as nothing."""
+        """Store the inner products of these columns alone, uncounted: an earlier part of the walk has counted them."""
 
 
 @runtime_checkable
@@ -206,8 +211,8 @@ class TwoViews(Protocol):
     n: int  # n, d: samples and features
     d: int
     dense: bool
-    whole: bool  # whether all of it is in memory, whatever is asked for; a view is a tuple ``(data, indices, indptr)``
-    row_ends: np.ndarray  # row_ends, column_ends: shape (n + 1,), (d + 1,); how many values lines have, running totals
+    whole: bool  # whether all of it is in memory; a view is a tuple ``(data, indices, indptr)``
+    row_ends: np.ndarray  # row_ends, column_ends: shape (n + 1,), (d + 1,); running totals of the values of lines
     column_ends: np.ndarray
     row_sqnorms: np.ndarray  # row_sqnorms, column_sqnorms: shape (n,), (d,)
     column_sqnorms: np.ndarray
@@ -215,19 +220,17 @@ class TwoViews(Protocol):
 
     @property
     @abstractmethod
-    def size(self) -> int:
-        """Return the number of stored values."""
+    def size(self) -> int: ...
 
     @abstractmethod
     def columns(self, mark: np.ndarray | None) -> tuple[np.ndarray, ...]:
-        """Return the view by columns with those in which ``mark``, shape (classes * d,), is not 0; others may be empty.
-
-        ``mark`` may be None where the data is ``whole``.
+        """Return the view by columns; columns in which ``mark``, shape (classes * d,), is 0 may be empty. ``mark`` may
+        be None if the data is ``whole``.
         """
 
     @abstractmethod
     def rows(self, mark: np.ndarray | None) -> tuple[np.ndarray, ...]:
-        """Return the view by rows; of what is said of :meth:`columns`."""
+        """Return the view by rows; ``mark`` as in :meth:`columns`."""
 
     @abstractmethod
     def blocks(self, mark: np.ndarray | None = None) -> Iterator[tuple]:
@@ -235,8 +238,8 @@ class TwoViews(Protocol):
 
     @abstractmethod
     def column(self, j: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the stored values of a column as float64, and the samples they belong to."""
+        """Return the stored values of a column as float64, and their samples."""
 
     @abstractmethod
     def row(self, i: int, mark: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the stored values of a row, at least those of :meth:`columns`, and the features they belong to."""
+        """Return the stored values of a row, at least those of :meth:`columns`, as float64, and their features."""

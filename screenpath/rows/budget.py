@@ -1,4 +1,4 @@
-"""Memory: how much is free, how much a kernel matrix takes, and what is kept of it."""
+"""Memory of a kernel matrix: how much is free, how much it takes, and how much of it is stored."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from screenpath.data.safe.memory import as_option
 from screenpath.errors import ResourceError, UsageError
 
 BLOCK_BYTES = 1 << 26  # one block of kernel values while rows are computed
-MOST = 1 << 62  # bytes: a record may name any whole number of them
-BLOCK_SHARE, BLOCK_LEAST = 1 / 16, 1 << 20  # less where little is allowed
+MOST = 1 << 62  # bytes: a record may name any whole number
+BLOCK_SHARE, BLOCK_LEAST = 1 / 16, 1 << 20  # of the allowed memory, if that is less; and the least bytes
 SQUARE = 1024  # survivors whose square part must always fit
 LEAST_ROWS = 64  # rows below which a cache is pointless
-CACHE_SHARE = 0.6  # of the memory goes to cached rows, the rest to the square part of the working set
+CACHE_SHARE = 0.6  # of the memory for cached rows; the rest is for the square part of the working set
 MOST_FREE = 4000  # coordinates of a Newton step: beyond it the factor takes longer than the pair steps it saves
-FACTOR_BYTES = 14  # of the factor, for a pair of these: 8, and its border
+FACTOR_BYTES = 14  # of the factor, per pair of these: 8, and its border
 CHOICES = ("auto", "full", "cache")
 
 
 def free_memory() -> int:
-    """Return the bytes this process may still take: of the machine, or of its control group where that is less."""
+    """Return the bytes this process may still take: of the machine, or of its control group if that is less."""
     free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     meminfo = Path("/proc/meminfo")
     if meminfo.exists():
@@ -37,7 +37,6 @@ def free_memory() -> int:
 
 
 def show_bytes(count: float) -> str:
-    """Return a size with a unit."""
     for unit in ("B", "KB", "MB", "GB"):
         if count < 1024:
             return f"{count:.3g} {unit}" if count < 1000 else f"{count:.0f} {unit}"
@@ -47,31 +46,31 @@ def show_bytes(count: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What a kernel matrix may take, as a part of a limit on more than that."""
+    """Memory that a kernel matrix may take, as a part of a larger limit."""
 
-    size: int  # bytes for this matrix and the work on it
+    size: int  # bytes for this matrix and its work arrays
     beside: int = 0  # bytes of the limit that are not for matrices
-    shares: int = 1  # matrices that share the rest
+    shares: int = 1  # number of matrices that share the rest
 
     @classmethod
     def of(cls, limit: int, beside: int, shares: int = 1) -> Allowance:
-        """Share out what a limit leaves."""
+        """Divide what a limit leaves."""
         return cls(max(limit - beside, 0) // shares, beside, shares)
 
     def limit_for(self, need: int) -> str:
-        """Return the limit under which a matrix could take ``need`` bytes, as the option takes it."""
+        """Return the option value with which a matrix could take ``need`` bytes."""
         return as_option(1.01 * need * self.shares + self.beside)
 
 
 @dataclass(frozen=True, slots=True)
 class GramPlan:
-    """How a kernel matrix is kept."""
+    """How a kernel matrix is stored."""
 
-    full: bool  # all of it; else ``rows`` of its rows in a cache
+    full: bool  # all of it; otherwise ``rows`` of its rows in a cache
     need: int  # need, allowed: bytes of the plan and bytes that may be taken
     allowed: int
     rows: int  # rows of the cache (n for a full matrix)
-    block: int  # bytes of the rows that are computed at once
+    block: int  # bytes of rows computed at once
     square: int  # largest working set whose square part may be copied
     free: int  # most coordinates whose part of the matrix may be factorised
     n: int
@@ -79,12 +78,12 @@ class GramPlan:
 
     @property
     def most(self) -> int:
-        """Return the bytes that may be taken, the square part and the factor at their largest."""
+        """Return the bytes that may be taken, with square part and factor at their largest."""
         paid = 8 * min(self.n, SQUARE) ** 2
         return self.need + max(8 * self.square**2 - paid, 0) + FACTOR_BYTES * self.free**2
 
     def describe(self) -> str:
-        """Return the sentence that is said before anything is allocated."""
+        """Return the sentence printed before anything is allocated."""
         kept = "precomputed" if self.full else f"a cache of {self.rows} of its {self.n} rows"
         return (
             f"kernel matrix {self.n} x {self.n}, float{8 * self.itemsize}: {kept}, "
@@ -93,9 +92,9 @@ class GramPlan:
 
 
 def plan_gram(n: int, itemsize: int, max_memory: int | Allowance | None, keep: str = "auto") -> GramPlan:
-    """Decide how a kernel matrix of ``n`` rows is kept: ``full``, a ``cache``, or ``auto``, full where it fits.
+    """Decide how a kernel matrix of ``n`` rows is stored: ``full``, a ``cache``, or ``auto``, full if it fits.
 
-    By default half of the free memory is allowed. What is asked for and does not fit is an error.
+    By default half of the free memory is allowed. A requested form that does not fit is an error.
     """
     if keep not in CHOICES:
         raise UsageError(f"unknown way '{keep}' of keeping the kernel matrix", f"use one of {', '.join(CHOICES)}")
@@ -126,12 +125,11 @@ def plan_gram(n: int, itemsize: int, max_memory: int | Allowance | None, keep: s
 
 
 def _block(n: int, allowed: int) -> int:
-    """Return the bytes of the rows that are computed at once."""
     return min(BLOCK_BYTES, 8 * n * n, max(int(BLOCK_SHARE * allowed), BLOCK_LEAST))
 
 
 def _enough(n: int, fixed: int) -> int:
-    """Return what has to be allowed for ``fixed`` bytes and two blocks, whose size depends on what is allowed."""
+    """Return what must be allowed for ``fixed`` bytes and two blocks, whose size depends on what is allowed."""
     least = fixed
     while fixed + 2 * _block(n, least) > least:
         least = fixed + 2 * _block(n, least)
@@ -139,9 +137,9 @@ def _enough(n: int, fixed: int) -> int:
 
 
 def _working_set(n: int, left: int) -> tuple[int, int]:
-    """Return the largest working set, and of it the most coordinates that are factorised, for what memory is left.
+    """Return the largest working set, and the most coordinates of it that are factorised, in ``left`` bytes.
 
-    The square part of ``SQUARE`` rows is paid for already.
+    The square part of ``SQUARE`` rows is counted already.
     """
     left += 8 * min(n, SQUARE) ** 2
     square = max(int(np.sqrt(left / (8 + FACTOR_BYTES))), int(np.sqrt(max(left - FACTOR_BYTES * MOST_FREE**2, 0) / 8)))

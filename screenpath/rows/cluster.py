@@ -1,8 +1,8 @@
-"""Rows on the workers of a Dask cluster: one task a shard, pinned to the worker that has read it before.
+"""Rows on the workers of a Dask cluster: one task per shard, on the worker that has read it before.
 
-A pass sends each worker what its shard needs of a vector and brings back what the shard contributes; the arithmetic is
-that of :mod:`rows.shards`, so the numbers are those of one machine. A task depends on nothing but its arguments and the
-shard's files: when a worker is lost, another one repeats it, with the same result.
+A pass sends each worker its shard's part of a vector and receives the shard's contribution; the arithmetic is that of
+:mod:`rows.shards`, so the numbers are those of one machine. A task depends only on its arguments and the shard's files:
+if a worker is lost, another one repeats it, with the same result.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from screenpath.rows.dask_cluster import check_loss, losses
 from screenpath.rows.shards import ShardRows, shard_checked
 
 PACKED_ENTRY = 12  # bytes of a position and a value
-DRIVERS = 64  # tasks under way at once, at most
+DRIVERS = 64  # most tasks in progress at once
 
-RUNS = 2  # of which a worker keeps the folder open: each may hold some hundred files
+RUNS = 2  # folders that a worker keeps open: each may hold hundreds of files
 
 _folders: dict = {}  # of a worker process: shard folders by path and run
 
 
 def run_task(path: str, stamp: str, run: tuple, k: int, task, plan, arguments):
-    """Run one task of a pass on a worker, which looks at a shard when a run first takes it there.
+    """Run one task of a pass on a worker, which checks a shard the first time a run uses it there.
 
-    ``stamp`` is that of the folder: another one under the same path is an error. ``run`` tells the run from others, for
-    workers outlive runs, and files may change between them; and whether the content is compared with its SHA-256.
+    ``stamp`` is that of the folder: another one under the same path is an error. ``run`` identifies the run, because
+    workers outlive runs and files may change in between; and tells whether the content is compared with its SHA-256.
     """
     folder = _folders.get((path, run))
     if folder is None:
@@ -43,7 +43,7 @@ def run_task(path: str, stamp: str, run: tuple, k: int, task, plan, arguments):
 
 
 def _packed(argument):
-    """Return a vector of mostly zeros as (size, positions, values); anything else as it is."""
+    """Return a vector of mostly zeros as (size, positions, values); anything else unchanged."""
     if not (isinstance(argument, np.ndarray) and argument.dtype == np.float64):
         return argument
     positions = np.flatnonzero(argument).astype(np.int32)
@@ -53,7 +53,7 @@ def _packed(argument):
 
 
 def _unpacked(argument):
-    """Undo :func:`_packed`; what came over the wire is read-only, which compiled code takes for another type."""
+    """Undo :func:`_packed`; received arrays are read-only, which is another type to compiled code."""
     if isinstance(argument, tuple):
         size, positions, values = argument
         vector = np.zeros(size)
@@ -65,18 +65,8 @@ def _unpacked(argument):
 class ClusterRows(ShardRows):
     """Sample rows of a shard folder, every pass spread over the workers of a cluster.
 
-    Parameters
-    ----------
-    client : distributed.Client
-        Closed with the rows.
-    folder, scale, bias, storage, n_features, limit
-        As of :class:`ShardRows`. The path of the folder must mean the same on every worker.
-
-    Attributes
-    ----------
-    moved : int
-        Bytes of the arrays sent to workers and received from them so far. A task that had to be repeated counts once.
-
+    ``client``, a distributed.Client, is closed with the rows; other arguments are those of :class:`ShardRows`. The path
+    of the folder must mean the same on every worker. ``moved`` counts a repeated task once.
     """
 
     moved: int
@@ -89,23 +79,20 @@ class ClusterRows(ShardRows):
         super().__init__(folder, *arguments, **options)
 
     def close(self) -> None:
-        """Leave the cluster."""
         super().close()
         self.client.close()
 
     def _check_elsewhere(self) -> None:
-        """Raise where the files have changed since the last pass, as the workers see them."""
+        """Raise if the files have changed since the last pass, as the workers see them."""
         moved = self.moved
         for _ in self._each(shard_checked, ((k,) for k in range(self.folder.count))):
             pass
         self.moved = moved  # this is no pass
 
     def _tasks_at_once(self) -> int:
-        """Return how many remote tasks are waited for at once, each by a thread."""
         return min(2 * len(self._workers), DRIVERS)
 
     def _run(self, task, k: int, *arguments):
-        """Return what a task gives for shard ``k``, run on the worker that has it."""
         plan, arguments = self._plan(k), tuple(_packed(argument) for argument in arguments)
         home = self._workers[k * len(self._workers) // self.folder.count]
         lost = losses()
@@ -125,5 +112,4 @@ class ClusterRows(ShardRows):
 
 
 def _bytes(values) -> int:
-    """Return the bytes of the arrays in (nested) tuples."""
     return sum(v.nbytes if isinstance(v, np.ndarray) else _bytes(v) if isinstance(v, tuple) else 0 for v in values)

@@ -1,8 +1,8 @@
-"""Feature columns in memory-mapped shards: all features are looked at on disk, survivors are kept in memory.
+"""Feature columns in memory-mapped shards: passes over all features read from disk, survivors stay in memory.
 
 A pass prepares the columns block by block: it scales them, subtracts their centres and multiplies them by the signs of
-the samples. What is formed of a column is formed of it alone, by the kernels of :class:`rows.columns.Columns`, and sums
-over columns in the same blocks and order: a path on such shards has the bytes of the path in memory.
+the samples. Quantities of a column are computed from it alone, by the kernels of :class:`rows.columns.Columns`, and
+sums over columns in the same blocks and order: a path on such shards has the bytes of the path in memory.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 
 from screenpath.data.files.centring import dense_centres, sign_sparse, signed_dense, sparse_centres
 from screenpath.data.files.prepare import DENSE_FROM, Preparation, fit_preparation
+from screenpath.data.safe.memory import in_force
 from screenpath.data.safe.needs import F8
 from screenpath.data.shards.column_shards import ColumnFolder
 from screenpath.data.shards.shards import Shard, in_order
@@ -22,43 +23,37 @@ from screenpath.errors import UsageError
 from screenpath.kernels.problem import l1svm as kernels
 from screenpath.kernels.rows import rows as sums
 from screenpath.numbers import sparse as sp
-from screenpath.numbers.csr import shared_csr
+from screenpath.numbers.csr import row_pointers, shared_csr
 from screenpath.rows.base import Counted
 from screenpath.rows.columns import Columns, KeptProducts, weighted_signs
-from screenpath.rows.held import HeldColumns
 from screenpath.rows.memory import sum_blocks, usable_threads
 
-COPIES = 4  # of a block that is prepared: from the form on disk, scaled, signed, and what is on its way
+COPIES = 4  # of a block: converted, scaled, signed, and temporary
+FEWER = "stop at a larger lambda, where fewer features have a weight"
+SPARE = 2  # at most this many times the requested columns stay in memory
 
 
 class ColumnShards(Counted):
-    """Columns of a shard folder, scaled on the fly; from them the signed columns of a model are made.
+    """Columns of a shard folder, scaled in each pass; the signed columns of a model are made from them.
 
     Parameters
     ----------
     scale : {"none", "maxabs", "standard"}
     storage : {"auto", "dense", "sparse"}
-        Form of the columns; ``auto`` by the density of the whole.
+        Form of the columns; ``auto`` by the density of all of them.
     weights : ndarray of shape (n,), optional
-        How often each sample counts in what the scaling measures.
+        How often each sample counts in the scaling.
     penalties : ndarray of shape (features,), optional
         Further divisors of the columns.
     bias : float, default 0
-        Value of a constant column behind the others, a shard of its own; 0 for none.
+        Value of a constant last column, which is a shard of its own; 0 for none.
 
     Attributes
     ----------
     n, d : int
-        Samples and features that have a column, the constant one included.
+        Samples and features that have a column, including the constant one.
     starts : ndarray of int64
         Where the columns of the shards begin, and where the last one ends.
-    sparse : bool
-    preparation : Preparation
-
-    Raises
-    ------
-    UsageError
-        For scalings that are not of columns.
     """
 
     on_disk = True
@@ -96,27 +91,23 @@ class ColumnShards(Counted):
             self.counts, self.starts = np.append(self.counts, self.n), np.append(self.starts, self.d)
 
     def check(self) -> None:
-        """Raise where the files have changed since the last pass, as :meth:`ShardRows.check`."""
         self.folder.columns.check()
 
     @property
     def kinds(self) -> tuple:
-        """Return the types of values and indices of rows of this form, for those who make toys of them."""
+        """Return the types of values and indices, for the toy data of a warm-up."""
         return np.dtype(np.float64), self._index_type if self.sparse else None
 
     @property
     def size(self) -> int:
-        """Return the number of values that the columns store."""
         return int(self.counts.sum())
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes that a pass reads from the files."""
         return self.folder.columns.nbytes
 
     @property
     def passing(self) -> int:
-        """Return the bytes that a pass takes."""
         starts = self.starts
         value = F8 if not self.sparse else F8 + self._index_type.itemsize
         largest = max(int(self.counts[a:b].sum()) for a, b in zip(starts[:-1], starts[1:], strict=True))
@@ -128,16 +119,14 @@ class ColumnShards(Counted):
 
     @property
     def plain(self) -> bool:
-        """Tell whether columns are as they are stored."""
         return self.preparation.scale is None and self.folder.dtype == np.float64
 
     def close(self) -> None:
-        """End the threads."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 
     def each(self, function, tasks):
-        """Yield ``function(*arguments)`` for each of ``tasks``, in order; several are under way."""
+        """Yield ``function(*arguments)`` for each of ``tasks``, in order; several run at once."""
         yield from in_order(self._pool, self.threads, function, tasks)
 
     def block(self, k: int, chosen=None) -> Any:
@@ -162,25 +151,23 @@ class ColumnShards(Counted):
         return data, indices, indptr
 
     def _dense(self, shard: Shard, chosen) -> np.ndarray:
-        """Return a copy of columns as an array of float64."""
         if shard.dense is not None:
             return np.array(shard.dense if chosen is None else shard.dense[chosen], dtype=np.float64, order="C")
         X = sp.csr_array(self._sparse(shard, chosen), shape=(shard.rows if chosen is None else chosen.size, self.n))
         return X.toarray(order="C")
 
     def _sparse(self, shard: Shard, chosen) -> tuple:
-        """Return a copy of columns as CSR arrays."""
         if shard.dense is not None:
             X = sp.csr_array(shard.dense if chosen is None else shard.dense[chosen])
             samples = X.indices
-        else:  # what is not chosen is not looked at
+        else:  # other columns are not read
             X = shared_csr(shard.data, shard.indices, shard.indptr, (shard.rows, shard.columns.size))
             X = X if chosen is None else X[chosen]
             samples = shard.columns[X.indices]
         return np.array(X.data, dtype=np.float64), samples.astype(self._index_type), X.indptr.astype(np.int64)
 
     def _prepare(self, scale: str, weights, penalties) -> Preparation:
-        """Measure what the scaling needs, and how many values each column stores."""
+        """Measure the scaling, and how many values each column stores."""
         factors = np.ones(self.d) if scale != "none" else None
         shift = np.zeros(self.d) if scale == "standard" else None
         starts, nearly = self.starts, []
@@ -206,17 +193,67 @@ class ColumnShards(Counted):
         )  # fmt: skip
 
 
+class HeldColumns:
+    """Columns of ``source``, a ColumnShards, of which requested ones stay in memory, up to ``SPARE`` times as many as
+    the last request.
+    """
+
+    sparse: bool
+
+    def __init__(self, source: Any):
+        self.source, self.sparse, self._starts = source, source.sparse, source.starts
+        self._held, self._where = np.empty(0, dtype=np.int64), np.full(source.d, -1)
+        self._arrays: tuple = self._empty()
+
+    def _part(self, k: int, chosen: np.ndarray) -> tuple:
+        found = self.source.block(k, chosen)
+        return found if self.sparse else (found,)
+
+    def hold(self, index: np.ndarray) -> None:
+        """Load columns into memory; those already there stay."""
+        if not np.any(self._where[index] < 0):
+            return
+        wanted = np.union1d(self._held, index)
+        if wanted.size > SPARE * index.size:
+            wanted = np.unique(index)
+        counts = self.source.counts[wanted]
+        value = F8 + (self._arrays[1].dtype.itemsize if self.sparse else 0)
+        in_force().check(value * int(counts.sum()), f"{wanted.size:,} columns of {self.source.d:,}", FEWER)
+        arrays = self._empty(wanted.size, counts)
+        old = self._where[wanted]
+        for here in np.split(np.arange(wanted.size), np.searchsorted(wanted, self._starts[1:-1])):
+            kept, read = here[old[here] >= 0], here[old[here] < 0]
+            self._copy(arrays, kept, self._arrays, old[kept])
+            if read.size:
+                k = int(np.searchsorted(self._starts, wanted[read[0]], side="right")) - 1
+                found = self._part(k, wanted[read] - self._starts[k])
+                self._copy(arrays, read, found, np.arange(read.size))
+        self._where[self._held] = -1
+        self._where[wanted] = np.arange(wanted.size)
+        self._held, self._arrays = wanted, arrays
+
+    def _empty(self, count: int = 0, counts=()) -> tuple:
+        if not self.sparse:
+            return (np.empty((count, self.source.n)),)
+        indptr = row_pointers(counts)
+        return np.empty(indptr[-1]), np.empty(indptr[-1], dtype=self.source.kinds[1]), indptr
+
+    def _copy(self, to: tuple, places, of: tuple, rows) -> None:
+        if not places.size:
+            return
+        if not self.sparse:
+            to[0][places] = of[0][rows]
+            return
+        length = of[2][rows + 1] - of[2][rows]
+        steps = np.arange(int(length.sum())) - np.repeat(np.cumsum(length) - length, length)
+        target, origin = np.repeat(to[2][places], length) + steps, np.repeat(of[2][rows], length) + steps
+        to[0][target], to[1][target] = of[0][origin], of[1][origin]
+
+
 class ShardColumns(HeldColumns, KeptProducts):
-    """Signed feature columns on disk; see :class:`rows.columns.Columns` for the operations.
+    """Signed feature columns on disk; requested ones stay in memory, up to twice as many as the last request.
 
-    Columns that were asked for stay in memory, up to twice as many as were asked for last.
-
-    Parameters
-    ----------
-    signs : ndarray of shape (samples,)
-        Labels -1 and +1.
-    weights : ndarray of shape (samples,), optional
-        ``s``, at least 0.
+    ``signs`` are labels -1 and +1, ``weights`` at least 0, both of shape (samples,).
     """
 
     moved = None
@@ -235,7 +272,7 @@ class ShardColumns(HeldColumns, KeptProducts):
     # -- passes --------------------------------------------------------------------------------------------------
 
     def products(self, v: np.ndarray) -> np.ndarray:
-        """Return ``f_j . v`` for every feature; ``v`` has one entry a sample; one pass over the files."""
+        """Return ``f_j . v`` for every feature, in one pass over the files."""
         out, v = np.empty(self.n), np.ascontiguousarray(v, dtype=np.float64)
         product, signed = sums.csr_products if self.sparse else sums.dense_products, self.signs * v
 
@@ -256,7 +293,6 @@ class ShardColumns(HeldColumns, KeptProducts):
         return out
 
     def spreads(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the norms of the columns centred at their weighted mean, and that mean; one pass over the files."""
         out, means = np.empty(self.n), np.empty(self.n)
         spread = kernels.sparse_spreads if self.sparse else kernels.dense_spreads
 
@@ -277,7 +313,9 @@ class ShardColumns(HeldColumns, KeptProducts):
             yield slice(int(self._starts[k]), int(self._starts[k + 1])), *found
 
     def _as_stored(self, k: int) -> Shard | None:
-        """Return shard ``k`` where its columns are those of the model but for signs -1 and +1, which are exact."""
+        """Return shard ``k`` if its columns are those of the model up to signs -1 and +1, which are exact; else
+        None.
+        """
         if not self.source.plain or self._weights is not None:
             return None
         if self.centres[int(self._starts[k]) : int(self._starts[k + 1])].any():
@@ -286,7 +324,7 @@ class ShardColumns(HeldColumns, KeptProducts):
         return shard if (shard.dense is None) == self.sparse else None
 
     def _measured(self, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the centres of the columns of a shard, and their squared norms once they are subtracted."""
+        """Return the centres of the columns of a shard, and the squared norms after centring."""
         block, part = self.source.block(k), slice(int(self._starts[k]), int(self._starts[k + 1]))
         count = part.stop - part.start
         if self.sparse:
@@ -303,7 +341,7 @@ class ShardColumns(HeldColumns, KeptProducts):
         return measured, squares
 
     def _signed(self, k: int, chosen=None) -> tuple:
-        """Return signed columns of shard ``k``, as kernels take them."""
+        """Return signed columns of shard ``k`` for kernels."""
         centres = self.centres[int(self._starts[k]) : int(self._starts[k + 1])]
         return self._sign(self.source.block(k, chosen), centres if chosen is None else centres[chosen])
 
@@ -320,7 +358,6 @@ class ShardColumns(HeldColumns, KeptProducts):
     # -- columns in memory ---------------------------------------------------------------------------------------
 
     def combine(self, w: np.ndarray) -> np.ndarray:
-        """Return ``sum_j w_j f_j``, one entry a sample; columns with a zero weight are not read."""
         support = np.flatnonzero(w)
         self.hold(support)
         add, theta = sums.csr_sum if self.sparse else sums.dense_sum, w[self._held]
@@ -331,7 +368,6 @@ class ShardColumns(HeldColumns, KeptProducts):
         return partial[0] if len(partial) == 1 else partial.sum(axis=0)
 
     def column(self, j: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the stored values of a signed column, and the samples they belong to."""
         if self._where[j] < 0 and self.source.counts[j]:
             k = int(np.searchsorted(self._starts, j, side="right")) - 1
             arrays, place = self._signed(k, np.array([j - self._starts[k]])), 0
@@ -345,7 +381,6 @@ class ShardColumns(HeldColumns, KeptProducts):
         return arrays[0][stored], arrays[1][stored]
 
     def slices(self, index: np.ndarray | None = None) -> tuple:
-        """Return some (or all) sparse columns as values, samples, and where each column begins and ends."""
         index = np.arange(self.n) if index is None else index
         self.hold(index)
         data, indices, indptr = self._arrays
@@ -353,19 +388,20 @@ class ShardColumns(HeldColumns, KeptProducts):
         return data, indices, indptr[places], indptr[places + 1]
 
     def take_columns(self, index: np.ndarray) -> np.ndarray:
-        """Return some dense columns: those in memory where these are all of them, else a contiguous copy."""
+        """Return some dense columns: those in memory if these are exactly the requested ones, else a contiguous
+        copy.
+        """
         self.hold(index)
         if index.size == self._held.size:
             return self._arrays[0]
         return self._arrays[0][self._where[index]]
 
     def some(self, index: np.ndarray) -> tuple:
-        """Return the columns that are asked for, in memory, and numbers of their own."""
         return (self.slices(index) if self.sparse else self.take_columns(index)), np.arange(index.size)
 
 
 def columns_of(rows, signs, threads: int = 1, weights=None) -> Columns | ShardColumns:
-    """Return the signed columns of sample rows in memory, a copy, or of columns on disk, where they stay."""
+    """Return the signed columns of sample rows in memory (a copy), or of columns on disk."""
     if isinstance(rows, ColumnShards):
         return ShardColumns(rows, signs, weights)
     return Columns.of_rows(rows, signs, threads, weights)

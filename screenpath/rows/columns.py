@@ -1,4 +1,4 @@
-"""Feature columns in memory: the same few operations as sample rows, asked of the transposed data."""
+"""Feature columns in memory: the operations of sample rows on the transposed data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from screenpath.numbers.csr import shared_csr
 from screenpath.rows.base import FeatureColumns
 from screenpath.rows.memory import MemoryRows
 
-KEPT = 2500  # columns at most whose inner products are kept, about 50 MB
+KEPT = 2500  # most columns whose inner products are stored, about 50 MB
 
 
 def weighted_signs(signs, weights) -> np.ndarray:
@@ -23,36 +23,31 @@ def weighted_signs(signs, weights) -> np.ndarray:
 
 
 class KeptProducts(FeatureColumns):
-    """Columns whose inner products are kept: solvers ask for those of nearly the same features again and again."""
+    """Columns whose inner products are stored, because solvers request those of nearly the same features repeatedly."""
 
     def forget(self) -> None:
-        """Drop the inner products that are kept, so that runs compared on the same data each compute their own."""
+        """Drop the stored inner products: runs compared on the same data must each compute their own."""
         self._known, self._position = np.empty(0, dtype=np.int64), np.full(self.n, -1)
         self._gram, self._sums = np.empty((0, 0)), np.empty(0)
 
     @property
     def known(self) -> np.ndarray:
-        """Return the columns whose inner products are kept, in the order in which they were asked for."""
         return self._known
 
     def know(self, index: np.ndarray) -> None:
-        """Keep the inner products of these columns alone; a walk that goes on here has counted them already."""
         if np.array_equal(index, self._known):
             return
         self.forget()
         self._keep(index)
 
     def inner_products(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``f_a . f_b``, shape (k, k), and ``f_a . z`` for some sparse columns, over all samples.
-
-        What was computed once is kept, for up to ``KEPT`` columns; where these do not suffice it starts anew.
-        """
+        """Return the inner products; up to ``KEPT`` columns are stored, a request beyond that starts again."""
         self.touched += self._keep(index)
         chosen = self._position[index]
         return self._gram[chosen[:, None], chosen], self._sums[chosen]
 
     def _keep(self, index: np.ndarray) -> int:
-        """Compute what is not kept of these columns' inner products; return how many columns that touches."""
+        """Compute the missing inner products of these columns; return how many columns that touches."""
         position = self._position
         fresh = index[position[index] < 0]
         if self._known.size + fresh.size > max(KEPT, index.size):
@@ -75,9 +70,9 @@ class KeptProducts(FeatureColumns):
 class Columns(MemoryRows, KeptProducts):
     r"""Signed feature columns ``f_j = z * (x^j - m_j)``, stored one after the other; ``z_i = y_i sqrt(s_i)``.
 
-    Most of the ``m_j`` are 0, see ``data.files.centring``; what they come to is for the bias of a model. The
-    columns are the rows of ``(diag(z) X)'``: ``products(v)`` is ``margins`` of the base class, ``combine(w)`` its
-    ``weighted_sum`` (columns with a zero weight are not touched), and ``touched`` counts columns.
+    Most of the ``m_j`` are 0, see ``data.files.centring``; the model's bias absorbs them. The columns are the rows of
+    ``(diag(z) X)'``: ``products(v)`` is ``margins`` of the base class, ``combine(w)`` its ``weighted_sum``, and
+    ``touched`` counts columns.
 
     Parameters
     ----------
@@ -86,25 +81,9 @@ class Columns(MemoryRows, KeptProducts):
     signs : ndarray of shape (samples,)
         Labels -1 and +1.
     weights : ndarray of shape (samples,), optional
-        ``s``, at least 0.
+        ``s``, at least 0; float64 values only.
     inexact : float, default 0
         Largest relative error of a value of ``X``.
-
-    Attributes
-    ----------
-    n, d : int
-        Features and samples.
-    centres : ndarray of shape (n,)
-        ``m``.
-    norms : ndarray of shape (n,)
-        ``||f_j||``.
-    signs : ndarray of shape (samples,)
-        ``z``: what a weighted squared hinge has in place of the labels.
-
-    Raises
-    ------
-    UsageError
-        For weights on float32 values: their products would be rounded to float32.
     """
 
     def __init__(self, X, signs, threads: int = 1, weights=None, inexact: float = 0.0):
@@ -125,22 +104,19 @@ class Columns(MemoryRows, KeptProducts):
 
     @classmethod
     def of_rows(cls, rows: MemoryRows, signs, threads: int = 1, weights=None) -> Columns:
-        """Return the signed columns of sample rows (a copy: the rows stay as they are)."""
+        """Return the signed columns of sample rows (a copy)."""
         if not rows.sparse:
             return cls(rows.X, signs, threads, weights, rows.inexact)
         X = shared_csr(rows.data, rows.indices, rows.indptr, (rows.n, rows.d))
         return cls(X, signs, threads, weights, rows.inexact)
 
     def products(self, v: np.ndarray) -> np.ndarray:
-        """Return ``f_j . v`` for every feature; ``v`` has one entry a sample."""
         return self.margins(v)
 
     def combine(self, w: np.ndarray) -> np.ndarray:
-        """Return ``sum_j w_j f_j``, one entry a sample."""
         return self.weighted_sum(w)
 
     def spreads(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``||f_j - m z||`` and ``m = f_j.z / ||z||^2``: columns centred at their weighted mean, and that."""
         out, means = np.empty(self.n), np.empty(self.n)
         if self.sparse:
             kernels.sparse_spreads(self.data, self.indices, self.indptr, self.signs, out, means)
@@ -150,10 +126,7 @@ class Columns(MemoryRows, KeptProducts):
         return out, means
 
     def slices(self, index: np.ndarray | None = None) -> tuple:
-        """Return some (or all) sparse columns as values, samples, and where each column begins and ends.
-
-        Nothing is copied but for values that are not float64.
-        """
+        """Return slices without a copy, except of values that are not float64."""
         if self.data.dtype == np.float64 or index is None:
             data, indices, _ = self.whole()
             begin, end = self.indptr[:-1], self.indptr[1:]
@@ -162,14 +135,12 @@ class Columns(MemoryRows, KeptProducts):
         return data, indices, indptr[:-1], indptr[1:]
 
     def column(self, j: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the stored values of a signed column, and the samples they belong to."""
         if not self.sparse:
             return self.X[j].astype(np.float64), np.arange(self.d)
         stored = slice(self.indptr[j], self.indptr[j + 1])
         return self.data[stored].astype(np.float64), self.indices[stored]
 
     def some(self, index: np.ndarray) -> tuple:
-        """Return all columns and ``index``, as they are float64, or else a copy of some."""
         if self.stored is not None:
             return (self.slices() if self.sparse else self.X), index
         return (self.slices(index) if self.sparse else self.take_columns(index)), np.arange(index.size)

@@ -1,6 +1,6 @@
-"""A Dask cluster: how it is reached, and whole tasks (folds, rows of a grid) on its workers.
+"""Access to a Dask cluster, and whole tasks (folds, rows of a grid) on its workers.
 
-A task depends on nothing but its arguments: when a worker is lost, another one repeats it, with the same result.
+A task depends only on its arguments: if a worker is lost, another one repeats it, with the same result.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ import contextlib
 import itertools
 import time
 from concurrent.futures import CancelledError
+from dataclasses import dataclass
+from pathlib import Path
 
 from screenpath import __version__
 from screenpath.errors import ResourceError
-from screenpath.rows.deadline import Deadline
 
 ANSWER = 10.0  # seconds that a scheduler may take to answer
 WAIT = 120  # seconds for the first worker to appear: on a busy machine its imports alone take many
 ATTEMPTS = 5  # of a task whose worker is lost
+BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 def connect(scheduler: str, wait: float = ANSWER, tell=None):
-    """Return a Dask client of the scheduler at an address such as ``tcp://node:8786``.
-
-    It may take ``wait`` seconds to answer. A worker of another version of this package is refused. ``tell`` hears what
-    is waited for.
+    """Return a Dask client of a scheduler such as ``tcp://node:8786``, which has ``wait`` seconds to answer; ``tell``
+    reports the waiting.
     """
     try:
         import distributed
@@ -54,12 +54,10 @@ def connect(scheduler: str, wait: float = ANSWER, tell=None):
 
 
 def worker_version() -> str:
-    """Return the version of this package on a worker."""
     return __version__
 
 
 def check_versions(client) -> None:
-    """Refuse workers that have another version of this package."""
     versions = set(client.run(worker_version).values())
     if versions != {__version__}:
         raise ResourceError(
@@ -69,7 +67,7 @@ def check_versions(client) -> None:
 
 
 def losses() -> tuple:
-    """Return the errors that a lost worker shows itself by."""
+    """Return the errors that signal a lost worker."""
     from distributed import KilledWorker
     from distributed.comm import CommClosedError
 
@@ -77,7 +75,7 @@ def losses() -> tuple:
 
 
 def check_loss(client, attempt: int, what: str, error: BaseException) -> None:
-    """Raise where a lost task is not to be tried again: after too many attempts, or without a cluster."""
+    """Raise if a lost task is not to be repeated: after too many attempts, or without a cluster."""
     if attempt >= ATTEMPTS - 1 or client.status != "running":
         raise ResourceError(
             f"the cluster lost {what} ({type(error).__name__})",
@@ -87,7 +85,7 @@ def check_loss(client, attempt: int, what: str, error: BaseException) -> None:
 
 @contextlib.contextmanager
 def tasks_on(scheduler: str | None, wait: float = ANSWER, tell=None):
-    """Give a :class:`Spread` over the workers of a scheduler, see :func:`connect`; None where none is named."""
+    """Yield a :class:`Spread` over the workers of a scheduler, see :func:`connect`; None if there is no scheduler."""
     if scheduler is None:
         yield None
         return
@@ -106,28 +104,22 @@ class Spread:
         self._shared = self._held = None
 
     def run(self, function, shared, tasks, deadline: float = float("inf")):
-        """Run a function for each task and yield what it returns as the tasks end, in any order.
+        """Run a function for each task and yield rank and result of tasks as they end, in any order.
 
         Parameters
         ----------
         function : callable
-            ``function(shared, task, deadline)``, run on a worker whose clock gives ``deadline`` its meaning there.
+            ``function(shared, task, deadline)``, run on a worker; ``deadline`` is in its own clock.
         shared : object
-            What all tasks need: sent once, and kept by the workers for further calls with the same object.
+            Needed by all tasks: sent once, and kept by the workers for further calls with the same object.
         tasks : sequence
         deadline : float
-            ``time.monotonic()`` value. The clocks of other machines are taken to show the same time of day.
-
-        Yields
-        ------
-        rank : int
-            Of the task.
-        result : object
+            ``time.monotonic()`` value. The clocks of other machines are assumed to show the same time of day.
 
         Raises
         ------
         ResourceError
-            Where a task is lost again and again.
+            If a task is lost again and again.
         """
         from distributed import as_completed
 
@@ -159,7 +151,7 @@ class Spread:
             self.client.cancel(list(running))
 
     def _scattered(self, shared):
-        """Return the shared object as the workers know it: sent to one of them, from whom the others have it."""
+        """Return the shared object as the workers know it: sent to one of them, from which the others get it."""
         for attempt in itertools.count():
             if self._held is not None and shared is self._shared:
                 return self._held
@@ -171,7 +163,6 @@ class Spread:
 
 
 def run_task(function, shared, task, until: Deadline):
-    """Run one task on a worker; ``until`` is when it should end."""
     return function(shared, task, until.here())
 
 
@@ -183,3 +174,32 @@ def in_order(found):
         while rank in waiting:
             yield waiting.pop(rank)
             rank += 1
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """A moment at which work must end."""
+
+    at: float  # ``time.monotonic()`` value on the machine it was made on
+    machine: str  # identifies that machine since its start; empty if unknown
+    left: float  # left, made: seconds left, and the time of day, when it was made
+    made: float
+
+    @classmethod
+    def of(cls, at: float) -> Deadline:
+        """Return the moment of a ``time.monotonic()`` value of this machine."""
+        return cls(at, machine(), at - time.monotonic(), time.time())
+
+    def here(self) -> float:
+        """Return the moment as a ``time.monotonic()`` value of the current machine."""
+        if self.machine and self.machine == machine():
+            return self.at
+        return time.monotonic() + self.left - max(time.time() - self.made, 0.0)
+
+
+def machine() -> str:
+    """Return a text that identifies this machine since its start."""
+    try:
+        return BOOT.read_text().strip()
+    except OSError:
+        return ""

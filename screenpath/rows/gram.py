@@ -17,29 +17,29 @@ from screenpath.rows.budget import BLOCK_BYTES, Allowance, GramPlan, plan_gram
 from screenpath.rows.kernel_functions import KernelBlocks, squares_of
 from screenpath.rows.memory import usable_threads
 
-FEW = 0.4  # share of the columns below which a sum over rows picks them one by one
-ROUND_TO = 4 << 20  # bytes, where what is left decides
-FLOAT32_RANGE = 2.0**-100, 2.0**127  # of squared norms whose products float32 rounds as it should
-FLOAT32 = 2.0**-23  # more than the relative error of a value that is rounded to float32
-TILE = 256  # rows and columns of one block while the matrix is precomputed
+FEW = 0.4  # share of the columns below which a sum over rows reads only these
+ROUND_TO = 4 << 20  # bytes; unit of the remaining memory in a plan
+FLOAT32_RANGE = 2.0**-100, 2.0**127  # of squared norms whose products float32 holds without under- or overflow
+FLOAT32 = 2.0**-23  # exceeds the relative error of rounding to float32
+TILE = 256  # rows and columns of a block of the precomputed matrix
 
 
 @dataclass(eq=False, slots=True)
 class SquarePart:
-    """The square part of a kernel matrix that belongs to some rows, each copied when it is first needed."""
+    """The square part of a kernel matrix for some rows, each copied when first needed."""
 
     source: np.ndarray  # float64 or float32 of shape (n, n): the stored matrix
     index: np.ndarray  # int64 of shape (m,): rows and columns of the part
-    values: np.ndarray  # shape (m, m): holds the rows of the part that ``filled`` marks
+    values: np.ndarray  # shape (m, m): rows of the part that ``filled`` marks are valid
     filled: np.ndarray  # int8 of shape (m,)
 
     @property
     def parts(self) -> tuple:
-        """Return what :func:`kernels.solve.smo.smo` takes."""
+        """Return the arguments of :func:`kernels.solve.smo.smo`."""
         return self.source, self.index, self.values, self.filled
 
     def rows(self, wanted: np.ndarray) -> np.ndarray:
-        """Return the values, of which at least the rows ``wanted`` are there."""
+        """Return the values, of which at least the rows ``wanted`` are valid."""
         kernels.fill(self.source, self.index, wanted, self.values, self.filled)
         return self.values
 
@@ -55,12 +55,12 @@ class GramRows(KernelRows):
     max_memory : int or budget.Allowance, optional
         Bytes; half of the free memory by default.
     dtype : float64 or float32
-        Of the stored values. With float32 the solver works on rounded values; sums that certify or screen are formed
+        Of the stored values. With float32 the solver works on rounded values; sums that certify or screen are computed
         from the data in float64.
     keep : {"auto", "full", "cache"}
         See :func:`rows.budget.plan_gram`.
     threads : int, default 1
-        For computing blocks of the matrix. Results are the same bytes for every number.
+        For computing blocks of the matrix. Results do not depend on it.
     tell : callable, optional
         Called with one sentence about the memory before it is allocated.
     inexact : float, default 0
@@ -68,19 +68,10 @@ class GramRows(KernelRows):
 
     Attributes
     ----------
-    n, d : int
-    norms : ndarray of shape (n,)
-        ``sqrt(Q_ii)``, rounded up.
-    error : float
-        ``Q_ij`` is off by at most this times ``norms_i norms_j`` in sums that certify or screen.
-    stored_error : float
-        The same of the values that the solver sees.
     sparse : bool
-        Whether the data came as a sparse array.
-    touched : int
-        Kernel rows summed over so far; ``touched / n`` is the number of passes over the matrix.
+        Whether the data is a sparse array.
     seconds : float
-        Time that precomputing the matrix took.
+        Time to precompute the matrix.
 
     Raises
     ------
@@ -114,21 +105,18 @@ class GramRows(KernelRows):
 
     @property
     def exact(self) -> bool:
-        """Tell whether the stored values are float64."""
         return self.dtype == np.float64
 
     @property
     def whole(self) -> bool:
-        """Tell whether :meth:`square` of all rows is the stored matrix itself."""
         return self.plan.full and self.exact
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of the stored kernel values."""
         return self._store.nbytes
 
     def describe(self) -> dict:
-        """Return the kernel and how its matrix is kept, for records."""
+        """Return the kernel and how its matrix is stored, for records."""
         return {
             **self.blocks.function.describe(),
             "matrix": "full" if self.plan.full else "cache",
@@ -139,23 +127,22 @@ class GramRows(KernelRows):
         }
 
     def _float32_error(self) -> float:
-        """Return what rounding the values to float32 does to them, relative as ``error`` is; inf beyond its range."""
+        """Return the relative error of rounding the values to float32; inf beyond its range."""
         some = self.blocks.diagonal[self.blocks.diagonal > 0.0]
         inside = some.size == 0 or (some.min() > FLOAT32_RANGE[0] and some.max() < FLOAT32_RANGE[1])
         return FLOAT32 if inside else np.inf
 
     def forget(self) -> None:
-        """Empty the cache of rows, so that the next path starts as the first did; a precomputed matrix stays."""
+        """Empty the cache of rows, so that all paths start alike; a precomputed matrix stays."""
         self._slots.clear()
 
     def held_out(self, X) -> HeldOutRows:
-        """Return other rows, prepared like the training data, as a matrix to be multiplied with dual coefficients."""
+        """Return other rows, prepared like the training data, as a matrix to multiply with dual coefficients."""
         return HeldOutRows(self.blocks, X)
 
     # -- sums ----------------------------------------------------------------------------------------------------
 
     def weighted_sum(self, theta: np.ndarray) -> np.ndarray:
-        """Return ``Q theta`` in float64, shape (n,); rows with a zero weight are not touched."""
         index = theta.nonzero()[0]
         out = np.zeros(self.n)
         self.add_sum(index, theta[index], out)
@@ -175,22 +162,16 @@ class GramRows(KernelRows):
                 out += ((weights[cut] * self.signs[part]) @ self.blocks.block(part)) * self.signs
 
     def depth(self, m: int) -> float:
-        """Return how many operations in a row a sum over ``m`` rows is, at most; more than its kernels make."""
         slices = 1 if self.whole else -(-m // min(self._height, self.plan.rows))
         return min(m, m // 4 + 4 * slices) + slices + 12.0 if self.exact else m + slices + 12.0
 
     def precise_sums(self, target: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return the entries ``target`` of ``Q weights[q]`` from the data, as sums of two doubles, shape (q, 2, m).
-
-        They are off by at most the second number returned times ``norms[target] (|weights| @ norms)``.
-        """
         support = np.flatnonzero(weights.any(axis=0))
         self.touched += support.size * target.size / self.n
         sums = self.blocks.precise_sums(target, support, np.ascontiguousarray((weights * self.signs)[:, support]))
         return sums * self.signs[target], self.blocks.precise_error(support.size)
 
     def sum_at(self, index: np.ndarray, weights: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """Return ``sum_k weights[k] Q[index[k], target]`` from the stored values, for a solver."""
         self.touched += index.size * target.size / self.n
         few = target.size < FEW * self.n
         out = np.zeros(target.size if few else self.n)
@@ -203,14 +184,14 @@ class GramRows(KernelRows):
         return out if few else out[target]
 
     def square(self, index: np.ndarray) -> SquarePart:
-        """Return ``Q[index][:, index]``. It shares its memory with the last one, which is no longer valid.
+        """Return ``Q[index][:, index]``; it shares its memory with the last one, which becomes invalid.
 
-        The index ascends; it has at most ``plan.square`` rows, or all of them where a float64 matrix is stored.
+        The index ascends; it has at most ``plan.square`` rows, or all of them if a float64 matrix is stored.
         """
         m = index.size
         if self.whole and m == self.n:
             return SquarePart(self._store, index, self._store, np.ones(m, dtype=np.int8))
-        if self._scratch.size == 0:  # all it may ever need: pages are taken as they are written to
+        if self._scratch.size == 0:  # the largest size: pages are allocated when written
             self._scratch = np.empty(self.plan.square**2)
         values = self._scratch[: m * m].reshape(m, m)
         if self.plan.full:
@@ -222,7 +203,7 @@ class GramRows(KernelRows):
     # -- rows ----------------------------------------------------------------------------------------------------
 
     def _slices(self, size: int) -> list[slice]:
-        """Cut ``size`` rows so that each part fits into the cache and into one block."""
+        """Cut ``size`` rows into parts that fit into the cache and into one block."""
         height = min(self._height, self.plan.rows)
         return [slice(start, min(start + height, size)) for start in range(0, size, height)]
 
@@ -240,7 +221,7 @@ class GramRows(KernelRows):
         def one(pair):
             rows, columns = pair
             block = self._signed(rows, columns)
-            if rows == columns:  # products of two rows may depend on their order, in the last digit
+            if rows == columns:  # the last digit of a product may depend on the order of its rows
                 block = np.tril(block, -1)
                 block += block.T
                 self._store[rows, columns] = block
@@ -258,7 +239,7 @@ class GramRows(KernelRows):
         np.fill_diagonal(self._store, self.blocks.diagonal)
 
     def _fetch(self, index: np.ndarray) -> np.ndarray:
-        """Bring rows into the cache; return their slots. At most as many as the cache and one block hold."""
+        """Load rows into the cache, at most as many as it and one block hold; return their slots."""
         wanted = index.tolist()
         missing = []
         for i in wanted:
@@ -278,17 +259,17 @@ class GramRows(KernelRows):
 
 
 def _plan_within(n: int, itemsize: int, max_memory: int | Allowance | None, keep: str) -> GramPlan:
-    """Return how the matrix is kept, within what the limit in force leaves.
+    """Return how the matrix is stored, within what the limit in force leaves.
 
-    What was allowed follows from data and options alone, so that a command takes the same steps each time. Where more
-    has been taken before than was thought (another interpreter, other libraries), what is left counts, in large units
-    for the same reason. To refuse would be no answer: a larger limit would allow a larger matrix, and refuse it too.
+    Allowances follow from data and options alone, so that a command takes the same steps each time. If more memory than
+    estimated is taken already (another interpreter, other libraries), the rest counts, in large units for the same
+    reason. An error would not help: a larger limit would allow a larger matrix, which would not fit either.
     """
     plan, limit = plan_gram(n, itemsize, max_memory, keep), in_force()
     if limit.left is not None and plan.most > limit.left:
         given = max_memory if isinstance(max_memory, Allowance) else Allowance(plan.allowed)
         size = limit.left // ROUND_TO * ROUND_TO
-        # Of a larger limit, too, up to ROUND_TO is lost.
+        # A larger limit loses up to ROUND_TO as well.
         less = Allowance(size, given.beside + given.shares * (given.size - size + ROUND_TO), given.shares)
         plan = plan_gram(n, itemsize, less, keep)
         limit.check(plan.most, f"the kernel matrix of {n:,} rows")
@@ -297,12 +278,11 @@ def _plan_within(n: int, itemsize: int, max_memory: int | Allowance | None, keep
 
 @dataclass(eq=False)
 class TrainedRows:
-    """Training rows behind their kernel without the matrix: all that predictions need of them."""
+    """Training rows behind their kernel without the matrix, for predictions."""
 
     blocks: KernelBlocks
 
     def held_out(self, X) -> HeldOutRows:
-        """Return other rows, see :meth:`GramRows.held_out`."""
         return HeldOutRows(self.blocks, X)
 
 
@@ -314,7 +294,6 @@ class HeldOutRows:
 
     @property
     def norms(self) -> np.ndarray:
-        """Return ``sqrt(K(x, x))`` of every row."""
         return np.sqrt(self.blocks.diagonal_of(squares_of(self.X)))
 
     def __matmul__(self, coefficients: np.ndarray) -> np.ndarray:

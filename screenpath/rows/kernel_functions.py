@@ -15,19 +15,17 @@ from screenpath.numbers import sparse as sp
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 
 NAMES = ("linear", "poly", "rbf")
-DENSE_BYTES = 1 << 28  # sparse rows up to this size are made dense: BLAS beats sparse products by far
-EXPONENT_ERROR = 1e-13  # exponents of the RBF kernel that the inner products cannot give this well are formed directly
-HIDDEN = 2.0**-900  # more than what underflow can hide of an inner product, over the rounding of one operation
+DENSE_BYTES = 1 << 28  # sparse rows up to this size are made dense: BLAS is far faster than sparse products
+EXPONENT_ERROR = 1e-13  # RBF exponents that inner products give with a larger error are computed directly
+HIDDEN = 2.0**-900  # exceeds what underflow can hide of an inner product, over the rounding of one operation
 SHIFT_BITS = 12  # binary digits of an origin
-PRECISE_CELLS = 1 << 24  # of sums in twice the precision that are formed at a time
-CHUNK_CELLS = 1 << 17  # of rows that are looked at at a time
-LIBRARY = 8.0 * UNIT  # relative error of an exponential or a power: a few units in the last place on every machine
+PRECISE_CELLS = 1 << 24  # of sums in twice the precision computed at a time
+CHUNK_CELLS = 1 << 17  # of rows read at a time
+LIBRARY = 8.0 * UNIT  # relative error of an exponential or a power: a few units in the last place on all machines
 
 
 @dataclass(frozen=True, slots=True)
 class KernelFunction:
-    """A kernel with its parameters."""
-
     name: str  # {"linear", "poly", "rbf"}: ``x.z``, ``(gamma x.z + coef0)^degree``, ``exp(-gamma ||x - z||^2)``
     gamma: float = 1.0  # not used by the linear kernel
     degree: int = 3
@@ -45,7 +43,6 @@ class KernelFunction:
             raise UsageError(f"coef0 must be at least 0, not {self.coef0}", "a negative one gives no valid kernel")
 
     def describe(self) -> dict:
-        """Return name and the parameters in use, for records."""
         used = {"linear": (), "rbf": ("gamma",), "poly": ("gamma", "degree", "coef0")}[self.name]
         return {"kernel": self.name, **{key: getattr(self, key) for key in used}, "constant": self.constant}
 
@@ -68,7 +65,7 @@ def parse_gamma(text, d: int) -> float:
 
 
 class KernelBlocks:
-    """Evaluate blocks ``K(x_i, z_j)`` between data rows and other rows.
+    """Blocks ``K(x_i, z_j)`` of a kernel between data rows and other rows.
 
     Parameters
     ----------
@@ -83,7 +80,7 @@ class KernelBlocks:
     sizes : ndarray of shape (n,)
         Upper bounds of ``sqrt(K(x_i, x_i))``.
     error : float
-        ``K(x_i, x_j)`` as :meth:`block` computes it is off by at most this times ``sizes_i sizes_j``.
+        Bound of the error of ``K(x_i, x_j)`` in :meth:`block`, over ``sizes_i sizes_j``.
     """
 
     def __init__(self, X, function: KernelFunction, inexact: float = 0.0):
@@ -99,7 +96,7 @@ class KernelBlocks:
         self.error = self.value_error(self._inner_error(), LIBRARY)
 
     def prepared(self, X):
-        """Return rows, float64, in the form that :meth:`block` takes."""
+        """Return rows, float64, in the form that :meth:`block` reads."""
         if self.sparse:
             X = sp.csr_array(X).astype(np.float64)
             X.sum_duplicates()  # sorts the columns as well
@@ -110,7 +107,7 @@ class KernelBlocks:
     # -- rounding ------------------------------------------------------------------------------------------------
 
     def _sizes(self) -> np.ndarray:
-        """Return upper bounds of ``sqrt(K(x, x))``, rounding and underflow counted."""
+        """Return upper bounds of ``sqrt(K(x, x))``, including rounding and underflow."""
         f = self.function
         if f.name == "rbf":
             size = 1.0 if f.constant == 0.0 else np.sqrt(1.0 + f.constant) * OUTWARD
@@ -127,11 +124,11 @@ class KernelBlocks:
         return sizes
 
     def _inner_error(self) -> float:
-        """Return the rounding of what a kernel value is a function of.
+        """Return the rounding error of the kernel function's argument.
 
-        Of an inner product, relative to the product of the norms: ``gamma(d)``, in whatever order it is summed. Of the
-        exponent ``gamma ||x - z||^2``: from inner products ``2 (||x||^2 + ||z||^2) gamma(d + 8)`` times the kernel's
-        gamma, and they are used only where that is small or the value is 0 in any case.
+        For an inner product, relative to the product of the norms: ``gamma(d)``, in any order of summation. For the
+        exponent ``gamma ||x - z||^2`` computed from inner products: ``2 (||x||^2 + ||z||^2) gamma(d + 8)`` times the
+        kernel's gamma; they are used only if that is small or the value is 0 in any case.
         """
         if self.function.name != "rbf":
             return gamma(self.d + 8)
@@ -140,22 +137,14 @@ class KernelBlocks:
         return 2.0 * gamma(self.d + 8) * most
 
     def value_error(self, inner: float, library: float, unit: float = UNIT) -> float:
-        """Return what :attr:`error` is for an arithmetic.
+        """Return :attr:`error` for an arithmetic with error ``inner`` of the inner product or exponent (see above),
+        ``library`` of a power or an exponential, and ``unit`` of one operation, all relative.
 
         A polynomial is ``b^D`` with ``|b| <= S_i S_j`` for ``S_i^2 = gamma ||x_i||^2 + coef0``, by Cauchy and Schwarz,
-        and an error of ``b`` is relative to ``S_i S_j`` as that of the inner product is to the norms.
-        The RBF kernel ``exp(-t)``, ``t >= 0``: a relative error ``g`` of ``t`` changes it by at most ``g / e``, an
-        absolute one by no more than itself, both and the library's by ``e^a - 1`` at most; and it changes by less than
-        ``sqrt(gamma)`` times what the distance does.
-
-        Parameters
-        ----------
-        inner : float
-            Of the inner product or the exponent, see above.
-        library : float
-            Relative error of a power or an exponential.
-        unit : float
-            Of one operation.
+        and an error of ``b`` is relative to ``S_i S_j`` as that of the inner product is to the norms. The RBF kernel
+        ``exp(-t)``, ``t >= 0``: a relative error ``g`` of ``t`` changes it by at most ``g / e``, an absolute one by no
+        more than itself, both and the library's by ``e^a - 1`` at most; and it changes by less than ``sqrt(gamma)``
+        times what the distance does.
         """
         f, sums = self.function, (self.d + 8.0) * unit
         rows = (2.0 + self.inexact) * self.inexact
@@ -172,7 +161,8 @@ class KernelBlocks:
     def precise_sums(self, rows, support, weights) -> np.ndarray:
         """Return ``sum_k weights[w, k] K(x_i, x_support[k])`` for some rows, shape (weights, 2, rows).
 
-        They are sums of two doubles, off by at most :meth:`precise_error` times ``sizes_i |weights[w]| @ sizes``.
+        They are sums of two doubles, with an error of at most :meth:`precise_error` times ``sizes_i |weights[w]| @
+        sizes``.
         """
         f, out = self.function, np.empty((weights.shape[0], 2, rows.size))
         if self.sparse:
@@ -181,7 +171,7 @@ class KernelBlocks:
         else:
             stored = matrix_of(self.X)
         height = max(1, PRECISE_CELLS // max(support.size * (self.d + 64), 1))
-        for start in range(0, rows.size, height):  # so that a signal is heard in between
+        for start in range(0, rows.size, height):  # in parts, so that signals are handled in between
             cut = slice(start, start + height)
             part = np.empty((weights.shape[0], 2, rows[cut].size))
             precise.sums(
@@ -192,10 +182,10 @@ class KernelBlocks:
         return out
 
     def precise_error(self, terms: int) -> float:
-        """Return the error of a sum of so many terms in :meth:`precise_sums`, over the sizes.
+        """Return the error of a sum of ``terms`` terms in :meth:`precise_sums`, over the sizes.
 
-        A sum of ``k`` products in pairs of doubles is off by ``4 gamma(k)^2`` of their magnitudes (Ogita, Rump and
-        Oishi 2005), but for what underflows.
+        A sum of ``k`` products in pairs of doubles has an error of ``4 gamma(k)^2`` of their magnitudes (Ogita, Rump
+        and Oishi 2005), apart from underflow.
         """
         inner = 4.0 * gamma(2 * self.d + 16) ** 2 + (self.d + 8.0) * 2.0**-160
         library = precise.EXP if self.function.name == "rbf" else self.function.degree * precise.UNIT
@@ -235,7 +225,6 @@ class KernelBlocks:
         return K
 
     def diagonal_of(self, squares) -> np.ndarray:
-        """Return ``K(x, x)`` for prepared rows whose squared norms are given."""
         f = self.function
         if f.name == "rbf":
             return np.full(squares.size, 1.0 + f.constant)
@@ -246,10 +235,11 @@ class KernelBlocks:
 
 
 def exact_shift(X) -> np.ndarray | None:
-    """Return an origin around which the inner products of dense rows cancel less: subtracting it rounds nothing.
+    """Return an origin for dense rows, shape (d,), that can be subtracted exactly and reduces cancellation; None if it
+    is 0.
 
-    Distances do not change with the origin. It is near the mean, in few digits, of the features that it can be
-    subtracted from exactly (those far from 0 at least: Sterbenz 1974), and 0 of the others; None where it is all 0.
+    Distances do not depend on the origin. It is near the mean, in few digits, of features from which it can be
+    subtracted exactly (at least those far from 0: Sterbenz 1974), and 0 for the others.
     """
     n, d = X.shape
     shift = np.zeros(d)
@@ -261,13 +251,12 @@ def exact_shift(X) -> np.ndarray | None:
             near = np.ldexp(np.round(np.ldexp(mantissa, SHIFT_BITS)), exponent - SHIFT_BITS)
             total = part - near
             back = total - part
-            exact = ((part - (total - back)) - (near + back) == 0.0).all(axis=0)  # what two_sum of part, -near leaves
+            exact = ((part - (total - back)) - (near + back) == 0.0).all(axis=0)  # the rest of two_sum(part, -near)
             shift[start : start + width] = np.where(exact & np.isfinite(near), near, 0.0)
     return shift if shift.any() else None
 
 
 def squares_of(X) -> np.ndarray:
-    """Return the squared norms of the rows."""
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel()
     return np.einsum("ij,ij->i", X, X)

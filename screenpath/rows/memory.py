@@ -1,4 +1,4 @@
-"""Rows held in memory, dense or CSR: the few operations that everything above asks of the data."""
+"""Rows held in memory, dense or CSR."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from screenpath.numbers.csr import short
 from screenpath.rows.base import WalkedRows
 
 BLOCK = 4096  # rows of one unit of work; fixed, so that sums do not depend on the number of threads
-# Stored values and rows up to which a signal can wait for a grid point to end.
+# Stored values and rows up to which a signal can wait for a step to end.
 LARGEST, LONGEST = 20_000_000, 1_000_000
 
 
 def usable_threads(requested: int) -> int:
-    """Return the requested thread count, never above what this process may use (its affinity mask)."""
+    """Return the requested thread count, at most what this process may use (its affinity mask)."""
     if not isinstance(requested, Integral) or requested < 1:
         raise UsageError(f"`threads` must be a whole number of at least 1, not {requested!r}")
     if requested == 1:
@@ -31,7 +31,7 @@ def usable_threads(requested: int) -> int:
 
 
 def ordinary(array: np.ndarray) -> np.ndarray:
-    """Return an array that must not be written to as one that compiled code does not take for another type.
+    """Return a read-only array as a writeable one, because compiled code treats the two as different types.
 
     Nobody writes to rows. The memory is the same: a file that is mapped read-only is not copied.
     """
@@ -48,22 +48,11 @@ class MemoryRows(WalkedRows):
     Parameters
     ----------
     X : ndarray of shape (n, d) or scipy.sparse matrix/array of shape (n, d)
-        Values, float64 or float32. Dense arrays must be C-contiguous, sparse ones are taken as CSR.
+        float64 or float32. Dense arrays must be C-contiguous; sparse ones become CSR.
     threads : int, default 1
-        Threads used by passes over all rows, and by stretches of a path (``pool``). Results are the same bytes for
-        every number.
-
+        Threads for passes over all rows and for compiled walks (``pool``). Results do not depend on it.
     inexact : float, default 0
         Largest relative error of a stored value, see ``prepare.Preparation.inexact``.
-
-    Attributes
-    ----------
-    n, d : int
-        Rows and columns.
-    norms : ndarray of shape (n,)
-        Euclidean norms of the rows, computed once.
-    touched : int
-        Rows touched so far by any operation; ``touched / n`` is the number of data passes.
     """
 
     def __init__(self, X, threads: int = 1, inexact: float = 0.0):
@@ -71,7 +60,7 @@ class MemoryRows(WalkedRows):
         if self.sparse:
             X = X.tocsr()
             self.data = ordinary(np.ascontiguousarray(X.data))
-            # One canonical type each: no second compilation, and arrays of kernels' own beside them.
+            # One canonical type each: no second compilation.
             self.indices, self.indptr = ordinary(short(X.indices, X.shape[1])), X.indptr.astype(np.int64)
         else:
             self.X = ordinary(np.ascontiguousarray(X))
@@ -86,11 +75,9 @@ class MemoryRows(WalkedRows):
 
     @property
     def size(self) -> int:
-        """Return the number of stored values."""
         return int(self.data.size if self.sparse else self.X.size)
 
     def lent(self, key, make):
-        """Return room that is used within single calls, made by ``make()``: one for all paths on these rows."""
         if key not in self._workspace:
             self._workspace.clear()
             self._workspace[key] = make()
@@ -98,36 +85,31 @@ class MemoryRows(WalkedRows):
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of the stored arrays."""
         if self.sparse:
             return self.data.nbytes + self.indices.nbytes + self.indptr.nbytes
         return self.X.nbytes
 
     @property
     def kinds(self):
-        """Return the types of the stored arrays: of values, and of indices (None for dense rows)."""
         return (self.data.dtype, self.indices.dtype) if self.sparse else (self.X.dtype, None)
 
     @property
     def sum_edges(self) -> np.ndarray:
-        """Return where the blocks of a sum over rows begin, and where the last one ends."""
         return np.array([0, *(stop for _, stop in self._blocks)], dtype=np.int64)
 
     @property
     def stored(self):
-        """Return the stored rows where compiled code can read them in place (float64), else None."""
         if self.kinds[0] != np.float64:
             return None
         return self._arrays if self.sparse else self.X
 
     @property
     def _arrays(self) -> tuple:
-        """Return the arrays that a kernel of this form of the rows takes first."""
         return (self.data, self.indices, self.indptr) if self.sparse else (self.X,)
 
     @property
     def compiled(self) -> bool:
-        """Tell whether a compiled walk may read the rows: all in one call, of which no signal is noticed.
+        """Tell whether a compiled walk may read the rows: in one call, during which no signal is handled.
 
         Several threads share such walks on dense rows; on sparse ones they share the passes of the loop.
         """
@@ -136,7 +118,6 @@ class MemoryRows(WalkedRows):
         return self.threads == 1 or not self.sparse
 
     def margins(self, w: np.ndarray) -> np.ndarray:
-        """Return the product of every row with ``w``, shape (n,); one data pass."""
         out = np.empty(self.n)
         w = np.ascontiguousarray(w, dtype=np.float64)
         products = kernels.csr_products if self.sparse else kernels.dense_products
@@ -149,7 +130,6 @@ class MemoryRows(WalkedRows):
         return out
 
     def weighted_sum(self, theta: np.ndarray) -> np.ndarray:
-        """Return ``sum_i theta_i x_i``, shape (d,); rows with a zero weight are not touched."""
         add, arrays = kernels.csr_sum if self.sparse else kernels.dense_sum, self._arrays
         if len(self._blocks) == 1:
             total = np.zeros(self.d)
@@ -161,10 +141,9 @@ class MemoryRows(WalkedRows):
             return sum(add(*arrays, theta, partial[k], *self._blocks[k]) for k in range(*blocks))
 
         self.touched += sum(self._each(one, self._block_parts))
-        return partial.sum(axis=0)  # block by block in a fixed order: the same bytes whatever the number of threads
+        return partial.sum(axis=0)  # in a fixed order: the bytes do not depend on the number of threads
 
     def take(self, index: np.ndarray, signs: np.ndarray):
-        """Return a contiguous float64 copy of the rows ``signs[k] * x_index[k]``, or (data, indices, indptr)."""
         self.touched += index.size
         if not self.sparse:
             out = np.empty((index.size, self.d))
@@ -177,7 +156,7 @@ class MemoryRows(WalkedRows):
         return rows
 
     def whole(self):
-        """Return all rows as :meth:`take` would, without a copy where the values are float64 already."""
+        """Return all rows as :meth:`take` would, without a copy of float64 values."""
         if not self.sparse:
             return self.X if self.X.dtype == np.float64 else self.X.astype(np.float64)
         return self.data.astype(np.float64, copy=False), self.indices, self.indptr
@@ -199,7 +178,7 @@ class MemoryRows(WalkedRows):
 
 
 def _parts(n: int, count: int) -> list[tuple[int, int]]:
-    """Cut ``range(n)`` into ``count`` parts of about the same size, fewer where there are not as many entries."""
+    """Cut ``range(n)`` into ``count`` parts of about the same size, fewer if there are fewer entries."""
     count = max(1, min(count, n))
     if count == 1:
         return [(0, n)]
@@ -213,5 +192,5 @@ def sum_blocks(n: int, size: int, d: int) -> list[tuple[int, int]]:
 
 
 def prepared_rows(X, preparation, threads: int = 1) -> MemoryRows:
-    """Return prepared data as rows; float32 values are the data themselves, however they came about."""
+    """Return prepared data as rows; float32 values count as the exact data."""
     return MemoryRows(X, threads, preparation.inexact if X.dtype == np.float64 else 0.0)

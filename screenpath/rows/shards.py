@@ -1,8 +1,8 @@
-"""Rows in memory-mapped shards: passes stream shard by shard, only the rows that are asked for are copied.
+"""Rows in memory-mapped shards: passes read shard by shard, only requested rows are copied.
 
-Scaling and bias never touch the files: they are applied to the few rows that a pass has in hand. The arithmetic is that
-of :class:`rows.memory.MemoryRows`, operation by operation: rows go through the same kernels, and sums over rows are
-formed in the same blocks, each in the order of its rows. So a path on shards has the bytes of the path in memory.
+Scaling and bias never touch the files: they are applied to the few rows that a pass processes at a time. The arithmetic
+is that of :class:`rows.memory.MemoryRows`: rows go through the same kernels, and sums over rows are computed in the
+same blocks, each in the order of its rows. So a path on shards has the bytes of the path in memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from screenpath.numbers.csr import row_pointers, shared_csr
 from screenpath.rows.base import Rows
 from screenpath.rows.memory import sum_blocks, usable_threads
 
-ON_ITS_WAY = 3  # copies of the rows that a task takes from its shard
+ON_ITS_WAY = 3  # temporary copies of the rows that a task takes from its shard
 
 
 @dataclass(frozen=True)
@@ -35,15 +35,14 @@ class Plan:
 
     dense: bool  # form of the model's rows
     raw_d: int  # columns of the data set
-    preparation: Preparation  # of the columns that the rows of the shard count
+    preparation: Preparation  # of the shard's columns
 
     @property
     def d(self) -> int:
-        """Return the columns of the model's rows."""
         return self.raw_d + bool(self.preparation.bias)
 
     def columns(self, shard: Shard):
-        """Return the columns that prepared rows of a shard count, as an index into all of them; None for all."""
+        """Return the columns of prepared rows of a shard, as an index into all of them; None for all."""
         if self.dense or shard.dense is not None:
             return None
         return np.append(shard.columns, self.raw_d) if self.preparation.bias else shard.columns
@@ -51,7 +50,7 @@ class Plan:
     def prepared(self, shard: Shard, start: int, stop: int):
         """Yield (first row, rows) for the rows ``start <= i < stop`` of a shard, prepared, a chunk at a time.
 
-        Dense rows are arrays of ``d`` columns. Sparse ones are tuples (data, indices, indptr), whose indices count
+        Dense rows are arrays of ``d`` columns, sparse ones tuples (data, indices, indptr), whose indices count
         :meth:`columns`.
         """
         p = self.preparation
@@ -71,7 +70,7 @@ class Plan:
             yield first, self._dense(shard, np.arange(first, min(first + step, stop)))
 
     def take(self, shard: Shard, index, signs):
-        """Return prepared rows ``signs[k] * x_index[k]``; the indices of sparse ones count all columns."""
+        """Return prepared rows ``signs[k] * x_index[k]``; indices of sparse ones count all columns."""
         if self.dense:
             return self._dense(shard, index) * signs[:, None]
         data, indices, indptr = self._sparse(shard, index)
@@ -98,14 +97,13 @@ class Plan:
 
 
 def shard_checked(shard: Shard, plan: Plan) -> None:
-    """Nothing more: the folder has looked at the shard where it was opened, here or on a worker."""
+    """Do nothing more: the folder has checked the shard when it was opened, here or on a worker."""
 
 
-# -- what one shard contributes to a pass; `v` and `carry` have an entry for each column that its rows count -----------
+# -- the contribution of one shard to a pass; `v` and `carry` have an entry for each of its columns --------------------
 
 
 def shard_products(shard: Shard, plan: Plan, v):
-    """Return the products of a shard's rows with ``v``."""
     out = np.empty(shard.rows)
     for first, rows in plan.prepared(shard, 0, shard.rows):
         if plan.dense:
@@ -128,7 +126,6 @@ def shard_sum(shard: Shard, plan: Plan, start: int, stop: int, theta, carry):
 
 
 def shard_squared_norms(shard: Shard, plan: Plan):
-    """Return the squared norms of a shard's rows."""
     out = np.empty(shard.rows)
     for first, rows in plan.prepared(shard, 0, shard.rows):
         if plan.dense:
@@ -139,44 +136,33 @@ def shard_squared_norms(shard: Shard, plan: Plan):
 
 
 def shard_ranges(shard: Shard, plan: Plan):
-    """Return smallest value, largest value and number of values of each column that the shard counts."""
+    """Return smallest value, largest value and number of values of each column of the shard."""
     columns = shard.columns.size if shard.dense is None else shard.dense.shape[1]
     return ranges_of(shard.dense, shard.data, shard.indices, columns)
 
 
 def shard_take(shard: Shard, plan: Plan, index, signs):
-    """Return rows ``signs[k] * x_index[k]`` of a shard as float64."""
     return plan.take(shard, index, signs)
 
 
 class ShardRows(Rows):
-    """Sample rows of a shard folder, prepared on the fly; see :class:`rows.memory.MemoryRows` for the operations.
+    """Sample rows of a shard folder, prepared in each pass.
 
     Parameters
     ----------
     scale : {"none", "maxabs", "standard", "l2"}
     bias : float
-        Value of a constant feature behind the others; 0 for none.
+        Value of a constant last feature; 0 for none.
     storage : {"auto", "dense", "sparse"}
-        Form of the model's rows; ``auto`` by the density of the whole.
+        Form of the model's rows; ``auto`` by the density of all of them.
     n_features : int, optional
         Width, at least that of the folder.
     threads : int, default 1
     limit : MemoryLimit, optional
     weights : ndarray of shape (n,), optional
-        How often each row counts in what the scaling measures.
+        How often each row counts in the scaling.
     free : bool
-        Whether the intercept is: dense columns far from 0 are centred, as ``prepare.prepare`` does.
-
-    Attributes
-    ----------
-    n, d : int
-        Rows and columns of the prepared rows.
-    sparse : bool
-        Form of the rows that :meth:`take` gives.
-    norms : ndarray of shape (n,)
-    preparation : Preparation
-    touched : int
+        Whether the intercept is free: dense columns far from 0 are then centred, as in ``prepare.prepare``.
 
     Raises
     ------
@@ -205,36 +191,32 @@ class ShardRows(Rows):
         self._pool = ThreadPoolExecutor(self._at_once) if self._at_once > 1 else None
         self.touched = 0
         self.preparation = Preparation("none", None, None, 0.0, self.raw_d)
-        deque(self._each(shard_checked, ((k,) for k in range(folder.count))), maxlen=0)  # before anything is made of it
+        deque(self._each(shard_checked, ((k,) for k in range(folder.count))), maxlen=0)  # checks all shards first
         self.preparation = self._prepare(scale, bias, weights, free)
         self.norms = np.sqrt(self._squared_norms())
         self._blocks = sum_blocks(self.n, self.size, self.d)
 
     @property
-    def inexact(self) -> float:  # type: ignore[override]  # it follows from the preparation, and nobody sets it
-        """Return the largest relative error of a value of the prepared rows."""
+    def inexact(self) -> float:  # type: ignore[override]  # computed, not set
         return self.preparation.inexact
 
-    stored = None  # nothing in memory that compiled code could read in place
+    stored = None  # compiled code cannot read these rows in place
 
     @property
     def size(self) -> int:
-        """Return the number of values that the prepared rows would store."""
         return self.folder.nnz + self.n * (self.d - self.raw_d) if self.sparse else self.n * self.d
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes that a pass reads from the files."""
         return self.folder.nbytes
 
     @property
     def kinds(self):
-        """Return the types of the rows that :meth:`take` gives: of values, and of indices (None for dense rows)."""
         indices = np.int64 if self.d > np.iinfo(np.int32).max else np.int32
         return np.dtype(np.float64), np.dtype(indices) if self.sparse else None
 
     def needs(self, model, prepared: bool, classes: int = 1) -> int:
-        """Return the bytes of a path's vectors, and of shards on the way; ``prepared``: scaled, or with a bias."""
+        """Return the bytes of a path's vectors, and of shards in process; ``prepared``: scaled, or with a bias."""
         largest = max((shard["nnz"] if self.sparse else 0 for shard in self.folder.meta["shards"]), default=0)
         passing = 12 * ON_ITS_WAY * largest if prepared else 0
         passing += 0 if self.sparse else ON_ITS_WAY * F8 * CHUNK_CELLS
@@ -254,18 +236,15 @@ class ShardRows(Rows):
             shard_sum(shard, self._plan(k), 0, 1, np.ones(1), self._part(k, vector))
 
     def close(self) -> None:
-        """End the threads."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 
     def _tasks_at_once(self) -> int:
-        """Return how many tasks of a pass are under way at once."""
         return self.threads
 
     # -- the contract of rows --------------------------------------------------------------------------------------
 
     def margins(self, w: np.ndarray) -> np.ndarray:
-        """Return the product of every prepared row with ``w``, shape (n,); one data pass."""
         w = np.ascontiguousarray(w, dtype=np.float64)
         out = np.empty(self.n)
         tasks = ((k, self._part(k, w)) for k in range(self.folder.count))
@@ -275,7 +254,6 @@ class ShardRows(Rows):
         return out
 
     def weighted_sum(self, theta: np.ndarray) -> np.ndarray:
-        """Return ``sum_i theta_i x_i`` over the prepared rows, shape (d,); rows with a zero weight are not touched."""
         total = np.zeros(0)
         for part, touched in self._block_sums(theta):
             total = np.add(total, part, out=total) if total.size else part  # in the order of the blocks
@@ -283,7 +261,7 @@ class ShardRows(Rows):
         return total
 
     def take(self, index: np.ndarray, signs: np.ndarray):
-        """Return a contiguous float64 copy of the prepared rows ``signs[k] * x_index[k]``, if memory allows."""
+        """Return the copy, if memory allows."""
         signs, d = np.asarray(signs, dtype=np.float64), self.d
         if not self.sparse:
             self._ask(index.size, F8 * index.size * d, 0)
@@ -303,7 +281,7 @@ class ShardRows(Rows):
         return data, indices, indptr
 
     def _counts(self, index) -> np.ndarray:
-        """Return the stored values of prepared sparse rows."""
+        """Return the numbers of stored values of prepared sparse rows."""
         counts = np.empty(index.size, dtype=np.int64)
         for a, b, k in self._runs(index):
             shard, where = self.folder.shard(k), index[a:b] - self.folder.starts[k]
@@ -314,7 +292,7 @@ class ShardRows(Rows):
         return counts + bool(self.preparation.bias)
 
     def _ask(self, count: int, copy: int, rows: int) -> None:
-        """Ask for the copy of some rows, and for what a shard's share of it takes on its way."""
+        """Check the memory for the copy of some rows, and for the temporary copies of a shard's share of it."""
         most = max((shard["rows"] for shard in self.folder.meta["shards"]), default=0)
         share = min(1.0, most * (self._at_once + 1) / max(count, 1)) if count else 0.0
         self.limit.check(
@@ -322,32 +300,29 @@ class ShardRows(Rows):
         )
 
     def whole(self):
-        """Return a copy of all rows as :meth:`take` does."""
         touched = self.touched
         found = self.take(np.arange(self.n), np.ones(self.n))
         self.touched = touched
         return found
 
     def check(self) -> None:
-        """Raise where the files have changed since the last pass, so that no result counts that is of other data."""
+        """Raise if the files have changed since the last pass: no result may mix two states of the data."""
         self.folder.check()
         self._check_elsewhere()
 
     def _check_elsewhere(self) -> None:
-        """Do the same wherever else the files are read."""
+        """Check also wherever else the files are read."""
 
     # -- passes over the shards --------------------------------------------------------------------------------------
 
     def _run(self, task, k: int, *arguments):
-        """Return what a task gives for shard ``k``."""
         return task(self.folder.shard(k), self._plan(k), *arguments)
 
     def _each(self, task, tasks):
-        """Yield what a task gives for each (shard number, arguments...), in order."""
         yield from self._in_order(lambda k, *arguments: self._run(task, k, *arguments), tasks)
 
     def _in_order(self, function, tasks):
-        """Yield ``function(*arguments)`` for each of ``tasks``, in order; a bounded number is under way."""
+        """Yield ``function(*arguments)`` for each of ``tasks``, in order; a bounded number run at once."""
         yield from in_order(self._pool, self._at_once, function, tasks)
 
     def _block_sums(self, theta):
@@ -358,7 +333,7 @@ class ShardRows(Rows):
             for k, first, last in self._pieces(start, stop):
                 weights = theta[self.folder.starts[k] + first : self.folder.starts[k] + last]
                 if weights.any():
-                    # a sum goes from shard to shard: each adds its rows to those before them
+                    # each shard adds its rows to the sum of those before it
                     found, rows = self._run(shard_sum, k, first, last, weights, self._part(k, total))
                     total[self._columns(k)] = found
                     touched += rows
@@ -379,14 +354,13 @@ class ShardRows(Rows):
         return pieces
 
     def _taken(self, index, signs):
-        """Yield (positions, rows) for every run of ``index`` within one shard."""
         runs = self._runs(index)
         tasks = ((k, index[a:b] - self.folder.starts[k], signs[a:b]) for a, b, k in runs)
         for (a, b, _), rows in zip(runs, self._each(shard_take, tasks), strict=True):
             yield slice(a, b), rows
 
     def _runs(self, index):
-        """Return (start, stop, shard) for every longest run of entries of ``index`` that lie in one shard."""
+        """Return (start, stop, shard) for every longest run of entries of ``index`` in one shard."""
         if not index.size:
             return []
         shards = np.searchsorted(self.folder.starts, index, side="right") - 1
@@ -395,14 +369,13 @@ class ShardRows(Rows):
         return [(int(a), int(b), int(shards[a])) for a, b in zip(starts, stops, strict=True)]
 
     def _columns(self, k: int):
-        """Return the columns of the model that prepared rows of shard ``k`` count, as an index."""
+        """Return the model's columns of the prepared rows of shard ``k``, as an index."""
         if not self.sparse or self.folder.is_dense(k):
             return slice(None)
         columns = self.folder.part(k, "columns")
         return np.append(columns, self.raw_d) if self.preparation.bias else columns
 
     def _plan(self, k: int) -> Plan:
-        """Return how rows of shard ``k`` become rows of the model."""
         p = self.preparation
         if self.sparse and not self.folder.is_dense(k):
             columns = self.folder.part(k, "columns")
@@ -410,13 +383,12 @@ class ShardRows(Rows):
         return Plan(not self.sparse, self.raw_d, p)
 
     def _part(self, k: int, vector):
-        """Return the entries of a vector that belong to shard ``k``."""
         return vector[self._columns(k)]
 
     # -- preparation ---------------------------------------------------------------------------------------------------
 
     def _prepare(self, scale: str, bias: float, weights, free: bool) -> Preparation:
-        """Measure what the scaling needs, as ``prepare.fit_preparation`` does for data in memory."""
+        """Measure the scaling, as ``prepare.fit_preparation`` does for data in memory."""
         factors = shift = nearly = None
         if scale == "maxabs":
             peak = self._peak(weights)
@@ -434,7 +406,7 @@ class ShardRows(Rows):
 
     def _peak(self, weights) -> np.ndarray:
         """Return the largest magnitude of every column, over rows whose weight is not 0."""
-        peak = np.zeros(self.raw_d)  # where a value is not stored it is 0
+        peak = np.zeros(self.raw_d)  # values that are not stored are 0
         if weights is None or weights.all():
             for k, (low, high, _) in enumerate(self._each(shard_ranges, ((k,) for k in range(self.folder.count)))):
                 columns = slice(low.size) if self.folder.is_dense(k) else self.folder.part(k, "columns")
@@ -468,7 +440,7 @@ class ShardRows(Rows):
                 yield begin + first, rows
 
     def _squared_norms(self) -> np.ndarray:
-        # As they were computed when the shards were written, unless the rows have another form or width here.
+        # Those written with the shards, unless the rows have another form or width here.
         same = all(
             entry["dense"] != self.sparse and (self.sparse or entry["columns"] == self.raw_d)
             for entry in self.folder.meta["shards"]

@@ -19,13 +19,12 @@ from screenpath.regions.geometry import Ball, Dome, Lens, Point
 from screenpath.rows.base import Counted, FeatureColumns, KernelRows, Rows, TwoViews, WalkedRows
 from screenpath.rows.cluster import ClusterRows
 from screenpath.rows.column_shards import ColumnShards, ShardColumns
-from screenpath.rows.column_views import ShardViews
 from screenpath.rows.columns import Columns
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.rows.memory import MemoryRows
 from screenpath.rows.shards import ShardRows
-from screenpath.rows.views import Views
+from screenpath.rows.views import ShardViews, Views
 from screenpath.screen import STATIC, parse_kernel_rule, parse_rule
 from screenpath.screen.base import PathScreening, StaticRule
 from screenpath.screen.intercept import parse_free_rule

@@ -286,7 +286,7 @@ def test_options_of_the_sparse_svm_that_need_the_data_in_memory(call, data, by_c
 
 @pytest.mark.parametrize("command", GRIDS)
 def test_a_path_on_columns_is_stopped_and_resumed(call, data, by_columns, monkeypatch, command):
-    from screenpath.rows.held import HeldColumns
+    from screenpath.rows.column_shards import HeldColumns
     from screenpath.walk import loop
 
     grid = GRIDS[command]

@@ -11,9 +11,8 @@ from screenpath.problem.grid import beta_grid, grid_pairs
 from screenpath.problem.sparse_grid import SparseGrid
 from screenpath.problem.sparse_model import sparse_model
 from screenpath.rows.column_shards import ColumnShards
-from screenpath.rows.column_views import ShardViews, views_of
 from screenpath.rows.memory import prepared_rows
-from screenpath.rows.views import Views
+from screenpath.rows.views import ShardViews, Views, views_of
 from screenpath.screen.sparse import parse_sparse_rule
 from screenpath.solve.sparse import make_sparse_solver
 from screenpath.walk.loop import PathOptions, walk

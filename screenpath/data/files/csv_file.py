@@ -119,7 +119,6 @@ class CsvFile:
             ) from None
 
     def _checked(self, lines: Iterable[str]) -> Iterator[str]:
-        """Yield the lines; one that is not UTF-8 is an error."""
         for number, line in enumerate(lines, start=1):
             if not line.isascii():
                 try:

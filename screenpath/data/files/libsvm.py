@@ -358,7 +358,6 @@ def _row_starts(text: np.ndarray, stop: int, faulty: set[int]) -> list[int]:
 
 
 def _line_around(text: np.ndarray, stop: int, at: int) -> bytes:
-    """Return the line that holds position ``at``."""
     window = bytes(text[max(0, at - 4096) : min(stop, at + 4096)])
     middle = at - max(0, at - 4096)
     start = window.rfind(b"\n", 0, middle) + 1

@@ -152,7 +152,6 @@ class _Streams(io.RawIOBase):
                 return len(data)
 
     def _next_stream(self) -> bool:
-        """Begin the next stream; tell whether there is one."""
         rest, zeros = self.decoder.unused_data, 0
         while True:
             begin = rest.lstrip(b"\0") if self.padding else rest

@@ -244,7 +244,6 @@ class Target:
         return faults
 
     def _spell(self, batch: Batch, values: np.ndarray) -> None:
-        """Record how the numeric labels of a batch are written."""
         cells = None if self.spellings.full or self.name is None else batch.label_texts(self.name)
         if cells is None:
             return

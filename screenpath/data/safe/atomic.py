@@ -209,7 +209,6 @@ class Appender:
             raise failure_named(error, self.partial) from None
 
     def read(self) -> bytes:
-        """Return everything appended so far."""
         parts, done = [], 0
         while data := os.pread(self._descriptor, self.size - done, done):  # one call reads 2 GB at most
             parts.append(data)

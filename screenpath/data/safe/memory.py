@@ -66,7 +66,6 @@ def count_mapped(size: int) -> None:
 
 
 def _tell_system() -> None:
-    """Pass the current ceiling to the system."""
     if _Process.ceiling is not None:
         allowed, (soft, hard) = _Process.ceiling + _Process.mapped, _Process.before
         soft = allowed if soft == resource.RLIM_INFINITY else min(allowed, soft)
@@ -79,7 +78,6 @@ def in_force() -> MemoryLimit:
 
 
 def _status(name: str) -> int | None:
-    """Return a size in bytes from ``/proc/self/status``; None if there is none."""
     if not STATUS.exists():
         return None
     for line in STATUS.read_text(encoding="ascii").splitlines():
@@ -292,7 +290,6 @@ class MemoryLimit:
             raise self._refused(self.limit, what, hint, refused)
 
     def _refused(self, limit: int, what: str, hint: str, error: MemoryError) -> ResourceError:
-        """Return the message for an allocation that the system has refused."""
         shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
         size = math.prod(shape) * dtype.itemsize if shape is not None and dtype is not None else limit // 4
         return ResourceError(
@@ -305,7 +302,6 @@ class MemoryLimit:
         return f"{in_words(limit)}, the share of each process in `max_memory={in_words(self.whole)}`"
 
     def _enough(self, limit: int, size: float) -> str:
-        """Return the option with which this process could take ``size`` bytes."""
         if self.whole is not None:
             size = self.whole + self.count * (size - limit)
         return f"use `max_memory={as_option(size)}`"

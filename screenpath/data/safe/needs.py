@@ -29,12 +29,10 @@ class Shape:
 
     @property
     def index_bytes(self) -> int:
-        """Return the bytes of the index of a stored value."""
         return 0 if self.dense else 8 if max(self.d, self.stored) >= 1 << 31 else 4
 
     @property
     def value_bytes(self) -> int:
-        """Return the bytes of a stored value and its index."""
         return self.itemsize + self.index_bytes
 
     @property

@@ -130,7 +130,6 @@ def identified(options: dict) -> dict:
 
 
 def is_named(text: str) -> bool:
-    """Tell whether a stored text is the name of a plug-in; nothing is imported."""
     return NAMED.fullmatch(text) is not None or text.startswith("python:")
 
 

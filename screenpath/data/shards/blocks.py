@@ -200,7 +200,6 @@ def settle(sources: Sequence, target: str | None, one_hot: str | Sequence[str]) 
 
 
 def _has_texts(source, form: Form) -> bool:
-    """Tell whether labels are texts, from the first rows of a file."""
     with opened(source) as (table, _, _):
         form_like(table, form, form.target)
         target = Target(form.target)

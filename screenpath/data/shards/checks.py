@@ -72,7 +72,6 @@ _FIELDS = {
 
 
 def _is_file(value) -> bool:
-    """Tell whether a JSON value is a record of a file's hashes."""
     return is_mapping(value) and _is_hash(value.get("sha256")) and _is_crc(value.get("crc32"))
 
 
@@ -181,7 +180,6 @@ def _all(holds, array: np.ndarray) -> bool:
 
 
 def _outside(array: np.ndarray, size: int) -> str | None:
-    """Return the fault of an index outside of ``size`` columns; None if there is none."""
     for block in _blocks(array.size):
         for value in (array[block].min(), array[block].max()):
             if not 0 <= value < size:
@@ -190,7 +188,6 @@ def _outside(array: np.ndarray, size: int) -> str | None:
 
 
 def _rising(array: np.ndarray, equal: bool = False) -> bool:
-    """Tell whether values increase, or with ``equal`` do not decrease."""
     compare = np.less_equal if equal else np.less
     return all(
         compare(array[block], array[block.start + 1 : block.stop + 1]).all() for block in _blocks(array.size - 1)
@@ -213,7 +210,6 @@ def shard_fault(parts: dict) -> tuple[str, str] | None:
 
 
 def _unsorted_row(indices: np.ndarray, indptr: np.ndarray) -> int | None:
-    """Return a row whose indices do not increase; None if there is none."""
     for block in _blocks(indices.size - 1):
         falls = indices[block.start + 1 : block.stop + 1] <= indices[block]  # entry p + 1 against entry p
         first = np.searchsorted(indptr, block.start + 1, side="left")

@@ -69,7 +69,6 @@ class ColumnFolder:
         return self._labels()[1]
 
     def _labels(self) -> tuple:
-        """Return the labels, mapped, and their fault."""
         file = self.path / LABELS
         try:
             found = map_array(file, (np.float64,), (self.n,))
@@ -98,7 +97,6 @@ class ColumnFolder:
         self.labels()
 
     def dataset(self, n_features: int | None = None) -> Dataset:
-        """Return the data in memory, as reading the text would."""
         self.check_width(n_features)
         found = self.columns.dataset()
         X = sp.csr_array(found.X.T)

@@ -152,7 +152,6 @@ def convert(
 
 
 def _by_rows(sources, out, force: bool, resume: bool, **how) -> ShardFolder:
-    """Convert files to shards by rows; further arguments as of :func:`_convert`."""
     with rereadable(sources, Path(out).resolve().parent) as kept:
         return _convert(kept, sources, out, force, resume, **how)
 
@@ -367,7 +366,6 @@ def _names(sources) -> list:
 
 
 def _checked(record: dict, digest: str, name: str) -> dict:
-    """Return the record of a shard after checking that its text is unchanged."""
     if record["text"] != digest:
         raise RunFolderError(
             f"cannot resume: the text of {name} in shard {record['shard']} has changed",

@@ -92,7 +92,6 @@ def _bytes(descriptor: int, size: int) -> np.ndarray:
 
 
 def _header(raw: np.ndarray, dtypes, shape: tuple) -> tuple[np.dtype, int]:
-    """Return type and first byte of the values."""
     head = raw[: len(MAGIC) + 2].tobytes()
     size = int.from_bytes(head[len(MAGIC) :], "little")
     start = len(MAGIC) + 2 + size

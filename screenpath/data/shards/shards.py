@@ -216,7 +216,6 @@ class ShardFolder:
             )
 
     def _open(self, k: int) -> tuple[dict, list[ShardFault]]:
-        """Return the arrays of a shard by name, and their faults."""
         mapped, faults = {}, []
         for name in checks.part_names(self.meta["shards"][k]):
             found, wrong = self._part(k, name)
@@ -234,7 +233,6 @@ class ShardFolder:
         return parts, faults
 
     def _unchanged(self, k: int) -> bool:
-        """Tell whether the files of a shard's rows are those that were found without fault."""
         states = self._shards_seen.get(k, {})
         try:
             return all(
@@ -279,7 +277,6 @@ class ShardFolder:
         return found, faults
 
     def _shard_faults(self, k: int, parts: dict) -> Iterator[ShardFault]:
-        """Yield the faults of the parts of a shard together."""
         entry = self.meta["shards"][k]
         if (self.content or entry.get("crc32") is None) and content_sha256(parts) != entry["sha256"]:
             yield ShardFault(self.path / part_name(k, "*"), "its content is not what was written (SHA-256)")

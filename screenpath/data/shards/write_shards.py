@@ -112,7 +112,6 @@ class ShardWriter:
             self.note({"settings": settings, "replace": replace})
 
     def _is_whole(self, record: dict) -> bool:
-        """Tell whether the files of a shard exist unchanged."""
         k, hashes = record["shard"], record["entry"]["crc32"]
         return all(_crc32(self.partial / part_name(k, name)) == hashes[name] for name in hashes)
 
@@ -142,11 +141,9 @@ class ShardWriter:
         return {"shard": k, "entry": entry}
 
     def write_file(self, name: str, array: np.ndarray) -> dict:
-        """Write an array that belongs to no shard, and return its hashes."""
         return {"crc32": self._save(name, array), "sha256": content_sha256({name: array})}
 
     def _save(self, name: str, array: np.ndarray) -> int:
-        """Write an array and return the CRC-32 of its file."""
         with replacing(self.partial / name) as file:
             hashed = _Hashed(file)
             np.save(hashed, array, allow_pickle=False)
@@ -215,7 +212,6 @@ class _Hashed:
 
 
 def _crc32(file: Path) -> int | None:
-    """Return the CRC-32 of a file; None if there is none."""
     if not file.is_file():
         return None
     value = 0
@@ -262,7 +258,6 @@ def _read_log(file: Path):
 
 
 def _logged(line: bytes, first: bool) -> dict | None:
-    """Return the record of a line of the log; None if it is invalid."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
@@ -277,7 +272,6 @@ def _logged(line: bytes, first: bool) -> dict | None:
 
 
 def _is_shard_record(record: dict) -> bool:
-    """Tell whether a record of a shard has everything that a later call needs."""
     entry, seen = record.get("entry"), record.get("seen")
     if not is_count(record.get("shard")) or type(record.get("text")) is not str:
         return False
@@ -299,7 +293,6 @@ def _are_ranges(far) -> bool:
 
 
 def _are_counts(labels) -> bool:
-    """Tell whether a value of a log is a list of labels with their numbers of rows."""
     pairs = type(labels) is list and all(type(pair) is list and len(pair) == 2 for pair in labels)
     return pairs and all(type(label) is float and is_count(count) for label, count in labels)
 
@@ -373,7 +366,6 @@ def _foreign(folder: Path, what: str) -> RunFolderError:
 
 
 def _marked(folder: Path) -> bool:
-    """Tell whether a folder has the beginning of a file that only ``convert`` writes."""
     log, meta = (_head(folder / name) for name in (LOG, META))
     return log.startswith(MARKS[LOG]) or (meta.startswith(MARKS[META]) and TOOL in meta)
 

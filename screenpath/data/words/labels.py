@@ -178,7 +178,6 @@ def _truths(known: Sequence[str] | None) -> dict[str, float]:
 
 
 def label_text(value: float | str, names: Sequence[str] | Spelled | None = None) -> str:
-    """Return a label as a file writes it: ``3`` rather than ``3.0``, or its name."""
     if isinstance(value, str):
         return value
     if isinstance(value, NamedLabel):

@@ -83,7 +83,6 @@ class Spelled:
     fault: str = ""
 
     def text(self, value: float) -> str:
-        """Return a label as the file writes it."""
         return self.texts.get(value) or usual_text(value)
 
     def record(self) -> dict:

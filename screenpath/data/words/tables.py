@@ -30,7 +30,6 @@ def finite(value):
 
 
 def dump_json(value) -> str:
-    """Return JSON text on one line, without nan or infinities."""
     return json.dumps(finite(value), allow_nan=False, ensure_ascii=False)
 
 
