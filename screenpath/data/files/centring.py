@@ -1,10 +1,11 @@
-r"""Feature columns whose mean is far above their spread, and what to subtract from them: exactly, filling in nothing.
+r"""Feature columns whose mean is far above their spread, and numbers to subtract from them exactly, without filling
+zeros.
 
-With a free intercept no model changes where a number is subtracted from a column, and rounding costs less, which is
-relative to what the columns are. All columns whose values lie within a factor of two of each other are taken to about
-their mean ``m``: then ``x - m`` is a double, the very number (Sterbenz 1974), so that the problem stays the one of the
-data. No such column has a zero among its values: sparse ones are full already. Any other column has a value that is
-off its mean by a third of the mean or more, so its mean is below ``3 sqrt(n)`` spreads: a few digits at most.
+With a free intercept, subtracting a number from a column does not change the model, but it reduces rounding, which is
+relative to the values. Columns whose values all lie within a factor of two of each other are centred at about their
+mean ``m``: then ``x - m`` is exactly a double (Sterbenz 1974), so that the problem stays that of the data. No such
+column has a zero among its values: sparse ones are full already. Any other column has a value that differs from its
+mean by a third of the mean or more, so its mean is below ``3 sqrt(n)`` spreads: a few digits at most.
 """
 
 from __future__ import annotations
@@ -14,21 +15,22 @@ import numpy as np
 from screenpath.data.safe.needs import VALUES_AT_ONCE
 from screenpath.data.safe.wide import on_columns
 from screenpath.numbers import sparse as sp
+from screenpath.numbers.csr import Csr
 
-FEW = 8  # samples that are looked at before all others
-FAR = 1000.0  # ranges from 0, from which rows of samples are centred: nearer ones lose three digits at most
-SINGLE = 100.0  # ... and from which float32 keeps five digits or fewer of what a column varies by
+FEW = 8  # samples checked before all others
+FAR = 1000.0  # ranges from 0 at which rows of samples are centred: nearer ones lose at most three digits
+SINGLE = 100.0  # ... and at which float32 keeps at most five digits of a column's variation
 
 
 def dense_centres(X: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-    """Return what is subtracted from the columns of dense data, shape (m,) and of the type of the data: 0 from most.
+    """Return the numbers to subtract from the columns of dense data, shape (m,), of the type of the data: mostly 0.
 
-    ``weights``, shape (n,), are those of the samples; the values of those without weight do not matter.
+    Samples whose ``weights``, shape (n,), are 0 are ignored.
     """
     centres = np.zeros(X.shape[1], dtype=X.dtype)
     rows = np.arange(len(X)) if weights is None else np.flatnonzero(weights > 0.0)
     if rows.size:
-        few = X[rows[:FEW]]  # most columns are told by these
+        few = X[rows[:FEW]]  # enough to exclude most columns
         for index in blocks(np.flatnonzero(close(few.min(axis=0), few.max(axis=0))), len(X)):
             columns = np.ascontiguousarray(X[:, index].T)
             there = columns if weights is None else columns[:, rows]
@@ -39,16 +41,17 @@ def dense_centres(X: np.ndarray, weights: np.ndarray | None = None) -> np.ndarra
 
 
 def far_centres(X, weights: np.ndarray | None = None, far: float = FAR) -> np.ndarray | None:
-    """Return what is subtracted from the columns of samples whose values are far from 0 beside their range, else None.
-
-    Shape (m,), of the type of ``X``, and 0 from most. Further arguments as those of :func:`far_ranges`.
+    """Return the numbers to subtract from columns of samples that are far from 0 relative to their range, shape (m,),
+    mostly 0; or None. Further arguments as of :func:`far_ranges`.
     """
     index, low, high = far_ranges(X, weights, far)
     return midpoints(X.shape[1], index, low, high)
 
 
 def midpoints(width: int, index: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray | None:
-    """Return the middle between the smallest and the largest value of some columns, 0 for others."""
+    """Return the middle between the smallest and the largest value of some columns, 0 for others; None if there are
+    none.
+    """
     centres = np.zeros(width, dtype=low.dtype)
     centres[index] = low + (high - low) / 2
     return centres if index.size else None
@@ -57,9 +60,10 @@ def midpoints(width: int, index: np.ndarray, low: np.ndarray, high: np.ndarray) 
 def far_ranges(X, weights: np.ndarray | None = None, far: float = SINGLE):
     """Return the columns, from 0, whose values are far from 0, with their smallest and largest values.
 
-    ``X`` is dense, or a csr_array; a sparse column counts only where each sample with a weight has a stored value.
+    ``X`` is dense, a Csr or a csr_array; a sparse column counts only if each sample with a weight stores a value in it.
     Nearest to 0 they are ``far`` times their range from it, or more.
     """
+    X = X.array() if isinstance(X, Csr) else X
     rows = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights > 0.0)
     found = []
     if rows.size:
@@ -76,28 +80,28 @@ def far_ranges(X, weights: np.ndarray | None = None, far: float = SINGLE):
 
 
 def _columns(X, index: np.ndarray) -> np.ndarray:
-    """Return some columns, increasing, as dense ones."""
+    """Return some columns, increasing, as a dense array."""
     if not sp.issparse(X):
         return X[:, index]
     return on_columns(X, index).toarray() if index.size else np.zeros((X.shape[0], 0), dtype=X.dtype)
 
 
 def is_far(low, high, far: float = FAR):
-    """Tell whether numbers between two are far from 0; what is not stored is 0, so such sparse columns are full."""
+    """Tell whether the numbers between two are far from 0; unstored values are 0, so such sparse columns are full."""
     return close(low, high) & (far * (high - low) <= np.minimum(np.abs(low), np.abs(high)))
 
 
 def blocks(index: np.ndarray, samples: int):
-    """Yield column numbers, so many at a time that there are few values in hand."""
+    """Yield column numbers in blocks with a bounded number of values."""
     step = max(1, VALUES_AT_ONCE // max(samples, 1))
     for start in range(0, index.size, step):
         yield index[start : start + step]
 
 
 def sparse_centres(data, indices, indptr, samples: int, weights: np.ndarray | None = None) -> np.ndarray:
-    """Return what :func:`dense_centres` of the same data returns, of sparse columns.
+    """Return :func:`dense_centres` of the same data as sparse columns.
 
-    No sample stands twice in a column. A column of which it is not 0 has a stored value for each sample.
+    No sample occurs twice in a column. A column with a centre other than 0 has a stored value for each sample.
     """
     there = np.ones(samples, dtype=bool) if weights is None else weights > 0.0
     count, row = np.count_nonzero(there), np.zeros(samples, dtype=data.dtype)
@@ -130,12 +134,12 @@ def sign_sparse(data, indices, indptr, signs: np.ndarray, centres: np.ndarray) -
 
 
 def close(low, high):
-    """Tell whether all numbers between two lie within a factor of two of each other, and are not 0."""
+    """Tell whether all numbers between two are within a factor of two of each other, and not 0."""
     return ((low > 0.0) & (0.5 * high <= low)) | ((high < 0.0) & (0.5 * low >= high))
 
 
 def means(columns: np.ndarray, low, high, weights) -> np.ndarray:
-    """Return about the means of columns, between their smallest and their largest value."""
+    """Return approximate means of columns, between their smallest and largest values."""
     off = columns.astype(np.float64) - low[:, None]
     mean = off.mean(axis=1) if weights is None else (off * weights).sum(axis=1) / weights.sum()
     return np.clip((low + mean).astype(columns.dtype), low, high)

@@ -17,7 +17,7 @@ from screenpath.errors import DataError, UsageError
 MAGIC = b"PAR1"
 PLAIN = ("double", "float", "int64", "int32", "int16", "int8", "uint32", "uint16", "uint8")  # types of columns
 PAGES = 1 << 20  # bytes of a column that are read at once
-NUMBER = 24  # bytes that a number takes at most in a file: twice, with its place, where a dictionary was given up
+NUMBER = 24  # most bytes of a number in a file: stored twice, with its place, after a dictionary was abandoned
 
 
 def is_parquet(path) -> bool:
@@ -27,12 +27,12 @@ def is_parquet(path) -> bool:
     try:
         with open(path, "rb") as file:
             return file.read(len(MAGIC)) == MAGIC
-    except OSError:  # whoever reads the file says why
+    except OSError:  # reading it will report why
         return False
 
 
 class ParquetFile:
-    """A Parquet file."""
+    """A Parquet file, see :class:`screenpath.data.files.table.TableFile`."""
 
     def __init__(self, path):
         try:
@@ -56,7 +56,6 @@ class ParquetFile:
         self.notices = (f"the index of pandas is no feature: {', '.join(index)}",) if index else ()
 
     def batches(self, rows: int, wanted: Sequence[str]) -> Iterator[ParquetBatch]:
-        """Yield the rows in order, of the columns those that are wanted."""
         import pyarrow
 
         first = 0
@@ -74,9 +73,9 @@ class ParquetFile:
                 first += batch.num_rows
 
     def _check(self, wanted: Sequence[str]) -> None:
-        """Refuse columns before they are unfolded: of types that are no numbers, and texts that cannot be held.
+        """Refuse columns before decoding them: types that are not numbers, and texts that need too much memory.
 
-        Numbers are bounded by the rows of a batch; a text may have any length.
+        The rows of a batch bound the numbers; a text may have any length.
         """
         for name in wanted:
             kind = self._file.schema_arrow.field(self._found[name]).type
@@ -84,7 +83,7 @@ class ParquetFile:
                 raise not_numbers(self.name, 1, name, kind).error()
         others = [field for field in self._file.schema_arrow if str(field.type) not in PLAIN]
         if not {field.name for field in others} <= {self._found[name] for name in wanted}:
-            return  # what is not read counts in the size of a row group
+            return  # columns that are not read count in the size of a row group
         numbers = NUMBER * (len(self._file.schema_arrow) - len(others))
         for k in range(self._file.num_row_groups):
             group = self._file.metadata.row_group(k)
@@ -93,14 +92,16 @@ class ParquetFile:
 
 
 def _unbounded(kind) -> bool:
-    """Tell whether a cell of a column may have any number of values or bytes; of a text each is kept once."""
+    """Tell whether a cell of a column may have any number of values or bytes; of texts only distinct ones are
+    stored.
+    """
     import pyarrow.types as types
 
     return types.is_nested(kind) or types.is_fixed_size_binary(kind)
 
 
 def not_numbers(source: str, line: int, name: str, kind, hint: str = "") -> Fault:
-    """Return the fault of a column of a type that cannot be numbers."""
+    """Return the fault of a column whose type cannot be converted to numbers."""
     import pyarrow.types as types
 
     held = f"dates and times ({kind})" if types.is_temporal(kind) else kind
@@ -109,27 +110,26 @@ def not_numbers(source: str, line: int, name: str, kind, hint: str = "") -> Faul
 
 
 def damaged(name: str, error: Exception) -> DataError:
-    """Return the error of a file that pyarrow cannot read."""
     why = str(error).splitlines()[0] if str(error) else "unreadable"
     return DataError(f"{name} is damaged, or of a kind that pyarrow does not read: {why}", "write it again")
 
 
 class ParquetBatch:
-    """Some rows of a Parquet file, a RecordBatch of pyarrow, with so many rows before them."""
+    """Rows of a Parquet file as a RecordBatch of pyarrow, after ``first`` rows; see
+    :class:`screenpath.data.files.table.Batch`.
+    """
 
     def __init__(self, source: str, first: int, batch: Any):
         self.source, self.first, self.batch, self.size = source, first, batch, batch.num_rows
 
     def fault(self, row: int, name: str, token: str, message: str, hint: str) -> Fault:
-        """Return a fault of a cell of the batch, rows from 0."""
         return Fault(self.source, self.first + row + 1, token, message, hint, name, "row")
 
     def row_of(self, fault: Fault) -> int:
-        """Return the row of the batch that has a fault."""
         return fault.line - self.first - 1
 
     def is_text(self, name: str) -> bool:
-        """Tell whether the file says that a column holds texts, or as labels would: true and false."""
+        """Tell whether the file declares a column as texts, or as true and false."""
         import pyarrow.types as types
 
         kind = self.batch.column(name).type
@@ -138,7 +138,7 @@ class ParquetBatch:
         return texts or types.is_boolean(kind)
 
     def block(self, names: Sequence[str]) -> np.ndarray | None:
-        """Return columns of numbers together; None where a cell is missing, or a column is not plain numbers."""
+        """Return columns of numbers together; None if a cell is missing, or a column does not have plain numbers."""
         out = np.empty((self.size, len(names)))
         for j, name in enumerate(names):
             column = self.batch.column(name)
@@ -148,7 +148,6 @@ class ParquetBatch:
         return out if np.isfinite(out).all() else None
 
     def numbers(self, name: str, truth: bool = True) -> tuple[np.ndarray, list[Fault]]:
-        """Return a column as float64, nan where a cell is missing or no number, and a fault for each of these."""
         import pyarrow.types as types
 
         column = self.batch.column(name)
@@ -175,7 +174,7 @@ class ParquetBatch:
         return values, faults
 
     def label_texts(self, name: str) -> list[str] | None:
-        """Return the cells of a column of numbers as texts, where float64 may not hold them; None where it does."""
+        """Return the cells of a numeric column as texts, if float64 may not represent them; else None."""
         import pyarrow.types as types
 
         column = self.batch.column(name)
@@ -188,7 +187,6 @@ class ParquetBatch:
         return ["" if value is None else str(value) for value in column.to_pylist()] if large else None
 
     def texts(self, name: str) -> Texts:
-        """Return a column as texts."""
         import pyarrow.types as types
 
         column = self.batch.column(name)

@@ -303,11 +303,11 @@ def prepare(
     elif sp.issparse(X) or not dense:
         X = X if isinstance(X, sp.csr_array) else sp.csr_array(X)
     preparation = replace(fit_preparation(X, scale, bias, weights, dense), columns=columns, width=width)
-    rounded, raw = X.dtype == np.float64 != dtype, X.array() if isinstance(X, Csr) else X
+    rounded = X.dtype == np.float64 != dtype
     if free and preparation.kind in ("none", "maxabs"):
-        preparation = replace(preparation, shift=far_centres(raw, weights, 1.0 if rounded else FAR))
+        preparation = replace(preparation, shift=far_centres(X, weights, 1.0 if rounded else FAR))
     elif rounded and preparation.kind != "standard":
-        index, low, high = far_ranges(raw, weights, SINGLE)
+        index, low, high = far_ranges(X, weights, SINGLE)
         index = index[low != high]
         preparation = replace(preparation, nearly=index if index.size else None)
     if penalties is not None:
