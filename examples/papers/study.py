@@ -20,7 +20,7 @@ from pathlib import Path
 
 import screenpath
 from screenpath.cli.app import run
-from screenpath.cli.codes import DONE, UNCERTIFIED
+from screenpath.cli.options import DONE, UNCERTIFIED
 from screenpath.engine.studies import SPEEDUP
 
 ROOT = Path(__file__).resolve().parents[2]

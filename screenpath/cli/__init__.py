@@ -1,4 +1,4 @@
-"""The command line. Little is imported here, so that Ctrl-C is heard, and time counted, from the first moment on."""
+"""The command line. Few imports, so that Ctrl-C and --time-limit count from the beginning."""
 
 import gc
 import io
@@ -15,15 +15,15 @@ BEGAN = time.monotonic()  # what --time-limit counts from
 # The numerical libraries must not start threads of their own: the tool's passes are threaded by --threads.
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 INTERRUPTED = 128 + signal.SIGINT
-# Objects after which garbage is looked for. What a start makes (modules, kernels that are loaded) is all in use: to
-# look through it every 700 objects, and once more at the end, takes a fifth of a short command.
+# Objects between garbage collections. Everything made at the start (modules, loaded kernels) is in use: collecting
+# every 700 objects, and once more at the end, takes a fifth of a short command.
 GARBAGE = 200_000
 
 
 def main(arguments=None) -> None:
     """Run the command line, ``sys.argv[1:]`` by default, as a process of its own, and exit with its code.
 
-    Commands are imported when they are called, so that ``--help`` stays quick.
+    Commands are imported when called, so that ``--help`` stays quick.
     """
     listens = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # a process in the background may not
     if listens:
@@ -47,9 +47,9 @@ def main(arguments=None) -> None:
 
 
 def _open_closed() -> None:
-    """Stand in for standard streams that were closed (``>&-``), so that no other file gets their numbers.
+    """Replace closed standard streams (``>&-``), so that no other file gets their numbers.
 
-    What is read from them, or written to stdout, fails as with any closed file. Messages may get lost.
+    Reading from them, or writing to stdout, fails as with any closed file. Messages may get lost.
     """
     for name, mode, flags in (("stdin", "r", os.O_WRONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY)):
         if getattr(sys, name) is None:
@@ -57,7 +57,7 @@ def _open_closed() -> None:
 
 
 def _interrupted(number, frame) -> None:
-    """Hear Ctrl-C outside of a path. In the middle of an import an exception would be swallowed, or printed."""
+    """Handle Ctrl-C outside of a path. During an import an exception would be swallowed, or printed."""
     if importing(frame):
         os._exit(INTERRUPTED)
     raise KeyboardInterrupt

@@ -16,37 +16,36 @@ import click
 
 from screenpath import __version__
 from screenpath.catalogue.specs import SPECS
-from screenpath.cli.codes import BEGAN, DONE, ERROR, USAGE
 from screenpath.cli.help import Suggesting
 from screenpath.cli.models import command_of
-from screenpath.cli.options import LOG_FORMAT
+from screenpath.cli.options import BEGAN, DONE, ERROR, LOG_FORMAT, USAGE
 from screenpath.errors import ScreenpathError, fitted, flags, shown, shown_lines, unheard
 from screenpath.report.console import Console
 
-# Command: module below screenpath.cli (its attribute `command`; None for a model) and the line that --help shows.
+# Command: its place below screenpath.cli (None for a model) and the line that --help shows.
 COMMANDS = {
     **{name: (None, f"Path of {spec.title}.") for name, spec in SPECS.items()},
-    "cv": ("cv", "Cross-validate a model's path, choose a step, and fit it to all data."),
-    "show": ("show", "A run and one of its steps in words: certificate, scores, features, dual variables."),
-    "runs": ("runs", "Compare runs: models, scores with paired differences, sizes and times, in words."),
-    "merge": ("merge", "Put the runs of a job array together: parts of a grid, or of the folds of cv."),
-    "predict": ("predict", "Labels, decision values or regression values of a run on new data."),
-    "export": ("export", "A step of a run as a model file: LIBLINEAR, ONNX, scikit-learn, JSON, NPZ."),
-    "plot": ("plot", "Pictures of a run: PNG, SVG, PDF, or on the terminal."),
-    "report": ("report", "One self-contained HTML page about a run."),
-    "verify": ("verify", "Check a run's certificate against its data, independently of what computed it."),
-    "compare-rules": ("compare", "Walk one path under several rules and print the speed-up table."),
-    "inspect": ("inspect", "Show what a data file holds, and everything that is wrong with it."),
-    "convert": ("convert", "Turn data files into a folder of binary shards, for data larger than memory."),
-    "generate": ("generate", "Write one of the papers' synthetic data sets as LIBSVM text."),
-    "rules": ("rules", "List the screening rules of each model, a line each."),
-    "help": ("help", "Show the page of a command: screenpath help svm."),
-    "cache": ("cache", "Compile the numerical kernels ahead of time, move them, or remove them."),
+    "cv": ("models:cv", "Cross-validate a model's path, choose a step, and fit it to all data."),
+    "show": ("results:show", "A run and one of its steps in words: certificate, scores, features, dual variables."),
+    "runs": ("results:runs", "Compare runs: models, scores with paired differences, sizes and times, in words."),
+    "merge": ("results:merge", "Put the runs of a job array together: parts of a grid, or of the folds of cv."),
+    "predict": ("predict:predict", "Labels, decision values or regression values of a run on new data."),
+    "export": ("export:export", "A step of a run as a model file: LIBLINEAR, ONNX, scikit-learn, JSON, NPZ."),
+    "plot": ("results:plot", "Pictures of a run: PNG, SVG, PDF, or on the terminal."),
+    "report": ("results:report", "One self-contained HTML page about a run."),
+    "verify": ("results:verify", "Check a run's certificate against its data, independently of what computed it."),
+    "compare-rules": ("rules:compare_rules", "Walk one path under several rules and print the speed-up table."),
+    "inspect": ("files:inspect", "Show what a data file holds, and everything that is wrong with it."),
+    "convert": ("files:convert", "Turn data files into a folder of binary shards, for data larger than memory."),
+    "generate": ("files:generate", "Write one of the papers' synthetic data sets as LIBSVM text."),
+    "rules": ("rules:rules", "List the screening rules of each model, a line each."),
+    "help": ("help:command", "Show the page of a command: screenpath help svm."),
+    "cache": ("cache:cache", "Compile the numerical kernels ahead of time, move them, or remove them."),
 }
 
-ALIASES = {"compare": "compare-rules"}  # names of earlier versions, which lists do not show
+ALIASES = {"compare": "compare-rules"}  # names of earlier versions, not listed
 
-# What to do about an error of the operating system that no message of ours foresees.
+# Hints for errors of the operating system without a message of their own.
 FREE_SPACE = "free some space and run it again; with --resume, where it writes a run folder"
 CHECK_NAME = "check the name, and that the folders above it are there"
 CHECK_RIGHTS = "choose another place, or ask for the right to read or write there"
@@ -68,21 +67,21 @@ Exit codes:
 
 
 class LazyGroup(Suggesting):
-    """Group whose commands are imported when they are used; the list of commands needs no import."""
+    """Group whose commands are imported when used; the list of commands needs no import."""
 
     def list_commands(self, ctx):
-        """Return the names in the order of ``COMMANDS``."""
         return list(COMMANDS)
 
     def get_command(self, ctx, name):
-        """Import and return a command."""
         name = ALIASES.get(name, name)
         if name not in COMMANDS:
             return None
-        return command_of(name) if name in SPECS else import_module(f"screenpath.cli.{COMMANDS[name][0]}").command
+        if name in SPECS:
+            return command_of(name)
+        module, _, command = COMMANDS[name][0].partition(":")
+        return getattr(import_module(f"screenpath.cli.{module}"), command)
 
     def format_commands(self, ctx, formatter):
-        """Write the list of commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
@@ -96,36 +95,24 @@ def cli():
 
 
 def run(arguments=None, began: float | None = None) -> int:
-    """Run the command line and return the exit code; every foreseeable error becomes one message on stderr.
-
-    Parameters
-    ----------
-    arguments : list of str, optional
-        Default ``sys.argv[1:]``.
-    began : float, optional
-        ``time.monotonic()`` value from which ``--time-limit`` counts; by default now.
-
-    Returns
-    -------
-    int
-        0 every step certified; 1 data or runtime error; 2 usage; 3 some steps not certified; 130 or 143 stopped by
-        SIGINT or SIGTERM.
+    """Run the command line and return the exit code, as in ``EPILOG``; every foreseeable error becomes one message on
+    stderr. ``began`` is the ``time.monotonic()`` value from which ``--time-limit`` counts; by default now.
     """
     known = {BEGAN: time.monotonic() if began is None else began, LOG_FORMAT: "text"}
     words = [str(word) for word in (sys.argv[1:] if arguments is None else arguments)]
-    if "--log-format=json" in words or ("--log-format", "json") in pairwise(words):  # said before it is parsed, too
+    if "--log-format=json" in words or ("--log-format", "json") in pairwise(words):  # for messages before it is parsed
         known[LOG_FORMAT] = "json"
-    logging.getLogger("screenpath").addHandler(logging.NullHandler())  # commands have words of their own
+    logging.getLogger("screenpath").addHandler(logging.NullHandler())  # commands print their own messages
     with warnings.catch_warnings():
         warnings.showwarning = partial(_show_warning, known)
         code = _run(arguments, known)
     try:
         sys.stdout.flush()
-    except OSError:  # told already; the interpreter would try again when it ends, and make the exit code its own
+    except OSError:  # reported already; the interpreter would try again at its end and change the exit code
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     try:
         sys.stderr.flush()
-    except OSError:  # what nobody could hear
+    except OSError:  # nobody reads it
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     return code
 
@@ -145,8 +132,8 @@ def _run(arguments, known: dict) -> int:
         return fail(shown(flags(error.message)), error.hint and shown(flags(error.hint)), error.exit_code)
     except MemoryError:
         return fail("not enough memory", "try --storage sparse, --dtype float32, or a machine with more memory")
-    except BrokenPipeError:  # the reader has gone (`| head`): nobody is left to tell; click does the same
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered has nowhere to go
+    except BrokenPipeError:  # the reader has gone (`| head`); click does the same
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # discards what is still buffered
         return ERROR
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""

@@ -15,14 +15,14 @@ from screenpath.errors import UsageError, tell
     "cache", cls=Suggesting, no_args_is_help=False,
     examples=("screenpath cache warm", "screenpath cache pack kernels.zip"),
 )  # fmt: skip
-def command():
+def cache():
     """Compile the numerical kernels ahead of time, move them to other machines, or remove what was compiled.
 
     They live in NUMBA_CACHE_DIR if that is set, else in the user's cache folder.
     """
 
 
-@helped("warm", "screenpath cache warm", "screenpath cache warm parse newton compiled", group=command)
+@helped("warm", "screenpath cache warm", "screenpath cache warm parse newton compiled", group=cache)
 @click.argument("modules", metavar="[MODULE]...", nargs=-1)
 def warm(modules):
     """Compile all kernels now, so that no later run has to (on a cluster: once, before the jobs).
@@ -49,7 +49,7 @@ def warm(modules):
     tell(f"compiled kernels are kept in {cache_folder() or 'no folder: none can be written to'}")
 
 
-@helped("pack", "screenpath cache pack kernels.zip", "screenpath cache pack /shared/kernels.zip --force", group=command)
+@helped("pack", "screenpath cache pack kernels.zip", "screenpath cache pack /shared/kernels.zip --force", group=cache)
 @click.argument("file", metavar="FILE", type=click.Path())
 @force_option
 def pack(file, force):
@@ -72,7 +72,7 @@ def pack(file, force):
     "unpack",
     "screenpath cache unpack kernels.zip",
     "NUMBA_CACHE_DIR=/scratch screenpath cache unpack kernels.zip",
-    group=command,
+    group=cache,
 )
 @click.argument("file", metavar="FILE", type=click.Path(exists=True, dir_okay=False))
 def unpack(file):
@@ -90,7 +90,7 @@ def unpack(file):
         tell("they were compiled for another kind of processor: they are compiled again when they are needed")
 
 
-@helped("clear", "screenpath cache clear", "NUMBA_CACHE_DIR=/scratch screenpath cache clear", group=command)
+@helped("clear", "screenpath cache clear", "NUMBA_CACHE_DIR=/scratch screenpath cache clear", group=cache)
 def clear():
     """Remove all compiled kernels."""
     from screenpath.compile.cache import cache_folder, clear_cache

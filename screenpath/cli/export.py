@@ -30,7 +30,7 @@ from screenpath.export.export import FORMATS, exported
 @force_option
 @training_option
 @quiet_option
-def command(run, step, kind, out, force, training, quiet):
+def export(run, step, kind, out, force, training, quiet):
     """Write a step of the run folder RUN as a model file; the weights are in the units of the data file.
 
     LIBLINEAR's own predict reads the file of --to liblinear and decides the same, as does svm-predict with that of --to

@@ -1,4 +1,4 @@
-"""Help pages: options in groups, examples behind them, and the nearest name for one that does not exist."""
+"""Help pages: options in groups, examples at the end, and suggestions for unknown commands."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from screenpath.catalogue.option import GROUPS
 from screenpath.errors import flags, shown
 
 OTHER = "other"
-SAID = 3  # names that are offered for one that does not exist
+SAID = 3  # most suggestions for an unknown command
 
 
 class GroupedOption(click.Option):
-    """An option that knows its group, one of ``catalogue.options.GROUPS``."""
+    """An option with its group, one of ``catalogue.options.GROUPS``."""
 
     def __init__(self, *arguments, group: str, **more):
         super().__init__(*arguments, **more)
@@ -24,14 +24,14 @@ class GroupedOption(click.Option):
 
 
 class WithExamples:
-    """A page with examples, whole commands, at its end."""
+    """A page that ends in examples, which are whole commands."""
 
     def __init__(self, *arguments, examples=(), **more):
         super().__init__(*arguments, **more)
         self.examples = tuple(examples)
 
     def format_epilog(self, ctx, formatter):
-        """Write the examples, each on a line of its own: what is typed is not wrapped."""
+        """Write the examples, one per line, not wrapped."""
         super().format_epilog(ctx, formatter)  # type: ignore[misc]  # that of a command
         if self.examples:
             with formatter.section("Examples"):
@@ -40,10 +40,10 @@ class WithExamples:
 
 
 class Helped(WithExamples, click.Command):
-    """A command whose page has examples, and its options in groups where they have any."""
+    """A command whose page has examples, and options in groups if they have any."""
 
     def format_options(self, ctx, formatter):
-        """Write the options group by group where each has its group; else as one list."""
+        """Write the options group by group if each has one; else as one list."""
         if not all(isinstance(one, GroupedOption) for one in self.params if isinstance(one, click.Option)):
             super().format_options(ctx, formatter)
             return
@@ -59,22 +59,21 @@ class Helped(WithExamples, click.Command):
 
 
 def helped(name: str, *examples: str, group: Any = click):
-    """Return the decorator of a command, of a group or by itself, whose page has these examples."""
+    """Return the decorator of a command, of a group or by itself, with these examples on its page."""
     return group.command(name, cls=Helped, examples=examples)
 
 
 class Suggesting(WithExamples, click.Group):
-    """A group that names the nearest commands for one that it does not have."""
+    """A group that suggests the nearest commands for an unknown one."""
 
     def resolve_command(self, ctx, args):
-        """Return a command, or say which names are near."""
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
             raise click.UsageError(self.no_such(ctx, name), ctx)
         return super().resolve_command(ctx, args)
 
     def no_such(self, ctx, name: str) -> str:
-        """Return what is said of a name that is no command."""
+        """Return the message for an unknown command."""
         name = shown(name)
         near = difflib.get_close_matches(name, self.list_commands(ctx), SAID)
         if near:

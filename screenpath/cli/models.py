@@ -1,22 +1,23 @@
-"""``screenpath svm``, ``lad``, ``l1svm`` ...: a path command for each model that is declared."""
+"""``screenpath svm``, ``lad``, ``l1svm`` ...: a path command for each declared model, and ``cv`` for each."""
 
 from __future__ import annotations
 
+import sys
+import warnings
+
 import click
 
+from screenpath.catalogue.spec import Spec
 from screenpath.catalogue.specs import SPECS
-from screenpath.cli.help import Helped, examples_of
-from screenpath.cli.options import data_argument, flags, stack
+from screenpath.cli.help import Helped, Suggesting, examples_of
+from screenpath.cli.options import BEGAN, DONE, UNCERTIFIED, data_argument, flags, stack
 from screenpath.errors import flags as flags_of
 
 
 def command_of(name: str) -> click.Command:
-    """Return the command that computes a path of a model."""
     spec = SPECS[name]
 
     def callback(**options):
-        from screenpath.cli.job import run_job
-
         return run_job(*resolve(name, options))
 
     text = (
@@ -33,3 +34,94 @@ def resolve(name: str, options: dict) -> tuple:
     """Return the model that the options of its command describe, and the options of the job."""
     options = {**options, **dict(SPECS[name].fixed)}
     return SPECS[name].resolved(SPECS[name], options), options
+
+
+def run_job(spec: Spec, options: dict, kind=None) -> int:
+    """Compute a path by a session (or another ``kind`` of it), write it, and return the exit code.
+
+    That is 0 if every step is certified (and safe, with ``--audit``), 3 if not, 128 + n when stopped by signal n.
+    """
+    from screenpath.cli.signals import Signals
+    from screenpath.data.safe.memory import MemoryLimit
+    from screenpath.engine.interrupts import Stopped
+    from screenpath.engine.session import Session
+    from screenpath.report.console import Console
+
+    began = click.get_current_context().find_root().obj[BEGAN]
+    if options["quiet"]:
+        warnings.simplefilter("ignore")
+    console = Console(options["quiet"], options["progress"], flags_of, options["log_format"])
+    command = ["screenpath", *sys.argv[1:]]
+    try:
+        with Signals(console.tell) as signals, signals.cutting(), MemoryLimit(options["max_memory"]).in_force():
+            session = (kind or Session)(spec, options, console, signals, began, command)
+            session.run()
+    except Stopped as stop:  # before the first step: nothing to keep
+        return 128 + stop.number
+    return 128 + session.stopped if session.stopped else DONE if session.good else UNCERTIFIED
+
+
+class CvGroup(Suggesting):
+    """One command per model, made of the model's options when used."""
+
+    def parse_args(self, ctx, args):
+        """Print a short usage if no model is named."""
+        if not args:
+            raise click.UsageError(MISSING, ctx)
+        return super().parse_args(ctx, args)
+
+    def list_commands(self, ctx):
+        return list(SPECS)
+
+    def get_command(self, ctx, name):
+        return make_command(name) if name in SPECS else None
+
+    def format_commands(self, ctx, formatter):
+        with formatter.section("Models"):
+            formatter.write_dl([(name, f"Paths of {spec.title}.") for name, spec in SPECS.items()])
+
+
+def make_command(name: str) -> click.Command:
+    """Return ``cv NAME``: the options of the model's command and those of the folds."""
+    from screenpath.cv.options import cv_resolved, cv_spec
+
+    spec = cv_spec(SPECS[name])
+
+    def callback(**options):
+        from screenpath.cv.session import CvSession
+
+        return run_job(*cv_resolved(spec, options), CvSession)
+
+    summary = f"Cross-validate the path of {name} on DATA, choose a step, and compute the path on all data."
+    examples = (
+        f"screenpath cv {name} data.libsvm --folds 10 --jobs 2",
+        f"screenpath cv {name} data.libsvm --repeats 3",
+    )
+    made = click.command(name, cls=Helped, help=f"{summary}\n\n{DETAILS}", examples=examples)
+    return made(stack(data_argument, flags(spec.path_options))(callback))
+
+
+DETAILS = """All folds share one grid, made from all data; every fold is a warm-started, screened path. The run folder
+(default runs/cv-MODEL-DATA) holds the path on all data with the scores beside it, for predict and export (--step best
+or one-se), and cv.csv, cv.json and folds.csv. Of equal scores the most regularised is the best; one-se is the most
+regularised within one standard error of it. Folds and steps that are done survive a crash: --resume continues. The exit
+code is 3 if some step of a fold or of the path on all data is not certified."""
+
+
+MISSING = f"""Missing model.
+  screenpath cv MODEL DATA [OPTIONS]
+  MODEL: {", ".join(SPECS)}
+  for example: screenpath cv svm data.libsvm --folds 5"""
+
+
+@click.group(
+    "cv",
+    cls=CvGroup,
+    examples=("screenpath cv svm data.libsvm --scale standard", "screenpath cv l1svm data.libsvm --grid 50 --log"),
+)
+def cv():
+    """Cross-validate the path of a model: screenpath cv MODEL DATA.
+
+    Mean and standard error over the folds at each grid point, the best step, the most regularised one within one
+    standard error of it, and the path on all data.
+    """

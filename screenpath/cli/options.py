@@ -1,4 +1,4 @@
-"""Flags: what the options declared in :mod:`screenpath.catalogue.options` are in the shell."""
+"""Flags: the options of :mod:`screenpath.catalogue.options` in the shell, exit codes, and printing."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ from screenpath.data.safe.memory import parse_bytes
 from screenpath.data.words.numerals import is_number, number_of
 from screenpath.errors import UsageError, failures_named
 from screenpath.errors import flags as shell
+
+DONE, ERROR, USAGE, UNCERTIFIED = 0, 1, 2, 3  # exit codes; and 128 + signal number when stopped by a signal
+# Entries of the context's object: the `time.monotonic()` value at which the command began, and the form of messages.
+BEGAN, LOG_FORMAT = "began", "log_format"
 
 
 def stack(*decorators):
@@ -34,7 +38,6 @@ class NumberList(click.ParamType):
     name = "NUMBERS"
 
     def convert(self, value, param, ctx):
-        """Return a list of floats."""
         if isinstance(value, list):
             return value
         numbers = []
@@ -47,7 +50,7 @@ class NumberList(click.ParamType):
 
 
 class Finite(click.ParamType):
-    """A finite number, optionally positive."""
+    """A finite number, positive if so declared."""
 
     name = "NUMBER"
 
@@ -55,7 +58,6 @@ class Finite(click.ParamType):
         self.positive = positive
 
     def convert(self, value, param, ctx):
-        """Return a float."""
         try:
             number = number_of(value) if isinstance(value, str) else float(value)
         except ValueError:
@@ -66,10 +68,9 @@ class Finite(click.ParamType):
 
 
 class Between(click.FloatRange):
-    """A number of a range, which nan is not: no comparison finds it outside."""
+    """A number of a range; click alone would accept nan."""
 
     def convert(self, value, param, ctx):
-        """Return a float."""
         if isinstance(value, str) and not is_number(value):
             self.fail(f"'{value}' is not a number", param, ctx)
         number = super().convert(value, param, ctx)
@@ -84,17 +85,15 @@ class Label(click.ParamType):
     name = "LABEL"
 
     def convert(self, value, param, ctx):
-        """Return a float, or the text."""
         return value if value is None else POSITIVE.checked(value)
 
 
 class Size(click.ParamType):
-    """A number of bytes, with K, M, G or T behind it (1024-based)."""
+    """A number of bytes, with suffix K, M, G or T (1024-based)."""
 
     name = "SIZE"
 
     def convert(self, value, param, ctx):
-        """Return an int."""
         if value is None or isinstance(value, int):
             return value
         try:
@@ -112,7 +111,6 @@ class Checked(click.ParamType):
         self.option = option
 
     def convert(self, value, param, ctx):
-        """Return the value as the library takes it."""
         try:
             return self.option.checked(value)
         except UsageError as error:
@@ -120,7 +118,6 @@ class Checked(click.ParamType):
 
 
 def _type(option: Option):
-    """Return what parses the text of an option."""
     if option.kind == "share":
         return Between(0.0, 1.0, min_open=not option.ends[0], max_open=not option.ends[1])
     kinds: dict[str, Callable] = {
@@ -137,17 +134,14 @@ def _type(option: Option):
     return kinds[option.kind]() if option.kind in kinds else None
 
 
-LOG_FORMAT = "log_format"  # of the context's object too: errors and warnings come in it
-
-
 def _remember(ctx, param, value):
-    """Note the format of the log as soon as it is read: what is wrong with other options is said in it."""
+    """Store the format of the log as soon as it is read, so that errors in other options use it."""
     ctx.find_root().ensure_object(dict)[LOG_FORMAT] = value
     return value
 
 
 def flag(option: Option, *, help: str | None = None, **changed):
-    """Return the decorator that adds an option to a command; keywords of ``click.option`` take the place of its own."""
+    """Return the decorator that adds an option to a command; keywords of ``click.option`` override its own."""
     name = option.name.replace("_", "-")
     names = [f"--{name}"] if option.short is None else [option.short, f"--{name}"]
     how: dict = {"help": shell(help or option.said)}
@@ -165,12 +159,11 @@ def flag(option: Option, *, help: str | None = None, **changed):
 
 
 def flags(options):
-    """Return the decorator that adds several options."""
     return stack(*(flag(one) for one in options))
 
 
 def say(text: str) -> None:
-    """Print text for people to standard output, whatever its encoding can hold."""
+    """Print text for people to standard output; characters that its encoding lacks are escaped."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     with failures_named("standard output"):
         click.echo(text.encode(encoding, "backslashreplace").decode(encoding), nl=False)

@@ -44,7 +44,7 @@ training_option = click.option(
 @flag(replace(TARGET, help="CSV, Parquet: column of labels, where it is not called as in the run."))
 @training_option
 @quiet_option
-def command(run, data, step, decision, out, format, force, zero_based, no_labels, target, training, quiet):
+def predict(run, data, step, decision, out, format, force, zero_based, no_labels, target, training, quiet):
     """Predict DATA (LIBSVM text, CSV, Parquet; - for stdin) by a step of the run folder RUN, as CSV.
 
     One line a row of DATA: the label as the training file names it, or the value of a regression. Scaling, intercept
@@ -76,7 +76,7 @@ def command(run, data, step, decision, out, format, force, zero_based, no_labels
             warnings.simplefilter("ignore")
         read = read_new(run, data, zero_based, labelled=not no_labels, target=target)
     values, notice = decision_values(run, chosen, read.X, training)
-    # Before anything is written: wrong data must not leave a file.
+    # Before writing: wrong data must not leave a file.
     scores = [] if no_labels else [score_line(spec, run, values, read.y), not_scored(run, read.y)]
     text = table(run, values, decision)
     output.write(text if format == "csv" else parquet_of(text))
@@ -88,7 +88,7 @@ def command(run, data, step, decision, out, format, force, zero_based, no_labels
 
 
 def usual_step(run) -> str:
-    """Return the step that is meant where none is named: the choice of a cross-validation, or the only one."""
+    """Return the step used by default: the choice of a cross-validation, or the only one."""
     if (run.score_column or "").startswith("cv_"):
         return "best"
     if len(run.steps) == 1:
@@ -103,7 +103,7 @@ def usual_step(run) -> str:
 
 
 def say_choice(run, text: str) -> None:
-    """Say so on stderr where a step is the best on the test data, which promises too much."""
+    """Print a note if a step is the best on the test data, because that score is optimistic."""
     if text == "best" and run.score_column.startswith("test_"):
         tell(
             "note: this step is the best on the --test data, whose score is too good for that: new data may have worse"
@@ -111,7 +111,7 @@ def say_choice(run, text: str) -> None:
 
 
 def say_step(run, step, text: str) -> None:
-    """Name the step that was chosen by ``text`` on stderr, with its test score and the notices of the run."""
+    """Print the step that ``text`` has chosen, with its test score and the notices of the run, to stderr."""
     for notice in run.notices:
         tell(notice)
     column = run.score_column
@@ -133,7 +133,6 @@ def score_line(spec, run, values, y) -> str:
 
 
 def table(run, values, decision: bool) -> str:
-    """Return the predictions as CSV text."""
     from screenpath.data.words.labels import label_text
     from screenpath.engine.predict import predicted_labels
 

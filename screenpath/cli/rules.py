@@ -1,22 +1,30 @@
-"""``screenpath rules``: the screening rules."""
+"""Screening rules: ``rules`` lists them, ``compare-rules`` makes the papers' speed-up tables."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import textwrap
 
 import click
 
 from screenpath.catalogue.losses import LOSSES
+from screenpath.catalogue.option import Option
+from screenpath.catalogue.options import FORCE, LOG_FORMAT, QUIET
 from screenpath.catalogue.specs import SPECS
-from screenpath.cli.help import helped
+from screenpath.cli import options as shared
+from screenpath.cli.help import Helped, helped
 from screenpath.cli.options import say
+from screenpath.engine.studies import SPEEDUP, study_options
+from screenpath.errors import UsageError, flags
 
-WIDTH, NAMES = 60, 12  # characters of a line, and of a name in it
+WIDTH, NAMES = 60, 12  # characters of a line, and of the name in it
 
 
 @helped("rules", "screenpath rules", "screenpath rules l1svm")
 @click.argument("model", required=False, type=click.Choice(list(SPECS)))
-def command(model):
+def rules(model):
     """List the screening rules of MODEL, or of all models, with a line each.
 
     They are what --rule takes; each but none, heuristic and sieve also goes with +gap.
@@ -37,3 +45,124 @@ def command(model):
             lines += textwrap.wrap(text, WIDTH, initial_indent=head, subsequent_indent=" " * NAMES)
     lines += textwrap.wrap("X+gap (in either order, but for sparse-svm): X before each solve, gap inside it.", WIDTH)
     say("\n".join(lines) + "\n")
+
+
+ABOUT = {
+    "l1svm": f"""Run the configurations of Zhao 2014 for L1-regularised SVMs on DATA, and print one table.
+
+    {SPEEDUP}
+
+    All configurations must certify the same optimal values; the exit code is 3 if one did not certify every grid
+    point.""",
+    "sparse-svm": f"""Walk the grid of sparse SVMs on DATA under each of several rules, and print one table.
+
+    {SPEEDUP}
+
+    The solver is that of a run; Hong 2019's comparison is in examples/papers/. All variants must
+    certify the same optimal values; the exit code is 3 if some grid point is not certified.""",
+}
+RULES = f"""Walk the path of MODEL on DATA under each of several rules, and print one table.
+
+    {SPEEDUP}
+
+    The solver is the one that a run takes by default, so that the table speaks about your runs; the papers' tables are
+    those of --solver cd (smo behind a kernel). Runs of different models are compared by: screenpath runs.
+
+    --audit and --attack N count unsafe decisions, also of a rule of yours: --rules dvi,mine.py:MyRule.
+
+    All variants must certify the same optimal values; the exit code is 3 if some grid point is not certified. For the
+    configurations of the L1-regularised model see: screenpath compare-rules l1svm --help; for grids of (alpha, beta):
+    screenpath compare-rules sparse-svm --help."""
+FORMAT = Option(
+    "format", "markdown", "choice", "Of the table.", choices=("markdown", "csv", "json", "parquet"), stated=True,
+    group="output",
+)  # fmt: skip
+OUT = Option("out", "-", short="-o", metavar="FILE", help="File of the table.  [default: stdout]", group="output")
+PLOT = Option("plot", metavar="FILE", help="Draw the table too: .png, .svg or .pdf. Needs matplotlib.", group="output")
+SAID = (OUT, PLOT, FORCE, QUIET, LOG_FORMAT)
+
+
+class Comparison(Helped):
+    """The comparison of rules; the models of ``ABOUT`` have their own options."""
+
+    def make_context(self, info_name, args, parent=None, **extra):
+        """Pass the arguments after a model of ``ABOUT`` to its own command."""
+        if args and args[0] in ABOUT:
+            return study_command(args[0]).make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+def _options(model: str):
+    data = click.argument("data", metavar="[DATA]", required=False, type=click.Path())
+    return shared.stack(data, shared.flags((*study_options(model), FORMAT, *SAID)))
+
+
+def study_command(model: str) -> click.Command:
+    """Return the command of a model with its own configurations or grids."""
+    plain = f"screenpath compare-rules {model} data.libsvm"
+    examples = plain, f"{plain} --scale maxabs"
+    return click.command(model, cls=Helped, help=ABOUT[model], examples=examples)(
+        _options(model)(lambda **options: run_study(model, **options))
+    )
+
+
+@click.command(
+    "compare-rules",
+    cls=Comparison,
+    help=RULES,
+    examples=(
+        "screenpath compare-rules svm data.libsvm --rules none,dvi,it",
+        "screenpath compare-rules lad targets.libsvm --repeats 5 --format csv -o table.csv",
+    ),
+)
+@click.argument("model", type=click.Choice([*LOSSES, *ABOUT]))
+@_options("svm")
+def compare_rules(model, **options):
+    """Compare the rules of a box model, see :data:`RULES`."""
+    if model in ABOUT:  # it came after an option, so that its own command was not used
+        raise UsageError(f"{model} has options of its own", f"name it first: screenpath compare-rules {model} DATA ...")
+    return run_study(model, **options)
+
+
+def run_study(
+    model: str, *, format: str, out: str, plot: str | None, force: bool, quiet: bool, log_format: str, **options
+) -> int:
+    from screenpath.cli.options import DONE, UNCERTIFIED
+    from screenpath.data.words.tables import need_parquet
+    from screenpath.engine.studies import study
+    from screenpath.report.console import Console
+    from screenpath.report.figures import need_matplotlib, to_bytes
+    from screenpath.report.plots_rules import draw_rules
+    from screenpath.report.series import picture_form
+    from screenpath.store.outputs import Output
+
+    if format == "parquet":
+        need_parquet()
+    if options["data"] is None and not options["attack"]:
+        raise UsageError("DATA is missing", "name a file to compare the rules on, or `attack=100` to attack them")
+    if plot and options.get("steps"):
+        raise UsageError("`plot` draws a bar for each configuration", "leave out `steps` or `plot`")
+    inputs = [options[name] for name in ("data", "weights") if options.get(name)]
+    output = Output(out, force, inputs)
+    form = picture_form(plot, "plot") if plot else None  # refuses a wrong name early
+    drawn = Output(plot, force, [*inputs, out]) if plot and need_matplotlib() else None
+    rows, certified = study(model, options, Console(quiet, None, flags, log_format))
+    output.write(_render(rows, format))
+    if drawn is not None:
+        drawn.write(to_bytes(draw_rules(rows), form))
+    return DONE if certified else UNCERTIFIED
+
+
+def _render(rows, kind: str) -> str | bytes:
+    from screenpath.data.words.tables import parquet_of
+    from screenpath.engine.compare import to_markdown
+
+    if kind == "markdown":
+        return to_markdown(rows)
+    if kind == "json":
+        return json.dumps(rows, indent=1, allow_nan=False) + "\n"
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue() if kind == "csv" else parquet_of(text.getvalue())

@@ -10,16 +10,16 @@ import threading
 from screenpath.engine.interrupts import Interrupts, Stopped
 from screenpath.errors import tell
 
-AGAIN = 0.01  # seconds after which a signal that came within an import, or a Stopped that was swallowed, comes again
-GRACE = 20.0  # seconds for a long step to end by itself: a scheduler gives a job about 30 between SIGTERM and SIGKILL
+AGAIN = 0.01  # seconds until a signal during an import, or a swallowed Stopped, is raised again
+GRACE = 20.0  # seconds for a long step to end by itself; schedulers wait about 30 between SIGTERM and SIGKILL
 IMPORTS = "<frozen importlib"  # file name of the code that imports
 LLVM = "llvmlite.binding."  # modules that call LLVM
-CLASSES = "numba.core.serialize"  # module that finds the class of what a kernel returns, once for each class
-ENTRANCE = "_run"  # of cli.app: imports that it is part of itself do not count
+CLASSES = "numba.core.serialize"  # module that finds the class of a kernel's return value, once for each class
+ENTRANCE = "_run"  # of cli.app: imports above it do not count
 
 
 def importing(frame) -> bool:
-    """Tell whether a module is being imported at a frame: an exception raised there need not come out of it."""
+    """Tell whether a module is being imported at a frame: an exception raised there may be lost."""
     while frame is not None:
         if frame.f_code.co_filename.startswith(IMPORTS):
             return True
@@ -30,10 +30,10 @@ def importing(frame) -> bool:
 
 
 def calling_back(frame) -> bool:
-    """Tell whether LLVM is being called at a frame, or compiled code waits there for the class of what it returns.
+    """Tell whether LLVM is being called at a frame, or compiled code waits there for the class of its return value.
 
-    An exception between a call of LLVM and the note that a thing is LLVM's from now on would have it freed twice;
-    compiled code does not look whether there is a class.
+    An exception between a call of LLVM and the record that an object belongs to LLVM would free it twice; compiled code
+    does not check whether there is a class.
     """
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
@@ -48,9 +48,8 @@ class Signals(Interrupts):
 
     Compiled kernels are not interrupted: Python runs the handler when the kernel call returns, and every kernel call is
     of bounded length. Nor are imports: before there are files to keep (``keeping``) the process just ends, later the
-    signal waits for their end, as it does for that of a call of LLVM, or of numba's for what a kernel returns. The
-    handler may run in a destructor as well, and no exception gets out of these: it is raised again a moment later,
-    until it does.
+    signal waits for the end of the import, as it does for calls of LLVM, and of numba for a kernel's return value. The
+    handler may run in a destructor, from which no exception escapes: it is raised again a moment later, until it does.
     """
 
     numbers = (signal.SIGINT, signal.SIGTERM)
@@ -58,14 +57,14 @@ class Signals(Interrupts):
 
     def __init__(self, say=tell):
         super().__init__()
-        self.say = say  # hears that the first signal has come
+        self.say = say  # called at the first signal
 
     def __enter__(self):
         self._hook, sys.unraisablehook = sys.unraisablehook, self._swallowed
         try:
             self._install(signal.SIGALRM, self._raise_again)
             return super().__enter__()
-        except BaseException:  # the first signal, with some handlers yet to come
+        except BaseException:  # the first signal, before all handlers are set
             self.__exit__()
             raise
 
@@ -96,7 +95,7 @@ class Signals(Interrupts):
         raise Stopped(number)
 
     def _swallowed(self, unraisable):
-        """See to it that what could not get out is raised again; anything else is printed, if it is no consequence."""
+        """Raise again what could not escape; print anything else that is not a consequence of it."""
         if isinstance(unraisable.exc_value, Stopped):
             signal.setitimer(signal.ITIMER_REAL, AGAIN)
         elif not self._cut():

@@ -33,8 +33,7 @@ from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from screenpath.compile.apart import keep_apart, needed, remember
-from screenpath.compile.ownership import changeable, read_own
-from screenpath.compile.sharing import LOCKS, end_turn, take_turn, wait_for_turn
+from screenpath.compile.sharing import LOCKS, changeable, end_turn, read_own, take_turn, wait_for_turn
 from screenpath.compile.shipped import level, shipped
 from screenpath.compile.sources import closure, digest
 from screenpath.errors import ResourceError

@@ -1,6 +1,6 @@
 """Compiled kernels as one file: made on one machine, used on others of the same kind. This module holds no kernel.
 
-What is unpacked is code that will run: a file is to be trusted like the package itself. Its checksums notice damage.
+The file contains code that will run, so it must be trusted like the package itself. Its checksums only detect damage.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import zipfile
 from numba.core.registry import cpu_target
 
 from screenpath.compile.cache import CHECKSUM_BYTES, SUFFIX, cache_folder, cache_key, is_current, store
-from screenpath.compile.ownership import read_own
+from screenpath.compile.sharing import read_own
 from screenpath.compile.shipped import MANIFEST
 from screenpath.errors import ResourceError
 
@@ -31,21 +31,16 @@ def processor() -> list:
 
 
 def pack_kernels() -> tuple[bytes, int]:
-    """Return all compiled kernels of these sources as one file, and how many there are.
+    """Return all compiled kernels of these sources as one file, and their number; a ResourceError if there are none.
 
-    Those of modules that have been imported count; the same is true of :func:`unpack_kernels`.
-
-    Raises
-    ------
-    ResourceError
-        If none is compiled yet.
+    Only modules that have been imported count, here and in :func:`unpack_kernels`.
     """
     folder = cache_folder()
     found = {}
     for path in [] if folder is None else sorted(folder.glob(f"*{SUFFIX}")):
         if not is_current(path.name):
             continue
-        with contextlib.suppress(OSError):  # one that would not be loaded here is not handed on either
+        with contextlib.suppress(OSError):  # kernels that would not be loaded here are not packed
             found[path.name] = read_own(path)
     if not found:
         raise ResourceError("no kernel is compiled yet", "compile them first: screenpath cache warm")
@@ -65,21 +60,15 @@ def pack_kernels() -> tuple[bytes, int]:
 
 
 def unpack_kernels(content: bytes, name: str) -> tuple[int, int, bool]:
-    """Put packed kernels where this process looks for compiled ones.
-
-    Parameters
-    ----------
-    content : bytes
-        As of :func:`pack_kernels`.
-    name : str
-        Of the file, for messages.
+    """Store the ``content`` of a file of packed kernels where this process looks for them; ``name`` is that of the
+    file.
 
     Returns
     -------
     count, others : int
-        Kernels of these sources, and of other ones, which are left out.
+        Kernels of these sources, and of others, which are skipped.
     fits : bool
-        Whether they are for this kind of processor; others are compiled again when they are needed.
+        Whether they are for this kind of processor; others are compiled again when needed.
 
     Raises
     ------
@@ -110,13 +99,7 @@ def unpack_kernels(content: bytes, name: str) -> tuple[int, int, bool]:
 
 
 def _checked(archive: zipfile.ZipFile, member: str, digest: str) -> bytes:
-    """Return the bytes of a kernel.
-
-    Raises
-    ------
-    ValueError
-        If they are not what was packed.
-    """
+    """Return the bytes of a kernel; a ValueError if they are not those that were packed."""
     if not NAME.fullmatch(member) or archive.getinfo(member).file_size > LARGEST:
         raise ValueError("a name or a size that no kernel has")
     kernel = archive.read(member)

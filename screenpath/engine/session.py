@@ -28,9 +28,8 @@ from screenpath.errors import ResourceError
 from screenpath.inputs import load
 from screenpath.solve.base import Pulse
 from screenpath.store.folder import COMPLETE, FAILED, INTERRUPTED, REPLACE, RUNNING, TIME_LIMIT, RunFolder
-from screenpath.store.outputs import refuse_inputs
+from screenpath.store.outputs import Stream, refuse_inputs
 from screenpath.store.parts import points_of
-from screenpath.store.stream import Stream
 from screenpath.walk import audit
 from screenpath.walk import step as steps
 from screenpath.walk.loop import PathOptions, restore_walk, walk_state

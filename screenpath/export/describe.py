@@ -1,4 +1,4 @@
-"""What model files, pages and ``show`` say about a run and the step that they hold."""
+"""Descriptions of a run and its step for model files, pages and ``show``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def description(run: Run, step: dict) -> dict:
-    """Return what model files say about a step besides the numbers."""
+    """Return the description of a step in model files, without its weights."""
     return {
         "schema_version": SCHEMA_VERSION,
         "model": run.model,
@@ -31,7 +31,7 @@ def description(run: Run, step: dict) -> dict:
 
 
 def values_words(run: Run, name: str) -> str:
-    """Return which values of a parameter were asked for and, of a run that has not reached all, which are done."""
+    """Return the requested values of a parameter and, for an unfinished run, those that are done."""
     asked, done = (_across([row[name] for row in rows]) for rows in (run.table, run.steps))
     return asked if done == asked else f"{asked}; done: {done}"
 
@@ -42,14 +42,13 @@ def _across(values: list) -> str:
 
 
 def title_of(run: Run) -> str:
-    """Return what the solutions of a run are, in the plural."""
+    """Return the name of a run's solutions, in the plural."""
     if run.model == SPARSE_SVM.name:
         return hinge_named(SPARSE_SVM, run.record["options"]).title
     return (KERNEL_SVM if run.kernel else SPECS[run.model]).title
 
 
 def loss_values(run: Run) -> list:
-    """Return what the loss has of its own: pairs of its letter in the objective and its value."""
     options, words = run.record["options"], re.split(r"\W+", str(run.record.get("objective")))
     letters = (("tau", "tau"), ("epsilon", "epsilon"), ("gamma", "smoothing"))
     found = [(letter, options.get(name)) for letter, name in letters if letter in words]
@@ -57,7 +56,7 @@ def loss_values(run: Run) -> list:
 
 
 def kernel_words(record: dict) -> str:
-    """Return the kernel of a run's record in words, and what of its matrix was kept."""
+    """Return the kernel of a run's record in words, and how much of its matrix was stored."""
     names = [name for name in ("gamma", "degree", "coef0") if record.get(name) is not None]
     names += ["constant"] if record.get("constant") else []
     words = ", ".join([record["kernel"], *(f"{name} {record[name]:.6g}" for name in names)])
@@ -67,7 +66,7 @@ def kernel_words(record: dict) -> str:
 
 
 def intercept_words(run: Run) -> str:
-    """Return which kind of intercept a linear model has."""
+    """Return the kind of intercept of a linear model."""
     if SPECS[run.model].free_bias or run.record["options"].get("intercept") == "free":
         return "free"
     bias = run.record["preparation"].get("bias")

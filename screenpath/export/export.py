@@ -1,4 +1,4 @@
-"""One step of a run as a model file: those of LIBLINEAR and LIBSVM, JSON, NPZ, ONNX, an estimator of scikit-learn."""
+"""One step of a run as a model file: LIBLINEAR, LIBSVM, JSON, NPZ, ONNX, or an estimator of scikit-learn."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from screenpath.data.words.labels import label_text, rest_label, whole_label
 from screenpath.data.words.tables import dump_json, readable_json
 from screenpath.errors import ResourceError, UsageError
 from screenpath.export.describe import description
+from screenpath.numbers import sparse as sp
 
 if TYPE_CHECKING:
     from screenpath.store.open import Run
 
 
 def liblinear_text(run: Run, step: dict) -> str:
-    """Return the model file that LIBLINEAR's ``predict`` reads, with the same linear forms.
+    """Return a model file for LIBLINEAR's ``predict``, with the same linear forms.
 
-    The intercept is the weight of a constant feature of value 1 (``bias 1``). The first label is the one of positive
+    The intercept is the weight of a constant feature of value 1 (``bias 1``). The first label is that of positive
     linear forms; a form of 0 gives the second, as in ``screenpath predict``.
     """
     if run.record["preparation"].get("scaling") == "l2":
@@ -50,6 +51,42 @@ def liblinear_text(run: Run, step: dict) -> str:
     return "\n".join(lines) + "\n" + "".join(rows)
 
 
+def libsvm_text(run: Run, step: dict, training: str | None = None) -> str:
+    """Return a model file for LIBSVM's ``svm-predict``, with the same decisions on the same data file.
+
+    LIBSVM's kernels have no constant: it becomes a part of ``rho``, as it adds the sum of the coefficients to each
+    form. The first label is that of positive forms. Parameters as of :func:`exported`.
+    """
+    from screenpath.inputs.predict_kernel import support_of  # not at the top: it loads numba
+
+    if not run.kernel:
+        raise UsageError(f"{run.path} is a run without a kernel", "export `to=liblinear`")
+    scaling = run.record["preparation"].get("scaling") or "none"
+    if scaling != "none":
+        raise UsageError(
+            f"LIBSVM does not scale new data, and this run has `scale={scaling}`",
+            "export `to=onnx` or `to=sklearn`, or scale the data file and compute the path with `scale=none`",
+        )
+    support = support_of(run, step, training, dense=False)
+    function, rows = support.function, sp.csr_array(support.rows)
+    assert run.labels is not None
+    labels = [whole_label(label, "LIBSVM") for label in (run.labels["+1"], rest_label(run.labels))]
+    rho = -(support.intercept + function.constant * float(support.coefficients.sum()))
+    positive = support.coefficients > 0.0
+    lines = ["svm_type c_svc", f"kernel_type {LIBSVM_KERNELS[function.name]}"]
+    chosen = function.describe()
+    lines += [f"{name} {chosen[name]!r}" for name in ("degree", "gamma", "coef0") if name in chosen]
+    lines += ["nr_class 2", f"total_sv {positive.size}", f"rho {rho!r}", f"label {labels[0]} {labels[1]}"]
+    lines += [f"nr_sv {int(positive.sum())} {int((~positive).sum())}", "SV"]
+    numbers = np.arange(1, rows.shape[1] + 1) if run.numbers is None else run.numbers
+    for k in (*np.flatnonzero(positive), *np.flatnonzero(~positive)):
+        part = slice(rows.indptr[k], rows.indptr[k + 1])
+        values = zip(numbers[rows.indices[part]].tolist(), rows.data[part].tolist(), strict=True)
+        cells = " ".join(f"{j}:{v!r}" for j, v in values if v != 0.0)
+        lines.append(f"{float(support.coefficients[k])!r} {cells} ")
+    return "\n".join(lines) + "\n"
+
+
 def json_text(run: Run, step: dict) -> str:
     """Return the model as JSON: a description, and for each class the intercept and the non-zero weights.
 
@@ -69,9 +106,9 @@ def json_text(run: Run, step: dict) -> str:
 def npz_bytes(run: Run, step: dict) -> bytes:
     """Return the model as NPZ: ``weights`` (k, d), ``intercepts`` (k,), ``labels`` as text, ``description`` as JSON.
 
-    ``labels`` are those of the rows of ``weights``; with one row those of negative and positive linear forms; of a
-    regression there are none. Of wide data with few values ``weights`` is (k, m): it has the features that ``features``
-    numbers, from 1.
+    ``labels`` are those of the rows of ``weights``; with one row those of negative and positive linear forms; empty for
+    a regression. For wide data with few values ``weights`` is (k, m), for the features whose numbers, from 1, are in
+    ``features``.
     """
     weights, intercepts = run.coefficients(step)
     names = np.array([label_text(v) for v in run.sides], dtype=np.str_)
@@ -87,28 +124,29 @@ def skops_bytes(run: Run, step: dict, training: str | None = None) -> bytes:
     try:
         return Later("sklearn.export", "skops_bytes")(run, step, training)
     except ImportError as error:
-        why = f": {error}" if error.name else ""  # else it is our own, with the name of an extra that has no skops
+        why = f": {error}" if error.name else ""  # otherwise the error is ours, about an extra without skops
         needed = f"this takes scikit-learn 1.6 or newer and skops{why}"
         raise ResourceError(needed, "pip install 'screenpath[skops]'") from None
 
 
-# By the name in the shell and in Python. The command's help has these names: nothing here loads numba.
+# By name in the shell and in Python. The command's help lists these names, so nothing here loads numba.
 FORMATS: dict[str, Callable[..., str | bytes]] = {
     "liblinear": liblinear_text,
-    "libsvm": Later("export.export_libsvm", "libsvm_text"),
+    "libsvm": libsvm_text,
     "json": json_text,
     "npz": npz_bytes,
     "onnx": Later("export.export_onnx", "onnx_bytes"),
     "sklearn": skops_bytes,
 }
+LIBSVM_KERNELS = {"rbf": "rbf", "linear": "linear", "poly": "polynomial"}
 KERNEL = ("onnx", "sklearn", "libsvm")  # formats that hold kernel models
-MOST = 10**8  # features of a format with a place for each: a gigabyte
+MOST = 10**8  # most features in a format with an entry for each: a gigabyte
 
 
 def exported(run: Run, step: dict, kind: str, training: str | None = None):
     """Return a step, a row of the step table, as a model file of a kind of ``FORMATS``.
 
-    ``training`` has the training data of a kernel run, where they are not where the run read them.
+    ``training`` is the training data of a kernel run, if they have moved.
     """
     run.declared()
     if training is not None and not (run.kernel and kind in KERNEL):
@@ -127,6 +165,6 @@ def exported(run: Run, step: dict, kind: str, training: str | None = None):
 
 
 def _lists_all(run: Run, kind: str) -> bool:
-    """Tell whether a format has a place for every feature: of a kernel's, scales alone have."""
+    """Tell whether a format has an entry for every feature: for a kernel, only scales have."""
     scaled = run.record["preparation"].get("scaling") in ("standard", "maxabs")
     return kind == "liblinear" or (kind == "sklearn" and (scaled or not run.kernel))

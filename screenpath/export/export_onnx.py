@@ -18,7 +18,7 @@ OPSET, IR = 17, 8  # of 2022: every runtime since then reads them
 
 
 class Graph:
-    """Nodes and constants on their way into a model; names count up."""
+    """A model under construction: nodes and constants with consecutive names."""
 
     def __init__(self, onnx):
         self.helper, self.numpy, self.types = onnx.helper, onnx.numpy_helper, onnx.TensorProto
@@ -32,17 +32,17 @@ class Graph:
         return name
 
     def add(self, operator: str, *inputs: str, out: str | None = None, **attributes) -> str:
-        """Add a node and return the name of what comes out of it."""
+        """Add a node and return the name of its output."""
         name = out or f"v{len(self.nodes)}"
         self.nodes.append(self.helper.make_node(operator, list(inputs), [name], **attributes))
         return name
 
 
 def onnx_bytes(run: Run, step: dict, training: str | None = None) -> bytes:
-    """Return a model that takes ``X`` (float64, rows in the units of the data) and decides as ``predict`` does.
+    """Return a model that maps ``X`` (float64, rows in the units of the data) to the decisions of ``predict``.
 
-    Its outputs are ``label`` (whole numbers, or texts) and ``decision`` of a classifier, ``value`` of a regression. The
-    parameters are those of :func:`screenpath.export.export.exported`.
+    Outputs are ``label`` (whole numbers, or texts) and ``decision`` for a classifier, ``value`` for a regression.
+    Parameters as of :func:`screenpath.export.export.exported`.
     """
     try:
         import onnx
@@ -75,7 +75,6 @@ def onnx_bytes(run: Run, step: dict, training: str | None = None) -> bytes:
 
 
 def _normalised(g: Graph, rows: str) -> str:
-    """Divide rows by their norms; a row of zeros stays."""
     axes: dict[str, Any] = {"axes": [1], "keepdims": 1}
     norms = g.add("Sqrt", g.add("ReduceSumSquare", rows, **axes))
     zero = g.add("Cast", g.add("Equal", norms, g.constant(0.0)), to=g.types.DOUBLE)
@@ -114,7 +113,6 @@ def _kernel(g: Graph, rows: str, support: Support, final: str) -> None:
 
 
 def _labels(g: Graph, run: Run) -> int:
-    """Add the labels by the decisions and return their type."""
     labels = run.sides
     if are_texts(labels):
         names, kind = g.constant([label_text(label) for label in labels], np.object_), g.types.STRING

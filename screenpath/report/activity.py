@@ -1,4 +1,4 @@
-"""What is under way, as far as it can be known: how much of it is done, and how long the rest may take."""
+"""Progress of what is under way: how much is done, and how long the rest may take."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ MEGABYTE = 1e6
 
 @dataclass
 class Activity:
-    """One thing that takes its time."""
+    """One activity that takes time."""
 
     title: str
-    unit: str = ""  # what is counted; empty where nothing is
-    total: float = 0.0  # of these units; 0 where it is not known
+    unit: str = ""  # what is counted; empty if nothing is
+    total: float = 0.0  # of these units; 0 if unknown
     done: float = 0.0
-    # whether ``total`` is a bound on the number and not the number itself: then nothing is known of the time left
+    # whether ``total`` is only a bound: then the time left is unknown
     bound: bool = False
-    # ``covered() -> float``, the share of the work that is done, where it is not ``done / total``
+    # ``covered() -> float``, the share of the work that is done, if it is not ``done / total``
     covered: Callable | None = None
-    look: Callable | None = None  # ``look() -> (file, done, total)`` in bytes, or None: asked where nobody counts
-    pulse: Any = None  # ``solve.base.Pulse`` of the grid point under way
-    step: Any = None  # ``walk.step.Step``: the last one that was done
+    look: Callable | None = None  # ``look() -> (file, done, total)`` in bytes, or None: called if nothing counts
+    pulse: Any = None  # ``solve.base.Pulse`` of the step under way
+    step: Any = None  # ``walk.step.Step``: the last finished one
     began: float = field(default_factory=time.monotonic)
 
     def __post_init__(self):
         self._first = self._share()
 
     def refresh(self) -> None:
-        """Ask how far it has come, where nobody counts."""
+        """Update the progress by ``look``, if nothing counts."""
         found = self.look() if self.look is not None else None
         if found is not None:
             title = f"reading {os.path.basename(found[0])}"
@@ -42,7 +42,7 @@ class Activity:
             self.title, self.unit, self.done, self.total = title, "MB", found[1] / MEGABYTE, found[2] / MEGABYTE
 
     def turn(self, title: str, covered: Callable | None = None) -> None:
-        """Go over to something that is not counted; without ``covered`` nothing is known but that it takes time."""
+        """Continue with something that is not counted; without ``covered`` its time left is unknown."""
         if self.unit in ("", "MB"):
             self.title, self.unit, self.done, self.total = title, "", 0.0, 0.0
             self.look, self.covered, self.began = None, covered, time.monotonic()
@@ -55,12 +55,11 @@ class Activity:
 
     @property
     def gone(self) -> float:
-        """Return the seconds since it began."""
         return time.monotonic() - self.began
 
     @property
     def left(self) -> float | None:
-        """Return the seconds that are left if it goes on as it did so far; None where nothing is known."""
+        """Return the seconds left at the present rate; None if unknown."""
         share = self._share()
         if not share > self._first:
             return None
@@ -70,7 +69,7 @@ class Activity:
     # -- for people ----------------------------------------------------------------------------------------------
 
     def count(self) -> str:
-        """Return what is done in words: ``12 of 100 done``."""
+        """Return ``12 of 100 done``."""
         if not self.unit:
             return ""
         if self.unit == "MB":
@@ -80,14 +79,13 @@ class Activity:
         return f"{self.done:.0f} of {most}{self.total:.0f} {unit}done"
 
     def times(self) -> str:
-        """Return the time gone and the time left in words; nothing before the first second is gone."""
+        """Return the time gone and the time left in words; nothing within the first second."""
         if self.gone < 1.0:
             return ""
         gone, left = f"{duration(self.gone)} gone", self.left
         return gone if left is None else f"{gone}, about {duration(left)} left"
 
     def progress(self) -> str:
-        """Return the line of a step that is done, or of a count."""
         parts = [self.count(), self.times()]
         if self.step is not None:
             s = self.step
@@ -96,7 +94,7 @@ class Activity:
         return f"{self.title}: {', '.join(part for part in parts if part)}"
 
     def heartbeat(self) -> str:
-        """Return the line of what is under way still."""
+        """Return the line for what is still under way."""
         where = self.under_way()
         if where is None:
             return f"{self.title}: {', '.join(part for part in (self.count(), self.times()) if part)}"
@@ -106,7 +104,7 @@ class Activity:
         return f"{self.title}: {point}; {', '.join(part for part in (self.count(), self.times()) if part)}"
 
     def under_way(self) -> tuple | None:
-        """Return parameters, seconds, relative gap (None: not known) and passes of the point under way."""
+        """Return parameters, seconds, relative gap (None: unknown) and passes of the step under way."""
         pulse = self.pulse
         parameters = pulse.parameters if pulse is not None else None
         if parameters is None:
@@ -117,14 +115,13 @@ class Activity:
     # -- for machines --------------------------------------------------------------------------------------------
 
     def fields(self) -> dict:
-        """Return what is known by name."""
         left = self.left
         found = {"title": self.title, "unit": self.unit or None, "done": self.done, "total": self.total or None}
         found |= {"total_is_bound": self.bound, "elapsed_s": round(self.gone, 3)}
         return {**found, "left_s": None if left is None else round(left, 3)}
 
     def step_fields(self) -> dict:
-        """Return the last step that was done by name."""
+        """Return the last finished step by name."""
         s = self.step
         if s is None:
             return {}
@@ -132,19 +129,19 @@ class Activity:
         return {**known, "rejection_ratio": s.rejection_ratio, "passes": s.passes}
 
     def beat_fields(self) -> dict:
-        """Return what is known of the point under way by name."""
+        """Return the step under way by name."""
         where = self.under_way()
         names = ("parameters", "under_way_s", "rel_gap", "passes")
         return {} if where is None else dict(zip(names, where, strict=True))
 
 
 def values(parameters: dict) -> str:
-    """Return parameters in words: ``C = 0.1``."""
+    """Return ``C = 0.1``."""
     return ", ".join(f"{name} = {value:.4g}" for name, value in parameters.items())
 
 
 def duration(seconds: float) -> str:
-    """Return a time in words: ``5 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    """Return ``5 s``, ``3 min 20 s``, ``2 h 5 min``."""
     if seconds == inf:
         return "for ever"
     whole = int(seconds + 0.5)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # rich is imported for a bar alone
 
 LINE_EVERY_SECONDS = 30.0
 LINE_EVERY_SHARE = 0.1
-BAR_EVERY_SECONDS = 1.0  # also what something may take without a bar
+BAR_EVERY_SECONDS = 1.0  # also the time without a bar
 COMPILING = "compiling the numerical kernels"
 DUMB = ("dumb", "unknown")  # terminals that cannot move their cursor
 
@@ -30,8 +30,8 @@ DUMB = ("dumb", "unknown")  # terminals that cannot move their cursor
 class Console:
     """Progress and summary on stderr.
 
-    A ``quiet`` one says nothing at all (errors are printed elsewhere); there is progress unless quiet, or as
-    ``progress`` says. ``words`` makes a message one of the shell: ``errors.flags``.
+    A ``quiet`` one prints nothing (errors are printed elsewhere); there is progress unless quiet, or as ``progress``
+    says. ``words`` turns a message into one for the shell: ``errors.flags``.
     """
 
     def __init__(self, quiet: bool, progress: bool | None, words=str, log_format: str = "text"):
@@ -47,12 +47,11 @@ class Console:
     # -- messages ------------------------------------------------------------------------------------------------
 
     def say(self, text: str, event: str = "message") -> None:
-        """Print a line unless quiet."""
         if not self.quiet:
             self.tell(text, event)
 
     def tell(self, text: str, event: str = "message", level: str = "info", **known) -> None:
-        """Print a line, or the object of an event; quiet or not."""
+        """Print a line, or the object of an event, even if quiet."""
         text = self.words(text)
         if self.json:
             text = dump_json({"time": now(), "level": level, "event": event, "message": text, **known})
@@ -61,7 +60,6 @@ class Console:
             write(fitted(shown(text)))
 
     def summary(self, lines: list[tuple[str, str]]) -> None:
-        """Print the closing table."""
         if self.quiet:
             return
         lines = [(what, shown(self.words(value))) for what, value in lines]
@@ -81,9 +79,9 @@ class Console:
 
     @contextlib.contextmanager
     def compiling(self, check=None, usual: float = 0.0):
-        """Say so, once, if a kernel has to be compiled before the block ends; ``check()`` may forbid it.
+        """Report once if a kernel must be compiled before the block ends; ``check()`` may forbid it.
 
-        ``usual``: seconds that it takes on most machines, from which the time left is told.
+        ``usual``: seconds that it takes on most machines, which give the time left.
         """
         from screenpath.kernels.compilation import on_first_compile
 
@@ -98,7 +96,7 @@ class Console:
 
         def each(name):
             names.append(name)
-            if before.unit not in ("", "MB"):  # something that is counted goes on meanwhile
+            if before.unit not in ("", "MB"):  # something counted continues meanwhile
                 return
             if not before.title.startswith(COMPILING):
                 before.turn(COMPILING, covered)
@@ -113,10 +111,10 @@ class Console:
 
     @contextlib.contextmanager
     def busy(self, title: str, look=None, unit: str = "", total: float = 0.0):
-        """Show how far something has come until the block ends, which is given the Activity.
+        """Show progress until the block ends; yields the Activity.
 
-        ``look() -> (file, done, total)`` in bytes, or None while there is nothing to tell; ``unit`` is what
-        :meth:`count` counts, ``total`` how much of it there is.
+        ``look() -> (file, done, total)`` in bytes, or None if unknown; ``unit`` is what :meth:`count` counts, ``total``
+        how much of it there is.
         """
         activity = Activity(title, unit, total, look=look)
         self._begin(activity)
@@ -126,11 +124,6 @@ class Console:
             self.stop()
 
     def start(self, title: str, total: int, done: int, bound: bool = False, covered=None, pulse=None) -> None:
-        """Begin the progress of a path of ``total`` steps, ``done`` of which are there already.
-
-        With ``bound`` there may be fewer steps. ``covered()`` is the share of the path that is done, where that is not
-        a share of the steps.
-        """
         self._begin(Activity(title, "steps", total, done, bound, covered, pulse=pulse))
 
     def advance(self, step) -> None:
@@ -138,7 +131,7 @@ class Console:
         self.count(1, step)
 
     def count(self, done: float, step=None, always: bool = False, more: str = "") -> None:
-        """Count some units as done; say so where it is time, or in any case, with ``more`` behind it."""
+        """Count units as done; print it if it is time, or ``always``, followed by ``more``."""
         a = self._activity
         a.done, a.step = a.done + done, step
         if self._bar is not None:
@@ -151,7 +144,6 @@ class Console:
             self._line("progress", f"{a.progress()}{more}", a.step_fields())
 
     def stop(self) -> None:
-        """End the progress."""
         self._over.set()
         if self._watcher is not None:
             self._watcher.join()
@@ -176,8 +168,8 @@ class Console:
         return time.monotonic() - self._said_at
 
     def _watch(self, activity: Activity, over: threading.Event) -> None:
-        """Show, now and then, what is under way: a step may take longer than anybody likes to wait without a word."""
-        with contextlib.suppress(OSError):  # nobody is left to tell
+        """Show from time to time what is under way, because a step may take long."""
+        with contextlib.suppress(OSError):  # nobody reads stderr any more
             while not over.wait(BAR_EVERY_SECONDS):
                 activity.refresh()
                 if self.terminal:

@@ -1,4 +1,4 @@
-"""What all pictures share: colours, the axis along a path, and the way to a file. matplotlib is imported here only."""
+"""Common parts of all pictures: colours, the axis along a path, and files. matplotlib is imported only here."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 
 from screenpath.errors import ResourceError
 
-# Okabe and Ito's colours: told apart with colour-blind eyes; their lightness differs, so grey prints work too.
+# Okabe and Ito's colours: distinct for colour-blind readers, and in grey prints by their lightness.
 BLUE, ORANGE, GREEN, RED, SKY, PURPLE = (
     "#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7",
 )  # fmt: skip
 BLACK, GREY, LIGHT = "#000000", "#8c8c8c", "#d9d9d9"
 LINES = [(BLUE, "-"), (ORANGE, "-"), (GREEN, "-"), (RED, "-"), (BLACK, "-"), (PURPLE, "--"), (SKY, "--"), (GREY, "--")]
-MAP = "cividis"  # even in lightness, the same for colour-blind eyes
+MAP = "cividis"  # even in lightness, the same for colour-blind readers
 
-# Decades from 1 up to which matplotlib's logarithmic axis can be had: its ticks go far beyond the ends of wide ranges.
+# Largest distance from 1, in decades, of matplotlib's logarithmic axis, whose ticks go far beyond wide ranges.
 DECADES = 100
-FEW = 3  # so few steps are drawn as bars with names instead of curves
-UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # metadata: the same bytes at any time
+FEW = 3  # up to this many steps are drawn as named bars, not curves
+UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # no dates: the same bytes at any time
 STYLE = {
     "font.size": 9.0,
     "axes.titlesize": 10.0,
@@ -35,27 +35,26 @@ STYLE = {
 
 @dataclass(frozen=True)
 class PathAxis:
-    """Where the steps of a path stand on the horizontal axis."""
+    """The places of a path's steps on the horizontal axis."""
 
     x: np.ndarray  # shape (n_steps,)
     label: str
     log: bool
-    reverse: bool  # whether the path walks towards smaller values; it is drawn from left to right all the same
-    groups: list  # list of slice; steps to be joined by lines: one group, or one for each ``beta`` of a grid
-    names: list[str]  # names of the steps where they are few
-    powers: bool = False  # whether x has the decimal logarithms: of parameters that are too far from 1 for an axis
+    reverse: bool  # whether values decrease along the path, which is always drawn from left to right
+    groups: list  # list of slice; steps joined by lines: one group, or one for each ``beta`` of a grid
+    names: list[str]  # names of the steps if there are few
+    powers: bool = False  # whether x has decimal logarithms, because parameters are too far from 1 for an axis
 
     @property
     def few(self) -> bool:
-        """Return whether bars are drawn."""
+        """Tell whether bars are drawn."""
         return len(self.names) > 0
 
     def place(self, values: np.ndarray) -> np.ndarray:
-        """Return where values of the parameter stand on the axis."""
+        """Return the places of parameter values on the axis."""
         return np.log10(values) if self.powers else values
 
     def apply(self, axes) -> None:
-        """Set scale, limits and labels."""
         if self.few:
             axes.set_xticks(self.x, self.names)
             axes.set_xlim(-0.8, self.x.size - 0.2)
@@ -72,7 +71,9 @@ class PathAxis:
 
 
 def path_axis(steps: list, parameters: list) -> PathAxis:
-    """Return the axis of a path: the parameter; of two parameters the number of the step, each ``beta`` a group."""
+    """Return the axis of a path: the parameter, or for two parameters the number of the step, with a group for each
+    ``beta``.
+    """
     n = len(steps)
     if n <= FEW:
         names = ["\n".join(f"{name} = {row[name]:.4g}" for name in parameters) for row in steps]
@@ -91,7 +92,7 @@ def path_axis(steps: list, parameters: list) -> PathAxis:
 
 
 def need_matplotlib():
-    """Import and return matplotlib; the error says how it is installed."""
+    """Return matplotlib, or raise an error that says how to install it."""
     try:
         import matplotlib
     except ImportError:
@@ -103,7 +104,7 @@ def need_matplotlib():
 
 
 def new_figure(width: float = 7.0, height: float = 4.0, rows: int = 1, columns: int = 1, **options):
-    """Return a figure (inches) and its axes as an array of shape (rows, columns); no window, no global state."""
+    """Return a figure (inches) and its axes as an array of shape (rows, columns), without a window or global state."""
     need_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -123,7 +124,7 @@ def to_bytes(figure, kind: str, **style) -> bytes:
 
 
 def spread(positions, distance: float) -> np.ndarray:
-    """Move positions apart, as little as it takes, so that neighbours keep a distance; their order stays."""
+    """Move positions as little as possible so that neighbours keep a distance; their order stays."""
     order = np.argsort(positions, kind="stable")
     moved = np.asarray(positions, dtype=float)[order]
     for _ in range(200):
@@ -139,7 +140,6 @@ def spread(positions, distance: float) -> np.ndarray:
 
 
 def seconds_text(seconds: float) -> str:
-    """Return seconds with a unit that suits their size."""
     if seconds <= 0 or not math.isfinite(seconds):
         return "0 s"
     if seconds < 1e-3:

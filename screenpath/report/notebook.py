@@ -1,4 +1,4 @@
-"""Paths in notebooks: their certificate and pictures, as HTML that needs nothing else."""
+"""Paths in notebooks: certificate and pictures as self-contained HTML."""
 
 from __future__ import annotations
 
@@ -24,17 +24,16 @@ MEMORY = Path("a path in memory")
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture that notebooks show."""
+    """A picture for notebooks."""
 
     figure: Any  # matplotlib Figure
     title: str
 
     def svg(self) -> bytes:
-        """Return the picture as SVG."""
         return to_bytes(self.figure, "svg")
 
     def save(self, name, force: bool = False) -> None:
-        """Write the picture to a file that ends in .png, .svg or .pdf; one that is there only with ``force``."""
+        """Write the picture to a file that ends in .png, .svg or .pdf; an existing one only with ``force``."""
         from screenpath.store.outputs import Output
 
         Output(str(name), force).write(to_bytes(self.figure, series.picture_form(str(name))))
@@ -45,7 +44,7 @@ class Picture:
 
 
 def plot_of(path: Result, kind: str | None = None) -> Picture:
-    """Return a picture of a path: by default ``cv`` where there is one, else ``rejection``."""
+    """Return a picture of a path: by default ``cv`` if the path has it, else ``rejection``."""
     from screenpath.report.plots import draw
 
     if kind is not None and kind not in series.KINDS:
@@ -56,7 +55,7 @@ def plot_of(path: Result, kind: str | None = None) -> Picture:
 
 
 def html_of(path: Result) -> str:
-    """Return a path as notebooks show it: what is proven, and the picture of what was screened."""
+    """Return a path for notebooks: what is proven, and the picture of what was screened."""
     if not len(path):
         return f"<p>{escape(repr(path))}</p>"
     met = sum(step.status == CERTIFIED for step in path.steps)
@@ -70,7 +69,7 @@ def html_of(path: Result) -> str:
     rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in pairs)
     try:
         picture = plot_of(path, "rejection")._repr_html_() if gaps else ""
-    except ResourceError as error:  # a notebook without matplotlib still shows what is proven
+    except ResourceError as error:  # without matplotlib, show what is proven
         picture = f"<p>{escape(error.message)}</p>"
     return f"<div><b>{escape(type(path).__name__)}</b><table>{rows}</table>{picture}</div>"
 
@@ -80,7 +79,7 @@ def _known(value) -> bool:
 
 
 def run_of(path: Result) -> Run:
-    """Return a path as the run folder that pictures are made of; one in memory has no folder."""
+    """Return a path as the run folder that pictures need; a path in memory has no folder."""
     stored = getattr(path, "run", None)
     if stored is not None:
         return stored
@@ -106,7 +105,7 @@ def run_of(path: Result) -> Run:
     solved = [row for row in rows if row["primal"] is not None]
     place: Any = (MEMORY, 0) if linear else None
     run = Run(MEMORY, record, solved, place, [], rows)
-    if linear:  # where a folder's would be read to
+    if linear:  # in place of reading a folder
         intercepts = np.nan_to_num(getattr(path, "intercepts")).reshape(-1, 1)  # noqa: B009 (of linear paths alone)
         blocks = np.nan_to_num(weights).reshape(intercepts.shape[0], -1)
         vars(run)["matrix"] = sp.csr_array(np.hstack([intercepts, blocks]))

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from html import escape
 from itertools import pairwise
 from pathlib import PurePath
 
+import numpy as np
+
 from screenpath.cv.turn import turn_line
 from screenpath.data.words.labels import label_text
 from screenpath.engine.tally import audit_words
 from screenpath.errors import flags
 from screenpath.export.describe import intercept_words, kernel_words, loss_values, title_of, values_words
+from screenpath.report import figures as f
 from screenpath.report import series
 from screenpath.report.figures import seconds_text, to_bytes
-from screenpath.report.hover import add_areas, titled
 from screenpath.report.show import SCALED, RunSummary, summary_of
 from screenpath.walk.step import CERTIFIED
 
-ROWS = 40  # longer step tables are folded away
-RANGES = 12  # of steps that are named beside a reason
+ROWS = 40  # longer step tables are collapsed
+RANGES = 12  # most ranges of steps listed with a reason
 COLUMNS = (
     "status", "primal", "dual", "rel_gap", "n_R", "n_L", "n_E", "rejection_ratio", "n_features_screened", "nnz_w",
     "epochs", "passes",
@@ -51,6 +54,9 @@ svg { max-width: 100%; height: auto; background: #fff; }
   h2 { border-color: #555; } figcaption { color: #b5b5b5; } .yes { color: #5fd0a8; } .no { color: #ff9a6b; } }
 @media print { body { max-width: none; } figure { break-inside: avoid; } }
 """
+MOST = 300  # most areas of a picture
+NAMED = 6  # most features listed per step
+UNSEEN = 0.004  # opacity; unpainted areas would not react to the pointer
 
 
 def page(run) -> str:
@@ -95,7 +101,6 @@ def _pairs(pairs) -> str:
 
 
 def _in_words(summary: RunSummary) -> list:
-    """Return what the page is about, for somebody who did not make the run."""
     run, n = summary.run, summary.run.record["data"].get("n_samples")
     what = (
         f"{summary.asked:,} {title_of(run)}, one for each point of a grid, fitted to {f'{n:,} ' if n else ''}"
@@ -115,7 +120,6 @@ def _in_words(summary: RunSummary) -> list:
 
 
 def _largest(summary: RunSummary) -> list:
-    """Return the table of the largest coefficients."""
     run = summary.run
     if not summary.features:
         return []
@@ -133,10 +137,10 @@ def _largest(summary: RunSummary) -> list:
 
 
 def _table(what: str, heads, rows) -> str:
-    """Return a table of numbers with a head; ``what`` is in it, for those who do not see it."""
+    """Return a table of numbers with a head; ``what`` describes it for those who do not see it."""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
     body = "".join("<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row) + "</tr>\n" for row in rows)
-    # It scrolls where it is wider than the page: by keys too, for which it has to take the focus.
+    # A wide table scrolls, also by keys, for which it must take the focus.
     region = f'<div class="wide" tabindex="0" role="region" aria-label="Table: {what}">'
     return f'{region}<table class="steps"><tr>{head}</tr>\n{body}</table></div>'
 
@@ -182,7 +186,7 @@ def _certificate(run) -> str:
 
 
 def _reasons(run) -> str:
-    """Return why steps are not certified, and which: one line a reason, however many they are."""
+    """Return why steps are not certified, and which: one line per reason."""
     found: dict[str, list[int]] = {}
     for row in run.table:
         if row["status"] != CERTIFIED:
@@ -196,7 +200,7 @@ def _counted(steps: list[int]) -> str:
 
 
 def _ranges(steps: list[int]) -> str:
-    """Return increasing numbers in words, neighbours together: ``3, 5 to 9``; of many only the first."""
+    """Return increasing numbers as ranges: ``3, 5 to 9``; only the first if there are many."""
     breaks = [k for k in range(1, len(steps)) if steps[k] != steps[k - 1] + 1]
     runs = [(steps[a], steps[b - 1]) for a, b in pairwise([0, *breaks, len(steps)])]
     words = [f"{low}" if low == high else f"{low} to {high}" for low, high in runs[:RANGES]]
@@ -243,8 +247,8 @@ def _figure(run, kind: str) -> str:
 def inline_svg(text: str, prefix: str) -> str:
     """Return an SVG document as an element of a page.
 
-    The XML head and the metadata (which name addresses) go. Identifiers that nothing refers to go too; the others get
-    a prefix, for a page holds several pictures.
+    The XML head and the metadata (which name addresses) go. So do identifiers that nothing refers to; the others get a
+    prefix, because a page holds several pictures.
     """
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
@@ -276,3 +280,78 @@ def _origin(record) -> list:
     if record["options"].get("seed") is not None:
         pairs.append(("seed", record["options"]["seed"]))
     return pairs
+
+
+def add_areas(figure, run, kind: str) -> list[str]:
+    """Add an area over each step of a picture with one panel along the path; return their texts."""
+    if kind not in HOVER or len(figure.axes) != 1:
+        return []
+    rows = series.read_cv(run).steps if kind == "cv" else run.steps
+    words = HOVER[kind](run, rows)
+    axis, axes = f.path_axis(rows, run.parameters), figure.axes[0]
+    limits = axes.get_xlim(), axes.get_ylim()
+    edges = _edges(axis)
+    found: list[str] = []
+    for k in np.unique(np.linspace(0, len(rows) - 1, min(len(rows), MOST)).astype(int)):
+        where = ", ".join(f"{name} = {rows[k][name]:.6g}" for name in run.parameters)
+        axes.axvspan(*edges[k], color="white", alpha=UNSEEN, linewidth=0.0, zorder=10, gid=f"hover-{len(found)}")
+        found.append(f"step {int(rows[k]['step'])} ({where}): {words[k]}")
+    axes.set_xlim(*limits[0])
+    axes.set_ylim(*limits[1])
+    return found
+
+
+def titled(svg: str, words: list[str]) -> str:
+    """Return an SVG text with titles for its areas."""
+    return re.sub(r'<g id="hover-(\d+)">', lambda found: f"<g><title>{escape(words[int(found[1])])}</title>", svg)
+
+
+def _edges(axis) -> list[tuple[float, float]]:
+    x = axis.x
+    if axis.few or x.size < 2:
+        return [(at - 0.4, at + 0.4) for at in x]
+    order = np.argsort(x, kind="stable")
+    sorted_x = np.log(x[order]) if axis.log else x[order]
+    middle = 0.5 * (sorted_x[1:] + sorted_x[:-1])
+    edges = np.concatenate([sorted_x[:1], middle, sorted_x[-1:]])
+    edges = np.exp(edges) if axis.log else edges
+    found: list = [None] * x.size
+    for place, k in enumerate(order):
+        found[k] = (float(edges[place]), float(edges[place + 1]))
+    return found
+
+
+def _rejection(run, rows) -> list[str]:
+    found = series.rejection(run)
+    parts = [("R", found.R), ("L", found.L), ("at an end", found.at_end)]
+    parts += [] if found.features is None else [("features", found.features)]
+    return [", ".join(f"{name} {100.0 * values[k]:.1f} %" for name, values in parts) for k in range(len(rows))]
+
+
+def _gap(run, rows) -> list[str]:
+    gap, target = series.gaps(run)
+    return [f"relative gap {gap[k]:.2e}, target {target[k]:.0e}, {rows[k]['status']}" for k in range(len(rows))]
+
+
+def _time(run, rows) -> list[str]:
+    phases = series.times(run)
+    return [", ".join(f"{name} {f.seconds_text(float(s[k]))}" for name, s in phases) for k in range(len(rows))]
+
+
+def _coefficients(run, rows) -> list[str]:
+    path = series.feature_paths(run)[0]
+    names = path.names or [f"{run.unit} {number}" for number in path.features]
+    words = []
+    for values in path.values:
+        largest = np.argsort(-np.abs(values), kind="stable")[:NAMED]
+        words.append(", ".join(f"{names[j]}: {values[j]:.4g}" for j in largest if values[j] != 0.0) or "no weights")
+    return words
+
+
+def _cv(run, rows) -> list[str]:
+    score = series.read_cv(run).record["score"]
+    errors = ["" if math.isnan(row["se"]) else f" ± {row['se']:.2g}" for row in rows]
+    return [f"{score} {row['mean']:.5g}{error}" for row, error in zip(rows, errors, strict=True)]
+
+
+HOVER = {"rejection": _rejection, "gap": _gap, "time": _time, "coefficients": _coefficients, "cv": _cv}

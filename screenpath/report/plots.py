@@ -1,27 +1,31 @@
-"""The pictures of a run by matplotlib: one function a kind, each from a run to a figure."""
+"""The pictures of a run by matplotlib: a function per kind, from a run to a figure."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from screenpath.errors import shown
 from screenpath.report import figures as f
 from screenpath.report import series
 from screenpath.report.figures import to_bytes
-from screenpath.report.plots_grid import draw_cv, draw_grid
-from screenpath.report.plots_weights import draw_coefficients
 
-FLOOR = 1e-17  # relative gaps below it are zero to rounding; a logarithmic axis has no zero
-CEILING = 1e100  # ... and none far above it: steps that overflowed are as uncertified here
+FLOOR = 1e-17  # smaller relative gaps are drawn here: they are rounding, and a logarithmic axis has no zero
+CEILING = 1e100  # ... and larger ones, of steps that overflowed, here
+CHOICES = {"best": "best", "one_se": "one standard error"}
+MANY = 60  # with more steps, standard errors are drawn as a band, not bars
+LONGEST_NAME = 24  # characters of a name that fit next to a picture
+LABELLED_IN_PANELS = 3  # names that fit next to a small panel
 
 
 def _panel(run) -> tuple:
-    """Return a figure, its only axes, and the axis of the path."""
     figure, axes = f.new_figure()
     return figure, axes[0, 0], f.path_axis(run.steps, run.parameters)
 
 
 def draw_rejection(run):
-    """Draw stacked areas of what the rule fixed, as in Wang 2014, Fig. 1."""
+    """Draw stacked areas of what the rule screened, as in Wang 2014, Fig. 1."""
     found, (figure, axes, axis) = series.rejection(run), _panel(run)
     samples = bool(np.nansum(found.R + found.L))
     if samples or found.features is None:
@@ -72,7 +76,6 @@ def draw_gap(run):
 
 
 def draw_time(run):
-    """Draw the seconds of each phase, stacked."""
     figure, axes, axis = _panel(run)
     colors = (f.GREEN, f.ORANGE, f.BLUE, f.PURPLE)
     phases = series.times(run)
@@ -92,7 +95,7 @@ def draw_time(run):
 
 
 def _limit_time(axes, total, unit: float) -> None:
-    """Let a few slow steps (the machine was busy elsewhere) not flatten all the others; say how high they are."""
+    """Cut off a few slow steps (on a busy machine), which would flatten all others, and note how high they are."""
     top, limit = float(total.max()), 3.0 * float(np.quantile(total, 0.85))
     if total.size > 20 and top > 2.0 * limit > 0:
         axes.set_ylim(0, unit * limit)
@@ -104,7 +107,7 @@ def _limit_time(axes, total, unit: float) -> None:
 
 
 def _stack(axes, axis, parts, **options) -> None:
-    """Stack (values, label, colour) as areas, or as bars where steps are few."""
+    """Stack (values, label, colour) as areas, or as bars if steps are few."""
     if axis.few:
         base = np.zeros(axis.x.size)
         for values, label, color in parts:
@@ -124,7 +127,7 @@ def _stack(axes, axis, parts, **options) -> None:
 
 
 def _along(axes, axis, values, label: str, wide: bool = False, **style) -> None:
-    """Draw a line along the steps, broken between the groups; a short bar over each step where they are few."""
+    """Draw a line along the steps, broken between groups; a short bar over each step if they are few."""
     if axis.few:
         half = 0.4 if wide else 0.3
         axes.hlines(values, axis.x - half, axis.x + half, label=label, **style)
@@ -139,6 +142,203 @@ def _legend_below(figure, axes) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 3))
 
 
+def draw_grid(run):
+    """Draw scaling ratio, screened samples and features, and the score over (alpha, beta), as Hong 2019."""
+    grid = series.grid(run)
+    count = len(grid.values)
+    figure, axes = f.new_figure(3.3 * count + 0.6, 3.6, 1, count, sharey=True)
+    for panel, (name, values) in zip(axes[0], grid.values.items(), strict=True):
+        heat_map(figure, panel, grid, values, name, run.parameters, share=not name.startswith(("test", "cv")))
+    axes[0, 0].set_ylabel(run.parameters[1])
+    figure.suptitle(f"{run.model}: share screened over the grid", fontsize=10)
+    return figure
+
+
+def heat_map(figure, panel, grid, values, name: str, parameters, share: bool) -> None:
+    """Draw one heat map; ``share``: colours range from 0 to 1."""
+    limits = {"vmin": 0.0, "vmax": 1.0} if share else {}
+    panel.set_facecolor(f.LIGHT)  # where the grid has no step
+    mesh = panel.pcolormesh(np.ma.masked_invalid(values), cmap=f.MAP, edgecolors="face", linewidth=0.3, **limits)
+    panel.yaxis.set_inverted(True)  # the largest on top; set, not toggled, because panels share the axis
+    for setter, names in ((panel.set_xticks, grid.columns), (panel.set_yticks, [f"{v:.3g}" for v in grid.rows])):
+        every = max(1, -(-len(names) // 5))
+        setter(np.arange(0, len(names), every) + 0.5, names[::every])
+    panel.set_xlabel(grid.label)
+    panel.set_title(name)
+    figure.colorbar(mesh, ax=panel, shrink=0.9)
+
+
+def draw_cv(run):
+    """Draw the mean score with its standard errors, both choices, and the certified bound for every C."""
+    cv = series.read_cv(run)
+    names, record = cv.record["parameters"], cv.record
+    if len(names) == 2 and len(cv.steps) > f.FEW:
+        return _draw_cv_grid(run, cv)
+    figure, axes = f.new_figure()
+    axes = axes[0, 0]
+    axis = f.path_axis(cv.steps, names)
+    mean, se = (np.array([row[name] for row in cv.steps]) for name in ("mean", "se"))
+    if mean.size <= MANY:
+        axes.errorbar(axis.x, mean, yerr=se, color=f.BLUE, ecolor=f.SKY, fmt="o" if axis.few else "o-", markersize=3,
+                      linewidth=1.2, label="mean" if np.isnan(se).all() else "mean ± standard error")  # fmt: skip
+    else:
+        label = None if np.isnan(se).all() else "± standard error"  # one fold has none
+        axes.fill_between(axis.x, mean - se, mean + se, color=f.SKY, alpha=0.5, linewidth=0, label=label)
+        axes.plot(axis.x, mean, color=f.BLUE, linewidth=1.4, label="mean")
+    numbers = [int(row["step"]) for row in cv.steps]
+    for key, text in CHOICES.items():
+        where = numbers.index(int(record[key]["step"])) if int(record[key]["step"]) in numbers else None
+        if where is not None:
+            at = ", ".join(f"{name} = {record[key]['parameters'][name]:.3g}" for name in names)
+            _mark(axes, axis.x[where], mean[where], key, f"{text}: step {record[key]['step']} ({at})", record, f.BLACK)
+    if cv.bounds.size and record["score"] == "accuracy" and not axis.few:
+        _draw_bounds(axes, axis, cv.bounds)
+    axis.apply(axes)
+    axes.set_ylabel(record["score"].replace("-", " "))
+    axes.set_title(_cv_title(record))
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2)
+    return figure
+
+
+def _mark(axes, x, y, key: str, label: str, record: dict, color: str) -> None:
+    """Mark a choice: the best by a star, one standard error by a coloured diamond; around the star if they are one."""
+    style: dict = {"clip_on": False, "zorder": 4, "label": label}
+    same = record["best"]["step"] == record["one_se"]["step"]
+    if key == "best":
+        axes.scatter(x, y, marker="*", s=90 if same else 160, color=f.RED, edgecolor="white", linewidth=0.6, **style)
+    elif same:
+        axes.scatter(x, y, marker="D", s=110, facecolor="none", edgecolor=color, linewidth=1.2, **style)
+    else:
+        axes.scatter(x, y, marker="D", s=45, color=color, edgecolor="white", linewidth=0.6, **style)
+
+
+def _draw_bounds(axes, axis, bounds) -> None:
+    edges = axis.place(np.append(bounds[:, 0], bounds[-1, 1]))
+    axes.stairs(1.0 - bounds[:, 2], edges, baseline=None, color=f.GREEN, linewidth=1.2, linestyle="-",
+                label="certified: no C above this (1 − lower bound on the error)")  # fmt: skip
+
+
+def _cv_title(record) -> str:
+    text = f"{record.get('model', '')}: {record['folds']}-fold cross-validation"
+    if (record.get("repeats") or 1) > 1:
+        text += f", {record['repeats']} times"
+    count, whole = series.folds_of(record)
+    text += "" if count == whole else f", {count} of {whole} folds"
+    certified = record.get("certified")
+    if certified:
+        text += f"\nat most {certified['difference']:.3g} better anywhere in"
+        text += f" C = {certified['cmin']:.3g} to {certified['cmax']:.3g}"
+    return text
+
+
+def _draw_cv_grid(run, cv):
+    names = cv.record["parameters"]
+    mean, se = (np.array([row[name] for row in cv.steps]) for name in ("mean", "se"))
+    grid = series.fold_grid(cv.steps, names, {cv.record["score"]: mean, "standard error": se})
+    figure, axes = f.new_figure(8.4, 3.9, 1, 2, sharey=True)
+    for panel, (name, values) in zip(axes[0], grid.values.items(), strict=True):
+        heat_map(figure, panel, grid, values, name, names, share=False)
+    second = names[1]
+    for key, text in CHOICES.items():
+        chosen = cv.record[key]
+        row = int(np.argmin([abs(value - chosen["parameters"][second]) for value in grid.rows]))
+        members = [int(s["step"]) for s in cv.steps if s[second] == grid.rows[row]]
+        where = members.index(int(chosen["step"])) if int(chosen["step"]) in members else None
+        if where is not None:
+            _mark(axes[0, 0], where + 0.5, row + 0.5, key, text, record=cv.record, color=f.RED)
+    axes[0, 0].set_ylabel(second)
+    figure.suptitle(_cv_title(cv.record), fontsize=10)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2)
+    return figure
+
+
+def draw_coefficients(run):
+    """Draw the weights along the path, one panel per class; the largest are named at the end of their lines."""
+    paths, axis = series.feature_paths(run), f.path_axis(run.steps, run.parameters)
+    columns = 1 if len(paths) == 1 else min(3, math.ceil(math.sqrt(len(paths))))
+    rows = math.ceil(len(paths) / columns)
+    size = (7.0, 4.4) if len(paths) == 1 else (4.0 * columns, 2.6 * rows + 0.5)
+    figure, axes = f.new_figure(*size, rows, columns, sharex=True)
+    for number, panel in enumerate(axes.ravel()):
+        if number >= len(paths):
+            panel.set_visible(False)
+            continue
+        _draw_panel(panel, axis, paths[number], "" if len(paths) > 1 else run.unit)
+        panel.set_xlabel("")
+        panel.tick_params(labelbottom=number + columns >= len(paths))  # no panel stands below
+        if len(paths) > 1:
+            panel.set_title(paths[number].title)
+    figure.supxlabel(axis.label, fontsize=9)
+    scaled = run.record["preparation"].get("scale") is not None
+    weight = "y α of the sample" if run.kernel else "weight of the scaled feature" if scaled else "weight"
+    figure.supylabel(weight, fontsize=9)
+    figure.suptitle(_title(run, paths), fontsize=10)
+    return figure
+
+
+def _title(run, paths) -> str:
+    text = f"{run.model}: coefficients of {run.width:,} {run.unit}s"
+    drawn = max(path.features.size for path in paths)
+    if any(path.nonzero > path.features.size for path in paths):
+        text += f" (the {drawn} largest drawn)"
+    if run.classes and len(run.classes) > len(paths):
+        text += f", {len(paths)} of {len(run.classes)} classes"
+    return text
+
+
+def _draw_panel(panel, axis, path, unit: str) -> None:
+    """Draw one class; an empty ``unit`` means many panels, with few names, and numbers only."""
+    named = min(series.LABELLED if unit else LABELLED_IN_PANELS, path.features.size)
+    style = {"marker": "o", "linestyle": "none"} if axis.few else {}
+    for group in axis.groups:
+        x = axis.x[group]
+        panel.plot(x, path.values[group, named:], color=f.LIGHT, linewidth=0.6, zorder=1, **style)
+        for k in range(named):
+            color, line = f.LINES[k % len(f.LINES)]
+            own: dict = style or {"linestyle": line, "marker": "." if x.size == 1 else None}
+            panel.plot(x, path.values[group, k], color=color, linewidth=1.4, zorder=2, **own)
+    panel.axhline(0.0, color=f.GREY, linewidth=0.6)
+    axis.apply(panel)
+    if axis.few:
+        panel.set_xlim(-0.5, axis.x[-1] + 0.08)  # the names stand close to the points
+    if named:
+        _name_lines(panel, path, named, unit)
+    else:
+        panel.annotate("all weights are zero", (0.5, 0.6), xycoords="axes fraction", ha="center", color=f.GREY)
+
+
+def _name(path, k: int, unit: str) -> str:
+    """Return the text at a line: the feature's name, truncated if needed, or its number."""
+    if path.names is None:
+        return f"{unit} {path.features[k]}".strip()
+    name = shown(path.names[k])
+    name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+    return name.replace("$", r"\$")  # not the beginning of a formula
+
+
+def _name_lines(panel, path, named: int, unit: str) -> None:
+    """Write the names at the ends of their lines, moved apart, each with a thin leader."""
+    low, high = panel.get_ylim()
+    ends = (path.values[-1, :named] - low) / (high - low)
+    height = panel.get_window_extent().height / panel.figure.dpi  # inches, before the layout is final
+    places = f.spread(ends, 0.155 / max(height, 0.8))
+    places = places - max(0.0, places.max() - 1.0) + max(0.0, -places.min())
+    for k in range(named):
+        panel.annotate(
+            _name(path, k, unit),
+            (1.0, ends[k]),
+            xytext=(1.05, places[k]),
+            xycoords="axes fraction",
+            textcoords="axes fraction",
+            va="center",
+            fontsize=8,
+            color=f.LINES[k % len(f.LINES)][0],
+            arrowprops={"arrowstyle": "-", "linewidth": 0.5, "color": f.LINES[k % len(f.LINES)][0], "shrinkA": 0},
+        )
+
+
 DRAW = {
     "rejection": draw_rejection,
     "coefficients": draw_coefficients,
@@ -150,7 +350,7 @@ DRAW = {
 
 
 def draw(run, kind: str):
-    """Return the picture of a run as a matplotlib Figure; a kind that the run does not have is refused."""
+    """Return the picture of a run as a matplotlib Figure; unavailable kinds are refused."""
     matplotlib = f.need_matplotlib()
     series.check_kind(run, kind)
     with matplotlib.rc_context(f.STYLE):

@@ -1,4 +1,4 @@
-"""The parts that need rich; imported only where stderr is a terminal."""
+"""The parts of the console that need rich; imported only if stderr is a terminal."""
 
 from __future__ import annotations
 
@@ -9,25 +9,22 @@ from rich.text import Text
 
 from screenpath.report.activity import Activity, duration
 
-NARROW = 70  # columns below which there is no room for a bar beside the words
+NARROW = 70  # terminals with fewer columns have no room for a bar
 
 
 class Times(ProgressColumn):
-    """The time gone, and the time left where something is known of it."""
+    """The time gone, and the time left if it is known."""
 
     def __init__(self, activity: Activity):
         super().__init__()
         self.activity = activity
 
     def render(self, task) -> Text:
-        """Return the text of the column."""
         left = self.activity.left
         return Text(duration(self.activity.gone) + ("" if left is None else f", {duration(left)} left"))
 
 
 class Bar:
-    """Progress bar on stderr."""
-
     def __init__(self, activity: Activity):
         console = Console(stderr=True)
         words: list[ProgressColumn] = [
@@ -43,7 +40,7 @@ class Bar:
         self._progress.start()
 
     def show(self, activity: Activity) -> None:
-        """Show how far it has come: the number of the last step, or the gap of the one under way."""
+        """Show the progress: the number of the last step, or the gap of the one under way."""
         note, where = "", activity.under_way()
         if where is not None and where[1] > 1.0:
             parameters, _, gap, _ = where
@@ -57,7 +54,6 @@ class Bar:
         )  # fmt: skip
 
     def stop(self) -> None:
-        """Remove the bar."""
         self._progress.stop()
 
 
@@ -66,7 +62,6 @@ def _values(parameters: dict) -> str:
 
 
 def print_table(lines) -> None:
-    """Print (what, value) pairs as a table on stderr."""
     table = Table(show_header=False)
     table.add_column(style="bold")
     table.add_column(justify="right")

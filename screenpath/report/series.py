@@ -1,4 +1,4 @@
-"""The numbers behind the pictures, for matplotlib, for the terminal and for the page alike."""
+"""The numbers behind the pictures, for matplotlib, the terminal and the page."""
 
 from __future__ import annotations
 
@@ -19,26 +19,24 @@ from screenpath.walk.step import SKIPPED
 KINDS = ("rejection", "coefficients", "gap", "time", "cv", "grid")
 FORMS = ("png", "svg", "pdf")
 PHASES = (("screen_s", "screen"), ("solve_s", "solve"), ("certify_s", "certify"), ("init_s", "far end"))
-LABELLED, DRAWN, PANELS = 8, 150, 12  # feature paths with a name, feature paths at all, classes
+LABELLED, DRAWN, PANELS = 8, 150, 12  # most feature paths with a name, feature paths drawn, and classes
 
 
 def column(run, name: str) -> np.ndarray:
-    """Return a column of the step table as floats; nan where a value is missing."""
     return np.array([math.nan if row.get(name) is None else row[name] for row in run.steps], dtype=float)
 
 
 @dataclass(frozen=True)
 class Rejection:
-    """Shares of what the rule fixed before the solve, each of shape (n_steps,)."""
+    """Shares screened before the solve, each of shape (n_steps,)."""
 
-    R: np.ndarray  # R, L: dual variables fixed at their lower and at their upper end, over all
+    R: np.ndarray  # R, L: dual variables fixed at their lower and at their upper bound, over all
     L: np.ndarray
-    at_end: np.ndarray  # dual variables that are at an end at the solution, over all: no rule can fix more
-    features: np.ndarray | None  # features fixed to zero, over all; None where none ever was
+    at_end: np.ndarray  # dual variables at a bound in the solution, over all: no rule can fix more
+    features: np.ndarray | None  # features fixed to zero, over all; None if none ever was
 
 
 def rejection(run) -> Rejection:
-    """Return the rejection ratios (Wang 2014, Fig. 1)."""
     ends = column(run, "n_R") + column(run, "n_L")
     total = np.maximum(ends + column(run, "n_E"), 1.0)
     weights = max(run.n_columns * len(run.classes or [0]), 1)  # a kernel run screens no features
@@ -55,27 +53,27 @@ def gaps(run) -> tuple[np.ndarray, np.ndarray]:
 
 
 def times(run) -> list:
-    """Return pairs of a phase's name and its seconds of shape (n_steps,); phases that took none are left out."""
+    """Return pairs of a phase's name and its seconds, shape (n_steps,), without unused phases."""
     pairs = [(name, np.nan_to_num(column(run, key))) for key, name in PHASES]
     return [(name, seconds) for name, seconds in pairs if name != "far end" or seconds.any()]
 
 
 @dataclass(frozen=True)
 class FeaturePaths:
-    """Weights along the path of the features (of a kernel model: of the samples) that matter most, for one class."""
+    """Weights along the path of the most important features (of a kernel model: samples), for one class."""
 
     title: str  # the class; empty with two classes and in regressions
     features: np.ndarray  # shape (m,): numbered from 1, the largest absolute weight first
-    values: np.ndarray  # shape (n_steps, m): in units of the scaled features, so that features can be compared
+    values: np.ndarray  # shape (n_steps, m): in units of the scaled features, to be comparable
     nonzero: int  # features with a weight anywhere on the path
-    names: list[str] | None = None  # of the features, where they have some
+    names: list[str] | None = None  # of the features, if they have some
 
 
 def feature_paths(run) -> list:
     """Return the FeaturePaths of each class (at most PANELS), of up to DRAWN features each."""
     from screenpath.data.words.labels import label_text
 
-    run.coefficients(run.steps[-1])  # a damaged file is told apart from weights that are zero
+    run.coefficients(run.steps[-1])  # raises if the file is damaged, unlike zero weights
     blocks, numbers = len(run.classes or [0]), np.array([row["step"] for row in run.steps])
     scale = None if run.kernel else run.record["preparation"].get("scale")
     paths = []
@@ -98,10 +96,10 @@ class Grid:
     """One number for each pair of parameters."""
 
     rows: list[float]  # the second parameter (``beta``), in the order of the walk
-    # names of the columns: the first parameter over its largest value in the row, where that agrees over the rows
+    # names of the columns: the first parameter over its largest value in the row, if rows agree in it
     columns: list[str]
-    label: str  # what the columns are
-    values: dict  # dict of str to ndarray of shape (n_rows, n_columns): nan where the grid has no such point
+    label: str  # meaning of the columns
+    values: dict  # dict of str to ndarray of shape (n_rows, n_columns): nan if the grid has no such step
 
 
 def grid(run) -> Grid:
@@ -137,7 +135,7 @@ def fold_grid(steps: list, parameters: list, shown: dict) -> Grid:
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """What ``screenpath cv`` found."""
+    """The results of ``screenpath cv``."""
 
     record: dict  # content of cv.json
     steps: list[dict]  # rows of cv.csv, in the order of the grid: the parameters, ``mean``, ``se``
@@ -173,7 +171,7 @@ def read_cv(run) -> CrossValidation:
 
 
 def unmet_folds(run) -> str | None:
-    """Return what is to be said of the steps of folds that are not certified; None where all are."""
+    """Return the notice about steps of folds that are not certified; None if all are."""
     if not (run.has("cv.json") and run.has("folds.csv")):
         return None
     cv, file = read_cv(run), run.path / "folds.csv"
@@ -186,7 +184,6 @@ def unmet_folds(run) -> str | None:
 
 
 def _check_cv(record, run, n_steps: int) -> None:
-    """Make sure that every entry of cv.json that is shown is what it can be."""
     if record["parameters"] != run.parameters or record.get("model", run.model) != run.model:
         raise ValueError("it is that of another model")
     if record["score"] not in SCORES:
@@ -216,7 +213,7 @@ def _check_cv(record, run, n_steps: int) -> None:
 
 
 def folds_of(record: dict) -> tuple[int, int]:
-    """Return how many folds the scores of a cv.json are over, and how many there are: a part has some of them."""
+    """Return how many folds the scores of a cv.json are over, and how many there are: a part has only some."""
     whole = record["folds"] * (record.get("repeats") or 1)
     return len(record.get("fold_sizes") or range(whole)), whole
 
@@ -240,7 +237,7 @@ def _floats(row: dict, names) -> dict:
 
 
 def available(run) -> list:
-    """Return the kinds of pictures that a run has, the most telling first."""
+    """Return the kinds of pictures that a run has, the most informative first."""
     kinds = ["cv"] if run.has("cv.json") else []
     kinds += ["rejection"]
     if len(run.parameters) == 2 and len(run.steps) > 1:
@@ -251,7 +248,7 @@ def available(run) -> list:
 
 
 def picture_form(name: str | None, option: str = "out") -> str:
-    """Return the form of a picture's file by the ending of its name; PNG by default. ``option`` named the file."""
+    """Return the format of a picture by the extension of its name; PNG by default. ``option`` named the file."""
     form = Path(name).suffix.lower()[1:] if name else FORMS[0]
     if form not in FORMS:
         raise UsageError(f"`{option}={name}` is no .png, .svg or .pdf", "choose one of them by the file's name")
@@ -259,7 +256,7 @@ def picture_form(name: str | None, option: str = "out") -> str:
 
 
 def check_kind(run, kind: str) -> None:
-    """Make sure that a run has a kind of picture; the error names those that it has."""
+    """Check that a run has a kind of picture; the error lists those that it has."""
     if all(row["status"] == SKIPPED for row in run.steps):
         raise UsageError("there is nothing to draw: no step was reached", "give it more time (`time_limit`)")
     if kind == "cv":

@@ -48,13 +48,13 @@ class ScoreShown:
     kind : {"cv", "test"}
     value : float
     error : float or None
-        Standard error over the folds; None for test data, and where there is one fold only.
+        Standard error over the folds; None for test data, and for a single fold.
     interval : tuple of float or None
         95 % interval of an accuracy on test data (Wilson 1927).
     count : int or None
         Folds, or rows of the test data.
     whole : int, optional
-        Folds of the whole cross-validation, where the run is a part of it.
+        Folds of the whole cross-validation, if the run is a part of it.
     """
 
     name: str
@@ -86,15 +86,15 @@ class FeatureShown:
     number : int
         From 1, as in the file.
     name : str or None
-        Of a feature, where the data was a table.
+        Of a feature, if the data was a table.
     weight : float
-        In the units of the file; of several classes the one of the largest scaled size.
+        In the units of the file; with several classes the one of the largest scaled size.
     scaled : float
         See ``SCALED``.
     label : float or None
-        The class, where each has its weights.
+        The class, if each has its weights.
     entered : dict or None
-        Row of the step table at which the feature first has a weight; of sparse models.
+        Row of the step table at which the feature first has a weight, in sparse models.
     """
 
     number: int
@@ -107,7 +107,7 @@ class FeatureShown:
 
 @dataclass(frozen=True, repr=False)
 class RunSummary:
-    """What a run is, and what one of its steps says; ``str()`` of it is a page of text.
+    """What a run is, and one of its steps; ``str()`` of it is a page of text.
 
     Parameters
     ----------
@@ -115,14 +115,14 @@ class RunSummary:
     step : dict
         Row of the step table.
     certified, asked : int
-        Certified steps, and steps that were asked for.
+        Certified steps, and requested steps.
     scores : list of ScoreShown
     features : list of FeatureShown
         The largest by scaled size.
     nonzero : int
         How many have a weight.
     intercepts : list of float
-        One, or one a class; none of a kernel model.
+        One, or one per class; none in a kernel model.
     """
 
     run: Run
@@ -254,7 +254,7 @@ def _entered(run, row: dict | None) -> str:
 
 
 def folded(text: str, indent: str = "") -> list:
-    """Return a text as lines of at most ``WIDTH`` characters that show what a terminal would obey."""
+    """Return a text as lines of at most ``WIDTH`` characters, with control characters made visible."""
     text = shown(text)
     if len(indent) + len(text) <= WIDTH:
         return [indent + text]
@@ -296,7 +296,7 @@ def _ends(run, step: dict) -> list:
 
 
 def support_vectors(run, step: dict) -> int | None:
-    """Return how many dual variables are not 0, of a model for which 0 is the lower end; None of others."""
+    """Return how many dual variables are not 0, if 0 is their lower bound in the model; else None."""
     if run.kernel:
         return step["nnz_w"]
     loss = LOSSES.get(run.model)
@@ -360,7 +360,6 @@ def _features(run, step: dict, top: int) -> tuple[list, int, list]:
 
 
 def _entries(run, features, blocks: int) -> list:
-    """Return the row of the step at which each feature first has a weight."""
     columns = run.matrix[:, 1 + features].tocsc()
     columns.eliminate_zeros()
     firsts = [
@@ -371,14 +370,14 @@ def _entries(run, features, blocks: int) -> list:
 
 
 def default_step(run) -> str:
-    """Return the step that is shown where none is named: the best where steps have scores, else the last."""
+    """Return the step shown by default: the best if steps have scores, else the last."""
     column = run.score_column
     scored = column is not None and any(row[column] is not None for row in run.steps)
     return "best" if scored else str(run.steps[-1]["step"])
 
 
 def summary_of(run: Run, step: str | None = None, top: int = 20) -> RunSummary:
-    """Return what a run is and what a step says, named as for :meth:`Run.choose`, with ``top`` features at most."""
+    """Return the summary of a run and a step, named as for :meth:`Run.choose`, with at most ``top`` features."""
     run.declared()
     row = run.choose(step or default_step(run))
     features, nonzero, intercepts = ([], 0, []) if run.stored is None else _features(run, row, top)

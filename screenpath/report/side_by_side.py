@@ -26,7 +26,7 @@ from screenpath.store.choose import levelled
 from screenpath.store.open import Run
 from screenpath.store.parts import stretch
 
-CLEAR = 2.0  # standard errors from which a difference is called clear
+CLEAR = 2.0  # standard errors above which a difference is called clear
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,13 +40,13 @@ class Side:
         Row of the step table that is compared.
     score : float
     features : int or None
-        With a weight; None of a kernel model.
+        With a weight; None for a kernel model.
     support : int or None
-        Support vectors; None where the model has none.
+        Support vectors; None if the model has none.
     seconds : float
-        That the run took, folds included.
+        Of the run, including folds.
     parts : ndarray or None
-        The score of each fold, or the part of each row of the test data; None where they are not known.
+        The score of each fold, or the part of each row of the test data; None if unknown.
     """
 
     run: Run
@@ -62,7 +62,6 @@ class Side:
 
     @property
     def name(self) -> str:
-        """Return the folder."""
         return str(self.run.path)
 
 
@@ -75,9 +74,9 @@ class Difference:
     other : int
         Its place.
     mean : float
-        Never negative: in favour of the best run.
+        In favour of the best run, never negative.
     error : float or None
-        Standard error of the mean, from paired parts; None where there are none.
+        Standard error of the mean, from paired parts; None if there are none.
     """
 
     other: int
@@ -86,27 +85,27 @@ class Difference:
 
     @property
     def clear(self) -> bool | None:
-        """Tell whether the difference is more than ``CLEAR`` standard errors; None where these are not known."""
+        """Tell whether the difference exceeds ``CLEAR`` standard errors; None if these are unknown."""
         return None if self.error is None else self.mean > CLEAR * self.error
 
 
 @dataclass(frozen=True, repr=False)
 class RunComparison(Sequence):
-    """Runs side by side; ``str()`` of it says so in words.
+    """Runs side by side; ``str()`` of it describes them.
 
     Parameters
     ----------
     sides : list of Side
-        In the order they were named.
+        In the given order.
     score : str
     basis : str
         What all of them were scored on, in words.
     best : int
-        Place of the best one; of equal ones the first.
+        Place of the best one; ties go to the first.
     differences : list of Difference
         From the best to each of the others.
     notes : list of str
-        What should be known of the numbers.
+        What one should know about the numbers.
     """
 
     sides: list
@@ -167,11 +166,11 @@ def compare_runs(
     runs : sequence of Run
         Two or more.
     step : str, default "best"
-        As of :meth:`Run.choose`, for every run.
+        As in :meth:`Run.choose`, for every run.
     test : str, optional
         Data on which all runs are scored; by default the folds that they share, else their test data.
     target : str, optional
-        Column of labels in ``test``, where it is not called as in the training data.
+        Column of labels in ``test``, if its name differs from the training data's.
 
     Raises
     ------
@@ -202,7 +201,7 @@ def compare_runs(
 
 
 def _check(runs) -> None:
-    """Refuse runs whose scores would not mean the same."""
+    """Refuse runs whose scores do not mean the same."""
     if len(runs) < 2:
         raise UsageError("a comparison takes two runs or more", "name their folders")
     places = [run.path.resolve() for run in runs]
@@ -243,7 +242,7 @@ def _seconds(run) -> float:
 
 
 def _compared(sides, score: str, basis: str, factor: float, notes) -> RunComparison:
-    """Return the comparison; ``factor`` times the spread of paired differences is their mean's standard error."""
+    """Return the comparison; ``factor`` times the spread of paired differences is the standard error of their mean."""
     sign = 1.0 if SCORES[score].higher else -1.0
     values = [sign * side.score for side in sides]
     best = int(np.argmax(levelled(values)))  # of equal ones the first that was named
@@ -262,7 +261,7 @@ def _compared(sides, score: str, basis: str, factor: float, notes) -> RunCompari
 
 
 def _no_common_folds(runs) -> str | None:
-    """Return why the folds of the runs are not the same; None where they are."""
+    """Return why the folds of the runs differ; None if they do not."""
     without = [str(run.path) for run in runs if not run.has("cv.json")]
     if without:
         return f"{without[0]} is no cross-validation"
@@ -279,7 +278,7 @@ def _no_common_folds(runs) -> str | None:
 
 
 def _own_folds(run) -> range:
-    """Return the numbers of the folds that a run has walked: all there are, or those of its part."""
+    """Return the numbers of the folds that a run has walked: all, or those of its part."""
     whole, part = folds_of(read_cv(run).record)[1], run.record["options"].get("part")
     return range(whole) if part is None else stretch(part, whole, "folds")
 
@@ -305,7 +304,6 @@ def _on_folds(runs, rows, step: str) -> RunComparison:
 
 
 def _fold_scores(run, step: int) -> np.ndarray:
-    """Return the score of every fold at a step, in the order of the file."""
     file = run.path / "folds.csv"
     try:
         with open(file, newline="", encoding="utf-8") as stream:
@@ -346,7 +344,7 @@ def _on_rows(runs, rows, test: str | None, step: str, target: str | None = None)
 
 
 def _row_parts(run, row: dict, test: str | None, score: str, target: str | None) -> tuple[np.ndarray, str | None]:
-    """Return the part of every labelled row of the test data in the score of a step, and what to say of the others."""
+    """Return the part of every labelled row of the test data in the score of a step, and a note on the others."""
     path = test
     if path is None:
         named = run.record["test"].get("path", ARRAYS)

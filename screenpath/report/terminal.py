@@ -15,17 +15,16 @@ from screenpath.errors import NARROWEST, shown
 from screenpath.report import series
 from screenpath.report.figures import seconds_text
 
-LINES = 24  # steps shown at most, evenly chosen
+LINES = 24  # most steps shown, evenly chosen
 WIDTH, NUMBERS = 50, 46  # characters of the longest bar; of all that may stand beside it
 BLOCKS = " ▁▂▃▄▅▆▇█"
 SHADES = " ░▒▓█"
 MARKS = "─●·µ"
-# What stands for them where the output has no such characters, as in the C locale.
+# Substitutes in an output without such characters, as in the C locale.
 ASCII = str.maketrans(BLOCKS + SHADES + MARKS, " _.-:=+*#" + " .%+#" + "-o.u")
 
 
 def show(run, kind: str) -> None:
-    """Print the picture of a run."""
     console = Console(highlight=False, file=_encodable(sys.stdout))
     if console.width < NARROWEST:  # COLUMNS=0, a terminal that does not know its size: lines are left to it
         console.width = WIDTH + NUMBERS
@@ -36,7 +35,7 @@ def show(run, kind: str) -> None:
 
 
 class _Plain(io.TextIOBase):
-    """A stream whose encoding lacks the characters of pictures: these are drawn in ASCII, names in escapes."""
+    """A stream whose encoding lacks the characters of pictures: they are drawn in ASCII, and names escaped."""
 
     def __init__(self, stream):
         self.stream, self.codec = stream, stream.encoding or "ascii"
@@ -53,7 +52,6 @@ class _Plain(io.TextIOBase):
 
 
 def _encodable(stream):
-    """Return a stream that takes what is drawn here."""
     try:
         (BLOCKS + SHADES + MARKS).encode(stream.encoding or "ascii")
     except UnicodeEncodeError:
@@ -70,7 +68,7 @@ def _where(row: dict, parameters) -> list:
 
 
 def _table(right, *left) -> Table:
-    """Return a table with columns that are aligned to the right, then some to the left."""
+    """Return a table with columns aligned to the right, then some to the left."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in right:
         table.add_column(name, justify="right", no_wrap=True)
@@ -99,7 +97,6 @@ def _rejection(run, width):
 
 
 def _curve(values, low: float, high: float) -> str:
-    """Return values as blocks of eight heights."""
     if high <= low:
         return BLOCKS[4] * len(values)
     return "".join(BLOCKS[1 + min(7, int(8 * (v - low) / (high - low)))] for v in values)

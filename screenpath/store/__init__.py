@@ -1,4 +1,4 @@
 """The run folder: record, step table, coefficients, certificate, and where a command may write.
 
-What is read back is checked before it is believed. Nothing here walks or solves.
+Everything read back is checked before use. Nothing here walks or solves.
 """

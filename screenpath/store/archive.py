@@ -1,4 +1,4 @@
-"""Arrays on disk behind a hash: an ordinary NPZ file whose comment is the SHA-256 of all that comes before it."""
+"""Arrays on disk with a hash: an NPZ file whose comment is the SHA-256 of everything before it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ FAULTS = (
 
 
 class Damaged(ValueError):
-    """An archive that is not as it was written."""
+    """An archive has changed since it was written."""
 
 
 def save_archive(path: Path, arrays: dict) -> None:
-    """Write arrays of numbers or bytes by name, in place of an older file."""
+    """Write arrays of numbers or bytes by name, replacing an older file."""
     with replacing(path) as file:
         with zipfile.ZipFile(file, "w") as archive:
-            archive.comment = bytes(HASH)  # its place
+            archive.comment = bytes(HASH)  # reserves its place
             for name, array in arrays.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                     np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
@@ -39,7 +39,7 @@ def save_archive(path: Path, arrays: dict) -> None:
 
 
 def load_archive(path: Path) -> dict:
-    """Return the arrays of :func:`save_archive`; :class:`Damaged` if the hash differs, or it is no archive of ours."""
+    """Return the arrays of :func:`save_archive`; :class:`Damaged` if the hash differs or it is no such archive."""
     try:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size - HASH
@@ -54,29 +54,31 @@ def load_archive(path: Path) -> dict:
 
 
 def read_npz(file) -> dict:
-    """Return the arrays of an NPZ file: plain ones only, none larger than the file says; else one of ``FAULTS``."""
+    """Return the arrays of an NPZ file: plain ones, none larger than the file says; otherwise raise one of
+    ``FAULTS``.
+    """
     found = {}
     with zipfile.ZipFile(file) as archive:
-        left = archive.start_dir  # bytes before the list of the parts
+        left = archive.start_dir  # bytes before the directory
         for info in archive.infolist():
             name = info.filename.removesuffix(".npy")
             if name == info.filename or name in found:
                 raise ValueError(f"there is no place for the part {info.filename!a}")
             if info.compress_type != zipfile.ZIP_STORED or info.file_size > info.compress_size:
-                raise ValueError("a part is compressed, as none of ours is")  # it could unfold to any size
+                raise ValueError("a part is compressed, as none of ours is")  # it could expand to any size
             left -= info.file_size
             if left < 0:
-                raise ValueError("its parts are more than the file")  # they could all be the same bytes
+                raise ValueError("its parts are more than the file")  # they could share the same bytes
             with archive.open(info) as member:
                 array_header(member, info.file_size)
             with archive.open(info) as member:
                 found[name] = np.lib.format.read_array(member, allow_pickle=False)
-                member.read()  # to the end: the checksum is looked at there
+                member.read()  # to the end, where the checksum is verified
     return found
 
 
 def array_header(member, size: int) -> tuple:
-    """Return shape and type of an array in a file of ``size`` bytes, before room is made for it."""
+    """Return shape and type of an array in a file of ``size`` bytes, before allocating it."""
     version = np.lib.format.read_magic(member)
     reader = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}.get(version)
     if reader is None:

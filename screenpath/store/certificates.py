@@ -1,4 +1,4 @@
-"""Writing the certificate of a run step by step: what ``screenpath verify`` checks (format: ``verify/file.py``)."""
+"""Write the certificate of a run step by step, for ``screenpath verify`` (format: ``verify/file.py``)."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from screenpath.screen.intercept import lever_ball
 from screenpath.verify import file as form
 from screenpath.walk.step import CERTIFIED, SKIPPED
 
-# A claim is made where the ball's radius could be this much larger, relatively and of its extent: rounding in whoever
-# checks it then cannot undo it.
+# A claim must hold for a ball larger by this share of its radius and of its extent, so that rounding in the checker
+# cannot undo it.
 RELATIVE, ABSOLUTE = 1e-9, 1e-10
 
 
 class CertificateFile:
-    """``certificate.bin`` of a path that goes on: pairs, without claims about rows.
+    """``certificate.bin`` of a path in progress: solutions, without claims about rows.
 
     Parameters
     ----------
     folder : Path
-    model : models.box.BoxModel or another model
+    model : problem.box.BoxModel or another model
     header : dict
         The problem: fields and arrays of the first frame.
     state : dict, optional
-        What :meth:`state` returned at the checkpoint that is resumed from.
+        Return value of :meth:`state` at the checkpoint of a resumed run.
     reference : Certificate, optional
-        Of the step before the next one, where a run is resumed.
+        Of the step before the next one, in a resumed run.
     """
 
     def __init__(self, folder, model, header: dict, state: dict | None = None, reference=None):
@@ -52,23 +52,21 @@ class CertificateFile:
             self.out.append(form.MAGIC + form.frame(form.HEADER, fields, arrays))
 
     def state(self) -> dict:
-        """Force the file to the disk and return the arrays with which it is continued behind what is there."""
+        """Force the file to the disk and return the arrays needed to continue it."""
         self.out.sync()
         digest = np.frombuffer(bytes.fromhex(self.out.sha256), np.uint8)
         return {"proof_bytes": np.int64(self.out.size), "proof_steps": np.int64(self.count), "proof_sha256": digest}
 
     def add(self, step, certificate) -> None:
-        """Append a step."""
         fields = {"step": step.step, "status": step.status, **step.parameters}
         self.count += 1
         if step.status == CERTIFIED:
-            # The certificate of a worker process is without these numbers; the step has them.
+            # A worker process sends its certificate without these numbers; the step has them.
             error = max(step.primal - step.gap - step.dual, 0.0)
             fields |= {"primal": float(step.primal), "primal_error": float(error), "gap": float(step.gap)}
         self.out.append(self.frames(fields, certificate))
 
     def frames(self, fields: dict, certificate) -> bytes:
-        """Return the frames of a step."""
         if fields["status"] != CERTIFIED:
             return form.frame(form.STEP, fields, {})
         w = certificate.w
@@ -81,7 +79,7 @@ class CertificateFile:
             if certificate.astray:
                 fields["b_off"] = float(certificate.astray)
         else:
-            # Beside the weights as they are given, and not those of the model.
+            # In terms of the given weights, not those of the model.
             theta = (
                 certificate.theta * self.model.base.unit if isinstance(self.model, SparseGrid) else certificate.theta
             )
@@ -90,7 +88,7 @@ class CertificateFile:
         return form.frame(form.STEP, fields, arrays)
 
     def finish(self, skipped) -> tuple[str, dict]:
-        """Append the steps that were not reached and the end; return the final name and the entry of run.json."""
+        """Append the steps that were not reached and the end; return the final name and its entry in run.json."""
         for row in skipped:
             self.out.append(form.frame(form.STEP, {**row, "status": SKIPPED}, {}))
             self.count += 1
@@ -100,29 +98,31 @@ class CertificateFile:
         return form.NAME, entry
 
     def close(self) -> None:
-        """Close a file that is not finished; it keeps its partial name."""
+        """Close an unfinished file under its partial name."""
         if self.out is not None:
             self.out.abandon()
 
 
 class BoxCertificateFile(CertificateFile):
-    """``certificate.bin`` of a box model, linear or behind a kernel: pairs, and which rows they prove to be fixed."""
+    """``certificate.bin`` of a box model, linear or with a kernel: solutions, and which rows they prove to be at a
+    bound.
+    """
 
     def __init__(self, folder, model, header: dict, state: dict | None = None, reference=None):
         super().__init__(folder, model, header, state, reference)
         self.before, self.decided = reference, None
         if state is not None:
             self.decided = decided_of(state, model)
-            if not self.decided.size:  # the step before made no claims
+            if not self.decided.size:  # the last step made no claims
                 self.before = self.decided = None
 
     def state(self) -> dict:
-        """Return the arrays with which the file is continued; of the last step, what is claimed of its rows."""
+        """Return the arrays needed to continue the file, including the claims about the last step's rows."""
         decided = np.zeros(0, np.uint8) if self.decided is None else self.decided
         return {**super().state(), "proof_decided": decided}
 
     def frames(self, fields: dict, certificate) -> bytes:
-        """Return the frames of a step, and of what its pair proves about the rows of the step before."""
+        """Return the frames of a step, and of what its solution proves about the rows of the step before."""
         if fields["status"] != CERTIFIED:
             self.before = self.decided = None
             return form.frame(form.STEP, fields, {})
@@ -135,7 +135,7 @@ class BoxCertificateFile(CertificateFile):
             claims[(claims == form.NOTHING) & proven(self.model, self.before, certificate.C, states)] = form.BEFORE
         between = certificate.theta[states == form.BETWEEN]
         arrays = {"states": form.pack(states), "claims": form.pack(claims), "between": between}
-        if not isinstance(certificate.point, KernelPoint):  # which is that of its dual point
+        if not isinstance(certificate.point, KernelPoint):  # its point follows from theta
             arrays["w"] = certificate.point.vector
         frames = form.frame(form.STEP, fields, arrays)
         if self.before is not None:
@@ -151,7 +151,7 @@ class BoxCertificateFile(CertificateFile):
 
 
 def _free(fields: dict, states: np.ndarray, certificate) -> tuple[dict, dict]:
-    """Return fields and arrays of a step with a free intercept, which claims nothing about rows."""
+    """Return fields and arrays of a step with a free intercept, which makes no claims about rows."""
     nothing = np.full(states.size, form.NOTHING, dtype=np.uint8)
     between = certificate.theta[states == form.BETWEEN]
     arrays = {"states": form.pack(states), "claims": form.pack(nothing), "between": between}
@@ -161,7 +161,7 @@ def _free(fields: dict, states: np.ndarray, certificate) -> tuple[dict, dict]:
 
 
 def proven(model, pair, C: float, states: np.ndarray) -> np.ndarray:
-    """Tell of each row whether the pair's ball proves it to be at ``C`` where the states have it."""
+    """Tell for each row whether the solution's ball proves it at ``C`` to be where the states have it."""
     free = isinstance(pair, FreeCertificate)
     ball = lever_ball(pair, C).ball if free else pair_ball(pair, C)
     larger = Ball(ball.center, (1.0 + RELATIVE) * ball.radius + ABSOLUTE * ball.extent)
@@ -170,25 +170,25 @@ def proven(model, pair, C: float, states: np.ndarray) -> np.ndarray:
 
 
 def states_of(theta: np.ndarray, lo, hi) -> np.ndarray:
-    """Return where each dual variable is in its box."""
+    """Return the place of each dual variable in its box."""
     states = np.full(theta.size, form.BETWEEN, dtype=np.uint8)
     states[theta == hi], states[theta == lo] = form.HIGH, form.LOW
     return states
 
 
 def place_of(state: dict) -> tuple[int, int, str]:
-    """Return, of the arrays of a checkpoint, how many bytes and steps the file had, and the SHA-256 of these bytes."""
+    """Return the bytes and steps of the file of a checkpoint, and the SHA-256 of these bytes."""
     digest = codes(state, "proof_sha256", (32,), 255)
     return count(state, "proof_bytes"), count(state, "proof_steps"), digest.tobytes().hex()
 
 
 def decided_of(state: dict, model) -> np.ndarray:
-    """Return what is claimed of the rows of the last step of a checkpoint; empty where it made no claims."""
+    """Return the claims about the rows of a checkpoint's last step; empty if it made none."""
     return codes(state, "proof_decided", (0, model.size), form.AFTER)
 
 
 def check_resumed(folder, model, state: dict) -> None:
-    """Make sure, changing nothing, that the file of a checkpoint is there as it was; parameters as of the class."""
+    """Check, without changing it, that the file of a checkpoint is unchanged; parameters as of the class."""
     size, _, sha256 = place_of(state)
     if isinstance(model, BoxModel):
         decided_of(state, model)
@@ -202,7 +202,7 @@ def open_certificate(folder, model, header: dict, state: dict | None = None, ref
 
 
 def header_of(model: str, options: dict, data) -> dict:
-    """Return the problem of a run as the file's first frame has it."""
+    """Return the problem of a run for the file's first frame."""
     preparation = data.preparation
     header = {
         "model": model,

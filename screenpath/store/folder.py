@@ -1,16 +1,16 @@
 """A run folder: run.json, the step table, the coefficients, and what it takes to resume.
 
-Whatever is made in a folder is made behind its run.json, which is the mark by which a later run knows it as ours. What
-has no such mark is neither replaced nor removed.
+run.json is written first: it marks the folder as ours. A folder without this mark is neither replaced nor removed.
 
-Every finished file has its hash in run.json (``files``). While a run goes on, each step adds a line to
-``progress.partial``: steps done, then bytes and SHA-256 of the step table and of the coefficients so far. Readers of an
-unfinished run believe what the last whole line covers; ``--resume`` goes back to the checkpoint, which has the same.
+run.json has the hash of every finished file (``files``). During a run, each step adds a line to ``progress.partial``:
+steps done, then bytes and SHA-256 of the step table and of the coefficients so far. Readers of an unfinished run use
+what the last whole line covers; ``--resume`` goes back to the checkpoint, which has such a line too.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import re
 import stat
@@ -27,16 +27,18 @@ from screenpath.errors import RunFolderError
 from screenpath.store import record as records
 from screenpath.store.archive import Damaged, load_archive, save_archive
 from screenpath.store.coefficients import open_coefficients, sparse_coefficients
-from screenpath.store.progress import Progress
 from screenpath.store.record import COMPLETE, FAILED, INTERRUPTED, RUNNING, TIME_LIMIT  # noqa: F401 (words of this module)
 
 REPLACE = "`force` to replace it, or another `out`"
-EVERY = 1.0  # seconds between two checkpoints, each with one fsync a file
+EVERY = 1.0  # seconds between two checkpoints, each with one fsync per file
 RESERVED = {*records.FILES, records.PARTS}
 FOLD = re.compile(r"[0-9]+-[0-9]+\.npz")  # file of a fold
 STATE = "state-"
 TOOL = "screenpath"
-OPENING = b'{\n  "schema_version": '  # of every run.json that this program has ever written
+OPENING = b'{\n  "schema_version": '  # of every run.json, also of older versions
+CHECK = 16  # letters of a line's check
+NONE = hashlib.sha256().hexdigest()  # of no bytes
+LINE = re.compile(rb"([0-9]{1,18}) ([0-9]{1,18}) ([0-9a-f]{64}) ([0-9]{1,18}) ([0-9a-f]{64}) ([0-9a-f]{16})\n")
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,8 @@ class Checkpoint:
 class RunFolder:
     """Sink of a path: a folder, made if it is missing, that no other process writes to.
 
-    The format ``parquet`` is CSV, and when the run is complete the same table as Parquet beside it. Coefficients are
-    kept as ``csv``, ``npz``, or ``none``.
+    The format ``parquet`` is CSV and, when the run is complete, the same table as Parquet. Coefficients are stored as
+    ``csv``, ``npz``, or ``none``.
     """
 
     _table: CsvTable
@@ -77,12 +79,11 @@ class RunFolder:
         self._saved = time.monotonic()
         self.count = 0
 
-    # -- what is there already -----------------------------------------------------------------------------------
+    # -- an earlier run -------------------------------------------------------------------------------------------
 
     def previous(self, replace: bool = False) -> dict | None:
-        """Return the run.json of an earlier run; None where there is none.
-
-        One that is to be replaced may be damaged, but it must be one of ours.
+        """Return the run.json of an earlier run, or None. One that is to be replaced may be damaged, but it must be
+        ours.
         """
         try:
             record = records.read_record(self.path)
@@ -116,7 +117,7 @@ class RunFolder:
         return record
 
     def _check_free(self, replace: bool) -> None:
-        """Make sure that nothing in a folder without run.json has a name of ours."""
+        """Check that a folder without run.json holds nothing with a name of ours."""
         there = {TEMPORARY.sub(r"\1", name) for name in os.listdir(self.path)} - {LOCK, records.RUN}
         taken = sorted(there & RESERVED)
         if taken:
@@ -131,7 +132,7 @@ class RunFolder:
             )
 
     def _check_ours(self) -> None:
-        """Make sure that run.json was written by this program, whole or not, and that nothing of ours is a link."""
+        """Check that screenpath wrote run.json, even partially, and that nothing of ours is a link."""
         file = self.path / records.RUN
         with open(file, "rb") as stream:
             data = stream.read(1 << 20)
@@ -150,24 +151,23 @@ class RunFolder:
                 )
 
     def refuse(self, previous: dict, hint: str = f"use {REPLACE}") -> None:
-        """Explain that the folder holds a run already."""
-        # its lock is ours: who still called itself running was killed, unless another machine does not see the lock
+        """Raise an error: the folder holds a run already."""
+        # we hold the lock: a "running" run was killed, unless it is on a machine that does not see the lock
         known = {COMPLETE: "a finished run", RUNNING: "a run that was killed (or still runs on another machine)"}
         what = known.get(previous["status"], f"a run that ended as '{previous['status']}'")
         raise RunFolderError(f"{self.path} holds {what} already", hint)
 
     def check_complete(self, previous: dict) -> None:
-        """Make sure that a finished run still has all of its files."""
         lost = [name for name in previous.get("files") or () if not os.path.lexists(self.path / name)]
         if lost:
             raise RunFolderError(f"{self.path} has lost its {lost[0]}", "compute it again with `force`")
 
     def check_identity(self, previous: dict, identity: dict) -> None:
-        """Make sure that resuming would give the same numbers; the error names all that differs."""
+        """Check that resuming would give the same numbers; the error lists all differences."""
         check_same(self.path, previous["identity"], identity)
 
     def load_checkpoint(self, identity: dict) -> Checkpoint | None:
-        """Return where the earlier run, of this identity, can continue; None if it has to start at the first step."""
+        """Return where the earlier run with this identity can continue; None if it must start at the first step."""
         file = self.path / records.CHECKPOINT
         if not os.path.lexists(file):
             return None
@@ -187,7 +187,7 @@ class RunFolder:
         return Checkpoint(progress, tally, state)
 
     def damaged_checkpoint(self, why) -> RunFolderError:
-        """Return the error of a checkpoint from which nothing can be continued."""
+        """Return the error of a checkpoint that cannot be continued."""
         why = f"there is no {why}" if isinstance(why, KeyError) else why
         return RunFolderError(f"{self.path / records.CHECKPOINT} is damaged ({why})", "start again with `force`")
 
@@ -204,14 +204,14 @@ class RunFolder:
         return folder
 
     def remove_leftovers(self) -> None:
-        """Remove what nobody needs behind a complete run."""
+        """Remove what a complete run does not need."""
         for name in (records.CHECKPOINT, records.PROGRESS, f"{records.RECORDS}.partial"):
             _remove(self.path / name)
         self._remove_folds()
         remove_temporaries(self.path, RESERVED.__contains__)
 
     def _remove_folds(self) -> None:
-        """Remove the files of folds, and their folders unless somebody has put something else there."""
+        """Remove the files of folds, and their folders if they are empty then."""
         parts = self.path / records.PARTS
         for folder in _folders(parts):
             if folder.name.isdecimal():
@@ -226,7 +226,7 @@ class RunFolder:
                 parts.rmdir()
 
     def clear(self) -> None:
-        """Remove an earlier run; its record says so first, and what is left of it is then never taken for a run."""
+        """Remove an earlier run; its record says so first, so that the rest is never taken for a run."""
         remove_temporaries(self.path, RESERVED.__contains__)
         if _mode(self.path / records.RUN) is None:
             return
@@ -240,11 +240,11 @@ class RunFolder:
     def open(
         self, columns, n_features: int, checkpoint=None, classes=None, unit="feature", numbers=None, names=None
     ) -> None:  # fmt: skip
-        """Start writing, behind the checkpoint's steps or from nothing; run.json is there already.
+        """Start writing, after the checkpoint's steps or from nothing; run.json exists already.
 
-        A step has ``n_features`` coefficients without the intercept, for each of the ``classes`` where there are some;
-        they belong to the ``unit`` feature or sample. ``numbers`` are those of the features that coefficients are given
-        for, from 1, all by default; ``names`` are those of all features of the data.
+        A step has ``n_features`` coefficients without the intercept, for each of the ``classes`` if there are some;
+        they belong to the ``unit`` feature or sample. ``numbers`` are the features that have coefficients, from 1, all
+        by default; ``names`` are those of all features of the data.
         """
         self._numbers = numbers
         remove_temporaries(self.path, RESERVED.__contains__)
@@ -274,7 +274,7 @@ class RunFolder:
     def _write_json(self, record: dict) -> None:
         whole = records.sealed({**finite(record), "files": self._files})
         with replacing(self.path / records.RUN) as file:
-            # A file name may hold bytes that are no text: JSON has escapes for what stands for them.
+            # A file name may hold invalid bytes, which JSON escapes.
             file.write((readable_json(whole) + "\n").encode("utf-8", "backslashreplace"))
 
     def write_output(self, name: str, content: str | bytes) -> None:
@@ -284,7 +284,7 @@ class RunFolder:
         self._files[name] = records.file_entry(self.path / name)
 
     def list_file(self, name: str, entry: dict) -> None:
-        """Take up a finished file that another writer has made; ``entry`` is that of ``record.file_entry``."""
+        """Add a finished file of another writer; ``entry`` is that of ``record.file_entry``."""
         self._files[name] = entry
 
     def add(self, row: dict, coefficients=None) -> None:
@@ -301,7 +301,7 @@ class RunFolder:
         self.add_sparse(row, found)
 
     def add_sparse(self, row: dict, coefficients) -> None:
-        """Append a step with coefficients as ``coefficients.sparse_coefficients`` gives them, one pair a class."""
+        """Append a step with coefficients of ``coefficients.sparse_coefficients``, one pair per class."""
         for block, found in enumerate(coefficients):
             self._coefficients.add(row["step"], *found, block)
         self._add_row(row)
@@ -322,7 +322,7 @@ class RunFolder:
         return time.monotonic() - self._saved >= EVERY
 
     def checkpoint(self, state: dict, tally: np.ndarray) -> None:
-        """Write where the path can continue: arrays of the reference of the next step, and the totals so far."""
+        """Write where the path can continue: arrays of the next step's reference, and the totals so far."""
         self._steps.sync()
         if self._coefficients is not None:
             self._coefficients.sync()
@@ -332,7 +332,9 @@ class RunFolder:
         self._saved = time.monotonic()
 
     def finish(self, record: dict, skipped) -> None:
-        """Complete all files: rows for the steps that were not reached, final names, run.json, then the cleaning up."""
+        """Complete all files: rows for the steps that were not reached, final names, run.json, then remove
+        leftovers.
+        """
         complete = record["status"] == COMPLETE
         for row in skipped:
             self._add_row(row)
@@ -350,7 +352,7 @@ class RunFolder:
             self.remove_leftovers()
 
     def fail(self, record: dict) -> None:
-        """Note in run.json how the run ended. The finished steps stay under their partial names."""
+        """Record in run.json how the run ended. The finished steps stay under their partial names."""
         for file in (self._steps, self._coefficients, self._progress):
             if file is not None:
                 file.abandon()
@@ -358,17 +360,15 @@ class RunFolder:
             self.write_run(record)
 
     def close(self) -> None:
-        """Let other processes use the folder."""
         self._lock.release()
 
 
 def run_key(identity: dict) -> str:
-    """Return what stands for all that decides the numbers of a run."""
     return records.digest(finite(identity))
 
 
 def _mode(path: Path) -> int | None:
-    """Return the mode of what has a name, links not followed; None where nothing has it."""
+    """Return the mode of a path without following links; None if it does not exist."""
     try:
         return os.lstat(path).st_mode
     except FileNotFoundError:
@@ -376,13 +376,51 @@ def _mode(path: Path) -> int | None:
 
 
 def _folders(path: Path) -> list:
-    """Return the folders in a folder; neither may be a link."""
+    """Return the folders in a folder, ignoring links."""
     if not stat.S_ISDIR(_mode(path) or 0):
         return []
     return [folder for folder in path.iterdir() if stat.S_ISDIR(_mode(folder) or 0)]
 
 
 def _remove(path: Path) -> None:
-    """Remove a plain file of ours, if it is there."""
     if stat.S_ISREG(_mode(path) or 0):
         path.unlink()
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run has come: one line of ``progress.partial`` for each step on disk.
+
+    A line ends in a check of its own text and of the run, so that lines of another run are recognised.
+    """
+
+    steps: int = 0
+    table_bytes: int = 0  # of the step table, including its opening
+    table_sha256: str = NONE  # of these bytes
+    # coefficient_bytes, coefficient_sha256: the same of the coefficients, if any
+    coefficient_bytes: int = 0
+    coefficient_sha256: str = NONE
+
+    def line(self, run: str) -> bytes:
+        """Return the line for ``run``, a :func:`run_key`."""
+        text = f"{self.steps} {self.table_bytes} {self.table_sha256} {self.coefficient_bytes} {self.coefficient_sha256}"
+        return f"{text} {_check(text.encode(), run)}\n".encode()
+
+    @classmethod
+    def of_line(cls, line: bytes, run: str) -> Progress | None:
+        """Undo :meth:`line`; None for anything else."""
+        found = LINE.fullmatch(line)
+        if not found or found[6].decode() != _check(line[: found.start(6) - 1], run):
+            return None
+        steps, table, table_hash, coefficients, coefficient_hash, _ = (part.decode() for part in found.groups())
+        return cls(int(steps), int(table), table_hash, int(coefficients), coefficient_hash)
+
+    @classmethod
+    def last(cls, text: bytes, run: str) -> Progress | None:
+        """Return the last whole line; nothing done if there is none, None if it is damaged."""
+        lines = text[: text.rfind(b"\n") + 1].splitlines(keepends=True)
+        return cls.of_line(lines[-1], run) if lines else cls()
+
+
+def _check(text: bytes, run: str) -> str:
+    return hashlib.sha256(text + b" " + run.encode()).hexdigest()[:CHECK]

@@ -1,4 +1,4 @@
-"""Reading run folders: the record, the step table and the coefficients of finished and of unfinished runs."""
+"""Read run folders: the record, the step table and the coefficients of finished and unfinished runs."""
 
 from __future__ import annotations
 
@@ -22,33 +22,31 @@ from screenpath.numbers import sparse as sp
 from screenpath.store import record as records
 from screenpath.store.archive import FAULTS
 from screenpath.store.choose import best_and_one_se
-from screenpath.store.coefficients import RECORD
-from screenpath.store.folder import run_key
-from screenpath.store.progress import Progress
-from screenpath.store.read_coefficients import csv_parts, npz_parts, record_parts, table_of
+from screenpath.store.coefficients import RECORD, csv_parts, npz_parts, record_parts, table_of
+from screenpath.store.folder import Progress, run_key
 from screenpath.store.record import damaged
 from screenpath.store.step_table import read_steps
 
-NEAR = 1e-3  # a parameter given to --step may differ from the step's by this, relatively
-SHOWN = 5  # steps named in a message
+NEAR = 1e-3  # relative tolerance of a parameter given to --step
+SHOWN = 5  # steps listed in a message
 NPZ = "coefficients.npz"
-TRIES = 3  # to read a folder that a run is changing
+TRIES = 3  # attempts to read a folder that a run is changing
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run folder that has been read."""
+    """The content of a run folder."""
 
     path: Path
     record: dict  # content of run.json
     steps: list[dict]  # rows of the step table that have a solution, numbers as numbers; missing values are None
-    # (Path, int): file of the coefficients, and how many of its bytes belong to the steps; None where there is none
+    # (Path, int): file of the coefficients, and how many of its bytes belong to the steps; None if there is none
     stored: tuple | None = None
-    notices: list[str] = field(default_factory=list)  # things a user should know
+    notices: list[str] = field(default_factory=list)  # what a user should know
     table: list[dict] = field(default_factory=list)  # all rows of the step table
 
     def has(self, name: str) -> bool:
-        """Tell whether a further file (``cv.json``) belongs to the run; one that run.json does not name does not."""
+        """Tell whether a further file (``cv.json``) belongs to the run: run.json must list it."""
         listed, there = self.record.get("files"), (self.path / name).is_file()
         if listed is not None and name in listed and not there:
             raise damaged(self.path, f"there is no {name}")
@@ -56,19 +54,18 @@ class Run:
 
     @property
     def model(self) -> str:
-        """Return the name of the model's command."""
         return self.record["model"]
 
     @property
     def parameters(self) -> list:
-        """Return the names of the parameters: ``["C"]``, ``["lambda"]`` or ``["alpha", "beta"]``."""
+        """Return ``["C"]``, ``["lambda"]`` or ``["alpha", "beta"]``."""
         return self.record["parameters"]
 
     @cached_property
     def labels(self) -> dict | None:
         """Return the label map: ``+1`` and ``-1``, or ``classes``; None for a regression.
 
-        Labels are numbers; those that are texts in the data are :class:`NamedLabel`.
+        Labels are numbers; text labels are :class:`NamedLabel`.
         """
         labels, names = self.record.get("labels"), self.label_names
         if labels is None:
@@ -83,18 +80,17 @@ class Run:
 
     @property
     def label_names(self) -> tuple[str, ...] | None:
-        """Return the names of the labels 0, 1, ..., where they are texts."""
+        """Return the names of the labels 0, 1, ..., if they are texts."""
         names = self.record["data"].get("label_names")
         return None if names is None else tuple(names)
 
     @property
     def form(self) -> Form | None:
-        """Return what the columns of the training data are, where it was a file with named columns."""
         table = self.record["data"].get("table")
         return None if table is None else Form.of_record(table)
 
     def declared(self) -> Spec:
-        """Return the declaration of the model; one that this version does not know is an error."""
+        """Return the declaration of the model; an unknown model is an error."""
         if self.model not in SPECS:
             raise RunFolderError(
                 f"{self.path} holds a run of the model '{self.model}'", f"this works for {', '.join(SPECS)}"
@@ -103,28 +99,26 @@ class Run:
 
     @property
     def sides(self) -> list:
-        """Return the labels of a classifier, of two the one behind -1 first; none of a regression."""
+        """Return the labels of a classifier, of two the negative class first; empty for a regression."""
         return self.classes or ([self.labels["-1"], self.labels["+1"]] if self.labels else [])
 
     def targets(self, y: np.ndarray) -> np.ndarray:
-        """Return labels or targets of new data, all of them known, as those that the model was trained on."""
+        """Return known labels or targets of new data as those that the model was trained on."""
         rest = self.labels is not None and self.labels.get("-1") == "rest"
-        positive = self.labels["+1"] if rest else None  # the one that was set against the rest
+        positive = self.labels["+1"] if rest else None  # of one against the rest
         return np.asarray(SPECS[self.model].targets(y, {"positive": positive}, self.labels)[0])
 
     @property
     def classes(self) -> list | None:
-        """Return the labels of a model with weights for each class; None for the others."""
+        """Return the labels of a model with weights for each class; None for others."""
         return (self.labels or {}).get("classes")
 
     @property
     def n_features(self) -> int:
-        """Return the number of features of the training data."""
         return self.record["data"]["n_features"]
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
-        """Return the names of the features, where the training data was a table."""
         names = self.record["data"].get("feature_names")
         return None if names is None else tuple(names)
 
@@ -135,18 +129,17 @@ class Run:
 
     @property
     def unit(self) -> str:
-        """Return what the coefficients belong to: ``feature`` or ``sample``."""
         return "sample" if self.kernel else "feature"
 
     @cached_property
     def numbers(self) -> np.ndarray | None:
-        """Return the numbers of the features that have a weight, from 1, where these are not all of them."""
+        """Return the numbers, from 1, of the features that have a weight; None if all have one."""
         features = self.record["preparation"].get("features")
         return None if features is None else np.array(features, dtype=np.int64)
 
     @property
     def n_columns(self) -> int:
-        """Return how many features have a column: all of them, but for wide data of which most never occur."""
+        """Return how many features have a column: all, except in wide data of which most never occur."""
         return self.n_features if self.numbers is None else self.numbers.size
 
     @property
@@ -163,28 +156,18 @@ class Run:
 
     @property
     def cross_validated(self) -> bool:
-        """Tell whether the steps have scores of a cross-validation, which chooses one of them."""
         return (self.score_column or "").startswith("cv_")
 
     def describe(self, step: dict) -> str:
-        """Return a step in words: ``step 3 (C = 0.1)``."""
+        """Return ``step 3 (C = 0.1)``."""
         values = ", ".join(f"{name} = {step[name]:.6g}" for name in self.parameters)
         return f"step {step['step']} ({values})"
 
     def choose(self, text: str) -> dict:
-        """Return the row of the step that ``--step`` names.
-
-        Parameters
-        ----------
-        text : str
-            ``best`` (highest score or lowest error of cross-validation or on the test data), ``one-se`` (the most
-            regularised within one standard error of it), the number of a step, or ``NAME=VALUE``, several joined
-            by commas. Of equal scores the first in the order of the walk is taken, the most regularised.
-
-        Raises
-        ------
-        UsageError
-            Naming the steps that exist.
+        """Return the row of the step that ``--step`` names: ``best`` (highest score or lowest error of cross-validation
+        or on the test data), ``one-se`` (the most regularised within one standard error of it), the number of a
+        step, or ``NAME=VALUE``, several joined by commas. Ties go to the first in the order of the walk, the most
+        regularised. An unknown step is a :class:`UsageError` that lists the steps.
         """
         if text in ("best", "one-se"):
             return self._best(text == "one-se")
@@ -261,7 +244,7 @@ class Run:
         Returns
         -------
         weights : ndarray of shape (k, d)
-            One row, or one for each class in the order of ``classes``; a weight for each of ``numbers``, or of all.
+            One row, or one per class in the order of ``classes``; a weight for each of ``numbers``, or of all features.
         intercepts : ndarray of shape (k,)
 
         Raises
@@ -275,15 +258,14 @@ class Run:
             block = matrix[step["step"] * k : (step["step"] + 1) * k].toarray()
         except ValueError:
             block = np.zeros((0, 0))
-        # nnz_w may count the weights of the constant features too, which are the intercepts.
+        # nnz_w may include the weights of the constant features, which are the intercepts.
         if block.shape[0] != k or np.count_nonzero(block[:, 1:]) < (step["nnz_w"] or 0) - k:
             raise damaged(self.path, f"the coefficients of step {step['step']} are not complete")
         return block[:, 1:], block[:, 0]
 
     def sparse_coefficients(self, step: int) -> list[tuple]:
-        """Return features (as numbered in the file, 0 for the intercept) and values of a step, a pair for each class.
-
-        They are those of the file, zeros that stand in it included.
+        """Return features (as numbered in the file, 0 for the intercept) and values of a step, a pair per class,
+        including stored zeros.
         """
         k, numbers = self._blocks, None if self.numbers is None or self.kernel else np.append(0, self.numbers)
         found = []
@@ -299,11 +281,13 @@ class Run:
 
     @cached_property
     def matrix(self) -> sp.csr_array:
-        """All coefficients: shape (steps x classes, 1 + d), column 0 the intercepts; d as of :meth:`coefficients`."""
+        """Return all coefficients: shape (steps x classes, 1 + d), column 0 the intercepts; d as in
+        :meth:`coefficients`.
+        """
         return self._read(None)
 
     def _read(self, step: int | None) -> sp.csr_array:
-        """Return the matrix of all coefficients, or with the rows of one step alone: the others are looked at only."""
+        """Return the matrix of all coefficients, or with the rows of one step alone; all are checked."""
         if self.model not in SPECS:
             raise RunFolderError(
                 f"{self.path} holds a run of another kind: its solutions are not weights of features",
@@ -329,11 +313,11 @@ class Run:
             raise damaged(file, str(error).splitlines()[0] if str(error) else "unreadable") from None
 
     def _assemble(self, parts, step: int | None) -> sp.csr_array:
-        """Look at all coefficients, and keep those of one step, or all."""
+        """Check all coefficients, and keep those of one step, or all."""
         last = max((row["step"] for row in self.steps), default=-1)
         named = None if self.kernel or self.numbers is None else np.append(0, self.numbers)
         shape = ((last + 1) * self._blocks, 1 + self.width)
-        # A step whose row of the table was lost has no say.
+        # A step whose row of the table was lost is ignored.
         first, end = (0, shape[0]) if step is None else (step * self._blocks, (step + 1) * self._blocks)
         kept: list[list] = [[np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]]
         before = (-1, -1)
@@ -360,7 +344,6 @@ class Run:
         return sp.csr_array((values, (rows, features)), shape=shape)
 
     def _csv_parts(self, file: Path, size: int):
-        """Yield rows, columns and values of a table."""
         parts = csv_parts(file, size)
         columns = next(parts).decode("utf-8").strip().split(",")
         expected = ["step", "class", "feature", "value"] if self.classes else ["step", self.unit, "value"]
@@ -389,23 +372,20 @@ class Run:
 
 
 def open_run(path) -> Run:
-    """Read a run folder and make sure that it is as it was written.
-
-    Of a run that was stopped or is still going on it has the steps done so far, and a notice.
-    """
+    """Read and check a run folder; an unfinished run has the steps done so far, and a notice."""
     path = Path(path)
     for _ in range(TRIES - 1):
         seen = _moment(path)
         try:
             return _read(path)
         except RunFolderError:
-            if _moment(path) == seen:  # else a run has gone on meanwhile
+            if _moment(path) == seen:  # otherwise the run has continued meanwhile
                 raise
     return _read(path)
 
 
 def _moment(path: Path) -> list:
-    """Return what changes whenever a run has gone on."""
+    """Return file states that change when a run continues."""
     found = []
     for name in (records.RUN, records.PROGRESS):
         try:
@@ -433,7 +413,7 @@ def _read(path: Path) -> Run:
         records.check_files(path, record)
         listed = [name for name in TABLES if name in record["files"]]
         table, stored = _finished(path, record, listed) if listed else _grown(path, record)
-    steps = read_steps(table[0], table[1], record) if table else []  # none: a cross-validation is still at its folds
+    steps = read_steps(table[0], table[1], record) if table else []  # none while a cross-validation computes its folds
     asked = (record.get("totals") or {}).get("n_steps")
     if record["status"] == records.COMPLETE and asked not in (None, len(steps)):
         raise damaged(table[0], f"it has {len(steps)} of {asked} steps")
@@ -449,24 +429,23 @@ def _read(path: Path) -> Run:
 
 
 def lost_coefficients(path: Path, record: dict) -> str | None:
-    """Return the name of the coefficients that a run has had, and that are gone."""
+    """Return the name of the coefficients that a run had and has lost."""
     listed = record.get("files") or ()
     return next((name for name in COEFFICIENTS if name in listed and not (path / name).is_file()), None)
 
 
-# Names in the order of trust; before schema version 2 nothing else says which of them belongs to the run.
+# Names in the order of preference; before schema version 2 run.json does not list them.
 TABLES = ("steps.csv", "steps.json", "steps.csv.partial", "steps.json.partial")
 COEFFICIENTS = ("coefficients.csv", "coefficients.csv.partial", f"{records.RECORDS}.partial", NPZ)
 
 
 def _first(path: Path, names) -> tuple | None:
-    """Return the first file that there is, with its size."""
     found = [path / name for name in names if (path / name).is_file()]
     return (found[0], found[0].stat().st_size) if found else None
 
 
 def _finished(path: Path, record: dict, tables: list) -> tuple:
-    """Return step table and coefficients that run.json names; they have been checked."""
+    """Return step table and coefficients that run.json lists; they have been checked."""
     table = _first(path, tables)
     if table is None:
         raise damaged(path, "there is no step table")
@@ -474,7 +453,7 @@ def _finished(path: Path, record: dict, tables: list) -> tuple:
 
 
 def _grown(path: Path, record: dict) -> tuple:
-    """Return step table and coefficients of a run that goes on or was killed, as far as they are proven."""
+    """Return step table and coefficients of an unfinished run, as far as their hashes match."""
     if record["status"] == records.COMPLETE:
         raise damaged(path, "there is no step table")
     file = path / records.PROGRESS
@@ -494,7 +473,7 @@ def _grown(path: Path, record: dict) -> tuple:
 
 
 def _proven(path: Path, names, size: int, sha256: str) -> tuple:
-    """Return the file of which so many bytes have that hash, and their number."""
+    """Return the file whose first ``size`` bytes have that hash, and ``size``."""
     there = [path / name for name in names if (path / name).is_file()]
     for file in there:
         with open(file, "rb") as stream:

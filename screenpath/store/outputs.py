@@ -1,7 +1,7 @@
-"""Where a command writes: one policy for every file that a user names.
+"""Where a command writes: one policy for every output file, and for the step table on stdout.
 
-An input of the command and a part of a run folder are never written to, under whatever name; another file that is
-there already only with ``--force``. ``-`` is standard output; descriptors and devices are written to as they are.
+An input of the command and a part of a run folder are never written to, under any name; another existing file only with
+``--force``. ``-`` is standard output; descriptors and devices are written to directly.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from screenpath.data.safe.atomic import LOCK, TEMPORARY, replacing
+from screenpath.data.words.tables import CsvTable, JsonLines
 from screenpath.errors import UsageError, failures_named
 from screenpath.store.record import FILES, PARTS, RUN
 
@@ -23,10 +24,10 @@ OTHER = "choose another file"
 
 
 class Output:
-    """A file to be written, checked before any work is done and again before it gets its name.
+    """An output file, checked before any work is done and again before it gets its name.
 
-    ``name`` is as the user has it, ``-`` for standard output. ``inputs`` are files and folders that the command reads,
-    run folders among them; ``-`` is none of them.
+    ``name`` is as the user wrote it, ``-`` for standard output. ``inputs`` are files and folders that the command
+    reads, including run folders; ``-`` is not one of them.
     """
 
     def __init__(self, name: str, force: bool = False, inputs=()):
@@ -38,16 +39,15 @@ class Output:
 
     @property
     def stdout(self) -> bool:
-        """Tell whether this is standard output."""
         return self.descriptor == 1
 
     def check(self) -> None:
-        """Make sure, again, that the file may be written."""
+        """Check again that the file may be written."""
         if self.descriptor is not None:
             return
         try:
             mode = os.stat(self.path).st_mode
-        except FileNotFoundError:  # or a link to nothing
+        except FileNotFoundError:  # or a dangling link
             mode = stat.S_IFREG if os.path.islink(self.path) else None
         except OSError as error:
             raise UsageError(f"{self.name} cannot be written: {error.strerror}", OTHER) from None
@@ -67,9 +67,8 @@ class Output:
 
     @contextlib.contextmanager
     def open(self, parents: bool = False):
-        """Open the output for writing; a file appears whole, under its name, when the block ends without an error.
-
-        With ``parents``, the folders above it are made.
+        """Open the output for writing, with ``parents`` after making its folders; a file appears whole when the block
+        ends without an error.
         """
         if self.descriptor is not None:
             with failures_named("standard output" if self.stdout else self.name):
@@ -94,7 +93,7 @@ class Output:
 
     @contextlib.contextmanager
     def _opened(self, make):
-        """Enter a context that yields a file; only what its opening says is about the name the user gave."""
+        """Enter a context that yields a file; only errors of opening it name the user's file."""
         with contextlib.ExitStack() as stack:
             with self._explained():
                 file = stack.enter_context(make())
@@ -112,13 +111,12 @@ class Output:
             raise UsageError(f"{self.name} is not open: {error.strerror}", OTHER) from None
 
     def write(self, text: str | bytes) -> None:
-        """Write all there is to write."""
         with self.open() as file:
             file.write(text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text)
 
 
 def refuse_inputs(folder: Path, inputs) -> None:
-    """Make sure that a folder to be written is not read by the same command, nor a file of ours in it."""
+    """Refuse to write a folder that the same command reads, wholly or one of its files."""
     names = [folder / name for name in (*FILES, LOCK)]
     for one in (Path(one) for one in inputs if str(one) != "-"):
         for path in [folder] if one.is_dir() else names:
@@ -129,12 +127,12 @@ def refuse_inputs(folder: Path, inputs) -> None:
 
 
 def _input_that_is(path: Path, inputs) -> str | None:
-    """Return the input that a file to be written is, or is a part of, under whatever name; None where there is none."""
+    """Return the input that an output file is, or is part of, under any name; None if there is none."""
     for one in inputs:
         run = (one / RUN).exists()
-        if run:  # pictures and models may lie beside the parts of a run
+        if run:  # pictures and models may be stored in a run folder
             files = [*(one / name for name in (*FILES, LOCK)), *(one / PARTS).rglob("*")]
-        else:  # a file, or a folder of data, which is read as a whole
+        else:  # a file, or a folder of data
             files = [one, *(one.rglob("*") if one.is_dir() else ())]
         if any(_same(path, file) for file in files) or (not run and _same(path.parent, one)):
             return str(one)
@@ -142,7 +140,7 @@ def _input_that_is(path: Path, inputs) -> str | None:
 
 
 def _is_part(path: Path) -> bool:
-    """Tell whether a path has the name of a part of a run folder, whether that part is there or not yet."""
+    """Tell whether a path has the name of a part of a run folder, even if that part does not exist yet."""
     for name in {os.path.join(os.path.realpath(path.parent), path.name), os.path.realpath(path)}:
         place = Path(name)
         if (place.parent / RUN).exists() and TEMPORARY.sub(r"\1", place.name) in (*FILES, PARTS, LOCK):
@@ -153,7 +151,7 @@ def _is_part(path: Path) -> bool:
 
 
 def _is_device(mode: int) -> bool:
-    """Tell whether something takes what is written to it and keeps nothing that was there: a pipe, a terminal."""
+    """Tell whether writing overwrites nothing: a pipe, a terminal."""
     return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
 
 
@@ -162,3 +160,51 @@ def _same(one: Path, other: Path) -> bool:
         return os.path.samefile(one, other)
     except OSError:
         return False
+
+
+class Stream:
+    """The step table on stdout, a line as soon as a step is done; has the methods of ``RunFolder``, and ``json`` is one
+    object per line.
+    """
+
+    def __init__(self, file, format: str, columns):
+        self.file = file
+        self.table = (CsvTable if format == "csv" else JsonLines)(columns)
+        self.count = 0
+
+    def clear(self) -> None:
+        """A stream holds nothing of earlier runs."""
+
+    def open(
+        self, columns, n_features, checkpoint=None, classes=None, unit="feature", numbers=None, names=None
+    ) -> None:  # fmt: skip
+        self._write(self.table.opening())
+
+    def write_run(self, record: dict) -> None:
+        """A stream has no run.json."""
+
+    def add(self, row: dict, coefficients=None) -> None:
+        """Write a step, without coefficients."""
+        self._write(self.table.record(row, first=self.count == 0))
+        self.count += 1
+
+    def due(self) -> bool:
+        """A stream cannot be resumed, so it needs no checkpoint."""
+        return False
+
+    def checkpoint(self, state: dict, tally) -> None: ...
+
+    def finish(self, record: dict, skipped) -> None:
+        for row in skipped:
+            self.add(row)
+        self._write(self.table.closing())
+
+    def fail(self, record: dict) -> None:
+        """Nothing to complete: what was written stays."""
+
+    def close(self) -> None: ...
+
+    def _write(self, text: str) -> None:
+        with failures_named("standard output"):
+            self.file.write(text)
+            self.file.flush()

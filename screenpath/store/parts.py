@@ -1,4 +1,4 @@
-"""Parts of a grid, for the tasks of a job array: where each begins and ends, and what cannot be cut."""
+"""Parts of a grid, for the tasks of a job array: where each begins and ends, and what cannot be divided."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import groupby
 from screenpath.catalogue.option import PART
 from screenpath.errors import UsageError
 
-# Options that a part cannot have, and why.
+# Options that exclude `part`, and why.
 WHOLE = {
     "eps_path": "an eps-path finds each point from the one before",
     "reference": "`reference` is for a single problem",
@@ -18,7 +18,6 @@ WHOLE = {
 
 
 def check_part(options: dict) -> None:
-    """Refuse options that a part of a grid cannot have."""
     if options.get("part") is None:
         return
     for name, why in WHOLE.items():
@@ -27,7 +26,7 @@ def check_part(options: dict) -> None:
 
 
 def is_part(value) -> bool:
-    """Tell whether a value is a part I/K as the option has it."""
+    """Tell whether a value is a part I/K as the option accepts it."""
     if not (isinstance(value, str) and PART.fullmatch(value)):
         return False
     number, parts = numbers_of(value)
@@ -35,14 +34,13 @@ def is_part(value) -> bool:
 
 
 def numbers_of(part: str) -> tuple[int, int]:
-    """Return I and K of ``I/K``."""
     found = PART.fullmatch(part)
     assert found is not None  # the option has been checked
     return int(found[1]), int(found[2])
 
 
 def stretch(part: str, count: int, what: str) -> range:
-    """Return the units, of ``count``, that a part has: the parts follow one another and differ by one at most."""
+    """Return the units, of ``count``, of a part: parts are consecutive and differ in size by at most one."""
     number, parts = numbers_of(part)
     if parts > count:
         raise UsageError(f"`part={part}`: {count} {what} make at most {count} parts", f"use `part=1/{count}` and so on")
@@ -50,9 +48,9 @@ def stretch(part: str, count: int, what: str) -> range:
 
 
 def points_of(part: str, grid) -> range:
-    """Return the points of a grid that a part has; of a grid of (alpha, beta) whole values of beta.
+    """Return the steps of a grid in a part; of a grid of (alpha, beta), whole values of beta.
 
-    The values of beta do not depend on each other: a part of them has the numbers of the whole grid.
+    Values of beta do not depend on each other, so a part has the numbers of the whole grid.
     """
     if not isinstance(grid[0], tuple):
         return stretch(part, len(grid), "grid points")

@@ -1,7 +1,7 @@
-"""run.json: the names of a run folder's files, the seal of the record, and the checks behind which it is believed.
+"""run.json: the names of a run folder's files, the seal of the record, and its checks.
 
 Since schema version 2 the record holds the SHA-256 of every finished file (``files``) and of its own content
-(``sha256``, last). Version 1 had neither: its folders are read behind the plain checks alone.
+(``sha256``, last). Version 1 had neither: its folders are read with the plain checks alone.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ SCHEMA_VERSION = 2
 UNSEALED = 1  # the last schema version without hashes
 RUN = "run.json"
 RUNNING, COMPLETE, TIME_LIMIT, INTERRUPTED, FAILED = "running", "complete", "time-limit", "interrupted", "failed"
-EMPTIED = "emptied"  # of a folder whose earlier run is being replaced: what is left of it is no run
+EMPTIED = "emptied"  # its run is being replaced; the rest is not a run
 STATUSES = (RUNNING, COMPLETE, TIME_LIMIT, INTERRUPTED, FAILED, EMPTIED)
 
-# Files that a finished run is made of, files that it has while it goes on, and its folder of folds.
+# Files of a finished run, further files of one in progress, and its folder of folds.
 OUTPUTS = (
     "steps.csv", "steps.json", "coefficients.csv", "certificate.bin", "coefficients.npz", "cv.csv", "cv.json",
     "folds.csv", "bounds.csv", "steps.parquet",
@@ -56,7 +56,7 @@ CHUNK = 1 << 20
 
 
 def damaged(what, why: str) -> RunFolderError:
-    """Return the error of a run folder that cannot be believed."""
+    """Return the error of a damaged run folder."""
     return RunFolderError(f"{what} is damaged: {why}", "compute the path again with `force`, or restore the folder")
 
 
@@ -64,7 +64,7 @@ def damaged(what, why: str) -> RunFolderError:
 
 
 def digest(value) -> str:
-    """Return the SHA-256 of a JSON value, whatever the order of its entries and the blanks between them."""
+    """Return the SHA-256 of a JSON value, independent of the order of entries and of blanks."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii")).hexdigest()
 
 
@@ -74,7 +74,7 @@ def sealed(record: dict) -> dict:
 
 
 def file_entry(file: Path) -> dict:
-    """Return what run.json says about a file: its size and its SHA-256."""
+    """Return the size and SHA-256 of a file, for run.json."""
     found, size = hashlib.sha256(), 0
     with open(file, "rb") as stream:
         while data := stream.read(CHUNK):
@@ -84,9 +84,8 @@ def file_entry(file: Path) -> dict:
 
 
 def check_files(path: Path, record: dict) -> None:
-    """Make sure that the finished files of a run folder are those that run.json speaks of.
-
-    A file that is not there is left to whoever needs it: large tables may be removed.
+    """Check that the finished files of a run folder are those of run.json; a missing one is no error, because large
+    tables may be removed.
     """
     for name, entry in record.get("files", {}).items():
         file = path / name
@@ -102,7 +101,7 @@ def check_files(path: Path, record: dict) -> None:
 
 
 def strict_json(data: bytes):
-    """Return a JSON value; nan, infinity, numbers beyond float64 and endless nesting are a ValueError."""
+    """Return a JSON value; nan, infinity, numbers beyond float64 and endless nesting raise ValueError."""
 
     def refuse(word):
         raise ValueError(f"{word} is not a number")
@@ -118,7 +117,7 @@ def strict_json(data: bytes):
 
 
 def read_record(path: Path) -> dict:
-    """Return the checked content of the run.json of a folder; a FileNotFoundError where there is none."""
+    """Return the checked content of the run.json of a folder; FileNotFoundError if there is none."""
     file = path / RUN
     try:
         record = strict_json(file.read_bytes())
@@ -154,7 +153,7 @@ def _check_seal(file: Path, record: dict) -> None:
         raise damaged(file, "files is not a list of hashes")
 
 
-# -- entries: what each may be ---------------------------------------------------------------------------------------
+# -- allowed entries -------------------------------------------------------------------------------------------------
 
 
 NEEDED = {

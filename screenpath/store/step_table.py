@@ -1,4 +1,4 @@
-"""Reading the step table of a run folder."""
+"""Read the step table of a run folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STATUSES = (CERTIFIED, BUDGET, ROUNDING, SKIPPED, FAILED)
 def read_steps(file: Path, size: int, record: dict) -> list:
     """Return the rows of a step table, numbers as numbers; missing values are None.
 
-    ``size`` bytes of it belong to the steps; a ``.partial`` one may lack its end. ``record`` is the checked run.json.
+    ``size`` bytes belong to the steps; a ``.partial`` table may lack its end. ``record`` is the checked run.json.
     """
     try:
         data = file.read_bytes()
@@ -35,7 +35,7 @@ def read_steps(file: Path, size: int, record: dict) -> list:
 
 
 def _csv_rows(text: str, open_ended: bool) -> list:
-    if open_ended:  # the last line may be half a line
+    if open_ended:  # the last line may be incomplete
         text = text[: text.rfind("\n") + 1]
     rows = list(csv.DictReader(io.StringIO(text), strict=True))
     if any(None in row or None in row.values() for row in rows):
@@ -48,7 +48,7 @@ def _json_rows(text: str, open_ended: bool) -> list:
         return _rows_in(text)
     try:
         return _rows_in(text + "\n]}")
-    except ValueError:  # half a record at the end, or all of it
+    except ValueError:  # the last record may be incomplete
         whole = text[: text.rfind("\n")].rstrip(",")
         return _rows_in(whole + "\n]}")
 

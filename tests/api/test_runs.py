@@ -14,10 +14,9 @@ import scipy.sparse as sp
 
 import screenpath
 from screenpath.catalogue.specs import SPECS
-from screenpath.cli import compare as comparisons
+from screenpath.cli import rules as comparisons
 from screenpath.cli.app import cli
-from screenpath.cli.cv import make_command
-from screenpath.cli.models import command_of
+from screenpath.cli.models import command_of, make_command
 from screenpath.data.shards.convert import convert
 from screenpath.engine.studies import study_options
 from screenpath.errors import DataError, RunFolderError, UsageError
@@ -82,7 +81,7 @@ def test_options_that_are_no_keywords_are_in_the_guide():
     for name, function in functions.items():
         options = {p.name for p in cli.get_command(None, name).params if isinstance(p, click.Option)}
         missing |= options - keywords(function) - {"kind"}  # of export: `to`
-    shell = {p.name for p in comparisons.command.params if isinstance(p, click.Option)}
+    shell = {p.name for p in comparisons.compare_rules.params if isinstance(p, click.Option)}
     missing |= shell - {one.name for one in study_options("svm")}
     assert missing == {"quiet", "format", "log_format", "terminal", "out", "force", "duals", "training"}
     assert all(f"`{name}`" in guide for name in missing)
@@ -90,7 +89,7 @@ def test_options_that_are_no_keywords_are_in_the_guide():
 
 @pytest.mark.parametrize("model", ["svm", "l1svm", "sparse-svm"])
 def test_a_comparison_has_the_options_of_the_shell(model):
-    command = comparisons.command if model == "svm" else comparisons.study_command(model)
+    command = comparisons.compare_rules if model == "svm" else comparisons.study_command(model)
     assert {one.name for one in study_options(model)} == set(shell_options(command)) - {
         "format",
         "out",

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from screenpath.compile import cache, ownership
+from screenpath.compile import cache, sharing
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners of files here")
 SOMEBODY = 54321
@@ -20,7 +20,7 @@ def base(tmp_path):
     folder.mkdir(parents=True, mode=0o755)
     for one in (folder.parent, folder):
         one.chmod(0o755)
-    assert ownership.changeable(folder) is None
+    assert sharing.changeable(folder) is None
     return folder
 
 
@@ -46,10 +46,10 @@ def test_a_parent_that_others_can_change(base):
     for mode, safe in ((0o777, False), (0o775, False), (0o1777, True), (0o1775, True), (0o755, True), (0o711, True)):
         base.parent.chmod(mode)
         os.chown(base.parent, -1, SOMEBODY) if os.getuid() == 0 else None
-        with_group = os.getuid() == 0 or not ownership._alone(os.getuid(), base.stat().st_gid)
+        with_group = os.getuid() == 0 or not sharing._alone(os.getuid(), base.stat().st_gid)
         safe = safe or (mode == 0o775 and not with_group)
-        assert ownership.changeable(base) == (None if safe else base.parent), oct(mode)
-    assert ownership.changeable(base / "c" / "d") is None  # what is not there is nobody's
+        assert sharing.changeable(base) == (None if safe else base.parent), oct(mode)
+    assert sharing.changeable(base / "c" / "d") is None  # what is not there is nobody's
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o700, 0o1777])
@@ -57,9 +57,9 @@ def test_a_parent_of_another_user(base, owner, mode):
     """Its owner can rename what lies in it, sticky or not."""
     base.parent.chmod(mode)
     owner(base.parent, SOMEBODY)
-    assert ownership.changeable(base) == base.parent
+    assert sharing.changeable(base) == base.parent
     owner(base.parent, 0)
-    assert ownership.changeable(base) is None
+    assert sharing.changeable(base) is None
 
 
 def test_the_group_of_one_user_may_write(base, owner, monkeypatch):
@@ -72,13 +72,13 @@ def test_the_group_of_one_user_may_write(base, owner, monkeypatch):
     monkeypatch.setattr(grp, "getgrgid", lambda _: group)
     base.chmod(0o775)
     owner(base, os.getuid(), 777)
-    assert ownership.changeable(base) is None
+    assert sharing.changeable(base) is None
     for other in (dict(gr_mem=["you"]), dict(gr_name="staff")):
         with monkeypatch.context() as patch:
             patch.setattr(grp, "getgrgid", lambda _, other=other: SimpleNamespace(**{**vars(group), **other}))
-            assert ownership.changeable(base) == base
+            assert sharing.changeable(base) == base
     base.chmod(0o777)
-    assert ownership.changeable(base) == base
+    assert sharing.changeable(base) == base
 
 
 class Evil:

@@ -12,7 +12,7 @@ import shlex
 import pytest
 
 from screenpath.cli.app import run
-from screenpath.cli.codes import DONE, UNCERTIFIED
+from screenpath.cli.options import DONE, UNCERTIFIED
 from tests.conftest import ROOT
 
 PAGES = ROOT / "examples" / "papers" / "results"

@@ -1,0 +1,187 @@
+"""Commands on data files: ``inspect``, ``convert``, ``generate``."""
+
+from __future__ import annotations
+
+import click
+
+from screenpath.catalogue.options import DTYPE, LOG_FORMAT, MAX_MEMORY, ONE_HOT, QUIET, STORAGE, TARGET
+from screenpath.cli import options as shared
+from screenpath.cli.help import helped
+from screenpath.cli.options import DONE, ERROR, flag, force_option
+from screenpath.errors import UsageError, flags, shown
+
+COLUMNS = 5  # columns listed by widest range
+CLASSES_SHOWN = 20
+WIDEST_NAME = 40  # names up to this many characters are aligned
+
+
+@helped("inspect", "screenpath inspect data.libsvm", "screenpath inspect table.csv --target y --one-hot colour")
+@click.argument("data")
+@click.option("--zero-based", is_flag=True, help="Indices in the file start at 0.")
+@click.option(
+    "--max-faults", default=20, show_default=True, type=click.IntRange(min=1), help="Stop reading at this many faults."
+)
+@flag(TARGET)
+@flag(ONE_HOT)
+def inspect(data, zero_based, max_faults, target, one_hot):
+    """Show shape, density, labels, column ranges and all faults of DATA (LIBSVM text, CSV, Parquet; '-' for stdin).
+
+    DATA may be a folder of shards: every file in it is compared with what convert wrote, and shards with a fault are
+    left out of the figures. The exit code is 1 if there is a fault or no sample.
+    """
+    from screenpath.inputs.inspect import inspect
+
+    seen = inspect(data, max_faults=max_faults, zero_based=zero_based, target=target, one_hot=one_hot)
+    if seen.data is not None:
+        facts = list(_facts(seen))
+        width = min(max(17, *(len(shown(name)) for name, _ in facts)), WIDEST_NAME)
+        for name, value in facts:
+            click.echo(shown(f"{name:<{width}} {value}"))
+    for fault in seen.faults:
+        click.echo(f"fault: {shown(str(fault))}\n  {shown(flags(fault.hint))}")
+    if not seen.complete:
+        click.echo(f"stopped at {len(seen.faults)} faults; --max-faults N shows more")
+    if seen.data is None:
+        click.echo("no sample without fault")
+    return ERROR if seen.faults or seen.data is None else DONE
+
+
+def _facts(seen):
+    import numpy as np
+
+    from screenpath.data.files.prepare import column_names, nearly_constant
+    from screenpath.data.words.labels import label_text
+
+    data = seen.data
+    yield "file", data.source
+    yield "samples", f"{data.n:,}"
+    yield "features", f"{data.d:,}"
+    yield "stored values", f"{data.nnz:,} (density {data.density:.4g})"
+    counts = seen.label_counts
+    if counts is None:
+        y = data.y
+        yield "targets", f"regression: min {y.min():g}, median {np.median(y):g}, max {y.max():g}"
+    else:
+        names, first = data.label_names or data.spelled, list(counts.items())[:CLASSES_SHOWN]
+        shown = ", ".join(f"{label_text(a, names)}: {c:,}" for a, c in first)
+        yield "labels", f"{len(counts)} ({shown}{', ...' if len(counts) > CLASSES_SHOWN else ''})"
+    norms = seen.row_norms()
+    yield "row norms", f"{norms.min():.6g} to {norms.max():.6g}"
+    columns, low, high = seen.column_ranges()
+    if columns.size:
+        yield "values", f"{low.min():g} to {high.max():g}"
+    empty = data.d - columns.size
+    yield "constant columns", f"{empty + int(np.count_nonzero(low == high)):,} ({empty:,} without a value)"
+    nearly = columns[nearly_constant(low, high)]
+    if nearly.size:
+        yield "nearly constant", f"{column_names(nearly, data.names)} within rounding of one value"
+    widest = np.argsort(low / 2 - high / 2, kind="stable")[:COLUMNS]  # halves, so that the difference does not overflow
+    for j in widest:
+        column = columns[j] + (seen.zero_based is False) if data.names is None else data.names[columns[j]]
+        yield f"  column {column}", f"{low[j]:g} to {high[j]:g}"
+    if data.d > COLUMNS:
+        numbered = "" if data.names is not None else "; numbered as in the file"
+        yield "", f"({COLUMNS} widest of {data.d:,}{numbered})"
+    for notice in data.notices:
+        yield "notice", flags(notice)
+
+
+@helped(
+    "convert",
+    "screenpath convert data.libsvm data.shards",
+    "screenpath convert day1.libsvm.gz day2.libsvm.gz days --jobs 2 --resume",
+)
+@click.argument("data", metavar="DATA...", nargs=-1, required=True, type=click.Path())
+@click.argument("out", metavar="OUT", type=click.Path())
+@click.option(
+    "--block-mb",
+    default=32.0,
+    show_default=True,
+    type=shared.Between(1.0, 2048.0),
+    help="Megabytes of text, or of a table's numbers, that make a shard; memory is about 8 times this for each job.",
+)
+@click.option(
+    "--by",
+    default="rows",
+    show_default=True,
+    type=click.Choice(["rows", "columns"]),
+    help="What a shard has whole: columns for l1svm, rows for svm, lad, quantile and svr.",
+)
+@click.option("--jobs", default=1, show_default=True, type=click.IntRange(min=1), help="Threads that parse and write.")
+@shared.flag(MAX_MEMORY)
+@click.option("--n-features", type=click.IntRange(min=1), help="Number of features, where the files show fewer.")
+@click.option("--zero-based", is_flag=True, help="Feature indices start at 0 instead of 1.")
+@shared.flag(STORAGE, help="Form of the shards; auto decides by density.")
+@shared.flag(DTYPE, help="Type of the stored values; float32 halves them.")
+@shared.flag(TARGET)
+@shared.flag(ONE_HOT)
+@click.option("--resume", is_flag=True, help="Keep the shards that a stopped conversion has made (or start it).")
+@click.option("--force", is_flag=True, help="Replace an older folder.")
+@shared.flag(QUIET)
+@shared.flag(LOG_FORMAT)
+def convert(data, out, quiet, log_format, **options):
+    """Turn LIBSVM text, CSV (both plain, .gz, .bz2, .xz) or Parquet into a folder of binary shards.
+
+    Several files DATA follow one another. They are read in blocks, so they may be larger than memory. OUT appears when
+    it is complete: after a crash repeat the command with --resume. All path commands take OUT in place of a file; svm,
+    lad, quantile and svr leave its rows on disk, l1svm and sparse-svm the columns of a folder that was made with --by
+    columns. Such a folder can be made of one by rows, too.
+    """
+    from screenpath.data.files.source import reading
+    from screenpath.data.shards.convert import convert
+    from screenpath.report.console import Console
+
+    if options["resume"] and options["force"]:
+        raise UsageError("--resume continues a conversion and --force replaces a folder", "use one of them")
+    console = Console(quiet, None, flags, log_format)
+    with console.busy("converting", reading):
+        folder = convert(data, out, **options)
+    for notice in folder.meta["notices"]:
+        console.say(f"{folder.path}: {notice}")
+    shape = f"{folder.n:,} rows, {folder.d:,} features, {folder.nnz:,} values"
+    console.say(f"{folder.path}: {shape} in {folder.count} shard{'s' * (folder.count != 1)}")
+
+
+@helped(
+    "generate",
+    "screenpath generate wang-toy1 --seed 0 -o toy1.libsvm",
+    "screenpath generate hong-syn1 --n 1000 --p 5000 -o syn1.libsvm.gz",
+)
+@click.argument("name")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of the random numbers.")
+@click.option("--n", type=click.IntRange(min=1), help="Number of samples.  [default: the paper's]")
+@click.option("--p", type=click.IntRange(min=1), help="Number of features.  [default: the paper's]")
+@click.option(
+    "-o", "--out", metavar="FILE", default="-", help="File (.gz, .bz2, .xz are compressed).  [default: stdout]"
+)
+@force_option
+def generate(name, seed, n, p, out, force):
+    """Write the synthetic data set NAME of the papers as LIBSVM text. The same seed gives the same bytes.
+
+    \b
+    wang-toy1, wang-toy2, wang-toy3   two Gaussians in the plane (Wang et al. 2014)
+    ogawa-toy                         two Gaussians in the plane (Ogawa et al. 2013)
+    ogawa2014-toy                     two Gaussians in the plane (Ogawa et al. 2014)
+    hong-syn1, hong-syn2, hong-syn3   sparse, two classes (Hong et al. 2019)
+    hong-syn-multi1, hong-syn-multi2, hong-syn-multi3
+                                      sparse, five classes (Hong et al. 2019)
+    big                               two classes, 20 million rows x 50, written as it is made: 10 GB of text
+    """
+    from screenpath.data.files.generate import BIG, NAMES, big_text, checked_name
+    from screenpath.data.files.write_libsvm import compressed
+    from screenpath.store.outputs import Output
+
+    checked_name(name, (*NAMES, BIG))
+    output = Output(out, force)
+    blocks = big_text(seed, n, p) if name == BIG else small_text(name, seed, n, p)
+    with output.open(parents=True) as file, compressed(file, output.path.suffix) as text:
+        for block in blocks:
+            text.write(block)
+
+
+def small_text(name, seed, n, p):
+    from screenpath.data.files.generate import generate
+    from screenpath.data.files.write_libsvm import libsvm_lines
+
+    X, y = generate(name, seed, n=n, p=p)
+    return (line.encode() for line in libsvm_lines(X, y))

@@ -1,0 +1,229 @@
+"""Commands that read finished runs: ``show``, ``runs``, ``report``, ``plot``, ``merge``, ``verify``."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from screenpath.cli.help import helped
+from screenpath.cli.options import DONE, ERROR, UNCERTIFIED, force_option, quiet_option, say
+from screenpath.cli.predict import STEP_HELP, run_argument, say_choice, training_option
+from screenpath.errors import UsageError, tell
+
+
+@helped("show", "screenpath show runs/svm-data", "screenpath show runs/svm-data --step C=0.1 --top 5 --duals duals.csv")
+@run_argument
+@click.option("--step", metavar="STEP", help=f"{STEP_HELP}  [default: best where steps have scores, else the last]")
+@click.option(
+    "--top", default=20, show_default=True, type=click.IntRange(min=0), help="Features shown, the largest first."
+)
+@click.option("--duals", metavar="FILE", help="Write the dual variable of every row as CSV; - is standard output.")
+@force_option
+@training_option
+@quiet_option
+def show(run, step, top, duals, force, training, quiet):
+    """Show what the run folder RUN holds: model, certificate, scores, and one step in detail.
+
+    Features are ordered by scaled size; those of sparse models say where on the path they enter.
+
+    --duals writes row, label, value, side, certified: the value is the row's part in the weights (y alpha, of a
+    regression alpha); the side is R (lower end), L (upper end) or E (between); certified is 1 where the row is proven
+    to be on that side in the optimum. They come from the certificate of the run, else the step's problem is solved
+    again. For svm (also with a kernel), lad, quantile, svr and sparse-svm of two labels.
+    """
+    from screenpath.engine.duals import duals_of
+    from screenpath.report.show import default_step, summary_of
+    from screenpath.store.open import open_run
+    from screenpath.store.outputs import Output
+
+    if training is not None and duals is None:
+        raise UsageError("--training serves --duals alone here", "leave it out, or add --duals FILE")
+    run = open_run(run)
+    inputs = [run.path, training or run.record["data"].get("path")]
+    output = None if duals is None else Output(duals, force, inputs)
+    step = step or default_step(run)
+    summary = summary_of(run, step, top)
+    page = str(summary)  # finds damage before anything is printed
+    if not quiet:
+        for notice in run.notices:
+            tell(notice)
+        say_choice(run, step)
+    if output is None:
+        say(page)
+        return
+    found = duals_of(run, summary.step, training)
+    output.write(found.csv())
+    if output.stdout:  # only the table goes there
+        return
+    say(page)
+    if not quiet:
+        sure = f"{int(found.certified.sum()):,} of {found.values.size:,} sides certified"
+        tell(f"wrote {output.name}: {sure}, {found.support.size:,} rows with a part in the weights ({found.source})")
+
+
+@helped(
+    "runs",
+    "screenpath runs runs/cv-svm-data runs/cv-l1svm-data",
+    "screenpath runs runs/svm-data runs/l1svm-data --step best --test new.libsvm",
+)
+@click.argument("runs", metavar="RUN RUN...", nargs=-1, required=True, type=click.Path())
+@click.option("--step", metavar="STEP", default="best", show_default=True, help="Of every run: best, one-se, a number.")
+@click.option("--test", metavar="FILE", type=click.Path(), help="Score all of them on this data file.")
+@click.option(
+    "--target", metavar="COLUMN", help="CSV, Parquet: column of labels in --test FILE, if not as in training."
+)
+@quiet_option
+def runs(runs, step, test, target, quiet):
+    """Compare the runs in several folders RUN: models, scores, sizes and times, in words.
+
+    They are scored on the folds that they share, else on the test data that they share, or on --test FILE. Differences
+    are paired, fold by fold or row by row, and come with their standard error. Runs that have nothing in common, or
+    decide between other labels, are refused.
+    """
+    from screenpath.report.side_by_side import compare_runs
+    from screenpath.store.open import open_run
+
+    opened = [open_run(run) for run in runs]
+    found = compare_runs(opened, step, test, target)
+    if not quiet:
+        for run in opened:
+            for notice in run.notices:
+                tell(notice)
+    say(str(found))
+
+
+@helped("report", "screenpath report runs/svm-data -o report.html", "screenpath report runs/cv-svm-data -o -")
+@run_argument
+@click.option("-o", "--out", metavar="FILE", required=True, help="HTML file; - is standard output.")
+@force_option
+@quiet_option
+def report(run, out, force, quiet):
+    """Write a page about the run folder RUN: problem, certificate, pictures, steps, and the command to repeat it.
+
+    The page is one file and loads nothing. Needs matplotlib.
+    """
+    from screenpath.report.page import page
+    from screenpath.store.open import open_run
+    from screenpath.store.outputs import Output
+
+    run = open_run(run)
+    output = Output(out, force, [run.path])
+    output.write(page(run))
+    if not quiet:
+        for notice in run.notices:
+            tell(notice)
+        if not output.stdout:
+            tell(f"wrote {out}")
+
+
+# As screenpath.report.series.KINDS; --help must not import numpy.
+KINDS = ("rejection", "coefficients", "gap", "time", "cv", "grid")
+
+
+@helped("plot", "screenpath plot runs/svm-data", "screenpath plot runs/svm-data --kind gap --terminal")
+@run_argument
+@click.option("--kind", type=click.Choice(KINDS), help="What to draw.  [default: cv where RUN has one, else rejection]")
+@click.option("-o", "--out", metavar="FILE", help="Picture ending in .png, .svg or .pdf.  [default: RUN/KIND.png]")
+@force_option
+@click.option("--terminal", is_flag=True, help="Draw with characters on standard output; needs no matplotlib.")
+@quiet_option
+def plot(run, kind, out, force, terminal, quiet):
+    """Draw the run folder RUN.
+
+    \b
+    rejection     what the rule fixed at each step, stacked
+    coefficients  weights along the path, the largest named
+    gap           duality gap against its target
+    time          seconds of screening, solving, certifying
+    cv            cross-validation curve, choices, certified bound
+    grid          heat maps over (alpha, beta) of sparse-svm
+    """
+    from screenpath.report import series
+    from screenpath.store.open import open_run
+
+    if terminal and out:
+        raise UsageError("--terminal writes no file", "leave out --out, or leave out --terminal")
+    series.picture_form(out)  # refuses a wrong name early
+    run = open_run(run)
+    kind = kind or series.available(run)[0]
+    series.check_kind(run, kind)
+    if not quiet:
+        for notice in run.notices:
+            tell(notice)
+    if terminal:
+        from screenpath.report.terminal import show
+
+        show(run, kind)
+        return
+    from screenpath.report.plots import picture
+    from screenpath.store.outputs import Output
+
+    output = Output(out or str(run.path / f"{kind}.png"), force, [run.path])
+    output.write(picture(run, kind, out)[1])
+    if not quiet:
+        tell(f"wrote {output.name}")
+
+
+@helped(
+    "merge",
+    "screenpath merge parts/1 parts/2 parts/3 -o runs/whole",
+    "screenpath merge folds/1 folds/2 -o runs/cv-whole --force",
+)
+@click.argument("runs", metavar="RUN RUN...", nargs=-1, required=True, type=click.Path())
+@click.option("-o", "--out", required=True, metavar="DIR", type=click.Path(), help="Run folder to make.")
+@click.option("--force", is_flag=True, help="Replace the run in the folder.")
+@quiet_option
+def merge(runs, out, force, quiet):
+    """Put the runs in several folders RUN together into one run folder.
+
+    The runs are the parts of a grid that --part I/K has cut, the parts of the folds of cv, or runs that differ in the
+    values of their grid alone (--c-list, --lambda-list, --beta). The folder is that of one run, for show, predict, plot
+    and all others. Runs that are not parts of one are refused, with all that differs.
+    """
+    from screenpath.cv.merge import merge_runs
+    from screenpath.engine.circumstances import all_good
+    from screenpath.engine.tally import not_solved
+
+    record = merge_runs(runs, out, force, ["screenpath", *sys.argv[1:]])
+    if not quiet:
+        totals = record["totals"]
+        unsafe = f", {totals['unsafe']} unsafe decisions" if totals["unsafe"] else ""
+        unsafe += f", audit {not_solved(totals['unaudited'])}" if totals.get("unaudited") else ""
+        good = f"{totals['certified']} of {totals['n_steps']} steps certified{unsafe}"
+        tell(f"{out}: {good}, put together from {len(runs)} runs")
+    return DONE if all_good(record) else UNCERTIFIED
+
+
+SHOWN = 20  # most faults listed
+
+
+@helped("verify", "screenpath verify runs/svm-data", "screenpath verify runs/svm-data data.libsvm")
+@click.argument("run", type=click.Path())
+@click.argument("data", required=False, type=click.Path())
+def verify(run, data):
+    """Check the certificate of the run folder RUN against its data.
+
+    The checker reads DATA (LIBSVM text, CSV or Parquet; by default the file of the run) in two passes and forms every
+    number again, with none of the code that computed the run and with all rounding counted against the claims: gap and
+    primal of every step, and that the rows claimed to be fixed in the optimum are. The run was computed with
+    --certificate.
+
+    What else the run folder says (options, labels, weights, scaling, step table, totals, coefficients) has to agree
+    with certificate and data. What cannot be compared, such as times, is named as not covered.
+
+    The exit code is 0 if every claim holds, 1 if one does not, and 3 if all hold but some steps claim nothing since
+    the run itself does not call them certified.
+    """
+    from screenpath.verify import verify_certificate
+    from screenpath.verify.run import not_covered
+
+    found = verify_certificate(run, data)
+    click.echo(str(found))
+    for line in not_covered(found.uncovered):
+        click.echo(line)
+    for step, reason in found.faults[:SHOWN]:
+        click.echo(reason if step is None else f"step {step}, {reason}", err=True)
+    if len(found.faults) > SHOWN:
+        click.echo(f"... and {len(found.faults) - SHOWN} more", err=True)
+    return ERROR if found.faults else UNCERTIFIED if found.unclaimed else DONE
