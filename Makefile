@@ -135,7 +135,7 @@ fuzz: $(VENV)/.installed-test
 	$(BIN)/python tests/safety/fuzz_reader.py --inputs 1000000
 	$(BIN)/python tests/safety/fuzz_rounding.py --steps 100000
 	$(BIN)/python tests/safety/fuzz_rounding.py --kernels --steps 20000
-	$(BIN)/python tests/safety/fuzz_data.py --steps 20000 --scales none,maxabs,standard
+	$(BIN)/python tests/safety/fuzz_data.py --steps 20000 --scales none,maxabs,standard,l2 --text
 	$(BIN)/python tests/safety/fuzz_far.py --steps 5000
 	$(BIN)/python tests/safety/fuzz_dynamic.py --decisions 5000
 	$(BIN)/python tests/safety/fuzz_verify.py --count 1000

@@ -1,15 +1,16 @@
 """Search for false certificates where numbers of the problem are computed from the data and rounded.
 
-Usage: python tests/safety/fuzz_data.py --steps 20000 [--seed 0] [--scales none,maxabs,standard]
+Usage: python tests/safety/fuzz_data.py --steps 20000 [--seed 0] [--scales none,maxabs,standard,l2] [--text]
 
 Targets have sizes from 1e-15 to 1e15, and so has epsilon; weights of samples and of classes multiply each other and the
-level of a quantile; columns may be scaled. The judge forms all of that in fractions of the numbers of the data, without
-an intercept or with a free one (``rational.py``). What the independent checker says of each step is judged as well.
+level of a quantile; columns or rows may be scaled. The judge forms all of that in fractions of the numbers of the data,
+without an intercept or with a free one (``rational.py``). What the independent checker says of each step is judged too.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from fractions import Fraction as F
 from functools import partial
@@ -21,7 +22,9 @@ import scipy.sparse as sp
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from screenpath.catalogue.losses import LOSSES
+from screenpath.data.files.libsvm import read_libsvm
 from screenpath.data.files.prepare import SCALES, prepare
+from screenpath.data.files.write_libsvm import write_libsvm
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen import parse_rule
 from screenpath.screen.intercept import parse_free_rule
@@ -34,6 +37,7 @@ from screenpath.verify.file import BETWEEN, NOTHING, pack
 from screenpath.verify.passes import check
 from screenpath.walk.loop import PathOptions, walk
 from tests.safety.fuzz_rounding import fuzz
+from tests.safety.judge import exact_rows
 from tests.safety.problems import judged
 from tests.safety.rational import Exact, ExactFree, dot, faults
 
@@ -115,11 +119,15 @@ class Case:
     def exact(self, C: float, kind=None) -> Exact:
         """Return the objectives at ``C``, of rows that are scaled in fractions."""
         found = (kind or (ExactFree if self.free else Exact))(self.model, C, self.losses)
-        if self.preparation.scale is not None:  # a shift alone is exact
+        made = self.preparation
+        if made.scale is not None or made.kind == "l2":  # a shift alone is exact
             found = found if self.free else Fractions(self.model, C, self.losses)
-            d, none = self.X.shape[1], np.zeros(self.X.shape[1])
-            shift, scale = (none if self.preparation.shift is None else self.preparation.shift), self.preparation.scale
-            rows = [[(F(float(row[j])) - F(float(shift[j]))) / F(float(scale[j])) for j in range(d)] for row in self.X]
+            shift, scale = np.zeros(self.X.shape[1]), np.ones(self.X.shape[1])
+            header = {
+                "scaling": "standard", "bias": 0.0, "shift": shift if made.shift is None else made.shift,
+                "scale": scale if made.scale is None else made.scale,
+            }  # fmt: skip
+            rows = exact_rows({"scaling": "l2", "bias": 0.0} if made.kind == "l2" else header, self.X.tolist())
             signs = [int(sign) for sign in self.model.signs]
             found.G = [[sign * v for v in rows[i % len(rows)]] for i, sign in enumerate(signs)]
         return found
@@ -198,8 +206,17 @@ def dual_value(exact, theta, free: bool) -> F:
     return exact.C * dot(exact.c, theta) - exact.C**2 * dot(sums, sums) / 2
 
 
-def check_data(seed: int, scales=("none",)):
-    """Walk one random path; yields as ``fuzz_rounding.check_path`` does."""
+def from_text(X, y) -> tuple:
+    """Return rows and targets that were written as LIBSVM text, and read."""
+    text = io.BytesIO()
+    write_libsvm(text, X, y)
+    text.seek(0)
+    data = read_libsvm(text, n_features=X.shape[1])
+    return data.X.toarray(), data.y
+
+
+def check_data(seed: int, scales=("none",), text: bool = False):
+    """Walk one random path, of data from ``text`` if that is asked for; yields as ``fuzz_rounding.check_path`` does."""
     rng = np.random.default_rng(seed)
     kind, free = str(rng.choice(KINDS)), bool(rng.random() < 0.4)
     X, y, own, classes, options = random_data(rng, kind)
@@ -209,7 +226,8 @@ def check_data(seed: int, scales=("none",)):
     grid = np.unique(10.0 ** rng.uniform(-8.0, 8.0, int(rng.integers(1, 4))))
     scale = str(rng.choice(scales))
     with np.errstate(all="ignore"):
-        case = Case(kind, X, y, own, classes, options, free, tol, scale)
+        case = Case(kind, *(from_text(X, y) if text else (X, y)), own, classes, options, free, tol, scale)
+        case.X, case.y, case.losses = X, y, exact_losses(kind, y, own, classes, options)  # the judge reads no text
         words = f"{kind}, {'free, ' if free else ''}y {np.abs(y).max():.2g}, {options}, weights {case.weights}"
         for step, certificate in case.walk(grid, "gap" if free else "dvi+gap", max_epochs=200):
             exact = case.exact(step.parameters["C"])
@@ -230,9 +248,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--scales", default="none", help=f"some of {', '.join(SCALES[:3])}, joined by commas")
+    parser.add_argument("--scales", default="none", help=f"some of {', '.join(SCALES)}, joined by commas")
+    parser.add_argument("--text", action="store_true", help="write the data as LIBSVM text, and read it")
     arguments = parser.parse_args()
-    check = partial(check_data, scales=arguments.scales.split(","))
+    check = partial(check_data, scales=arguments.scales.split(","), text=arguments.text)
     statuses, found = fuzz(arguments.steps, arguments.seed, lambda text: print(text, file=sys.stderr), check)
     print(f"{sum(statuses.values())} steps ({dict(statuses)}), {len(found)} false claims")
     return judged(found, "seed {}: {} ({})")

@@ -32,16 +32,23 @@ def scaled(seed: int):
     return fuzz_data.check_data(seed, ("maxabs", "standard"))
 
 
-def test_random_scaled_problems_are_certified_for_the_numbers_of_the_data():
-    statuses, found = fuzz_rounding.fuzz(80, 0, check=scaled)
+def scaled_rows(seed: int):
+    """The same on rows that are divided by their norms, of data that are read from text."""
+    return fuzz_data.check_data(seed, ("l2",), text=True)
+
+
+@pytest.mark.parametrize("check", [scaled, scaled_rows])
+def test_random_scaled_problems_are_certified_for_the_numbers_of_the_data(check):
+    statuses, found = fuzz_rounding.fuzz(80, 0, check=check)
     assert found == []
     assert statuses["certified, proven"] > 60 and statuses["certified, not proven"] == 0
 
 
-def test_values_that_scaling_rounds_too_much_are_noticed(monkeypatch):
+@pytest.mark.parametrize("check", [scaled, scaled_rows])
+def test_values_that_scaling_rounds_too_much_are_noticed(monkeypatch, check):
     apply = Preparation.apply
     monkeypatch.setattr(Preparation, "apply", lambda made, X: apply(made, X).astype(np.float32).astype(float))
-    assert fuzz_rounding.finds(lambda claim: FALSE in claim, 80, 0, scaled)
+    assert fuzz_rounding.finds(lambda claim: FALSE in claim, 80, 0, check)
 
 
 @pytest.mark.parametrize("seed", [43, 73, 157, 299, 525, 7057])
