@@ -13,6 +13,7 @@ import pytest
 import screenpath
 from screenpath.data.files.libsvm import MARKED
 from screenpath.data.files.parquet_file import ParquetFile
+from screenpath.data.files.parquet_pages import page_sizes
 from screenpath.data.files.read import read_data, read_like
 from screenpath.data.safe import memory
 from screenpath.data.safe.memory import MemoryLimit, private_bytes
@@ -547,3 +548,66 @@ def test_texts_of_parquet_count_in_the_memory_limit_before_they_are_unfolded(tmp
     del numbers
     with MemoryLimit(private_bytes() + 3 * BIG).in_force():
         assert read_data(tmp_path / "q").X.shape == (rows, 40)
+
+
+def test_pages_of_parquet_count_whatever_the_footer_says(tmp_path):
+    """Neither a column of texts that is not read, nor a footer that states less than the pages, hides what unfolds."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    texts = pa.array(["x" * 4 * BIG, "y"])
+    table = pa.table({"a": texts, "b": [1.0, 2.0], "other": ["u", "v"], "y": [1, 2]})
+    pq.write_table(table, tmp_path / "p", compression="zstd", use_dictionary=False, write_statistics=["b"])
+    column = pq.ParquetFile(tmp_path / "p").metadata.row_group(0).column(0)
+    with open(tmp_path / "p", "rb") as file:
+        (size,) = page_sizes(file, column)
+    assert 0 <= column.total_uncompressed_size - size < 100  # its header
+    # The footer states the size as a varint: a smaller one of as many bytes.
+    content = (tmp_path / "p").read_bytes()
+    stated = varint(2 * column.total_uncompressed_size)
+    assert content.count(stated) == 1
+    (tmp_path / "p").write_bytes(content.replace(stated, b"\x82" + b"\x80" * (len(stated) - 2) + b"\x00"))
+    assert pq.ParquetFile(tmp_path / "p").metadata.row_group(0).column(0).total_uncompressed_size == 1
+    del table, texts
+    with MemoryLimit(private_bytes() + 3 * BIG).in_force():
+        with pytest.raises(ResourceError, match="the texts of its row group 0.*more than `max_memory"):
+            next(ParquetFile(tmp_path / "p").batches(10, ["a", "y"]))
+        assert next(ParquetFile(tmp_path / "p").batches(10, ["b", "y"])).size == 2  # what is not read does not count
+
+
+def varint(number: int) -> bytes:
+    """Return a number as Thrift writes it."""
+    found = bytearray()
+    while number > 127:
+        found.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*found, number])
+
+
+@pytest.mark.parametrize("compression", ["none", "snappy", "zstd"])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_pages_are_found_by_their_headers(tmp_path, compression, version):
+    """Judged by the file: pages fill their chunk, and headers with statistics and dictionaries are passed over."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rng = np.random.default_rng(0)
+    table = pa.table({"a": rng.normal(size=5000), "b": [f"{k % 70}" * 9 for k in range(5000)], "c": [None, 1] * 2500})
+    pq.write_table(
+        table, tmp_path / "p", compression=compression, data_page_size=1000, data_page_version=version,
+        row_group_size=3000, write_page_checksum=True,
+    )  # fmt: skip
+    metadata = pq.ParquetFile(tmp_path / "p").metadata
+    with open(tmp_path / "p", "rb") as file:
+        for group in map(metadata.row_group, range(2)):
+            for column in map(group.column, range(3)):
+                sizes = page_sizes(file, column)
+                headers = column.total_uncompressed_size - sum(sizes)  # of 10 to 150 bytes each
+                assert 10 * len(sizes) <= headers <= 150 * len(sizes)
+    assert len(sizes) > 1
+
+
+def test_texts_that_share_their_beginnings_are_refused(tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pa.table({"a": ["x" * k for k in range(2, 8)], "y": [1, 2] * 3})
+    pq.write_table(table, tmp_path / "p", use_dictionary=False, column_encoding={"a": "DELTA_BYTE_ARRAY", "y": "PLAIN"})
+    with pytest.raises(DataError, match="the column a is written as DELTA_BYTE_ARRAY"):
+        read_data(tmp_path / "p", one_hot=["a"])
+    pq.write_table(table, tmp_path / "p")
+    assert read_data(tmp_path / "p", one_hot=["a"]).X.shape == (6, 6)

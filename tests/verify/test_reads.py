@@ -17,6 +17,7 @@ from screenpath.errors import DataError, ScreenpathError
 from screenpath.verify import check, data, run
 from screenpath.verify import file as form
 from screenpath.verify.data import Source
+from screenpath.verify.table import open_data
 from tests.cli.conftest import call, in_process, libsvm_text  # noqa: F401 (fixtures)
 from tests.run_folders import reseal
 
@@ -229,6 +230,23 @@ def test_long_texts_of_parquet_are_unfolded_once(call, tmp_path):  # noqa: F811
     )
     said, taken = peak_of(script, tmp_path / "t.parquet", json.dumps(header), cwd=tmp_path)
     assert "is not the data of the certificate" in said and taken < 1 << 27
+
+
+def test_stated_sizes_of_texts_of_parquet_are_bounded(tmp_path, monkeypatch):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pyarrow.table({"a": [1.0, 2.0], "kind": ["x" * 5000, "y"], "class": [1, 2]})
+    columns = {"target": "class", "columns": ["a", "kind"], "one_hot": {"kind": ["x" * 5000, "y"]}}
+    header = header_text(n_samples=2, n_features=3, table=columns)
+    parquet.write_table(table, tmp_path / "p", use_dictionary=False)
+    monkeypatch.setattr("screenpath.verify.table.memory", lambda: 4000)
+    with pytest.raises(ScreenpathError, match="texts of 5,.* bytes, more than this machine can hold"):
+        list(open_data(tmp_path / "p", header, 10)._rows())
+    monkeypatch.setattr("screenpath.verify.table.memory", lambda: 6000)
+    assert len(list(open_data(tmp_path / "p", header, 10)._rows())) == 2
+    shared = {"kind": "DELTA_BYTE_ARRAY", "a": "PLAIN", "class": "PLAIN"}
+    parquet.write_table(table, tmp_path / "p", use_dictionary=False, column_encoding=shared)
+    with pytest.raises(ScreenpathError, match="is not the data of the certificate"):
+        list(open_data(tmp_path / "p", header, 10)._rows())
 
 
 @pytest.fixture
