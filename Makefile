@@ -38,7 +38,8 @@ demo: $(VENV)/.installed
 # files that run the rest of the package, and not in MORE, which tracing would make half as slow again and which run few
 # lines besides. Both are added up. Two workers: the longest tests wait for the processes that they start and kill. These
 # are hundreds, so that byte code is kept even where the environment says not to. Kernels are compiled beforehand: within
-# the tests, traced, it takes nearly three times as long.
+# the tests, traced, it takes nearly three times as long. Types are checked by a test (tests/architecture/test_types.py),
+# beside others.
 PLAIN_TESTS := tests/kernels tests/proofs tests/rows tests/problem/test_box.py tests/problem/test_l1svm.py \
 	tests/problem/test_sparse.py tests/problem/test_sparse_free.py tests/solve/test_sparse_newton.py \
 	tests/walk/test_compiled.py tests/walk/test_compiled_faces.py
@@ -52,7 +53,6 @@ MORE := tests/architecture tests/catalogue tests/compile tests/cv tests/examples
 test quick: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.installed-test
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	$(BIN)/coverage erase
 	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -n 2 $(PLAIN_TESTS) \
 		-W "ignore:overflow encountered in scalar:RuntimeWarning"
@@ -65,7 +65,6 @@ test: $(VENV)/.installed-test
 # Between two edits: every behaviour, without a count of lines.
 quick: $(VENV)/.installed-test
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -n 2
 
 # One room between two edits: make check ROOM=screen.

@@ -1,4 +1,4 @@
-"""What a type checker makes of calls from outside."""
+"""What a type checker makes of the package, and of calls from outside."""
 
 import ast
 import inspect
@@ -62,14 +62,13 @@ WRONG = {
 }
 
 
-def test_a_wrong_call_is_noticed_and_a_right_one_is_not(tmp_path):
+def test_a_wrong_call_is_noticed_and_a_right_one_and_the_package_are_not(tmp_path):
     pytest.importorskip("mypy")
     head = "import numpy as np\nimport screenpath as s\nimport screenpath.sklearn as e\nX, y = np.eye(2), [1, -1]\n"
     (tmp_path / "right.py").write_text(RIGHT)
     (tmp_path / "wrong.py").write_text(head + "\n".join(WRONG) + "\n")
-    # The settings, and so the cache, are those of the check of the whole package.
     found = subprocess.run(
-        [sys.executable, "-m", "mypy", tmp_path / "right.py", tmp_path / "wrong.py"],
+        [sys.executable, "-m", "mypy", "screenpath", tmp_path / "right.py", tmp_path / "wrong.py"],
         cwd=ROOT, env={**os.environ, "MYPYPATH": str(ROOT)}, capture_output=True, text=True,
     )  # fmt: skip
     errors = re.findall(r"(\w+)\.py:(\d+): error: .* \[([a-z-]+)\]$", found.stdout, re.MULTILINE)

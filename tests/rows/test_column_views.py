@@ -135,6 +135,7 @@ class Poisoned(Views):
         return np.where(wanted[of], data, value), indices, ends
 
 
+@pytest.mark.compiled_only
 @pytest.mark.covering(2)
 @pytest.mark.parametrize("rule", ["sifs", "sifs+gap", "ifs", "gap"])
 @pytest.mark.parametrize(("classes", "intercept"), [(1, "none"), (1, "free"), (3, "none")])
