@@ -172,34 +172,31 @@ class Model:
         DataError
             If any number of the step is none that it may be.
         """
-        own = {"C": self.box, "alpha": self.name == "sparse-svm", "beta": self.name == "sparse-svm", "lambda": self.own}
-        size = self.n * self.parts_each
+        names = ("C",) if self.box else ("lambda",) if self.own else ("alpha", "beta")
+        size = -(-self.n * self.parts_each // 4)
         codes = [entry[name] for name in ("states", "claims", "after") if entry.get(name) is not None]
-        good = all(
-            isinstance(entry[name], float) and (entry[name] > 0.0 or name == "alpha" and entry[name] == 0.0)
-            for name in own if own[name]
-        ) and all(entry[name] < math.inf for name in own if own[name])  # fmt: skip
-        good = good and not any(part.dtype != np.uint8 or part.size != -(-size // 4) for part in codes)
-        good = good and ("w" in entry) == (self.box and not self.kernel)
+        good = ("w" in entry) == (self.box and not self.kernel) and all(
+            part.dtype == np.uint8 and part.size == size for part in codes
+        )
+        for name in names:
+            value = entry[name]
+            good &= isinstance(value, float) and 0.0 <= value < math.inf and (value > 0.0 or name == "alpha")
         found = np.zeros(self.nodes * self.width)
         if self.kernel:
             found = np.array([entry["b"]] if self.free else [])
-            good = good and (not self.free or isinstance(entry["b"], float))
+            good &= not self.free or isinstance(entry["b"], float)
         elif self.box:
             found = np.asarray(entry["w"])
-            good = good and found.size == self.width
+            good &= found.size == self.width
         else:
-            index, values = entry["index"], entry["values"]
-            top = self.width - 1 if self.own else found.size
-            fits = index.size == values.size and not np.any(
-                (index < 0) | (index >= top) | (np.diff(index, prepend=-1) <= 0)
-            )
-            good = good and fits
+            index, values, top = entry["index"], entry["values"], found.size - self.own
+            rising = np.all(np.diff(np.concatenate([[-1], index, [top]])) > 0)
+            good &= index.size == values.size and bool(rising)
             if good:
                 found[index] = values
             if self.own:
                 found[-1] = entry["b"]
-                good = good and math.isfinite(entry.get("b_off", 0.0))
+                good &= math.isfinite(entry.get("b_off", 0.0))
         if not good or not np.all(np.isfinite(found)):
             raise DataError(f"step {entry['step']}: the certificate's numbers do not fit the data")
         return found if self.kernel else found.reshape(self.nodes, self.width)

@@ -118,6 +118,32 @@ def test_a_product_in_two_parts_loses_nothing_next_to_the_best_value():
     x, rest = 1.0 / 3.0, 2.0**-60
     found, step = share(Cells(-math.inf, math.inf, 1.0), np.array(x), np.array(x), rest)
     assert found == 0.5 * rest * rest and step == rest
+    away = x + 2.0**-50
+    for more in (rest, -rest):
+        assert share(Cells(-math.inf, math.inf, 1.0), np.array(x), np.array(away), more)[1] == 2.0**-50 + more
+
+
+def test_bounds_count_what_underflows_and_no_more():
+    """Of steps that are none nothing can underflow: a gap of 0 stays 0."""
+    end, tiny, endless = Cells(np.array(0.0), np.array(1.0), 0.0), 2.0**-1000, Cells(-math.inf, math.inf, 1.0)
+    for cells, x, v, counts in (
+        (end, tiny, -tiny, True), (end, 0.0, -1.0, False), (end, 1.0, 1.0, False), (end, 0.5, 0.0, False),
+        (endless, 0.0, tiny, True), (endless, 0.5, 0.5, False), (endless._replace(kink=tiny), tiny, 0.0, True),
+        (endless._replace(kink=1.0), 0.0, 0.5, False),
+    ):  # fmt: skip
+        most, step = bound(cells, np.array(x), (v, 0.0), (v, 0.0))
+        ends = (None if cells.curve else F(float(limit)) for limit in (cells.lo, cells.hi))
+        assert F(float(most)) >= exact_share(*ends, F(cells.curve), F(cells.kink), F(x), F(v))
+        assert (most > 0.0) == counts and step >= share(cells, np.array(x), v)[1]
+
+
+def test_steps_are_no_less_than_they_are():
+    rng = np.random.default_rng(3)
+    for _ in range(500):
+        curve, x, v = (float(value) for value in rng.uniform(0.1, 1.0, 3))
+        step = bound(Cells(-math.inf, math.inf, curve), np.array(x), (v, 0.0), (v, 0.0))[1]
+        slope = v - curve * x
+        assert F(float(step)) >= F(abs(slope)) / F(curve) and step <= abs(slope) / curve * (1.0 + 64.0 * 2.0**-53)
 
 
 def test_a_barrier_is_left_to_the_caller():
