@@ -14,7 +14,7 @@ from math import fsum, inf, isfinite
 import numpy as np
 
 from screenpath.kernels.problem import l1svm as l1_kernels
-from screenpath.kernels.problem import share as kernels
+from screenpath.kernels.problem.share import column_shares, row_shares
 from screenpath.numbers import accurate
 from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, blurred, meets
 from screenpath.problem.penalised_rounding import proven
@@ -33,20 +33,6 @@ def sharpened(model, certificate, tol: float):
         if done or not isfinite(found.primal) or not sums.form(tol * found.primal, found.primal):
             break
     return found
-
-
-def shares_of(t, off, theta, weights, hi: float, curve: float) -> np.ndarray:
-    """Return what the kernel ``row_shares`` writes, shape (4, rows)."""
-    out = np.empty((4, t.size))
-    kernels.row_shares(t, off, theta, weights, hi, curve, out)
-    return out
-
-
-def column_shares_of(w, u, off, alpha: float, beta: float) -> np.ndarray:
-    """Return what the kernel ``column_shares`` writes, shape (2, columns); ``off`` excludes the terms' own rounding."""
-    out, size = np.empty((2, w.size)), np.abs(u) + beta + alpha * np.abs(w)
-    kernels.column_shares(w, u, off + 4.0 * UNIT * size + 8.0 * TINY, alpha, beta, out)
-    return out
 
 
 def proof(rows, columns, penalty: float, floor: float, more=0.0, inexact: float = 0.0, part: float = 1.0) -> dict:
@@ -90,9 +76,8 @@ class _Sums:
         """Return the certificate that the sums and their bounds prove; keep each entry's possible rounding error."""
         m, c = self.model, self.c
         with np.errstate(over="ignore", invalid="ignore"):
-            off = self.t_error + 4.0 * UNIT * (1.0 + np.abs(self.t))
-            rows = shares_of(self.t, off, self.theta, self.weights / m.n, 1.0, m.gamma)
-            columns = column_shares_of(self.w, self.u, self.u_error, c.alpha, c.beta)
+            rows = row_shares(self.t, self.t_error, self.theta, self.weights / m.n, 1.0, m.gamma)
+            columns = column_shares(self.w, self.u, self.u_error, c.alpha, c.beta)
             penalty = 0.5 * _total(c.alpha * self.w * self.w) + c.beta * _total(np.abs(self.w))
             more = self._residue() if c.off > 0.0 else 0.0
         self.loss_adds, self.t_adds, self.u_adds = rows[1], rows[3], columns[1]
@@ -197,8 +182,8 @@ def l1_sharpened(model, c):
     point, w = scale * r, c.w[support]
     shift = (taken + 4.0 * UNIT) * point  # of the entries of the point for which y.r is 0
     with np.errstate(over="ignore", invalid="ignore"):
-        rows = shares_of(slack, off + 2.0 * UNIT * np.abs(slack), point, np.ones(point.size), inf, 1.0)
-        columns = column_shares_of(w, scale * products[support], scale * unsure[support], 0.0, lam)
+        rows = row_shares(slack, off, point, np.ones(point.size), inf, 1.0)
+        columns = column_shares(w, scale * products[support], scale * unsure[support], 0.0, lam)
         more = fsum((np.abs(point - slack) + off + 0.5 * shift) * shift)
     weight = fsum(np.abs(w))
     floor = 16.0 * TINY * model.rounding.terms * (1.0 + (1.0 + scale) * weight)

@@ -9,21 +9,25 @@ A share is convex in ``v``: if that is off by ``e`` at most, the share is at mos
 
 import numpy as np
 
-from screenpath.kernels import SUMS, kernel
+from screenpath.kernels import kernel
+from screenpath.kernels.problem.box import UNIT
+
+LEAST = 2.0**-1071  # more than the products of a share lose by underflow
 
 
-@kernel(fastmath=SUMS, forceinline=True, leaf=True)
+@kernel(forceinline=True, leaf=True)
 def kink_share(x, inner, kink):
     """Return ``kink |x| - x inner`` for a part of ``v`` within the kink: the share of a feature without ``curve``."""
     return abs(x) * max(kink - inner if x > 0.0 else kink + inner, 0.0)
 
 
-@kernel(fastmath=SUMS, forceinline=True, leaf=True)
+@kernel(forceinline=True, leaf=True)
 def share(x, v, lo, hi, curve, kink):
     """Return ``psi(x) + psi*(v) - x v``, at least 0: a sum of products none of which is negative, so nothing cancels.
 
     Without ``curve`` the ends are finite. A feature's are then 0: what is beyond the kink, which for a dual point is
-    rounding, counts by its size. A ``v`` that is no number gives none.
+    rounding, counts by its size. A ``v`` that is no number gives none. Not to be reassociated: the error of ``v`` has
+    to stay relative to it.
     """
     inner = min(max(v, -kink), kink)
     beyond = v - inner
@@ -33,40 +37,42 @@ def share(x, v, lo, hi, curve, kink):
     return step * (over + 0.5 * curve * step) + kink_share(x, inner, kink)
 
 
-@kernel(fastmath=SUMS, forceinline=True, leaf=True)
+@kernel(forceinline=True, leaf=True)
 def largest_share(x, v, off, lo, hi, curve, kink):
     """Return the largest share for a ``v`` that is off by ``off`` at most; no number where one of the ends is none."""
     below, above = share(x, v - off, lo, hi, curve, kink), share(x, v + off, lo, hi, curve, kink)
     return below if below > above else above
 
 
-@kernel(leaf=True)
-def row_shares(t, off, theta, weights, hi, curve, out):
-    """Write what rows on ``[0, hi]`` add to a certificate, for ``t`` that are off by ``off`` at most.
+@kernel
+def row_shares(t, off, theta, weights, hi, curve):
+    """Return what rows on ``[0, hi]`` add to a certificate, for ``t`` that are off by ``off`` at most.
 
-    ``out``, of shape (4, rows), is written: the losses, what they may be off by, the shares, and what rounding may add
-    to these.
+    An array of shape (4, rows): the losses, what they may be off by, the shares, and what rounding may add to these.
     """
+    out = np.empty((4, t.size))
     for i in range(t.size):
-        v, e, x, weight = t[i], off[i], theta[i], weights[i]
+        v, e, x, weight = t[i], off[i] + 4.0 * UNIT * abs(t[i]), theta[i], weights[i]
         best, plain = min(max(v / curve, 0.0), hi), share(x, v, 0.0, hi, curve, 0.0)
         out[0, i] = weight * (best * (v - 0.5 * curve * best))
         out[1, i] = 0.0 if v + e <= 0.0 else weight * (min(best + 0.5 * e / curve, hi) * e)
         out[2, i] = weight * plain
         out[3, i] = weight * (largest_share(x, v, e, 0.0, hi, curve, 0.0) - plain)
+    return out
 
 
-@kernel(leaf=True)
-def column_shares(w, u, off, curve, kink, out):
-    """Write the shares of features, and what rounding may add to them, for ``u`` that are off by ``off`` at most."""
-    end = np.inf if curve > 0.0 else 0.0  # see share
+@kernel
+def column_shares(w, u, off, curve, kink):
+    """Return the shares of features, and what rounding may add to them, for ``u`` that are off by ``off`` at most."""
+    out, end = np.empty((2, w.size)), np.inf if curve > 0.0 else 0.0  # see share
     for j in range(w.size):
-        plain = share(w[j], u[j], -end, end, curve, kink)
-        out[0, j] = plain
-        out[1, j] = largest_share(w[j], u[j], off[j], -end, end, curve, kink) - plain
+        own = 4.0 * UNIT * (abs(u[j]) + kink + curve * abs(w[j])) + LEAST
+        out[0, j] = share(w[j], u[j], -end, end, curve, kink)
+        out[1, j] = largest_share(w[j], u[j], off[j] + own, -end, end, curve, kink) - out[0, j]
+    return out
 
 
 def warm_up():
-    a, out = np.ones(2), np.empty((4, 2))
-    row_shares(a, a, a, a, 1.0, 0.5, out)
-    column_shares(a, a, a, 0.5, 0.5, out[:2])
+    a = np.ones(2)
+    row_shares(a, a, a, a, 1.0, 0.5)
+    column_shares(a, a, a, 0.5, 0.5)
