@@ -18,17 +18,17 @@ from screenpath.errors import UsageError, tell
 def cache():
     """Compile the numerical kernels ahead of time, move them to other machines, or remove what was compiled.
 
-    They live in NUMBA_CACHE_DIR if that is set, else in the user's cache folder.
+    They are stored in NUMBA_CACHE_DIR if it is set, else in the user's cache folder.
     """
 
 
 @helped("warm", "screenpath cache warm", "screenpath cache warm parse newton compiled", group=cache)
 @click.argument("modules", metavar="[MODULE]...", nargs=-1)
 def warm(modules):
-    """Compile all kernels now, so that no later run has to (on a cluster: once, before the jobs).
+    """Compile all kernels now, so that later runs need not (on a cluster: once, before the jobs).
 
-    With the names of modules (parse, compiled, smo, ...), those alone. All processors that are allowed, four at most,
-    compile; a module's time is what was left to do for it.
+    Names of modules (parse, compiled, smo, ...) select these alone. Up to four processors compile; the time of a module
+    is what was left to do for it.
     """
     from screenpath.compile.cache import cache_folder
     from screenpath.kernels.compilation import ensure_compiled, kernel_modules, on_first_compile
@@ -55,7 +55,7 @@ def warm(modules):
 def pack(file, force):
     """Write all compiled kernels to FILE, for other machines of this kind (containers, nodes of a cluster).
 
-    They serve the same version of screenpath, numba and Python on the same kind of processor.
+    They work with the same version of screenpath, numba and Python on the same kind of processor.
     """
     from screenpath.compile.pack import pack_kernels
     from screenpath.kernels.compilation import kernel_modules
@@ -76,7 +76,9 @@ def pack(file, force):
 )
 @click.argument("file", metavar="FILE", type=click.Path(exists=True, dir_okay=False))
 def unpack(file):
-    """Take the compiled kernels of FILE, so that nothing is compiled here. They are code: trust where FILE is from."""
+    """Install the compiled kernels of FILE, so that nothing is compiled here. FILE contains code: its source must be
+    trusted.
+    """
     from screenpath.compile.cache import cache_folder
     from screenpath.compile.pack import unpack_kernels
     from screenpath.kernels.compilation import kernel_modules

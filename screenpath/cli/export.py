@@ -33,8 +33,8 @@ from screenpath.export.export import FORMATS, exported
 def export(run, step, kind, out, force, training, quiet):
     """Write a step of the run folder RUN as a model file; the weights are in the units of the data file.
 
-    LIBLINEAR's own predict reads the file of --to liblinear and decides the same, as does svm-predict with that of --to
-    libsvm; so do runtimes of ONNX (float64 rows in, labels and decision values out) and the estimator in scikit-learn.
+    The files of --to liblinear and --to libsvm give the same decisions in LIBLINEAR's predict and in svm-predict; so do
+    those for ONNX runtimes (float64 rows in, labels and decision values out) and for scikit-learn.
     """
     from screenpath.store.open import open_run
     from screenpath.store.outputs import Output

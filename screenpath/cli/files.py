@@ -105,11 +105,11 @@ def _facts(seen):
     default="rows",
     show_default=True,
     type=click.Choice(["rows", "columns"]),
-    help="What a shard has whole: columns for l1svm, rows for svm, lad, quantile and svr.",
+    help="Contents of a shard: columns for l1svm and sparse-svm; rows for svm, lad, quantile, svr.",
 )
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(min=1), help="Threads that parse and write.")
 @shared.flag(MAX_MEMORY)
-@click.option("--n-features", type=click.IntRange(min=1), help="Number of features, where the files show fewer.")
+@click.option("--n-features", type=click.IntRange(min=1), help="Number of features, if the files show fewer.")
 @click.option("--zero-based", is_flag=True, help="Feature indices start at 0 instead of 1.")
 @shared.flag(STORAGE, help="Form of the shards; auto decides by density.")
 @shared.flag(DTYPE, help="Type of the stored values; float32 halves them.")
@@ -122,10 +122,10 @@ def _facts(seen):
 def convert(data, out, quiet, log_format, **options):
     """Turn LIBSVM text, CSV (both plain, .gz, .bz2, .xz) or Parquet into a folder of binary shards.
 
-    Several files DATA follow one another. They are read in blocks, so they may be larger than memory. OUT appears when
-    it is complete: after a crash repeat the command with --resume. All path commands take OUT in place of a file; svm,
-    lad, quantile and svr leave its rows on disk, l1svm and sparse-svm the columns of a folder that was made with --by
-    columns. Such a folder can be made of one by rows, too.
+    The rows of several files DATA are concatenated. Files are read in blocks, so they may be larger than memory. OUT
+    appears when complete; after a crash repeat the command with --resume. All path commands accept OUT instead of a
+    file: svm, lad, quantile and svr leave its rows on disk; l1svm and sparse-svm leave the columns of a folder made
+    with --by columns on disk. DATA may also be a folder of shards by rows, to convert it --by columns.
     """
     from screenpath.data.files.source import reading
     from screenpath.data.shards.convert import convert
@@ -148,7 +148,7 @@ def convert(data, out, quiet, log_format, **options):
     "screenpath generate hong-syn1 --n 1000 --p 5000 -o syn1.libsvm.gz",
 )
 @click.argument("name")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of the random numbers.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of the random numbers.")
 @click.option("--n", type=click.IntRange(min=1), help="Number of samples.  [default: the paper's]")
 @click.option("--p", type=click.IntRange(min=1), help="Number of features.  [default: the paper's]")
 @click.option(

@@ -102,10 +102,11 @@ def make_command(name: str) -> click.Command:
 
 
 DETAILS = """All folds share one grid, made from all data; every fold is a warm-started, screened path. The run folder
-(default runs/cv-MODEL-DATA) holds the path on all data with the scores beside it, for predict and export (--step best
-or one-se), and cv.csv, cv.json and folds.csv. Of equal scores the most regularised is the best; one-se is the most
-regularised within one standard error of it. Folds and steps that are done survive a crash: --resume continues. The exit
-code is 3 if some step of a fold or of the path on all data is not certified."""
+(default runs/cv-MODEL-DATA) holds the path on all data with the scores, for predict and export (--step best or one-se),
+and cv.csv, cv.json and folds.csv. best is the step with the best mean score; ties go to the more regularised step.
+one-se is the most regularised step within one standard error of it. Finished folds and steps are saved: after a crash
+repeat the command with --resume. The exit code is 3 if some step of a fold or of the path on all data is not
+certified."""
 
 
 MISSING = f"""Missing model.

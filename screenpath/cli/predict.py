@@ -33,24 +33,27 @@ training_option = click.option(
 @run_argument
 @click.argument("data", metavar="DATA", type=click.Path())
 @step_option
-@click.option("--decision", is_flag=True, help="Decision values beside the labels.")
+@click.option("--decision", is_flag=True, help="Write decision values next to the labels.")
 @click.option("-o", "--out", metavar="FILE", default="-", show_default=True, help="File; - is standard output.")
 @click.option(
-    "--format", type=click.Choice(["csv", "parquet"]), default="csv", show_default=True, help="Of the predictions."
+    "--format",
+    type=click.Choice(["csv", "parquet"]),
+    default="csv",
+    show_default=True,
+    help="Format of the predictions.",
 )
 @force_option
 @click.option("--zero-based/--one-based", default=None, help="First index of DATA.  [default: as in the run]")
-@click.option("--no-labels", is_flag=True, help="The labels of DATA say nothing, or are left out: there is no score.")
-@flag(replace(TARGET, help="CSV, Parquet: column of labels, where it is not called as in the run."))
+@click.option("--no-labels", is_flag=True, help="DATA has no labels, or none that count: no score.")
+@flag(replace(TARGET, help="CSV, Parquet: column of labels, if its name differs from the run's."))
 @training_option
 @quiet_option
 def predict(run, data, step, decision, out, format, force, zero_based, no_labels, target, training, quiet):
     """Predict DATA (LIBSVM text, CSV, Parquet; - for stdin) by a step of the run folder RUN, as CSV.
 
-    One line a row of DATA: the label as the training file names it, or the value of a regression. Scaling, intercept
-    and width are those of the run; a kernel run reads its support vectors from its training data. The score goes to
-    stderr where DATA has labels; where one is not known, write ?. Columns of a table are found by their names, in any
-    order.
+    Each row of DATA gives one line: the label as in the training file, or the value of a regression. Do not scale DATA:
+    the run applies its own scaling. A kernel run reads its support vectors from its training data. If DATA has labels,
+    the score is printed to stderr; write ? for an unknown label. Columns of a table are found by name, in any order.
     """
     from screenpath.data.words.tables import need_parquet, parquet_of
     from screenpath.engine.predict import decision_values, not_scored
@@ -105,9 +108,7 @@ def usual_step(run) -> str:
 def say_choice(run, text: str) -> None:
     """Print a note if a step is the best on the test data, because that score is optimistic."""
     if text == "best" and run.score_column.startswith("test_"):
-        tell(
-            "note: this step is the best on the --test data, whose score is too good for that: new data may have worse"
-        )
+        tell("note: this step was chosen on the --test data, so its score there is optimistic")
 
 
 def say_step(run, step, text: str) -> None:

@@ -14,9 +14,13 @@ from screenpath.errors import UsageError, tell
 
 @helped("show", "screenpath show runs/svm-data", "screenpath show runs/svm-data --step C=0.1 --top 5 --duals duals.csv")
 @run_argument
-@click.option("--step", metavar="STEP", help=f"{STEP_HELP}  [default: best where steps have scores, else the last]")
+@click.option("--step", metavar="STEP", help=f"{STEP_HELP}  [default: best if steps have scores, else the last]")
 @click.option(
-    "--top", default=20, show_default=True, type=click.IntRange(min=0), help="Features shown, the largest first."
+    "--top",
+    default=20,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Number of features shown, the largest first.",
 )
 @click.option("--duals", metavar="FILE", help="Write the dual variable of every row as CSV; - is standard output.")
 @force_option
@@ -25,12 +29,13 @@ from screenpath.errors import UsageError, tell
 def show(run, step, top, duals, force, training, quiet):
     """Show what the run folder RUN holds: model, certificate, scores, and one step in detail.
 
-    Features are ordered by scaled size; those of sparse models say where on the path they enter.
+    Features are ordered by scaled size; sparse models also show at which step each one enters.
 
-    --duals writes row, label, value, side, certified: the value is the row's part in the weights (y alpha, of a
-    regression alpha); the side is R (lower end), L (upper end) or E (between); certified is 1 where the row is proven
-    to be on that side in the optimum. They come from the certificate of the run, else the step's problem is solved
-    again. For svm (also with a kernel), lad, quantile, svr and sparse-svm of two labels.
+    --duals writes the columns row, label, value, side, certified. The value is the row's factor in the weights: y
+    alpha, or alpha in a regression. The side is R (at the lower bound), L (at the upper bound) or E (between).
+    certified is 1 if the row is proven to be on that side in the optimum. Dual variables come from the certificate of
+    the run; without one, the step's problem is solved again. For svm (also with a kernel), lad, quantile, svr and
+    sparse-svm of two labels.
     """
     from screenpath.engine.duals import duals_of
     from screenpath.report.show import default_step, summary_of
@@ -68,18 +73,22 @@ def show(run, step, top, duals, force, training, quiet):
     "screenpath runs runs/svm-data runs/l1svm-data --step best --test new.libsvm",
 )
 @click.argument("runs", metavar="RUN RUN...", nargs=-1, required=True, type=click.Path())
-@click.option("--step", metavar="STEP", default="best", show_default=True, help="Of every run: best, one-se, a number.")
+@click.option(
+    "--step", metavar="STEP", default="best", show_default=True, help="Step of every run: best, one-se, a number."
+)
 @click.option("--test", metavar="FILE", type=click.Path(), help="Score all of them on this data file.")
 @click.option(
-    "--target", metavar="COLUMN", help="CSV, Parquet: column of labels in --test FILE, if not as in training."
+    "--target",
+    metavar="COLUMN",
+    help="CSV, Parquet: column of labels in --test FILE, if its name differs from training.",
 )
 @quiet_option
 def runs(runs, step, test, target, quiet):
     """Compare the runs in several folders RUN: models, scores, sizes and times, in words.
 
-    They are scored on the folds that they share, else on the test data that they share, or on --test FILE. Differences
-    are paired, fold by fold or row by row, and come with their standard error. Runs that have nothing in common, or
-    decide between other labels, are refused.
+    Runs are scored on the folds that they share, else on their common test data, or on --test FILE. Differences are
+    paired, fold by fold or row by row, and have a standard error. Runs that share no data, or decide between other
+    labels, are refused.
     """
     from screenpath.report.side_by_side import compare_runs
     from screenpath.store.open import open_run
@@ -123,7 +132,7 @@ KINDS = ("rejection", "coefficients", "gap", "time", "cv", "grid")
 
 @helped("plot", "screenpath plot runs/svm-data", "screenpath plot runs/svm-data --kind gap --terminal")
 @run_argument
-@click.option("--kind", type=click.Choice(KINDS), help="What to draw.  [default: cv where RUN has one, else rejection]")
+@click.option("--kind", type=click.Choice(KINDS), help="What to draw.  [default: cv if RUN has one, else rejection]")
 @click.option("-o", "--out", metavar="FILE", help="Picture ending in .png, .svg or .pdf.  [default: RUN/KIND.png]")
 @force_option
 @click.option("--terminal", is_flag=True, help="Draw with characters on standard output; needs no matplotlib.")
@@ -177,9 +186,9 @@ def plot(run, kind, out, force, terminal, quiet):
 def merge(runs, out, force, quiet):
     """Put the runs in several folders RUN together into one run folder.
 
-    The runs are the parts of a grid that --part I/K has cut, the parts of the folds of cv, or runs that differ in the
-    values of their grid alone (--c-list, --lambda-list, --beta). The folder is that of one run, for show, predict, plot
-    and all others. Runs that are not parts of one are refused, with all that differs.
+    The runs are the parts of a grid that --part I/K computes, the parts of the folds of cv, or runs that differ only in
+    the values of their grid (--c-list, --lambda-list, --beta). The new folder is that of one run, for show, predict,
+    plot and all other commands. Runs that do not belong together are refused; the error lists all differences.
     """
     from screenpath.cv.merge import merge_runs
     from screenpath.engine.circumstances import all_good
@@ -204,15 +213,14 @@ SHOWN = 20  # most faults listed
 def verify(run, data):
     """Check the certificate of the run folder RUN against its data.
 
-    The checker reads DATA (LIBSVM text, CSV or Parquet; by default the file of the run) in two passes and forms every
-    number again, with none of the code that computed the run and with all rounding counted against the claims: gap and
-    primal of every step, and that the rows claimed to be fixed in the optimum are. The run was computed with
-    --certificate.
+    The checker reads DATA (LIBSVM text, CSV or Parquet; by default the file of the run) in two passes and computes
+    every number again, without the code of the run and with all rounding counted against the claims: gap and primal of
+    every step, and the rows claimed to be at a bound in the optimum. The run needs --certificate.
 
-    What else the run folder says (options, labels, weights, scaling, step table, totals, coefficients) has to agree
-    with certificate and data. What cannot be compared, such as times, is named as not covered.
+    Everything else in the run folder (options, labels, weights, scaling, step table, totals, coefficients) must agree
+    with certificate and data. What cannot be compared, such as times, is listed as not covered.
 
-    The exit code is 0 if every claim holds, 1 if one does not, and 3 if all hold but some steps claim nothing since
+    The exit code is 0 if every claim holds, 1 if one does not, and 3 if all hold but some steps claim nothing because
     the run itself does not call them certified.
     """
     from screenpath.verify import verify_certificate

@@ -27,7 +27,7 @@ WIDTH, NAMES = 60, 12  # characters of a line, and of the name in it
 def rules(model):
     """List the screening rules of MODEL, or of all models, with a line each.
 
-    They are what --rule takes; each but none, heuristic and sieve also goes with +gap.
+    These are the values of --rule; each except none, heuristic and sieve can be combined with +gap.
     """
     from screenpath.catalogue.rules import rules_of
 

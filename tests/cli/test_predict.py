@@ -196,7 +196,7 @@ def test_a_run_of_cv_predicts_by_its_best_step(call, data):
 def test_a_step_chosen_by_test_data_says_so(call, data):
     assert call("svm", data, "--c-list", "0.1,1", "--test", data, "-o", "r", "-q").code == 0
     for command in (["predict", "r", data], ["export", "r", "--to", "json", "-o", "-"], ["show", "r"]):
-        assert call(*command, "--step", "best").err.count("note: this step is the best on the --test data") == 1
+        assert call(*command, "--step", "best").err.count("note: this step was chosen on the --test data") == 1
         assert "note:" not in call(*command, "--step", 1).err
         assert "note:" not in call(*command, "--step", "best", "--quiet").err
     assert "note: " in call("show", "r").err

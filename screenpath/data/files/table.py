@@ -106,7 +106,7 @@ def form_of(table: TableFile, target: str | None = None, one_hot: str | Sequence
         raise UsageError(f"the column '{target}' is the target, no feature", "leave it out of `one_hot`")
     columns = tuple(name for name in table.columns if name != target)
     if not columns:
-        raise DataError(f"{table.name} has no column of features beside the target '{target}'", "check the file")
+        raise DataError(f"{table.name} has no column of features besides the target '{target}'", "check the file")
     return Form(target, columns, {name: () for name in one_hot})
 
 

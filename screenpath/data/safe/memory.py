@@ -206,7 +206,7 @@ class MemoryLimit:
         taken, needed = private_bytes(), int(needed) + self.to_come
         if taken + needed > self.limit:
             raise ResourceError(
-                f"{what} needs {in_words(needed)} beside the {in_words(taken)} in use: "
+                f"{what} needs {in_words(needed)} in addition to the {in_words(taken)} in use: "
                 f"more than {self._name(self.limit)}",
                 joined(hint, self._enough(self.limit, MARGIN * (taken + needed + known))),
             )

@@ -362,7 +362,7 @@ def marks_last(folder: Path) -> list[Path]:
 
 
 def _foreign(folder: Path, what: str) -> RunFolderError:
-    return RunFolderError(f"{folder} {what}, and is left alone", "move it away, or choose another name")
+    return RunFolderError(f"{folder} {what}, so it is not changed", "move it away, or choose another name")
 
 
 def _marked(folder: Path) -> bool:
