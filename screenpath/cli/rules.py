@@ -132,7 +132,7 @@ def run_study(
     from screenpath.engine.studies import study
     from screenpath.report.console import Console
     from screenpath.report.figures import need_matplotlib, to_bytes
-    from screenpath.report.plots_rules import draw_rules
+    from screenpath.report.plots import draw_rules
     from screenpath.report.series import picture_form
     from screenpath.store.outputs import Output
 

@@ -17,6 +17,14 @@ CHOICES = {"best": "best", "one_se": "one standard error"}
 MANY = 60  # with more steps, standard errors are drawn as a band, not bars
 LONGEST_NAME = 24  # characters of a name that fit next to a picture
 LABELLED_IN_PANELS = 3  # names that fit next to a small panel
+# Columns of a comparison of rules that are drawn: title, and the format of the number at a bar.
+RULE_PANELS = {
+    "mean_rejection": ("share of the rows\ndecided before the solve", "{:.3f}"),
+    "mean_scaling": ("scaling ratio", "{:.3f}"),
+    "speedup": ("speed-up\n(CPU seconds of the path)", "{:.2f}"),
+    "decisions": ("decisions", "{:,.0f}"),
+    "unsafe": ("unsafe decisions", "{:,.0f}"),
+}
 
 
 def _panel(run) -> tuple:
@@ -363,3 +371,37 @@ def picture(run, kind: str | None, name: str | None) -> tuple[str, bytes]:
     kind = kind or series.available(run)[0]
     series.check_kind(run, kind)
     return name or str(run.path / f"{kind}.png"), to_bytes(draw(run, kind), form)
+
+
+def draw_rules(rows: list[dict]):
+    """Draw a bar for each row of a comparison or of an attack in a panel for each column of ``RULE_PANELS``."""
+    panels = {name: how for name, how in RULE_PANELS.items() if name in rows[0]}
+    names = _rule_names(rows)
+    width = 2.4 * len(panels) + 0.07 * max(map(len, names)) + 0.3
+    with f.need_matplotlib().rc_context(f.STYLE):
+        figure, axes = f.new_figure(width, 0.26 * len(rows) + 0.9, 1, len(panels), sharey=True)
+        for axis, (column, (title, form)) in zip(axes[0], panels.items(), strict=True):
+            values = [row[column] or 0.0 for row in rows]
+            bars = axis.barh(names, values, color=f.RED if column == "unsafe" else f.BLUE)
+            axis.bar_label(bars, [_rule_text(row[column], form) for row in rows], padding=3)
+            axis.set_xlim(0.0, 1.35 * max(values) or 1.0)  # room for the numbers
+            axis.set_title(title)
+            axis.set_xticks([])
+            axis.tick_params(left=False)
+            axis.spines["bottom"].set_visible(False)
+    axes[0, 0].yaxis.set_inverted(True)  # in the order of the table
+    return figure
+
+
+def _rule_names(rows: list[dict]) -> list[str]:
+    """Return a name for each row: the rule or configuration, and what else differs between rows."""
+    parts = [name for name in ("shrinking", "start") if len({row.get(name) for row in rows}) > 1]
+    words = {True: "shrinking", False: "no shrinking"}
+    further = [[str(words.get(row[part], row[part])) for part in parts] for row in rows]
+    return [
+        ", ".join([row.get("rule") or row["configuration"], *more]) for row, more in zip(rows, further, strict=True)
+    ]
+
+
+def _rule_text(value: float | None, form: str) -> str:
+    return "not known" if value is None else form.format(value)

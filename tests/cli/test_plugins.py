@@ -361,11 +361,11 @@ def test_the_page_shows_the_example():
 )
 def test_the_table_is_drawn(call, data, own, monkeypatch, model, how, bars):
     pytest.importorskip("matplotlib")
-    from screenpath.report import plots_rules
+    from screenpath.report import plots
 
     drawn = []
-    draw = plots_rules.draw_rules
-    monkeypatch.setattr(plots_rules, "draw_rules", lambda rows: drawn.append((rows, draw(rows))) or drawn[-1][1])
+    draw = plots.draw_rules
+    monkeypatch.setattr(plots, "draw_rules", lambda rows: drawn.append((rows, draw(rows))) or drawn[-1][1])
     file = () if "--attack" in how else (data,)
     grid = () if model == "sparse-svm" else ("--grid", 4)
     found = call("compare-rules", model, *file, *how, *grid, "--plot", "bars.svg", "-q", "--format", "json")
