@@ -83,7 +83,7 @@ def test_options_that_are_no_keywords_are_in_the_guide():
         missing |= options - keywords(function) - {"kind"}  # of export: `to`
     shell = {p.name for p in comparisons.compare_rules.params if isinstance(p, click.Option)}
     missing |= shell - {one.name for one in study_options("svm")}
-    assert missing == {"quiet", "format", "log_format", "terminal", "out", "force", "duals", "training"}
+    assert missing == {"quiet", "format", "log_format", "terminal", "plot", "out", "force", "duals", "training"}
     assert all(f"`{name}`" in guide for name in missing)
 
 
@@ -93,6 +93,7 @@ def test_a_comparison_has_the_options_of_the_shell(model):
     assert {one.name for one in study_options(model)} == set(shell_options(command)) - {
         "format",
         "out",
+        "plot",
         "force",
         "quiet",
         "log_format",
