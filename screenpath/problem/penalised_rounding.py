@@ -157,9 +157,9 @@ class SparseRounding:
         rest, lag_sq, rounding = self.parts(c, c.alpha)
         if most + c.shift > c.beta and c.alpha == 0.0:
             c.part = c.beta / (most + c.shift) / OUTWARD
-        found = proven(c.loss + penalty, primal_error, OUTWARD * (rest + 0.5 * lag_sq + rounding), rounding, c.part)
-        for name, value in found.items():
-            setattr(c, name, value)
+        gap = OUTWARD * (rest + 0.5 * lag_sq + rounding)
+        found = proven(c.loss + penalty, primal_error, gap, rounding, c.part)
+        c.primal, c.primal_error, c.gap, c.rounding = found.values()
 
     def parts(self, c, alpha: float) -> tuple[float, float, float]:
         """Return the parts of the gap of a certified pair at some ``alpha``.

@@ -22,6 +22,13 @@ def kink_share(x, inner, kink):
 
 
 @kernel(forceinline=True, leaf=True)
+def step_share(x, beyond, best, lo, hi, curve):
+    """Return the share without a kink, or beyond it, of a number that is ``best`` there."""
+    step, over = abs(best - x), abs(beyond - min(max(beyond, curve * lo), curve * hi))
+    return step * (over + 0.5 * curve * step)
+
+
+@kernel(forceinline=True, leaf=True)
 def share(x, v, lo, hi, curve, kink):
     """Return ``psi(x) + psi*(v) - x v``, at least 0: a sum of products none of which is negative, so nothing cancels.
 
@@ -31,10 +38,8 @@ def share(x, v, lo, hi, curve, kink):
     """
     inner = min(max(v, -kink), kink)
     beyond = v - inner
-    over = abs(beyond - min(max(beyond, curve * lo), curve * hi))
     best = min(max(beyond / curve, lo), hi) if curve > 0.0 else (hi if beyond > 0.0 else lo)
-    step = abs(best - x)
-    return step * (over + 0.5 * curve * step) + kink_share(x, inner, kink)
+    return step_share(x, beyond, best, lo, hi, curve) + kink_share(x, inner, kink)
 
 
 @kernel(forceinline=True, leaf=True)

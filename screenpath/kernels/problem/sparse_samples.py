@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from screenpath.kernels import SUMS, kernel
-from screenpath.kernels.problem.share import share
+from screenpath.kernels.problem.share import step_share
 
 
 class Samples(NamedTuple):
@@ -103,7 +103,7 @@ def sample_terms(scores, samples, theta):
             value, weight = theta[i], weights[i]
             best = min(max(t / gamma, 0.0), 1.0)
             loss += weight * (best * (t - 0.5 * gamma * best))
-            slack += weight * share(value, t, 0.0, 1.0, gamma, 0.0)
+            slack += weight * step_share(value, t, best, 0.0, 1.0, gamma)
             apart_sq += weight * ((best - value) * (best - value))
             theta_sum += weight * value
             theta_sq += weight * (value * value)
@@ -120,7 +120,7 @@ def sample_terms(scores, samples, theta):
             value = theta[k]
             best = min(max(t / gamma, 0.0), 1.0)
             loss += weight * (best * (t - 0.5 * gamma * best))
-            slack += weight * share(value, t, 0.0, 1.0, gamma, 0.0)
+            slack += weight * step_share(value, t, best, 0.0, 1.0, gamma)
             apart_sq += weight * ((best - value) * (best - value))
             theta_sum += weight * value
             theta_sq += weight * (value * value)
