@@ -29,7 +29,7 @@ def kernel_svm_model(rows, weights=None, intercept: str | None = None) -> Kernel
     return kind(rows, np.ones(rows.n), np.zeros(rows.n), _weights(rows, weights), inexact=inexact)
 
 
-def row_weights(y, class_weight=None, sample_weight=None) -> np.ndarray | None:
+def row_weights(y, class_weight=None, sample_weight=None, texts=None) -> np.ndarray | None:
     """Combine class and sample weights.
 
     Parameters
@@ -41,6 +41,8 @@ def row_weights(y, class_weight=None, sample_weight=None) -> np.ndarray | None:
         the dict have weight 1.
     sample_weight : ndarray of shape (n,), optional
         How often each sample counts.
+    texts : sequence of str or Spelled, optional
+        How the data writes labels, for messages.
 
     Returns
     -------
@@ -69,7 +71,7 @@ def row_weights(y, class_weight=None, sample_weight=None) -> np.ndarray | None:
         except (TypeError, ValueError, OverflowError):  # a text, although labels are numbers
             known, label = False, str(label)
         if not known:
-            named = ", ".join(label_text(value) for value in labels[:20])
+            named = ", ".join(label_text(value, texts) for value in labels[:20])
             what = f"no sample has the label {label_text(label)}; the labels are {named}"
             raise UsageError(what, "name one of these")
         try:
@@ -78,7 +80,7 @@ def row_weights(y, class_weight=None, sample_weight=None) -> np.ndarray | None:
             number = np.nan
         if not (np.isfinite(number) and number >= 0.0):
             raise UsageError(
-                f"the weight of label {label_text(label)} must be at least 0 and finite, not {weight}",
+                f"the weight of label {label_text(label, texts)} must be at least 0 and finite, not {weight}",
                 "1 leaves the samples of a label as they are, 0 leaves them out",
             )
         weights[y == float(label)] = number

@@ -179,7 +179,7 @@ def learned(spec, options: dict, told, y: np.ndarray, source: str, text: Fault |
     options = coded(options, told.label_names or told.spelled)
     targets, labels = targets_of(spec, options, y, source, text)
     given, texts = checked_weights(y, read_weights(options.get("weights"))), options["label_texts"]
-    weights = row_weights(y, class_weights(options.get("class_weight"), texts), given)
+    weights = row_weights(y, class_weights(options.get("class_weight"), texts), given, texts)
     known = {"targets": targets, "labels": labels, "weights": weights, "sample_weights": given, "label_texts": texts}
     return options, {**known, "names": told.names, "label_names": told.label_names, "form": told.form}
 

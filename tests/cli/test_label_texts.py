@@ -261,3 +261,11 @@ def test_a_label_beyond_float64_is_the_one_of_the_file_or_none(call, tmp_path):
         screenpath.run("svm", str(tmp_path / "mine"), positive=int(other), grid=2, quiet=True, out=str(tmp_path / "y"))
     weights = {int(mine): 2.0}
     screenpath.run("svm", str(tmp_path / "mine"), class_weight=weights, grid=2, quiet=True, out=str(tmp_path / "z"))
+
+
+@pytest.mark.parametrize(("kind", "own"), [("svm", ("007", "010")), ("csv", ("007", "010")), ("csv", ("no", "yes"))])
+def test_errors_of_options_name_labels_as_the_file_does(call, kind, own):
+    data = written(kind, [label for label in own for _ in range(3)])
+    for option in (("--class-weight", "3=2"), ("--positive", "3"), ("--class-weight", f"{own[1]}=-1")):
+        found = call("svm", data, *option, "-o", "run", "-q")
+        assert found.code in (1, 2) and own[1] in found.err
