@@ -126,6 +126,8 @@ class Problem:
         else:
             weights, given = self.class_weights(), header.get("weights")
             wanted, balanced = seen.row_weights(weights), weights == "balanced"
+            if not balanced and not set(weights) <= set(seen.labels.tolist()):
+                found.append("class_weight names a label that the data do not have")
             if (wanted is None) != (given is None) or wanted is not None and not close(given, wanted, balanced):
                 found.append("the certificate's weights are not those of the data and the options")
         if self.unknown & {("options", "weights"), ("options", "penalty_weights")} and header["scaling"] != "l2":

@@ -313,3 +313,17 @@ def test_a_row_without_weight_has_a_dual_variable_of_0(folders, tmp_path):
         screenpath.run(model, data, certificate=True, grid=2, weights=weights, out=tmp_path / model)
         assert int((tmp_path / model / "steps.csv").read_text().splitlines()[1].split(",")[8]) >= 2
         assert verify_certificate(tmp_path / model).faults == []
+
+
+def test_a_class_weight_of_a_label_that_is_not_there_is_no_option_of_the_run(folders, tmp_path):
+    """It changes no weight; the run would have refused it."""
+    weights = str(folders[0].parent / "weights")
+    data = folders[0].parent / "two"
+    screenpath.run("svm", data, certificate=True, grid=2, weights=weights, out=tmp_path / "r", class_weight=["1=3"])
+    assert verify_certificate(tmp_path / "r").holds
+    record = json.loads((tmp_path / "r" / "run.json").read_text())
+    for part in ("options", "identity"):
+        record[part]["class_weight"] = ["1=3", "7=3"]
+    seal(tmp_path / "r", record)
+    ((_, fault),) = verify_certificate(tmp_path / "r").faults
+    assert fault == "class_weight names a label that the data do not have"
