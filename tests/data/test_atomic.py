@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from screenpath.data.safe.atomic import Appender, FolderLock, replacing
+from screenpath.data.safe.atomic import Appender, FolderLock, open_own, replacing
 from screenpath.errors import RunFolderError
 
 
@@ -72,6 +72,14 @@ def test_lock_excludes_and_is_released(tmp_path):
     lock.release()
     FolderLock(tmp_path).release()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_with_a_second_name_is_not_written_to(tmp_path):
+    (tmp_path / "mine").write_text("mine\n")
+    for name in (".lock", "steps.csv.partial"):
+        os.link(tmp_path / "mine", tmp_path / name)
+        with pytest.raises(RunFolderError, match="a second name"):
+            open_own(tmp_path / name)
 
 
 def test_stale_lock_file_does_not_block(tmp_path):
