@@ -85,12 +85,6 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         "0.5",
     ): "the slack that it is multiplied by is eight times what a sum of so many terms is off by, or more",
     (
-        "screenpath/screen/sparse_ahead.py",
-        "could_be_read",
-        "if not features and not (model.intercept and model.classes > 1):",
-        "model.intercept or model.classes > 1",
-    ): "more columns are held in memory than are read",
-    (
         "screenpath/problem/sparse_squared.py",
         "width_beyond",
         "least = log2(given[given > 0.0].min()) + log2(n) - log2(fsum(given))",
@@ -101,7 +95,7 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
     (
         FUNCTIONS,
         "exact_shift",
-        "exact = ((part - (total - back)) - (near + back) == 0.0).all(axis=0)  # what two_sum of part, -near leaves",
+        "exact = ((part - (total - back)) - (near + back) == 0.0).all(axis=0)  # the rest of two_sum(part, -near)",
         "part - (total - back) + (near + back)",
     ): "its two terms vanish, or differ in size: so it is for all pairs of numbers of half precision",
     (PRECISE, "exp_minus", REDUCED, "t / LN2 - 0.5"): REACHED,
