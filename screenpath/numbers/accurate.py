@@ -38,6 +38,16 @@ def scaled(a: np.ndarray) -> tuple[np.ndarray, int]:
     return np.ldexp(a.astype(np.float64), -exponent), exponent
 
 
+def dot(a: np.ndarray, b: np.ndarray) -> float:
+    """Return ``a . b``, rounded as usual: the last digit of BLAS depends on where the arrays lie in memory."""
+    return float(np.sum(a * b))
+
+
+def norm(a: np.ndarray) -> float:
+    """Return ``||a||``, as :func:`dot`."""
+    return math.sqrt(dot(a, a))
+
+
 def inner(a: np.ndarray, b: np.ndarray, start: float = 0.0) -> tuple[float, float]:
     """Return ``start + a . b``, all finite, and a bound on its error: usually half a unit in the last place."""
     value, _, error = inner_and_rest(a, b, start, rest=False)

@@ -153,7 +153,7 @@ class L1SVM(PathModel, Resumable):
             values, places = self.column(j)
             parts = self.ones[places] * np.where(self.signs[places] > 0.0, 2.0 * self.negative, 2.0 * self.positive)
             total, error = accurate.inner(values, parts)
-            mass, lost = float(np.abs(values) @ parts), float(np.sum(parts))
+            mass, lost = accurate.dot(np.abs(values), parts), float(np.sum(parts))
             data = (16.0 if weighted else 4.0) * UNIT * (mass + abs(self.rows.centres[j]) * lost)
             if weighted:  # the weights of the classes are sums, and the parts and values products
                 error += (16.0 * UNIT + 2.0 * gamma(self.samples)) * mass

@@ -419,7 +419,7 @@ class SparseModel(PathModel):
         values, places = self.views.column(j)
         psi = self.weigh(self.top)[c * self.n : (c + 1) * self.n][places]
         total, error = accurate.inner(values, psi)
-        stored = (8.0 if self.weighted else 4.0) * UNIT * float(np.abs(values) @ np.abs(psi))
+        stored = (8.0 if self.weighted else 4.0) * UNIT * accurate.dot(np.abs(values), np.abs(psi))
         return total / self.n, (error + stored) / self.n
 
     @property
@@ -436,7 +436,7 @@ class SparseModel(PathModel):
             if np.all(np.abs(self.u_top) + error <= self.beta):
                 self._closed = 0.0, False
             else:
-                off = 2.0 * (self.rounding.row * float(np.linalg.norm(shrunk)) + float(np.linalg.norm(error)))
+                off = 2.0 * (self.rounding.row * accurate.norm(shrunk) + accurate.norm(error))
                 top = max(self._most(scores, off * self.row_norm[: self.n]), 0.0) / self.bend
                 self._closed = top * OUTWARD, bool(np.any(np.abs(shrunk) > error))
             self.rows.touched = touched  # of a restored walk, it would count in another step

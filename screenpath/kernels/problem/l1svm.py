@@ -204,8 +204,10 @@ def certified_terms(w, products, norms, spreads, lam, rounding, outward, total, 
     largest = largest * outward if sizes < np.inf else np.inf
     scale, hoped = dual_scale(lam, total, squares, largest), dual_scale(lam, total, squares, least)
     terms, weight, reach, kink, part = 0, 0.0, 0.0, 0.0, scale / lam
+    for j in range(w.size):  # apart from the sums: where these write as well, their order depends on addresses
+        inside[j] = products[j] * part
     for j in range(w.size):
-        value, inside[j] = w[j], products[j] * part
+        value = w[j]
         terms += value != 0.0
         weight += abs(value)
         reach += abs(value) * norms[j]
@@ -234,10 +236,11 @@ def positive_part(slack, y):
     """Return ``r``, ``total``, ``squares`` and ``balance``."""
     alpha = np.empty(slack.size)
     total, squares, balance = 0.0, 0.0, 0.0
+    for i in range(slack.size):  # apart from the sums, see certified_terms
+        alpha[i] = max(slack[i], 0.0)
     for i in range(slack.size):
-        r = max(slack[i], 0.0)
+        r = alpha[i]
         part = y[i] * r
-        alpha[i] = r
         total += abs(part)
         squares += r * r
         balance += part
