@@ -121,7 +121,7 @@ def test_it_says_why_steps_are_not_certified_and_what_was_asked_and_done(runs, w
     done = f"0.01 to {table[8]['C']:.6g}, 9 values"
     assert f'<th scope="row">C</th><td>0.01 to 10, 12 values; done: {done}</td>' in text
     assert f"C = 0.01 to 10, 12 values; done: {done}" in " ".join(str(summary_of(cut)).split())
-    assert "done:" not in page(run) and "budget" not in page(run)
+    assert "done:" not in page(run) and "budget: " not in page(run)
 
 
 def test_the_largest_coefficients_are_named(runs, words):
