@@ -185,7 +185,7 @@ def test_an_option_touches_two_files(house, tmp_path):
 
 def test_an_export_format_touches_one_file(house, tmp_path):
     change, run, touched = house
-    change("export/export.py", "# By name in the shell", f"{FORMAT}# By name in the shell")
+    change("export/export.py", "FORMATS: dict", f"{FORMAT}FORMATS: dict")
     change("export/export.py", '    "json": json_text,', '    "json": json_text,\n    "lines": lines_text,')
     assert len(touched) == 1
     assert "lines" in run("export", "--help")

@@ -139,9 +139,3 @@ def test_what_is_not_possible_is_refused_by_name(option, named):
     X, y, _ = problem()
     with pytest.raises(UsageError, match=named):
         sparse_svm_path(X, y, smoothing=0, **option)
-
-
-def test_free_intercepts_of_several_classes_are_refused_by_name():
-    X, y, _ = problem(3)
-    with pytest.raises(UsageError, match="`intercept=free` with the exact hinge .* is for two labels"):
-        sparse_svm_path(X, y, smoothing=0, intercept="free")
