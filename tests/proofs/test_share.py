@@ -106,6 +106,7 @@ def test_every_kind_of_row_has_its_share():
     assert 200 < zero < 1200
 
 
+@np.errstate(invalid="ignore")
 def test_what_is_no_number_gives_none():
     for value in (nan, inf):
         for t, off in ((value, 0.0), (0.5, value)):
