@@ -217,6 +217,8 @@ def test_full_disk_keeps_finished_folds(call, data, monkeypatch, tmp_path):
     for name in [name for name in os.environ if name.startswith("COVERAGE_")]:
         monkeypatch.delenv(name)
 
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # Python keeps byte code that was cut off
+
     def limited():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (24000, 24000))

@@ -111,6 +111,8 @@ def test_full_disk_while_converting(call, data, tmp_path, monkeypatch):
     for name in [name for name in os.environ if name.startswith("COVERAGE_")]:
         monkeypatch.delenv(name)  # its file could not be written either
 
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # Python keeps byte code that was cut off
+
     def limited():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))

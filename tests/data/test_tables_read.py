@@ -13,7 +13,7 @@ import pytest
 import screenpath
 from screenpath.data.files.libsvm import MARKED
 from screenpath.data.files.parquet_file import ParquetFile
-from screenpath.data.files.parquet_pages import page_sizes
+from screenpath.data.files.parquet_pages import row_groups
 from screenpath.data.files.read import read_data, read_like
 from screenpath.data.safe import memory
 from screenpath.data.safe.memory import MemoryLimit, private_bytes
@@ -558,7 +558,7 @@ def test_pages_of_parquet_count_whatever_the_footer_says(tmp_path):
     pq.write_table(table, tmp_path / "p", compression="zstd", use_dictionary=False, write_statistics=["b"])
     column = pq.ParquetFile(tmp_path / "p").metadata.row_group(0).column(0)
     with open(tmp_path / "p", "rb") as file:
-        (size,) = page_sizes(file, column)
+        (size,) = row_groups(file)[0][0].page_sizes(file)
     assert 0 <= column.total_uncompressed_size - size < 100  # its header
     # The footer states the size as a varint: a smaller one of as many bytes.
     content = (tmp_path / "p").read_bytes()
@@ -595,9 +595,12 @@ def test_pages_are_found_by_their_headers(tmp_path, compression, version):
     )  # fmt: skip
     metadata = pq.ParquetFile(tmp_path / "p").metadata
     with open(tmp_path / "p", "rb") as file:
-        for group in map(metadata.row_group, range(2)):
-            for column in map(group.column, range(3)):
-                sizes = page_sizes(file, column)
+        groups = row_groups(file)
+        assert [len(chunks) for chunks in groups] == [3] * metadata.num_row_groups
+        for group, chunks in zip(map(metadata.row_group, range(2)), groups, strict=False):
+            for column, chunk in zip(map(group.column, range(3)), chunks, strict=True):
+                assert (chunk.column, chunk.size) == (column.path_in_schema, column.total_compressed_size)
+                sizes = chunk.page_sizes(file)
                 headers = column.total_uncompressed_size - sum(sizes)  # of 10 to 150 bytes each
                 assert 10 * len(sizes) <= headers <= 150 * len(sizes)
     assert len(sizes) > 1

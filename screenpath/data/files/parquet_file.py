@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from screenpath.data.files.parquet_pages import page_sizes
+from screenpath.data.files.parquet_pages import Chunk, row_groups
 from screenpath.data.files.table import ENCODE, MISSING, NOT_FINITE, Texts
 from screenpath.data.safe.memory import in_force
 from screenpath.data.words.faults import Fault
@@ -19,7 +19,6 @@ MAGIC = b"PAR1"
 PLAIN = ("double", "float", "int64", "int32", "int16", "int8", "uint32", "uint16", "uint8")  # types of columns
 PAGES = 1 << 20  # bytes of a column that are read at once
 NUMBER = 24  # most bytes of a number in a file: stored twice, with its place, after a dictionary was abandoned
-SHARED = "DELTA_BYTE_ARRAY"  # the encoding in which a text is what it has in common with the last one, and a rest
 
 
 def is_parquet(path) -> bool:
@@ -84,26 +83,30 @@ class ParquetFile:
             if _unbounded(kind):
                 raise not_numbers(self.name, 1, name, kind).error()
         with open(self.name, "rb") as file:
-            for k in range(self._file.num_row_groups):
-                self._check_group(file, k, wanted)
-
-    def _check_group(self, file, k: int, wanted: Sequence[str]) -> None:
-        """Refuse columns of a row group whose pages cannot be held, or do not say what they unfold to."""
-        group, names, needed = self._file.metadata.row_group(k), {self._found[name] for name in wanted}, 0
-        what, hint = f"{self.name} (the texts of its row group {k})", "leave out columns of texts"
-        for column in (group.column(j) for j in range(group.num_columns)):
-            if column.path_in_schema not in names:
-                continue
             try:
-                sizes = page_sizes(file, column)
+                groups = row_groups(file)
+                if len(groups) != self._file.num_row_groups:
+                    raise ValueError("the footer has other row groups than are read")
+            except (OSError, ValueError) as error:
+                raise damaged(self.name, error) from None
+            for k, chunks in enumerate(groups):
+                self._check_group(file, k, [one for one in chunks if one.column in {self._found[n] for n in wanted}])
+
+    def _check_group(self, file, k: int, chunks: Sequence[Chunk]) -> None:
+        """Refuse columns of a row group whose pages cannot be held, or do not say what they unfold to."""
+        rows, needed = self._file.metadata.row_group(k).num_rows, 0
+        what, hint = f"{self.name} (the texts of its row group {k})", "leave out columns of texts"
+        for chunk in chunks:
+            try:
+                sizes = chunk.page_sizes(file)
             except ValueError as error:
                 raise damaged(self.name, error) from None
-            plain = str(self._file.schema_arrow.field(column.path_in_schema).type) in PLAIN
-            needed += max(sum(sizes) - (NUMBER * group.num_rows if plain else 0), 0)
+            plain = str(self._file.schema_arrow.field(chunk.column).type) in PLAIN
+            needed += max(sum(sizes) - (NUMBER * rows if plain else 0), 0)
             in_force().check_line(needed, what, hint)
-            if SHARED in column.encodings:
+            if chunk.shared:
                 raise DataError(
-                    f"{self.name}: the column {column.path_in_schema} is written as {SHARED}: it unfolds to any size",
+                    f"{self.name}: the column {chunk.column} is written as DELTA_BYTE_ARRAY: it unfolds to any size",
                     "write it with a dictionary, or leave it out",
                 )
 
