@@ -16,7 +16,6 @@ from screenpath.verify.file import memory
 PARQUET = b"PAR1"
 PAGES = 1 << 20  # bytes of a column that are read at once
 NUMBER = 24  # bytes that a number takes at most in a file of Parquet
-SHARED = "DELTA_BYTE_ARRAY"  # texts that share their beginnings unfold to any size
 SAME = "name the table that the run was computed on, or the same one in the other format"
 DELIMITERS = ",;\t"
 TRUTH = {"true": 1.0, "false": 0.0}
@@ -147,7 +146,7 @@ class ParquetSource(TableSource):
             file = pyarrow.parquet.ParquetFile(self.path, read_dictionary=wanted, buffer_size=PAGES, pre_buffer=False)
             if file.metadata.num_rows != self.n:
                 raise self._other()
-            self._check(file.metadata, wanted)
+            self._check(file.metadata)
             for batch in file.iter_batches(1 << 14, columns=wanted):
                 cells = [self._column(batch.column(found[name]), places) for name, _, places in self.cells]
                 labels = listed(batch.column(found[self.target]))
@@ -157,13 +156,13 @@ class ParquetSource(TableSource):
         except (OSError, pyarrow.ArrowException) as error:
             raise DataError(f"{self.path} cannot be read: {error}", "check the file, or name another copy") from None
 
-    def _check(self, metadata, wanted: list[str]) -> None:
-        """Refuse texts that this machine cannot hold, as the file states their size, or that have none."""
+    def _check(self, metadata) -> None:
+        """Refuse texts that this machine cannot hold, as the file states the size of a row group.
+
+        Not that of its columns: pyarrow ends the process where their metadata contradict themselves.
+        """
         for group in map(metadata.row_group, range(metadata.num_row_groups)):
-            columns = [c for c in map(group.column, range(group.num_columns)) if c.path_in_schema in wanted]
-            if any(SHARED in column.encodings for column in columns):
-                raise self._other()
-            size = sum(max(column.total_uncompressed_size - NUMBER * group.num_rows, 0) for column in columns)
+            size = group.total_byte_size - NUMBER * group.num_rows * group.num_columns
             if size > memory():
                 raise ResourceError(f"{self.path}: texts of {size:,} bytes, more than this machine can hold", SAME)
 
