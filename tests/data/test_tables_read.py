@@ -21,6 +21,7 @@ from screenpath.data.shards.convert import convert
 from screenpath.data.shards.shards import ShardFolder
 from screenpath.errors import DataError, ResourceError, UsageError
 from screenpath.inputs.inspect import inspect
+from tests.width import wide
 
 PLAIN = "age,height,class\n1,2.5,1\n0,-3,2\n4,0,1\n"
 X = [[1.0, 2.5], [0.0, -3.0], [4.0, 0.0]]
@@ -445,6 +446,25 @@ def test_changed_bytes_are_read_or_one_error(tmp_path):
             assert error.hint
             refused += 1
     assert 200 < refused < 400
+
+
+@pytest.mark.parametrize("seed", range(wide(3, 30)))
+def test_a_changed_footer_of_parquet_is_read_or_one_error(tmp_path, seed):
+    """Metadata of columns that contradict themselves ended the process within pyarrow, which wrote its own message."""
+    rng = np.random.default_rng(seed)
+    whole = parquet(tmp_path / "a", age=np.arange(50.0), city=["x", "y"] * 25, y=["u", "v"] * 25).read_bytes()
+    footer, refused = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little"), 0
+    for _ in range(60):
+        source = np.frombuffer(whole, dtype=np.uint8).copy()
+        at = rng.integers(footer, source.size - 4, size=int(rng.integers(1, 4)))
+        source[at] = rng.integers(0, 256, at.size)
+        (tmp_path / "b").write_bytes(source.tobytes())
+        try:
+            assert read_data(tmp_path / "b", one_hot=["city"]).n > 0
+        except (DataError, UsageError) as error:
+            assert error.hint
+            refused += 1
+    assert 20 < refused < 60
 
 
 @pytest.mark.parametrize("text", ["1 1:2\n2 1:3\n", "a,y\n1,2\n3,4\n", "ham 1:2\nspam 1:3\n"])

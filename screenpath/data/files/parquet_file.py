@@ -99,7 +99,7 @@ class ParquetFile:
         for chunk in chunks:
             try:
                 sizes = chunk.page_sizes(file)
-            except ValueError as error:
+            except (OSError, OverflowError, ValueError) as error:  # a place that no file has
                 raise damaged(self.name, error) from None
             plain = str(self._file.schema_arrow.field(chunk.column).type) in PLAIN
             needed += max(sum(sizes) - (NUMBER * rows if plain else 0), 0)
