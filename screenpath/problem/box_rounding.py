@@ -60,7 +60,8 @@ def bounds(model) -> np.ndarray:
     found[kernels.UPDATE] = len(blocks) + 8
     found[kernels.HIDDEN], found[kernels.TINY] = hidden, (d + 1) * TINY
     found[kernels.ZERO] = zero
-    found[kernels.KINK], found[kernels.SLOPE] = np.abs(model.tail).max(initial=0.0), model.inexact
+    found[kernels.KINK] = (np.abs(model.tail) * (largest > 0.0)).max(initial=0.0)
+    found[kernels.SLOPE] = model.inexact
     return found
 
 

@@ -173,14 +173,16 @@ class FreeModel(FreeIntercept):
     # -- screening and the reduced problem -----------------------------------------------------------------------
 
     def _middle(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return the mean of the rows, distances of the rows from it (rounded up), and their median; two passes."""
-        rows = self.rows
-        mean = rows.weighted_sum(np.full(rows.n, 1.0 / rows.n))
+        """Return the mean of the rows that have weight, distances of all rows from it (rounded up), and the median of
+        theirs; two passes.
+        """
+        rows, present = self.rows, self.signless.width[: self.rows.n] > 0.0
+        mean = rows.weighted_sum(present / np.count_nonzero(present))
         length, product = float(np.sqrt(mean @ mean)), self.bounds[box_kernels.PRODUCT]
         square = np.square(rows.norms) - 2.0 * rows.margins(mean) + length * length
         square = np.maximum(square, 0.0) + 4.0 * product * np.square(rows.norms + length)
         spread = np.sqrt(square) * (1.0 + ROUNDING)
-        typical = float(np.median(spread))
+        typical = float(np.median(spread[present]))
         return mean, np.concatenate([spread, spread]) if self.mirrored else spread, typical
 
     def decide(self, region: LeverBall) -> np.ndarray:

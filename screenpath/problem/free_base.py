@@ -59,8 +59,9 @@ class FreeIntercept(BoxModel):
         """
         self.signless = Signless.of(self.c, self.lo, self.hi, self.signs)
         self.largest = float(np.maximum(np.abs(self.lo), np.abs(self.hi)).max())
-        self.largest_kink = float(np.abs(self.c).max())
-        self.largest_norm = float(self.norms.max())
+        present = self.signless.width > 0.0  # a row without weight takes part in nothing
+        self.largest_kink = float(np.abs(self.c[present]).max())
+        self.largest_norm = float(self.norms[present].max())
         # The losses at w = 0 with the best intercept.
         t = self.placed(np.zeros(self.size))[-1]
         self.bounds[box_kernels.ZERO] = float(np.maximum(self.lo * t, self.hi * t).sum())
@@ -147,8 +148,8 @@ class FreeIntercept(BoxModel):
         at, above, below = (np.flatnonzero(open_rows & where) for where in (t == 0.0, t > 0.0, t < 0.0))
         unsure = HIDDEN * float(np.einsum("i,i", np.abs(theta), self.norms)) * self.norms  # without a library's threads
         if at.size > 1:
-            hidden = np.all(np.abs(drift) <= unsure)
-            return float((np.abs(t) / (4.0 * unsure.max() or 1.0))[t != 0.0].min(initial=np.inf)) if hidden else 0.0
+            hidden, most = np.all((np.abs(drift) <= unsure)[open_rows]), 4.0 * float(unsure[open_rows].max()) or 1.0
+            return float(np.abs(t[open_rows & (t != 0.0)]).min(initial=np.inf)) / most if hidden else 0.0
         c, most = own.kinks, np.inf
         # Each row above stays above each below, or on its side of the one that is at the intercept.
         while True:

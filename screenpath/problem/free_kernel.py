@@ -55,11 +55,12 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         self.typical = self._typical()
 
     def _typical(self) -> float:
-        """Return the median of the distances of all rows from the mean of some of them."""
-        index = np.unique(np.linspace(0, self.size - 1, min(SAMPLE, self.size)).astype(np.int64))
+        """Return the median of the distances of the rows that have weight from the mean of some of them."""
+        present = np.flatnonzero(self.signless.width > 0.0)
+        index = present[np.unique(np.linspace(0, present.size - 1, min(SAMPLE, present.size)).astype(np.int64))]
         products, _ = self.products_of(index, np.full(index.size, 1.0 / index.size))
         square = np.square(self.norms) - 2.0 * products + float(products[index].mean())
-        return float(np.sqrt(max(float(np.median(square)), 0.0)))
+        return float(np.sqrt(max(float(np.median(square[present])), 0.0)))
 
     # -- certificates --------------------------------------------------------------------------------------------
 

@@ -138,13 +138,15 @@ class SparseModel(PathModel):
         if classes == 1 and not self.weighted:
             self.col_sq = views.column_sqnorms
         else:
-            shares, self.col_sq = np.empty(classes * self.n), np.empty(classes * self.d)
+            shares = np.empty(classes * self.n)
             losses.pair_weights(self.samples, shares)
-            self._of_columns(self.col_sq, lambda view, out: kernels.column_squares(view, self.n, classes, shares, out))
+            self.col_sq = self._column_squares(classes, shares)
         upper = self.rounding.upper_norms  # a bound grows with a norm: none is below the exact one
         self.row_norm, self.col_norm = upper(views.row_sqnorms, self.d), upper(self.col_sq, classes * self.n) / self.n
         alike = classes == 1 and not self.weighted
-        self.feature_norm = self.col_norm if alike else upper(views.column_sqnorms, self.n) / self.n
+        sizes, present = views.column_sqnorms, self.given > 0.0  # a sample without weight takes part in nothing
+        sizes = sizes if present.all() else self._column_squares(1, present.astype(np.float64))
+        self.feature_norm = self.col_norm if alike else upper(sizes, self.n) / self.n
         # Of no feature, for a start: the row norms that were summed last, see kernels.conditioning.keep_columns.
         self.known_norms = np.zeros(classes * self.d, dtype=np.int8), np.zeros(classes * self.n)
 
@@ -234,6 +236,12 @@ class SparseModel(PathModel):
                 form(view, here)
                 out.reshape(-1, self.d)[:, part] = here.reshape(-1, part.size)
         return out
+
+    def _column_squares(self, classes: int, shares: np.ndarray) -> np.ndarray:
+        """Return ``sum_i x_ij^2 shares_ci`` over all features, shape (classes * d,)."""
+        return self._of_columns(
+            np.empty(classes * self.d), lambda view, out: kernels.column_squares(view, self.n, classes, shares, out)
+        )
 
     def _passes(
         self, w: np.ndarray, psi: np.ndarray, reference: SparseCertificate, scores: np.ndarray | None, room: float
