@@ -251,9 +251,9 @@ class BoxModel(RegionModel, Resumable):
 
     def range_of(self, slope: np.ndarray) -> float:
         """Return the largest C up to which no ``c_i - C slope_i`` changes its sign; only slopes with the sign of c_i
-        can.
+        can, and only those of rows that have weight.
         """
-        self._closed_until = kernels.box_range(self.c, slope)
+        self._closed_until = kernels.box_range(self.c, np.where(self.lo < self.hi, slope, 0.0))
         return self._closed_until
 
     @property

@@ -16,7 +16,7 @@ from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.rows.memory import MemoryRows
 from screenpath.rows.views import Views
 from tests.free_problems import VALUES, free_walk
-from tests.safety.rational import ExactFree
+from tests.safety.rational import Exact, ExactFree, dot
 from tests.safety.rational_penalised import fractions
 
 FAR, TOL = (1e8, 1e12), 1e-8
@@ -69,6 +69,20 @@ def test_sizes_that_bounds_use_are_those_of_the_rows_that_count(name):
         assert getattr(model, size) == pytest.approx(getattr(alone, size), rel=1e-12)
     assert model.bounds[box.KINK] == alone.bounds[box.KINK]
     assert model.around[0] == pytest.approx(X[:LAST].mean(axis=0), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", list(LOSSES))
+def test_the_closed_form_holds_until_a_row_that_counts_reaches_its_kink(name):
+    X, y, weights = box_data(name, 1e12)
+    y[LAST] = 1.0 if name == "svm" else 0.0  # a target of 0 would be at its kink at once
+    rows = MemoryRows(X)
+    model = LOSSES[name].model(rows, y, weights, **VALUES.get(name, {}))
+    exact = Exact(model, 1.0)
+    theta = [hi if c > 0 else lo for c, lo, hi in zip(exact.c, exact.lo, exact.hi, strict=True)]
+    w = [sum(t * g[j] for t, g in zip(theta, exact.G, strict=True)) for j in range(2)]
+    drift = [dot(g, w) for g in exact.G]
+    limits = [c / v for c, v, hi in zip(exact.c, drift, exact.hi, strict=True) if hi > 0 and c * v > 0]
+    assert model.closed_until == pytest.approx(float(min(limits)), rel=1e-12)
 
 
 def test_a_typical_distance_behind_a_kernel_is_that_of_the_rows_that_count():
