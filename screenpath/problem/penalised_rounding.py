@@ -41,6 +41,11 @@ SMALLEST = 2.0**-1022  # below it a processor takes a hundred times as long for 
 EXTRA = 16  # operations beside those of a sum's terms: a value's own scaling, the division by n, the term of the gap
 
 
+def extra(data: float) -> int:
+    """Return how many operations count beside those of a sum's terms if values of the data are off by ``data``."""
+    return EXTRA + (max(ceil(data / UNIT) - 4, 0) if data else 0)
+
+
 def rise(slope: float, off: float, curve: float, steepest: float = inf) -> float:
     """Return the most that shares grow by whose arguments are off by ``off``, as norms; ``steepest`` bounds slopes."""
     return min((slope + 0.5 * off / curve) * off, steepest * off)
@@ -109,7 +114,9 @@ class SparseRounding:
         self.n, self.pairs, self.weights, self.smoothing = views.n, pairs, classes * views.d, smoothing
         self.inexact = inexact
         longest = [int(np.diff(ends).max(initial=0)) for ends in (views.row_ends, views.column_ends)]
-        self.row, self.column = gamma(longest[0] + EXTRA), gamma(longest[1] + classes + EXTRA)
+        self.data = min(views.inexact, gamma(longest[0] + EXTRA))  # a row's norm is a sum of as many terms
+        more = extra(self.data)
+        self.row, self.column = gamma(longest[0] + more), gamma(longest[1] + classes + more)
         self.total, self.penalty = gamma(classes * views.n + EXTRA), gamma(self.weights + EXTRA)
         self.spread = sqrt(2.0 * classes) if classes > 1 else 1.0  # of two scores' errors over the pairs
         self.root, self.peak = (
@@ -207,7 +214,7 @@ class L1Rounding:
         self, samples: int, features: int, length: float | None = None, data: float = 0.0, doubtful: bool = False
     ):
         self.data, self.doubtful = data, doubtful
-        self.extra = EXTRA + (max(ceil(data / UNIT) - 4, 0) if data else 0)
+        self.extra = extra(data)
         self.samples, self.root = samples, sqrt(samples) if length is None else length
         self.inexact = 0.0 if length is None else 0.5 * WEIGHTS_ERROR + 2.0 * UNIT
         self.column, self.terms = gamma(samples + self.extra), samples + features + EXTRA

@@ -119,12 +119,14 @@ class _Sums:
         m.rows.touched += int(m.views.row_ends[i + 1] - m.views.row_ends[i])
         if m.classes == 1:
             own = -float(m.labels[i])
-            if not m.intercept:
-                return accurate.inner(values * own, w[places], 1.0)
-            return accurate.inner(np.append(values * own, own), np.append(w[places], self.c.intercept), 1.0)
-        both = np.concatenate([-w[m.labels[i] * m.d + places], w[c * m.d + places]])
-        values = np.concatenate([values, values])
-        return accurate.inner(values, both, 1.0)
+            left, right = values * own, w[places]
+            if m.intercept:
+                left, right = np.append(left, own), np.append(right, self.c.intercept)
+        else:
+            left = np.concatenate([values, values])
+            right = np.concatenate([-w[m.labels[i] * m.d + places], w[c * m.d + places]])
+        value, error = accurate.inner(left, right, 1.0)
+        return value, error + self._of_data(left, right)
 
     def _sum(self, f: int) -> tuple[float, float]:
         """Return ``u`` of a feature and a bound on its error; for the class itself, all dual variables of a sample."""
@@ -144,7 +146,13 @@ class _Sums:
         value, error = accurate.inner(left, right)
         if m.weighted:  # the weights are rounded, and so are their products with the dual variables
             error += 5.0 * UNIT * float(np.abs(left) @ np.abs(right))
+        error += self._of_data(left, right)
         return value / m.n, error / m.n + UNIT * abs(value / m.n) + TINY
+
+    def _of_data(self, values: np.ndarray, weights: np.ndarray) -> float:
+        """Return a bound on what the rounding of the data, in their scaling, changes of a sum."""
+        off = self.model.rounding.data
+        return off * OUTWARD * float(np.abs(values) @ np.abs(weights)) if off else 0.0
 
 
 def _norm(values: np.ndarray) -> float:

@@ -211,6 +211,7 @@ class TwoViews(Protocol):
     n: int  # n, d: samples and features
     d: int
     dense: bool
+    inexact: float  # largest relative error of a value
     whole: bool  # whether all of it is in memory; a view is a tuple ``(data, indices, indptr)``
     row_ends: np.ndarray  # row_ends, column_ends: shape (n + 1,), (d + 1,); running totals of the values of lines
     column_ends: np.ndarray

@@ -36,10 +36,13 @@ class Views(TwoViews):
     ----------
     X : ndarray of shape (n, d) or scipy.sparse of shape (n, d)
         float64 or float32. The row view shares its memory if it is C-contiguous or CSR.
+    inexact : float, default 0
+        Largest relative error of a value of ``X``.
     """
 
-    def __init__(self, X):
+    def __init__(self, X, inexact: float = 0.0):
         self.n, self.d = (int(size) for size in X.shape)
+        self.inexact = inexact
         self.dense = not sp.issparse(X)
         if self.dense:
             self.by_row = _flat(X, self.n, self.d)
@@ -56,14 +59,14 @@ class Views(TwoViews):
     @classmethod
     def of_rows(cls, rows) -> Views:
         if not rows.sparse:
-            return cls(rows.X)
-        return cls(shared_csr(rows.data, rows.indices, rows.indptr, (rows.n, rows.d)))
+            return cls(rows.X, rows.inexact)
+        return cls(shared_csr(rows.data, rows.indices, rows.indptr, (rows.n, rows.d)), rows.inexact)
 
     @classmethod
-    def from_parts(cls, n, d, dense, by_row, by_column, row_sqnorms, column_sqnorms) -> Views:
+    def from_parts(cls, n, d, dense, inexact, by_row, by_column, row_sqnorms, column_sqnorms) -> Views:
         """Make a view from the arrays of another one (a worker process that shares them)."""
         views = cls.__new__(cls)
-        views.n, views.d, views.dense = n, d, dense
+        views.n, views.d, views.dense, views.inexact = n, d, dense, inexact
         views.by_row, views.by_column = by_row, by_column
         views.meter = Meter(views.size)
         views.row_sqnorms, views.column_sqnorms = row_sqnorms, column_sqnorms
@@ -138,7 +141,7 @@ class ShardViews(HeldColumns, TwoViews):
 
     def __init__(self, source: ColumnShards):
         HeldColumns.__init__(self, source)
-        self.n, self.d, self.dense = source.n, source.d, not source.sparse
+        self.n, self.d, self.dense, self.inexact = source.n, source.d, not source.sparse, source.preparation.inexact
         self.meter = Meter(source.size)
         counts = np.zeros(self.n, dtype=np.int64)
         self.row_sqnorms, self.column_sqnorms = np.zeros(self.n), np.empty(self.d)

@@ -254,15 +254,16 @@ def _arrays(base: SparseModel) -> dict:
     arrays = {f"{side}-{name}": a for side, parts in sides for name, a in zip(ARRAYS, parts, strict=True)}
     arrays |= {"row-sqnorms": views.row_sqnorms, "column-sqnorms": views.column_sqnorms}
     arrays |= {"labels": base.labels, "weights": base.given}
-    shape = [views.n, views.d, views.dense, base.classes, base.width, base.intercept, base.rounding.inexact > 0.0]
-    return {**arrays, "shape": np.array(shape)}
+    shape = [views.n, views.d, views.dense, views.inexact, base.classes, base.width, base.intercept]
+    return {**arrays, "shape": np.array([*shape, base.rounding.inexact > 0.0])}
 
 
 def _model(load) -> SparseGrid:
     """Return the model of the arrays that ``load(name)`` gives."""
-    n, d, dense, classes, gamma, intercept, weighted = load("shape").tolist()
+    n, d, dense, inexact, classes, gamma, intercept, weighted = load("shape").tolist()
     rows, columns = (tuple(load(f"{side}-{name}") for name in ARRAYS) for side in ("row", "column"))
-    views = Views.from_parts(int(n), int(d), bool(dense), rows, columns, load("row-sqnorms"), load("column-sqnorms"))
+    squares = load("row-sqnorms"), load("column-sqnorms")
+    views = Views.from_parts(int(n), int(d), bool(dense), inexact, rows, columns, *squares)
     weights = load("weights") if weighted else None
     return SparseGrid(sparse_model(views, load("labels"), int(classes), gamma, weights, "free" if intercept else None))
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from screenpath import sparse_svm_path
+from screenpath.data.files.prepare import prepare
 from screenpath.errors import DataError
 from screenpath.problem.penalised_sharp import sharpened
 from screenpath.problem.sparse import SparseModel
@@ -18,6 +19,7 @@ from screenpath.rows.views import Views
 from screenpath.screen.sparse import parse_sparse_rule, screen, settled, tighten
 from screenpath.solve.sparse import make_sparse_solver
 from screenpath.walk.loop import PathOptions, solve_point, walk
+from tests.safety.judge import exact_rows
 from tests.safety.rational_penalised import Sparse, faults, hostile, random_weights, small_signal, tops_of_rounding
 from tests.sparse_problems import SDCA
 from tests.width import wide
@@ -111,6 +113,31 @@ def test_certificates_are_sharpened(classes):
         unsure = Fraction(1e-15 if weights is None else 4e-15) * primal  # weights may be products that were rounded
         assert primal - dual <= Fraction(found.gap) <= 2 * (primal - dual) + unsure
         assert abs(Fraction(found.primal) - primal) <= Fraction(found.primal_error)
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.5, None])
+@pytest.mark.parametrize("scale", ["l2", "standard", "maxabs"])
+def test_proofs_count_the_rounding_of_scaled_rows(scale, gamma):
+    """Rows over their scale are rounded: a gap of 1e-17 was claimed where that of the scaled rows is four times it."""
+    for seed in range(wide(16, 60)):
+        rng = np.random.default_rng(seed)
+        classes, n = (3, 6) if seed % 2 else (1, 5)
+        X = rng.normal(size=(n, 2)) * rng.choice([1e-9, 1.0, 1e5])
+        labels = np.arange(n) % 3 if classes == 3 else 2 * (np.arange(n) % 2) - 1
+        rows, preparation = prepare(X, scale)
+        kind = SquaredHingeModel if gamma is None else SparseModel
+        base = kind(Views(rows, preparation.inexact), labels, classes, 0.0, gamma)
+        header = {"scaling": scale, "scale": preparation.scale, "shift": preparation.shift, "bias": 0.0}
+        scaled = np.array(exact_rows(header, X), dtype=object)
+        exact = Sparse(scaled, labels, classes, base.gamma if gamma is None else gamma)
+        exact.weights = [Fraction(base.unit)] * n
+        rule, solver, grid = parse_sparse_rule("sifs+gap"), make_sparse_solver("auto"), SparseGrid(base)
+        betas = 0.3 * base.beta_max, 0.01 * base.beta_max
+        pairs = [(part * base.at(beta).alpha_max(), beta) for beta in betas for part in (0.3, 0.01)]
+        for step, c in walk(grid, pairs, rule, solver, PathOptions(tol=1e-14, max_epochs=500)):
+            primal, dual = exact.objectives(c.w, c.theta, c.alpha, c.beta)
+            assert primal - dual <= Fraction(step.gap), seed
+            assert abs(Fraction(step.primal) - primal) <= Fraction(c.primal_error), seed
 
 
 @pytest.mark.parametrize("seed", [9, 11, 32, 36, 44, 45, 61])
