@@ -60,7 +60,7 @@ def test_commands_rules_solvers_and_columns_are_documented():
 
 
 def test_options_that_are_named_exist():
-    known = {"--version", "--help", "--out", *SLURM, *DASK}
+    known = {"--version", "--help", "--help-all", "--out", *SLURM, *DASK}
     with click.Context(cli) as context:
         commands = [cli.get_command(context, name) for name in COMMANDS]
         commands += [

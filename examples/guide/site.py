@@ -21,6 +21,7 @@ from screenpath.catalogue.option import GROUPS
 from screenpath.catalogue.rules import rules_of
 from screenpath.catalogue.specs import SPECS
 from screenpath.cli.app import ALIASES, COMMANDS, cli
+from screenpath.cli.help import whole_page
 from screenpath.cv.options import cv_spec
 from screenpath.errors import flags
 
@@ -180,12 +181,12 @@ def command_page(name: str, context) -> str:
     """Return the page of a command: its help."""
     command = cli.get_command(context, name)
     with click.Context(command, info_name=name, parent=context) as own:
-        pages = [(f"screenpath {name}", command.get_help(own))]
+        pages = [(f"screenpath {name}", whole_page(own))]
         if isinstance(command, click.Group) and name != "cv":  # those of cv are with their models
             for one in command.list_commands(own):
                 part = command.get_command(own, one)
                 with click.Context(part, info_name=one, parent=own) as inner:
-                    pages.append((f"screenpath {name} {one}", part.get_help(inner)))
+                    pages.append((f"screenpath {name} {one}", whole_page(inner)))
     old = [alias for alias, now in ALIASES.items() if now == name]
     known = f"Also known as `{old[0]}`.\n\n" if old else ""
     return f"# {name}\n\n{COMMANDS[name][1]} {known}\n\n" + "\n".join(f"## {t}\n\n```\n{h}\n```\n" for t, h in pages)

@@ -21,7 +21,7 @@ from screenpath.errors import UsageError
 
 # Headings of the help, in order.
 GROUPS = (
-    "problem", "data", "grid", "screening and solver", "cross-validation", "output", "limits", "cluster",
+    "data", "problem", "grid", "screening and solver", "cross-validation", "output", "limits", "cluster",
 )  # fmt: skip
 
 
@@ -45,6 +45,7 @@ class Option:
     stated: bool = False  # whether the help shows the default (a default of None is part of the text)
     changes: bool = False  # whether it changes the numbers, so that ``resume`` compares it
     group: str = "problem"  # its heading in the help, one of ``GROUPS``
+    everyday: bool = False  # whether ``--help`` shows it, by the first sentence of ``help``; else ``--help-all`` alone
     valid: Callable | None = None  # of a number: ``valid(value)``
     demand: str = ""  # what it must be
     hint: str | None = None  # what to write instead
@@ -187,7 +188,8 @@ CHECKS: dict[str, Callable] = {
 def number(name: str, default: float, valid: Callable, demand: str, help: str, hint: str | None = None) -> Option:
     """Return a parameter of a loss: ``demand`` says what ``valid(value)`` requires."""
     return Option(
-        name, default, "number", help, valid=valid, demand=demand, hint=hint, stated=True, changes=True, python="models"
+        name, default, "number", help, valid=valid, demand=demand, hint=hint, stated=True, changes=True, everyday=True,
+        python="models",
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from screenpath.catalogue.option import Option, grouped
 POSITIVE_COUNT: dict[str, Any] = {"kind": "whole", "least": 1}
 VALUES = "int | Sequence[float] | np.ndarray"  # of a keyword: the number of values, or the values
 FORCE = Option("force", False, "flag", "Replace an existing file.", group="output")
-QUIET = Option("quiet", False, "flag", "Nothing on stderr but errors.", short="-q", group="output")
+QUIET = Option("quiet", False, "flag", "Nothing on stderr but errors.", short="-q", group="output", everyday=True)
 LOG_FORMAT = Option(
     "log_format", "text", "choice", "Of what stderr says; json: an object a line, for machines.", stated=True,
     choices=("text", "json"), group="output",
@@ -26,12 +26,12 @@ MAX_MEMORY = Option(
     "limit; for a kernel matrix half of the free memory]",
 )  # fmt: skip
 TARGET = Option(
-    "target", metavar="COLUMN", changes=True, group="data",
-    help="CSV, Parquet: column of labels or targets.  [default: the one called target, label, class or y]",
+    "target", metavar="COLUMN", changes=True, group="data", everyday=True,
+    help="Column of labels or targets, in CSV or Parquet.  [default: the one called target, label, class or y]",
 )  # fmt: skip
 ONE_HOT = Option(
-    "one_hot", (), "texts", "CSV, Parquet: a feature for each value of this column; repeatable.", metavar="COLUMN",
-    changes=True, group="data",
+    "one_hot", (), "texts", "Make a feature of each value of this column. Repeatable; for CSV and Parquet.",
+    metavar="COLUMN", changes=True, group="data", everyday=True,
 )  # fmt: skip
 READING = (
     MAX_MEMORY,
@@ -45,8 +45,8 @@ READING = (
     ),
 )
 POSITIVE = Option(
-    "positive", kind="label", metavar="LABEL", changes=True,
-    help="This label against all others (default: two labels, the larger is +1).",
+    "positive", kind="label", metavar="LABEL", changes=True, everyday=True,
+    help="Set this label against all others. Otherwise there are two labels, and the larger is +1.",
 )  # fmt: skip
 CLASS_WEIGHT = Option(
     "class_weight", (), "texts", metavar="LABEL=W", changes=True, python="models", type="Mapping | str",
@@ -70,22 +70,25 @@ PENALTY_WEIGHTS = Option(
 )  # fmt: skip
 INTERCEPT = Option(
     "intercept", None, "choice", choices=("none", "free", "penalised"), changes=True, python="models",
-    help="free: not penalised, as in LIBSVM; penalised: a constant feature of the value `bias`, 1 where none is given."
-    "  [default: none, or penalised with `bias`]",
+    everyday=True,
+    help="Add an intercept, not penalised (free) or penalised. free is that of LIBSVM; penalised is a constant feature "
+    "of the value `bias`, 1 where none is given.  [default: none, or penalised with `bias`]",
 )  # fmt: skip
 C_GRID = grouped(
     "grid",
     Option(
         "grid", metavar="N", help="Number of grid points.", usual=100, changes=True, python="models", **POSITIVE_COUNT,
-        type=f"{VALUES} | EpsilonGrid",
+        everyday=True, type=f"{VALUES} | EpsilonGrid",
         about="Number of log-spaced values of C from `cmin` to `cmax`, or the values themselves, walked in increasing "
         "order; of functions of arrays also an EpsilonGrid.",
     ),
     Option(
-        "cmin", None, "positive", "Lower end of the log-spaced grid.", usual=0.01, changes=True, python="models"
+        "cmin", None, "positive", "Lower end of the log-spaced grid.", usual=0.01, changes=True, python="models",
+        everyday=True,
     ),
     Option(
-        "cmax", None, "positive", "Upper end of the log-spaced grid.", usual=10.0, changes=True, python="models"
+        "cmax", None, "positive", "Upper end of the log-spaced grid.", usual=10.0, changes=True, python="models",
+        everyday=True,
     ),
     Option("c_list", None, "numbers", "The grid itself, for example 0.1,1,10.", changes=True),
     Option(
@@ -156,7 +159,8 @@ BIAS = Option(
 )
 SCALE = Option(
     "scale", "none", "choice", choices=("none", "maxabs", "standard", "l2"), stated=True, changes=True, group="data",
-    python="models", help="Scaling of the features (l2: of the rows); coefficients are reported in the file's units.",
+    python="models", everyday=True,
+    help="Scale the features (l2: the rows). Coefficients are reported in the file's units.",
     about="Scaling of the features (l2: of the rows); coefficients are in the units of the data all the same.",
 )  # fmt: skip
 STORAGE = Option(
@@ -171,8 +175,8 @@ PREPARATION = (BIAS, SCALE, STORAGE, DTYPE)
 OUTPUT = grouped(
     "output",
     Option(
-        "out", short="-o", metavar="DIR",
-        help="Run folder; - writes the step table to stdout and nothing else.  [default: runs/MODEL-DATA]",
+        "out", short="-o", metavar="DIR", everyday=True,
+        help="Run folder to write. - prints the step table to stdout, and nothing else.  [default: runs/MODEL-DATA]",
     ),
     Option(
         "format", "csv", "choice", "Of the step table; parquet writes it beside steps.csv when the path is complete.",
@@ -182,9 +186,9 @@ OUTPUT = grouped(
         "coefficients", None, "choice", "File of the coefficients.  [default: csv; none with -o -]",
         choices=("csv", "npz", "none"), changes=True,
     ),
-    Option("test", kind="path", metavar="FILE", help="Score every step on this data file."),
-    Option("resume", False, "flag", "Continue the run in the folder (or start it)."),
-    replace(FORCE, help="Replace the run in the folder."),
+    Option("test", kind="path", metavar="FILE", help="Score every step on this data file.", everyday=True),
+    Option("resume", False, "flag", "Continue the run in the folder (or start it).", everyday=True),
+    replace(FORCE, help="Replace the run in the folder.", everyday=True),
     QUIET,
     Option(
         "progress", None, "switch",
@@ -237,8 +241,9 @@ ONE_VS_REST = Option(
 KERNEL = (
     Option(
         "kernel", None, "choice", choices=("rbf", "linear", "poly"),
-        python="models",
-        help="Path of kernel SVMs: exp(-gamma |x-z|^2), x.z or (gamma x.z + coef0)^degree.  [default: a linear model]",
+        python="models", everyday=True,
+        help="Fit kernel SVMs. The kernel is exp(-gamma |x-z|^2), x.z or (gamma x.z + coef0)^degree.  [default: a "
+        "linear model]",
         about="``exp(-gamma |x-z|^2)``, ``x.z`` or ``(gamma x.z + coef0)^degree``; a linear model where it is None.",
     ),
     Option(
@@ -258,6 +263,7 @@ LAMBDA_GRID = grouped(
         "grid",
         metavar="N",
         help="Points lambda_max / k, k = 1..N.",
+        everyday=True,
         usual=20,
         changes=True,
         python="models",
@@ -285,12 +291,12 @@ PAIR_GRID = grouped(
     "grid",
     Option(
         "betas", metavar="N", help="Values of beta, from beta_max down.", usual=10, changes=True, python="models",
-        type=VALUES, **POSITIVE_COUNT,
+        everyday=True, type=VALUES, **POSITIVE_COUNT,
         about="Number of values, log-spaced from ``beta_max`` to `beta_min_ratio` times it; or the values.",
     ),
     Option(
         "alphas", metavar="N", help="Values of alpha for each beta.", usual=100, changes=True, python="models",
-        type=VALUES, **POSITIVE_COUNT,
+        everyday=True, type=VALUES, **POSITIVE_COUNT,
         about="Number of values for each beta, log-spaced from ``alpha_max(beta)`` to `alpha_min_ratio` times it; or "
         "the values. 0 may be one of them: the L1 penalty alone.",
     ),
@@ -340,7 +346,7 @@ GRID_JOBS = replace(JOBS, python="paths", help="Processes that share the values 
 FOLDS = (
     *grouped(
         "cross-validation",
-    Option("folds", None, "whole", "Number of folds.", least=2, metavar="K", usual=5),
+    Option("folds", None, "whole", "Number of folds.", least=2, metavar="K", usual=5, everyday=True),
     Option("repeats", metavar="R", help="Partitions into folds, each drawn anew.", usual=1, **POSITIVE_COUNT),
     Option(
         "stratify", None, "switch", "Each fold has each class in the same proportion.  [default: on for classifiers]"
@@ -348,11 +354,12 @@ FOLDS = (
     Option("fold_seed", 0, "whole", "Of the drawing of the folds.", least=0, stated=True),
     Option("fold_file", kind="path", metavar="FILE", help="The fold of each sample, a whole number a line."),
     Option(
-        "score", None, "choice", "Of the held-out samples.  [default: accuracy; quantile: pinball; other regressions: "
-        "mae]", choices=("accuracy", "balanced-accuracy", "f1", "auc", "mae", "mse", "pinball"),
+        "score", None, "choice", "Score of the held-out samples.  [default: accuracy; quantile: pinball; other "
+        "regressions: mae]", choices=("accuracy", "balanced-accuracy", "f1", "auc", "mae", "mse", "pinball"),
+        everyday=True,
     ),
     ),
-    replace(JOBS, help="Processes that share the folds; the results are the same."),
+    replace(JOBS, help="Processes that share the folds. The results are the same.", everyday=True),
 )  # fmt: skip
 UNTIL_TURN = grouped(
     "cross-validation",

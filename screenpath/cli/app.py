@@ -16,32 +16,41 @@ import click
 
 from screenpath import __version__
 from screenpath.catalogue.specs import SPECS
-from screenpath.cli.help import Suggesting
+from screenpath.cli.help import Suggesting, is_long
 from screenpath.cli.models import command_of
-from screenpath.cli.options import BEGAN, DONE, ERROR, LOG_FORMAT, USAGE
+from screenpath.cli.options import BEGAN, DONE, ERROR, LOG_FORMAT, USAGE, say
 from screenpath.errors import ScreenpathError, fitted, flags, shown, shown_lines, unheard
 from screenpath.report.console import Console
 
-# Command: its place below screenpath.cli (None for a model) and the line that --help shows.
-COMMANDS = {
-    **{name: (None, f"Path of {spec.title}.") for name, spec in SPECS.items()},
-    "cv": ("models:cv", "Cross-validate a model's path, choose a step, and fit it to all data."),
-    "show": ("results:show", "A run and one of its steps in words: certificate, scores, features, dual variables."),
-    "runs": ("results:runs", "Compare runs: models, scores with paired differences, sizes and times, in words."),
-    "merge": ("results:merge", "Put the runs of a job array together: parts of a grid, or of the folds of cv."),
-    "predict": ("predict:predict", "Labels, decision values or regression values of a run on new data."),
-    "export": ("export:export", "A step of a run as a model file: LIBLINEAR, ONNX, scikit-learn, JSON, NPZ."),
-    "plot": ("results:plot", "Pictures of a run: PNG, SVG, PDF, or on the terminal."),
-    "report": ("results:report", "One self-contained HTML page about a run."),
-    "verify": ("results:verify", "Check a run's certificate against its data, independently of what computed it."),
-    "compare-rules": ("rules:compare_rules", "Walk one path under several rules and print the speed-up table."),
-    "inspect": ("files:inspect", "Show what a data file holds, and everything that is wrong with it."),
-    "convert": ("files:convert", "Turn data files into a folder of binary shards, for data larger than memory."),
-    "generate": ("files:generate", "Write one of the papers' synthetic data sets as LIBSVM text."),
-    "rules": ("rules:rules", "List the screening rules of each model, a line each."),
-    "help": ("help:command", "Show the page of a command: screenpath help svm."),
-    "cache": ("cache:cache", "Compile the numerical kernels ahead of time, move them, or remove them."),
+# Sections of the help. Command: its place below screenpath.cli (None for a model) and the line that --help shows.
+SECTIONS: dict[str, dict[str, tuple]] = {
+    "Fit a path": {
+        **{name: (None, f"Path of {spec.title}.") for name, spec in SPECS.items()},
+        "merge": ("results:merge", "Put the runs of a job array together: parts of a grid, or of the folds of cv."),
+    },
+    "Choose and use": {
+        "cv": ("models:cv", "Cross-validate a model's path, choose a step, and fit it to all data."),
+        "show": ("results:show", "Describe a run and one of its steps: certificate, scores, features, dual variables."),
+        "runs": ("results:runs", "Compare runs: models, scores with paired differences, sizes and times, in words."),
+        "predict": ("predict:predict", "Labels, decision values or regression values of a run on new data."),
+        "export": ("export:export", "A step of a run as a model file: LIBLINEAR, ONNX, scikit-learn, JSON, NPZ."),
+        "plot": ("results:plot", "Pictures of a run: PNG, SVG, PDF, or on the terminal."),
+        "report": ("results:report", "One self-contained HTML page about a run."),
+    },
+    "Trust and study": {
+        "verify": ("results:verify", "Check a run's certificate against its data, independently of what computed it."),
+        "compare-rules": ("rules:compare_rules", "Walk one path under several rules and print the speed-up table."),
+        "rules": ("rules:rules", "List the screening rules of each model, a line each."),
+    },
+    "Data and set-up": {
+        "inspect": ("files:inspect", "Show what a data file holds, and everything that is wrong with it."),
+        "convert": ("files:convert", "Turn data files into a folder of binary shards, for data larger than memory."),
+        "generate": ("files:generate", "Write one of the papers' synthetic data sets as LIBSVM text."),
+        "cache": ("cache:cache", "Compile the numerical kernels ahead of time, move them, or remove them."),
+        "help": ("help:command", "Show the page of a command: screenpath help svm."),
+    },
 }
+COMMANDS = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
 
 ALIASES = {"compare": "compare-rules"}  # names of earlier versions, not listed
 
@@ -65,6 +74,18 @@ Exit codes:
   143  stopped by SIGTERM; finished steps are kept, --resume continues
 """
 
+FRONT = """screenpath computes whole regularization paths of large-margin models, with a proof for every step.
+
+Try first:
+  screenpath svm data.csv --scale standard       SVMs at 100 values of C; results in runs/svm-data
+  screenpath show runs/svm-data                  what was fitted and proven
+  screenpath cv svm data.csv --scale standard    choose C by cross-validation
+
+{}
+screenpath --help describes each command, screenpath COMMAND --help its options.
+The pages: README.md and examples/guide/ of the source.
+"""
+
 
 class LazyGroup(Suggesting):
     """Group whose commands are imported when used; the list of commands needs no import."""
@@ -82,16 +103,20 @@ class LazyGroup(Suggesting):
         return getattr(import_module(f"screenpath.cli.{module}"), command)
 
     def format_commands(self, ctx, formatter):
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+        for title, section in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, text) for name, (_, text) in section.items()])
 
 
 @click.group(
-    cls=LazyGroup, epilog=EPILOG, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=LazyGroup, epilog=EPILOG, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
 )
 @click.version_option(__version__, "-V", "--version", prog_name="screenpath")
-def cli():
+@click.pass_context
+def cli(ctx):
     """Certified regularization paths of large-margin models with safe screening."""
+    if ctx.invoked_subcommand is None:
+        say(FRONT.format("".join(f"{title:<16} {', '.join(section)}\n" for title, section in SECTIONS.items())))
 
 
 def run(arguments=None, began: float | None = None) -> int:
@@ -125,7 +150,8 @@ def _run(arguments, known: dict) -> int:
         return code if isinstance(code, int) else DONE
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
-        return fail(error.format_message(), f"see {context.command_path} --help" if context else None, USAGE)
+        page = "help-all" if isinstance(error, click.NoSuchOption) and is_long(context.command) else "help"
+        return fail(error.format_message(), f"see {context.command_path} --{page}" if context else None, USAGE)
     except (click.Abort, KeyboardInterrupt):
         return fail("stopped by Ctrl-C", code=130)
     except ScreenpathError as error:

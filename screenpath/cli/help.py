@@ -1,4 +1,6 @@
-"""Help pages: options in groups, examples at the end, and suggestions for unknown commands."""
+"""Help pages: examples first, the everyday options of long commands or all of them in groups; suggestions for unknown
+commands.
+"""
 
 from __future__ import annotations
 
@@ -12,41 +14,88 @@ from screenpath.catalogue.option import GROUPS
 from screenpath.errors import flags, shown
 
 OTHER = "other"
+NAMES = 18  # characters of a short page for the names of options; longer ones have a line of their own
+WHOLE = "screenpath.whole_page"  # key of a context that shows all options
 SAID = 3  # most suggestions for an unknown command
 
 
 class GroupedOption(click.Option):
-    """An option with its group, one of ``catalogue.options.GROUPS``."""
+    """An option with its group, one of ``catalogue.options.GROUPS``; everyday ones are on the short page."""
 
-    def __init__(self, *arguments, group: str, **more):
+    def __init__(self, *arguments, group: str, everyday: bool = False, **more):
         super().__init__(*arguments, **more)
-        self.group = group
+        self.group, self.everyday = group, everyday
 
 
 class WithExamples:
-    """A page that ends in examples, which are whole commands."""
+    """A page that begins with examples, which are whole commands."""
 
     def __init__(self, *arguments, examples=(), **more):
         super().__init__(*arguments, **more)
         self.examples = tuple(examples)
 
-    def format_epilog(self, ctx, formatter):
+    def format_examples(self, formatter):
         """Write the examples, one per line, not wrapped."""
-        super().format_epilog(ctx, formatter)  # type: ignore[misc]  # that of a command
         if self.examples:
             with formatter.section("Examples"):
                 for example in self.examples:
                     formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
 
+    def format_options(self, ctx, formatter):
+        """Write the examples, then the options."""
+        self.format_examples(formatter)
+        super().format_options(ctx, formatter)  # type: ignore[misc]  # that of a command
+
+
+def is_long(command: click.Command) -> bool:
+    """Tell whether all options of a command have groups: then ``--help`` shows the everyday ones alone."""
+    options = [one for one in command.params if isinstance(one, click.Option)]
+    return bool(options) and all(isinstance(one, GroupedOption) for one in options)
+
+
+def whole_page(ctx) -> str:
+    """Return the page of a context's command with all options."""
+    ctx.meta[WHOLE] = True
+    return ctx.command.get_help(ctx)
+
+
+def _show_whole_page(ctx, param, value) -> None:
+    if value and not ctx.resilient_parsing:
+        click.echo(whole_page(ctx))
+        ctx.exit()
+
 
 class Helped(WithExamples, click.Command):
     """A command whose page has examples, and options in groups if they have any."""
 
+    def get_params(self, ctx):
+        """Return the parameters; those of long commands end in ``--help-all``."""
+        return [*super().get_params(ctx), HELP_ALL] if is_long(self) else super().get_params(ctx)
+
+    def format_help(self, ctx, formatter):
+        """Write all of the page; of a long command the first paragraph, examples and everyday options unless ``WHOLE``
+        asks for all.
+        """
+        if not is_long(self) or WHOLE in ctx.meta:
+            super().format_help(ctx, formatter)
+            return
+        self.format_usage(ctx, formatter)
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(" ".join(self.help.partition("\n\n")[0].split()))
+        self.format_examples(formatter)
+        shown = [one for one in self.get_params(ctx) if getattr(one, "everyday", not isinstance(one, click.Argument))]
+        shown.sort(key=lambda one: (*GROUPS, OTHER).index(getattr(one, "group", OTHER)))
+        with formatter.section("Everyday options"):
+            records = (one.get_help_record(ctx) for one in shown)
+            formatter.write_dl([(names, _brief(text)) for names, text in records], NAMES)
+
     def format_options(self, ctx, formatter):
-        """Write the options group by group if each has one; else as one list."""
-        if not all(isinstance(one, GroupedOption) for one in self.params if isinstance(one, click.Option)):
+        """Write the examples, and the options as one list, or group by group if they have groups."""
+        if not is_long(self):
             super().format_options(ctx, formatter)
             return
+        self.format_examples(formatter)
         groups: dict[str, list] = {}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
@@ -56,6 +105,19 @@ class Helped(WithExamples, click.Command):
             if name in groups:
                 with formatter.section(f"{name[0].upper()}{name[1:]}"):
                     formatter.write_dl(groups[name])
+
+
+def _brief(text: str) -> str:
+    """Return the first sentence of an option's help, and its default without the range of values."""
+    said, mark, default = text.partition("  [default: ")
+    first = said.partition(". ")[0].rstrip(".")
+    return f"{first}.{mark}{default.partition(']')[0].partition('; x>=')[0]}]" if mark else f"{first}."
+
+
+HELP_ALL = click.Option(
+    ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_show_whole_page,
+    help="Show all options, in groups, and exit.",
+)  # fmt: skip
 
 
 def helped(name: str, *examples: str, group: Any = click):

@@ -155,7 +155,7 @@ def flag(option: Option, *, help: str | None = None, **changed):
         how.update(type=_type(option), metavar=option.metavar, default=option.default, show_default=option.stated)
     if option.name == LOG_FORMAT:
         how.update(is_eager=True, callback=_remember)
-    return click.option(*names, cls=GroupedOption, group=option.group, **{**how, **changed})
+    return click.option(*names, cls=GroupedOption, group=option.group, everyday=option.everyday, **{**how, **changed})
 
 
 def flags(options):

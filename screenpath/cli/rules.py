@@ -75,10 +75,15 @@ RULES = f"""Walk the path of MODEL on DATA under each of several rules, and prin
     screenpath compare-rules sparse-svm --help."""
 FORMAT = Option(
     "format", "markdown", "choice", "Of the table.", choices=("markdown", "csv", "json", "parquet"), stated=True,
-    group="output",
+    group="output", everyday=True,
 )  # fmt: skip
-OUT = Option("out", "-", short="-o", metavar="FILE", help="File of the table.  [default: stdout]", group="output")
-PLOT = Option("plot", metavar="FILE", help="Draw the table too: .png, .svg or .pdf. Needs matplotlib.", group="output")
+OUT = Option(
+    "out", "-", short="-o", metavar="FILE", help="File of the table.  [default: stdout]", group="output", everyday=True
+)
+PLOT = Option(
+    "plot", metavar="FILE", help="Draw the table too: .png, .svg or .pdf. Needs matplotlib.", group="output",
+    everyday=True,
+)  # fmt: skip
 SAID = (OUT, PLOT, FORCE, QUIET, LOG_FORMAT)
 
 
@@ -112,7 +117,7 @@ def study_command(model: str) -> click.Command:
     help=RULES,
     examples=(
         "screenpath compare-rules svm data.libsvm --rules none,dvi,it",
-        "screenpath compare-rules lad targets.libsvm --repeats 5 --format csv -o table.csv",
+        "screenpath compare-rules lad targets.libsvm --format csv -o table.csv",
     ),
 )
 @click.argument("model", type=click.Choice([*LOSSES, *ABOUT]))

@@ -21,7 +21,9 @@ SPEEDUP = (
     "variant's own in the same repeat."
 )
 SOLVING = "screening and solver"
-REPEATS = Option("repeats", 3, group=SOLVING, help="Runs of each variant.", stated=True, **o.POSITIVE_COUNT)
+REPEATS = Option(
+    "repeats", 3, group=SOLVING, help="Runs of each variant.", stated=True, everyday=True, **o.POSITIVE_COUNT
+)
 AUDIT = replace(
     o.AUDIT, help="Walk once more with each rule, solve each step unscreened too, and count unsafe decisions."
 )
@@ -34,7 +36,7 @@ CHECKS = (AUDIT, ATTACK)
 LIMITS = (o.TOL, replace(o.MAX_EPOCHS, help="A grid point."))
 SOLVER = Option("solver", group=SOLVING, help="The same for all rules.  [default: auto, as of a run]")
 RULES = Option(
-    "rules", "none,dvi,dvi+gap", group=SOLVING, stated=True,
+    "rules", "none,dvi,dvi+gap", group=SOLVING, stated=True, everyday=True,
     help="Comma-separated; the first is what speed-ups refer to.",
 )  # fmt: skip
 START = Option(
@@ -67,8 +69,8 @@ PAIRS = (
 FEATURES = (
     Option(
         "configurations", "org,warm,shr,warm+shr,scr,warm+scr,scr+shr,warm+scr+gap,default", stated=True, group=SOLVING,
-        help="Some of these, joined by commas. warm+scr+gap: the dynamic rule besides; default: also working sets and "
-        "Newton steps. Speed-ups refer to the first.",
+        everyday=True, help="Some of these, joined by commas. warm+scr+gap: the dynamic rule besides; default: also "
+        "working sets and Newton steps. Speed-ups refer to the first.",
     ),
     REPEATS, *CHECKS, *LIMITS, replace(o.TIME_LIMIT, help="For each run of a configuration."),
     Option("steps", False, "flag", "One row a configuration and grid point instead of the totals.", group="output"),

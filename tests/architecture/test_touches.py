@@ -168,8 +168,8 @@ def test_an_option_touches_two_files(house, tmp_path):
     change("catalogue/losses.py", "options=(*self.options, INTERCEPT,", "options=(*self.options, EMPHASIS, INTERCEPT,")
     change("catalogue/losses.py", "    return loss.model(rows,", f"{USE}    return loss.model(rows,")
     assert len(touched) <= 2
-    assert "--emphasis F" in run("lad", "--help") and "--emphasis" in run("cv", "svr", "--help")
-    assert "--emphasis" not in run("l1svm", "--help")
+    assert "--emphasis F" in run("lad", "--help-all") and "--emphasis" in run("cv", "svr", "--help-all")
+    assert "--emphasis" not in run("l1svm", "--help-all")
     tables = [run("lad", "data", *words, "-o", "-", "--quiet").splitlines() for words in (
         ("--c", "0.5", "--emphasis", "2"), ("--c", "1"),
     )]  # fmt: skip

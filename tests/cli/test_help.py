@@ -8,8 +8,8 @@ import pytest
 from screenpath import rules_of
 from screenpath.catalogue.option import GROUPS
 from screenpath.catalogue.specs import SPECS
-from screenpath.cli.app import COMMANDS, cli
-from screenpath.cli.help import GroupedOption, Helped
+from screenpath.cli.app import COMMANDS, SECTIONS, cli
+from screenpath.cli.help import GroupedOption, Helped, whole_page
 from screenpath.screen import KERNEL, STATIC, parse_kernel_rule, parse_rule
 from screenpath.screen.l1svm import parse_feature_rule
 from screenpath.screen.pathwise import GUESSED
@@ -31,14 +31,63 @@ def found(names: str) -> tuple:
 @pytest.mark.parametrize("names", GENERATED)
 def test_options_stand_in_groups(names):
     command, here = found(names)
-    text = command.get_help(here)
+    text = whole_page(here)
     heads = [line[:-1].lower() for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")]
     wanted = [name for name in GROUPS if name != "cross-validation" or names.startswith("cv")]
-    assert heads == [*wanted, "other", "examples"]
+    assert heads == ["examples", *wanted, "other"]
     options = [one for one in command.params if isinstance(one, click.Option)]
     assert all(isinstance(one, GroupedOption) and one.group in GROUPS for one in options)
     for one in options:
         assert text.count(f"  {one.opts[-1]}") + text.count(f"  {one.opts[0]}, ") >= 1
+
+
+@pytest.mark.parametrize("names", [*GENERATED, "compare-rules"])
+def test_the_short_page_is_examples_and_everyday_options(call, names):
+    short, whole = call(*names.split(), "--help"), call(*names.split(), "--help-all")
+    assert short.code == whole.code == 0 and short.err == whole.err == ""
+    lines = short.out.splitlines()
+    assert len(lines) <= 40 < len(whole.out.splitlines()) and max(map(len, lines)) <= 80
+    assert lines.index("Examples:") < lines.index("Everyday options:")
+    command, _ = found(names)
+    assert all(f"  {example}" in lines for example in command.examples)
+    for one in command.params:
+        if isinstance(one, click.Option):
+            name = f"  {one.opts[0]}"
+            shown = [line for line in lines if line.startswith((f"{name} ", f"{name},")) or line == name]
+            assert len(shown) == one.everyday, name
+    wanted = (
+        ("--scale", "--intercept", "--test", "-o, --out", "--target") if names in GENERATED else ("--rules", "--format")
+    )
+    for name in wanted:
+        assert f"\n  {name} " in short.out or "l1svm" in names and name == "--intercept"
+
+
+def test_an_unknown_option_leads_to_the_list_that_has_all(call, data):
+    for names in ("svm", "cv lad", "compare-rules svm"):
+        result = call(*names.split(), data, "--nonsense")
+        page = result.err.splitlines()[1].removeprefix("  see screenpath ")
+        assert page.endswith("--help-all") and "--max-epochs" in call(*page.split()).out
+    assert call("show", "run", "--nonsense").err.endswith("see screenpath show --help\n")
+
+
+def test_alone_it_says_what_to_type(call):
+    """Every command in one of four lists, and first commands that parse."""
+    result = call()
+    assert result.code == 0 and result.err == "" and len(result.out.splitlines()) <= 20
+    assert [name for section in SECTIONS.values() for name in section] == list(COMMANDS) and len(SECTIONS) == 4
+    for title, section in SECTIONS.items():
+        assert f"\n{title:<16} {', '.join(section)}\n" in result.out
+        assert f"\n{title}:\n" in call("--help").out
+    tried = [line.split("   ")[0] for line in result.out.splitlines() if line.startswith("  screenpath ")]
+    assert len(tried) == 3
+    for line in tried:
+        words = shlex.split(line)[1:]
+        context = cli.make_context("screenpath", list(words))
+        name, command, rest = cli.resolve_command(context, words)
+        assert name == words[0]
+        if isinstance(command, click.Group):
+            name, command, rest = command.resolve_command(command.make_context(name, list(rest), context), rest)
+        assert command.make_context(name, list(rest), context).params
 
 
 def test_short_lists_have_no_groups():

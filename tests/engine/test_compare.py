@@ -178,5 +178,5 @@ def test_by_default_the_table_is_about_the_solver_of_a_run(model, kernel):
 
 @pytest.mark.parametrize("command", [[], ["l1svm"], ["sparse-svm"]])
 def test_every_comparison_has_the_same_words_for_a_speedup(command, capsys):
-    assert run(["compare-rules", *command, "--help"]) == 0
+    assert run(["compare-rules", *command, "--help-all"]) == 0
     assert studies.SPEEDUP in " ".join(capsys.readouterr().out.split())
