@@ -31,7 +31,7 @@ SECTIONS: dict[str, dict[str, tuple]] = {
     "Choose and use": {
         "cv": ("models:cv", "Cross-validate a model's path, choose a step, and fit it to all data."),
         "show": ("results:show", "Describe a run and one of its steps: certificate, scores, features, dual variables."),
-        "runs": ("results:runs", "Compare runs: models, scores with paired differences, sizes and times, in words."),
+        "runs": ("results:runs", "List the runs in this folder, or compare some: scores, paired differences, times."),
         "predict": ("predict:predict", "Labels, decision values or regression values of a run on new data."),
         "export": ("export:export", "A step of a run as a model file: LIBLINEAR, ONNX, scikit-learn, JSON, NPZ."),
         "plot": ("results:plot", "Pictures of a run: PNG, SVG, PDF, or on the terminal."),
@@ -78,7 +78,7 @@ FRONT = """screenpath computes whole regularization paths of large-margin models
 
 Try first:
   screenpath svm data.csv --scale standard       SVMs at 100 values of C; results in runs/svm-data
-  screenpath show runs/svm-data                  what was fitted and proven
+  screenpath show                                what the newest run fitted and proved
   screenpath cv svm data.csv --scale standard    choose C by cross-validation
 
 {}

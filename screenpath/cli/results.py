@@ -3,16 +3,55 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
 from screenpath.cli.help import helped
 from screenpath.cli.options import DONE, ERROR, UNCERTIFIED, force_option, quiet_option, say
-from screenpath.cli.predict import STEP_HELP, run_argument, say_choice, training_option
-from screenpath.errors import UsageError, tell
+from screenpath.cli.predict import STEP_HELP, say_choice, training_option
+from screenpath.errors import ScreenpathError, UsageError, shown, tell
+
+run_argument = click.argument("run", metavar="[RUN]", required=False, type=click.Path())
 
 
-@helped("show", "screenpath show runs/svm-data", "screenpath show runs/svm-data --step C=0.1 --top 5 --duals duals.csv")
+def _opened(name: str | None, quiet: bool):
+    """Open the run of this name, or the newest one below the current folder."""
+    from screenpath.store.open import open_run
+    from screenpath.store.record import run_folders
+
+    if name is not None:
+        return open_run(name)
+    newest = run_folders(Path())[0]
+    if not quiet:
+        tell(f"the newest run is {newest}")
+    return open_run(newest)
+
+
+def _listed() -> str:
+    """Return a table of the runs below the current folder, a line each, the newest first."""
+    from screenpath.data.words.tables import aligned
+    from screenpath.store.record import COMPLETE, read_record, run_folders
+
+    rows, lost = [["run", "model", "rule", "certified", "rejection", "passes", "seconds"]], []
+    for path in run_folders(Path()):
+        try:
+            record = read_record(path)
+            totals, seconds = record["totals"], record["totals"]["seconds"]
+            known = totals["mean_rejection_ratio"] or 0, totals["passes"], sum(seconds.values()) - seconds["compiling"]
+        except ScreenpathError as error:
+            lost.append(error.message)
+        except (KeyError, TypeError, FileNotFoundError):  # emptied, removed, or of the first version
+            lost.append(f"{path} holds no run with totals")
+        else:
+            kind = "cv " * any(name.startswith("cv_") for name in record["columns"]) + record["model"]
+            state = "" if record["status"] == COMPLETE else f" {record['status']}"
+            good, rule = f"{totals['certified']}/{totals['n_steps']}{state}", shown(str(record["options"].get("rule")))
+            rows.append([shown(str(path)), kind, rule, good, *(f"{one:.3g}" for one in known)])
+    return "".join(f"{line}\n" for line in (*aligned(rows, 3), *map(shown, lost)))
+
+
+@helped("show", "screenpath show", "screenpath show runs/svm-data --step C=0.1 --top 5 --duals duals.csv")
 @run_argument
 @click.option("--step", metavar="STEP", help=f"{STEP_HELP}  [default: best if steps have scores, else the last]")
 @click.option(
@@ -27,7 +66,7 @@ from screenpath.errors import UsageError, tell
 @training_option
 @quiet_option
 def show(run, step, top, duals, force, training, quiet):
-    """Show what the run folder RUN holds: model, certificate, scores, and one step in detail.
+    """Show what the run folder RUN, or the newest, holds: model, certificate, scores, and one step in detail.
 
     Features are ordered by scaled size; sparse models also show at which step each one enters.
 
@@ -39,12 +78,11 @@ def show(run, step, top, duals, force, training, quiet):
     """
     from screenpath.engine.duals import duals_of
     from screenpath.report.show import default_step, summary_of
-    from screenpath.store.open import open_run
     from screenpath.store.outputs import Output
 
     if training is not None and duals is None:
         raise UsageError("--training serves --duals alone here", "leave it out, or add --duals FILE")
-    run = open_run(run)
+    run = _opened(run, quiet)
     inputs = [run.path, training or run.record["data"].get("path")]
     output = None if duals is None else Output(duals, force, inputs)
     step = step or default_step(run)
@@ -69,13 +107,11 @@ def show(run, step, top, duals, force, training, quiet):
 
 @helped(
     "runs",
+    "screenpath runs",
     "screenpath runs runs/cv-svm-data runs/cv-l1svm-data",
-    "screenpath runs runs/svm-data runs/l1svm-data --step best --test new.libsvm",
 )
-@click.argument("runs", metavar="RUN RUN...", nargs=-1, required=True, type=click.Path())
-@click.option(
-    "--step", metavar="STEP", default="best", show_default=True, help="Step of every run: best, one-se, a number."
-)
+@click.argument("runs", metavar="[RUN RUN...]", nargs=-1, type=click.Path())
+@click.option("--step", metavar="STEP", help="Step of every run: best, one-se, a number.  [default: best]")
 @click.option("--test", metavar="FILE", type=click.Path(), help="Score all of them on this data file.")
 @click.option(
     "--target",
@@ -84,17 +120,23 @@ def show(run, step, top, duals, force, training, quiet):
 )
 @quiet_option
 def runs(runs, step, test, target, quiet):
-    """Compare the runs in several folders RUN: models, scores, sizes and times, in words.
+    """List the runs below the current folder, or compare those in several folders RUN.
 
-    Runs are scored on the folds that they share, else on their common test data, or on --test FILE. Differences are
-    paired, fold by fold or row by row, and have a standard error. Runs that share no data, or decide between other
-    labels, are refused.
+    The list has a line for each run, the newest first. A comparison has models, scores, sizes and times, in words: runs
+    are scored on the folds that they share, else on their common test data, or on --test FILE. Differences are paired,
+    fold by fold or row by row, and have a standard error. Runs that share no data, or decide between other labels, are
+    refused.
     """
+    if not runs:
+        if step or test or target:
+            raise UsageError("`step`, `test` and `target` compare runs", "name the folders of two runs or more")
+        say(_listed())
+        return
     from screenpath.report.side_by_side import compare_runs
     from screenpath.store.open import open_run
 
     opened = [open_run(run) for run in runs]
-    found = compare_runs(opened, step, test, target)
+    found = compare_runs(opened, step or "best", test, target)
     if not quiet:
         for run in opened:
             for notice in run.notices:
@@ -102,35 +144,35 @@ def runs(runs, step, test, target, quiet):
     say(str(found))
 
 
-@helped("report", "screenpath report runs/svm-data -o report.html", "screenpath report runs/cv-svm-data -o -")
+@helped("report", "screenpath report", "screenpath report runs/cv-svm-data -o report.html")
 @run_argument
-@click.option("-o", "--out", metavar="FILE", required=True, help="HTML file; - is standard output.")
+@click.option("-o", "--out", metavar="FILE", help="HTML file; - is standard output.  [default: RUN/report.html]")
 @force_option
 @quiet_option
 def report(run, out, force, quiet):
-    """Write a page about the run folder RUN: problem, certificate, pictures, steps, and the command to repeat it.
+    """Write a page about the run folder RUN, or the newest.
 
-    The page is one file and loads nothing. Needs matplotlib.
+    It has problem, certificate, pictures, steps, and the command to repeat the run. The page is one file and loads
+    nothing. Needs matplotlib.
     """
     from screenpath.report.page import page
-    from screenpath.store.open import open_run
     from screenpath.store.outputs import Output
 
-    run = open_run(run)
-    output = Output(out, force, [run.path])
+    run = _opened(run, quiet)
+    output = Output(out or str(run.path / "report.html"), force, [run.path])
     output.write(page(run))
     if not quiet:
         for notice in run.notices:
             tell(notice)
         if not output.stdout:
-            tell(f"wrote {out}")
+            tell(f"wrote {output.name}")
 
 
 # As screenpath.report.series.KINDS; --help must not import numpy.
 KINDS = ("rejection", "coefficients", "gap", "time", "cv", "grid")
 
 
-@helped("plot", "screenpath plot runs/svm-data", "screenpath plot runs/svm-data --kind gap --terminal")
+@helped("plot", "screenpath plot", "screenpath plot runs/svm-data --kind gap --terminal")
 @run_argument
 @click.option("--kind", type=click.Choice(KINDS), help="What to draw.  [default: cv if RUN has one, else rejection]")
 @click.option("-o", "--out", metavar="FILE", help="Picture ending in .png, .svg or .pdf.  [default: RUN/KIND.png]")
@@ -138,7 +180,7 @@ KINDS = ("rejection", "coefficients", "gap", "time", "cv", "grid")
 @click.option("--terminal", is_flag=True, help="Draw with characters on standard output; needs no matplotlib.")
 @quiet_option
 def plot(run, kind, out, force, terminal, quiet):
-    """Draw the run folder RUN.
+    """Draw the run folder RUN, or the newest.
 
     \b
     rejection     what the rule fixed at each step, stacked
@@ -149,12 +191,11 @@ def plot(run, kind, out, force, terminal, quiet):
     grid          heat maps over (alpha, beta) of sparse-svm
     """
     from screenpath.report import series
-    from screenpath.store.open import open_run
 
     if terminal and out:
         raise UsageError("--terminal writes no file", "leave out --out, or leave out --terminal")
     series.picture_form(out)  # refuses a wrong name early
-    run = open_run(run)
+    run = _opened(run, quiet)
     kind = kind or series.available(run)[0]
     series.check_kind(run, kind)
     if not quiet:

@@ -17,6 +17,7 @@ from screenpath.catalogue.losses import LOSSES
 from screenpath.catalogue.specs import SPECS
 from screenpath.cv.turn import turn_line
 from screenpath.data.words.labels import label_text
+from screenpath.data.words.tables import aligned
 from screenpath.engine.tally import audit_words
 from screenpath.errors import flags, shown
 from screenpath.export.describe import intercept_words, kernel_words, loss_values, title_of, values_words
@@ -235,8 +236,7 @@ class RunSummary:
             ]
             cells += [] if run.kernel else [f"{f.scaled:.4g}"]
             rows.append([*cells, *([_entered(run, f.entered)] if sparse else [])])
-        widths = [max(len(row[k]) for row in rows) for k in range(len(heads))]
-        lines += ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+        lines += aligned(rows)
         if run.kernel:
             return lines
         if sparse:

@@ -6,9 +6,11 @@ Since schema version 2 the record holds the SHA-256 of every finished file (``fi
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
+import os
 from functools import partial
 from pathlib import Path
 
@@ -32,12 +34,13 @@ from screenpath.data.safe.values import (
     wrong_entries,
 )
 from screenpath.data.words.labels import are_labels
-from screenpath.errors import RunFolderError
+from screenpath.errors import RunFolderError, UsageError
 from screenpath.store.parts import is_part
 
 SCHEMA_VERSION = 2
 UNSEALED = 1  # the last schema version without hashes
 RUN = "run.json"
+OURS, HEAD = b'"screenpath"', 200  # what tells ours from those of other programs, within that many bytes
 RUNNING, COMPLETE, TIME_LIMIT, INTERRUPTED, FAILED = "running", "complete", "time-limit", "interrupted", "failed"
 EMPTIED = "emptied"  # its run is being replaced; the rest is not a run
 STATUSES = (RUNNING, COMPLETE, TIME_LIMIT, INTERRUPTED, FAILED, EMPTIED)
@@ -151,6 +154,20 @@ def _check_seal(file: Path, record: dict) -> None:
     )
     if not good:
         raise damaged(file, "files is not a list of hashes")
+
+
+def run_folders(folder: Path) -> list[Path]:
+    """Return the run folders up to two levels below a folder, the newest first; it is an error if there is none."""
+    found = {}
+    for file in (*folder.glob(RUN), *folder.glob(f"*/{RUN}"), *folder.glob(f"*/*/{RUN}")):
+        with contextlib.suppress(OSError), open(file, "rb") as stream:  # one that is gone or closed to us
+            if OURS in stream.read(HEAD):
+                found[file.parent] = os.fstat(stream.fileno()).st_mtime_ns
+    if not found:
+        raise UsageError(
+            f"there is no run folder in {folder.resolve()}", "name one, or compute one: screenpath svm DATA"
+        )
+    return sorted(found, key=lambda path: (-found[path], path))
 
 
 # -- allowed entries -------------------------------------------------------------------------------------------------

@@ -1,4 +1,11 @@
-"""runs: runs side by side on the terminal."""
+"""runs: runs side by side on the terminal; their list, and commands that take the newest of it."""
+
+import json
+import os
+
+import pytest
+
+from tests.cli.conftest import in_process
 
 
 def test_side_by_side(call, data):
@@ -14,9 +21,77 @@ def test_side_by_side(call, data):
 def test_refusals(call, data):
     assert call("svm", data, "--c", 1, "-o", "a", "-q").code == 0
     assert call("svm", data, "--c", 2, "-o", "b", "-q").code == 0
-    assert call("runs").code == 2 and call("runs", "a").code == 2
+    assert call("runs", "a").code == 2
     found = call("runs", "a", "b", "--step", 0)
     assert found.code == 2 and "nothing in common" in found.err and "--test FILE" in found.err and found.out == ""
     assert call("runs", "a", "nothing").code == 1
     assert "without --test" in call("runs", "a", "b").err
     assert call("runs", "a", "b", "--step", 0, "--test", "gone").code == 1
+
+
+@pytest.fixture
+def three(call, data, tmp_path):
+    """Three run folders; made to be older one after the other."""
+    names = ["runs/svm-clouds", "runs/cv-lad-clouds", "b"]
+    for age, command in enumerate((["svm", data], ["cv", "lad", data, "--folds", 2], ["svm", data, "--rule", "none"])):
+        name = names[age]
+        assert call(*command, "--grid", 3, "-o", name, "-q").code == 0
+        os.utime(tmp_path / name / "run.json", (10**9 - 1000 * age,) * 2)
+    return names
+
+
+def test_alone_it_lists_the_runs_below_the_folder(call, three, tmp_path):
+    found = call("runs")
+    assert found.code == 0 and found.err == ""
+    head, *lines = found.out.splitlines()
+    assert head.split() == ["run", "model", "rule", "certified", "rejection", "passes", "seconds"]
+    assert [line.split("  ")[0] for line in lines] == three
+    assert len({len(line) for line in (head, *lines)}) == 1
+    totals = json.loads((tmp_path / "b" / "run.json").read_text())["totals"]
+    assert lines[2].split()[:4] == ["b", "svm", "none", f"{totals['certified']}/3"]
+    assert [float(one) for one in lines[2].split()[4:6]] == pytest.approx([0.0, totals["passes"]], rel=0.01)
+    assert " cv lad " in lines[1]
+
+
+def test_what_is_damaged_or_of_others_does_not_hide_the_runs(call, three, tmp_path):
+    for name, text in (("torn", '{"tool": "screenpath", "sche'), ("theirs", '{"tool": "other"}')):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "run.json").write_text(text)
+    lines = call("runs").out.splitlines()
+    assert len(lines) == 5 and lines[-1].startswith("torn/run.json is damaged: ")
+    (tmp_path / "torn" / "run.json").unlink()
+    assert "the newest run is runs/svm-clouds\n" in call("show").err
+
+
+@pytest.mark.parametrize("command", [["show"], ["plot", "--terminal"], ["report"]])
+def test_alone_a_command_takes_the_newest_run_and_says_which(call, three, tmp_path, command):
+    named = call(*command[:1], three[1], *command[1:])
+    (tmp_path / three[1] / "report.html").unlink(missing_ok=True)
+    os.utime(tmp_path / three[1] / "run.json", (2 * 10**9,) * 2)
+    alone = call(*command)
+    assert alone.code == named.code == 0 and alone.out == named.out
+    assert alone.err == f"the newest run is {three[1]}\n{named.err}"
+    (tmp_path / three[1] / "report.html").unlink(missing_ok=True)
+    assert call(*command, "--quiet").err == ""
+
+
+def test_without_a_run_they_say_what_to_do(call, tmp_path):
+    for command in ("runs", "show", "plot", "report"):
+        found = call(command)
+        assert found.code == 2 and found.out == "" and len(found.err.splitlines()) == 2
+        assert "no run folder" in found.err and "screenpath svm DATA" in found.err
+    for option in ("--step", "--test", "--target"):
+        assert call("runs", option, "x").code == 2 and "two runs or more" in call("runs", option, "x").err
+
+
+def test_the_list_compiles_and_loads_no_kernel(three, tmp_path):
+    script = """
+import os, sys
+os.chdir(sys.argv[1])
+from screenpath.cli.app import run
+code = run(["runs"])
+assert "numba" not in sys.modules and "matplotlib" not in sys.modules
+sys.exit(code)
+"""
+    done = in_process(script, tmp_path)
+    assert done.returncode == 0 and len(done.stdout.splitlines()) == 4, done.stderr

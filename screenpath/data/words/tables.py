@@ -101,6 +101,13 @@ def _cell(value):
     return "" if value is None else repr(value) if isinstance(value, float) else value
 
 
+def aligned(rows: list, left: int = 0) -> list[str]:
+    """Return the lines of a table of texts; the first ``left`` columns begin, the others end at the same place."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    forms = "  ".join(f"{{:{'<' if k < left else '>'}{width}}}" for k, width in enumerate(widths))
+    return [forms.format(*row).rstrip() for row in rows]
+
+
 def need_parquet() -> None:
     """Check, before anything is computed, that tables can be written as Parquet."""
     if find_spec("pyarrow") is None:
