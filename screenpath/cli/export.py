@@ -8,23 +8,22 @@ from screenpath.cli.help import helped
 from screenpath.cli.options import force_option, quiet_option
 from screenpath.cli.predict import run_argument, say_step, step_option, training_option, usual_step
 from screenpath.errors import tell
-from screenpath.export.export import FORMATS, exported
+from screenpath.export.export import FORMATS, SUFFIXES, exported, kind_of
 
 
 @helped(
     "export",
     "screenpath export runs/svm-data --step best --to liblinear -o svm.model",
-    "screenpath export runs/svm-data --step C=0.1 --to onnx -o svm.onnx",
+    "screenpath export runs/svm-data --step C=0.1 -o svm.onnx",
 )
 @run_argument
 @step_option
 @click.option(
     "--to",
     "kind",
-    required=True,
     type=click.Choice(list(FORMATS)),
     help="Model file of LIBLINEAR, or of LIBSVM (kernel models); JSON, NumPy arrays, ONNX, skops file of scikit-learn "
-    "(the last two of kernel models too).",
+    f"(the last two of kernel models too).  [default: by the end of FILE: {', '.join(SUFFIXES)}]",
 )
 @click.option("-o", "--out", metavar="FILE", required=True, help="File to write; - is standard output.")
 @force_option
@@ -40,6 +39,7 @@ def export(run, step, kind, out, force, training, quiet):
     from screenpath.store.outputs import Output
 
     run = open_run(run)
+    kind = kind or kind_of(run, out)
     output = Output(out, force, [run.path, training])
     step = step or usual_step(run)
     chosen = run.choose(step)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -138,9 +139,20 @@ FORMATS: dict[str, Callable[..., str | bytes]] = {
     "onnx": Later("export.export_onnx", "onnx_bytes"),
     "sklearn": skops_bytes,
 }
+# The format that the end of a file's name tells; .model is LIBSVM's of a kernel run.
+SUFFIXES = {".onnx": "onnx", ".skops": "sklearn", ".json": "json", ".npz": "npz", ".model": "liblinear"}
 LIBSVM_KERNELS = {"rbf": "rbf", "linear": "linear", "poly": "polynomial"}
 KERNEL = ("onnx", "sklearn", "libsvm")  # formats that hold kernel models
 MOST = 10**8  # most features in a format with an entry for each: a gigabyte
+
+
+def kind_of(run: Run, name: str) -> str:
+    """Return the format of ``FORMATS`` that the name of a file tells."""
+    kind = SUFFIXES.get(PurePath(name).suffix.lower())
+    if kind is None:
+        ends, own = ", ".join(SUFFIXES), "onnx" if run.kernel else "json"
+        raise UsageError(f"the file name {name} tells no format", f"end it in {ends}, or add `to={own}`")
+    return "libsvm" if kind == "liblinear" and run.kernel else kind
 
 
 def exported(run: Run, step: dict, kind: str, training: str | None = None):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -201,11 +202,12 @@ class Run:
         return scored[best_and_one_se(mean, se, higher_is_better(column))[1 if one_se else 0]]
 
     def _nearest(self, text: str) -> dict:
-        wanted = {}
+        wanted, digits = {}, {}
         for part in text.split(","):
             name, _, value = part.partition("=")
             try:
                 wanted[name.strip()] = number_of(value)
+                digits[name.strip()] = len(re.sub(r"[eE].*|[^0-9]", "", value).lstrip("0")) - 1
             except ValueError:
                 raise UsageError(f"`step='{text}'`: '{value}' is not a number", self._existing()) from None
         if sorted(wanted) != sorted(self.parameters):
@@ -219,9 +221,15 @@ class Run:
         near = [row for row in ranked if distance(row) <= NEAR]
         if len(near) == 1 or (near and distance(near[0]) < 1e-9):
             return near[0]
-        what = "several steps are" if near else "no step is"
+        # To one digit, steps that are 1.5 times larger would round to it.
+        rounded = [
+            row for row in ranked
+            if all(digits[n] >= 1 and f"{row[n]:.{digits[n]}e}" == f"{v:.{digits[n]}e}" for n, v in wanted.items())
+        ]  # fmt: skip
+        if len(rounded) == 1:
+            return rounded[0]
         raise UsageError(
-            f"{what} within {NEAR:g} of {text}",
+            f"several steps are {text}, rounded" if near or rounded else f"no step is within {NEAR:g} of {text}",
             "the nearest are " + "; ".join(self.describe(row) for row in ranked[:SHOWN]),
         )
 

@@ -171,3 +171,26 @@ def test_kernel_runs_and_missing_packages_are_one_clear_error(call, folder, monk
             monkeypatch.setitem(sys.modules, module, None)
         result = call("export", linear, "--step", 0, "--to", kind, "-o", "c")
         assert result.code == 1 and result.err.count("pip install") == 1 and f"screenpath[{extra}]" in result.err
+
+
+def test_the_name_of_a_file_tells_its_format(call, folder, tmp_path):
+    """As ``--to`` does, to the last byte; a name that tells nothing says which do."""
+    for run in (folder / "run-rbf free", folder / "run-svm"):
+        kernel = screenpath.load_run(run).run.kernel
+        told = {".onnx": "onnx", ".skops": "sklearn", ".json": "json", ".npz": "npz", ".MODEL": "liblinear"}
+        told = {".onnx": "onnx", ".skops": "sklearn", ".model": "libsvm"} if kernel else told
+        needs = {"onnx": "onnx", "sklearn": "skops"}
+        for suffix, kind in told.items():
+            if kind in needs and importlib.util.find_spec(needs[kind]) is None:
+                continue
+            (tmp_path / "a").unlink(missing_ok=True)
+            assert call("export", run, "--step", 0, "-o", f"m{suffix}", "--force").code == 0
+            assert call("export", run, "--step", 0, "--to", kind, "-o", "a").code == 0
+            assert (tmp_path / f"m{suffix}").read_bytes()[:4] == (tmp_path / "a").read_bytes()[:4]
+            if kind not in ("sklearn", "npz"):  # archives hold the time
+                assert (tmp_path / f"m{suffix}").read_bytes() == (tmp_path / "a").read_bytes()
+        for name in ("-", "m", "m.txt"):
+            found = call("export", run, "--step", 0, "-o", name)
+            assert found.code == 2 and found.out == "" and not (tmp_path / name).exists()
+            advice = found.err.splitlines()[1]
+            assert ".onnx" in advice and advice.endswith(f"add --to {'onnx' if kernel else 'json'}")

@@ -2,12 +2,14 @@
 
 import json
 import shutil
+from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import pytest
 
 from screenpath.data.words.tables import CsvTable, JsonTable
-from screenpath.errors import RunFolderError
+from screenpath.errors import RunFolderError, UsageError
 from screenpath.store.coefficients import open_coefficients
 from screenpath.store.open import open_run
 
@@ -48,6 +50,42 @@ def test_whole_runs(tmp_path, kind, table):
         assert weights.tolist() == [WEIGHTS[k].tolist()] and intercepts.tolist() == [k + 0.5]
     assert run.choose("best")["step"] == 0
     assert run.choose("C=10")["step"] == run.choose("1")["step"] == 1
+
+
+def test_a_value_names_the_one_step_that_rounds_to_it(tmp_path):
+    """Judged by decimals: half a unit of the last digit that was given on either side."""
+    values = [0.0101, 0.0187382, 0.01875, 0.0206, 0.99951, 9.9, 12.3, 1234.0]
+    run = open_run(write_run(tmp_path / "run"))
+    run = replace(run, steps=[{**run.steps[0], "step": k, "C": value} for k, value in enumerate(values)])
+    said = {1: None, 0: "no step is within", 2: "several steps are C="}
+    seen = set()
+    for text in (
+        "0.0187",
+        "0.019",
+        "1.87e-2",
+        "+.01874",
+        "0.018738",
+        "0.010",
+        "9.9",
+        "12",
+        "1.2E3",
+        "0.0210",
+        "1.00",
+        "13",
+    ):
+        half = Decimal(5).scaleb(Decimal(text).as_tuple().exponent - 1)
+        right = [k for k, value in enumerate(values) if abs(Decimal(value) - Decimal(text)) <= half]
+        seen.add(len(right))
+        if len(right) == 1:
+            assert run.choose(f"C={text}")["step"] == right[0], text
+            continue
+        with pytest.raises(UsageError, match=said[len(right)]) as raised:
+            run.choose(f"C={text}")
+        assert all(f"{values[k]:g}" in raised.value.hint for k in right)
+    assert seen == {0, 1, 2}
+    for text in ("0.02", "1e1"):  # one digit says too little
+        with pytest.raises(UsageError, match="no step is within"):
+            run.choose(f"C={text}")
 
 
 @pytest.mark.parametrize("table", [CsvTable, JsonTable])
