@@ -9,6 +9,7 @@ import os
 from typing import Any
 
 import click
+from click.shell_completion import get_completion_class
 
 from screenpath.catalogue.option import GROUPS
 from screenpath.errors import flags, shown
@@ -163,3 +164,16 @@ def command(ctx, names):
         _, found, _ = here.command.resolve_command(here, [name])
         here = click.Context(found, info_name=name, parent=here)
     click.echo(here.command.get_help(here))
+
+
+@helped("completion", "screenpath completion bash >> ~/.bashrc", "screenpath completion fish")
+@click.argument("shell", metavar="bash|zsh|fish", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(ctx, shell):
+    """Print what makes SHELL complete commands, options and their values when Tab is pressed.
+
+    Append it to the file that the shell reads at its start: ~/.bashrc, ~/.zshrc, or ~/.config/fish/config.fish.
+    """
+    kind = get_completion_class(shell)
+    assert kind is not None
+    click.echo(kind(ctx.find_root().command, {}, "screenpath", "_SCREENPATH_COMPLETE").source())

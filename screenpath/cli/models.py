@@ -66,7 +66,7 @@ class CvGroup(Suggesting):
 
     def parse_args(self, ctx, args):
         """Print a short usage if no model is named."""
-        if not args:
+        if not args and not ctx.resilient_parsing:
             raise click.UsageError(MISSING, ctx)
         return super().parse_args(ctx, args)
 

@@ -1,6 +1,9 @@
 """Help pages: groups, examples that are true, the nearest names, and the list of rules."""
 
+import os
 import shlex
+import subprocess
+import sys
 
 import click
 import pytest
@@ -14,6 +17,7 @@ from screenpath.screen import KERNEL, STATIC, parse_kernel_rule, parse_rule
 from screenpath.screen.l1svm import parse_feature_rule
 from screenpath.screen.pathwise import GUESSED
 from screenpath.screen.sparse import parse_sparse_rule
+from tests.conftest import HANGS, ROOT
 
 GENERATED = [*SPECS, *(f"cv {name}" for name in SPECS)]
 ALL = [*(name for name in COMMANDS if name not in ("cv", "cache")), *GENERATED[len(SPECS) :]]
@@ -101,7 +105,7 @@ def test_two_examples_that_the_command_takes(names):
     command, _ = found(names)
     assert isinstance(command, Helped) and len(set(command.examples)) == 2
     for example in command.examples:
-        words = shlex.split(example)
+        words = shlex.split(example.partition(" >")[0])
         assert words[0] == "screenpath" and " ".join(words[1:]).startswith(names)
         rest = words[1 + len(names.split()) :]
         with command.make_context(names, rest, parent=click.Context(cli)) as context:
@@ -200,3 +204,34 @@ def test_groups_and_the_cache_have_two_examples(names):
         words = [word for word in shlex.split(example) if "=" not in word]
         assert " ".join(words).startswith(f"screenpath {names}") and example in command.get_help(here)
         assert found(" ".join(words[1 : 2 + len(names.split())][:2]))[0] is not None
+
+
+@pytest.mark.parametrize(
+    ("typed", "wanted"),
+    [
+        ("sv", ["svm", "svr"]), ("svm x --scal", ["--scale"]), ("svm x --scale m", ["maxabs"]), ("cv qu", ["quantile"]),
+        ("cache pa", ["pack"]), ("compare-rules l1svm --conf", ["--configurations"]),
+        ("svm x --max-e", ["--max-epochs"]), ("completion ", ["bash", "zsh", "fish"]), ("", list(COMMANDS)),
+        ("cv ", list(SPECS)),
+    ],
+)  # fmt: skip
+def test_bash_completes(call, tmp_path, monkeypatch, typed, wanted):
+    """What is printed, read by bash itself."""
+    (tmp_path / "screenpath").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m screenpath "$@"\n')
+    (tmp_path / "screenpath").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    printed = call("completion", "bash")
+    assert printed.code == 0 and printed.err == ""
+    words = ["screenpath", *typed.split(" ")]
+    script = f"{printed.out}\nCOMP_WORDS=({' '.join(map(repr, words))})\nCOMP_CWORD={len(words) - 1}\n"
+    script += '_screenpath_completion screenpath\nprintf "%s\\n" "${COMPREPLY[@]}"\n'
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=HANGS)
+    assert done.stdout.split() == wanted and done.stderr == ""
+
+
+def test_completion_of_other_shells_and_of_none(call):
+    assert call("completion", "zsh").out.startswith("#compdef screenpath")
+    assert "complete --no-files --command screenpath" in call("completion", "fish").out
+    found = call("completion", "tcsh")
+    assert found.code == 2 and "bash" in found.err
