@@ -57,8 +57,7 @@ def predict(run, data, step, decision, out, format, force, zero_based, no_labels
     """
     from screenpath.data.words.tables import need_parquet, parquet_of
     from screenpath.engine.predict import decision_values, not_scored
-    from screenpath.inputs.new_data import read_new
-    from screenpath.inputs.training import training_path
+    from screenpath.inputs.run_data import read_new, training_path
     from screenpath.store.open import open_run
     from screenpath.store.outputs import Output
 

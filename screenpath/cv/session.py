@@ -54,7 +54,7 @@ class CvSession(Session):
         o = self.options
         load.named_cluster(o)
         raw = load.read_training(o)
-        load.say_notices(raw, o["data"], self.console.say)
+        load.say_notices(raw.notices, o["data"], self.console.say)
         # The rows are here in any case; it is the folds that go on a cluster.
         self.data = load.load_training(
             self.spec, {**o, "scheduler": None, "folds_at_once": o["jobs"]},

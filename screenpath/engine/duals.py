@@ -24,7 +24,7 @@ from screenpath.engine.predict import known_rows
 from screenpath.errors import DataError, RunFolderError, UsageError
 from screenpath.inputs.load import load_training
 from screenpath.inputs.reading import ARRAYS
-from screenpath.inputs.training import training_data, training_path
+from screenpath.inputs.run_data import training_data, training_path
 from screenpath.store.certificates import proven, states_of
 from screenpath.store.open import Run
 from screenpath.store.record import damaged

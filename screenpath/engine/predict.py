@@ -44,7 +44,7 @@ def decision_values(run: Run, step: dict, X, training: str | None = None) -> tup
     if run.numbers is not None:
         X = on_columns(X, run.numbers - 1)
     if run.kernel:
-        from screenpath.inputs.predict_kernel import kernel_values
+        from screenpath.inputs.run_data import kernel_values
 
         return kernel_values(run, step, X, training), notice
     weights, intercepts = run.coefficients(step)

@@ -58,7 +58,7 @@ def libsvm_text(run: Run, step: dict, training: str | None = None) -> str:
     LIBSVM's kernels have no constant: it becomes a part of ``rho``, as it adds the sum of the coefficients to each
     form. The first label is that of positive forms. Parameters as of :func:`exported`.
     """
-    from screenpath.inputs.predict_kernel import support_of  # not at the top: it loads numba
+    from screenpath.inputs.run_data import support_of  # not at the top: it loads numba
 
     if not run.kernel:
         raise UsageError(f"{run.path} is a run without a kernel", "export `to=liblinear`")

@@ -11,7 +11,7 @@ from screenpath.data.words.labels import are_texts, label_text
 from screenpath.data.words.tables import dump_json
 from screenpath.errors import ResourceError
 from screenpath.export.describe import description
-from screenpath.inputs.predict_kernel import Support, support_of
+from screenpath.inputs.run_data import Support, support_of
 from screenpath.store.open import Run
 
 OPSET, IR = 17, 8  # of 2022: every runtime since then reads them

@@ -85,7 +85,7 @@ class Inspection:
 
 @dataclass(frozen=True)
 class ShardData:
-    """What is known of the shards without fault before their rows are looked at; as of a :class:`Dataset`."""
+    """The shards without fault, with the attributes of a :class:`Dataset`; their rows are not read yet."""
 
     source: str
     n: int
@@ -99,7 +99,7 @@ class ShardData:
 
     @classmethod
     def of(cls, folder: ShardFolder | ColumnFolder, whole: list[int], d: int, y: np.ndarray) -> ShardData:
-        """Return what a folder says of the rows in some shards, which are ``d`` wide and have the labels ``y``."""
+        """Return the data of the shards ``whole`` of a folder, ``d`` features wide and with the labels ``y``."""
         nnz, notices = sum(folder.meta["shards"][k]["nnz"] for k in whole), tuple(folder.meta["notices"])
         spelled = Spelled.of_record(folder.meta.get("spelled"))
         return cls(str(folder.path), y.size, d, nnz, y, notices, folder.names, folder.label_names, spelled)
@@ -112,7 +112,7 @@ class ShardData:
 
 @dataclass(frozen=True)
 class ShardInspection(Inspection):
-    """What a shard folder holds: :class:`Inspection`, a shard at a time.
+    """What a shard folder holds, read one shard at a time.
 
     Parameters
     ----------
@@ -126,7 +126,6 @@ class ShardInspection(Inspection):
     whole: list[int]
 
     def column_ranges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the columns that store a value, and the smallest and largest value of each."""
         columns, ranges = np.empty(0, dtype=np.int64), np.empty((3, 0))
         for k in self.whole:
             part = self.folder.part(k, "ranges")
@@ -145,7 +144,6 @@ class ShardInspection(Inspection):
         return columns[stored], low[stored], high[stored]
 
     def row_norms(self) -> np.ndarray:
-        """Return the Euclidean norm of every row."""
         return np.concatenate([_row_norms(self.folder.shard(k).matrix(self.data.d)) for k in self.whole])
 
 
@@ -154,7 +152,6 @@ class ColumnInspection(ShardInspection):
     """What a folder of shards by columns holds: their rows are features, numbered by their targets."""
 
     def column_ranges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the columns that store a value, and the smallest and largest value of each."""
         found = []
         for k in self.whole:
             X = self.folder.shard(k).matrix(self.data.n)
@@ -165,7 +162,7 @@ class ColumnInspection(ShardInspection):
         return columns, low, high
 
     def row_norms(self) -> np.ndarray:
-        """Return the Euclidean norm of every row, of the features in shards without fault."""
+        """Return the Euclidean norm of every row over the features in shards without fault."""
         blocks = [self.folder.shard(k).matrix(self.data.n) for k in self.whole]
         largest = np.zeros(self.data.n)
         for X in blocks:
@@ -216,7 +213,7 @@ def inspect(
     """
     if not hasattr(source, "read") and is_shard_folder(source):
         refuse_columns(str(source), target, one_hot)
-        return inspect_shards(source, max_faults=max_faults, zero_based=zero_based)
+        return _inspect_shards(Path(source), max_faults, zero_based)
     with opened(source) as (table, stream, name):
         if table is None:
             refuse_columns(name, target, one_hot, stream)
@@ -228,30 +225,21 @@ def inspect(
 
 
 def _mixed_labels(data: Dataset) -> tuple[str, ...]:
-    """Return what to say where some labels are texts and others numbers: to a regression, a text is a fault."""
+    """Return a notice where some labels are texts and others numbers: a regression cannot use the texts."""
     text = data.text_label
     if text is None:
         return ()
     return (f"{text}; other labels are numbers: lad, svr and quantile want all to be, to classifiers it is a label",)
 
 
-def inspect_shards(path, *, max_faults: int = 20, zero_based: bool = False) -> ShardInspection:
-    """Look at every file of a shard folder, whatever is wrong with others.
-
-    Parameters
-    ----------
-    path : path-like
-    max_faults : int, default 20
-        Reading ends at this many.
-    zero_based : bool, default False
-        Refused where the folder was made otherwise.
+def _inspect_shards(path: Path, max_faults: int, zero_based: bool) -> ShardInspection:
+    """Look at every file of a shard folder; a ``zero_based`` other than the folder's is refused.
 
     Raises
     ------
     DataError, UsageError
         If there is no meta.json, or none that could be read.
     """
-    path = Path(path)
     faults = [ShardFault(path / META, what) for what in checks.meta_faults(read_meta(path)[0])]
     if faults:
         return ShardInspection(None, faults[:max_faults], True, zero_based, None, [])
@@ -279,7 +267,7 @@ def inspect_shards(path, *, max_faults: int = 20, zero_based: bool = False) -> S
 
 
 def _of_columns(folder: ColumnFolder, faults: list[ShardFault], whole: list[int], max_faults: int) -> ShardInspection:
-    """Return what a folder by columns holds; without labels nothing is said of it but its faults."""
+    """Return what a folder by columns holds; without labels only its faults."""
     data, fault = None, folder.labels_fault()
     if fault is not None:
         faults.append(fault)
@@ -290,7 +278,6 @@ def _of_columns(folder: ColumnFolder, faults: list[ShardFault], whole: list[int]
 
 
 def _labels_agree(labels: dict | None, targets: np.ndarray, names) -> bool:
-    """Tell whether meta.json counts the labels that there are, if it counts them."""
     if labels is None:
         return True
     if names is not None:

@@ -1,8 +1,9 @@
-"""From the names of files, or arrays, to rows, targets and their descriptions."""
+"""From the names of files, or arrays, to rows, targets and their descriptions; shards stay on disk."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,10 +15,9 @@ from screenpath.data.files.read import read_like
 from screenpath.data.safe import needs
 from screenpath.data.safe.memory import MemoryLimit, in_force, private_size
 from screenpath.data.safe.needs import Bytes, Shape
-from screenpath.data.safe.wide import check_width
+from screenpath.data.safe.wide import check_width, is_wide
 from screenpath.data.words.labels import are_targets, recoded
 from screenpath.errors import UsageError
-from screenpath.inputs.loaded import TestData, Training
 from screenpath.inputs.reading import (
     TOO_LARGE,
     coded,
@@ -25,27 +25,32 @@ from screenpath.inputs.reading import (
     learned,
     name_of,
     named_cluster,
+    open_shards,
     read_data,
     read_weights,
 )
-from screenpath.inputs.rows import rows_of, shaped
+from screenpath.inputs.rows import TestData, Training, rows_of, shaped, with_free_bias
 from screenpath.numbers import sparse as sp
 from screenpath.rows.budget import Allowance, free_memory
+
+if TYPE_CHECKING:
+    from screenpath.data.shards.column_shards import ColumnFolder
+    from screenpath.data.shards.shards import ShardFolder
 
 ON_DISK = "leave the columns on disk: convert the data with `by=columns` (screenpath convert), and name the folder"
 FILLED = 0.25  # share of the free memory that rows may take which are kept dense for their scaling
 
 
 def read_training(options: dict):
-    """Return the training data as the file says, in memory; of wide data the columns that occur."""
+    """Return the training data in memory, in the units of the file; of wide data the columns that occur."""
     data = read_data(options["data"], options, in_force(), options["n_features"]).narrowed()
     check_width(name_of(options["data"]), data.width)
     return data
 
 
-def say_notices(data: Dataset, source, tell) -> None:
-    """Tell what was ignored in a file."""
-    for notice in data.notices:
+def say_notices(notices, source, tell) -> None:
+    """Tell what was ignored in a file, or noticed when it was converted."""
+    for notice in notices if tell is not None else ():
         tell(f"{name_of(source)}: {notice}")
 
 
@@ -58,14 +63,12 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     limit, kept, source = in_force(), data is not None, name_of(options["data"])
     _check_cluster(spec, options)
     if data is None and is_shards(options["data"]) and (spec.streams or spec.streams_columns):
-        from screenpath.inputs.on_disk import streamed
-
-        training = streamed(spec, options, limit, tell)
+        training = _streamed(spec, options, limit, tell)
         if training is not None:
             return training
     data = read_training(options) if data is None else data
-    if tell is not None and not kept:
-        say_notices(data, source, tell)
+    if not kept:
+        say_notices(data.notices, source, tell)
     (n, d), columns = data.stored.shape, data.columns
     limit.check_vectors(spec.needs.vectors(Shape(n, d, 0, True)), n, d, source)
     options, known = learned(spec, options, data, data.y, source, data.text_label)
@@ -93,7 +96,7 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
 
 
 def filled(options: dict, data: Dataset, source: str, limit: MemoryLimit, tell) -> dict:
-    """Return options in which sparse rows are kept dense where ``scale=standard`` would fill them, if they fit so."""
+    """Return options with ``storage=dense`` where ``scale=standard`` would fill sparse rows and memory allows it."""
     if options["scale"] != "standard" or options["storage"] != "auto" or stored_dense(data.stored, "auto"):
         return options
     size, free = 8 * data.n * (data.d + 1), free_memory()
@@ -105,7 +108,7 @@ def filled(options: dict, data: Dataset, source: str, limit: MemoryLimit, tell) 
 
 
 def kernel_options(options: dict, data: Dataset) -> dict:
-    """Return options in which a gamma of ``NUMBER/d`` counts all features of the file, those without a column too."""
+    """Return options whose gamma ``NUMBER/d`` counts all features of the file, not only those with a column."""
     if data.columns is None or options.get("gamma") is None:
         return options
     from screenpath.rows.kernel_functions import parse_gamma
@@ -114,10 +117,9 @@ def kernel_options(options: dict, data: Dataset) -> dict:
 
 
 def ask_for_rows(spec, options: dict, data: Dataset, labels: dict | None, kept: bool, limit: MemoryLimit) -> int:
-    """Ask for what preparing the data and walking a path on them takes, and promise what of it is taken later.
+    """Check the limit for preparing the data and walking a path; return the bytes of the path's vectors.
 
-    Returns the bytes of the path's vectors; 0 without a limit. ``kept``: the data stays in memory when its prepared
-    rows are there.
+    The limit promises what is allocated later. ``kept``: the raw data stay in memory next to the prepared rows.
     """
     if not limit:
         return 0
@@ -135,7 +137,7 @@ def ask_for_rows(spec, options: dict, data: Dataset, labels: dict | None, kept: 
 def matrix_memory(spec, options: dict, data: Dataset, kept: bool) -> Allowance | None:
     """Return what ``--max-memory`` leaves for a kernel matrix; in a cross-validation each fold has one as well.
 
-    It follows from the data and the options alone: the same command takes the same steps.
+    It depends on data and options only, so that the same command takes the same steps.
     """
     if options["max_memory"] is None:
         return None
@@ -147,7 +149,6 @@ def matrix_memory(spec, options: dict, data: Dataset, kept: bool) -> Allowance |
 
 
 def shape_of(data, spec, options: dict, labels: dict | None) -> Shape:
-    """Return the shape of the prepared rows of a data set."""
     o = {**options, "bias": 0.0, "dtype": "float64"} if spec.rows is not None else options
     dense = stored_dense(data.stored, options["storage"])
     return needs.shape_of(data.n, data.d, data.nnz, o, dense, len((labels or {}).get("classes", (0,))))
@@ -169,10 +170,7 @@ def _check_cluster(spec, options: dict) -> None:
 
 
 def load_test(spec, options: dict, training: Training) -> TestData:
-    """Read the test data and prepare it like the training data.
-
-    Features that the training data lacks have no coefficient and are left out.
-    """
+    """Read the test data and prepare them like the training data; features unknown to the model are ignored."""
     limit = in_force()
     data = _read_test(options, training, limit)
     places = found_in(data.names, training.names)
@@ -197,7 +195,7 @@ def load_test(spec, options: dict, training: Training) -> TestData:
 
 
 def _read_test(options: dict, training: Training, limit: MemoryLimit) -> Dataset:
-    """Read the test data; of a table the columns that the training data has, by their names."""
+    """Read the test data; of a table the columns of the training data, found by name."""
     path = options["test"]
     if training.form is None or not isinstance(path, str) or is_shards(path):
         return read_data(path, {**options, "target": None, "one_hot": ()}, limit)
@@ -205,8 +203,103 @@ def _read_test(options: dict, training: Training, limit: MemoryLimit) -> Dataset
 
 
 def held_out_bytes(data: Dataset, d: int, sparse: bool, options: dict) -> int:
-    """Return the bytes of test data prepared like the training data, copies on the way included."""
+    """Return the bytes of prepared test data, copies during preparation included."""
     cut = 12 * data.nnz if data.d > d else 0
     shape = needs.shape_of(data.n, d, data.nnz, options, not sparse)
     rows, way = needs.preparing(shape, data.nnz, options)
     return cut + way + (3 * rows if shape.dense else rows)
+
+
+SMALLER = "convert with a smaller `block_mb`"
+
+
+def _streamed(spec, options: dict, limit: MemoryLimit, tell) -> Training | None:
+    """Return the training data of a shard folder that stays on disk; None where it must be read into memory."""
+    from screenpath.data.shards.column_shards import ColumnFolder
+
+    folder, source = open_shards(options), name_of(options["data"])
+    if not isinstance(folder, ColumnFolder):
+        stays = spec.streams and not _fits_narrowed(folder, options)
+        return _stream_shards(spec, options, limit, folder, tell) if stays else None
+    needed = spec.in_memory(options)
+    if spec.streams_columns and needed is None:
+        return _stream_columns(spec, options, limit, folder, tell)
+    if spec.streams_columns and tell is not None:
+        tell(f"{source}: `{needed}` needs the data in memory, where the columns are read")
+    if named_cluster(options) and not spec.spreads:
+        raise UsageError(f"{folder.path} was converted by columns", "convert again with `by=rows`")
+    return None
+
+
+def _stream_shards(spec, options: dict, limit: MemoryLimit, folder: ShardFolder, tell) -> Training:
+    if np.dtype(options["dtype"]) != folder.dtype and options["dtype"] != "float64":
+        raise UsageError(
+            f"{folder.path} holds {folder.dtype} values", f"convert with `dtype={options['dtype']}`, or leave it out"
+        )
+    limit.check_vectors(spec.needs.vectors(Shape(folder.n, folder.d, 0, True)), folder.n, folder.d, options["data"])
+    say_notices(folder.meta["notices"], options["data"], tell)
+    options, known = learned(spec, options, folder, folder.joined("targets"), options["data"])
+    classes = len((known["labels"] or {}).get("classes", (0,)))
+    rows = _shard_rows(
+        folder, {**options, "tell": tell}, options["scale"], options["bias"], options["storage"], options["n_features"],
+        limit=limit, weights=known["sample_weights"], free=options.get("intercept") == "free",
+    )  # fmt: skip
+    vectors = rows.needs(spec.needs, bool(options["scale"] != "none" or options["bias"]), classes)
+    limit.check(vectors, f"a path on {options['data']} ({rows.n:,} x {rows.raw_d:,})")
+    return _training(spec, folder, rows, (rows.n, rows.raw_d), vectors, options["data"], tell, known)
+
+
+def _stream_columns(spec, options: dict, limit: MemoryLimit, folder: ColumnFolder, tell) -> Training:
+    from screenpath.rows.column_shards import ColumnShards
+
+    source = options["data"]
+    if options["dtype"] != "float64":
+        raise UsageError("`dtype=float32` is that of values in memory", "leave it out: columns keep theirs on disk")
+    folder.check_width(options["n_features"])
+    say_notices(folder.meta["notices"], source, tell)
+    bias = options["bias"]
+    shape = Shape(folder.n, folder.columns.n + (bias != 0.0), folder.nnz, False)
+    limit.check_vectors(spec.needs.vectors(shape), shape.n, shape.d, source)
+    options, known = learned(spec, options, folder, folder.labels(), source)
+    penalties = checked_penalties(read_weights(options.get("penalty_weights"), "feature"), folder.d, folder.numbers)
+    given, classes = known["sample_weights"], len((known["labels"] or {}).get("classes", (0,)))
+    columns = ColumnShards(folder, options["scale"], options["storage"], given, penalties, options["threads"], bias)
+    vectors = spec.needs.vectors(replace(shape, stored=columns.size, dense=not columns.sparse, classes=classes))
+    vectors += columns.passing
+    limit.check(vectors, f"a path on {source} ({shape.n:,} x {shape.d:,})", SMALLER)
+    return _training(
+        spec, folder, columns, (folder.n, folder.d), vectors, source, tell, {**known, "penalties": penalties}
+    )
+
+
+def _training(spec, folder, rows, shape: tuple, vectors: int, source: str, tell, known: dict) -> Training:
+    in_force().promised = vectors
+    say_nearly_constant(rows.preparation, folder.names, source, tell)
+    return Training(
+        path=source, rows=rows, preparation=with_free_bias(spec, rows.preparation), sha256=folder.sha256, shape=shape,
+        nnz=folder.nnz, vectors=vectors, **known,
+    )  # fmt: skip
+
+
+def _shard_rows(folder: ShardFolder, options: dict, *arguments, limit: MemoryLimit, **more):
+    """Return the rows of a folder on this machine, or on the cluster that the options name."""
+    scheduler = options.get("scheduler")
+    if scheduler is None:
+        from screenpath.rows.shards import ShardRows
+
+        return ShardRows(folder, *arguments, threads=options["threads"], limit=limit, **more)
+    from screenpath.rows.cluster import ClusterRows
+    from screenpath.rows.dask_cluster import connect
+
+    client = connect(scheduler, options["connect_timeout"], options.get("tell"))
+    try:
+        return ClusterRows(client, folder, *arguments, limit=limit, **more)
+    except BaseException:
+        client.close()
+        raise
+
+
+def _fits_narrowed(folder: ShardFolder, options: dict) -> bool:
+    """Tell whether all values in memory take less than one vector of all features."""
+    width = folder.d if options["n_features"] is None else folder.checked_width(options["n_features"])
+    return is_wide(width, folder.nnz) and not named_cluster(options)

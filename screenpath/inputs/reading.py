@@ -31,17 +31,16 @@ TOO_LARGE = "convert the file (screenpath convert) and name the folder with a mo
 
 
 def name_of(data) -> str:
-    """Return what a run calls its data: the name of a file, or that they are arrays."""
+    """Return what a run calls its data: the name of the file, or ``arrays``."""
     return data if isinstance(data, str) else ARRAYS
 
 
 def is_shards(data) -> bool:
-    """Tell whether the data are a shard folder."""
     return isinstance(data, str) and is_shard_folder(data)
 
 
 def open_shards(options: dict) -> ShardFolder | ColumnFolder:
-    """Open the shard folder DATA; what is resumed must hold the same data, so its content is compared too."""
+    """Open the shard folder DATA; to resume a run, its content is checked too, as the data must be the same."""
     from screenpath.data.shards.column_shards import open_folder
 
     folder = open_folder(options["data"], content=bool(options.get("resume")))
@@ -85,9 +84,9 @@ def read_data(path, options: dict, limit: MemoryLimit, n_features: int | None = 
 
 
 def coded(options: dict, names) -> dict:
-    """Return options in which labels are numbers; ``names`` has their names, or how the file writes them.
+    """Return options in which labels are numbers; ``names`` has their texts, or the file's spelling of numbers.
 
-    Of the result ``label_names`` has the names of labels that are no numbers, ``label_texts`` what messages call them.
+    The result's ``label_names`` are texts only, its ``label_texts`` what messages call labels.
     """
     positive = options.get("positive")
     positive = None if positive is None else label_number(positive, names, "positive")
@@ -118,7 +117,7 @@ def class_weights(given, names=None):
 
 
 def read_weights(path, unit: str = "sample"):
-    """Return the numbers of a weights file, one a line for each ``unit``; arrays, and None, as they are."""
+    """Return the numbers of a weights file, one line a ``unit``; arrays and None are returned as they are."""
     if path is None or not isinstance(path, str):
         return path
     weights, empty = array("d"), 0
@@ -148,9 +147,9 @@ def read_weights(path, unit: str = "sample"):
 def targets_of(
     spec, options: dict, y: np.ndarray, source: str, text: Fault | None = None
 ) -> tuple[np.ndarray, dict | None]:
-    """Return the targets of a model and the map of labels, those that have names with their names.
+    """Return the targets of a model and the map from +1, -1 or classes to labels (None of a regression).
 
-    ``text`` is the first target that is no number, if its place is known.
+    ``text`` is the first target that is not a number, where its place is known.
     """
     names = options["label_names"]
     spelled = options["label_texts"] if isinstance(options["label_texts"], Spelled) else None
@@ -172,9 +171,9 @@ def targets_of(
 
 
 def learned(spec, options: dict, told, y: np.ndarray, source: str, text: Fault | None = None) -> tuple[dict, dict]:
-    """Return options in which labels are numbers, and what of the training data hangs on these.
+    """Return options in which labels are numbers, and the fields of Training that depend on labels.
 
-    ``told`` is a data set or a folder of shards, whose labels are ``y``; ``text`` as of :func:`targets_of`.
+    ``told`` is a data set or a folder of shards with the labels ``y``; ``text`` as of :func:`targets_of`.
     """
     options = coded(options, told.label_names or told.spelled)
     targets, labels = targets_of(spec, options, y, source, text)
@@ -185,7 +184,7 @@ def learned(spec, options: dict, told, y: np.ndarray, source: str, text: Fault |
 
 
 def named_cluster(options: dict) -> bool:
-    """Tell whether the options name a cluster, and refuse one with processes here."""
+    """Tell whether the options name a cluster; ``jobs`` would be a second way to share the work."""
     named = options.get("scheduler") is not None
     if named and options.get("jobs", 1) > 1:
         raise UsageError("`jobs` are processes here, a cluster has its own workers", "use one of the two")

@@ -16,9 +16,8 @@ from screenpath.data.safe.values import is_number
 from screenpath.data.words.labels import label_text
 from screenpath.engine.predict import decision_values, known_rows, not_scored
 from screenpath.errors import DataError, RunFolderError, UsageError
-from screenpath.inputs.new_data import read_new
 from screenpath.inputs.reading import ARRAYS
-from screenpath.inputs.training import found_path
+from screenpath.inputs.run_data import found_path, read_new
 from screenpath.report.figures import seconds_text
 from screenpath.report.series import folds_of, read_cv
 from screenpath.report.show import folded, support_vectors

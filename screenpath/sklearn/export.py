@@ -17,7 +17,7 @@ from screenpath.data.safe.wide import spread
 from screenpath.data.words.labels import in_python
 from screenpath.engine.stored import StoredPath, load_run
 from screenpath.errors import UsageError
-from screenpath.inputs.predict_kernel import Support, support_of
+from screenpath.inputs.run_data import Support, support_of
 from screenpath.numbers import sparse as sp
 from screenpath.store.open import Run
 

@@ -1,0 +1,165 @@
+"""Data for a run that is stored: its training data again, new data in its numbers, the support vectors of a kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from screenpath.data.files.dataset import Dataset
+from screenpath.data.files.form import Form
+from screenpath.data.files.libsvm import ABSENT, MARKED
+from screenpath.data.files.prepare import Preparation
+from screenpath.data.files.read import read_like, refuse_columns
+from screenpath.data.files.source import is_shard_folder
+from screenpath.data.shards.column_shards import open_folder
+from screenpath.data.words.labels import recoded
+from screenpath.errors import DataError, RunFolderError
+from screenpath.inputs.reading import ARRAYS
+from screenpath.numbers import sparse as sp
+from screenpath.store.open import Run
+
+if TYPE_CHECKING:
+    from screenpath.rows.kernel_functions import KernelFunction
+
+HINT = "name the training data with `training`"
+
+
+def training_path(run: Run, path: str | None = None) -> str:
+    """Return where the training data of a run are; ``path``, if given, is the user's answer."""
+    if path is not None:
+        return path
+    named = run.record["data"].get("path")
+    if named is None:
+        raise DataError(f"{run.path} does not say where its training data are", HINT)
+    if named == "-":
+        raise DataError("the run read its training data from standard input", HINT)
+    if named == ARRAYS and "sha256" in run.record["data"] and not Path(named).exists():
+        raise DataError(
+            "the run was computed from arrays, and does not keep them",
+            "write them to a file (write_libsvm), and name it with `training`",
+        )
+    return found_path(run, named)
+
+
+def found_path(run: Run, named: str) -> str:
+    """Return a file that a run names, found from here or from the folders above the run: both may have moved."""
+    places = [Path(named)]
+    if not places[0].is_absolute():
+        places += [folder / named for folder in run.path.resolve().parents]
+    return str(next((place for place in places if place.exists()), named))
+
+
+def training_data(run: Run, path: str | None = None) -> Dataset:
+    """Read the training data of a run and check their fingerprint; ``path`` as of :func:`training_path`."""
+    where = training_path(run, path)
+    zero_based = run.record["options"].get("zero_based", False)
+    try:
+        if is_shard_folder(where):
+            data = open_folder(where).dataset(run.n_features)
+        else:
+            data = read_like(where, form=run.form, zero_based=zero_based, n_features=run.n_features)
+    except DataError as error:
+        raise DataError(f"this takes rows of the training data: {error.message}", HINT) from None
+    if data.fingerprint() != run.record["data"]["sha256"]:
+        raise DataError(f"{where} is not the training data of {run.path}: its values differ", HINT)
+    return data
+
+
+def read_new(
+    run: Run, path, zero_based: bool | None = None, *, labelled: bool = True, target: str | None = None
+) -> Dataset:
+    """Read data to be predicted: LIBSVM text, a table or a folder of shards; labels get the numbers of the run.
+
+    ``zero_based`` is that of the run by default. Unless ``labelled``, labels are ignored; an unknown one is nan.
+    ``target`` names the column of labels where the training data call it otherwise.
+    """
+    if is_shard_folder(path):
+        refuse_columns(str(path), target)
+        data = open_folder(path).dataset()
+    else:
+        zero_based = run.record["options"].get("zero_based", False) if zero_based is None else zero_based
+        labels = MARKED if labelled else ABSENT
+        data = read_like(
+            path, form=_form(run), width=run.n_features, target=target, zero_based=zero_based, labels=labels
+        )
+    if not labelled:
+        return data
+    if run.labels is None:
+        if data.label_names is not None:
+            hint = "leave a target empty, or write ?, where it is not known; or say `no_labels`"
+            if data.text_label is not None:
+                raise replace(data.text_label, hint=f"{run.model} is a regression: {hint}").error()
+            what = f"{run.model} is a regression, the targets are texts: {data.label_names[0]}, ..."
+            raise DataError(f"{path}: {what}", hint)
+        return data
+    known = run.label_names
+    y = recoded(data.y, data.label_names, known, str(path), data.spelled, run.sides)
+    return replace(data, y=y, label_names=known)
+
+
+def _form(run: Run) -> Form | None:
+    """Return the columns of the training data; of a table in memory only the features had names."""
+    if run.form is not None or run.feature_names is None:
+        return run.form
+    return Form(None, run.feature_names)
+
+
+def kernel_values(run: Run, step: dict, X, training: str | None = None) -> np.ndarray:
+    """Return ``f(x) = sum_i y_i alpha_i K(x_i, x) + b``, shape (m,), for new data.
+
+    ``X``, CSR of shape (m, d), is in the units of the data file, with the columns that the run has; the rest is as of
+    :func:`screenpath.engine.predict.decision_values`.
+    """
+    from screenpath.rows.gram import HeldOutRows
+    from screenpath.rows.kernel_functions import KernelBlocks
+
+    found = support_of(run, step, training, dense=run.record["data"]["storage"] == "dense")
+    if found.coefficients.size == 0:
+        return np.full(X.shape[0], found.intercept)
+    new = found.preparation.apply(X if sp.issparse(found.rows) else X.toarray())
+    return HeldOutRows(KernelBlocks(found.rows, found.function), new) @ found.coefficients + found.intercept
+
+
+@dataclass(frozen=True)
+class Support:
+    """The support vectors of a kernel step, with all that a prediction needs."""
+
+    function: KernelFunction
+    preparation: Preparation  # of new rows
+    rows: Any  # ndarray or csr_array of shape (m, d): prepared support vectors
+    coefficients: np.ndarray  # shape (m,)
+    intercept: float  # 0 where there is none
+
+
+def support_of(run: Run, step: dict, training: str | None = None, dense: bool = True) -> Support:
+    """Return the support vectors of a step, prepared; arguments and errors as of :func:`kernel_values`."""
+    data = training_data(run, training)
+    function, preparation = _function(run), _preparation(run)
+    (coefficients,), (intercept,) = run.coefficients(step)
+    support = np.flatnonzero(coefficients)
+    rows = preparation.narrowed(sp.csr_array(data.X)[support])
+    rows = preparation.apply(rows.toarray() if dense else rows)
+    return Support(function, preparation, rows, coefficients[support], float(intercept))
+
+
+def _function(run: Run) -> KernelFunction:
+    from screenpath.rows.kernel_functions import KernelFunction
+
+    record = run.record["kernel"]
+    try:
+        chosen = {name: record[name] for name in ("gamma", "degree", "coef0") if name in record}
+        return KernelFunction(record["kernel"], **chosen, constant=record["constant"])
+    except (KeyError, TypeError):
+        raise RunFolderError(
+            f"{run.path / 'run.json'} is damaged: the kernel is not complete", "compute the path again with `force`"
+        ) from None
+
+
+def _preparation(run: Run) -> Preparation:
+    record = run.record["preparation"]
+    scale, shift = (None if record[name] is None else np.array(record[name]) for name in ("scale", "shift"))
+    columns = None if run.numbers is None else run.numbers - 1
+    return Preparation(record["scaling"], scale, shift, 0.0, run.n_columns, columns)
