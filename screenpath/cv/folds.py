@@ -24,7 +24,6 @@ class Split:
     trained: np.ndarray | None = None  # int64: samples that are trained on, increasing; all others by default
 
     def training(self, n: int) -> np.ndarray:
-        """Return the samples that are trained on, increasing."""
         if self.trained is not None:
             return self.trained
         keep = np.ones(n, dtype=bool)
@@ -35,14 +34,14 @@ class Split:
 def draw_folds(n: int, k: int, repeats: int, seed: int, classes=None) -> list[Split]:
     """Draw ``repeats`` partitions of the samples into ``k`` folds; the folds of the first repeat come first.
 
-    The same seed gives the same folds, whatever else is asked for. With labels, ``classes`` of shape (n,), each fold
-    gets each of them in the same proportion, to one sample; without, the sizes of the folds differ by at most one.
+    The folds depend on seed, ``n``, ``k`` and labels alone. With labels, ``classes`` of shape (n,), each fold gets each
+    class in the same proportion, to one sample; without, sizes differ by at most one.
     """
     splits: list[Split] = []
     for repeat in range(repeats):
         rng = np.random.default_rng([seed, repeat])
         order = rng.permutation(n)
-        if classes is not None:  # one class behind the other, dealt out in turns: sizes stay equal across classes
+        if classes is not None:  # sorted by class and dealt out in turns: sizes stay equal across classes
             order = order[np.argsort(np.asarray(classes)[order], kind="stable")]
         member = np.empty(n, dtype=np.int64)
         member[order] = np.arange(n) % k
@@ -51,7 +50,7 @@ def draw_folds(n: int, k: int, repeats: int, seed: int, classes=None) -> list[Sp
 
 
 def read_fold_file(path, n: int) -> list[Split]:
-    """Read the fold of every sample: one whole number a line, in the order of the data; two folds at least."""
+    """Read a fold file: one whole number a line, one line a sample; two folds at least."""
     try:
         with open(path, encoding="utf-8") as file:
             lines = file.read().splitlines()
@@ -78,17 +77,14 @@ def read_fold_file(path, n: int) -> list[Split]:
 
 
 def check_count(n: int, k: int, stratified: bool = False) -> None:
-    """Refuse a number of folds that the samples cannot fill."""
+    """Refuse more folds than samples."""
     if k > n:
         leave_one_out = f"`folds={n}`" + (" with `stratify=False`" if stratified else "")
         raise UsageError(f"`folds={k}` is more than the {n} samples", f"use {leave_one_out} (leave one out), or fewer")
 
 
 def check_counts(classes, k: int, name=label_text) -> None:
-    """Refuse more folds than the rarest class has samples: stratified folds promise one in each.
-
-    ``name(value) -> str`` is the class as the file names it.
-    """
+    """Refuse more folds than the rarest class has samples; ``name(value) -> str`` is the class as in the file."""
     values, counts = np.unique(classes, return_counts=True)
     rare = int(counts.argmin())
     if counts[rare] >= k:
@@ -102,7 +98,7 @@ def check_counts(classes, k: int, name=label_text) -> None:
 
 
 def check_weights(weights, splits: list[Split]) -> None:
-    """Make sure that no part of a split consists of samples of weight 0 alone: they are not in the data."""
+    """Refuse parts whose samples all have weight 0, which is as if they were empty."""
     for split in splits:
         for part, index in (("training", split.training(len(weights))), ("held-out", split.held_out)):
             if not np.any(weights[index]):
@@ -113,10 +109,9 @@ def check_weights(weights, splits: list[Split]) -> None:
 
 
 def check_classes(classes, splits: list[Split], everywhere: bool, name=label_text, weights=None, advice=FEWER) -> None:
-    """Make sure that every training part has every class, and ``everywhere`` every held-out part too.
+    """Refuse training parts that lack a class, and ``everywhere`` held-out parts too; weight 0 does not count.
 
-    ``name(value) -> str`` is the class as the file names it; samples of weight 0 do not count. ``advice`` is what to
-    do where a class has ``{count}`` samples in all.
+    ``name(value) -> str`` is the class as in the file; ``advice`` may name the ``{count}`` of samples of the class.
     """
     n = len(classes)
     there = np.ones(n, dtype=bool) if weights is None else weights > 0.0

@@ -1,4 +1,4 @@
-"""Cross-validations of the tasks of a job array, put together: each has some of the folds and the path on all data."""
+"""Merge cross-validations of a job array: each has some of the folds and the path on all data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from screenpath.cv.tables import chosen, scores_text
+from screenpath.cv.choice import chosen, scores_text
 from screenpath.data.words.tables import readable_json
 from screenpath.engine.merge import TOGETHER, Plan, check_alike, in_order, merge_paths, open_parts, write
 from screenpath.errors import UsageError
@@ -17,7 +17,7 @@ from screenpath.store.record import damaged, read_record
 
 
 def merge_runs(folders, out, force: bool = False, command=("screenpath.merge_runs",)) -> dict:
-    """Put runs that are parts of one into a run folder.
+    """Merge runs that are parts of one into a run folder.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def merge_runs(folders, out, force: bool = False, command=("screenpath.merge_run
 
 
 def _merge_folds(runs: list, out, force: bool, command: list) -> None:
-    """Write the cross-validation over all folds: the scores anew, and the path on all data, which every part has."""
+    """Write the cross-validation over all folds: scores and choice anew, the path on all data from the first part."""
     if not all(run.record["options"].get("part") for run in runs):
         raise UsageError("cross-validations are put together from parts of their folds", "compute them with `part=I/K`")
     runs = in_order(runs)
@@ -82,13 +82,12 @@ def _merge_folds(runs: list, out, force: bool, command: list) -> None:
         ("cv.json", readable_json(whole) + "\n"),
     )
     certified = all(run.record["folds_certified"] for run in runs)
-    # The path on all data is that of the first part; the others have computed the same one.
     plan = Plan(runs, [], {"part": None}, [first])
     write(plan, rows, out, force, command, {"folds_certified": certified}, outputs)
 
 
 def _scores(run, folds: list, steps: int) -> np.ndarray:
-    """Return the score of every fold at every step, nan where it did not get there."""
+    """Return the scores, shape (folds, steps); nan for steps that a fold did not reach."""
     found: dict[tuple, np.ndarray] = {}
     for row in csv.DictReader(folds):
         scores = found.setdefault((row["repeat"], row["fold"]), np.full(steps, np.nan))

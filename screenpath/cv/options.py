@@ -1,4 +1,4 @@
-"""What cross-validation makes of a model's options. Nothing here imports numpy."""
+"""The options of a cross-validation. Nothing here imports numpy, as `--help` needs it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from screenpath.catalogue.options import CERTIFY, FOLDS, UNTIL_TURN
 from screenpath.catalogue.spec import Spec
 from screenpath.errors import UsageError
 
-# Options of a path that make no sense on folds, and what they are then.
+# Options of a path that make no sense on folds, and their value there.
 WITHOUT = {"audit": False, "eps_path": None, "c": None, "reference": None, "certificate": False}
 WITHOUT_MORE = {"certify": False, "certify_to": None, "certify_points": 0, "until_turn": False, "turn_points": 0}
 
-# Which option a number of points to add serves, and the number where none is given.
+# Options that bound the points to be added: the option that they serve, and their default.
 SERVED = {"certify_points": "certify_to", "turn_points": "until_turn"}
 BUDGETS = {one.name: (SERVED[one.name], one.usual) for one in (*CERTIFY, *UNTIL_TURN) if one.name in SERVED}
 
@@ -26,7 +26,7 @@ def cv_spec(spec: Spec) -> Spec:
 
 
 def cv_resolved(spec: Spec, options: dict) -> tuple[Spec, dict]:
-    """Return the model that the options describe, and all options of the run, those that depend on others filled in."""
+    """Return the model that the options describe, and all options of the run, dependent defaults filled in."""
     options = {**WITHOUT_MORE, **WITHOUT, **counted(options), **dict(spec.fixed)}
     if options["fold_file"] is not None:
         for name in ("folds", "repeats", "stratify"):
@@ -45,7 +45,7 @@ def cv_resolved(spec: Spec, options: dict) -> tuple[Spec, dict]:
 
 
 def counted(options: dict) -> dict:
-    """Return options with the numbers of points that may be added; one given for nothing is an error."""
+    """Fill in how many points may be added; such a number without the option that it serves is an error."""
     options = dict(options)
     for name, (serves, most) in BUDGETS.items():
         if name not in options:  # not an option of this model
@@ -58,7 +58,7 @@ def counted(options: dict) -> dict:
 
 
 def check_open_end(options: dict) -> None:
-    """Refuse a grid that goes on until the score turns where that cannot be."""
+    """Refuse ``until_turn`` with a fixed grid, or with some of the folds only."""
     for name in ("c_list", "lambda_list"):
         if options.get(name) is not None:
             raise UsageError(f"`{name}` is the whole grid, `until_turn` goes on as it is spaced", f"leave out `{name}`")

@@ -1,8 +1,7 @@
 """The path of each training part and its scores on the held-out part, in one process or several.
 
-Every fold is a warm-started, screened path by the one loop, :mod:`screenpath.walk.loop`. Scaling and balanced class
-weights are measured on the training part alone; the grid is the same for all folds and is made from all data. A sample
-weight counts as so many samples everywhere, in the scores too.
+Scaling and balanced class weights are measured on the training part alone; the grid is the same for all folds and is
+made from all data. A sample weight counts as that many samples everywhere, in the scores too.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from screenpath.walk.workers import Workers, follow_parent, workers
 
 @dataclass(frozen=True)
 class Task:
-    """What all folds have in common, small enough to be sent to every process."""
+    """What all folds share, small enough to be sent to every process."""
 
     spec: Spec  # model: ``build``, ``rule``, ``solver``, ``walk`` and ``weights``
     options: dict  # of the command
@@ -45,25 +44,24 @@ class Task:
     storage: str  # {"dense", "sparse"}
     deadline: float  # ``time.monotonic()`` value
     certify: bool = False  # whether to keep what the certified bound needs
-    run: str = ""  # what stands for the data and the options in the files of the folds
-    limit: MemoryLimit | None = None  # of a process that computes folds for another one
+    run: str = ""  # key of the data and the options in the files of the folds
+    limit: MemoryLimit | None = None  # of a worker process
     keep: bool = False  # whether to keep the linear forms of the held-out samples at every step
-    grows: bool = False  # whether points may follow behind the end of a grid
+    grows: bool = False  # whether points may follow after the end of a grid
 
 
 def fold_path(
     samples: Samples, task: Task, split: Split, grid, tol: float, file=None, begun: FoldPath | None = None
 ) -> FoldPath:
-    """Train on one part over the whole grid and score every step on the other, until the deadline comes.
+    """Train on one part over the whole grid and score every step on the other, until the deadline.
 
-    A fold is kept in ``file``, a FoldFile, while it goes on and when it is finished; one under way there
-    is continued. Where there is none yet, ``begun`` may be the path over the first points of the grid. ``tol`` is the
-    relative gap of every step on the training part.
+    ``file``, a FoldFile, stores the fold as it proceeds; a path that it holds is continued. Where there is none,
+    ``begun`` may be the path over the first points of the grid. ``tol`` is the relative gap on the training part.
     """
     limit = in_force()
     saved = (file and file.load()) or begun
     o, spec = task.options, task.spec
-    # The part itself is nowhere kept: once the rows are made, what they were made of is in nobody's way.
+    # No name for the part itself: its memory is free once the rows are made.
     data = prepared(spec, o, samples.part(split.training(samples.y.size)), task.class_weight, task.storage)
     limits = PathOptions(tol=tol, max_epochs=o["max_epochs"], deadline=task.deadline)
     path = Path.of(spec, {**o, "jobs": 1, "scheduler": None}, data, grid, limits=limits)
@@ -85,7 +83,7 @@ def fold_path(
         except ValueError as error:
             raise damaged(file and file.path, error) from None
     for step, certificate in path.walk(reference, len(rows)):
-        # A solve that the deadline cut short has other numbers than one that a resumed run would repeat.
+        # A solve that the deadline cut short is dropped: a resumed run must repeat it with the same numbers.
         if time.monotonic() > task.deadline:
             break
         code_is_loaded()
@@ -95,7 +93,7 @@ def fold_path(
             kept.append(products)
         score = task.score.function(products, targets, held_weights)
         rows.append({**step.parameters, "score": score, **{name: getattr(step, name) for name in COLUMNS}})
-        if tol < o["tol"]:  # the closer accuracy is our own wish, what was asked for decides the status
+        if tol < o["tol"]:  # refinement asks for more than the user, whose tolerance decides the status
             rows[-1]["status"] = verdict(certificate, o["tol"])[0]
         if task.certify:
             held_out.lines.append(certified_line(certificate, test, products, held_out, path.model))
@@ -110,7 +108,7 @@ def fold_path(
 
 
 def needs_of_folds(samples: Samples, task: Task, splits: list[Split], points: int) -> tuple[int, int]:
-    """Return the bytes that the largest fold takes beside the data and its solver, and those of what folds leave."""
+    """Return the bytes of the largest fold without data and solver, and the bytes that all folds keep."""
     o, spec, (n, d) = task.options, task.spec, samples.X.shape
     counts, classes = np.diff(samples.X.indptr), len((task.labels or {}).get("classes", (0,)))
     o = o if spec.rows is None else {**o, "bias": 0.0, "dtype": "float64"}
@@ -128,7 +126,7 @@ def needs_of_folds(samples: Samples, task: Task, splits: list[Split], points: in
 
 
 def finished_paths(samples: Samples, task: Task, splits, grid, tol: float, folder: Folder | None) -> dict:
-    """Return the finished paths in a folder by the rank of their folds."""
+    """Return the finished paths in a folder, by the rank of their folds."""
     found = {}
     for k, split in enumerate(splits if folder is not None else []):
         saved = _file(samples, task, split, grid, tol, folder).load()
@@ -138,7 +136,6 @@ def finished_paths(samples: Samples, task: Task, splits, grid, tol: float, folde
 
 
 def _file(samples: Samples, task: Task, split: Split, grid, tol: float, folder: Folder | None) -> FoldFile | None:
-    """Return where a fold is kept; None without a folder."""
     if folder is None:
         return None
     if not task.certify:
@@ -149,16 +146,9 @@ def _file(samples: Samples, task: Task, split: Split, grid, tol: float, folder: 
 
 
 class Processes:
-    """Processes of this machine that compute folds: started when there is work for two, and kept for what follows.
+    """Worker processes for folds: started when there is work for two, and kept until the context ends.
 
-    A context: at its end they end.
-
-    Parameters
-    ----------
-    samples : Samples
-        Written to a temporary folder once and mapped by all of them.
-    task : Task
-    jobs : int
+    The samples are written to a temporary folder once; all processes map them.
     """
 
     def __init__(self, samples: Samples, task: Task, jobs: int):
@@ -177,7 +167,7 @@ class Processes:
         self._held.close()
 
     def _at_least(self, count: int) -> Workers:
-        """Return so many processes or more; where there are too few, they are started anew."""
+        """Return at least ``count`` processes; where there are too few, all are started anew."""
         if self._pool is not None and count <= self._count:
             return self._pool
         self._close()
@@ -188,7 +178,7 @@ class Processes:
         return self._pool
 
     def paths(self, left: list, how: tuple):
-        """Yield the paths of pairs: a split, and the beginning of its path; ``how`` is grid, tolerance and folder."""
+        """Yield the paths of pairs (split, begun); ``how`` is grid, tolerance and folder."""
         count = min(self.jobs, len(left))
         if count <= 1:
             for pair in left:
@@ -200,7 +190,7 @@ class Processes:
                 found += 1
                 yield path
         finally:
-            if found < len(left):  # answers to what is under way would be taken for those to later questions
+            if found < len(left):  # late answers would be taken for those of the next round
                 self._close()
 
 
@@ -212,20 +202,14 @@ def fold_paths(
 
     Parameters
     ----------
-    splits : list of Split
-    grid : sequence
     jobs : int or Processes, default 1
-        How many processes, or those of these samples and this task that are kept from call to call.
+        How many processes, or Processes of the same samples and task, kept from call to call.
     folder : Folder, optional
-        For a file a fold: what is finished there is not computed again.
+        For a file a fold: finished ones are not computed again.
     spread : screenpath.rows.dask_cluster.Spread, optional
         Cluster whose workers compute the folds.
     begun : list of FoldPath, optional
         The paths over the first points of the grid.
-
-    Yields
-    ------
-    FoldPath
 
     Raises
     ------
@@ -256,7 +240,7 @@ def _kept_fold_path(samples: Samples, task: Task, pair: tuple, grid, tol: float,
 
 
 def _send(samples: Samples, task: Task, left: list, how: tuple, spread):
-    """Yield the paths that the workers of a cluster compute; each is written here as soon as it has come."""
+    """Yield the paths that a cluster computes; each is written here as soon as it arrives."""
     grid, tol, folder = how
     task = replace(task, limit=in_force().share)
     files = [_file(samples, task, split, grid, tol, folder) for split, _ in left]
@@ -273,7 +257,6 @@ def _send(samples: Samples, task: Task, left: list, how: tuple, spread):
 
 
 def _sent_fold_path(samples: Samples, sent: tuple, deadline: float) -> FoldPath:
-    """Return the path of a fold on a worker of a cluster."""
     task, split, grid, tol, begun = sent
     with (task.limit or MemoryLimit()).in_force():
         return fold_path(samples, replace(task, deadline=deadline), split, grid, tol, None, begun)

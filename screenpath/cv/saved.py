@@ -1,7 +1,7 @@
-"""Folds on disk: a file each, replaced whole as the fold goes on, so that a crash costs a second of it and no more.
+"""Folds on disk: one file each, rewritten as the fold proceeds, so that a crash costs about a second of it.
 
 The format is private: the run that wrote the files reads them when it is resumed, and removes them when it is complete.
-Each file holds a hash of its content, and a key of all that decides it: that of the run, the fold, the grid.
+Each file holds a hash of its content, and a key made of the run, the fold, the grid and the tolerance.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from screenpath.cv.certify import LARGEST, HeldOut, Line
-from screenpath.cv.certify_free import FreeLine
+from screenpath.cv.certify import LARGEST, FreeLine, HeldOut, Line
 from screenpath.cv.folds import Split
 from screenpath.data.safe.values import is_number
 from screenpath.errors import RunFolderError
@@ -35,23 +34,22 @@ SCALARS = ("radius_sq", "xi", "xi_error", "extent")
 
 @dataclass(frozen=True)
 class FoldPath:
-    """One fold over one grid."""
+    """The path of one fold over one grid."""
 
     split: Split
     rows: list[dict]  # one a grid point that was reached: parameters, score and the columns of ``COLUMNS``
     held_out: HeldOut | None = None  # for the certified bound
-    # linear forms of the held-out samples, one array a grid point, where they are kept
+    # with ``Task.keep``: linear forms of the held-out samples, one array a grid point
     products: list[np.ndarray] = field(default_factory=list)
-    # arrays of the reference of the next point; empty where the fold is finished, and no point may follow
+    # arrays of the reference of the next point; empty where no point can follow
     state: dict = field(default_factory=dict)
 
     def only(self, values: set) -> FoldPath:
-        """Return the grid points whose C is among the given values."""
         lines = [line for line in self.held_out.lines if line.C in values]
         return FoldPath(self.split, [r for r in self.rows if r["C"] in values], replace(self.held_out, lines=lines))
 
     def merged(self, other: FoldPath) -> FoldPath:
-        """Return both, in the order of C; what ``other`` has solved again takes its place."""
+        """Return the points of both in the order of C; at the same C those of ``other``."""
         rows = {row["C"]: row for row in (*self.rows, *other.rows)}
         lines = {line.C: line for line in (*self.held_out.lines, *other.held_out.lines)}
         ordered = [lines[C] for C in sorted(lines)]
@@ -66,14 +64,13 @@ class FoldFile:
     Parameters
     ----------
     folder : Path
-        Of the whole grid; a finer one has another.
-    grid : sequence
+        Of this grid; a finer one has a folder of its own.
     run : str, optional
-        What stands for the data and the options of the run (``write.folder.run_key``).
+        Key of the data and the options of the run (``store.folder.run_key``).
     width : int, optional
         Entries of a line's centre, where the file is to have lines.
     grows : bool, default False
-        Whether points may follow behind the grid: then the reference of the next one is kept.
+        Whether points may follow after the grid: then the reference of the next one is kept.
     """
 
     def __init__(
@@ -90,7 +87,7 @@ class FoldFile:
         self._seconds, self._since = EVERY, time.monotonic()
 
     def load(self) -> FoldPath | None:
-        """Return what an earlier run left of this fold, grid and accuracy; None where it left nothing."""
+        """Return the path that an earlier run has stored; None where there is none."""
         if not self.path.exists():
             return None
         try:
@@ -112,7 +109,7 @@ class FoldFile:
         return FoldPath(self._split, rows, held_out, state=state)
 
     def _check_rows(self, rows) -> None:
-        """Make sure that there is a row for each of the first grid points, with all that it must hold."""
+        """Raise a ValueError unless there is a complete row for each of the first grid points."""
         if not isinstance(rows, list) or not 0 < len(rows) <= self._grid.shape[0]:
             raise ValueError("its rows are not those of the grid")
         for row, point in zip(rows, self._grid.tolist(), strict=False):
@@ -126,11 +123,10 @@ class FoldFile:
                 raise ValueError("a row is that of another grid point")
 
     def due(self) -> bool:
-        """Tell whether the fold under way should be written again."""
+        """Tell whether it is time to write the fold under way again."""
         return time.monotonic() - self._since >= self._seconds
 
     def save(self, rows: list, held_out: HeldOut | None, state: dict) -> None:
-        """Write the file anew; the arguments are those of :class:`FoldPath`."""
         began = time.monotonic()
         arrays = {STATE + name: array for name, array in state.items()}
         if held_out is not None:
@@ -142,7 +138,7 @@ class FoldFile:
 
 
 def damaged(path: Path | None, why) -> RunFolderError:
-    """Return the error of a fold's file that cannot be believed; None is one that another machine has."""
+    """Return the error of a damaged fold; ``path`` is None where its beginning came from another process."""
     why = f"there is no {why}" if isinstance(why, KeyError) else why
     if path is None:
         return RunFolderError(f"the beginning of a fold is damaged ({why})", "start again with `force`")
@@ -150,12 +146,11 @@ def damaged(path: Path | None, why) -> RunFolderError:
 
 
 def plain(rows: list) -> list:
-    """Return rows with Python's own numbers, as they come back from a file."""
+    """Return rows with Python's own numbers, as a file gives them back."""
     return [{name: value.item() if hasattr(value, "item") else value for name, value in row.items()} for row in rows]
 
 
 def _arrays(held_out: HeldOut) -> dict:
-    """Return the arrays of the certified bound's record of a fold."""
     lines = held_out.lines
     arrays = {"signs": held_out.signs, "norms": held_out.norms, "at": np.array([line.C for line in lines])}
     arrays |= {"weights": _digits(held_out.weights), "errors": _digits([line.errors for line in lines])}
@@ -171,9 +166,9 @@ def _arrays(held_out: HeldOut) -> dict:
 
 
 def _held_out(content: dict, size: int, points: list, width: int | None) -> HeldOut | None:
-    """Undo :func:`_arrays`, taking out of ``content`` what belongs to it.
+    """Undo :func:`_arrays`, removing its arrays from ``content``.
 
-    A ValueError if it is not the record of so many held-out samples at these values of C.
+    A ValueError unless it has ``size`` held-out samples and the values of C ``points``.
     """
     if "signs" not in content:
         return None
@@ -199,7 +194,7 @@ def _held_out(content: dict, size: int, points: list, width: int | None) -> Held
 
 
 def _digits(numbers) -> np.ndarray:
-    """Return whole numbers of any size as text, a line each."""
+    """Return whole numbers of any size as text, one a line: int64 may not hold them."""
     return np.frombuffer("\n".join(str(int(number)) for number in numbers).encode(), dtype=np.uint8)
 
 

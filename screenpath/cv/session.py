@@ -13,11 +13,18 @@ import numpy as np
 from screenpath.catalogue.scores import CLASSIFICATION, REGRESSION, choose_score
 from screenpath.cv import folds as drawing
 from screenpath.cv.certify import ErrorBounds
-from screenpath.cv.refine import refine
+from screenpath.cv.choice import (
+    check_spacing,
+    chosen,
+    csv_text,
+    grown,
+    refine,
+    scores_text,
+    turn_line,
+    turned,
+    unmet_line,
+)
 from screenpath.cv.run import COLUMNS, Processes, Task, finished_paths, fold_paths, needs_of_folds
-from screenpath.cv.tables import chosen, csv_text, scores_text
-from screenpath.cv.turn import check_spacing, grown, turn_line, turned
-from screenpath.cv.unmet import unmet_line
 from screenpath.data.safe.memory import in_force
 from screenpath.data.words.labels import label_text
 from screenpath.data.words.tables import SCHEMA_VERSION, readable_json
@@ -41,21 +48,20 @@ MORE = ("certify", "certify_to", "certify_points", "until_turn", "turn_points") 
 
 
 class CvSession(Session):
-    """A path on all data whose steps carry cross-validated scores."""
+    """A run whose steps carry cross-validated scores; the options are those of ``cv_resolved``."""
 
     cross_validated = True
     folds_certified = None  # not known yet
-    choice: Choice | None = None  # none either where no grid point was reached by all folds in time
+    choice: Choice | None = None  # None also where the time limit came before all folds had a step
 
     # -- data, folds and score: all checked before anything is computed --
 
     def read(self) -> None:
-        """Read the data, draw the folds and check them."""
         o = self.options
         load.named_cluster(o)
         raw = load.read_training(o)
         load.say_notices(raw.notices, o["data"], self.console.say)
-        # The rows are here in any case; it is the folds that go on a cluster.
+        # The rows stay here in any case: a cluster computes whole folds.
         self.data = load.load_training(
             self.spec, {**o, "scheduler": None, "folds_at_once": o["jobs"]},
             self.console.say, raw,
@@ -97,7 +103,7 @@ class CvSession(Session):
         return splits
 
     def task_options(self, raw) -> dict:
-        """Return the options, the memory of kernel matrices shared out over the processes."""
+        """Return the options, with the memory for kernel matrices divided among the processes."""
         o = self.options
         if o.get("penalty_weights") is not None:
             o = {**o, "penalty_weights": self.data.penalties}
@@ -115,10 +121,9 @@ class CvSession(Session):
         return label if isinstance(label, str) else label_text(label)
 
     def take_part(self) -> None:
-        """Keep the whole grid: a part is one of the folds."""
+        """Keep the whole grid: ``part`` divides the folds."""
 
     def set_up_walk(self) -> None:
-        """Add the columns of the scores to those of the path."""
         super().set_up_walk()
         name = f"cv_{self.score.column}"
         self.cv_columns = (name, f"{name}_se")
@@ -129,11 +134,9 @@ class CvSession(Session):
             check_spacing(self.grid, self.path.screening, self.options["rule"], self.spec.default_rule)
 
     def default_folder(self):
-        """Return ``runs/cv-MODEL-DATA``."""
         return default_folder(f"cv-{self.spec.name}", self.options["data"])
 
     def identity(self) -> dict:
-        """Return all that decides the numbers: that of the path, the folds, the score and the bound."""
         o, digest = self.options, hashlib.sha256()
         for split in self.drawn:
             digest.update(np.array([split.repeat, split.fold, *split.held_out], dtype=np.int64).tobytes())
@@ -149,7 +152,6 @@ class CvSession(Session):
     # -- the folds --
 
     def before_walk(self) -> None:
-        """Cross-validate, choose, and write what was found, before the path on all data."""
         self.signals.kept = "finished folds and steps are kept"
         self.sink.write_run(self.record(RUNNING))
         self.task = replace(self.task, run=run_key(self.identity()))
@@ -167,7 +169,7 @@ class CvSession(Session):
 
     @contextlib.contextmanager
     def memory_for_folds(self):
-        """Ask for what the folds take, each in turn or in a process of its own; the path's vectors come after them."""
+        """Check the limit for the folds, in turn or in processes; the path's vectors are allocated only after them."""
         limit, o = in_force(), self.options
         if not limit:
             yield
@@ -187,7 +189,7 @@ class CvSession(Session):
             limit.take_back()
 
     def cross_validate(self) -> None:
-        """Walk the folds, or take up those of an earlier run, and write the tables."""
+        """Walk the folds, or continue those of an earlier run; choose a step, and write the tables."""
         clock = time.monotonic()
         self.certified: ErrorBounds | None = None
         self.rounds = 0
@@ -195,7 +197,7 @@ class CvSession(Session):
         self.growth = self.go_on() if self.options["until_turn"] else None
         whole = self.whole_folds
         if not all(fold.rows for fold in self.folds):  # the deadline came first: there is nothing to choose from
-            self.choice, self.folds_certified = None, False
+            self.folds_certified = False
             return
         if self.options["certify"]:
             self.certify()
@@ -208,24 +210,23 @@ class CvSession(Session):
 
     @property
     def whole_folds(self) -> bool:
-        """Tell whether all folds have reached the end of the grid."""
         return all(len(fold.rows) == len(self.grid) for fold in self.folds)
 
     def choose(self):
-        """Return the choice by the scores that there are."""
+        """Return the choice by the scores so far; nan where a fold has not reached a step."""
         scores = np.full((len(self.folds), len(self.grid)), np.nan)
         for row, fold in zip(scores, self.folds, strict=True):
             row[: len(fold.rows)] = [cell["score"] for cell in fold.rows]
         return choose(scores, self.score.higher)
 
     def next_round(self):
-        """Return the folder that keeps the folds over the first grid, or over the next finer one."""
+        """Return the folder of the folds for the next grid: first, longer or finer."""
         folder = self.sink.fold_folder(self.rounds)
         self.rounds += 1
         return folder
 
     def go_on(self) -> dict:
-        """Go on behind the end of the grid until the mean score has turned; return what cv.json says of it."""
+        """Extend the grid until the mean score has turned; return ``until_turn`` of cv.json."""
         o, first = self.options, self.grid
 
         def has_turned(grid, folds) -> bool:
@@ -249,7 +250,7 @@ class CvSession(Session):
         }
 
     def walk_folds(self, grid, tol: float, folder, what: str, begun=None) -> list:
-        """Return the paths of all folds over a grid, telling of each."""
+        """Return the paths of all folds over a grid; the console counts them."""
         found = []
         with self.console.busy(f"cv {self.spec.name}", unit="folds", total=len(self.splits)):
             for fold in fold_paths(
@@ -262,7 +263,7 @@ class CvSession(Session):
         return found
 
     def certify(self) -> None:
-        """Bound the error over the whole range, and refine the grid where ``--certify-to`` asks for it."""
+        """Bound the error at every C of the range; ``--certify-to`` refines the grid."""
         o = self.options
         self.added = 0
         self.cut()
@@ -273,9 +274,9 @@ class CvSession(Session):
             self.added = refine(self.certified, o["certify_to"], o["certify_points"], o["tol"], self.solve_more)
 
     def solve_more(self, points: list, tol: float) -> bool:
-        """Solve further values of C, or known ones closer, for all folds; return whether there was time for it."""
+        """Solve values of C, new or to a closer ``tol``, for all folds; tell whether there was time for it."""
         folder = self.next_round()
-        # What an earlier run has finished is taken up even behind the deadline: its path on all data has this grid.
+        # Folds that an earlier run has finished count even after the deadline: its path on all data has this grid.
         if time.monotonic() > self.deadline and not self.all_finished(points, tol, folder):
             return False
         what = f", {len(points)} values of C to {tol:.0e} (at most {self.certified.difference:.4f} better anywhere)"
@@ -286,25 +287,22 @@ class CvSession(Session):
         return all(len(fold.rows) == len(points) for fold in more)
 
     def all_finished(self, points, tol: float, folder) -> bool:
-        """Tell whether an earlier run has finished all folds over these points."""
         return len(finished_paths(self.samples, self.task, self.splits, points, tol, folder)) == len(self.splits)
 
     def cut(self) -> None:
-        """Keep the values of C that every fold has reached: the deadline may have come between."""
+        """Keep the values of C that every fold has reached before the deadline."""
         common = set.intersection(*({line.C for line in fold.held_out.lines} for fold in self.folds))
         self.folds = [fold.only(common) for fold in self.folds]
         self.grid = np.array(sorted(common))
 
-    # -- what is said about it --
+    # -- tables and summary --
 
     def more_cells(self, step) -> dict:
-        """Return the scores of a step."""
         if self.choice is None:
             return {}
         return dict(zip(self.cv_columns, (self.choice.mean[step.step], self.choice.se[step.step]), strict=True))
 
     def record(self, status: str) -> dict:
-        """Return the content of run.json."""
         return {**super().record(status), "folds_certified": self.folds_certified}
 
     def write_tables(self) -> None:
@@ -323,7 +321,6 @@ class CvSession(Session):
         self.sink.write_output("cv.json", readable_json(self.cv_record()) + "\n")
 
     def fold_cells(self) -> list[dict]:
-        """Return the rows of folds.csv."""
         return [
             {"repeat": fold.split.repeat, "fold": fold.split.fold, "step": k, **row}
             for fold in self.folds
@@ -331,7 +328,6 @@ class CvSession(Session):
         ]
 
     def cv_record(self) -> dict:
-        """Return the content of cv.json."""
         o = self.options
         file = o["fold_file"] is not None
         return {
@@ -358,7 +354,6 @@ class CvSession(Session):
         }
 
     def certified_record(self) -> dict | None:
-        """Return the bound over the range of C."""
         c = self.certified
         if c is None:
             return None
@@ -371,7 +366,6 @@ class CvSession(Session):
         }
 
     def summary(self, status: str) -> list:
-        """Return the lines of the closing table."""
         if self.choice is None:
             done = sum(len(fold.rows) == len(self.grid) for fold in self.folds)
             more = "no grid point was reached by all. What is done is kept: go on with `resume`"

@@ -11,7 +11,7 @@ from pathlib import PurePath
 
 import numpy as np
 
-from screenpath.cv.turn import turn_line
+from screenpath.cv.choice import turn_line
 from screenpath.data.words.labels import label_text
 from screenpath.engine.tally import audit_words
 from screenpath.errors import flags

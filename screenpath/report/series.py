@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from screenpath.catalogue.scores import SCORES
-from screenpath.cv.unmet import unmet_line
+from screenpath.cv.choice import unmet_line
 from screenpath.data.safe.values import is_number, is_whole
 from screenpath.errors import RunFolderError, UsageError
 from screenpath.store.record import strict_json

@@ -15,7 +15,7 @@ import numpy as np
 
 from screenpath.catalogue.losses import LOSSES
 from screenpath.catalogue.specs import SPECS
-from screenpath.cv.turn import turn_line
+from screenpath.cv.choice import turn_line
 from screenpath.data.words.labels import label_text
 from screenpath.data.words.tables import aligned
 from screenpath.engine.tally import audit_words

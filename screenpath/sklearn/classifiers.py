@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from screenpath.catalogue.option import Option
 from screenpath.catalogue.options import CERTIFY
 from screenpath.cv.certify import ErrorBounds
-from screenpath.cv.refine import refine
+from screenpath.cv.choice import refine
 from screenpath.engine.problem import Problem
 from screenpath.sklearn.base import C_VALUE, AtC, Classifier, Single, estimator
 from screenpath.sklearn.calibration import METHODS, calibrated, probabilities

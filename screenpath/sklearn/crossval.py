@@ -24,9 +24,9 @@ from screenpath.catalogue.options import UNTIL_TURN, VALUES
 from screenpath.catalogue.scores import SCORES, Score, choose_score
 from screenpath.catalogue.specs import SPECS
 from screenpath.cv import folds as drawing
+from screenpath.cv.choice import check_spacing, grown, turned
 from screenpath.cv.folds import Split
 from screenpath.cv.run import FoldPath, Processes, Task, fold_paths
-from screenpath.cv.turn import check_spacing, grown, turned
 from screenpath.engine.problem import Problem
 from screenpath.errors import UsageError
 from screenpath.rows.budget import free_memory

@@ -7,9 +7,17 @@ from hypothesis import strategies as st
 
 from screenpath.catalogue.builders import kernel_svm_model
 from screenpath.catalogue.losses import SVM
-from screenpath.cv.certify import ErrorBounds, HeldOut, Line, bend, certified_line, heaviest, undecided
+from screenpath.cv.certify import (
+    ErrorBounds,
+    HeldOut,
+    Line,
+    bend,
+    certified_line,
+    heaviest,
+    undecided,
+)
+from screenpath.cv.choice import new_points, refine
 from screenpath.cv.folds import draw_folds
-from screenpath.cv.refine import new_points, refine
 from screenpath.problem.grid import log_grid
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction

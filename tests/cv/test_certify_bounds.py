@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.cv import certify_free
-from screenpath.cv.certify import ErrorBounds, HeldOut, Line, bend, certified_line, undecided, whole_weights
-from screenpath.cv.certify_free import FreeLine
+from screenpath.cv import certify
+from screenpath.cv.certify import ErrorBounds, FreeLine, HeldOut, Line, bend, certified_line, undecided, whole_weights
 from screenpath.problem.free_base import FreeCertificate
 from screenpath.regions.geometry import GAP_ROUNDING, KernelPoint
 from tests.cv.test_certify_rounding import fractions, inner
@@ -297,8 +296,8 @@ def test_the_line_of_a_pair_with_an_intercept_knows_forms_and_distances(sparse, 
     model = free_problem("svm", "plain", 1, n=50)
     C, rng = 1.7, np.random.default_rng(3)
     pair = model.certify(C, 0.3 * rng.normal(size=4), 0.5 * np.ones(50))
-    asked, own = [], certify_free.pair_levers
-    monkeypatch.setattr(certify_free, "pair_levers", lambda *of: asked.append(of) or own(*of))
+    asked, own = [], certify.pair_levers
+    monkeypatch.setattr(certify, "pair_levers", lambda *of: asked.append(of) or own(*of))
     X = np.column_stack([rng.normal(size=(20, 4)), np.ones(20)])
     forms = X[:, :4] @ pair.point.vector + pair.intercept
     forms[:4] = 0.0
@@ -344,7 +343,7 @@ def test_behind_a_kernel_the_forms_are_freed_of_the_intercept_and_products_are_a
     fold = HeldOut(rng.choice([-1.0, 1.0], 20), norms, np.ones(20, dtype=np.int64), [])
     line = certified_line(pair, Held(), forms, fold, model)
     np.testing.assert_allclose(line.forms, [forms - 2.5, (forms - 2.5) / C])
-    ready = certify_free.pair_levers(pair, model, certify_free.AHEAD * C)
+    ready = certify.pair_levers(pair, model, certify.AHEAD * C)
     for k, (index, share) in enumerate(ready.rows):
         if ready.levers[2, k] > 0.0:
             center = model.mixture(index, share)[0]

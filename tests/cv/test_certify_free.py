@@ -7,8 +7,7 @@ import pytest
 
 from screenpath.catalogue.builders import kernel_svm_model
 from screenpath.catalogue.losses import SVM
-from screenpath.cv.certify import ErrorBounds, HeldOut, certified_line
-from screenpath.cv.certify_free import FreeLine
+from screenpath.cv.certify import ErrorBounds, FreeLine, HeldOut, certified_line
 from screenpath.cv.folds import draw_folds
 from screenpath.problem.grid import log_grid
 from screenpath.rows.gram import GramRows

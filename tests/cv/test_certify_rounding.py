@@ -4,8 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from screenpath.cv.certify import HeldOut, Line, bend, undecided
-from screenpath.cv.certify_free import FreeLine
+from screenpath.cv.certify import FreeLine, HeldOut, Line, bend, undecided
 from screenpath.regions.lever_range import Distances
 
 

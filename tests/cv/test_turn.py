@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from screenpath.cv.turn import patience, turn_line, turned
+from screenpath.cv.choice import patience, turn_line, turned
 from screenpath.problem.grid import further_c, further_lambda, log_grid
 from screenpath.store.choose import Choice, best_and_one_se
 

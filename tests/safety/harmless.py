@@ -120,7 +120,7 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         "kappa <= 0.0 and (not used.size)",
     ): "a lever that says nothing has no weights either",
     (
-        "screenpath/cv/certify_free.py",
+        "screenpath/cv/certify.py",
         "FreeLine.certain",
         "if self.levers[2, k] > 0.0 and rows.size:",
         "self.levers[2, k] > 0.0 or rows.size",

@@ -120,7 +120,6 @@ NEAREST = {
         "tests/cv/test_certify.py::test_the_heaviest_point_is_found_exactly",
         "tests/cv/test_certify.py::test_undecided_intervals_are_those_of_the_formula",
     ],
-    "screenpath/cv/certify_free.py": ["tests/cv/test_certify_bounds.py", "tests/cv/test_certify_rounding.py"],
     "screenpath/walk/audit.py": [COUNTS],
     "screenpath/walk/one_vs_rest.py": [COUNTS],
     "screenpath/walk/loop.py": [COUNTS],
@@ -131,7 +130,7 @@ FURTHER = {
     f"screenpath/{name}.py"
     for name in (
         "verify/certificate", "verify/model", "verify/flow", "verify/passes", "verify/kernel", "screen/floors",
-        "kernels/screen/lever", "kernels/screen/lever_distances", "cv/certify", "cv/certify_free", "regions/lever",
+        "kernels/screen/lever", "kernels/screen/lever_distances", "cv/certify", "regions/lever",
         "regions/lever_range", "problem/sparse_free", "problem/penalised_sharp",
     )
 }  # fmt: skip

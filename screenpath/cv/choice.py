@@ -1,0 +1,182 @@
+"""What follows from the folds: further points of the grid, the tables of scores, and the lines about them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from screenpath.data.words.tables import CsvTable
+from screenpath.errors import UsageError
+from screenpath.store.choose import Choice, one_se_above
+from screenpath.walk.step import BUDGET, CERTIFIED, FAILED, ROUNDING
+
+if TYPE_CHECKING:
+    from screenpath.cv.certify import ErrorBounds
+
+LEAST = 3  # points that must agree before the score counts as turned: one alone may be chance
+PATIENCE = 0.2  # share of the grid that must follow the best score without a better one
+TIGHTER, FLOOR = 1e-3, 1e-12  # factor from one accuracy to the next, and the last relative gap that is tried
+
+
+def patience(points: int) -> int:
+    """Return how many points must follow the best score of a grid; as many are added at once."""
+    return max(LEAST, math.ceil(PATIENCE * points))
+
+
+def turned(choice: Choice, higher: bool) -> bool:
+    """Tell whether the mean score has turned before the end of the grid, which all folds have reached.
+
+    It has where ``patience`` points follow the best, or where each of the last ``LEAST`` means is more than one
+    standard error worse than the best. Means that are all equal have not begun to move.
+    """
+    last = choice.mean.size - 1
+    if np.all(choice.mean == choice.mean[0]):
+        return False
+    if last - choice.best >= patience(choice.mean.size):
+        return True
+    loss = -choice.mean if higher else choice.mean
+    beyond = loss[max(choice.best + 1, last - LEAST + 1) :]
+    return beyond.size == LEAST and bool(np.all(beyond > one_se_above(loss, choice.se, choice.best)))
+
+
+def grown(first: np.ndarray, folds, most: int, further, has_turned, walk) -> tuple[np.ndarray, Any]:
+    """Extend a grid until the mean score has turned, some points at a time, at most ``most`` in all.
+
+    ``folds`` are the paths over the ``first`` grid; ``further(count) -> ndarray`` gives points after its end.
+    ``has_turned(grid, folds) -> bool`` is true also where the grid must end for another reason. ``walk(grid, folds)``
+    extends the folds to a longer grid, and returns None where there is no time for it.
+    """
+    grid = first
+    while not has_turned(grid, folds):
+        count = min(len(grid) + patience(len(grid)) - len(first), most)
+        longer = np.concatenate([first, further(count)])
+        more = walk(longer, folds) if len(longer) > len(grid) else None
+        if more is None:
+            break
+        grid, folds = longer, more
+    return grid, folds
+
+
+def refine(certified: ErrorBounds, target: float, budget: int, tol: float, solve) -> int:
+    """Refine the grid until the certified bound reaches a target, or nothing more can be done.
+
+    A solution too inaccurate to decide enough held-out samples at its own C is solved again, closer: no neighbour
+    would help. Otherwise all of the weakest segments are divided at once.
+
+    Parameters
+    ----------
+    certified : ErrorBounds
+        Brought up to date by ``solve``.
+    target : float
+        Difference of best error and lower bound.
+    budget : int
+        Grid points that may be added.
+    tol : float
+        Relative gap of the solutions so far.
+    solve : callable
+        ``solve(points, tol)`` solves the values of C for all folds and updates ``certified``; it returns whether there
+        was time for all of them.
+
+    Returns
+    -------
+    int
+        Points added.
+    """
+    added, solved = 0, dict.fromkeys(certified.grid, tol)
+    while certified.difference > target:
+        loose = certified.loose(target)
+        if loose and tol > FLOOR and all(solved[C] <= tol for C in loose):
+            tol = max(TIGHTER * tol, FLOOR)
+        points = [C for C in loose if solved[C] > tol]
+        if not points:
+            points = new_points(certified, target, budget - added)
+            added += len(points)
+        if not points:
+            break
+        if not solve(points, tol):
+            break
+        solved.update(dict.fromkeys(points, tol))
+    return added
+
+
+def new_points(certified: ErrorBounds, target: float, limit: int) -> list[float]:
+    """Return new values of C, increasing: one in each of the weakest segments, ``limit`` at most.
+
+    It is the point where the bound is weakest, kept off the ends of its segment by a quarter of its width in log C.
+    """
+    found: list[float] = []
+    for segment in certified.weak(target):
+        ratio = segment.high / segment.low
+        point = min(max(segment.weakest, segment.low * ratio**0.25), segment.high / ratio**0.25)
+        if ratio > 1.0 + 1e-9 and len(found) < limit:
+            found.append(float(point))
+    return sorted(found)
+
+
+def check_spacing(grid, screening, rule: str, default: str) -> None:
+    """Refuse a grid that cannot be extended: one without a spacing, or a rule that needs a solution at its end."""
+    if len(grid) < 2:
+        raise UsageError("`until_turn` goes on as the grid is spaced", "use `grid` with 2 or more points")
+    if screening.needs_far_end:
+        raise UsageError(
+            f"`rule={rule}` needs a solution at the end of the grid, which `until_turn` moves", f"use `rule={default}`"
+        )
+
+
+def turn_line(growth: dict) -> tuple[str, str]:
+    """Return the line of the closing table about an extended grid; ``growth`` is ``until_turn`` of cv.json."""
+    added = growth["added_points"]
+    at = ", ".join(f"{name} = {value:.6g}" for name, value in growth["last"].items())
+    to = f"{added} further point{'' if added == 1 else 's'} to {at}"
+    if not growth["turned"]:
+        return "warning", f"the mean score has not turned within {to}"
+    return "mean score", f"has turned within {to}" if added else f"had turned by the end of the grid ({at})"
+
+
+def csv_text(columns, rows) -> str:
+    table = CsvTable(columns)
+    return "".join([table.opening(), *(table.record(row, first=k == 0) for k, row in enumerate(rows))])
+
+
+def scores_text(parameters: list, choice: Choice, n_folds: int) -> str:
+    """Return cv.csv: mean, standard error and choice at each grid point; ``parameters`` has a dict for each."""
+    names, scored = list(parameters[0]), np.isfinite(choice.mean)
+    rows = [
+        {
+            "step": k, **point, "mean": choice.mean[k], "se": choice.se[k], "n_folds": n_folds if scored[k] else 0,
+            "best": int(k == choice.best), "one_se": int(k == choice.one_se),
+        }
+        for k, point in enumerate(parameters)
+    ]  # fmt: skip
+    return csv_text(("step", *names, "mean", "se", "n_folds", "best", "one_se"), rows)
+
+
+def chosen(parameters: list, choice: Choice, step: int) -> dict:
+    """Return the entry of a step in cv.json."""
+    mean, se = float(choice.mean[step]), float(choice.se[step])
+    return {"step": step, "parameters": parameters[step], "mean": mean, "se": se}
+
+
+# Advice by the status of a step: folds keep no other reason.
+ADVICE = {
+    BUDGET: "the iterations or the time allowed were used up: raise `max_epochs`",
+    ROUNDING: "rounding is in the way: raise `tol`, or scale the data with `scale`",
+    FAILED: "no gap could be proven: scale the data with `scale`",
+}
+
+
+def unmet_line(rows: Sequence[Mapping], asked: int) -> str | None:
+    """Return a warning where not all of the ``asked`` rows of folds.csv are there and certified; else None."""
+    unmet = [row for row in rows if row["status"] != CERTIFIED]
+    if not unmet:
+        late = f"{asked - len(rows)} of {asked} steps of the folds were not reached in time: go on with `resume`"
+        return late if len(rows) < asked else None
+    first = unmet[0]
+    repeat = f"repeat {first['repeat']}, " if any(int(row["repeat"]) for row in rows) else ""
+    where = f"{repeat}fold {first['fold']}, step {first['step']}"
+    more = f" and {len(unmet) - 1} more" if len(unmet) > 1 else ""
+    why = f"{first['status']}: {ADVICE.get(first['status'], 'see folds.csv')}"
+    return f"{len(unmet)} of {asked} steps of the folds are not certified ({where}{more}; {why})"
