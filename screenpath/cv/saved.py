@@ -30,6 +30,7 @@ EVERY = 1.0  # seconds between two writings of a fold under way
 SHARE = 0.05  # of a fold's time that may go into writing it
 STATE = "state-"
 SCALARS = ("radius_sq", "xi", "xi_error", "extent")
+HUGE = 1e150  # no scalar is larger: their squares are finite
 
 
 @dataclass(frozen=True)
@@ -185,7 +186,7 @@ def _held_out(content: dict, size: int, points: list, width: int | None) -> Held
         if shapes is not free:
             known = f"trained-{k}" in content
             found["trained"] = states.matrix(content, f"trained-{k}", (width,)) if known else found["center"]
-            values = states.vector(content, f"scalars-{k}", len(SCALARS), 0.0).tolist()
+            values = states.vector(content, f"scalars-{k}", len(SCALARS), 0.0, HUGE).tolist()
             found |= zip(SCALARS, values, strict=True)
         lines.append((FreeLine if shapes is free else Line)(C=C, **found, errors=errors[k]))
     for name in [name for name in content if not name.startswith(STATE)]:
