@@ -153,7 +153,9 @@ def _run(arguments, known: dict) -> int:
         context = getattr(error, "ctx", None)
         page = "help-all" if isinstance(error, click.NoSuchOption) and is_long(context.command) else "help"
         return fail(error.format_message(), f"see {context.command_path} --{page}" if context else None, USAGE)
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt) as error:
+        if isinstance(error.__cause__, EOFError):  # as of byte code that a full disk has cut off; click calls it a stop
+            return fail(f"a file ends too early: {error.__cause__}", "delete the folders __pycache__ of the package")
         return fail("stopped by Ctrl-C", code=130)
     except ScreenpathError as error:
         return fail(shown(flags(error.message)), error.hint and shown(flags(error.hint)), error.exit_code)

@@ -352,3 +352,12 @@ def test_errors_warnings_and_signals_are_objects_too(call, data, monkeypatch):
     result = call("svm", data, "--out", data.parent / "run", "--log-format", "json")
     (error,) = map(json.loads, result.err.splitlines())
     assert result.code == 1 and "--resume" in error["hint"]
+
+
+def test_byte_code_that_is_cut_off_is_no_ctrl_c(call, monkeypatch):
+    def ends(*_, **__):
+        raise EOFError("marshal data too short")
+
+    monkeypatch.setattr("screenpath.catalogue.rules.rules_of", ends)
+    found = call("rules", "svm")
+    assert found.code == 1 and "marshal data too short" in found.err and "Ctrl-C" not in found.err
