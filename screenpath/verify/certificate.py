@@ -11,8 +11,8 @@ Weights     of ``r_i`` times the exact ones, ``|1 - r_i| <= e``: ``(1 - e) theta
 Ball        of the pair of C0 at C, x = C / C0, where Gamma is the rows' part of the gap at C0:
             ``||w* - (w + x u)/2||^2 <= ||w - x u||^2 / 4 + x Gamma``
 
-Pass 1 forms u; pass 2 the products ``g_i.w``, of ``svm``, ``lad``, ``quantile`` and ``svr`` again and exactly for the
-few rows whose share may not be 0. A claim about a row needs the ball's radius, which is known only after the last row:
+Pass 1 forms u; pass 2 the products ``g_i.w``, of losses without curve again and exactly for the few rows whose share
+may not be 0. A claim about a row needs the ball's radius, which is known only after the last row:
 of each pair and C the smallest radius is kept at which some claim would fail.
 """
 
@@ -116,11 +116,11 @@ class Pair:
         error = e + f + UNIT * np.abs(t) + np.abs(part.tail) + (UNIT * np.abs(form) if model.nodes > 1 else 0.0)
         error += self.lost
         theta = np.maximum(t, 0.0) if model.own else self.theta(part)
-        if model.box and not model.kernel:
-            self._exactly(block, part, theta, t, error)
         cells = part.cells
-        if cells.curve:
-            error += 4.0 * UNIT * (np.abs(t) + cells.curve * theta)
+        if not (cells.curve or model.kernel):
+            self._exactly(block, part, theta, t, error)
+        if cells.curve:  # of both ends of t, and of the product that is subtracted
+            error += UP * UNIT * (np.abs(t) + error + cells.curve * theta)
         ends = (t - error, 0.0), (t + error, 0.0)
         most, steep = v * bound(cells, theta, *ends)[0], bound(cells, 0.0, *ends)[1]
         losses = fsum(v * share(cells, 0.0, t)[0])
@@ -140,12 +140,13 @@ class Pair:
         """Form those products again, in place, whose shares may not be 0, or whose losses are too unsure."""
         (lo, hi, _, _), high, low = part.cells, t + error, t - error
         again = ((hi - theta) * high > 0.0) | ((theta - lo) * low < 0.0)
-        worth = self.num * np.maximum(-lo, hi) * error * (self.model.n * self.model.parts_each)
+        worth = self.ratio * part.v * np.maximum(-lo, hi) * error * (self.model.n * self.model.parts_each)
         unsure = worth > UNSURE * abs(self.entry.get("primal", math.inf))
         again |= unsure & ((hi * high > 0.0) | (lo * low > 0.0))
-        signs = part.signs
-        for i in np.flatnonzero(again).tolist():
-            t[i], error[i] = product_of(block, i, (part.c[i], part.tail[i]), -signs[i] * self.w[0])
+        for i in np.flatnonzero(again & (part.v > 0.0)).tolist():
+            nodes = ((-1.0, part.own[i]), (1.0, part.other[i]))  # the ground has no weights
+            weights = [sign * self.w[node] for sign, node in nodes if node < self.model.nodes]
+            t[i], error[i] = product_of(block, i, (part.c[i], part.tail[i]), *weights)
 
     def _count(self, part: Part, t, error) -> None:
         if self.model.own:

@@ -31,19 +31,21 @@ def norms_of(block: Block, width: float = math.inf) -> np.ndarray:
     return UP * size * np.sqrt(squares + TINY * lengths) * (1.0 + gamma(lengths.max(initial=0) + 8))
 
 
-def product_of(block: Block, i: int, c: tuple[float, float], w: np.ndarray) -> tuple[float, float]:
-    """Return ``c[0] + c[1] + x_i.w`` and a bound of its error: rounded once where the row is known exactly."""
+def product_of(block: Block, i: int, c: tuple[float, float], *points: np.ndarray) -> tuple[float, float]:
+    """Return ``c[0] + c[1] + sum_w x_i.w`` and a bound of its error: rounded once where the row is known exactly."""
     here = slice(block.indptr[i], block.indptr[i + 1])
-    weights = w[block.columns[here]]
-    p, e = two_product(block.values[here], weights)
-    lost = (np.abs(p) < NORMAL) & (block.values[here] != 0.0) & (weights != 0.0)
-    error, parts = TINY * np.count_nonzero(lost), [p, e]
-    if block.tails is not None:
-        parts.append(block.tails[here] * weights)
-        rounded = block.columns[here] != block.bias
-        error += 32.0 * UNIT * UNIT * fsum(np.abs(p[rounded])) + TINY * fsum(np.abs(weights[rounded]))
-    t = fsum([*c, *np.concatenate(parts).tolist()])
-    return t, UP * (UNIT * abs(t) + (error if np.any(weights) else 0.0))
+    values, columns = block.values[here], block.columns[here]
+    error, parts = 0.0, [np.array(c)]
+    for weights in (w[columns] for w in points):
+        p, e = two_product(values, weights)
+        parts += [p, e]
+        error += TINY * np.count_nonzero((np.abs(p) < NORMAL) & (values != 0.0) & (weights != 0.0))
+        if block.tails is not None and np.any(weights):
+            parts.append(block.tails[here] * weights)
+            rounded = columns != block.bias
+            error += 32.0 * UNIT * UNIT * fsum(np.abs(p[rounded])) + TINY * fsum(np.abs(weights[rounded]))
+    t = fsum(np.concatenate(parts))
+    return t, UP * (UNIT * abs(t) + error)
 
 
 class Centred:

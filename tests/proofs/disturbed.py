@@ -13,7 +13,7 @@ from screenpath.verify.data import Block
 from screenpath.verify.exact import ColumnSums
 from screenpath.verify.file import BETWEEN, HIGH, LOW, pack
 
-PRODUCTS = passes.products_of
+PRODUCTS, EXACTLY = passes.products_of, certificate.product_of
 
 
 def source(X, y, bias: float = 0.0):
@@ -50,5 +50,10 @@ def disturb(monkeypatch, rng, of_sums: float, of_products: float) -> None:
         found, error = PRODUCTS(block, w)
         return found + of_products * rng.choice([-1.0, 1.0], found.size), error + of_products
 
+    def product_of(*arguments):
+        t, error = EXACTLY(*arguments)
+        return t + of_products * float(rng.choice([-1.0, 1.0])), error + of_products
+
     monkeypatch.setattr(certificate, "ColumnSums", Sums)
+    monkeypatch.setattr(certificate, "product_of", product_of)
     monkeypatch.setattr(passes, "products_of", products_of)

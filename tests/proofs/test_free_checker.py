@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from screenpath.verify import certificate, kernel, passes
+from screenpath.verify import kernel, passes
 from screenpath.verify.file import pack
 from screenpath.verify.flow import Flow
 from tests.proofs.disturbed import disturb, source, stored
@@ -109,27 +109,21 @@ class Truth:
 def disturbed(monkeypatch):
     def call(rng, of_sums, of_products):
         disturb(monkeypatch, rng, of_sums, of_products)
-        values, exactly = KERNEL_VALUES, EXACTLY
 
         def off(found):
             return found + of_products * rng.choice([-1.0, 1.0], np.shape(found))
 
         def kernel_values(*arguments):
-            K, error = values(*arguments)
+            K, error = KERNEL_VALUES(*arguments)
             return off(K), error + of_products
 
-        def one(*arguments):
-            t, error = exactly(*arguments)
-            return float(off(t)), error + of_products
-
         monkeypatch.setattr(kernel, "values", kernel_values)
-        monkeypatch.setattr(certificate, "product_of", one)
         monkeypatch.setattr(kernel, "_exactly", lambda *arguments: None)
 
     return call
 
 
-KERNEL_VALUES, EXACTLY = kernel.values, certificate.product_of
+KERNEL_VALUES = kernel.values
 
 
 @pytest.mark.parametrize("what", WHAT)
