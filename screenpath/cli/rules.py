@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 import textwrap
 
 import click
@@ -74,8 +75,9 @@ RULES = f"""Walk the path of MODEL on DATA under each of several rules, and prin
     configurations of the L1-regularised model see: screenpath compare-rules l1svm --help; for grids of (alpha, beta):
     screenpath compare-rules sparse-svm --help."""
 FORMAT = Option(
-    "format", "markdown", "choice", "Of the table.", choices=("markdown", "csv", "json", "parquet"), stated=True,
-    group="output", everyday=True,
+    "format", None, "choice", "Format of the table. markdown and the others have all columns, table a few that fit a "
+    "terminal.  [default: table on a terminal, else markdown]",
+    choices=("table", "markdown", "csv", "json", "parquet"), group="output", everyday=True,
 )  # fmt: skip
 OUT = Option(
     "out", "-", short="-o", metavar="FILE", help="File of the table.  [default: stdout]", group="output", everyday=True
@@ -130,7 +132,7 @@ def compare_rules(model, **options):
 
 
 def run_study(
-    model: str, *, format: str, out: str, plot: str | None, force: bool, quiet: bool, log_format: str, **options
+    model: str, *, format: str | None, out: str, plot: str | None, force: bool, quiet: bool, log_format: str, **options
 ) -> int:
     from screenpath.cli.options import DONE, UNCERTIFIED
     from screenpath.data.words.tables import need_parquet
@@ -152,7 +154,7 @@ def run_study(
     form = picture_form(plot, "plot") if plot else None  # refuses a wrong name early
     drawn = Output(plot, force, [*inputs, out]) if plot and need_matplotlib() else None
     rows, certified = study(model, options, Console(quiet, None, flags, log_format))
-    output.write(_render(rows, format))
+    output.write(_render(rows, format or ("table" if output.stdout and sys.stdout.isatty() else "markdown")))
     if drawn is not None:
         drawn.write(to_bytes(draw_rules(rows), form))
     return DONE if certified else UNCERTIFIED
@@ -160,10 +162,10 @@ def run_study(
 
 def _render(rows, kind: str) -> str | bytes:
     from screenpath.data.words.tables import parquet_of
-    from screenpath.engine.compare import to_markdown
+    from screenpath.engine.compare import to_markdown, to_table
 
-    if kind == "markdown":
-        return to_markdown(rows)
+    if kind in ("markdown", "table"):
+        return to_markdown(rows) if kind == "markdown" else to_table(rows)
     if kind == "json":
         return json.dumps(rows, indent=1, allow_nan=False) + "\n"
     text = io.StringIO()

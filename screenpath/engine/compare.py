@@ -11,13 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from screenpath.data.words.tables import aligned
 from screenpath.engine.attack import audited
 from screenpath.engine.path import Path, limits_of
-from screenpath.errors import ScreenpathError
+from screenpath.errors import ScreenpathError, shown
 from screenpath.problem.l1svm import L1SVM
 from screenpath.walk.step import CERTIFIED
 
 ROUNDING = 1e-12  # relative; two intervals [dual, primal] may miss each other by this much
+# Columns of a table for a terminal, the most wanted first.
+FIRST = ("unsafe", "speedup", "cpu_s", "certified", "points", "mean_rejection", "passes", "epochs")
 
 
 class DisagreementError(ScreenpathError):
@@ -168,9 +171,25 @@ def check_agreement(variants: list[Variant]) -> None:
 
 def to_markdown(rows) -> str:
     """Return the table in Markdown: seconds and passes with three significant digits."""
+    head, *lines = ("| " + " | ".join(cells) + " |" for cells in _texts(rows, list(rows[0])))
+    return "\n".join([head, "|" + "---|" * len(rows[0]), *lines]) + "\n"
+
+
+def to_table(rows, width: int = 80) -> str:
+    """Return the table for a terminal: what tells the rows apart, then of the columns ``FIRST`` (or of all, if there
+    are no times) those that fit the width.
+    """
     columns = list(rows[0])
-    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
-    for row in rows:
-        cells = [f"{row[c]:.3g}" if isinstance(row[c], float) else str(row[c]) for c in columns]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+    apart = columns[: columns.index("points")] if "cpu_s" in columns else columns[:1]
+    chosen = [name for name in apart if name == columns[0] or len({str(row[name]) for row in rows}) > 1]
+    lines: list[str] = []
+    for name in (one for one in (FIRST if "cpu_s" in columns else columns[1:]) if one in columns):
+        wider = aligned(_texts(rows, [one for one in columns if one in (*chosen, name)]), 1)
+        if max(map(len, wider)) <= width or not lines:
+            chosen, lines = [*chosen, name], wider
+    return "".join(f"{shown(line)}\n" for line in lines)
+
+
+def _texts(rows, columns: list) -> list:
+    cells = [[f"{row[c]:.3g}" if isinstance(row[c], float) else str(row[c]) for c in columns] for row in rows]
+    return [columns, *cells]

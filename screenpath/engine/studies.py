@@ -22,7 +22,14 @@ SPEEDUP = (
 )
 SOLVING = "screening and solver"
 REPEATS = Option(
-    "repeats", 3, group=SOLVING, help="Runs of each variant.", stated=True, everyday=True, **o.POSITIVE_COUNT
+    "repeats",
+    3,
+    metavar="N",
+    group=SOLVING,
+    help="Runs of each variant.",
+    stated=True,
+    everyday=True,
+    **o.POSITIVE_COUNT,
 )
 AUDIT = replace(
     o.AUDIT, help="Walk once more with each rule, solve each step unscreened too, and count unsafe decisions."

@@ -1,6 +1,7 @@
 """The comparison of rules: one table, checked for agreement."""
 
 import json
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +11,7 @@ from screenpath.catalogue import specs
 from screenpath.catalogue.option import completed
 from screenpath.cli.app import run
 from screenpath.engine import studies
-from screenpath.engine.compare import DisagreementError, Variant, check_agreement
+from screenpath.engine.compare import DisagreementError, Variant, check_agreement, to_markdown, to_table
 from tests.conftest import two_classes
 from tests.sparse_problems import SDCA
 
@@ -120,6 +121,55 @@ def test_chunks_from_the_command_line(samples, capsys, intercept):
     assert all(row["certified"] == 12 for row in rows.values())
     assert rows["essnsv"]["search_s"] > 0.0 == rows["dvi+gap"]["search_s"]
     assert rows["essnsv"]["mean_rejection"] > rows["none"]["mean_rejection"] == 0.0
+
+
+def row_of(name: str, **cells) -> dict:
+    measured = {"points": 100, "certified": 100, "total_s": 0.5, "cpu_s": 0.123456, "passes": 269.61, "epochs": 123456}
+    return {
+        "rule": name,
+        "shrinking": True,
+        "start": "warm",
+        **measured,
+        "mean_rejection": 0.92,
+        "speedup": 1.5,
+        **cells,
+    }
+
+
+def test_a_table_for_a_terminal_has_the_columns_that_fit_it():
+    """What tells the rows apart, and the most wanted of the rest; the cells are those of the whole table."""
+    for name, width in (("dvi", 80), ("dvi", 40), ("dvi", 20), ("somewhere/" * 5 + "rules.py:Mine", 80)):
+        for more in ({}, {"unsafe": 3}):
+            rows = [row_of("none", **more), row_of(name, start="cold", **more)]
+            lines = to_table(rows, width).splitlines()
+            columns = lines[0].split()
+            assert len(lines) == 3 and (max(map(len, lines)) <= width or len(columns) == 3)
+            assert {"rule", "start", *(more or ["speedup"])} <= set(columns) and "shrinking" not in columns
+            whole = [line.strip("| ").split(" | ") for line in to_markdown(rows).splitlines()]
+            places = [whole[0].index(column) for column in columns]
+            assert places == sorted(places)
+            assert [line.split() for line in lines[1:]] == [[row[k] for k in places] for row in whole[2:]]
+    attacked = [{"rule": "dvi", "problems": 3, "checks": 4, "unsafe": 0}]
+    assert to_table(attacked).split() == ["rule", "problems", "checks", "unsafe", "dvi", "3", "4", "0"]
+    assert to_table([row_of("none\x1b[2J")]).isprintable() is False and "\x1b" not in to_table([row_of("none\x1b[2J")])
+
+
+@pytest.mark.parametrize("model", ["svm", "l1svm", "sparse-svm"])
+def test_a_terminal_gets_the_table_and_a_pipe_or_a_file_markdown(samples, capsys, monkeypatch, tmp_path, model):
+    command = ["compare-rules", model, str(samples / "wang_toy2.libsvm"), "--repeats", "1", "--quiet"]
+    command += ["--betas", "1", "--alphas", "2"] if model == "sparse-svm" else ["--grid", "2"]
+
+    def printed(*more):
+        assert run([*command, *more]) == 0
+        return capsys.readouterr().out
+
+    assert printed().startswith("| ") and not printed("--format", "table").startswith("|")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    lines = printed().splitlines()
+    assert lines[0].split()[0] in ("rule", "configuration") and max(map(len, lines)) <= 80
+    assert {"certified", "cpu_s", "speedup"} <= set(lines[0].split())
+    assert printed("--format", "markdown").startswith("| ")
+    assert printed("-o", str(tmp_path / "file")) == "" and (tmp_path / "file").read_text().startswith("| ")
 
 
 def test_command_line_errors(samples, capsys):
