@@ -232,8 +232,7 @@ def merge(runs, out, force, quiet):
     plot and all other commands. Runs that do not belong together are refused; the error lists all differences.
     """
     from screenpath.cv.merge import merge_runs
-    from screenpath.engine.circumstances import all_good
-    from screenpath.engine.tally import not_solved
+    from screenpath.engine.record import all_good, not_solved
 
     record = merge_runs(runs, out, force, ["screenpath", *sys.argv[1:]])
     if not quiet:

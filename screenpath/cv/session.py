@@ -28,9 +28,9 @@ from screenpath.cv.run import COLUMNS, Processes, Task, finished_paths, fold_pat
 from screenpath.data.safe.memory import in_force
 from screenpath.data.words.labels import label_text
 from screenpath.data.words.tables import SCHEMA_VERSION, readable_json
-from screenpath.engine.asked import default_folder
 from screenpath.engine.hints import wider
 from screenpath.engine.interrupts import Stopped
+from screenpath.engine.options import default_folder
 from screenpath.engine.session import Session
 from screenpath.errors import UsageError
 from screenpath.inputs import load

@@ -1,8 +1,7 @@
-"""The dual variables of one step: which rows carry a solution, and for which of them that is proven of the optimum.
+"""The dual variables of one step: the side of every row, and for which rows it is proven of the optimum.
 
-A run folder holds them where the run was made with ``certificate``. Else the one problem of the step is solved again
-from the data, certified to the tolerance of the run: that is a pair of the same problem, within the same gap, and what
-its ball proves is proven of the same optimum.
+With ``certificate`` the run folder holds them. Otherwise the problem of the step is solved again from the data, to the
+tolerance of the run: what the ball of this solution proves holds for the same optimum.
 """
 
 from __future__ import annotations
@@ -33,11 +32,10 @@ from screenpath.walk.step import CERTIFIED
 
 SIDES = {form.LOW: "R", form.HIGH: "L", form.BETWEEN: "E"}
 STORED, AGAIN = "certificate.bin", "solved again"
-# Options that say how a path is walked or kept; a single problem is solved without them. A rule or a solver that a
-# folder names may be a file of the user's, which nobody has named here.
+# Options of the walk, not of the problem. A rule or a solver that a folder names may be a file with code: never run it.
 WALKED = ("rule", "solver", "c", "c_list", "grid", "cmin", "cmax", "eps_path", "chunk", "chunk_form", "reference",
           "scheduler", "resume", "cache", "test", "out")  # fmt: skip
-GIVEN = (*LOSSES, SPARSE_SVM.name)  # models whose dual variables live in a box
+GIVEN = (*LOSSES, SPARSE_SVM.name)  # models with a dual variable for each row
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,12 +51,11 @@ class Duals:
         Of ``sparse-svm`` ``y_i s_i theta_i / n``, ``s_i`` the row's weight over the mean of all, whose sum is
         soft-thresholded by beta and divided by alpha to give ``w``.
     sides : ndarray of str of shape (n,)
-        ``R`` at its lower end, ``L`` at its upper end, ``E`` between. Of ``svr``, which has two a row: ``R`` where both
-        are 0, within the tube; ``L`` where one is at its upper end.
+        ``R`` at its lower bound, ``L`` at its upper bound, ``E`` between. ``svr`` has two a row: ``R`` where both are
+        0, within the tube; ``L`` where one is at its upper bound.
     certified : ndarray of bool of shape (n,)
         Whether the row is proven to be on this side in the optimum.
     source : {"certificate.bin", "solved again"}
-        Where the numbers are from.
     """
 
     labels: np.ndarray
@@ -95,22 +92,22 @@ def duals_of(run: Run, step: dict, training: str | None = None) -> Duals:
     step : dict
         Row of the step table.
     training : str, optional
-        The training data, where they are no longer where the run read them.
+        The training data, if they have moved.
 
     Raises
     ------
     UsageError
-        For a model whose solutions are not made of rows, or are several paths.
+        For a model without dual variables of rows, or with several paths.
     DataError
-        If the training data are not there, or are not those of the run.
+        If the training data are missing, or are not those of the run.
     RunFolderError
         If the certificate is damaged, or the step could not be certified again.
     """
     _check(run)
     data = training_data(run, training)
-    known_rows(run, data.y)  # labels that the run does not know are an error
+    known_rows(run, data.y)  # refuses unknown labels
     loss = LOSSES.get(run.model)
-    free = run.record["options"].get("intercept") == "free"  # whose certificates say nothing about rows
+    free = run.record["options"].get("intercept") == "free"  # its certificates claim nothing about rows
     if loss is not None and run.has(form.NAME) and step["status"] == CERTIFIED and not free:
         theta, states, sure = _stored(run, step, loss, data.n)
         source = STORED
@@ -125,7 +122,7 @@ def duals_of(run: Run, step: dict, training: str | None = None) -> Duals:
         states = np.where((states == form.HIGH) | (other == form.HIGH), form.HIGH, np.maximum(states, other))
     sides = np.array([SIDES[code] for code in range(len(SIDES))])[states]
     part = step["C"] if loss is not None else 1.0 / data.n
-    values = signs * part * theta + 0.0  # no row has the part -0
+    values = signs * part * theta + 0.0  # no -0
     if run.label_names is not None:
         labels = np.array(run.label_names)[data.y.astype(np.int64)]
     else:
@@ -135,7 +132,6 @@ def duals_of(run: Run, step: dict, training: str | None = None) -> Duals:
 
 
 def _check(run: Run) -> None:
-    """Refuse runs whose dual variables cannot be given."""
     if run.model not in GIVEN:
         raise UsageError(
             f"dual variables are given for {', '.join(GIVEN)}, not for {run.model}",
@@ -153,7 +149,7 @@ def _check(run: Run) -> None:
 
 
 def _stored(run: Run, step: dict, loss, n: int) -> tuple:
-    """Return theta, where each is in its box, and what is proven, from the certificate of the run."""
+    """Return theta, its states (at a bound or between) and which are proven, from the certificate of the run."""
     header, steps = form.read_certificate(run.path / form.NAME)
     size = n * (2 if loss.mirrored else 1)
     values = {one.name: one.checked(run.record["options"].get(one.name, one.default)) for one in loss.options}
@@ -174,7 +170,7 @@ def _stored(run: Run, step: dict, loss, n: int) -> tuple:
 
 
 def _again(run: Run, step: dict, path: str) -> tuple:
-    """Return the same from the problem of the step, solved anew from the data."""
+    """Return the same as :func:`_stored`, from the problem of the step solved again."""
     declared = SPECS[run.model]
     named = {one.name for one in declared.path_options}.difference(WALKED)
     kept = {name: value for name, value in run.record["options"].items() if name in named}

@@ -1,4 +1,4 @@
-"""What a person should know after a run: the best step on the test data, and hints, one line each, where they help."""
+"""The best step on the test data, and hints after a run: one line each, with an option to try."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ from screenpath.rows.memory import MemoryRows
 from screenpath.store.choose import at_boundary, best_and_one_se
 from screenpath.store.step_table import read_steps
 
-HARDLY = 0.2  # share of the dual variables below which hardly anything was screened
-APART = 10.0  # ratio of the largest magnitudes of two features from which they are of different size ...
-APART_SPARSE = 1000.0  # ... in sparse data, where that of a rare word is smaller without being of another unit
-FEW = 5  # steps below which a path says nothing about screening, nor a grid about its ends
-# Share of the mean row in the mean square of the rows from which the data are away from the origin; of targets from 0.
-OFF = 0.5
-SPAN = 1e6  # ratio of the largest magnitudes of two columns, or rows, from which rounding is likely to be the limit
-CELLS = 1 << 17  # values that are in hand at a time
+HARDLY = 0.2  # mean screening rate below which scaling may help
+APART = 10.0  # features differ in size if the ratio of their largest magnitudes is at least this ...
+APART_SPARSE = 1000.0  # ... in sparse data, where rare words are smaller without being in another unit
+FEW = 5  # steps that a path needs for a hint about screening or the ends of its grid
+OFF = 0.5  # |mean|^2 over mean square of rows, or targets, from which an intercept may help
+SPAN = 1e6  # ratio of the largest magnitudes of two columns, or rows, from which rounding is likely the limit
+CELLS = 1 << 17  # values in memory at a time
 
 
 def tested(session) -> list[dict]:
-    """Return step, parameters and test score of every step of a finished session, those of an earlier run included."""
+    """Return step, parameters and test score of every step of a finished session, resumed ones included."""
     if not session.resumable:
         return session.scored
     file = session.sink.path / f"steps.{session.sink.format}"
@@ -35,7 +34,7 @@ def tested(session) -> list[dict]:
 
 
 def best_tested(session) -> dict | None:
-    """Return the step with the best test score, of equal ones the most regularised; None where nothing was tested."""
+    """Return the step with the best test score, ties go to the more regularised; None without test data."""
     rows = tested(session) if session.test is not None else []
     column = session.spec.score_columns[0]
     rows = [row for row in rows if np.isfinite(row[column])]
@@ -46,14 +45,13 @@ def best_tested(session) -> dict | None:
 
 
 def where(row: dict, names) -> str:
-    """Return a step in words."""
     return f"step {row['step']} ({', '.join(f'{name} = {row[name]:.6g}' for name in names)})"
 
 
 def best_lines(session) -> list[tuple[str, str]]:
-    """Return the line of the closing table about the test data: the best step on them, or the one that was chosen.
+    """Return the line of the closing table about the test data: the best step, or that chosen by cross-validation.
 
-    A cross-validation chooses without them, so that its score on them is an honest one.
+    The score of the latter is not optimistic: the choice did not use the test data.
     """
     what, row = "best on test data", None
     if not session.cross_validated:
@@ -69,13 +67,13 @@ def best_lines(session) -> list[tuple[str, str]]:
 
 
 def hints(session) -> list[str]:
-    """Return the hints on a finished session: options stand between backquotes."""
+    """Return the hints on a finished session, options in backquotes."""
     found = _far_apart, _end_of_grid, _unscaled, _no_intercept, _nothing_found
     return [hint for find in found for hint in find(session)]
 
 
 def _far_apart(session):
-    """Yield which columns, or rows, differ in size so much that rounding decides, where a step is not certified."""
+    """Hint at columns, or rows, so different in size that rounding may be why a step is not certified."""
     tally, data = session.tally, session.data
     blocks = getattr(data.rows, "blocks", None)
     X = _rows(session) if blocks is None else blocks.X
@@ -101,7 +99,7 @@ def _far_apart(session):
 
 
 def _end_of_grid(session):
-    """Yield where a wider grid may hold a better step; a cross-validation says so in its own summary."""
+    """Hint at a wider grid, where the best step is at an end; a cross-validation has that in its summary."""
     whole = not session.cross_validated and session.options["part"] is None
     row = best_tested(session) if whole and len(session.grid) >= FEW else None
     if row is None:
@@ -118,7 +116,7 @@ def _end_of_grid(session):
 
 
 def wider(options: dict, points: list[dict], best: int, at: str) -> str:
-    """Return what to type where the best step is at an end of the grid, as ``choose.at_boundary`` says."""
+    """Return what to type where the best step is at the end ``at`` of the grid (``choose.at_boundary``)."""
     given = options.get("c_list") is not None or options.get("lambda_list") is not None
     C = points[best].get("C")
     more = "a wider grid"
@@ -145,7 +143,7 @@ def _rows(session):
 
 
 def _unscaled(session):
-    """Yield what scaling would do where the rule found hardly anything."""
+    """Hint at scaling, where the rule screened hardly anything."""
     tally, options = session.tally, session.options
     if options["scale"] != "none" or options["rule"] == "none" or session.spec.selects:
         return
@@ -164,7 +162,7 @@ def _unscaled(session):
 
 
 def _no_intercept(session):
-    """Yield that there is no intercept where the rows, or the targets of a regression, lie off the origin."""
+    """Hint at an intercept, where the rows, or the targets of a regression, are far from the origin."""
     preparation = session.data.preparation
     if preparation.bias or session.spec.free_bias:
         return
@@ -195,7 +193,7 @@ def _centre_of_targets(session) -> float | None:
 
 
 def _nothing_found(session):
-    """Yield that an intercept alone is as good as any weights with it, up to the end of the grid."""
+    """Report that w = 0 with an intercept is optimal up to the end of the grid."""
     latest, model = session.latest, session.model
     if not hasattr(model, "signless") or latest is None or session.tally.steps < len(session.grid):
         return
@@ -205,7 +203,7 @@ def _nothing_found(session):
 
 
 def _moments(X) -> tuple[np.ndarray, float]:
-    """Return the mean row, and the mean square of the rows; some values are in hand at a time."""
+    """Return the mean row, and the mean square of the rows, without a copy of the data."""
     total, square = np.zeros(X.shape[1]), 0.0
     if sp.issparse(X):
         for start in range(0, X.data.size, CELLS):

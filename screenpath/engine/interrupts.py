@@ -1,4 +1,4 @@
-"""Ctrl-C: stop between two kernel calls, but never in the middle of writing a step."""
+"""Ctrl-C stops a run between two kernel calls, never in the middle of writing a step."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 
 class Stopped(BaseException):
-    """Raised in the main thread by the first signal, whose number and 128 are the exit code of a command."""
+    """Raised in the main thread by the first signal; a command's exit code is its number plus 128."""
 
     def __init__(self, number: int):
         super().__init__(f"signal {number}")
@@ -20,8 +20,8 @@ class Stopped(BaseException):
 class Interrupts:
     """Turns the first Ctrl-C of a Python program into :class:`Stopped`; a second one is ``KeyboardInterrupt``.
 
-    Only the main thread hears of signals: in another one nothing is changed. Compiled kernels are not interrupted:
-    Python runs the handler when the kernel call returns, and every kernel call is of bounded length.
+    Only the main thread gets signals: in another thread this changes nothing. Compiled kernels are not interrupted:
+    Python runs the handler when the kernel returns, and each call is of bounded length.
 
     Attributes
     ----------
@@ -30,14 +30,14 @@ class Interrupts:
     keeping : bool
         Whether there are files to keep.
     kept : str
-        What is said to the first signal.
+        The answer to the first signal.
     softly : callable
-        ``softly() -> bool``: asks what is under way to end by itself, and tells whether it will; :meth:`check` then
+        ``softly() -> bool``: asks the work under way to end by itself, and tells whether it will; then :meth:`check`
         raises.
     """
 
     numbers: tuple = (signal.SIGINT,)
-    patient = True  # the program goes on: what compiles must not be cut (screenpath.errors.waits)
+    patient = True  # the program continues, so a compilation must not be cut (screenpath.errors.waits)
 
     def __init__(self):
         self.received, self.keeping = None, False
@@ -62,7 +62,7 @@ class Interrupts:
 
     @contextlib.contextmanager
     def held(self):
-        """Put off a signal until the block is done."""
+        """Delay a signal until the block is done."""
         self._held = True
         try:
             yield
@@ -72,13 +72,13 @@ class Interrupts:
 
     @contextlib.contextmanager
     def cutting(self):
-        """Take a failure of what :class:`Stopped` came out of for the signal: it had no chance to end properly."""
+        """Take an error in code that :class:`Stopped` interrupted for the signal: it could not end properly."""
         try:
             yield
         except Exception as error:
             if self.received is None or not self._cut():
                 raise
-            # What they hold, say an archive that was to be closed, goes here and not where its end would be told.
+            # Free what the frames hold, such as an open archive, here: its destructor may complain.
             cause: BaseException | None = error
             while cause is not None:
                 traceback.clear_frames(cause.__traceback__)
@@ -86,15 +86,14 @@ class Interrupts:
             raise Stopped(self.received) from None
 
     def _cut(self) -> bool:
-        """Tell whether what fails now may do so for want of what :class:`Stopped` cut."""
         return self._told and not self._held
 
     def hold(self) -> None:
-        """Put off signals for good: what is left is to complete the files. A second signal still aborts."""
+        """Ignore the first signal from now on, while files are completed. A second one still aborts."""
         self._held = True
 
     def check(self) -> None:
-        """Raise :class:`Stopped` if a signal came while it was held and nobody has been told."""
+        """Raise :class:`Stopped` if a signal came while it was held."""
         if self.received is not None and not self._told:
             self._told = True
             raise Stopped(self.received)

@@ -1,4 +1,4 @@
-"""Runs of the tasks of a job array, put together: the run folder of one run, or the reason why they make none."""
+"""Merge the runs of a job array into the run folder of one run, or say why they are not parts of one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from screenpath.data.words.tables import dump_json
 from screenpath.data.words.timestamp import now
-from screenpath.engine.circumstances import circumstances, versions
+from screenpath.engine.record import circumstances, versions
 from screenpath.errors import RunFolderError, UsageError
 from screenpath.store.folder import RunFolder
 from screenpath.store.open import Run, lost_coefficients, open_run
@@ -16,7 +16,7 @@ from screenpath.store.parts import numbers_of
 from screenpath.store.record import COMPLETE, RUNNING
 from screenpath.store.step_table import WORDS
 
-# Options whose values are grid points, each of which can be a run of its own, and whether the walk goes down them.
+# Options that list grid points, which runs may divide among them, and whether the walk takes them in falling order.
 LISTS = {"c_list": False, "lambda_list": True, "beta": True}
 SUMMED = ("steps_done", "certified", "unsafe", "epochs", "passes")
 TOGETHER = "screenpath runs compares runs of different problems side by side"
@@ -24,16 +24,16 @@ TOGETHER = "screenpath runs compares runs of different problems side by side"
 
 @dataclass(frozen=True)
 class Plan:
-    """What the merged run is made of."""
+    """The parts of a merged run, and its steps."""
 
     runs: list[Run]  # in the order of the parts
-    rows: list  # list of (Run, dict): steps in the order of the grid, and where each comes from
-    changed: dict  # options of the merged run that are not those of its parts
-    counted: list[Run]  # those whose steps count in the totals
+    rows: list  # of (Run, dict): steps in the order of the grid, and the run of each
+    changed: dict  # options in which the merged run differs from its parts
+    counted: list[Run]  # runs whose steps count in the totals
 
 
 def open_parts(folders) -> list[Run]:
-    """Return the runs of several folders, two or more, all of them complete."""
+    """Return the runs of two or more folders; they must be complete."""
     runs = [open_run(folder) for folder in folders]
     if len(runs) < 2:
         raise UsageError("there is nothing to put together", "name the folders of two or more runs")
@@ -49,13 +49,13 @@ def open_parts(folders) -> list[Run]:
                 f"{run.path} has a certificate, which is of that run alone", "compute the parts without `certificate`"
             )
         lost = lost_coefficients(run.path, run.record)
-        if lost:  # its steps would be there without their weights
+        if lost:  # steps without their weights
             raise RunFolderError(f"{run.path} has lost its {lost}", "compute it again with `force`")
     return runs
 
 
 def check_alike(runs: list, but: tuple) -> None:
-    """Make sure that runs differ in nothing that decides their numbers, but for the options that may."""
+    """Refuse runs that differ in anything that decides their numbers, except the options ``but``."""
     first = runs[0]
     for run in runs[1:]:
         a, b = first.record["identity"], run.record["identity"]
@@ -69,7 +69,7 @@ def check_alike(runs: list, but: tuple) -> None:
 
 
 def in_order(runs: list) -> list:
-    """Return the runs of ``part=1/K`` to ``part=K/K`` in their order, each there once."""
+    """Return the runs of ``part=1/K`` to ``part=K/K`` in order; each must be there exactly once."""
     found: dict[int, Run] = {}
     parts = [numbers_of(run.record["options"]["part"]) for run in runs]
     count = parts[0][1]
@@ -87,7 +87,7 @@ def in_order(runs: list) -> list:
 
 
 def plan_of(runs: list) -> Plan:
-    """Return how runs of paths, which must be parts of one, are put together."""
+    """Return the plan of a merge of paths; a UsageError where they are not parts of one run."""
     parts = [run.record["options"].get("part") for run in runs]
     if all(parts):
         runs = in_order(runs)
@@ -115,7 +115,7 @@ def plan_of(runs: list) -> Plan:
 
 
 def merge_paths(runs: list, out, force: bool, command: list) -> Path:
-    """Write the run folder of several runs that are parts of one; see :func:`plan_of`."""
+    """Write the run folder of runs that are parts of one; see :func:`plan_of`."""
     plan = plan_of(runs)
     rows = [(run, row, {**row, "step": k}) for k, (run, row) in enumerate(plan.rows)]
     write(plan, rows, out, force, command)
@@ -123,7 +123,7 @@ def merge_paths(runs: list, out, force: bool, command: list) -> Path:
 
 
 def write(plan: Plan, rows: list, out, force: bool, command: list, more=None, outputs=()) -> None:
-    """Write a run folder of stored steps, each given by the run and row that it comes from, and its row here.
+    """Write a run folder of stored steps; ``rows`` has (run, row there, row here) for each.
 
     ``more`` are further entries of run.json, ``outputs`` names and texts of further files.
     """
@@ -142,7 +142,7 @@ def write(plan: Plan, rows: list, out, force: bool, command: list, more=None, ou
         features = first.width
         folder.open(record["columns"], features, None, first.classes, first.unit, None, first.feature_names)
         for run, stored, row in rows:
-            # A reader has None for an empty word, a run of its own the word.
+            # Reading turns an empty text into None; a run writes the empty text.
             row = {name: "" if value is None and name in WORDS else value for name, value in row.items()}
             folder.add_sparse(row, [] if run.stored is None else run.sparse_coefficients(stored["step"]))
         for name, text in outputs:
@@ -153,7 +153,7 @@ def write(plan: Plan, rows: list, out, force: bool, command: list, more=None, ou
 
 
 def merged_record(plan: Plan, table: list, options: dict, command: list) -> dict:
-    """Return run.json of a merged run: that of one run, and in ``merged`` what it was put together from."""
+    """Return run.json of a merged run: that of its first part, and in ``merged`` the origin of every part."""
     first = plan.runs[0].record
     identity = {**first["identity"], **plan.changed}
     parameters = [{name: row[name] for name in first["parameters"]} for row in (table[0], table[-1])]
@@ -177,7 +177,7 @@ def merged_record(plan: Plan, table: list, options: dict, command: list) -> dict
 
 
 def totals(runs: list, table: list) -> dict:
-    """Return the totals of all steps of a table; the seconds are those of all runs together."""
+    """Return the totals of all steps of a table; seconds are summed over the runs."""
     parts = [run.record["totals"] for run in runs]
     found = {"n_steps": len(table), **{name: sum(part[name] for part in parts) for name in SUMMED}}
     unaudited = sum(part.get("unaudited", 0) for part in parts)

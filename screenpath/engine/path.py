@@ -1,4 +1,4 @@
-"""A path as a value: problem, grid, rule, solver and limits, whoever asks for it and wherever its steps go."""
+"""A path as a value: problem, grid, rule, solver and limits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from screenpath.walk.step import LATE, Steps, Stretch
 
 
 def ways(spec, options: dict, **more) -> tuple[Any, Any]:
-    """Return the rule and the solver that the options name; ``more`` are further keywords of the solver."""
+    """Return rule and solver that the options name; ``more`` are keywords of the solver."""
     return spec.rule(options["rule"]), spec.solver(options["solver"], options["seed"], **more)
 
 
@@ -27,43 +27,20 @@ def limits_of(options: dict, began: float | None = None, **more) -> PathOptions:
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """A path that can be walked.
+    """A path that can be walked."""
 
-    Parameters
-    ----------
-    model : PathModel
-    grid : sequence or EpsilonGrid
-        Parameters in the order of the walk.
-    screening, solver
-    limits : PathOptions
-    shared : callable, optional
-        What takes the place of :func:`screenpath.walk.loop.walk` where classes or processes share the grid.
-    """
-
-    model: Any
-    grid: Any
+    model: Any  # PathModel
+    grid: Any  # sequence or EpsilonGrid: parameters in the order of the walk
     screening: Any
     solver: Any
     limits: PathOptions
-    shared: Callable | None = None
+    shared: Callable | None = None  # replaces screenpath.walk.loop.walk where classes or processes share the grid
 
     @classmethod
     def of(cls, spec, options: dict, data: Prepared, grid=None, how: tuple | None = None, limits=None) -> Path:
-        """Return the path of a declared model on data.
+        """Return the path of a declared model on data; ``spec`` is resolved by the options (``Spec.resolved``).
 
-        Parameters
-        ----------
-        spec : Spec
-            As the options make it (``Spec.resolved``).
-        options : dict
-            Of the model's path.
-        data : Prepared
-        grid : sequence, optional
-            That of the options by default.
-        how : tuple, optional
-            Rule and solver, those of :func:`ways` by default.
-        limits : PathOptions, optional
-            Those of :func:`limits_of` by default.
+        By default grid, rule and solver (``how``) and limits are those of the options.
         """
         model = spec.build(data.rows, data.targets, data.weights, options)
         grid = spec.grid(model, options) if grid is None else grid
@@ -72,12 +49,12 @@ class Path:
         return cls(model, grid, screening, solver, limits, spec.walk and spec.walk(options))
 
     def walk(self, reference=None, first: int = 0, **begun):
-        """Yield the steps from number ``first`` on, each with its certificate; arguments as of ``loop.batches``."""
+        """Yield the steps from number ``first`` on, each with its certificate; see ``walk.loop.batches``."""
         how = self.screening, self.solver, self.limits
         return (self.shared or walk)(self.model, self.grid, *how, reference, first, **begun)
 
     def steps(self, blank) -> Steps:
-        """Return a step for each point of the grid; ``blank`` are the coefficients where the deadline came first."""
+        """Return a step for each point of the grid; ``blank`` are the coefficients of those not reached in time."""
         if self.shared is None:
             how = self.screening, self.solver, self.limits
             found = [several for several, _ in batches(self.model, self.grid, *how)]

@@ -11,7 +11,7 @@ from screenpath.errors import DataError
 from screenpath.numbers import sparse as sp
 from screenpath.store.open import Run
 
-UNLABELLED = 0.0  # what files without labels have in their place, unless it is a label of the run
+UNLABELLED = 0.0  # stands for "no label" in files, unless it is a label of the run
 
 
 def decision_values(run: Run, step: dict, X, training: str | None = None) -> tuple[np.ndarray, str | None]:
@@ -22,17 +22,16 @@ def decision_values(run: Run, step: dict, X, training: str | None = None) -> tup
     step : dict
         Row of the step table.
     X : csr_array of shape (m, any)
-        In the units of the data file; features that the training data lacks are ignored (of wide data that is mostly
-        empty, also those between its own).
+        In the units of the data file; features unknown to the model are ignored.
     training : str, optional
-        For a kernel run: its training data, where they are no longer where the run read them.
+        Training data of a kernel run, if they have moved.
 
     Returns
     -------
     values : ndarray of shape (m,), or (m, classes)
         ``x.w + intercept``, for ``--scale l2`` with ``x`` divided by its norm.
     notice : str or None
-        What was ignored, or is not there.
+        Which features were ignored or are missing.
     """
     d, notice = run.n_features, None
     if X.shape[1] > d:
@@ -55,19 +54,16 @@ def decision_values(run: Run, step: dict, X, training: str | None = None) -> tup
 
 
 def predicted_labels(run: Run, values: np.ndarray) -> np.ndarray:
-    """Return the labels of the training file as text, by the sign or the largest of the linear forms.
-
-    A linear form of exactly 0 belongs to the label behind -1, as in LIBLINEAR.
-    """
+    """Return labels as text, by the sign or the largest of the linear forms; 0 means -1, as in LIBLINEAR."""
     if run.classes:
         return np.array([label_text(label) for label in run.classes])[values.argmax(axis=1)]
     return np.where(values > 0.0, label_text(run.labels["+1"]), label_text(run.labels["-1"]))
 
 
 def known_rows(run: Run, y: np.ndarray) -> np.ndarray:
-    """Tell which rows carry a label, or a target; nan stands for none, and 0 where it is not a label.
+    """Tell which rows have a label, or a target; nan means none, and so does 0 where it is not a label.
 
-    A label that is not one of a classifier's own is an error: the file belongs to another task.
+    Any other label unknown to a classifier is an error: the file belongs to another task.
     """
     labels = run.sides
     if not labels or "rest" in labels:
@@ -84,7 +80,7 @@ def known_rows(run: Run, y: np.ndarray) -> np.ndarray:
 
 
 def not_scored(run: Run, y: np.ndarray) -> str | None:
-    """Return what to say of rows with the label 0 where it is taken for none, though other rows have labels."""
+    """Return a notice where rows with the label 0 count as unlabelled, though other rows have labels."""
     known = known_rows(run, y)
     count = int(np.count_nonzero(~known & (y == UNLABELLED)))
     if not count or not known.any():

@@ -1,4 +1,4 @@
-"""From arrays and options to the declared models: one problem, or one a class; for functions, estimators and folds."""
+"""From arrays and options to paths: one problem, or one a class; for functions, estimators and folds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from screenpath.rows.gram import TrainedRows
 
 @dataclass(frozen=True)
 class Targets:
-    """What is learned.
+    """What the problems learn.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Targets:
     labels : list of tuple or None
         Of each problem, the label behind -1 first; None of a regression.
     known : dict or None
-        The label map that the model asks for.
+        The label map of the model.
     """
 
     codes: np.ndarray
@@ -58,7 +58,7 @@ class Problem:
     sample_weight : ndarray of shape (n,) or None
     class_weight : dict of number in ``targets.codes`` to weight, "balanced" or None
     more : dict
-        What is no option: ``tell``, who hears about the memory of a kernel matrix, and keywords of the ``solver``.
+        Not options: ``tell``, called with sentences about memory, and ``solver``, keywords of the solver.
     """
 
     def __init__(self, name: str, given: dict, X, targets: Targets, sample_weight=None, class_weight=None, **more):
@@ -85,31 +85,25 @@ class Problem:
 
     @property
     def kind(self) -> str:
-        """Return ``classification`` or ``regression``."""
         return REGRESSION if self.targets.known is None else CLASSIFICATION
 
     @property
     def parts(self) -> list[Samples]:
-        """Return the samples of every problem; they share all but their targets."""
+        """Return the samples of every problem; only their targets differ."""
         return [replace(self.samples, targets=part) for part in self.targets.parts]
 
     def grid(self):
-        """Return the grid of all problems: of those that begin where a model is zero, the one that begins first."""
+        """Return the grid of all problems: that of the problem whose weights become nonzero first."""
         if self.grid_given is not None:
             return self.grid_given
-        if self.spec.parameter == "C":  # it hangs on no model, and need not wait for a kernel matrix
+        if self.spec.parameter == "C":  # independent of the model: no kernel matrix is needed
             return self.spec.grid(None, self.options)
         return max((path.grid for path, _ in self.paths_on()), key=lambda grid: np.ravel(grid[0])[0])
 
     def paths(self, grid=None, began: float | None = None) -> list[Result]:
         """Return the walked path of every problem on all data.
 
-        Parameters
-        ----------
-        grid : sequence, optional
-            That of the options by default.
-        began : float, optional
-            ``time.monotonic()`` value from which ``time_limit`` counts.
+        ``grid`` is that of the options by default; ``time_limit`` counts from ``began``, a ``time.monotonic()`` value.
         """
         if grid is None and (self.grid_given is not None or len(self.targets.parts) > 1):
             grid = self.grid()

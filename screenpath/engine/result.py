@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 
@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from screenpath.engine.saving import Origin
     from screenpath.rows.gram import TrainedRows
 
+Place = TypeVar("Place")  # what a step is named by: its place, or in a run folder also a word
 TINY = 1e-300  # in place of a parameter that is 0, for what lies apart from it by a part of it
 
 
 @dataclass(frozen=True, repr=False)
-class Result(ABC):
+class Result(ABC, Generic[Place]):
     """A walked grid: a sequence of its steps.
 
     Parameters
@@ -124,13 +125,13 @@ class Result(ABC):
     def _repr_html_(self) -> str:
         return Later("report.notebook", "html_of")(self)
 
-    def position(self, step: int | None = None, **parameters: float) -> int:
+    def position(self, step: Place | None = None, **parameters: float) -> int:
         """Return the place of a step, named by its place (negative: from the end) or by its parameters.
 
         Parameters
         ----------
         step : int, optional
-            The last one where nothing is named.
+            The last one by default. The path of a run folder has names for steps, too: :meth:`StoredPath.position`.
         **parameters : float
             For example ``C=0.1``: the step whose parameters are nearest, if they agree to six digits.
 
@@ -141,7 +142,7 @@ class Result(ABC):
         """
         if not parameters:
             try:
-                at, size = operator.index(-1 if step is None else step), len(self)
+                at, size = operator.index(-1 if step is None else step), len(self)  # type: ignore[arg-type]
             except TypeError:
                 raise UsageError(
                     f"a step is named by its place, a whole number, or by its parameters, not by {step!r}",
@@ -170,7 +171,7 @@ class Result(ABC):
             raise UsageError(f"there is no step with {given}", f"the nearest has {near}")
         return at
 
-    def solved(self, step: int | None = None, **parameters: float) -> Step:
+    def solved(self, step: Place | None = None, **parameters: float) -> Step:
         """Return the step at a position, see :meth:`position`.
 
         Raises
@@ -184,13 +185,13 @@ class Result(ABC):
             raise UsageError(f"step {found.step} ({where}) has no solution: {found.reason}", "name a step before it")
         return found
 
-    def support(self, step: int | None = None, **parameters: float) -> np.ndarray:
+    def support(self, step: Place | None = None, **parameters: float) -> np.ndarray:
         """Return the numbers (from 0) of what has a weight in a step: features, or samples of a kernel model.
 
         Parameters
         ----------
         step, **parameters
-            See :meth:`position`; the last step by default.
+            See :meth:`position`, also for the default.
 
         Returns
         -------
@@ -222,7 +223,7 @@ class Result(ABC):
             raise UsageError("there is nothing to save: the path is in a run folder already, or an estimator's")
         save(self, self.origin, folder, force)
 
-    def predict(self, X: RowsLike, step: int | None = None, **parameters: float) -> np.ndarray:
+    def predict(self, X: RowsLike, step: Place | None = None, **parameters: float) -> np.ndarray:
         """Return labels, or the values of a regression, of shape (m,), for rows as of :meth:`decision_function`.
 
         A form of exactly 0 belongs to the label behind -1, as in LIBLINEAR.
@@ -233,16 +234,16 @@ class Result(ABC):
         codes = forms.argmax(axis=1) if forms.ndim == 2 else (forms > 0.0).astype(np.int64)
         return np.array(self.labels)[codes]
 
-    def decision_function(self, X: RowsLike, step: int | None = None, **parameters: float) -> np.ndarray:
+    def decision_function(self, X: RowsLike, step: Place | None = None, **parameters: float) -> np.ndarray:
         """Return ``x.w + b``, or ``sum_i y_i alpha_i K(x_i, x)``, for new rows in the units of the training data.
 
         Parameters
         ----------
         X : ndarray, scipy.sparse or table of shape (m, d)
-            Columns of a table are found by their names, where the path was computed from one: in any order, others are
-            ignored with a warning.
+            Columns of a table are found by name where the training data had names: in any order, others are ignored
+            with a warning.
         step, **parameters
-            See :meth:`position`; the last step by default.
+            See :meth:`position`, also for the default.
 
         Returns
         -------
@@ -258,7 +259,7 @@ class Result(ABC):
         return self._forms(X, self.solved(step, **parameters))
 
     @abstractmethod
-    def coef(self, step: int | None = None, **parameters: float) -> np.ndarray | sp.csr_array:
+    def coef(self, step: Place | None = None, **parameters: float) -> np.ndarray | sp.csr_array:
         """Return the weights of a step: of features, or of samples behind a kernel, see :meth:`position`."""
 
     @abstractmethod
@@ -282,7 +283,7 @@ class Result(ABC):
 
 
 @dataclass(frozen=True, repr=False)
-class PathResult(Result):
+class PathResult(Result[int]):
     """A walked path of a linear model.
 
     Attributes
@@ -383,7 +384,7 @@ class SparsePathResult(PathResult):
 
 
 @dataclass(frozen=True, repr=False)
-class KernelPathResult(Result):
+class KernelPathResult(Result[int]):
     """A walked path of kernel SVMs.
 
     Parameters

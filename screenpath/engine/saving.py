@@ -1,27 +1,27 @@
-"""A path that a Python function has computed, as a run folder."""
+"""Write a path that a Python function has computed to a run folder."""
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from screenpath.catalogue.specs import SPECS
 from screenpath.data.files.arrays import Given
 from screenpath.engine.session import Session
-from screenpath.engine.silent import Silent
 from screenpath.errors import UsageError, file_name
 from screenpath.store.folder import REPLACE
 from screenpath.walk.step import SKIPPED
 
 CHANGED = "the data have changed since the path was computed", "compute it again"
-
-WEIGHTS = "weights", "penalty_weights"  # options; the scaling of the features, too, is measured with them
+WEIGHTS = "weights", "penalty_weights"  # options whose arrays are copied
 
 
 @dataclass(frozen=True)
 class Origin:
-    """What a path was computed from."""
+    """The model, data and options of a computed path."""
 
     model: str
     X: object  # X, y: array_like: as they were passed in; not copied
@@ -34,8 +34,17 @@ class Origin:
         object.__setattr__(self, "options", {**self.options, **kept})
 
 
+class Silent:
+    """In place of a console (:class:`screenpath.report.console.Console`): prints nothing."""
+
+    quiet, progress = True, False
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments, **more: contextlib.nullcontext()
+
+
 class SavedSession(Session):
-    """A session whose steps are there already."""
+    """A session that writes known steps instead of computing them."""
 
     refusal = f"use {REPLACE}"
 
@@ -44,12 +53,12 @@ class SavedSession(Session):
         self.steps, self.names = steps, names
 
     def read(self) -> None:
-        """Read the arrays; the names of a table's columns are no longer with them."""
+        """Read the arrays, and put back the names of a table's columns, which arrays do not have."""
         super().read()
         self.data = replace(self.data, names=self.names)
 
     def found(self, reference, first: int):
-        """Yield the steps; there are no certificates to continue from."""
+        """Yield the steps, without certificates to continue from."""
         for step in self.steps:
             if step.status == SKIPPED:
                 return
@@ -59,7 +68,6 @@ class SavedSession(Session):
 
 
 def save(result, origin: Origin, folder, force: bool = False) -> None:
-    """Write the steps of a result to a run folder."""
     if Given.of(origin.X, origin.y).mark() != origin.mark:
         raise UsageError(*CHANGED)
     if all(step.status == SKIPPED for step in result.steps):

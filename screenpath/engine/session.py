@@ -1,4 +1,4 @@
-"""One run: read, prepare, walk, write, report. Shell, Python functions and cross-validation are views of it."""
+"""One run: read, prepare, walk, write, report; for the shell, Python functions and cross-validation."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ from screenpath.data.files.source import reading
 from screenpath.data.safe.memory import in_force
 from screenpath.data.words.timestamp import now
 from screenpath.engine import warm
-from screenpath.engine.asked import INPUTS, check_options, default_folder
-from screenpath.engine.circumstances import all_good, record_of
 from screenpath.engine.hints import best_lines, hints
 from screenpath.engine.interrupts import Interrupts, Stopped
+from screenpath.engine.options import INPUTS, check_options, default_folder
 from screenpath.engine.path import Path, limits_of, ways
-from screenpath.engine.tally import Tally
+from screenpath.engine.record import Tally, all_good, record_of
 from screenpath.engine.unfinished import LONG, REASON, Unfinished, is_long
 from screenpath.errors import ResourceError
 from screenpath.inputs import load
@@ -41,11 +40,10 @@ class Session:
     Parameters
     ----------
     spec : Spec
-        As the options make it (``Spec.resolved``).
+        Resolved by the options (``Spec.resolved``).
     options : dict
         The value of every option, and ``data``: a path, or arrays (X, y).
     console : report.console.Console
-        Hears of progress.
     began : float, optional
         ``time.monotonic()`` value from which ``time_limit`` counts; now by default.
     command : list of str, optional
@@ -56,7 +54,7 @@ class Session:
     status : str or None
         How it ended: ``complete``, ``interrupted`` or ``time limit``.
     good : bool or None
-        Whether every step (and fold) is certified and no audit found a decision unsafe, or failed to look.
+        See :func:`screenpath.engine.record.all_good`.
     stopped : int or None
         The signal that ended it.
     """
@@ -69,7 +67,7 @@ class Session:
         self.began, self.started = time.monotonic() if began is None else began, now()
         self.deadline = self.began + limit if limit is not None else math.inf
         self.tally, self.pulse = Tally(), Pulse()
-        self.sink: Any = None  # a RunFolder or a Stream; the others are made of what is imported late
+        self.sink: Any = None  # a RunFolder or a Stream
         self.data: Any = None
         self.proof: Any = None
         self.status: str | None = None
@@ -77,18 +75,17 @@ class Session:
         self.stopped: int | None = None
         self.resumable = False
         self.begun: Unfinished | None = None  # the step that was cut short, here or in an earlier run
-        self.continued: list[int] = []  # steps that went on from such a one
-        self.told: dict = {}  # what every run.json of this process says alike
-        self.scored: list[dict] = []  # of this process: step, parameters and test score
+        self.continued: list[int] = []  # steps that were continued from such a one
+        self.told: dict = {}  # entries that every run.json of this process shares
+        self.scored: list[dict] = []  # step, parameters and test score of each step of this process
 
     refusal = f"use `resume` to continue it, {REPLACE}"
     offset = 0  # points of the whole grid before those of this run
-    cross_validated = False  # whether something else than test data chooses the step
+    cross_validated = False
 
     # -- the order of things -------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Compute the path and write it."""
         if self.options["out"] != "-":
             named = [self.options.get(name) for name in INPUTS]
             refuse_inputs(self.folder(), [name for name in named if isinstance(name, str)])
@@ -111,12 +108,11 @@ class Session:
                 self.data.close()
 
     def prepare(self) -> None:
-        """Read the data and build the model, the rule and the solver."""
         from screenpath.kernels.compilation import clock, compile_seconds
         from screenpath.kernels.helpers import stop_helpers
 
         o = self.options
-        # First, so that a wrong name is said before anything is read or compiled.
+        # First: a wrong name is an error before anything is read or compiled.
         how = ways(self.spec, o)
         busy = self.console.busy(f"reading {os.path.basename(load.name_of(o['data']))}", reading)
         compiling = self.console.compiling(self.compiling_begins, self.spec.compiling)
@@ -130,7 +126,7 @@ class Session:
                 activity.turn("preparing the path")
             self.path = Path.of(self.spec, {**o, "tell": self.console.say}, self.data, None, how, self.limits())
             self.model, self.whole, self.grid = self.path.model, self.path.grid, self.path.grid
-            in_force().promised = self.data.vectors  # what else the model takes is there
+            in_force().promised = self.data.vectors  # all else is allocated by now
             self.data = replace(self.data, targets=None)  # the model has its own
             self.take_part()
             self.set_up_walk()
@@ -140,39 +136,35 @@ class Session:
         self.tally.seconds["compiling"] = compile_seconds()
 
     def compiling_begins(self) -> None:
-        """Do what comes before the first compilation."""
         from screenpath.kernels.helpers import start_helpers
 
         in_force().check_compiling()
-        if not in_force():  # what helpers take would count
+        if not in_force():  # the memory of helpers would count
             start_helpers(self.spec.kernel_modules)
 
     def take_part(self) -> None:
-        """Keep the points of the grid that ``part`` asks for."""
+        """Restrict the grid to the ``part`` of this run."""
         if self.options["part"] is not None:
             points = points_of(self.options["part"], self.whole)
             self.grid, self.offset = self.whole[points.start : points.stop], points.start
 
     def read(self) -> None:
-        """Read and prepare the training data."""
         self.data = load.load_training(self.spec, self.options, self.console.say)
 
     def before_walk(self) -> None:
-        """Do what comes between the opening of the folder and the first step."""
+        """Cross-validate, in a subclass, after the folder is open and before the first step."""
 
     def more_cells(self, step) -> dict:
-        """Return further cells of a step's row."""
+        """Return further cells of a step's row, in a subclass."""
         return {}
 
     def limits(self) -> PathOptions:
-        """Return the limits of the walk."""
         o, limits = self.options, limits_of(self.options, self.began, pulse=self.pulse)
         if not o["audit"]:
             return limits
         return replace(limits, audit=audit.Audit(ways(self.spec, o)[1], limits, self.spec.contradicted))
 
     def set_up_walk(self) -> None:
-        """Collect the columns of the step table."""
         self.has_intercept = self.data.preparation.has_intercept
         extras = (*self.spec.columns, *(audit.COLUMNS if self.options["audit"] else ()))
         if self.test is not None:
@@ -184,7 +176,7 @@ class Session:
     # -- where it goes -------------------------------------------------------------------------------------------
 
     def open_sink(self):
-        """Return the sink; None where ``resume`` finds a finished run."""
+        """Return the run folder or the stream; None where ``resume`` finds a finished run."""
         o = self.options
         if o["out"] == "-":
             return Stream(sys.stdout, o["format"], self.columns)
@@ -210,15 +202,13 @@ class Session:
         return folder
 
     def folder(self) -> pathlib.Path:
-        """Return the folder that is written to."""
         return pathlib.Path(self.options["out"]) if self.options["out"] else self.default_folder()
 
     def default_folder(self) -> pathlib.Path:
-        """Return the folder that is written to without ``out``."""
         return default_folder(self.spec.name, self.options["data"])
 
     def identity(self) -> dict:
-        """Return all that decides the numbers: version, data, options."""
+        """Return all that decides the numbers: a resumed run must have the same."""
         return {
             "tool_version": __version__,
             "model": self.spec.name,
@@ -228,7 +218,7 @@ class Session:
         }
 
     def start(self):
-        """Open the files, or continue those of an earlier run. Return the reference of the next step."""
+        """Open the files, new or to be continued; return the reference of the next step."""
         checkpoint = self.sink.load_checkpoint(self.identity()) if self.resumable else None
         reference = None
         if checkpoint is not None:  # all of it is checked before anything is changed
@@ -240,13 +230,13 @@ class Session:
         unit, count, numbers = "feature", self.data.shape[1], self.data.preparation.numbers
         if self.spec.rows is not None:
             unit, count, numbers = "sample", self.data.shape[0], None
-        self.sink.write_run(self.record(RUNNING))  # first: the mark of all that is made behind it
+        self.sink.write_run(self.record(RUNNING))  # first: it marks the folder as a run under way
         self.sink.open(self.columns, count, checkpoint, classes, unit, numbers, self.data.names)
         self.open_proof(checkpoint.state if checkpoint else None, reference)
         return reference
 
     def restore(self, checkpoint):
-        """Take up the totals of an earlier run and return the reference of its next step."""
+        """Restore the totals of an earlier run; return the reference of its next step."""
         steps, grid = checkpoint.progress.steps, self.grid
         try:
             earlier = Tally.restored(checkpoint.tally)
@@ -256,7 +246,7 @@ class Session:
             at = grid[steps - 1] if known and steps else None
             if known and steps < len(grid):
                 self.begun = Unfinished.restored(self.model, checkpoint.state, grid[steps])
-            started = steps > 0 or self.begun is None  # else all there is is the pair of the first step
+            started = steps > 0 or self.begun is None  # else there is only the unfinished first step
             reference = restore_walk(self.model, self.path.screening, checkpoint.state, at) if started else None
             if self.options.get("certificate"):
                 from screenpath.store.certificates import check_resumed
@@ -271,7 +261,6 @@ class Session:
         return reference
 
     def open_proof(self, state=None, reference=None) -> None:
-        """Open the certificate file."""
         if self.options.get("certificate"):
             from screenpath.store.certificates import header_of, open_certificate
 
@@ -279,7 +268,7 @@ class Session:
             self.proof = open_certificate(self.sink.path, self.model, header, state, reference)
 
     def state(self, certificate) -> dict:
-        """Return all that the next step depends on."""
+        """Return the arrays of a checkpoint: all that the next step depends on."""
         state = {} if certificate is None else walk_state(self.model, self.path.screening, certificate)
         begun = {} if self.begun is None else self.begun.arrays(self.model)
         return {**state, **begun, **({} if self.proof is None else self.proof.state())}
@@ -287,9 +276,8 @@ class Session:
     # -- the path ------------------------------------------------------------------------------------------------
 
     def found(self, reference, first: int):
-        """Yield the steps from number ``first`` on, and their certificates."""
         begun = {} if self.begun is None else {"begun": self.begun.certificate}
-        # Numbered as in the whole grid while it is walked: what a solver draws goes by the number of the point.
+        # Walked with the numbers of the whole grid: a solver's random numbers depend on the number of the point.
         points = self.whole[: self.offset + len(self.grid)] if self.offset else self.grid
         for step, certificate in replace(self.path, grid=points).walk(reference, self.offset + first, **begun):
             if self.offset:
@@ -297,14 +285,14 @@ class Session:
             yield step, certificate
 
     def walk(self, reference) -> None:
-        """Walk the grid, write each step as it is done, and complete the files however the walk ends."""
+        """Walk the grid, write each step as it is done, and complete the files however it ends."""
         status, limit = COMPLETE, in_force()
         first = self.sink.count
         found = self.found(reference, first)
         self.latest = reference
         self.start_progress(first)
         try:
-            limit.promised = 0  # from here on the system counts
+            limit.promised = 0  # from here on, memory in use counts
             compiling = self.console.compiling(limit.check_compiling)
             kept = limit.kept("the path", self.spec.needs.hint)
             self.signals.softly = self.stop_softly
@@ -317,14 +305,14 @@ class Session:
             except Stopped as stop:
                 status, self.stopped = INTERRUPTED, stop.number
             if self.data.rows.on_disk:
-                self.data.check()  # a pass sees what changed before it, and behind the last one there is none
+                self.data.check()  # a pass sees only changes before it
         except BaseException as error:
             if isinstance(error, ResourceError) and self.latest is not None:
                 self.keep_for_later(error)
             self.sink.fail(self.record(FAILED))
             raise
         finally:
-            self.signals.hold()  # the files are completed whatever comes now, short of a second signal
+            self.signals.hold()
             self.console.stop()
         clock = time.perf_counter()
         if status != COMPLETE:
@@ -343,7 +331,6 @@ class Session:
         self.status, self.good = status, all_good(record)
 
     def start_progress(self, first: int) -> None:
-        """Have the console show how far the path has come."""
         grid, name = self.grid, self.spec.name
         if not hasattr(grid, "covered"):
             self.console.start(name, len(grid), first, pulse=self.pulse)
@@ -351,20 +338,20 @@ class Session:
         self.console.start(name, grid.most(self.options["tol"]), first, True, grid.covered, self.pulse)
 
     def keep_for_later(self, error: ResourceError) -> None:
-        """Write where the path can continue with more memory, and say so."""
+        """Write a checkpoint, from which the path can continue with more memory."""
         self.sink.checkpoint(self.state(self.latest), self.tally.array())
         if self.options["out"] != "-":
             error.hint = f"{error.hint}; with `resume` it goes on behind the {self.sink.count} steps that are done"
 
     def keep_steps(self, found) -> None:
-        """Write the steps that the walk yields, up to the end of the grid or the time limit."""
+        """Write the steps of the walk, up to the end of the grid or the time limit."""
         limit = in_force()
         for step, certificate in found:
             if self.begun is not None:
                 self.begun.counted(step)
-            # A solve that the deadline cut short has other numbers than one that a resumed run would repeat.
+            # A solve that the deadline cut short is dropped: a resumed run must repeat it with the same numbers.
             if self.path.limits.late:
-                fixed = not hasattr(self.grid, "covered")  # the next point of an eps-path is found with its reference
+                fixed = not hasattr(self.grid, "covered")  # the next point of an eps-path depends on the reference
                 self.begun = Unfinished.of(step, certificate) if fixed and is_long(step, certificate) else None
                 return
             self.begun = None
@@ -389,7 +376,7 @@ class Session:
             self.console.advance(step)
 
     def row(self, step) -> tuple[dict, Any]:
-        """Return the row of a step, and its weights and intercept in the units of the data."""
+        """Return the row of a step, and :meth:`original` of its weights."""
         weights = self.spec.weights(step, self.data.labels)
         original = self.original(weights)
         row = {**step.record(), **self.more_cells(step)}
@@ -401,8 +388,8 @@ class Session:
         return row, original
 
     def keep_state(self) -> None:
-        """Write where a run that ends early can continue, and the pair of the step that was cut short."""
-        if self.proof is not None:  # it has claims of whole steps alone
+        """Write a checkpoint of a run that ends early, with the step that was cut short."""
+        if self.proof is not None:  # a certificate file has whole steps only
             self.begun = None
         if self.latest is not None or self.begun is not None:
             self.sink.checkpoint(self.state(self.latest), self.tally.array())
@@ -411,7 +398,7 @@ class Session:
             self.sink.add(*self.row(self.begun.step))
 
     def stop_softly(self) -> bool:
-        """Ask the solver to end a long step as the deadline would, and tell whether there is one."""
+        """Ask the solver to end a long step, as the deadline would; tell whether there is such a step."""
         pulse = self.pulse
         known = 0.0 if self.begun is None else sum(self.begun.work[:3])
         if pulse.parameters is None or time.monotonic() - pulse.since + known < LONG:
@@ -420,9 +407,9 @@ class Session:
         return True
 
     def original(self, weights) -> tuple:
-        """Return weights and intercept in the units of the data, a row each for several classes."""
+        """Return weights, intercept (lists for several classes) in the units of the data, and if there is one."""
         preparation = self.data.preparation
-        if self.spec.rows is not None:  # the kernel's own: coefficients of samples, the constant is in the kernel
+        if self.spec.rows is not None:  # coefficients of samples; a penalised constant is in the kernel
             free = self.spec.free_bias
             return (weights[:-1], float(weights[-1]), True) if free else (weights, 0.0, False)
         if weights.ndim == 1:
@@ -431,22 +418,20 @@ class Session:
         return [w for w, _ in parts], [b for _, b in parts], self.has_intercept
 
     def skipped_row(self, rank: int, reason: str) -> dict:
-        """Return the record of a step that was not reached."""
         return {"step": rank, **self.model.parameters(self.grid[rank]), "status": steps.SKIPPED, "reason": reason}
 
-    # -- what is said about it -----------------------------------------------------------------------------------
+    # -- record and summary --------------------------------------------------------------------------------------
 
     def record(self, status: str) -> dict:
-        """Return the content of run.json."""
         return record_of(self, status)
 
     def guarantee(self) -> dict | None:
-        """Return what an eps-path guarantees between its points; nothing before its first one is done."""
+        """Return the guarantee of an eps-path between its points, once it has one."""
         steps = self.tally.steps
         return self.grid.guarantee(steps) if steps and hasattr(self.grid, "guarantee") else None
 
     def summary(self, status: str) -> list:
-        """Return the lines of the closing table: (what, value)."""
+        """Return the lines (what, value) of the closing table."""
         where = [] if self.options["out"] == "-" else [("results", str(self.sink.path))]
         ended = [] if status == COMPLETE else [("ended", status)]
         total = [("total", f"{time.monotonic() - self.began:.3f} s")]

@@ -1,14 +1,14 @@
-"""A run folder as the object that the Python functions return."""
+"""A run folder as the path that the Python functions return."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from screenpath.data.files.dataset import FileLike, RowsLike
+from screenpath.data.files.dataset import FileLike
 from screenpath.data.files.prepare import Preparation
 from screenpath.data.safe.wide import spread
 from screenpath.data.words.labels import in_python
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class StoredPath(Result):
+class StoredPath(Result[int | str]):
     """A path in a run folder.
 
     Parameters
     ----------
     run : Run
-        The folder, its record (``run.record``) and what should be known of it (``run.notices``).
+        The folder, its record (``run.record``) and notices about it (``run.notices``).
     training : str, optional
-        Training data of a kernel run, where they are no longer where the run read them.
+        Training data of a kernel run, if they have moved.
 
     Attributes
     ----------
@@ -72,55 +72,15 @@ class StoredPath(Result):
             step = "best"
         if isinstance(step, str) and not parameters:
             return self.run.choose(step)["step"]
-        return super().position(cast(int | None, step), **parameters)  # which refuses a name beside parameters
+        return super().position(step, **parameters)  # refuses a name together with parameters
 
     @property
     def certified(self) -> bool:
-        """Tell whether every grid point that was asked for met its gap target, in all folds of a cross-validation, too.
+        """Tell whether every grid point met its gap target on the full data, in all folds of a cross-validation, too.
 
-        The targets are on the full data of each path. Folds of which nothing is known yet are not certified.
+        Unfinished folds are not certified.
         """
         return super().certified and bool(self.run.record.get("folds_certified", True))
-
-    def solved(self, step: int | str | None = None, **parameters: float) -> Step:
-        """Return the step at a position, see :meth:`position`."""
-        return super().solved(self.position(step, **parameters))
-
-    def support(self, step: int | str | None = None, **parameters: float) -> np.ndarray:
-        """Return the numbers (from 0) of the features, or samples, with a weight in a step, see :meth:`position`."""
-        return super().support(self.position(step, **parameters))
-
-    def predict(self, X: RowsLike, step: int | str | None = None, **parameters: float) -> np.ndarray:
-        """Return labels, or the values of a regression, of shape (m,), for rows as of :meth:`decision_function`.
-
-        A form of exactly 0 belongs to the label behind -1, as in LIBLINEAR. Without a step named the best one of a
-        cross-validation decides, of a run without one the last.
-        """
-        return super().predict(X, self.position(step, **parameters))
-
-    def decision_function(self, X: RowsLike, step: int | str | None = None, **parameters: float) -> np.ndarray:
-        """Return ``x.w + b``, or ``sum_i y_i alpha_i K(x_i, x)``, for new rows in the units of the training data.
-
-        Parameters
-        ----------
-        X : ndarray, scipy.sparse or table of shape (m, d)
-            Columns of a table are found by their names, where the run had some: in any order, others are ignored with a
-            warning.
-        step, **parameters
-            See :meth:`position`; by default the best step of a cross-validation, of a run without one the last.
-
-        Returns
-        -------
-        ndarray of shape (m,), or (m, classes) with more than two labels
-
-        Raises
-        ------
-        UsageError
-            For a step that was not reached.
-        DataError
-            For rows of another width, or a table without some column.
-        """
-        return super().decision_function(X, self.position(step, **parameters))
 
     @property
     def model(self) -> str:
@@ -180,9 +140,9 @@ class StoredPath(Result):
     def duals(self, step: int | str | None = None, **parameters: float) -> Duals:
         """Return the dual variables of a step: value, side and proof of every row, see :meth:`position`.
 
-        Of ``svm`` (with or without a kernel), ``lad``, ``quantile``, ``svr``, and ``sparse-svm`` of two labels. A run
-        with ``certificate`` has them in its folder (but for ``sparse-svm``); else the problem of the step is solved
-        again from the training data, which both take labels from.
+        For ``svm`` (with or without a kernel), ``lad``, ``quantile``, ``svr``, and ``sparse-svm`` with two labels. With
+        ``certificate`` the run folder has them (not those of ``sparse-svm``); otherwise the problem of the step is
+        solved again. Both read the labels from the training data.
 
         Returns
         -------
@@ -209,13 +169,13 @@ def load_run(folder: FileLike, training: str | None = None) -> StoredPath:
     ----------
     folder : path-like
     training : path-like, optional
-        Training data of a kernel run, where they are no longer where the run read them.
+        Training data of a kernel run, if they have moved.
 
     Returns
     -------
     StoredPath
-        Of a run that was stopped: with a step ``skipped`` for each grid point that it did not reach. Where no step is
-        named, its methods are of the best one of a cross-validation, of a run without one of the last.
+        A stopped run has a step ``skipped`` for each grid point that it did not reach. Without a step, methods take the
+        best one of a cross-validation, and the last one of other runs.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Comparisons by the name of a model: the data are read once, and every variant walks the same path on them."""
+"""Comparisons of the rules of a model: options, variants and tables. The data are read once for all variants."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.safe.plugins import find_plugins, plugin_of
 from screenpath.errors import UsageError
 
-# The one definition of a speed-up, in the words of every help text and page.
+# The one definition of a speed-up, quoted by every help text and page.
 SPEEDUP = (
     "A speed-up is the ratio of CPU seconds of the process for a whole path, screening and certificates included. The "
     "variants take turns (A B C A B C ...): it is the median over the repeats of the first variant's seconds over the "
@@ -86,11 +86,10 @@ FEATURES = (
 
 
 def study_options(model: str) -> tuple:
-    """Return the options of a model's comparison."""
     return {L1_SVM.name: FEATURES, SPARSE_SVM.name: PAIRS}.get(model, BOX)
 
 
-# What a comparison measures, by the columns of its table.
+# Measured columns of the tables.
 MEASURED = (
     "points", "certified", "total_s", "cpu_s", "rule_s", "init_s", "solve_s", "certify_s", "passes", "epochs",
     "mean_rejection",
@@ -101,7 +100,7 @@ FEATURES_MEASURED = (
 )  # fmt: skip
 STARTS = ("warm", "cold")  # of the solver at each grid point: at the previous one, or at the dual point nearest to zero
 
-# Zhao 2014's study: rule, shrinking, warm start. All sweep over every feature they are given, as the paper's solver.
+# The study of Zhao 2014: rule, shrinking, warm start. All sweep over every feature they are given, as the paper does.
 STUDY = {
     "org": ("none", False, False),
     "warm": ("none", False, True),
@@ -110,17 +109,17 @@ STUDY = {
     "scr": ("vi", False, False),
     "warm+scr": ("vi", False, True),
     "scr+shr": ("vi", True, False),
-    # Not in the paper: the gap ball of the current iterate besides, while sweeping.
+    # Not in the paper: the gap ball of the current iterate too, while sweeping.
     "warm+scr+gap": ("vi+gap", False, True),
 }
 DEFAULT = "default"  # what l1_svm_path runs: vi+gap, warm starts, working sets, Newton finish
 
 
 def study(model: str, options: dict, console) -> tuple[list[dict], bool]:
-    """Compare the rules, or the configurations, of a model, by all options of :func:`study_options` and ``data``.
+    """Compare, or attack, the rules or configurations of a model; ``options`` are :func:`study_options` and ``data``.
 
-    Returns a row for each variant (medians over the repeats, see :mod:`screenpath.engine.compare`; or of
-    :func:`screenpath.engine.attack.attack`), and whether every variant certified every grid point and was found safe.
+    Returns a row for each variant (:mod:`screenpath.engine.compare`), and whether every variant certified every grid
+    point and made no unsafe decision.
     """
     from screenpath.engine.compare import compare
     from screenpath.engine.path import limits_of
@@ -154,13 +153,13 @@ def study(model: str, options: dict, console) -> tuple[list[dict], bool]:
 
 
 def plan_of(model: str, options: dict) -> tuple:
-    """Return the resolved model, the options of its path, what is compared, and the measured columns of the table."""
+    """Return the resolved model, the options of its path, the variants, and the measured columns."""
     planned = {L1_SVM.name: _configurations, SPARSE_SVM.name: _pairs}.get(model, partial(_rules, model))
     return planned(options)
 
 
 def _anew(model):
-    """Return a model for one more run; the columns, or both views of the data, are made once."""
+    """Return a model for one more run, without copying the data again."""
     if hasattr(model, "base"):
         return type(model)(model.base)
     model.rows.forget()
@@ -168,7 +167,6 @@ def _anew(model):
 
 
 def _warm(spec, options: dict, rows, variants: list) -> None:
-    """Compile the kernels of every rule."""
     from screenpath.engine.warm import warm_model
 
     for rule in dict.fromkeys(one.cells.get("rule", "vi+gap") for one in variants):
@@ -178,7 +176,7 @@ def _warm(spec, options: dict, rows, variants: list) -> None:
 
 
 def _rows(variant, model, measured: tuple, options: dict) -> list[dict]:
-    """Return the row of a variant, or with ``steps`` one for each grid point (Zhao 2014, Fig. 2), of the last run."""
+    """Return the row of a variant, or with ``steps`` one for each grid point of its last run (Zhao 2014, Fig. 2)."""
     from screenpath.engine.compare import over_hits
 
     if options.get("steps"):
@@ -191,12 +189,11 @@ def _rows(variant, model, measured: tuple, options: dict) -> list[dict]:
             for step in variant.steps
         ]  # fmt: skip
     base = variant.base or variant
-    cut = "time_limit" in options and not (base.finished and variant.finished)  # what stopped early is no faster
+    cut = "time_limit" in options and not (base.finished and variant.finished)  # an unfinished path has no speed-up
     return [{**variant.cells, **variant.row(measured), "speedup": None if cut else variant.speedup}]
 
 
 def listed(text: str, option: str, example: str) -> list[str]:
-    """Return the names of a comma-separated option."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
         raise UsageError(f"`{option}` is empty", f"give for example `{option}={example}`")
@@ -212,8 +209,8 @@ def _starts(text: str) -> list[str]:
 
 
 def _attacks(model: str, options: dict) -> tuple[list[dict], bool]:
-    """Attack the rules of a model; the others of the options say what problem it is."""
-    from screenpath.engine.attack import attack
+    """Attack the rules of a model; its other options define the problem."""
+    from screenpath.engine.compare import attack
 
     if options["data"] is not None:
         raise UsageError("`attack` makes problems of its own", "leave out DATA or `attack`")
@@ -292,7 +289,7 @@ def _configurations(options: dict) -> tuple:
 
 
 def configured(name: str) -> tuple:
-    """Return the screening and the solver of a configuration, or of a rule of the user's own."""
+    """Return screening and solver of a configuration, or of a rule of the user's own."""
     from screenpath.screen.l1svm import parse_feature_rule
     from screenpath.solve.l1cd import FeatureDescent
 

@@ -16,13 +16,13 @@ from screenpath.solve.auto import WIDE, WIDE_DENSE, Auto
 from screenpath.walk.loop import PathOptions
 
 SAMPLES = 24
-_warmed: set[tuple] = set()  # kinds of paths whose kernels this process has called
+_warmed: set[tuple] = set()  # kinds of paths that this process has walked
 
 
 def tiny_rows(rows) -> MemoryRows:
-    """Return a few rows with the storage and the types of the given ones: kernels are compiled for types.
+    """Return a few rows with the storage and types of the given ones, for which kernels are compiled.
 
-    They are wide where the given ones are, so that the solvers choose as they will for these.
+    They are wide where the given rows are, so that solvers make the same choices.
     """
     points = np.random.default_rng(0).normal(size=(SAMPLES, 4))
     points[: SAMPLES // 2] += 1.5
@@ -40,8 +40,7 @@ def tiny_rows(rows) -> MemoryRows:
 def warm_model(spec, options: dict, rows) -> None:
     """Walk a short path on toy rows with the rule and the solver of the run; for a kernel model load its modules.
 
-    The toy rows get the storage and the types of the run's. A process does it once for each kind of path; plug-ins
-    do not see them.
+    A process does it once for each kind of path. Plug-ins never see the toy rows.
     """
     own = {"rule": spec.default_rule, "solver": "auto"}
     options = {**options, **{name: other for name, other in own.items() if isinstance(options[name], Plugin)}}
@@ -49,7 +48,7 @@ def warm_model(spec, options: dict, rows) -> None:
         ensure_compiled(*spec.kernel_modules)
         code_is_loaded()
         return
-    if hasattr(rows, "warm_up"):  # passes with kernels of their own
+    if hasattr(rows, "warm_up"):  # rows on disk pass with kernels of their own
         rows.warm_up()
     targets, tiny = np.where(np.arange(SAMPLES) < SAMPLES // 2, 1.0, -1.0), tiny_rows(rows)
     asked = [options.get(one.name) for one in spec.path_options if one.changes]
@@ -60,12 +59,12 @@ def warm_model(spec, options: dict, rows) -> None:
     solvers = [spec.solver(options["solver"], 0)]
     if isinstance(solvers[0], Auto) and solvers[0].looks_ahead(rows):
         solvers.append(last := spec.solver(options["solver"], 0))
-        last.most = 1  # so that the loop and Newton's method have their turn: more would solve the toy
-    # Far steps and few sweeps leave survivors, so that every stage has something to do.
+        last.most = 1  # one step at once, so that the loop and Newton's method run too
+    # Large steps and few sweeps leave survivors, so that every stage has work.
     rules = (options["rule"],) if options.get("chunk") else (options["rule"], "none")  # chunks need a rule
     for solver, rule in product(solvers, dict.fromkeys(rules)):
         toy = Path(model, spec.toy_grid, spec.rule(rule), solver, PathOptions(tol=1e-9, max_epochs=50))
-        with MemoryLimit().in_force():  # what a toy takes is not worth asking for
+        with MemoryLimit().in_force():  # a toy needs no limit
             for _, certificate in toy.walk():
                 model.restore(model.state(certificate))
     _warmed.add(kind)

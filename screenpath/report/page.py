@@ -13,7 +13,7 @@ import numpy as np
 
 from screenpath.cv.choice import turn_line
 from screenpath.data.words.labels import label_text
-from screenpath.engine.tally import audit_words
+from screenpath.engine.record import audit_words
 from screenpath.errors import flags
 from screenpath.export.describe import intercept_words, kernel_words, loss_values, title_of, values_words
 from screenpath.report import figures as f

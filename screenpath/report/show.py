@@ -18,7 +18,7 @@ from screenpath.catalogue.specs import SPECS
 from screenpath.cv.choice import turn_line
 from screenpath.data.words.labels import label_text
 from screenpath.data.words.tables import aligned
-from screenpath.engine.tally import audit_words
+from screenpath.engine.record import audit_words
 from screenpath.errors import flags, shown
 from screenpath.export.describe import intercept_words, kernel_words, loss_values, title_of, values_words
 from screenpath.problem import INTERVAL

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from screenpath.data.files.source import open_source, reading
-from screenpath.engine.tally import Tally
+from screenpath.engine.record import Tally
 from screenpath.errors import flags, tell
 from screenpath.report import activity
 from screenpath.report import console as module

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from screenpath.catalogue.losses import SVM
-from screenpath.engine.circumstances import all_good
-from screenpath.engine.tally import Tally, audit_words
+from screenpath.engine.record import Tally, all_good, audit_words
 from screenpath.regions.geometry import Ball
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen import Screening, parse_rule

@@ -1,4 +1,4 @@
-"""What a run is asked for: options that contradict each other are refused, and what depends on others is filled in."""
+"""The options of a run as a whole: contradictions are refused, dependent defaults filled in."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ INPUTS = ("data", "test", "weights", "penalty_weights", "fold_file")  # options 
 
 
 def check_options(options: dict) -> None:
-    """Refuse options that contradict each other, and fill in the defaults that depend on others."""
+    """Refuse options that contradict each other; fill in, in place, defaults that depend on others."""
     named = [options[name] for name in OPTIONS]
     if not all(isinstance(one, str) and ".py" not in one.lower() for one in named):
         find_plugins(options)
@@ -35,13 +35,13 @@ def check_options(options: dict) -> None:
         raise UsageError("`quiet` and `progress` contradict each other", "use one of them")
     check_part(options)
     if options.get("certificate"):
-        check_certificate(options)
+        _check_certificate(options)
     if options["data"] == "-" and options["test"] == "-":
         raise UsageError("DATA and `test` cannot both be stdin")
 
 
-def check_certificate(options: dict) -> None:
-    """Refuse a certificate where the checker (:mod:`screenpath.verify`) could not check it."""
+def _check_certificate(options: dict) -> None:
+    """Refuse a certificate that :mod:`screenpath.verify` could not check."""
     if options["out"] == "-":
         raise UsageError("`certificate` needs a run folder", "give one: `out=DIR`")
     if options["dtype"] != "float64":
@@ -55,7 +55,7 @@ def check_certificate(options: dict) -> None:
 
 
 def default_folder(name: str, data) -> Path:
-    """Return ``runs/NAME-STEM``, the stem being the file's name without compression and format endings."""
+    """Return ``runs/NAME-STEM``; the stem is the file's name without endings of compression and format."""
     path = Path("stdin" if data == "-" else data if isinstance(data, str) else "arrays")
     if path.suffix in (".gz", ".bz2", ".xz"):
         path = path.with_suffix("")

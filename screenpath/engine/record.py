@@ -1,10 +1,19 @@
-"""Totals of a path: what run.json and the closing table say."""
+"""The record of a session: run.json, and the totals in it and in the closing table."""
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 
+from screenpath import __version__
+from screenpath.data.safe.plugins import Plugin
+from screenpath.data.words.tables import finite
+from screenpath.data.words.timestamp import now
+from screenpath.engine.options import INPUTS
+from screenpath.inputs.reading import ARRAYS
 from screenpath.problem.ends import CONSTANT
+from screenpath.store.record import RUNNING, SCHEMA_VERSION
 from screenpath.walk.step import CERTIFIED
 
 PHASES = ("reading", "compiling", "screening", "solving", "certifying", "writing")
@@ -14,8 +23,84 @@ COUNTS = (
 )  # fmt: skip
 
 
+def circumstances() -> dict:
+    """Return machine, processors (all, and those allowed to this process) and working directory, for run.json."""
+    import platform
+
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    kind = {"system": f"{platform.system()} {platform.release()}", "architecture": platform.machine()}
+    machine = {"name": platform.node(), **kind, "processors": os.cpu_count(), "processors_allowed": allowed}
+    return {"machine": machine, "working_directory": os.getcwd()}
+
+
+def versions() -> dict:
+    import platform
+    from importlib.metadata import version
+
+    names = ("numpy", "scipy", "numba")
+    return {"screenpath": __version__, "python": platform.python_version(), **{name: version(name) for name in names}}
+
+
+def record_of(session, status: str) -> dict:
+    """Return the content of run.json for a session (:class:`screenpath.engine.session.Session`)."""
+    s, o, data, grid = session, session.options, session.data, _grid(session)
+    told = s.told = s.told or {
+        "data": data.description(), "preparation": data.preparation_record(), "identity": s.identity(),
+    }  # fmt: skip
+    closed = getattr(s.model, "closed_until", None)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "tool": "screenpath",
+        "status": status,
+        "command": s.command,
+        **circumstances(),
+        "started": s.started,
+        **({} if status == RUNNING else {"ended": now()}),
+        "model": s.spec.name,
+        "objective": s.spec.objective,
+        "stopping_rule": "primal - dual <= tol * primal on the full data",
+        "versions": versions(),
+        "options": {name: _named(o[name], name in INPUTS) for name in sorted(o)},
+        "data": told["data"],
+        "test": s.test.description() if s.test is not None else None,
+        "labels": data.labels,
+        "preparation": told["preparation"],
+        "kernel": data.rows.describe() if s.spec.rows is not None else None,
+        "guarantee": s.guarantee(),
+        **({} if closed is None else {"closed_form_until": finite(closed)}),
+        "parameters": list(grid["first"]),
+        "columns": list(s.columns),
+        "identity": told["identity"],
+        "grid": grid,
+        **({"continued": s.continued} if s.continued else {}),
+        "totals": {"n_steps": len(s.grid), **s.tally.record()},
+    }
+
+
+def _grid(session) -> dict:
+    """Return size and ends of the grid; the step table has all its points."""
+    s = session
+    first, last = (s.model.parameters(s.grid[k]) for k in (0, len(s.grid) - 1))
+    whole = {} if s.options["part"] is None else {"first_of_whole": s.offset, "whole": len(s.whole)}
+    return {"points": len(s.grid), "first": first, "last": last, **whole}
+
+
+def all_good(record: dict) -> bool:
+    """Tell whether every step (and fold) is certified, and an audit, if any, found all decisions safe."""
+    totals = record["totals"]
+    good = totals["certified"] == totals["n_steps"] and totals["unsafe"] == 0 and not totals.get("unaudited")
+    return bool(good and record.get("folds_certified", True))
+
+
+def _named(value, is_file: bool):
+    """Return an option for run.json: a plug-in by its name, arrays in place of a file as ``arrays``."""
+    if isinstance(value, Plugin):
+        return str(value)
+    return value if value is None or isinstance(value, str) or not is_file else ARRAYS
+
+
 class Tally:
-    """Sums over the steps of a path and seconds by phase; survives a resume.
+    """Sums over the steps of a path, and seconds by phase; a checkpoint stores them.
 
     Attributes
     ----------
@@ -24,7 +109,7 @@ class Tally:
         Steps that the audit could not solve.
     passes, rejection_sum, worst_rel_gap : float
     solved_at, constant_from : float
-        C of the last step that was solved; the same if those behind it needed no solve, as for every larger C, else 0.
+        C of the last step that was solved; the same if the solution stays optimal for all larger C, else 0.
     seconds : dict of str to float
         By phase.
     """
@@ -36,7 +121,6 @@ class Tally:
         self.seconds = dict.fromkeys(PHASES, 0.0)
 
     def add(self, step) -> None:
-        """Count a step."""
         cells = step.cells
         self.steps += 1
         self.certified += cells["status"] == CERTIFIED
@@ -47,7 +131,7 @@ class Tally:
         self.epochs += cells["epochs"]
         self.passes += cells["passes"]
         self.rejection_sum += cells["rejection_ratio"]
-        # A gap that overflowed, over a primal value that did, is no number: nothing is worse.
+        # A gap and a primal value that both overflowed give nan: count it as the worst.
         self.worst_rel_gap = max(self.worst_rel_gap, np.inf if np.isnan(cells["rel_gap"]) else cells["rel_gap"])
         constant = cells["solver"] == CONSTANT
         self.solved_at = self.solved_at if constant else cells.get("C", 0.0)
@@ -56,17 +140,16 @@ class Tally:
         self.add_seconds({"screening": cells["screen_s"], "solving": solving, "certifying": cells["certify_s"]})
 
     def add_seconds(self, seconds: dict) -> None:
-        """Add seconds by phase."""
         for phase, value in seconds.items():
             self.seconds[phase] += value
 
     def array(self) -> np.ndarray:
-        """Return everything as one array, for a checkpoint."""
+        """Return all totals as one array, for a checkpoint."""
         return np.array([*(getattr(self, name) for name in COUNTS), *self.seconds.values()], dtype=np.float64)
 
     @classmethod
     def restored(cls, array) -> Tally:
-        """Return the tally of :meth:`array`; a ValueError if the array is none of ours."""
+        """Undo :meth:`array`; a ValueError if it cannot have made this array."""
         tally = cls()
         array = np.asarray(array)
         if array.shape != tally.array().shape or array.dtype != np.float64 or not np.all(array >= 0.0):
@@ -80,7 +163,6 @@ class Tally:
         return tally
 
     def record(self) -> dict:
-        """Return the totals for run.json."""
         return {
             "steps_done": self.steps,
             "certified": self.certified,
@@ -95,7 +177,7 @@ class Tally:
         }
 
     def lines(self, n_steps: int) -> list[tuple[str, str]]:
-        """Return the totals as (what, value) for people."""
+        """Return the lines (what, value) of the closing table."""
         found = [("certified", f"{self.certified} of {n_steps} steps")]
         if self.unsafe or self.audited:
             found.append(("unsafe", f"{self.unsafe} decisions" + (", audited" if self.audited else "")))
@@ -113,11 +195,11 @@ class Tally:
 
 
 def audit_words(totals: dict) -> str:
-    """Return what an audit found, of the totals of a run."""
+    """Return the result of an audit in words, from the totals of run.json."""
     found, unaudited = str(totals.get("unsafe", "?")), totals.get("unaudited")
     return f"{found}; audit: {not_solved(unaudited)}" if unaudited else found
 
 
 def not_solved(steps: int) -> str:
-    """Return in words that the audit could not solve so many steps to the tolerance of the path."""
+    """Return in words that the audit could not solve this many steps to the tolerance of the path."""
     return f"not solved at {steps} step{'s' * (steps != 1)}, whose decisions it could not check"
