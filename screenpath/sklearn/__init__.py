@@ -1,10 +1,9 @@
 """Estimators for scikit-learn: the library's models behind ``fit`` and ``predict``.
 
-Each is a declared model (``screenpath.catalogue.specs``) with its options as parameters, under the same names and with
-the same defaults but for the intercept: as everywhere in scikit-learn there is one unless it is declined, a free one
-(``bias=B``: a penalised one, that of a constant feature of this value; :class:`SparseSVMClassifier` has no other).
-``C`` multiplies the sum of losses, as in scikit-learn. More than two classes are set each
-against the rest; :class:`SparseSVMClassifier` takes them at once.
+Each is a declared model (``screenpath.catalogue.specs``); its options are parameters with the same names and defaults.
+Only the intercept differs: as elsewhere in scikit-learn there is a free one by default (``bias=B`` makes a penalised
+one; :class:`SparseSVMClassifier` with more than two classes has no other). ``C`` multiplies the sum of losses, as in
+scikit-learn. More than two classes are learned one against the rest, by :class:`SparseSVMClassifier` jointly.
 """
 
 from __future__ import annotations

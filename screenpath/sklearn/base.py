@@ -1,7 +1,7 @@
-"""What all estimators have in common: checked data, the options of the model, and what a walked path leaves.
+"""What all estimators share: checked data, the options of the model, and the attributes that a path sets.
 
-Parameters are the declared options of the model that say so (``catalogue.option.Option.python``), and what fits one
-value of the parameters, or searches them, has besides; :func:`estimator` makes ``__init__`` and its documentation.
+Parameters are the declared options of the model that are for Python (``catalogue.option.Option.python``), and those of
+a single fit or a search; :func:`estimator` makes ``__init__`` and its documentation from them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ATTRIBUTES = re.compile(r"Attributes\n-+\n(.*)", re.DOTALL)
 
 
 def estimator(cls):
-    """Give an estimator its parameters: those of ``_first()`` by position too, those of ``_further()`` by name."""
+    """Make ``__init__`` and documentation: ``_first()`` also by position, ``_further()`` by name only."""
     first, further = cls._first(), cls._further()
     me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     places = parameters(first, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -69,7 +69,7 @@ def estimator(cls):
 
 @contextlib.contextmanager
 def value_errors():
-    """Turn the library's errors about data and parameters into those that scikit-learn's users expect."""
+    """Turn the library's errors about data and parameters into ValueError, as scikit-learn's users expect."""
     try:
         yield
     except (DataError, UsageError) as error:
@@ -77,7 +77,7 @@ def value_errors():
 
 
 class PathEstimator(BaseEstimator):
-    """Base of the estimators; a subclass names the model.
+    """Base of the estimators; a subclass names the ``_model``.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class PathEstimator(BaseEstimator):
     dual_gap_ : float, or ndarray of shape (classes,)
         Upper bound of the exact duality gap.
     path_ : PathResult or KernelPathResult, or list of them with one a class
-        The walked path on all data; what is predicted with is its step ``best_index_``, or the only one.
+        The path on all data; predictions use its step ``best_index_``, or its only one.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where the data have names.
@@ -99,12 +99,12 @@ class PathEstimator(BaseEstimator):
 
     @classmethod
     def _first(cls) -> tuple[Option, ...]:
-        """Return the parameters that may be given by position."""
+        """Return the parameters that can be given by position."""
         raise NotImplementedError
 
     @classmethod
     def _further(cls) -> tuple[Option, ...]:
-        """Return the parameters that are given by name: by default those of the model, the grid's left out."""
+        """Return the parameters that are given by name: by default those of the model without its grid."""
         own = [one for one in keywords_of(SPECS[cls._model], "models") if one.group != "grid"]
         return tuple(replace(one, about=FREE) if one.name == "intercept" else one for one in own)
 
@@ -122,27 +122,27 @@ class PathEstimator(BaseEstimator):
         given = {name: value for name, value in self.get_params(deep=False).items() if name in options}
         free = "intercept" in given and given["intercept"] is None and given["bias"] == 0.0
         if free and self._free_by_default():
-            given["intercept"] = "free"  # elsewhere in scikit-learn a model has an intercept unless told otherwise
+            given["intercept"] = "free"  # as elsewhere in scikit-learn
         return as_options(spec, {**given, **self._grid_options()}, width)
 
     def _free_by_default(self) -> bool:
-        """Tell whether the intercept is a free one unless the parameters say otherwise."""
+        """Tell whether the default is a free intercept."""
         return True
 
     def _grid_options(self) -> dict[str, Any]:
-        """Return the options of the grid, or its keywords."""
+        """Return the options, or keywords, of the grid."""
         raise NotImplementedError
 
     def _encoded(self, y, weights) -> tuple[Targets, Any]:
-        """Return labels or targets as the model takes them, and the weights of the samples."""
+        """Return the targets of the problems, and the weights of the samples."""
         raise NotImplementedError
 
     def _class_weight(self) -> Any:
-        """Return the weights of the classes by their numbers."""
+        """Return the class weights by the numbers of the classes."""
         return None
 
     def _problem(self, X, y, sample_weight=None) -> Problem:
-        """Return the checked data and parameters."""
+        """Check data and parameters."""
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=isinstance(self, RegressorMixin)
         )
@@ -156,7 +156,7 @@ class PathEstimator(BaseEstimator):
     # -- from paths to attributes --
 
     def _take(self, paths: Sequence[Result], at: int, level: int = 4) -> None:
-        """Set the attributes of a step of the paths, and warn where it is not certified, see :meth:`_warn`."""
+        """Set the attributes of step ``at`` of the paths; see :meth:`_warn`."""
         names = getattr(self, "feature_names_in_", None)
         if names is not None:
             paths = [replace(path, feature_names=tuple(names.tolist())) for path in paths]
@@ -167,7 +167,7 @@ class PathEstimator(BaseEstimator):
         gaps = np.array([step.gap for step in steps])
         self.dual_gap_ = float(gaps[0]) if gaps.size == 1 else gaps
         self._preparation: Preparation = paths[0].preparation
-        for name in ("coef_", "intercept_", "support_", "dual_coef_"):  # of an earlier fit with another kernel
+        for name in ("coef_", "intercept_", "support_", "dual_coef_"):  # those of an earlier fit with another kernel
             self.__dict__.pop(name, None)
         if getattr(self, "kernel", None) is None:
             linear = cast(Sequence[PathResult], paths)
@@ -183,19 +183,19 @@ class PathEstimator(BaseEstimator):
         self._warn([step.record() for step in steps], "the fit", level)
 
     def _fitted_parameter(self, name: str, value: float) -> tuple[str, float]:
-        """Return the attribute for a parameter of the path: its name and its value."""
+        """Return name and value of the attribute for a parameter of the path."""
         return f"{name}_", value
 
     def _take_weights(self, weights: list, intercepts: list) -> None:
-        """Set ``coef_`` and ``intercept_``, with a row for each class or, of two, for the second."""
-        if sp.issparse(weights[0]):  # few of very many features have a column
+        """Set ``coef_`` and ``intercept_``: a row for each class, or one for two classes."""
+        if sp.issparse(weights[0]):  # many features, few with a column
             self.coef_: Any = sp.csr_array(sp.vstack(weights))
         else:
             self.coef_ = np.concatenate([np.atleast_2d(one) for one in weights])
         self.intercept_ = np.concatenate([np.atleast_1d(one) for one in intercepts]).astype(np.float64)
 
     def _warn(self, rows: Sequence[dict], what: str, level: int) -> None:
-        """Warn of steps that are not certified, with the largest gap; ``level`` is that of ``warnings.warn``."""
+        """Warn of steps that are not certified, with the largest gap; ``level`` is the stack level."""
         left = [row for row in rows if row["status"] != CERTIFIED]
         if not left:
             return
@@ -225,7 +225,7 @@ class PathEstimator(BaseEstimator):
         return self._decided(self._forms(X))
 
     def _decided(self, forms: np.ndarray) -> np.ndarray:
-        """Return what the linear forms of rows say."""
+        """Return the predictions of linear forms."""
         return forms
 
     def _forms(self, X) -> np.ndarray:
@@ -245,7 +245,7 @@ class PathEstimator(BaseEstimator):
 
 
 class Single(PathEstimator):
-    """The fit at one value of the parameters."""
+    """A fit at one value of the parameters."""
 
     def fit(self, X, y, sample_weight=None):
         """Fit the model.
@@ -268,7 +268,7 @@ class Single(PathEstimator):
 
 
 class AtC(Single):
-    """The fit at one value of C.
+    """A fit at one value of C.
 
     Attributes
     ----------
@@ -284,16 +284,16 @@ class AtC(Single):
 
 
 class Classifier(ClassifierMixin, PathEstimator):
-    """Labels of any type, weights of classes, decisions.
+    """Labels of any type, class weights, decisions.
 
     Attributes
     ----------
     classes_ : ndarray
-        The labels, sorted; of two, the second is +1. A label whose samples all have weight 0 is one of them, with
-        coefficients 0, and is never predicted.
+        The labels, sorted; of two, the second is +1. A label whose samples all have weight 0 has coefficients 0 and is
+        never predicted.
     """
 
-    _joint = False  # whether the model takes more than two classes at once
+    _joint = False  # whether the model learns more than two classes jointly
 
     def _encoded(self, y, weights) -> tuple[Targets, Any]:
         check_classification_targets(y)
@@ -307,8 +307,8 @@ class Classifier(ClassifierMixin, PathEstimator):
         self._learned = np.unique(codes[counted])
         if self._learned.size < 2:
             raise ValueError("a classifier needs samples of two classes with a weight above 0, these are of 1 class")
-        self._sides: Any = None  # (classes, problems): forms of classes from those of the problems; None: the same
-        if self._learned.size < self.classes_.size:  # the problem is that of the other classes
+        self._sides: Any = None  # (classes, problems): forms of classes from those of problems; None: the same
+        if self._learned.size < self.classes_.size:  # some classes have no weight: learn the others
             self._sides = np.eye(self.classes_.size)[:, self._learned]
             if self._learned.size == 2:
                 self._sides = self._sides[:, 1:] - self._sides[:, :1]
@@ -318,7 +318,7 @@ class Classifier(ClassifierMixin, PathEstimator):
         return self._targets(codes, self.classes_[self._learned]), weights
 
     def _targets(self, codes: np.ndarray, classes: np.ndarray) -> Targets:
-        """Return the targets of the problems: one, or of more than two classes each against the rest."""
+        """Return the targets of one problem, or of one problem for each class against the rest."""
         numbers, labels, signs = codes.astype(np.float64), tuple(classes.tolist()), {"+1": 1.0, "-1": 0.0}
         if classes.size == 2:
             return Targets(numbers, [2.0 * numbers - 1.0], [labels], signs)
@@ -344,7 +344,7 @@ class Classifier(ClassifierMixin, PathEstimator):
         if hasattr(self, "dual_coef_"):  # of the paths
             forms = forms.reshape(len(forms), -1) @ self._sides.T
         learned = self._sides.any(axis=1)
-        forms[:, ~learned] = forms[:, learned].min(axis=1, keepdims=True) - 1.0  # of classes that have no weight
+        forms[:, ~learned] = forms[:, learned].min(axis=1, keepdims=True) - 1.0  # classes without weight
         return forms
 
     def _class_weight(self) -> Any:
@@ -359,7 +359,7 @@ class Classifier(ClassifierMixin, PathEstimator):
         return {numbers[label]: weight for label, weight in given.items() if label in numbers}
 
     def decision_function(self, X) -> np.ndarray:
-        """Return the linear forms of rows: above 0 the second of two classes, else the largest decides.
+        """Return the linear forms of rows: above 0 means the second of two classes; of more, the largest decides.
 
         Parameters
         ----------
@@ -377,8 +377,6 @@ class Classifier(ClassifierMixin, PathEstimator):
 
 
 class Regressor(RegressorMixin, PathEstimator):
-    """Real targets."""
-
     def _encoded(self, y, weights) -> tuple[Targets, Any]:
         y = np.asarray(y, dtype=np.float64)
         return Targets(y, [y], [None]), weights

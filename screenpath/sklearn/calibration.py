@@ -14,37 +14,19 @@ STEPS = 100  # of Newton's method, which takes about ten
 
 @dataclass(frozen=True)
 class Sigmoid:
-    """``p(f) = 1 / (1 + exp(-(slope f + offset)))``.
-
-    Parameters
-    ----------
-    slope, offset : float
-    """
+    """``p(f) = 1 / (1 + exp(-(slope f + offset)))``."""
 
     slope: float
     offset: float
 
     def predict(self, forms: np.ndarray) -> np.ndarray:
-        """Return the probabilities of decision values."""
         return _logistic(self.slope * forms + self.offset)
 
 
 def calibrated(method: str, forms, positive, weights=None):
-    """Return the map from decision values to probabilities of the positive class.
+    """Return the map from decision values to probabilities of the positive class, by its ``predict(forms)``.
 
-    Parameters
-    ----------
-    method : {"sigmoid", "isotonic"}
-    forms : ndarray of shape (n,)
-        Decision values of samples that were held out.
-    positive : ndarray of bool of shape (n,)
-    weights : ndarray of shape (n,), optional
-        How often each sample stands in the data.
-
-    Returns
-    -------
-    Sigmoid or IsotonicRegression
-        With ``predict(forms)``.
+    ``forms``, decision values of held-out samples, ``positive``, bool, and ``weights`` have the shape (n,).
     """
     weights = np.ones(forms.size) if weights is None else weights
     if method == "isotonic":
@@ -56,8 +38,7 @@ def calibrated(method: str, forms, positive, weights=None):
 def fitted_sigmoid(forms, positive, weights) -> Sigmoid:
     """Fit the sigmoid by maximum likelihood, targets drawn in by a sample a class (Platt 1999; Lin et al. 2007).
 
-    Sums are numpy's own: those of a linear algebra library depend on where in memory the numbers lie, and with them the
-    last digit would from one run to the next.
+    Sums are numpy's own: the last digits of BLAS depend on where in memory the numbers lie.
     """
     many, few = weights[positive].sum(), weights[~positive].sum()
     targets = np.where(positive, (many + 1.0) / (many + 2.0), 1.0 / (few + 2.0))
@@ -83,16 +64,9 @@ def fitted_sigmoid(forms, positive, weights) -> Sigmoid:
 
 
 def probabilities(maps: list, forms: np.ndarray) -> np.ndarray:
-    """Return the probabilities of all classes, one map a class, or one in all for two.
+    """Return the probabilities of all classes, shape (m, classes), from a map for each class, or one map for two.
 
-    Parameters
-    ----------
-    maps : list
-    forms : ndarray of shape (m,) or (m, classes)
-
-    Returns
-    -------
-    ndarray of shape (m, classes)
+    ``forms`` has the shape (m,) for two classes, else (m, classes).
     """
     if forms.ndim == 1:
         p = maps[0].predict(forms)

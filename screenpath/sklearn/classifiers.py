@@ -1,4 +1,4 @@
-"""Classifiers: at one value of their parameters, and with these chosen by cross-validation, whole paths at a time."""
+"""Classifiers: at one value of their parameters, and with parameters chosen by cross-validation."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from screenpath.sklearn.crossval import CrossValidated, OpenEnded, SearchedC, he
 
 PENALTIES = (
     Option(
-        "alpha", 0.01, "number", "Weight of the L2 penalty beside the *mean* loss; it may be 0.",
+        "alpha", 0.01, "number", "Weight of the L2 penalty, added to the *mean* loss; it may be 0.",
         valid=lambda value: value >= 0.0, demand="must be 0 or a positive number",
     ),
-    Option("beta", 0.01, "positive", "Weight of the L1 penalty beside the mean loss."),
+    Option("beta", 0.01, "positive", "Weight of the L1 penalty, added to the mean loss."),
 )  # fmt: skip
 TARGET = next(one for one in CERTIFY if one.name == "certify_to")
 POINTS = next(one for one in CERTIFY if one.name == "certify_points").keyword
 CALIBRATION = Option(
     "calibration", kind="choice", choices=METHODS,
-    help="What makes probabilities of the forms of held-out samples, which the folds have: ``predict_proba`` is there "
-    "with one of them. Near a decision it may favour another class than ``predict``, which goes by the forms.",
+    help="Map from the forms of held-out samples to probabilities; only with one is there a ``predict_proba``. Near a "
+    "decision it may favour another class than ``predict``, which uses the forms.",
 )  # fmt: skip
 
 
 class SVM(Classifier):
-    """The hinge loss, with a kernel or without.
+    """The hinge loss, linear or behind a kernel.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class SVM(Classifier):
 
 
 class L1SVM(Classifier):
-    """The squared hinge loss and the L1 norm, which has a free bias and nothing to draw."""
+    """The squared hinge loss and the L1 norm, with a free bias."""
 
     _model = "l1svm"
 
@@ -70,7 +70,7 @@ class SparseSVM(Classifier):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = not self.bias  # of classes that no hyperplane through the origin parts
+        tags.classifier_tags.poor_score = not self.bias  # a hyperplane through the origin may not separate classes
         return tags
 
     def _free_by_default(self) -> bool:
@@ -123,7 +123,7 @@ class SparseSVMClassifier(Single, SparseSVM):
 class SVMClassifierCV(SearchedC, SVM):
     """:class:`SVMClassifier` with C chosen by cross-validation.
 
-    One certified path for every fold and one on all data, warm-started and screened.
+    It computes one certified path for every fold and one on all data, warm-started and screened.
 
     Examples
     --------
@@ -200,7 +200,7 @@ class SVMClassifierCV(SearchedC, SVM):
 
 @estimator
 class L1SVMClassifierCV(OpenEnded, L1SVM):
-    """:class:`L1SVMClassifier` with C chosen by cross-validation, as of :class:`SVMClassifierCV`."""
+    """:class:`L1SVMClassifier` with C chosen by cross-validation, like :class:`SVMClassifierCV`."""
 
     def _grid_options(self) -> dict[str, Any]:
         given = super()._grid_options()
@@ -211,11 +211,11 @@ class L1SVMClassifierCV(OpenEnded, L1SVM):
 
 @estimator
 class SparseSVMClassifierCV(CrossValidated, SparseSVM):
-    """:class:`SparseSVMClassifier` with both penalties chosen by cross-validation, as of :class:`SVMClassifierCV`."""
+    """:class:`SparseSVMClassifier` with both penalties chosen by cross-validation, like :class:`SVMClassifierCV`."""
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        # The held-out score does not know the weights of the classes, and the bias is penalised: of equal scores the
-        # most regularised one need not favour the class that has nearly all the weight.
+        # The held-out score ignores class weights, and the bias is penalised: the most regularised of equal scores
+        # need not favour the class with nearly all the weight.
         tags.classifier_tags.poor_score = True
         return tags

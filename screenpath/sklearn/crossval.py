@@ -1,4 +1,4 @@
-"""Cross-validation inside an estimator: one certified path a fold, the choice, and the path on all data."""
+"""Cross-validation inside an estimator: one certified path for each fold, the choice, and the path on all data."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from screenpath.sklearn.base import PathEstimator, value_errors
 from screenpath.store.choose import Choice, choose
 from screenpath.walk.step import CERTIFIED
 
-# Names of scorers of scikit-learn besides the library's own.
+# Scikit-learn's names of the library's own scores.
 SCORERS = {
     "balanced_accuracy": "balanced-accuracy", "roc_auc": "auc", "neg_mean_absolute_error": "mae",
     "neg_mean_squared_error": "mse",
@@ -44,19 +44,19 @@ STEPS = ("best", "one-se")
 SEARCH: tuple[Option, ...] = (
     Option(
         "cv", type="Any",
-        help="A number of folds, a splitter or an iterable, as everywhere in scikit-learn; 5 folds by default, of "
-        "classifiers stratified.",
+        help="A number of folds, a splitter or an iterable, as everywhere in scikit-learn; 5 folds by default, "
+        "stratified for classifiers.",
     ),
     Option(
         "scoring", type="str | Callable",
         help="Of held-out samples. Classifiers: ``accuracy`` (default), ``balanced_accuracy``, ``f1``, ``roc_auc``; "
         "regressions: ``neg_mean_absolute_error`` (default), ``neg_mean_squared_error``, ``pinball`` (at `tau`, the "
-        "default of quantile regressions). Or any scorer of scikit-learn, or ``f(estimator, X, y)``: the estimator "
-        "knows the rows of a fold alone.",
+        "default of quantile regressions). Or any scorer of scikit-learn, or ``f(estimator, X, y)``, whose estimator "
+        "knows the rows of one fold only.",
     ),
     Option(
         "step", "best", "choice", choices=STEPS,
-        help="Best mean score, of equal ones the most regularised; or the most regularised within one standard error.",
+        help="Best mean score, ties go to the more regularised; or the most regularised within one standard error.",
     ),
     Option(
         "n_jobs", type="int",
@@ -73,7 +73,7 @@ class CrossValidated(PathEstimator):
     cv_results_ : dict of str to ndarray
         ``params``, ``param_NAME``, ``splitK_test_score``, ``mean_test_score``, ``std_test_score``, ``se_test_score``
         (standard error), ``rank_test_score``, and ``certified``: whether the fits of all folds are. Errors of
-        regressions are negated, so that more is better.
+        regressions are negated: larger is better.
     best_index_ : int
     best_params_ : dict
     best_score_ : float
@@ -116,7 +116,6 @@ class CrossValidated(PathEstimator):
         return self
 
     def _search(self, X, y, sample_weight=None, groups=None) -> None:
-        """Cross-validate the grid, choose, and take the step from the path on all data."""
         if self.step not in STEPS:
             raise ValueError(f"step must be one of {', '.join(STEPS)}, not {self.step!r}")
         self.__dict__.pop("certificate_", None)  # of an earlier fit
@@ -132,7 +131,7 @@ class CrossValidated(PathEstimator):
         known, balance, storage = problem.targets.known, problem.class_weight, problem.storage
         task = Task(problem.spec, options, score, known, balance, storage, inf, **kept)
         higher = score.higher or scorer is not None
-        # Of one problem they are kept for all rounds; those of several would be too many at once.
+        # Processes of one problem stay for all rounds; those of several problems would be too many at once.
         processes = Processes(problem.parts[0], task, jobs)
         at_work = processes if len(problem.parts) == 1 else jobs
 
@@ -161,22 +160,22 @@ class CrossValidated(PathEstimator):
         self._after(problem, folds, splits)
 
     def _kept(self, problem: Problem) -> dict[str, Any]:
-        """Return what the folds are to keep: the forms of held-out samples where classes are decided between."""
+        """Return which results the folds keep (fields of Task): held-out forms where several problems decide."""
         return {"keep": len(problem.targets.parts) > 1}
 
     def _grown(self, problem: Problem, folds: list, grid, walk: Callable, ended: Callable) -> tuple[list, Any]:
-        """Return the folds of every problem and the grid, where need be with points behind its end."""
+        """Return the folds of every problem and the grid, extended after its end where asked for."""
         return folds, grid
 
     def _refined(self, folds: list, grid, walk: Callable) -> tuple[list, Any]:
-        """Return the folds of every problem and the grid, where need be with further points of it."""
+        """Return the folds of every problem and the grid, refined where asked for."""
         return folds, grid
 
     def _after(self, problem: Problem, folds: list, splits: list) -> None:
-        """Make use of what the folds have kept."""
+        """Use the held-out forms that the folds have kept."""
 
     def _scorer(self) -> Callable | None:
-        """Return the scorer of scikit-learn, or the function, that scores; None for a score of the library's own."""
+        """Return the scorer of scikit-learn or the user's function; None for a score of the library's own."""
         if self.scoring is None or self.scoring in SCORES or self.scoring in SCORERS:
             return None
         if callable(self.scoring):
@@ -186,14 +185,14 @@ class CrossValidated(PathEstimator):
             raise ValueError(f"there is no score {self.scoring!r}; use one of {own}, or a scorer of scikit-learn")
         return get_scorer(self.scoring)
 
-    def _score_of(self, problem: Problem, other: bool = False) -> Score:
-        """Return the score of the folds; where something ``other`` decides, the usual one."""
+    def _score_of(self, problem: Problem, other: bool) -> Score:
+        """Return the score of the folds; with an ``other`` scorer the default one, which is not used."""
         own = None if other or callable(self.scoring) else self.scoring
         classes = len(np.unique(problem.targets.codes))
         return choose_score(SCORERS.get(own, own), problem.spec, problem.kind, classes, problem.options.get("tau"))
 
     def _scored(self, scorer: Callable, problem: Problem, folds: list[list[FoldPath]], splits: list[Split]):
-        """Return what a scorer makes of the held-out decisions of all folds and steps."""
+        """Return the scorer's values of the held-out decisions, shape (folds, steps)."""
         classifier = isinstance(self, ClassifierMixin)
         classes, samples, rows = self.classes_[self._learned] if classifier else None, problem.samples, []
         takes_weights = "sample_weight" in inspect.signature(scorer).parameters
@@ -238,7 +237,7 @@ class CrossValidated(PathEstimator):
         return found
 
     def _note(self, problem: Problem, grid, scores, higher: bool, choice: Choice, at: int, folds: list) -> None:
-        """Set the tables of the search, in which more is better."""
+        """Set the results of the search; larger scores are better."""
         scores = scores if higher else -scores
         points = [self._named(problem, parameter) for parameter in grid]
         mean = choice.mean if higher else -choice.mean
@@ -263,7 +262,7 @@ class CrossValidated(PathEstimator):
 
 
 class OpenEnded(CrossValidated):
-    """The search over a grid that may go on until the mean score has turned."""
+    """A search over a grid that may be extended until the mean score has turned."""
 
     _searches = (*SEARCH, *(one.keyword for one in UNTIL_TURN))
 
@@ -286,7 +285,7 @@ class OpenEnded(CrossValidated):
 
 
 class SearchedC(OpenEnded):
-    """The search over a grid of C.
+    """A search over a grid of C.
 
     Attributes
     ----------
@@ -295,7 +294,7 @@ class SearchedC(OpenEnded):
 
 
 class Decided(BaseEstimator):
-    """The decisions of a step on some rows, as the fitted estimator that scorers ask: it knows these rows alone.
+    """The decisions of a step on some rows, as a fitted estimator for scorers; it ignores the X they pass.
 
     Parameters
     ----------
@@ -320,18 +319,16 @@ class Decided(BaseEstimator):
 
     @available_if(lambda self: self.classes_ is not None)
     def decision_function(self, X) -> np.ndarray:
-        """Return the linear forms."""
         return self.forms
 
     def predict(self, X) -> np.ndarray:
-        """Return the labels, or the values of a regression."""
         if self.classes_ is None:
             return self.forms
         return self.classes_[self.forms.argmax(axis=1) if self.forms.ndim == 2 else (self.forms > 0.0).astype(int)]
 
 
 def _scores(problem: Problem, folds: list[list[FoldPath]], splits: list[Split], score: Score) -> np.ndarray:
-    """Return the scores of all folds and steps; those of several problems are of the decision between them."""
+    """Return the scores, shape (folds, steps); several problems are scored by the decision between them."""
     if len(folds) == 1:
         return np.array([[row["score"] for row in fold.rows] for fold in folds[0]])
     codes, weights = problem.targets.codes, problem.samples.weights
@@ -344,5 +341,5 @@ def _scores(problem: Problem, folds: list[list[FoldPath]], splits: list[Split], 
 
 
 def held_out_forms(folds: list[list[FoldPath]], at: int) -> np.ndarray:
-    """Return the forms of all held-out samples at one step, fold behind fold, of shape (m, problems)."""
+    """Return the forms of all held-out samples at one step, fold after fold, shape (m, problems)."""
     return np.column_stack([np.concatenate([fold.products[at] for fold in part]) for part in folds])

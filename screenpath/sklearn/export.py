@@ -1,4 +1,4 @@
-"""A step of a run as a fitted estimator of scikit-learn itself, which needs nothing of this package to predict."""
+"""A step of a run as a fitted estimator of scikit-learn itself, which predicts without this package."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def fitted(path: StoredPath | str | os.PathLike[str], step: int | str = "best", 
     step : int or str, default "best"
         As of :func:`screenpath.export_run`.
     training : str, optional
-        Training data of a kernel run, where they are not where the run read them.
+        Training data of a kernel run, if they have moved.
 
     Returns
     -------
     LinearSVC, LinearSVR, QuantileRegressor or Pipeline
-        With the weights of the step; behind a ``Normalizer`` for a run with ``scale="l2"``. Of a kernel run a pipeline
+        With the weights of the step; after a ``Normalizer`` for a run with ``scale="l2"``. For a kernel run a pipeline
         of the scaling, the kernel's values at the support vectors (``Nystroem``) and a ``LinearSVC`` that adds them up.
     """
     if not isinstance(path, StoredPath | str | os.PathLike):
@@ -63,7 +63,7 @@ def estimator_of(run: Run, step: dict, training: str | None = None):
 
 
 def _linear(run: Run, step: dict, weights, intercepts):
-    """Return an estimator with these weights, of shape (classes, d)."""
+    """Return an estimator with weights of shape (classes, d)."""
     if run.numbers is not None and not run.kernel:
         weights = spread(weights, run.numbers - 1, run.n_features).toarray()
     estimator = _empty(run, step)
@@ -79,12 +79,12 @@ def _linear(run: Run, step: dict, weights, intercepts):
 
 
 def _kernel_parts(run: Run, step: dict, support: Support) -> list:
-    """Return the scaling, if any, the kernel's values times their coefficients, and what decides by their sum.
+    """Return the scaling, if any, the sum of kernel values times coefficients, and a linear model of the sum.
 
-    All is made of attributes that scikit-learn documents; those that an ``SVC`` predicts with are its own affair.
+    All attributes are documented by scikit-learn; an ``SVC`` would need private ones.
     """
     function, rows, coefficients = support.function, support.rows, support.coefficients
-    if coefficients.size == 0:  # one that counts for nothing: the kernel asks for rows
+    if coefficients.size == 0:  # the kernel needs a row: one of weight 0
         rows, coefficients = np.zeros((1, rows.shape[1])), np.zeros(1)
     if run.numbers is not None:
         rows = sp.csr_array(rows)
@@ -93,14 +93,14 @@ def _kernel_parts(run: Run, step: dict, support: Support) -> list:
     chosen = {name: value for name, value in function.describe().items() if name != "constant"}
     values = Nystroem(**chosen, n_components=coefficients.size)
     values.components_, values.component_indices_ = rows, np.arange(coefficients.size)
-    values.normalization_ = coefficients[None, :]  # the sum itself, and not a row for each of its terms
+    values.normalization_ = coefficients[None, :]  # the sum, not its terms
     values.n_features_in_ = run.n_features
     constant = np.array([function.constant * float(coefficients.sum()) + support.intercept])
     return [*_scaling(run, support.preparation), values, _linear(run, step, np.ones((1, 1)), constant)]
 
 
 def _scaling(run: Run, preparation: Preparation) -> list:
-    """Return the fitted scaler of a run in a list, which is empty where there is none."""
+    """Return a list with the fitted scaler of a run, or an empty one."""
     if preparation.kind == "l2":
         return [Normalizer()]
     if preparation.scale is None:
@@ -115,7 +115,7 @@ def _scaling(run: Run, preparation: Preparation) -> list:
 
 
 def _of_all(run: Run, values: np.ndarray, other: float) -> np.ndarray:
-    """Return numbers of the features that have a column with those of the others."""
+    """Return numbers of all features: ``values`` where they have a column, else ``other``."""
     if run.numbers is None:
         return values
     every = np.full(run.n_features, other)

@@ -1,4 +1,4 @@
-"""Regressions: at one value of C, and with C chosen by cross-validation, whole paths at a time."""
+"""Regressors: at one value of C, and with C chosen by cross-validation."""
 
 from __future__ import annotations
 
@@ -6,26 +6,8 @@ from screenpath.sklearn.base import AtC, Regressor, estimator
 from screenpath.sklearn.crossval import SearchedC
 
 
-class LAD(Regressor):
-    """The absolute error."""
-
-    _model = "lad"
-
-
-class Quantile(Regressor):
-    """The pinball loss."""
-
-    _model = "quantile"
-
-
-class SVR(Regressor):
-    """The absolute error beyond a tube."""
-
-    _model = "svr"
-
-
 @estimator
-class LADRegressor(AtC, LAD):
+class LADRegressor(AtC, Regressor):
     """Certified least absolute deviations, ``min 1/2 ||w||^2 + C sum s_i |y_i - x_i.w|``.
 
     Examples
@@ -35,27 +17,39 @@ class LADRegressor(AtC, LAD):
     [11.0]
     """
 
+    _model = "lad"
+
 
 @estimator
-class QuantileRegressor(AtC, Quantile):
+class QuantileRegressor(AtC, Regressor):
     """Certified quantile regression, loss ``max((tau - 1) t, tau t)`` of ``t = y - x.w``."""
 
+    _model = "quantile"
+
 
 @estimator
-class SVMRegressor(AtC, SVR):
+class SVMRegressor(AtC, Regressor):
     """Certified support vector regression, loss ``max(0, |y - x.w| - epsilon)``."""
 
-
-@estimator
-class LADRegressorCV(SearchedC, LAD):
-    """:class:`LADRegressor` with C chosen by cross-validation, as of :class:`screenpath.sklearn.SVMClassifierCV`."""
+    _model = "svr"
 
 
 @estimator
-class QuantileRegressorCV(SearchedC, Quantile):
-    """:class:`QuantileRegressor` with C chosen by cross-validation, as of :class:`LADRegressorCV`."""
+class LADRegressorCV(SearchedC, Regressor):
+    """:class:`LADRegressor` with C chosen by cross-validation, like :class:`screenpath.sklearn.SVMClassifierCV`."""
+
+    _model = "lad"
 
 
 @estimator
-class SVMRegressorCV(SearchedC, SVR):
-    """:class:`SVMRegressor` with C chosen by cross-validation, as of :class:`LADRegressorCV`."""
+class QuantileRegressorCV(SearchedC, Regressor):
+    """:class:`QuantileRegressor` with C chosen by cross-validation, like :class:`LADRegressorCV`."""
+
+    _model = "quantile"
+
+
+@estimator
+class SVMRegressorCV(SearchedC, Regressor):
+    """:class:`SVMRegressor` with C chosen by cross-validation, like :class:`LADRegressorCV`."""
+
+    _model = "svr"
