@@ -1,1 +1,1 @@
-"""The Python functions: one for each model, and those for runs. Each states its options' names and hands them on."""
+"""The Python functions: one for each model, and those for run folders. No computation stands here."""

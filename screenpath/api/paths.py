@@ -1,4 +1,4 @@
-"""The Python functions of arrays, one for each model: their keywords are those of the declared options."""
+"""The Python functions of arrays, one for each model; their keywords are the declared options."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from screenpath.engine.saving import Origin
 from screenpath.errors import DataError
 
 F = TypeVar("F", bound=Callable)
-# What takes more as a keyword than as an option (lists, types, mappings, all digits of a number) is checked elsewhere.
+# Keywords that accept more than the option of that name (lists, types, mappings): checked where they are used.
 WIDER = {"grid", "betas", "alphas", "class_weight", "sample_weight", "penalty_weights", "dtype", "gamma", "tell"}
-# Keywords that are no options, those of which a saved run knows nothing, and those that hold the grid.
+# Keywords that are not options, those that a saved run does not record, and those of the grid.
 OWN = ("class_weight", "sample_weight", "penalty_weights", "tell", "shrinking")
 UNSAVED = {"time_limit", "jobs"}
 GRID = {"grid", "cmin", "cmax", "c_list", "log", "lambda_min_ratio", "lambda_list"}
@@ -39,18 +39,18 @@ y : array_like of shape (n,)
 ERRORS = """Raises
 ------
 DataError
-    For arrays that do not fit together or hold what is no number, and labels that the loss cannot take.
+    For arrays that do not fit together or hold values that are not numbers, and labels that the loss cannot use.
 UsageError
-    For an option that is not valid, or contradicts another.
+    For an invalid option, or one that contradicts another.
 ResourceError
-    For what does not fit into memory."""
+    If something does not fit into memory."""
 
 BEHIND_KERNEL = {one.name for one in o.KERNEL}
 WITH_KERNEL = (
     replace(o.KERNEL[0], default="rbf", about="``exp(-gamma |x-z|^2)``, ``x.z`` or ``(gamma x.z + coef0)^degree``."),
     replace(o.MAX_MEMORY, about="Of the kernel matrix: bytes, or text like ``8G``; by default half of what is free."),
-    Option("shrinking", True, "flag", "Let the solver set aside what it takes for settled.", group="limits"),
-    Option("tell", type="Callable[[str], object]", help="Called with a sentence about the memory before it is taken."),
+    Option("shrinking", True, "flag", "Let the solver set aside rows that seem to stay at a bound.", group="limits"),
+    Option("tell", type="Callable[[str], object]", help="Called with a sentence about memory before it is allocated."),
 )  # fmt: skip
 
 
@@ -86,7 +86,7 @@ def takes(model: str, *more: Option, without: tuple | set = ()) -> Callable[[F],
 
 
 def problem_of(model: str, X, y, keywords: dict[str, Any]) -> Problem:
-    """Return the problem of a function's arrays and keywords; what it knows of them goes into the result."""
+    """Return the problem of a function's arrays and keywords; its results know their origin and feature names."""
     spec = SPECS[model]
     regression = spec.targets is real_targets
     data = Given.of(X, y, "targets" if regression else "labels")
@@ -110,13 +110,12 @@ def problem_of(model: str, X, y, keywords: dict[str, Any]) -> Problem:
 
 
 def computed(model: str, X, y, keywords: dict[str, Any]) -> Any:
-    """Return the path of a model over arrays, by all its keywords."""
     began = time.monotonic()
     return problem_of(model, X, y, keywords).paths(began=began)[0]
 
 
 def _targets(spec, data: Given) -> Targets:
-    """Return signs, numbers of classes or real targets, and the labels as they were passed in."""
+    """Return signs, class numbers or real targets, with the labels as the user passed them."""
     if spec.targets is real_targets:
         return Targets(data.y, [data.y], [None])
     if spec.targets is not class_targets:
@@ -168,9 +167,9 @@ def svr_path(X: RowsLike, y: ArrayLike, **options) -> PathResult:
 def kernel_svm_path(X: RowsLike, y: ArrayLike, **options) -> KernelPathResult:
     """Compute a certified path of kernel SVMs (Ogawa 2014, Section IV-D).
 
-    The rules are ``none``, ``gap``, ``dvi`` (= ``bt1``), ``bt2``, ``it``, or one of the last three with ``+gap``; the
-    solvers ``smo``, greedy pair steps only, and ``newton`` (= ``auto``), which finishes them with Newton steps. The
-    square of ``bias`` is added to the kernel, ``dtype`` is that of the stored kernel values.
+    Rules: ``none``, ``gap``, ``dvi`` (= ``bt1``), ``bt2``, ``it``, and the last three with ``+gap``. Solvers: ``smo``
+    takes greedy pair steps only, ``newton`` (= ``auto``) finishes with Newton steps. The square of ``bias`` is added to
+    the kernel; ``dtype`` is the type of the stored kernel values.
 
     Examples
     --------
@@ -206,9 +205,9 @@ def sparse_svm_path(X: RowsLike, y: ArrayLike, **options) -> SparsePathResult:
     r"""Compute a certified grid of sparse SVMs: smoothed hinge with an elastic net (Hong 2019).
 
     ``min 1/s sum s_i l(1 - m) + alpha/2 ||W||^2 + beta ||W||_1``, ``m`` the margin ``y_i x_i.w`` of two classes, or of
-    more the margins ``x_i.(w_{y_i} - w_c)`` over all other classes ``c``; ``s`` is the sum of the weights ``s_i``, the
-    number of samples where there are none. A free intercept is for Newton's solver; with the squared or the exact hinge
-    it is for two labels. Else of more than two each has one; with the features as the model sees them their sum is 0.
+    more the margins ``x_i.(w_{y_i} - w_c)`` over all other classes ``c``; ``s`` is the sum of the weights ``s_i``, by
+    default the number of samples. A free intercept needs Newton's solver, and two labels with the squared or the exact
+    hinge. Otherwise each of more than two labels has one; for prepared features their sum is 0.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The Python functions over run folders: all that the commands of the shell do, with the same options and defaults."""
+"""The Python functions of run folders: what the shell's commands do, with the same options and defaults."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ def run(model: str, data: DataLike, **options: Any) -> StoredPath:
     data : path-like or tuple of arrays (X, y)
         LIBSVM text or CSV (plain, .gz, .bz2, .xz), Parquet, a folder of shards, or arrays; labels may be texts.
     **options
-        Those of the command, under the same names with ``_`` for ``-`` and with the same defaults:
-        ``options_of(model)``. ``weights`` and ``test`` may be arrays, too, ``class_weight`` a dict.
+        Those of the command, with ``_`` for ``-`` and the same defaults: ``options_of(model)``. ``weights`` and
+        ``test`` may be arrays, too, ``class_weight`` a dict.
 
     Returns
     -------
     StoredPath
-        The path in the folder: ``resume=True`` goes on with one that was stopped.
+        The path in the folder. ``resume=True`` continues a run that was stopped.
 
     Raises
     ------
     DataError, UsageError, RunFolderError, ResourceError
     KeyboardInterrupt
-        After Ctrl-C; what is finished is in the folder.
+        After Ctrl-C; finished steps are in the folder.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def cross_validate(model: str, data: DataLike, **options: Any) -> StoredPath:
 
 
 def options_of(model: str, cv: bool = False) -> dict[str, tuple[Any, str]]:
-    """Return the options of a model's path, or of its cross-validation: name, default and what it says.
+    """Return the options of a model's path, or of its cross-validation.
 
     Parameters
     ----------
@@ -104,6 +104,7 @@ def options_of(model: str, cv: bool = False) -> dict[str, tuple[Any, str]]:
     Returns
     -------
     dict of str to (default, help)
+        By the name of the option.
     """
     from screenpath.cv.options import cv_spec
 
@@ -112,7 +113,7 @@ def options_of(model: str, cv: bool = False) -> dict[str, tuple[Any, str]]:
 
 
 def compare(model: str, data: DataLike | None = None, **options: Any) -> list[dict]:
-    """Walk one path under several rules in alternation, as ``screenpath compare MODEL DATA`` does.
+    """Walk one path by several rules in turn, as ``screenpath compare MODEL DATA`` does.
 
     Parameters
     ----------
@@ -139,12 +140,12 @@ def compare(model: str, data: DataLike | None = None, **options: Any) -> list[di
 
 
 def merge_runs(paths: Sequence[RunLike], out: FileLike, *, force: bool = False) -> StoredPath:
-    """Put runs that are parts of one together, as ``screenpath merge RUN RUN ...`` does.
+    """Merge runs that are parts of one, as ``screenpath merge RUN RUN ...`` does.
 
     Parameters
     ----------
     paths : sequence of StoredPath or path-like
-        Runs of ``part="1/K"`` to ``part="K/K"``, or runs that differ in the values of their grid alone.
+        Runs of ``part="1/K"`` to ``part="K/K"``, or runs that differ only in the values of their grid.
     out : path-like
         Run folder to make.
     force : bool, default False
@@ -157,7 +158,7 @@ def merge_runs(paths: Sequence[RunLike], out: FileLike, *, force: bool = False) 
     Raises
     ------
     UsageError
-        If they are not parts of one run, with all that differs.
+        If they are not parts of one run; the message lists the differences.
     RunFolderError
     """
     from screenpath.cv.merge import merge_runs as merge
@@ -205,7 +206,7 @@ def show_run(path: RunLike, step: int | str | None = None, top: int = 20) -> Run
     step : int or str, optional
         As of :func:`export_run`; the best where steps have scores, else the last.
     top : int, default 20
-        Features shown at most, the largest by scaled size first.
+        Maximal number of features, the largest by scaled size first.
 
     Returns
     -------
@@ -230,7 +231,7 @@ def show_run(path: RunLike, step: int | str | None = None, top: int = 20) -> Run
 def compare_runs(
     paths: Sequence[RunLike], step: int | str = "best", test: FileLike | None = None, target: str | None = None
 ) -> RunComparison:
-    """Compare runs on the folds or the test data that they share, as ``screenpath runs RUN RUN`` does.
+    """Compare runs on their common folds or test data, as ``screenpath runs RUN RUN`` does.
 
     Parameters
     ----------
@@ -240,7 +241,7 @@ def compare_runs(
     test : path-like, optional
         Data on which all runs are scored.
     target : str, optional
-        Column of labels in ``test``, where it is not called as in the training data.
+        Column of labels in ``test``, if it has another name than in the training data.
 
     Returns
     -------
@@ -328,7 +329,7 @@ def convert(data: FileLike | Sequence[FileLike], out: FileLike, **options: Any) 
 
 
 def _data(data, what: str = "data"):
-    """Return the name of a file as text, and a pair of arrays as it is; what is neither could not even be compared."""
+    """Return the name of a file as text, a pair of arrays as it is; anything else is an error."""
     if isinstance(data, (str, os.PathLike)):
         return os.fspath(data)
     if isinstance(data, (tuple, list)) and len(data) == 2:
@@ -339,7 +340,7 @@ def _data(data, what: str = "data"):
 
 
 def _several(paths) -> list:
-    """Return runs as a list; the letters of a name are none."""
+    """Return runs as a list; a single name is an error, not a list of letters."""
     if isinstance(paths, (str, os.PathLike, StoredPath)) or not isinstance(paths, Iterable):
         raise UsageError(f"`paths` must be a list of runs, not {paths!r}")
     return list(paths)
@@ -350,7 +351,6 @@ def _opened(path) -> StoredPath:
 
 
 def _session(kind: type, spec: Spec, options: dict, data, command: list) -> StoredPath:
-    """Run a session and return what is in its folder."""
     from screenpath.engine.interrupts import Interrupts, Stopped
     from screenpath.report.console import Console
 
