@@ -24,6 +24,7 @@ import contextlib
 import math
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -123,7 +124,7 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
         if data == "-":
             raise RunFolderError("the run read standard input", "name the data file behind the run folder")
     try:
-        problem = Problem(record, header)
+        problem = Problem(record, header, [Path(data), folder])
     except UNREADABLE as error:
         raise damaged(folder / NAME, f"an entry is missing or of the wrong kind ({error})") from None
     found = check(header, steps, data, str(folder), problem.watch, problem.roundings())

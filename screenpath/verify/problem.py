@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -55,6 +57,9 @@ class Problem:
         run.json.
     header : dict
         Of the certificate.
+    beside : sequence of Path
+        The data file and the run folder: files that options name relative to where the run was started are looked for
+        in the folders above these, too.
 
     Attributes
     ----------
@@ -62,22 +67,30 @@ class Problem:
         Places of run.json that nothing could be compared with.
     """
 
-    def __init__(self, record: dict, header: dict):
+    def __init__(self, record: dict, header: dict, beside: Sequence[Path] = ()):
         self.record, self.header, self.options = record, header, record["options"]
+        self.folders = [folder for path in beside for folder in path.resolve().parents]
         self.unknown: set[tuple] = set()
         data = header["data"]
-        self.sample_weights = self._numbers("weights", data["n_samples"])
-        self.penalties = self._numbers("penalty_weights", data["n_features"])
-        if self.penalties is not None and "columns" in header:
-            self.penalties = self.penalties[header["columns"]]
+        weights = None if self.options.get("class_weight") else digest_of(header.get("weights"))
+        self.sample_weights = self._numbers("weights", data["n_samples"], weights)
+        penalties = (record.get("identity") or {}).get("penalty_sha256")
+        self.penalties = self._numbers("penalty_weights", data["n_features"], penalties, header.get("columns"))
 
-    def _numbers(self, name: str, count: int) -> np.ndarray | None:
-        """Return the numbers of a file that an option names; without it, what hangs on it is not known."""
+    def _numbers(self, name: str, count: int, digest: str | None, columns=None) -> np.ndarray | None:
+        """Return the numbers of a file that an option names; without it, what hangs on it is not known.
+
+        Elsewhere than where its path leads to, a file is that of the run if its numbers have the digest.
+        """
         path = self.options.get(name)
-        numbers = None if path is None else read_numbers(path, count)
-        if path is not None and numbers is None:
+        for k, folder in enumerate([Path(), *self.folders] if isinstance(path, str) else []):
+            numbers = read_numbers(folder / path, count) if digest or k == 0 else None
+            numbers = numbers if numbers is None or columns is None else numbers[columns]
+            if numbers is not None and (k == 0 or digest_of(numbers) == digest):
+                return numbers
+        if path is not None:
             self.unknown.add(("options", name))
-        return numbers
+        return None
 
     def roundings(self) -> int:
         """Return how often a weight was rounded: a number that options or file give was not, a product of two was."""

@@ -388,3 +388,26 @@ def test_kernel_sums_that_were_formed_again_are_checked_in_decimal_numbers(call,
     checked = call("verify", "r")
     assert checked.code == done.code in (0, 3), checked.out + checked.err  # 3: a step that claims nothing
     assert "claimed" not in checked.out and "not proven" not in checked.out
+
+
+@pytest.mark.parametrize("model, option, count", [("svm", "weights", 60), ("l1svm", "penalty_weights", 5)])
+def test_files_of_weights_are_found_from_other_folders(call, tmp_path, monkeypatch, model, option, count):  # noqa: F811
+    """They are those of the run if their numbers are: others of the same name, on the way to them, are not taken."""
+    X, y = clouds(n=60)
+    (tmp_path / "sub" / "away").mkdir(parents=True)
+    (tmp_path / "sub" / "two").write_text(libsvm_text(X, y))
+    right, other = weights_file(tmp_path, count), weights_file(tmp_path / "sub", count)
+    other.write_text(right.read_text().replace("1.", "0."))
+    text = f"--{option.replace('_', '-')}"
+    assert call(model, "sub/two", *GRID, text, "weights.txt", "--certificate", "-o", "r").code == 0
+    monkeypatch.chdir(tmp_path / "sub" / "away")
+    unknown = f"run.json: options.{option}"
+
+    def checked():
+        found = screenpath.verify_certificate(tmp_path / "r", tmp_path / "sub" / "two")
+        assert found.holds
+        return found.uncovered
+
+    assert unknown not in checked()
+    right.unlink()
+    assert unknown in checked()
