@@ -10,6 +10,7 @@ import pytest
 from screenpath.errors import DataError, UsageError
 from screenpath.kernels.problem import l1svm as l1_kernels
 from screenpath.kernels.screen import sifs as kernels
+from screenpath.numbers.rounding import UNIT, gamma
 from screenpath.problem import penalised_rounding
 from screenpath.problem.l1_types import halfway
 from screenpath.problem.penalised_rounding import L1Rounding, SparseRounding, check_range
@@ -85,8 +86,18 @@ def views(n=6, d=4, row=3, column=5):
     """Return what the bounds ask of the views: a longest row of ``row``, a longest column of ``column`` values."""
     row_ends = np.concatenate([[0, row, row + 1], np.full(n - 2, row + 2)])
     column_ends = np.concatenate([[0, 1, 1 + column], np.full(d - 2, column + 2)])
-    return SimpleNamespace(n=n, d=d, size=11, row_ends=row_ends, column_ends=column_ends,
+    return SimpleNamespace(n=n, d=d, size=11, inexact=0.0, row_ends=row_ends, column_ends=column_ends,
                            row_sqnorms=np.arange(1.0, n + 1.0), column_sqnorms=np.arange(1.0, d + 1.0))  # fmt: skip
+
+
+@pytest.mark.parametrize("units, more", [(0, 0), (4, 0), (10, 6), (1000, 16)])
+def test_sums_of_a_sparse_model_count_what_values_are_off_by(units, more):
+    """A few roundings of a value are counted anyway; a row's norm rounds as often as the row has values."""
+    data = views()
+    data.inexact = units * UNIT
+    b = SparseRounding(data, 1, 6, 0.5)
+    assert b.data == min(units * UNIT, gamma(3 + 16))
+    assert (b.row, b.column) == (gamma(3 + 16 + more), gamma(5 + 1 + 16 + more))
 
 
 @pytest.mark.parametrize("classes", [1, 3])
