@@ -135,15 +135,10 @@ def _not_negative(value) -> bool:
 
 
 SVM = Loss(  # Wang 2014, eq. 22; Ogawa 2014, eq. 1
-    name="svm",
-    title="linear SVMs (hinge loss)",
-    objective="1/2 ||w||^2 + C sum_i s_i max(0, 1 - y_i x_i.w)",
-    kinks=lambda y, o: 1.0,
-    slopes=lambda o: (0.0, 1.0),
-    signed=True,
-    score="accuracy",
+    name="svm", title="linear SVMs (hinge loss)", objective="1/2 ||w||^2 + C sum_i s_i max(0, 1 - y_i x_i.w)",
+    kinks=lambda y, o: 1.0, slopes=lambda o: (0.0, 1.0), signed=True, score="accuracy",
     liblinear="L2R_L1LOSS_SVC_DUAL",
-)
+)  # fmt: skip
 LAD = Loss(  # Wang 2014, eq. 27
     name="lad",
     title="least-absolute-deviations regressions",

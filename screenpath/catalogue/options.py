@@ -54,15 +54,11 @@ CLASS_WEIGHT = Option(
     help="Weight of a label, repeatable; or 'balanced': n / (classes x samples of the class).",
 )  # fmt: skip
 WEIGHTS = Option(
-    "weights",
-    kind="path",
-    metavar="FILE",
-    help="Sample weights, one number a line; 2 is the sample twice.",
-    python="paths",
-    type="ArrayLike",
+    "weights", kind="path", metavar="FILE", help="Sample weights, one number a line; 2 is the sample twice.",
+    python="paths", type="ArrayLike",
     about="How often each sample stands in the data, of shape (n,): in the loss, in `scale` and in "
     "``class_weight='balanced'``.",
-)
+)  # fmt: skip
 PENALTY_WEIGHTS = Option(
     "penalty_weights", kind="path", metavar="FILE", python="paths", type="ArrayLike",
     about="How much the penalty counts the weight of each (scaled) feature: numbers above 0, of shape (d,).",
@@ -116,15 +112,9 @@ RULE = Option(
     "or a class of yours, mine.py:MyRule, also with +gap.",
 )  # fmt: skip
 TOL = Option(
-    "tol",
-    1e-6,
-    "share",
-    "Relative duality gap of every grid point, on the full data.",
-    stated=True,
-    changes=True,
-    group="screening and solver",
-    python="models",
-)
+    "tol", 1e-6, "share", "Relative duality gap of every grid point, on the full data.", stated=True, changes=True,
+    group="screening and solver", python="models",
+)  # fmt: skip
 MAX_EPOCHS = Option(
     "max_epochs", 100_000, help="Sweeps or Newton iterations a grid point.", stated=True, changes=True, group="limits",
     python="models", **POSITIVE_COUNT,
@@ -136,16 +126,9 @@ TIME_LIMIT = Option(
     help="For the whole command, from its start; on a first run it ends only after kernels have compiled.",
 )  # fmt: skip
 SEED = Option(
-    "seed",
-    0,
-    "whole",
-    "Of the random order.",
-    least=0,
-    stated=True,
-    changes=True,
-    group="screening and solver",
+    "seed", 0, "whole", "Of the random order.", least=0, stated=True, changes=True, group="screening and solver",
     python="models",
-)
+)  # fmt: skip
 THREADS = Option(
     "threads", 1, stated=True, group="limits", python="models", **POSITIVE_COUNT,
     help="For passes over all rows; on dense rows in memory, for whole grid points.",
@@ -260,30 +243,18 @@ KERNEL = (
 LAMBDA_GRID = grouped(
     "grid",
     Option(
-        "grid",
-        metavar="N",
-        help="Points lambda_max / k, k = 1..N.",
-        everyday=True,
-        usual=20,
-        changes=True,
-        python="models",
-        type=VALUES,
-        **POSITIVE_COUNT,
+        "grid", metavar="N", help="Points lambda_max / k, k = 1..N.", everyday=True, usual=20, changes=True,
+        python="models", type=VALUES, **POSITIVE_COUNT,
         about="Number K of values ``lambda_max / k``, k = 1..K; or the values, walked from the largest down (of "
         "estimators those of ``C = 1 / (2 lambda)``).",
     ),
     Option("log", False, "flag", "Space the points evenly in the logarithm instead.", changes=True, python="models"),
     Option(
-        "lambda_min_ratio",
-        None,
-        "share",
-        "With `log`: last point over lambda_max.",
-        usual=0.05,
-        changes=True,
+        "lambda_min_ratio", None, "share", "With `log`: last point over lambda_max.", usual=0.05, changes=True,
         python="models",
     ),
     Option("lambda_list", None, "numbers", "The grid itself, for example 10,5,1.", changes=True),
-)
+)  # fmt: skip
 L1_RULE = replace(
     RULE, default="vi+gap", help="Screening rule: none, vi (from the previous lambda), gap (dynamic), or vi+gap."
 )
@@ -319,15 +290,9 @@ PAIR_GRID = grouped(
     ),
 )  # fmt: skip
 LOSS = Option(
-    "loss",
-    "hinge",
-    "choice",
-    "hinge: smoothed, see `smoothing`; or squared-hinge: 1/2 max(0, 1 - margin)^2.",
-    choices=("hinge", "squared-hinge"),
-    stated=True,
-    changes=True,
-    python="models",
-)
+    "loss", "hinge", "choice", "hinge: smoothed, see `smoothing`; or squared-hinge: 1/2 max(0, 1 - margin)^2.",
+    choices=("hinge", "squared-hinge"), stated=True, changes=True, python="models",
+)  # fmt: skip
 SMOOTHING = Option(
     "smoothing", 0.5, "share", "Width of the hinge's quadratic part; 0 is the exact hinge.", metavar="GAMMA",
     stated=True, changes=True, ends=(True, False), demand="must be at least 0 and below 1", python="models",
@@ -374,20 +339,13 @@ UNTIL_TURN = grouped(
 CERTIFY = grouped(
     "cross-validation",
     Option(
-        "certify",
-        False,
-        "flag",
-        "Bound the cross-validation error at every C from `cmin` to `cmax`.",
+        "certify", False, "flag", "Bound the cross-validation error at every C from `cmin` to `cmax`.",
         about="Bound the cross-validation error at every C between the ends of the grid (two classes; Shibagaki et al. "
         "2015). ``certificate_`` then has ``best_error``, found at ``best_C``, ``lower_bound`` and ``difference``.",
     ),
     Option(
-        "certify_to",
-        None,
-        "share",
-        metavar="DIFFERENCE",
-        ends=(True, True),
+        "certify_to", None, "share", metavar="DIFFERENCE", ends=(True, True),
         help="Refine the grid until no C of the range can be better than the best one found by more than this.",
     ),
     Option("certify_points", None, "whole", "Grid points that `certify_to` may add.", least=0, metavar="N", usual=1000),
-)
+)  # fmt: skip

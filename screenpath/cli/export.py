@@ -19,12 +19,10 @@ from screenpath.export.export import FORMATS, SUFFIXES, exported, kind_of
 @run_argument
 @step_option
 @click.option(
-    "--to",
-    "kind",
-    type=click.Choice(list(FORMATS)),
+    "--to", "kind", type=click.Choice(list(FORMATS)),
     help="Model file of LIBLINEAR, or of LIBSVM (kernel models); JSON, NumPy arrays, ONNX, skops file of scikit-learn "
     f"(the last two of kernel models too).  [default: by the end of FILE: {', '.join(SUFFIXES)}]",
-)
+)  # fmt: skip
 @click.option("-o", "--out", metavar="FILE", required=True, help="File to write; - is standard output.")
 @force_option
 @training_option

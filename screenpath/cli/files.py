@@ -94,19 +94,13 @@ def _facts(seen):
 @click.argument("data", metavar="DATA...", nargs=-1, required=True, type=click.Path())
 @click.argument("out", metavar="OUT", type=click.Path())
 @click.option(
-    "--block-mb",
-    default=32.0,
-    show_default=True,
-    type=shared.Between(1.0, 2048.0),
+    "--block-mb", default=32.0, show_default=True, type=shared.Between(1.0, 2048.0),
     help="Megabytes of text, or of a table's numbers, that make a shard; memory is about 8 times this for each job.",
-)
+)  # fmt: skip
 @click.option(
-    "--by",
-    default="rows",
-    show_default=True,
-    type=click.Choice(["rows", "columns"]),
+    "--by", default="rows", show_default=True, type=click.Choice(["rows", "columns"]),
     help="Contents of a shard: columns for l1svm and sparse-svm; rows for svm, lad, quantile, svr.",
-)
+)  # fmt: skip
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(min=1), help="Threads that parse and write.")
 @shared.flag(MAX_MEMORY)
 @click.option("--n-features", type=click.IntRange(min=1), help="Number of features, if the files show fewer.")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import difflib
 import os
+from itertools import groupby
 from typing import Any
 
 import click
@@ -78,34 +79,32 @@ class Helped(WithExamples, click.Command):
         asks for all.
         """
         if not is_long(self) or WHOLE in ctx.meta:
-            super().format_help(ctx, formatter)
-            return
+            return super().format_help(ctx, formatter)
         self.format_usage(ctx, formatter)
         formatter.write_paragraph()
         with formatter.indentation():
             formatter.write_text(" ".join(self.help.partition("\n\n")[0].split()))
         self.format_examples(formatter)
-        shown = [one for one in self.get_params(ctx) if getattr(one, "everyday", not isinstance(one, click.Argument))]
-        shown.sort(key=lambda one: (*GROUPS, OTHER).index(getattr(one, "group", OTHER)))
         with formatter.section("Everyday options"):
-            records = (one.get_help_record(ctx) for one in shown)
+            records = (one.get_help_record(ctx) for one in self._options(ctx) if getattr(one, "everyday", True))
             formatter.write_dl([(names, _brief(text)) for names, text in records], NAMES)
 
     def format_options(self, ctx, formatter):
         """Write the examples, and the options as one list, or group by group if they have groups."""
         if not is_long(self):
-            super().format_options(ctx, formatter)
-            return
+            return super().format_options(ctx, formatter)
         self.format_examples(formatter)
-        groups: dict[str, list] = {}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is not None and not isinstance(parameter, click.Argument):
-                groups.setdefault(getattr(parameter, "group", OTHER), []).append(record)
-        for name in (*GROUPS, OTHER):
-            if name in groups:
-                with formatter.section(f"{name[0].upper()}{name[1:]}"):
-                    formatter.write_dl(groups[name])
+        for name, several in groupby(self._options(ctx), _group):
+            with formatter.section(f"{name[0].upper()}{name[1:]}"):
+                formatter.write_dl([one.get_help_record(ctx) for one in several])
+
+    def _options(self, ctx) -> list:
+        options = (one for one in self.get_params(ctx) if isinstance(one, click.Option))
+        return sorted(options, key=lambda one: (*GROUPS, OTHER).index(_group(one)))
+
+
+def _group(option) -> str:
+    return getattr(option, "group", OTHER)
 
 
 def _brief(text: str) -> str:

@@ -36,12 +36,9 @@ training_option = click.option(
 @click.option("--decision", is_flag=True, help="Write decision values next to the labels.")
 @click.option("-o", "--out", metavar="FILE", default="-", show_default=True, help="File; - is standard output.")
 @click.option(
-    "--format",
-    type=click.Choice(["csv", "parquet"]),
-    default="csv",
-    show_default=True,
+    "--format", type=click.Choice(["csv", "parquet"]), default="csv", show_default=True,
     help="Format of the predictions.",
-)
+)  # fmt: skip
 @force_option
 @click.option("--zero-based/--one-based", default=None, help="First index of DATA.  [default: as in the run]")
 @click.option("--no-labels", is_flag=True, help="DATA has no labels, or none that count: no score.")
@@ -99,8 +96,7 @@ def usual_step(run) -> str:
     scored = run.score_column
     best = f": best is the best by {scored}" if scored else "; a run of screenpath cv has a best one"
     raise UsageError(
-        f"which step of {run.path}? It has {run.describe(first)} to {run.describe(last)}",
-        f"name one with --step{best}",
+        f"which step of {run.path}? It has {run.describe(first)} to {run.describe(last)}", f"name one with --step{best}"
     )
 
 

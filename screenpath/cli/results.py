@@ -16,16 +16,14 @@ run_argument = click.argument("run", metavar="[RUN]", required=False, type=click
 
 
 def _opened(name: str | None, quiet: bool):
-    """Open the run of this name, or the newest one below the current folder."""
+    """Open the run of this name, or the newest one below the current folder, and tell what is to know about it."""
     from screenpath.store.open import open_run
     from screenpath.store.record import run_folders
 
-    if name is not None:
-        return open_run(name)
-    newest = run_folders(Path())[0]
-    if not quiet:
-        tell(f"the newest run is {newest}")
-    return open_run(newest)
+    run = open_run(run_folders(Path())[0] if name is None else name)
+    for notice in () if quiet else (*([f"the newest run is {run.path}"] if name is None else []), *run.notices):
+        tell(notice)
+    return run
 
 
 def _listed() -> str:
@@ -55,12 +53,9 @@ def _listed() -> str:
 @run_argument
 @click.option("--step", metavar="STEP", help=f"{STEP_HELP}  [default: best if steps have scores, else the last]")
 @click.option(
-    "--top",
-    default=20,
-    show_default=True,
-    type=click.IntRange(min=0),
+    "--top", default=20, show_default=True, type=click.IntRange(min=0),
     help="Number of features shown, the largest first.",
-)
+)  # fmt: skip
 @click.option("--duals", metavar="FILE", help="Write the dual variable of every row as CSV; - is standard output.")
 @force_option
 @training_option
@@ -89,8 +84,6 @@ def show(run, step, top, duals, force, training, quiet):
     summary = summary_of(run, step, top)
     page = str(summary)  # finds damage before anything is printed
     if not quiet:
-        for notice in run.notices:
-            tell(notice)
         say_choice(run, step)
     if output is None:
         say(page)
@@ -105,11 +98,7 @@ def show(run, step, top, duals, force, training, quiet):
         tell(f"wrote {output.name}: {sure}, {found.support.size:,} rows with a part in the weights ({found.source})")
 
 
-@helped(
-    "runs",
-    "screenpath runs",
-    "screenpath runs runs/cv-svm-data runs/cv-l1svm-data",
-)
+@helped("runs", "screenpath runs", "screenpath runs runs/cv-svm-data runs/cv-l1svm-data")
 @click.argument("runs", metavar="[RUN RUN...]", nargs=-1, type=click.Path())
 @click.option("--step", metavar="STEP", help="Step of every run: best, one-se, a number.  [default: best]")
 @click.option("--test", metavar="FILE", type=click.Path(), help="Score all of them on this data file.")
@@ -161,11 +150,8 @@ def report(run, out, force, quiet):
     run = _opened(run, quiet)
     output = Output(out or str(run.path / "report.html"), force, [run.path])
     output.write(page(run))
-    if not quiet:
-        for notice in run.notices:
-            tell(notice)
-        if not output.stdout:
-            tell(f"wrote {output.name}")
+    if not quiet and not output.stdout:
+        tell(f"wrote {output.name}")
 
 
 # As screenpath.report.series.KINDS; --help must not import numpy.
@@ -198,9 +184,6 @@ def plot(run, kind, out, force, terminal, quiet):
     run = _opened(run, quiet)
     kind = kind or series.available(run)[0]
     series.check_kind(run, kind)
-    if not quiet:
-        for notice in run.notices:
-            tell(notice)
     if terminal:
         from screenpath.report.terminal import show
 

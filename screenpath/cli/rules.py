@@ -7,6 +7,7 @@ import io
 import json
 import sys
 import textwrap
+from dataclasses import replace
 
 import click
 
@@ -79,14 +80,9 @@ FORMAT = Option(
     "terminal.  [default: table on a terminal, else markdown]",
     choices=("table", "markdown", "csv", "json", "parquet"), group="output", everyday=True,
 )  # fmt: skip
-OUT = Option(
-    "out", "-", short="-o", metavar="FILE", help="File of the table.  [default: stdout]", group="output", everyday=True
-)
-PLOT = Option(
-    "plot", metavar="FILE", help="Draw the table too: .png, .svg or .pdf. Needs matplotlib.", group="output",
-    everyday=True,
-)  # fmt: skip
-SAID = (OUT, PLOT, FORCE, QUIET, LOG_FORMAT)
+OUT = Option("out", "-", short="-o", metavar="FILE", help="File of the table.  [default: stdout]", group="output")
+PLOT = Option("plot", metavar="FILE", help="Draw the table too: .png, .svg or .pdf. Needs matplotlib.", group="output")
+SAID = (*(replace(one, everyday=True) for one in (OUT, PLOT)), FORCE, QUIET, LOG_FORMAT)
 
 
 class Comparison(Helped):

@@ -68,8 +68,7 @@ PAIRS = (
         help="Comma-separated, of none, iss, ifs, sifs, gap, and these with +gap; speed-ups refer to the first.",
     ),
     replace(START, help=f"{START.help} cold: a solver of yours alone. Speed-ups refer to the same start."),
-    REPEATS,
-    SOLVER,
+    REPEATS, SOLVER,
     *CHECKS, *LIMITS, o.SEED, o.POSITIVE, o.INTERCEPT, *o.READING, *o.PREPARATION, *o.PAIR_GRID, o.LOSS, o.SMOOTHING,
     o.FIRST,
 )  # fmt: skip
