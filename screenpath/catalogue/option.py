@@ -21,7 +21,7 @@ from screenpath.errors import UsageError
 
 # Headings of the help, in order.
 GROUPS = (
-    "data", "problem", "grid", "screening and solver", "cross-validation", "output", "limits", "cluster",
+    "problem", "data", "grid", "screening and solver", "cross-validation", "output", "limits", "cluster",
 )  # fmt: skip
 
 
