@@ -10,7 +10,8 @@ import pytest
 from screenpath.errors import DataError, UsageError
 from screenpath.kernels.problem import l1svm as l1_kernels
 from screenpath.kernels.screen import sifs as kernels
-from screenpath.numbers.rounding import UNIT, gamma
+from screenpath.numbers.rounding import UNIT as ROUNDED
+from screenpath.numbers.rounding import gamma as terms_gamma
 from screenpath.problem import penalised_rounding
 from screenpath.problem.l1_types import halfway
 from screenpath.problem.penalised_rounding import L1Rounding, SparseRounding, check_range
@@ -94,9 +95,9 @@ def views(n=6, d=4, row=3, column=5):
 def test_sums_of_a_sparse_model_count_what_values_are_off_by(units, more):
     """A few roundings of a value are counted anyway; a row's norm rounds as often as the row has values."""
     data = views()
-    data.inexact = units * UNIT
+    data.inexact, gamma = units * ROUNDED, terms_gamma
     b = SparseRounding(data, 1, 6, 0.5)
-    assert b.data == min(units * UNIT, gamma(3 + 16))
+    assert b.data == min(data.inexact, gamma(3 + 16))
     assert (b.row, b.column) == (gamma(3 + 16 + more), gamma(5 + 1 + 16 + more))
 
 
