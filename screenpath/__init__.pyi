@@ -34,43 +34,45 @@ from screenpath.verify import verify_certificate as verify_certificate
 __version__: str
 
 def kernel_svm_path(
-    X: RowsLike, y: ArrayLike, *, scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
-    bias: float = 0.0, intercept: str | None = None, class_weight: Mapping | str | None = None,
-    sample_weight: ArrayLike | None = None, gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0,
-    gram: str = "auto", grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01,
+    X: RowsLike, y: ArrayLike, *, bias: float = 0.0, intercept: str | None = None,
+    class_weight: Mapping | str | None = None, sample_weight: ArrayLike | None = None, gamma: float | str = "1/d",
+    degree: int = 3, coef0: float = 0.0, gram: str = "auto", scale: str = "none", storage: str = "auto",
+    dtype: DTypeLike = "float64", grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01,
     cmax: float = 10.0, rule: str | Any = "dvi+gap", solver: str | Any = "auto", tol: float = 1e-06,
     max_epochs: int = 100000, time_limit: float | None = None, threads: int = 1, kernel: str = "rbf",
     max_memory: int | str | None = None, shrinking: bool = True, tell: Callable[[str], object] | None = None,
 ) -> KernelPathResult: ...
 
 def l1_svm_path(
-    X: RowsLike, y: ArrayLike, *, scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
-    class_weight: Mapping | str | None = None, sample_weight: ArrayLike | None = None,
-    penalty_weights: ArrayLike | None = None, grid: int | Sequence[float] | np.ndarray = 20, log: bool = False,
+    X: RowsLike, y: ArrayLike, *, class_weight: Mapping | str | None = None, sample_weight: ArrayLike | None = None,
+    penalty_weights: ArrayLike | None = None, scale: str = "none", storage: str = "auto",
+    dtype: DTypeLike = "float64", grid: int | Sequence[float] | np.ndarray = 20, log: bool = False,
     lambda_min_ratio: float = 0.05, rule: str | Any = "vi+gap", solver: str | Any = "auto", tol: float = 1e-06,
     max_epochs: int = 100000, time_limit: float | None = None, threads: int = 1,
 ) -> PathResult: ...
 
 def lad_path(
-    X: RowsLike, y: ArrayLike, *, scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
-    bias: float = 0.0, intercept: str | None = None, sample_weight: ArrayLike | None = None,
-    grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01, cmax: float = 10.0,
-    chunk: int | None = None, chunk_form: str = "C", rule: str | Any = "dvi+gap", solver: str | Any = "auto",
-    tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, time_limit: float | None = None, threads: int = 1,
+    X: RowsLike, y: ArrayLike, *, bias: float = 0.0, intercept: str | None = None,
+    sample_weight: ArrayLike | None = None, scale: str = "none", storage: str = "auto",
+    dtype: DTypeLike = "float64", grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01,
+    cmax: float = 10.0, chunk: int | None = None, chunk_form: str = "C", rule: str | Any = "dvi+gap",
+    solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
+    time_limit: float | None = None, threads: int = 1,
 ) -> PathResult: ...
 
 def quantile_path(
-    X: RowsLike, y: ArrayLike, *, scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
-    bias: float = 0.0, tau: float = 0.5, intercept: str | None = None, sample_weight: ArrayLike | None = None,
-    grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01, cmax: float = 10.0,
-    chunk: int | None = None, chunk_form: str = "C", rule: str | Any = "dvi+gap", solver: str | Any = "auto",
-    tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, time_limit: float | None = None, threads: int = 1,
+    X: RowsLike, y: ArrayLike, *, bias: float = 0.0, tau: float = 0.5, intercept: str | None = None,
+    sample_weight: ArrayLike | None = None, scale: str = "none", storage: str = "auto",
+    dtype: DTypeLike = "float64", grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01,
+    cmax: float = 10.0, chunk: int | None = None, chunk_form: str = "C", rule: str | Any = "dvi+gap",
+    solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
+    time_limit: float | None = None, threads: int = 1,
 ) -> PathResult: ...
 
 def sparse_svm_path(
-    X: RowsLike, y: ArrayLike, *, scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
-    bias: float = 0.0, intercept: str | None = None, class_weight: Mapping | str | None = None,
-    sample_weight: ArrayLike | None = None, loss: str = "hinge", smoothing: float = 0.5,
+    X: RowsLike, y: ArrayLike, *, bias: float = 0.0, intercept: str | None = None,
+    class_weight: Mapping | str | None = None, sample_weight: ArrayLike | None = None, loss: str = "hinge",
+    smoothing: float = 0.5, scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
     betas: int | Sequence[float] | np.ndarray = 10, alphas: int | Sequence[float] | np.ndarray = 100,
     beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01, references: int = 0, first: str = "features",
     rule: str | Any = "sifs+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, jobs: int = 1,
@@ -78,18 +80,19 @@ def sparse_svm_path(
 ) -> SparsePathResult: ...
 
 def svm_path(
-    X: RowsLike, y: ArrayLike, *, scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
-    bias: float = 0.0, intercept: str | None = None, class_weight: Mapping | str | None = None,
-    sample_weight: ArrayLike | None = None, grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100,
-    cmin: float = 0.01, cmax: float = 10.0, chunk: int | None = None, chunk_form: str = "C",
-    rule: str | Any = "dvi+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
-    max_epochs: int = 100000, time_limit: float | None = None, threads: int = 1,
-) -> PathResult: ...
-
-def svr_path(
-    X: RowsLike, y: ArrayLike, *, scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
-    bias: float = 0.0, epsilon: float = 0.1, intercept: str | None = None, sample_weight: ArrayLike | None = None,
+    X: RowsLike, y: ArrayLike, *, bias: float = 0.0, intercept: str | None = None,
+    class_weight: Mapping | str | None = None, sample_weight: ArrayLike | None = None, scale: str = "none",
+    storage: str = "auto", dtype: DTypeLike = "float64",
     grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01, cmax: float = 10.0,
     chunk: int | None = None, chunk_form: str = "C", rule: str | Any = "dvi+gap", solver: str | Any = "auto",
     tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, time_limit: float | None = None, threads: int = 1,
+) -> PathResult: ...
+
+def svr_path(
+    X: RowsLike, y: ArrayLike, *, bias: float = 0.0, epsilon: float = 0.1, intercept: str | None = None,
+    sample_weight: ArrayLike | None = None, scale: str = "none", storage: str = "auto",
+    dtype: DTypeLike = "float64", grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01,
+    cmax: float = 10.0, chunk: int | None = None, chunk_form: str = "C", rule: str | Any = "dvi+gap",
+    solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
+    time_limit: float | None = None, threads: int = 1,
 ) -> PathResult: ...

@@ -9,15 +9,15 @@ from screenpath.sklearn.export import fitted as fitted
 
 class L1SVMClassifier(classifiers.L1SVMClassifier):
     C: float
-    scale: str
     class_weight: Mapping | str | None
+    scale: str
     rule: str | Any
     solver: str | Any
     tol: float
     max_epochs: int
     threads: int
     def __init__(
-        self, C: float = 1.0, *, scale: str = "none", class_weight: Mapping | str | None = None,
+        self, C: float = 1.0, *, class_weight: Mapping | str | None = None, scale: str = "none",
         rule: str | Any = "vi+gap", solver: str | Any = "auto", tol: float = 1e-06, max_epochs: int = 100000,
         threads: int = 1,
     ) -> None: ...
@@ -32,8 +32,8 @@ class L1SVMClassifierCV(classifiers.L1SVMClassifierCV):
     n_jobs: int | None
     until_turn: bool
     turn_points: int
-    scale: str
     class_weight: Mapping | str | None
+    scale: str
     rule: str | Any
     solver: str | Any
     tol: float
@@ -42,16 +42,16 @@ class L1SVMClassifierCV(classifiers.L1SVMClassifierCV):
     def __init__(
         self, grid: int | Sequence[float] | np.ndarray = 20, log: bool = False, lambda_min_ratio: float = 0.05, *,
         cv: Any = None, scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None,
-        until_turn: bool = False, turn_points: int = 100, scale: str = "none",
-        class_weight: Mapping | str | None = None, rule: str | Any = "vi+gap", solver: str | Any = "auto",
-        tol: float = 1e-06, max_epochs: int = 100000, threads: int = 1,
+        until_turn: bool = False, turn_points: int = 100, class_weight: Mapping | str | None = None,
+        scale: str = "none", rule: str | Any = "vi+gap", solver: str | Any = "auto", tol: float = 1e-06,
+        max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
 class LADRegressor(regressors.LADRegressor):
     C: float
-    scale: str
     bias: float
     intercept: str | None
+    scale: str
     rule: str | Any
     solver: str | Any
     tol: float
@@ -59,7 +59,7 @@ class LADRegressor(regressors.LADRegressor):
     max_epochs: int
     threads: int
     def __init__(
-        self, C: float = 1.0, *, scale: str = "none", bias: float = 0.0, intercept: str | None = None,
+        self, C: float = 1.0, *, bias: float = 0.0, intercept: str | None = None, scale: str = "none",
         rule: str | Any = "dvi+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
@@ -74,9 +74,9 @@ class LADRegressorCV(regressors.LADRegressorCV):
     n_jobs: int | None
     until_turn: bool
     turn_points: int
-    scale: str
     bias: float
     intercept: str | None
+    scale: str
     rule: str | Any
     solver: str | Any
     tol: float
@@ -86,17 +86,17 @@ class LADRegressorCV(regressors.LADRegressorCV):
     def __init__(
         self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
-        turn_points: int = 100, scale: str = "none", bias: float = 0.0, intercept: str | None = None,
+        turn_points: int = 100, bias: float = 0.0, intercept: str | None = None, scale: str = "none",
         rule: str | Any = "dvi+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
 class QuantileRegressor(regressors.QuantileRegressor):
     C: float
-    scale: str
     bias: float
     tau: float
     intercept: str | None
+    scale: str
     rule: str | Any
     solver: str | Any
     tol: float
@@ -104,7 +104,7 @@ class QuantileRegressor(regressors.QuantileRegressor):
     max_epochs: int
     threads: int
     def __init__(
-        self, C: float = 1.0, *, scale: str = "none", bias: float = 0.0, tau: float = 0.5, intercept: str | None = None,
+        self, C: float = 1.0, *, bias: float = 0.0, tau: float = 0.5, intercept: str | None = None, scale: str = "none",
         rule: str | Any = "dvi+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
@@ -119,10 +119,10 @@ class QuantileRegressorCV(regressors.QuantileRegressorCV):
     n_jobs: int | None
     until_turn: bool
     turn_points: int
-    scale: str
     bias: float
     tau: float
     intercept: str | None
+    scale: str
     rule: str | Any
     solver: str | Any
     tol: float
@@ -132,14 +132,13 @@ class QuantileRegressorCV(regressors.QuantileRegressorCV):
     def __init__(
         self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
-        turn_points: int = 100, scale: str = "none", bias: float = 0.0, tau: float = 0.5, intercept: str | None = None,
+        turn_points: int = 100, bias: float = 0.0, tau: float = 0.5, intercept: str | None = None, scale: str = "none",
         rule: str | Any = "dvi+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
 class SVMClassifier(classifiers.SVMClassifier):
     C: float
-    scale: str
     bias: float
     intercept: str | None
     class_weight: Mapping | str | None
@@ -147,6 +146,7 @@ class SVMClassifier(classifiers.SVMClassifier):
     gamma: float | str
     degree: int
     coef0: float
+    scale: str
     rule: str | Any
     solver: str | Any
     tol: float
@@ -154,10 +154,10 @@ class SVMClassifier(classifiers.SVMClassifier):
     max_epochs: int
     threads: int
     def __init__(
-        self, C: float = 1.0, *, scale: str = "none", bias: float = 0.0, intercept: str | None = None,
+        self, C: float = 1.0, *, bias: float = 0.0, intercept: str | None = None,
         class_weight: Mapping | str | None = None, kernel: str | None = None, gamma: float | str = "1/d",
-        degree: int = 3, coef0: float = 0.0, rule: str | Any = "dvi+gap", solver: str | Any = "auto",
-        tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, threads: int = 1,
+        degree: int = 3, coef0: float = 0.0, scale: str = "none", rule: str | Any = "dvi+gap",
+        solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
 class SVMClassifierCV(classifiers.SVMClassifierCV):
@@ -174,7 +174,6 @@ class SVMClassifierCV(classifiers.SVMClassifierCV):
     certify_to: float | None
     certify_points: int
     calibration: str | None
-    scale: str
     bias: float
     intercept: str | None
     class_weight: Mapping | str | None
@@ -182,6 +181,7 @@ class SVMClassifierCV(classifiers.SVMClassifierCV):
     gamma: float | str
     degree: int
     coef0: float
+    scale: str
     rule: str | Any
     solver: str | Any
     tol: float
@@ -192,18 +192,18 @@ class SVMClassifierCV(classifiers.SVMClassifierCV):
         self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
         turn_points: int = 100, certify: bool = False, certify_to: float | None = None, certify_points: int = 1000,
-        calibration: str | None = None, scale: str = "none", bias: float = 0.0, intercept: str | None = None,
+        calibration: str | None = None, bias: float = 0.0, intercept: str | None = None,
         class_weight: Mapping | str | None = None, kernel: str | None = None, gamma: float | str = "1/d",
-        degree: int = 3, coef0: float = 0.0, rule: str | Any = "dvi+gap", solver: str | Any = "auto",
-        tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, threads: int = 1,
+        degree: int = 3, coef0: float = 0.0, scale: str = "none", rule: str | Any = "dvi+gap",
+        solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
 class SVMRegressor(regressors.SVMRegressor):
     C: float
-    scale: str
     bias: float
     epsilon: float
     intercept: str | None
+    scale: str
     rule: str | Any
     solver: str | Any
     tol: float
@@ -211,9 +211,9 @@ class SVMRegressor(regressors.SVMRegressor):
     max_epochs: int
     threads: int
     def __init__(
-        self, C: float = 1.0, *, scale: str = "none", bias: float = 0.0, epsilon: float = 0.1,
-        intercept: str | None = None, rule: str | Any = "dvi+gap", solver: str | Any = "auto", tol: float = 1e-06,
-        seed: int = 0, max_epochs: int = 100000, threads: int = 1,
+        self, C: float = 1.0, *, bias: float = 0.0, epsilon: float = 0.1, intercept: str | None = None,
+        scale: str = "none", rule: str | Any = "dvi+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
+        max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
 class SVMRegressorCV(regressors.SVMRegressorCV):
@@ -226,10 +226,10 @@ class SVMRegressorCV(regressors.SVMRegressorCV):
     n_jobs: int | None
     until_turn: bool
     turn_points: int
-    scale: str
     bias: float
     epsilon: float
     intercept: str | None
+    scale: str
     rule: str | Any
     solver: str | Any
     tol: float
@@ -239,20 +239,20 @@ class SVMRegressorCV(regressors.SVMRegressorCV):
     def __init__(
         self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
-        turn_points: int = 100, scale: str = "none", bias: float = 0.0, epsilon: float = 0.1,
-        intercept: str | None = None, rule: str | Any = "dvi+gap", solver: str | Any = "auto", tol: float = 1e-06,
-        seed: int = 0, max_epochs: int = 100000, threads: int = 1,
+        turn_points: int = 100, bias: float = 0.0, epsilon: float = 0.1, intercept: str | None = None,
+        scale: str = "none", rule: str | Any = "dvi+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
+        max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
 class SparseSVMClassifier(classifiers.SparseSVMClassifier):
     alpha: float
     beta: float
-    scale: str
     bias: float
     intercept: str | None
     class_weight: Mapping | str | None
     loss: str
     smoothing: float
+    scale: str
     first: str
     rule: str | Any
     solver: str | Any
@@ -260,10 +260,10 @@ class SparseSVMClassifier(classifiers.SparseSVMClassifier):
     seed: int
     max_epochs: int
     def __init__(
-        self, alpha: float = 0.01, beta: float = 0.01, *, scale: str = "none", bias: float = 0.0,
-        intercept: str | None = None, class_weight: Mapping | str | None = None, loss: str = "hinge",
-        smoothing: float = 0.5, first: str = "features", rule: str | Any = "sifs+gap", solver: str | Any = "auto",
-        tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
+        self, alpha: float = 0.01, beta: float = 0.01, *, bias: float = 0.0, intercept: str | None = None,
+        class_weight: Mapping | str | None = None, loss: str = "hinge", smoothing: float = 0.5, scale: str = "none",
+        first: str = "features", rule: str | Any = "sifs+gap", solver: str | Any = "auto", tol: float = 1e-06,
+        seed: int = 0, max_epochs: int = 100000,
     ) -> None: ...
 
 class SparseSVMClassifierCV(classifiers.SparseSVMClassifierCV):
@@ -275,12 +275,12 @@ class SparseSVMClassifierCV(classifiers.SparseSVMClassifierCV):
     scoring: str | Callable | None
     step: str
     n_jobs: int | None
-    scale: str
     bias: float
     intercept: str | None
     class_weight: Mapping | str | None
     loss: str
     smoothing: float
+    scale: str
     first: str
     rule: str | Any
     solver: str | Any
@@ -290,8 +290,8 @@ class SparseSVMClassifierCV(classifiers.SparseSVMClassifierCV):
     def __init__(
         self, betas: int | Sequence[float] | np.ndarray = 10, alphas: int | Sequence[float] | np.ndarray = 100,
         beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01, *, cv: Any = None,
-        scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, scale: str = "none",
-        bias: float = 0.0, intercept: str | None = None, class_weight: Mapping | str | None = None, loss: str = "hinge",
-        smoothing: float = 0.5, first: str = "features", rule: str | Any = "sifs+gap", solver: str | Any = "auto",
-        tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
+        scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, bias: float = 0.0,
+        intercept: str | None = None, class_weight: Mapping | str | None = None, loss: str = "hinge",
+        smoothing: float = 0.5, scale: str = "none", first: str = "features", rule: str | Any = "sifs+gap",
+        solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
     ) -> None: ...

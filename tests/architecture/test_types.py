@@ -42,7 +42,7 @@ WRONG = {
     "s.svm_path(X, y, tol='1e-6')": "arg-type",
     "s.lad_path(X, y, class_weight='balanced')": "call-arg",
     "s.quantile_path(X, y, tau=None)": "arg-type",
-    "s.svr_path(X, y, 'none')": "call-arg",
+    "s.svr_path(X, y, 0.1)": "call-arg",
     "s.svm_path(X)": "call-arg",
     "s.svm_path(X, y).predict(X, step='best')": "arg-type",
     "s.svm_path(X, y)[0].statuses": "attr-defined",
@@ -56,7 +56,7 @@ WRONG = {
     "s.load_run(1)": "arg-type",
     "s.export_run('runs/a', 'json', 'model.json', step=0.5)": "arg-type",
     "s.svm_paths(X, y)": "attr-defined",
-    "e.SVMClassifier(2.0, 'none')": "call-arg",
+    "e.SVMClassifier(2.0, 1.0)": "call-arg",
     "e.SVMClassifierCV(grid='many')": "arg-type",
     "e.LADRegressor(class_weight='balanced')": "call-arg",
 }
