@@ -124,7 +124,7 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
         if data == "-":
             raise RunFolderError("the run read standard input", "name the data file behind the run folder")
     try:
-        problem = Problem(record, header, [Path(data), folder])
+        problem = Problem(record, header, (Path(data), folder))
     except UNREADABLE as error:
         raise damaged(folder / NAME, f"an entry is missing or of the wrong kind ({error})") from None
     found = check(header, steps, data, str(folder), problem.watch, problem.roundings())

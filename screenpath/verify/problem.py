@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -67,7 +66,7 @@ class Problem:
         Places of run.json that nothing could be compared with.
     """
 
-    def __init__(self, record: dict, header: dict, beside: Sequence[Path] = ()):
+    def __init__(self, record: dict, header: dict, beside: tuple[Path, ...] = ()):
         self.record, self.header, self.options = record, header, record["options"]
         self.folders = [folder for path in beside for folder in path.resolve().parents]
         self.unknown: set[tuple] = set()
