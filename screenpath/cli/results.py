@@ -15,15 +15,18 @@ from screenpath.errors import ScreenpathError, UsageError, shown, tell
 run_argument = click.argument("run", metavar="[RUN]", required=False, type=click.Path())
 
 
-def _opened(name: str | None, quiet: bool):
-    """Open the run of this name, or the newest one below the current folder, and tell what is to know about it."""
+def _opened(name: str | None):
+    """Open the run of this name, or the newest one below the current folder."""
     from screenpath.store.open import open_run
     from screenpath.store.record import run_folders
 
-    run = open_run(run_folders(Path())[0] if name is None else name)
+    return open_run(run_folders(Path())[0] if name is None else name)
+
+
+def _tell_of(run, name: str | None, quiet: bool) -> None:
+    """Tell which run was opened, unless it was named, and what is to know about it."""
     for notice in () if quiet else (*([f"the newest run is {run.path}"] if name is None else []), *run.notices):
         tell(notice)
-    return run
 
 
 def _listed() -> str:
@@ -77,12 +80,13 @@ def show(run, step, top, duals, force, training, quiet):
 
     if training is not None and duals is None:
         raise UsageError("--training serves --duals alone here", "leave it out, or add --duals FILE")
-    run = _opened(run, quiet)
+    name, run = run, _opened(run)
     inputs = [run.path, training or run.record["data"].get("path")]
     output = None if duals is None else Output(duals, force, inputs)
     step = step or default_step(run)
     summary = summary_of(run, step, top)
     page = str(summary)  # finds damage before anything is printed
+    _tell_of(run, name, quiet)
     if not quiet:
         say_choice(run, step)
     if output is None:
@@ -147,7 +151,8 @@ def report(run, out, force, quiet):
     from screenpath.report.page import page
     from screenpath.store.outputs import Output
 
-    run = _opened(run, quiet)
+    name, run = run, _opened(run)
+    _tell_of(run, name, quiet)
     output = Output(out or str(run.path / "report.html"), force, [run.path])
     output.write(page(run))
     if not quiet and not output.stdout:
@@ -181,9 +186,10 @@ def plot(run, kind, out, force, terminal, quiet):
     if terminal and out:
         raise UsageError("--terminal writes no file", "leave out --out, or leave out --terminal")
     series.picture_form(out)  # refuses a wrong name early
-    run = _opened(run, quiet)
+    name, run = run, _opened(run)
     kind = kind or series.available(run)[0]
     series.check_kind(run, kind)
+    _tell_of(run, name, quiet)
     if terminal:
         from screenpath.report.terminal import show
 
