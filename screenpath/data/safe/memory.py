@@ -27,6 +27,7 @@ MB = 1 << 20
 CODE = 28 * MB  # the compiled kernels of one model and their libraries, loaded
 COMPILING = 450 * MB  # compiling them, in the process that does it
 SPARE = 6 * MB  # reserve for small things
+UNUSED = 2 * MB  # memory that was reserved before a limit is enforced and is used behind that
 MARGIN = 1.02  # factor of a suggested limit: runs of the same command differ a little
 TRACKER = 12 * MB  # Python's process that watches the others
 FREED_AT_ONCE = 1 << 20  # with a limit, freed arrays from this size return to the system
@@ -273,9 +274,9 @@ class MemoryLimit:
         _wake_blas()
         with _Process.lock:
             _Process.before = resource.getrlimit(resource.RLIMIT_DATA)
-            # The system counts reserved memory, of which some is not used yet.
+            # The system counts reserved memory, of which some is not used yet, and may be without being counted again.
             taken = (_status("VmData:") or 0) - _Process.mapped
-            _Process.ceiling = taken + max(self.limit - self.lent - private_bytes(), 0)
+            _Process.ceiling = taken + max(self.limit - self.lent - private_bytes() - UNUSED, 0)
             _tell_system()
         refused = None
         try:
