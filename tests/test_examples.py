@@ -77,6 +77,7 @@ def test_slurm_parts(run, files, tmp_path):
     assert done.returncode == 0 and len(read_csv(tmp_path / "whole" / "folds.csv")) == 12, done.stderr
 
 
+@pytest.mark.wide_only
 def test_slurm_cluster(run, files, tmp_path):
     """Scheduler, workers and path as the script starts them; `srun` only starts its command here."""
     pytest.importorskip("distributed", reason="dask.distributed is not installed")

@@ -192,6 +192,7 @@ def test_a_limit_is_kept(forked, name, storage, what):
     check(forked, arguments(name, storage, what))
 
 
+@pytest.mark.wide_only
 def test_a_limit_is_kept_from_the_start_of_the_process(forked, where):
     check(Started(where), arguments("svm", "sparse", "path"))
 

@@ -52,6 +52,7 @@ def run(size, members, rounds=3000):
 
 
 @needs_jit
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("members", [2, 3, 5])  # more than there are processors, perhaps; the last have nothing to do
 @pytest.mark.parametrize("size", [5, 30, 100])
 def test_members_see_what_the_others_have_written(members, size):

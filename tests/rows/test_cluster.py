@@ -56,6 +56,7 @@ def test_operations_have_the_bytes_of_one_machine(client, tmp_path, monkeypatch,
     there.close()
 
 
+@pytest.mark.wide_only
 def test_lost_workers(client, tmp_path, monkeypatch):
     """Workers are killed while passes run; the numbers and the bytes counted stay the same."""
     X, y = random_rows(n=2000)

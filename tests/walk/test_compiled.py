@@ -253,6 +253,7 @@ def states(model, rule="dvi+gap"):
 
 
 @needs_threads
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("rule", ["none", "dvi+gap", "it", "essnsv"])
 @pytest.mark.parametrize("name", ["svm", "lad"])
 def test_threads_change_no_byte(shared, name, rule):
