@@ -251,8 +251,7 @@ SPARSE_RULE = Later("screen.sparse", "parse_sparse_rule")
 def _sparse_build(rows, codes, weights, options):
     import numpy as np
 
-    from screenpath.problem.sparse_grid import SparseGrid
-    from screenpath.problem.sparse_model import sparse_model
+    from screenpath.problem.sparse_grid import SparseGrid, sparse_model
     from screenpath.rows.views import check_not_zero, views_of
 
     views = views_of(rows)
@@ -378,7 +377,7 @@ SPARSE_SVM = Spec(
     "the same).",
     fixed=(("threads", 1),),
     rule=SPARSE_RULE,
-    solver=Later("solve.sparse", "make_sparse_solver"),
+    solver=Later("solve.sparse_newton", "make_sparse_solver"),
     contradicted=Later("screen.sparse", "contradicted"),
     toy_grid=((3.0, 0.1), (1.0, 0.1), (0.1, 0.1), (0.01, 0.1)),
     kernel_modules=("sparse", "sifs", "sparse_box"),

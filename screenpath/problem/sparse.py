@@ -7,6 +7,14 @@ Dual        max    D(theta) = 1/n sum s theta - gamma/(2n) ||theta||^2 - 1/(2 al
 Stop        gap = P - D <= tol * P, computed here on the full data, outside the solver.
 
 The exact hinge ``l(t) = max(t, 0)`` is ``gamma = 0``: the dual is then concave, but not strongly, and has no balls.
+The squared hinge ``l(t) = 1/2 max(0, t)^2``, whose dual variables ``v >= 0`` have no upper end, is one of a width
+``gamma`` that no ``t = 1 - m`` reaches where ``P(W) <= P(0)``: the loss of one sample alone would be above ``P(0)``.
+There ``1/2 t^2 = gamma l(t)``, and ``v = gamma theta``: with weights of the mean ``gamma`` instead of 1 all numbers are
+those of the squared hinge. ``gamma`` is a power of two, so that it rounds nothing. The rules only ever find that a dual
+variable is 0, the one end of its box. A pair whose ``P(W)`` is above ``P(0)`` would be certified as that of the
+smoothed hinge: none is reported, as every step is at least as good as zero (``no_worse``). At ``w = 0`` each ``t`` is
+1, which is not optimal for any finite ``alpha``, unless ``w`` is: the path begins where the largest margin of the
+weights of that dual point is 1.
 At ``alpha = 0`` the primal has none, and dual points have ``|u_j| <= beta``. The box contains 0, so *any* point of it
 becomes one when divided by the excess of its largest ``|u_j|`` over ``beta``, rounding included: every pair has a gap.
 
@@ -25,10 +33,11 @@ a margin says about ``theta`` does not depend on the weight. Division by the mea
 from __future__ import annotations
 
 from copy import copy
-from math import fsum
+from math import fsum, inf, log2
 
 import numpy as np
 
+from screenpath.errors import DataError
 from screenpath.kernels.problem import sparse as kernels
 from screenpath.kernels.problem import sparse_samples as losses
 from screenpath.numbers import accurate
@@ -52,6 +61,7 @@ LOOSE = 1e-6  # what is looked at ahead of a kernel's decision is what it could 
 # Of beta, at alpha = 0: what bounds of |u_j| have to stay within, and what a dual point that does not is divided for.
 # Whoever looks again, with rounding of his own, finds a dual point.
 WITHIN, INWARD = 1.0 - 32.0 * UNIT, 1.0 - 64.0 * UNIT
+WIDEST = 511  # binary exponent of a width: its square is a float64
 AHEAD = 1.1  # sums are formed where a ball a little larger than the last one could lead to a weight
 
 
@@ -67,58 +77,24 @@ class SparseModel(PathModel):
         1 for the binary model, else the number of classes (at least 3).
     beta : float
     gamma : float
-        Smoothing of the hinge; 0 is the exact one, which ``SHARP`` stands for.
+        Smoothing of the hinge; 0 is the exact one, which ``SHARP`` stands for, and infinity the squared one.
     weights : ndarray of shape (n,), optional
         Of the samples, at least 0.
-    shared : SparseModel, optional
-        A model of the same data at another ``beta``: what does not depend on it is taken from there.
     """
 
-    # What does not depend on `beta`: a model takes it from the one that it shares with.
-    free: np.ndarray
-    ones: np.ndarray
-    u_ones: np.ndarray
-    every: np.ndarray
-    all_kept: np.ndarray
-    given: np.ndarray
-    weights: np.ndarray
-    roots: np.ndarray
-    weighted: bool
-    row_sq: np.ndarray
-    col_sq: np.ndarray
-    row_norm: np.ndarray
-    col_norm: np.ndarray
-    feature_norm: np.ndarray
-    known_norms: tuple[np.ndarray, np.ndarray]
-    rounding: SparseRounding
-    # Where a path begins, and its sums; where rows are seen from (twice that), and the length of rows and that point.
-    top: np.ndarray
-    u_top: np.ndarray
-    twice: np.ndarray
-    row_sizes: np.ndarray
     col_total = NO_TOTALS
     intercept = False  # whether the model has an unpenalised one
-    unit = 1.0  # mean of the weights, see :mod:`.sparse_squared`
 
-    def __init__(
-        self, views, labels, classes: int, beta: float, gamma: float, weights=None, shared: SparseModel | None = None
-    ):
+    def __init__(self, views, labels, classes: int, beta: float, gamma: float, weights=None):
         self.views, self.rows, self.labels, self.classes = views, views.meter, labels, classes
-        self.beta, self.gamma = float(beta), float(gamma) or SHARP
-        self.n, self.d = views.n, views.d
+        self.squared = gamma == inf
+        self.gamma = width_beyond(views.n, classes, weights) if self.squared else float(gamma) or SHARP
+        self.unit = self.gamma if self.squared else 1.0  # mean of the weights
+        self.beta, self.n, self.d = float(beta), views.n, views.d
         self._closed: tuple[float, bool] | None = None
         self.reach = 0.0  # radius of the gap ball by which features were screened last
         self.pairs = self.n * (classes - 1 if classes > 1 else 1)  # dual variables
         self.mass = self.pairs * self.unit  # sum of their weights
-        if shared is not None:
-            self.given, self.weights, self.roots = shared.given, shared.weights, shared.roots
-            self.weighted = shared.weighted
-            self.free, self.ones, self.u_ones, self.col_sq = shared.free, shared.ones, shared.u_ones, shared.col_sq
-            self.every, self.all_kept, self.row_sq = shared.every, shared.all_kept, shared.row_sq
-            self.row_norm, self.col_norm, self.known_norms = shared.row_norm, shared.col_norm, shared.known_norms
-            self.feature_norm, self.rounding = shared.feature_norm, shared.rounding
-            self.top, self.u_top, self.twice, self.row_sizes = shared.top, shared.u_top, shared.twice, shared.row_sizes
-            return
         self.given = np.ones(self.n) if weights is None else np.array(weights, dtype=np.float64)
         self.weights = self.given * (self.n / fsum(self.given)) * self.unit
         self.roots, self.weighted = np.sqrt(self.weights), bool(np.any(self.weights != 1.0))
@@ -133,8 +109,10 @@ class SparseModel(PathModel):
             own = labels * self.n + np.arange(self.n)
             self.free[own], self.ones[own] = -1, 0.0
         self.u_ones = self.column_sums(self.weigh(self.ones))
-        self.top, self.u_top, self.twice = self.ones, self.u_ones, np.zeros(self.d)
-        self.row_sizes = views.row_sqnorms
+        # The dual point of w = 0, where a path begins, and its sums; twice the point that rows are seen from.
+        self.highest = min(1.0 / self.gamma, 1.0)
+        self.top, self.u_top, self.twice = self.highest * self.ones, self.highest * self.u_ones, np.zeros(self.d)
+        self.row_sizes = views.row_sqnorms  # of rows and that point
         if classes == 1 and not self.weighted:
             self.col_sq = views.column_sqnorms
         else:
@@ -152,12 +130,14 @@ class SparseModel(PathModel):
 
     def at(self, beta: float) -> SparseModel:
         """Return the model of the same data at another ``beta``."""
-        return type(self)(self.views, self.labels, self.classes, beta, self.gamma, shared=self)
+        model = copy(self)
+        model.beta, model.reach, model._closed = float(beta), 0.0, None
+        return model
 
     @property
     def width(self) -> float:
         """Return the width of the quadratic part of the loss, as given; infinite for the squared hinge."""
-        return self.gamma
+        return inf if self.squared else self.gamma
 
     @property
     def sharp(self) -> bool:
@@ -406,12 +386,12 @@ class SparseModel(PathModel):
     def ones_error(self) -> np.ndarray:
         """Return bounds on the errors of ``u_ones`` and ``u_top``, shape (classes * d,)."""
         size = self.rounding.column * np.sqrt(self.classes * self.mass) * self.rounding.peak
-        return size * np.tile(self.feature_norm, self.classes)
+        return size * np.tile(self.feature_norm, self.classes) * (2.0 * self.highest if self.squared else 1.0)
 
     @property
     def null_loss(self) -> float:
         """Return the loss at ``w = 0``."""
-        return self.mass / self.n * (1.0 - 0.5 * self.gamma)
+        return self.mass / self.n * (self.highest * (1.0 - 0.5 * self.gamma * self.highest))
 
     @property
     def beta_max(self) -> float:
@@ -432,8 +412,8 @@ class SparseModel(PathModel):
 
     @property
     def bend(self) -> float:
-        """Return the margin up to which ``theta`` is that of ``w = 0``."""
-        return 1.0 - self.gamma
+        """Return the margin up to which ``theta`` is that of ``w = 0``; with the squared hinge, at which one is 0."""
+        return 1.0 if self.squared else 1.0 - self.gamma
 
     def _top(self) -> tuple[float, bool]:
         """Return the ``alpha`` from which ``theta = 1`` is surely optimal, and whether that is more than rounding."""
@@ -480,8 +460,12 @@ class SparseModel(PathModel):
         return self.certify(max(alpha, self._top()[0]) or 1.0, None, self.top)
 
     def exact_until(self, reference: SparseCertificate, alpha: float) -> bool:
-        """Tell whether the start's dual point is still optimal at ``alpha`` (or ``w = 0`` is, for any ``alpha``)."""
-        return reference.theta is self.top and alpha >= self._top()[0]
+        """Tell whether the start's dual point is still optimal at ``alpha`` (or ``w = 0`` is, for any ``alpha``).
+
+        With the squared hinge only the latter can be.
+        """
+        top = self._top()[0]
+        return reference.theta is self.top and alpha >= top and (top == 0.0 or not self.squared)
 
     # -- screening and the reduced problem -----------------------------------------------------------------------
 
@@ -508,3 +492,20 @@ class SparseModel(PathModel):
 
     def counts(self, certificate: SparseCertificate, screened: SparseScreened) -> dict:
         return counts_of(self, certificate, screened)
+
+
+def width_beyond(n: int, classes: int, weights) -> float:
+    """Return a width of the smoothed hinge that no sample reaches with an objective not above that of ``w = 0``.
+
+    ``t^2 s_i / (2 n) <= P(0) <= (classes - 1) / 2`` (or 1/2): ``t <= (n (classes - 1) / s_i)^1/2``.
+    """
+    least = 0.0  # log2, as the share of a weight among all may be no float64
+    if weights is not None:
+        given = np.asarray(weights, dtype=np.float64)
+        least = log2(given[given > 0.0].min()) + log2(n) - log2(fsum(given))
+    power = int(0.5 * (log2(1.01 * n * max(classes - 1, 1)) - least)) + 1  # with room for rounding
+    if power > WIDEST:
+        raise DataError(
+            "a weight is too small beside the others for the squared hinge", "give such samples the weight 0"
+        )
+    return 2.0**power

@@ -48,17 +48,10 @@ class FreeSparseModel(SparseModel):
     """
 
     intercept = True
-    minority: float
-    ratio: float
     signless: Signless  # the rows' kinks; with the exact hinge alone
 
-    def __init__(self, views, labels, classes, beta, gamma, weights=None, shared=None):
-        super().__init__(views, labels, classes, beta, gamma, weights, shared)
-        if shared is not None:
-            self.minority, self.ratio, self.col_total = shared.minority, shared.ratio, shared.col_total
-            if self.sharp:
-                self.signless = shared.signless
-            return
+    def __init__(self, views, labels, classes, beta, gamma, weights=None):
+        super().__init__(views, labels, classes, beta, gamma, weights)
         up, down = fsum(self.given[labels > 0]), fsum(self.given[labels < 0])
         if not min(up, down) > 0.0:
             raise UsageError(
@@ -67,16 +60,17 @@ class FreeSparseModel(SparseModel):
             )
         if self.sharp:
             self.signless = Signless.of(np.ones(self.n), np.zeros(self.n), self.weights, labels.astype(np.int8))
-        self.minority, self.ratio = (1.0 if up <= down else -1.0), min(up, down) / max(up, down)
-        self.top = np.where(labels == self.minority, 1.0, self.ratio) if up != down else self.ones
-        self.balance(np.zeros(self.n), self.top)
-        self.u_top = self.column_sums(self.weigh(self.top)) if up != down else self.u_ones
+        self.ratio, share = min(up, down) / max(up, down), up / (up + down)
+        self.even = self.ratio == 1.0  # whether both classes have the same weight
+        if self.squared:  # the best intercept is the difference of the classes' shares
+            level, values = 2.0 * share - 1.0, (2.0 * (1.0 - share) / self.gamma, 2.0 * share / self.gamma)
+        else:
+            level, values = 0.0, (1.0, self.ratio) if up <= down else (self.ratio, 1.0)
+        if self.squared or not self.even:
+            self.top = np.where(labels > 0, *values)
+            self.balance(np.full(self.n, level), self.top)
+            self.u_top = self.column_sums(self.weigh(self.top))
         self.col_total = self.n * self._centre()
-
-    @property
-    def even(self) -> bool:
-        """Tell whether both classes have the same weight."""
-        return self.ratio == 1.0
 
     def _centre(self) -> np.ndarray:
         """Set the point from which rows are seen to their weighted mean, and return it."""
@@ -173,6 +167,8 @@ class FreeSparseModel(SparseModel):
     @property
     def null_loss(self) -> float:
         r, small = self.ratio, self.ratio / (1.0 + self.ratio)  # the smaller class's share of the weights
+        if self.squared:
+            return 2.0 * small * (1.0 - small)
         return (1.0 - small) * 0.5 * self.gamma * r * r + small * (2.0 - self.gamma * (r + 0.5))
 
     def _most(self, scores: np.ndarray, error: np.ndarray) -> float:

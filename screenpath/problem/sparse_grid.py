@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from screenpath.errors import UsageError
 from screenpath.numbers import states
 from screenpath.problem.base import PathModel, Resumable
 from screenpath.problem.sparse import SparseModel
@@ -144,3 +145,17 @@ class SparseGrid(PathModel, Resumable):
         theta = model.top if np.array_equal(theta, model.top) else theta
         found = model.certify(alpha, w, theta, sums=sums, intercept=b)
         return replace(found, formed=formed, room=room)
+
+
+def sparse_model(views, labels, classes: int, gamma: float, weights=None, intercept: str | None = None) -> SparseModel:
+    """Return the sparse SVM at ``beta = 0``; parameters as of ``SparseModel``; a ``free`` intercept is no feature."""
+    if intercept != "free":
+        return SparseModel(views, labels, classes, 0.0, gamma, weights)
+    from screenpath.problem.sparse_free import FreeSparseModel  # here: models without an intercept start up without it
+
+    if classes > 1:
+        raise UsageError(
+            f"`intercept=free` is for two labels, and there are {classes}",
+            "use `intercept=penalised`, or one label against all others (`positive=LABEL`)",
+        )
+    return FreeSparseModel(views, labels, classes, 0.0, gamma, weights)

@@ -40,7 +40,7 @@ class StaticRule(Protocol):
         model : problem.base.RegionModel
             The problem: ``c``, ``lo``, ``hi``, ``norms`` of shape (N,).
         reference : problem.box_types.Certificate
-            Of the previous step, at ``reference.C``. Of l1svm a ``problem.l1_types.L1Certificate``, at ``lam``.
+            Of the previous step, at ``reference.C``. Of l1svm a ``problem.l1svm.L1Certificate``, at ``lam``.
         C : float
             New parameter; lambda for l1svm.
         *far : Certificate

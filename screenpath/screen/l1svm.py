@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from screenpath.errors import UsageError
 from screenpath.kernels.problem import l1svm as kernels
 from screenpath.kernels.screen import l1dome
-from screenpath.problem.l1_types import halfway
+from screenpath.problem.l1svm import halfway
 from screenpath.regions.geometry import Ball, Point
 from screenpath.screen.base import Composed
 from screenpath.screen.plugins import plugged_rule

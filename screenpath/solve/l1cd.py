@@ -19,7 +19,7 @@ from screenpath.errors import UsageError
 from screenpath.kernels.problem import l1svm as kernels
 from screenpath.kernels.solve import l1newton
 from screenpath.numbers.rounding import UNIT, gamma
-from screenpath.problem.l1_types import L1Reduced, halfway
+from screenpath.problem.l1svm import L1Reduced, halfway
 from screenpath.regions.geometry import ROUNDING
 from screenpath.solve.base import Budget, Solution, Solver
 from screenpath.solve.plugins import takes_plugins

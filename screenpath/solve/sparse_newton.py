@@ -15,6 +15,7 @@ import time
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from screenpath.errors import UsageError
 from screenpath.kernels.problem import sparse as sums
 from screenpath.kernels.problem import sparse_intercept as intercepts
 from screenpath.kernels.problem import sparse_samples as losses
@@ -23,8 +24,10 @@ from screenpath.kernels.solve import sparse_newton as kernels
 from screenpath.problem.sparse_types import Level, SparseCertificate, SparseReduced
 from screenpath.screen.sparse import tighten
 from screenpath.solve.base import Budget, Progress, Solution, Solver
+from screenpath.solve.plugins import takes_plugins
 from screenpath.solve.sharp import continued
 
+NAMES = ("auto", "newton")
 CG_LIMIT = 50  # iterations before a direct factorisation is tried
 DIRECT_LIMIT = 1500  # largest system that is factorised
 DENSE_FROM = 0.67  # density of the active columns from which the zone is copied dense
@@ -249,3 +252,19 @@ def _factorised(Z: np.ndarray, level: np.ndarray, alpha: float, scale: float, rh
     matrix[np.diag_indices(zone)] += alpha / scale
     inner = cho_solve(cho_factor(matrix, check_finite=False), Z.T @ rhs, check_finite=False)
     return (rhs - Z @ inner) / alpha
+
+
+@takes_plugins
+def make_sparse_solver(name: str, seed: int = 0, warm: bool = True) -> SparseNewton:
+    """Return the solver of that name; ``auto`` is Newton, which takes the best free intercept at every point.
+
+    Raises
+    ------
+    UsageError
+        For an unknown name, or a cold start.
+    """
+    if name not in NAMES:
+        raise UsageError(f"unknown solver '{name}'", f"use one of {', '.join(NAMES)}")
+    if not warm:
+        raise UsageError(f"the solver '{name}' starts from the previous grid point", "leave out cold starts")
+    return SparseNewton()

@@ -9,7 +9,7 @@ from screenpath.data.words.tables import finite
 from screenpath.numbers.states import codes, count
 from screenpath.problem.box import BoxModel
 from screenpath.problem.free_base import FreeCertificate
-from screenpath.problem.l1_types import L1Certificate
+from screenpath.problem.l1svm import L1Certificate
 from screenpath.problem.sparse_grid import SparseGrid
 from screenpath.problem.sparse_types import SparseVector
 from screenpath.regions.geometry import Ball, KernelPoint

@@ -26,8 +26,7 @@ from screenpath.data.safe.memory import MemoryLimit, in_force
 from screenpath.data.safe.needs import SPARSE, Shape
 from screenpath.errors import ResourceError
 from screenpath.problem.sparse import SparseModel
-from screenpath.problem.sparse_grid import SentCertificate, SparseGrid
-from screenpath.problem.sparse_model import sparse_model
+from screenpath.problem.sparse_grid import SentCertificate, SparseGrid, sparse_model
 from screenpath.problem.sparse_types import SparseVector
 from screenpath.rows.dask_cluster import in_order, tasks_on
 from screenpath.rows.views import Views

@@ -37,7 +37,7 @@ from screenpath.solve.base import Solver
 from screenpath.solve.l1cd import FeatureDescent
 from screenpath.solve.newton import Newton
 from screenpath.solve.smo import make_kernel_solver
-from screenpath.solve.sparse import make_sparse_solver
+from screenpath.solve.sparse_newton import make_sparse_solver
 from screenpath.walk.one_vs_rest import OneVsRest
 from tests.sparse_problems import ACC_SDCA, SDCA
 

@@ -11,7 +11,7 @@ import screenpath
 from screenpath import svm_path
 from screenpath.data.safe.plugins import PluginError
 from screenpath.solve.base import Budget
-from screenpath.solve.sparse import make_sparse_solver
+from screenpath.solve.sparse_newton import make_sparse_solver
 from tests.cli.conftest import clouds, without_times
 from tests.conftest import ROOT
 from tests.sparse_problems import problem

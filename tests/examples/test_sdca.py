@@ -6,7 +6,7 @@ import pytest
 from screenpath.data.safe.plugins import plugin_of
 from screenpath.problem.sparse_grid import SparseGrid
 from screenpath.screen.sparse import parse_sparse_rule
-from screenpath.solve.sparse import make_sparse_solver
+from screenpath.solve.sparse_newton import make_sparse_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.sparse_problems import ACC_SDCA, SDCA, problem
 

@@ -6,7 +6,7 @@ import pytest
 
 from screenpath.problem.sparse_types import SparseVector
 from screenpath.screen.sparse import parse_sparse_rule
-from screenpath.solve.sparse import make_sparse_solver
+from screenpath.solve.sparse_newton import make_sparse_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.sparse_problems import dual_rows, objectives, problem
 

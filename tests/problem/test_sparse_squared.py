@@ -8,12 +8,12 @@ import scipy.sparse as sp
 from screenpath import sparse_svm_path
 from screenpath.errors import DataError, UsageError
 from screenpath.problem.grid import beta_grid, grid_pairs
-from screenpath.problem.sparse_grid import SparseGrid
-from screenpath.problem.sparse_model import sparse_model
-from screenpath.problem.sparse_squared import FreeSquaredHingeModel, SquaredHingeModel, width_beyond
+from screenpath.problem.sparse import SparseModel, width_beyond
+from screenpath.problem.sparse_free import FreeSparseModel
+from screenpath.problem.sparse_grid import SparseGrid, sparse_model
 from screenpath.rows.views import Views
 from screenpath.screen.sparse import contradicted, parse_sparse_rule
-from screenpath.solve.sparse import make_sparse_solver
+from screenpath.solve.sparse_newton import make_sparse_solver
 from screenpath.walk import workers
 from screenpath.walk.loop import PathOptions, walk
 
@@ -105,11 +105,11 @@ def test_a_weight_that_is_nothing_beside_the_others_is_refused(weights, intercep
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("kind", [SquaredHingeModel, FreeSquaredHingeModel])
+@pytest.mark.parametrize("kind", [SparseModel, FreeSparseModel])
 def test_the_gap_is_that_of_the_squared_hinge(kind, weights):
     """Of a pair that is far from optimal: its own objectives, with dual variables that may be above 1."""
     X, y, s = problem(2, 1, weights)
-    model, rng, n = kind(Views(X), y, 1, 0.02, None, s), np.random.default_rng(0), y.size
+    model, rng, n = kind(Views(X), y, 1, 0.02, np.inf, s), np.random.default_rng(0), y.size
     shares = (np.ones(n) if s is None else s) * n / (n if s is None else s.sum())
     for size in (0.0, 1e-3, 1e-2):
         w = size * rng.normal(size=X.shape[1])
@@ -121,7 +121,7 @@ def test_the_gap_is_that_of_the_squared_hinge(kind, weights):
         shrunk = np.sign(u) * np.maximum(np.abs(u) - 0.02, 0.0)
         dual = (shares @ (v - 0.5 * v * v)) / n - shrunk @ shrunk / 0.6
         assert c.primal == pytest.approx(value, rel=1e-12) and c.gap == pytest.approx(value - dual, rel=1e-9)
-        if kind is FreeSquaredHingeModel:
+        if kind is FreeSparseModel:
             assert abs(shares @ (y * v)) < 1e-9 * n
         if size == 0.0:
             assert c.primal == pytest.approx(model.null_loss, rel=1e-12)

@@ -13,7 +13,7 @@ from screenpath.kernels.screen import sifs as kernels
 from screenpath.numbers.rounding import UNIT as ROUNDED
 from screenpath.numbers.rounding import gamma as terms_gamma
 from screenpath.problem import penalised_rounding
-from screenpath.problem.l1_types import halfway
+from screenpath.problem.l1svm import halfway
 from screenpath.problem.penalised_rounding import L1Rounding, SparseRounding, check_range
 from screenpath.regions.geometry import ROUNDING
 from screenpath.screen import l1svm as l1_rules

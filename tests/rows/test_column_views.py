@@ -8,13 +8,12 @@ from screenpath.data.files.prepare import prepare
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.errors import ResourceError
 from screenpath.problem.grid import beta_grid, grid_pairs
-from screenpath.problem.sparse_grid import SparseGrid
-from screenpath.problem.sparse_model import sparse_model
+from screenpath.problem.sparse_grid import SparseGrid, sparse_model
 from screenpath.rows.column_shards import ColumnShards
 from screenpath.rows.memory import prepared_rows
 from screenpath.rows.views import ShardViews, Views, views_of
 from screenpath.screen.sparse import parse_sparse_rule
-from screenpath.solve.sparse import make_sparse_solver
+from screenpath.solve.sparse_newton import make_sparse_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.rows.test_shards import make_folder, random_rows
 from tests.rows.test_views import matrix

@@ -33,7 +33,7 @@ from screenpath.solve.base import Solution
 from screenpath.solve.intercept import FreeNewton, make_free_solver
 from screenpath.solve.smo import make_kernel_solver
 from screenpath.solve.smo_free import make_free_kernel_solver
-from screenpath.solve.sparse import make_sparse_solver
+from screenpath.solve.sparse_newton import make_sparse_solver
 from screenpath.walk.loop import PathOptions, solve_point, walk
 from tests.free_problems import SHAPES, free_problem
 from tests.safety import test_intercept_kernel, test_kernel, test_sparse_free

@@ -85,7 +85,7 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         "0.5",
     ): "the slack that it is multiplied by is eight times what a sum of so many terms is off by, or more",
     (
-        "screenpath/problem/sparse_squared.py",
+        "screenpath/problem/sparse.py",
         "width_beyond",
         "least = log2(given[given > 0.0].min()) + log2(n) - log2(fsum(given))",
         "log2(given[given > 0.0].min()) - log2(n)",

@@ -78,9 +78,7 @@ NEAREST = {
     "screenpath/problem/penalised_rounding.py": [PENALISED],
     "screenpath/kernels/problem/share.py": [f"{PROOFS}share.py"],
     "screenpath/screen/l1svm.py": [PENALISED, "tests/screen/test_l1svm.py"],
-    "screenpath/screen/sparse.py": [PENALISED, "tests/problem/test_sparse.py"],
-    "screenpath/screen/sparse_ahead.py": ["tests/rows/test_column_views.py"],
-    "screenpath/problem/sparse_squared.py": ["tests/problem/test_sparse_squared.py"],
+    "screenpath/screen/sparse.py": [PENALISED, "tests/problem/test_sparse.py", "tests/rows/test_column_views.py"],
     "screenpath/kernels/screen/sifs.py": [f"{PROOFS}sifs_kernels.py", PENALISED],
     "screenpath/kernels/screen/sparse_box.py": [
         f"{PROOFS}sparse_box.py",

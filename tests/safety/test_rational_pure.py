@@ -11,7 +11,7 @@ from screenpath.problem import sparse
 from screenpath.problem.sparse import SparseModel
 from screenpath.problem.sparse_grid import SparseGrid
 from screenpath.screen.sparse import parse_sparse_rule
-from screenpath.solve.sparse import make_sparse_solver
+from screenpath.solve.sparse_newton import make_sparse_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.safety.rational_penalised import faults
 from tests.safety.test_rational_sparse import problem

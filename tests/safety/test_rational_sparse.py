@@ -14,10 +14,9 @@ from screenpath.errors import DataError
 from screenpath.problem.penalised_sharp import sharpened
 from screenpath.problem.sparse import SparseModel
 from screenpath.problem.sparse_grid import SparseGrid
-from screenpath.problem.sparse_squared import SquaredHingeModel
 from screenpath.rows.views import Views
 from screenpath.screen.sparse import parse_sparse_rule, screen, settled, tighten
-from screenpath.solve.sparse import make_sparse_solver
+from screenpath.solve.sparse_newton import make_sparse_solver
 from screenpath.walk.loop import PathOptions, solve_point, walk
 from tests.safety.judge import exact_rows
 from tests.safety.rational_penalised import Sparse, faults, hostile, random_weights, small_signal, tops_of_rounding
@@ -37,7 +36,7 @@ def problem(seed, squared=False):
     views = Views(X if rng.random() < 0.5 else sp.csr_array(X))
     weights = random_weights(seed, labels)
     if squared:  # beside the loss itself
-        model = SquaredHingeModel(views, labels, classes, 0.0, None, weights)
+        model = SparseModel(views, labels, classes, 0.0, np.inf, weights)
         exact = Sparse(X, labels, classes, model.gamma, weights)
         exact.weights = [s * Fraction(model.unit) for s in exact.weights]
         return rng, model, exact
@@ -125,8 +124,8 @@ def test_proofs_count_the_rounding_of_scaled_rows(scale, gamma):
         X = rng.normal(size=(n, 2)) * rng.choice([1e-9, 1.0, 1e5])
         labels = np.arange(n) % 3 if classes == 3 else 2 * (np.arange(n) % 2) - 1
         rows, preparation = prepare(X, scale)
-        kind = SquaredHingeModel if gamma is None else SparseModel
-        base = kind(Views(rows, preparation.inexact), labels, classes, 0.0, gamma)
+        width = np.inf if gamma is None else gamma
+        base = SparseModel(Views(rows, preparation.inexact), labels, classes, 0.0, width)
         header = {"scaling": scale, "scale": preparation.scale, "shift": preparation.shift, "bias": 0.0}
         scaled = np.array(exact_rows(header, X), dtype=object)
         exact = Sparse(scaled, labels, classes, base.gamma if gamma is None else gamma)

@@ -15,7 +15,7 @@ from screenpath.rows.views import Views
 from screenpath.screen.l1svm import parse_feature_rule
 from screenpath.screen.sparse import parse_sparse_rule
 from screenpath.solve.l1cd import FeatureDescent
-from screenpath.solve.sparse import make_sparse_solver
+from screenpath.solve.sparse_newton import make_sparse_solver
 from screenpath.verify.file import BETWEEN, HIGH, LOW, pack
 from screenpath.verify.passes import check
 from screenpath.walk.loop import PathOptions, walk

@@ -11,7 +11,7 @@ from screenpath.rows.views import Views
 from screenpath.screen import sparse as rules
 from screenpath.screen.sparse import _regions, parse_sparse_rule, screen, tighten
 from screenpath.solve.base import Budget
-from screenpath.solve.sparse import make_sparse_solver
+from screenpath.solve.sparse_newton import make_sparse_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.sparse_problems import SDCA, dual_rows, objectives, problem
 

@@ -13,7 +13,6 @@ from screenpath.problem.penalised_sharp import sharpened
 from screenpath.problem.sparse import SparseModel
 from screenpath.problem.sparse_free import FreeSparseModel
 from screenpath.problem.sparse_grid import SparseGrid
-from screenpath.problem.sparse_squared import FreeSquaredHingeModel
 from screenpath.rows.views import Views
 from screenpath.screen import sparse as rules
 from screenpath.screen.sparse import parse_sparse_rule
@@ -44,8 +43,6 @@ def problem(rng, gamma=None) -> FreeSparseModel:
         weights[:2] = 1.0
     views = Views(sp.csr_array(X) if rng.random() < 0.5 else X)
     gamma = float(rng.choice([0.5, 0.1, 0.9])) if gamma is None else gamma
-    if gamma == np.inf:
-        return FreeSquaredHingeModel(views, y.astype(np.int64), 1, 0.0, None, weights)
     return FreeSparseModel(views, y.astype(np.int64), 1, 0.0, gamma, weights)
 
 
@@ -248,8 +245,7 @@ def test_no_step_claims_more_than_is_true(seed, tol):
     X, y = hostile(rng)
     labels, weights = y.astype(np.int64), random_weights(seed, y)
     gamma = float(rng.choice([0.5, 0.9, 0.05, 1e-3, 1e-8, 0.0, np.inf]))
-    kind = FreeSquaredHingeModel if gamma == np.inf else FreeSparseModel
-    base = kind(Views(X if seed % 2 else sp.csr_array(X)), labels, 1, 0.0, gamma, weights)
+    base = FreeSparseModel(Views(X if seed % 2 else sp.csr_array(X)), labels, 1, 0.0, gamma, weights)
     exact = FreeSparse(X, labels, base.gamma if gamma == np.inf else gamma, weights)
     exact.weights = [s * Fraction(base.unit) for s in exact.weights]
     rule = ("none", "sifs", "gap", "sifs+gap")[seed % 4]

@@ -20,7 +20,7 @@ from screenpath.solve import make_solver
 from screenpath.solve.base import Budget
 from screenpath.solve.intercept import FreeNewton
 from screenpath.solve.smo import make_kernel_solver
-from screenpath.solve.sparse import make_sparse_solver
+from screenpath.solve.sparse_newton import make_sparse_solver
 from screenpath.walk.loop import PathOptions, solve_point
 from tests.sparse_problems import SDCA
 from tests.width import wide

@@ -15,7 +15,7 @@ from screenpath.problem.sparse_types import SparseReduced
 from screenpath.screen.sparse import contradicted, parse_sparse_rule
 from screenpath.solve import sharp
 from screenpath.solve.base import Budget
-from screenpath.solve.sparse import make_sparse_solver
+from screenpath.solve.sparse_newton import make_sparse_solver
 from screenpath.walk.audit import Audit
 from screenpath.walk.loop import PathOptions, solve_point, walk
 from tests.sparse_problems import ACC_SDCA, SDCA, dual_rows, problem

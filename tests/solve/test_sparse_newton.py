@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from screenpath.problem.sparse_model import sparse_model
+from screenpath.problem.sparse_grid import sparse_model
 from screenpath.solve import sparse_newton
 from screenpath.solve.base import Budget
-from screenpath.solve.sparse import make_sparse_solver
-from screenpath.solve.sparse_newton import SparseNewton, _factorised, _Run
+from screenpath.solve.sparse_newton import SparseNewton, _factorised, _Run, make_sparse_solver
 from tests.sparse_problems import ACC_SDCA, SDCA, dual_rows, problem
 
 

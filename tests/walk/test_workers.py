@@ -17,7 +17,7 @@ from screenpath.problem.sparse import SparseModel
 from screenpath.problem.sparse_grid import SparseGrid
 from screenpath.rows.views import Views
 from screenpath.screen.sparse import parse_sparse_rule
-from screenpath.solve.sparse import make_sparse_solver
+from screenpath.solve.sparse_newton import make_sparse_solver
 from screenpath.walk import workers as parallel
 from screenpath.walk.loop import PathOptions, walk
 from tests.conftest import HANGS, two_classes
