@@ -58,7 +58,7 @@ class Region(Protocol):
         """Return the largest norm a point of the region can have (scale of the rounding error)."""
 
     @abstractmethod
-    def bounds(self, products: tuple[np.ndarray, ...], norms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def bounds(self, products, norms: np.ndarray, sizes=None) -> tuple[np.ndarray, np.ndarray]:
         """Return the smallest and largest ``v.x`` over the region for every row ``v``."""
 
     @abstractmethod

@@ -168,8 +168,6 @@ class L1SVM(PathModel, Resumable):
         Columns whose values are all the same: their weight is 0 at the optimum, the bias does what they could.
     flat : ndarray of bool of shape (m,)
         These, and columns whose products are nothing but rounding: they are not solved for.
-    coarse_norms : ndarray of float32 of shape (2, m)
-        Norms of the columns centred and as they are, over ``norm_unit``, rounded up.
     settled_from : float
         For this lambda and every larger one ``w = 0`` is surely optimal.
     lam_max : float
@@ -222,11 +220,6 @@ class L1SVM(PathModel, Resumable):
         self._centred = np.flatnonzero(columns.centres)
         self._resting = np.flatnonzero(self.flat & ~self.constant)
         self.null_products = self.products(self.ones - self.null_bias * self.signs)
-        self.norm_unit = float(
-            np.ldexp(1.0, np.frexp(self.blurs.max(initial=0.0))[1])
-        )  # a range of its own for float32
-        coarse = (np.stack([self.spreads, self.blurs]) / self.norm_unit).astype(np.float32)
-        self.coarse_norms = np.nextafter(coarse, np.float32(np.inf))
         self.settled_from, self.lam_max = self._tops()
 
     def column(self, j: int) -> tuple[np.ndarray, np.ndarray]:
@@ -373,8 +366,10 @@ class L1SVM(PathModel, Resumable):
 
     def screen(self, region, slack: float = ROUNDING) -> KeptFeatures:
         """Keep the features whose constraint ``|f_j.theta| <= 1`` the region allows to be met with equality."""
-        lower, upper = region.bounds(tuple(point.products for point in region.points), self.spreads)
-        goal = 1.0 - slack * (1.0 + self.blurs * region.extent)
+        products = tuple(point.products for point in region.points)
+        with np.errstate(over="ignore", invalid="ignore"):
+            lower, upper = region.bounds(products, self.spreads, self.blurs)
+            goal = 1.0 - slack * (1.0 + self.blurs * region.extent)
         return self.kept(np.flatnonzero(~(np.maximum(upper, -lower) < goal)))  # what is no number decides nothing
 
     def kept(self, index: np.ndarray) -> KeptFeatures:

@@ -197,6 +197,10 @@ class SparseModel(PathModel):
     def psi_of(self, certificate: SparseCertificate) -> np.ndarray:
         return self.weigh(certificate.theta) if certificate.psi is None else certificate.psi
 
+    def shrunk(self, u: np.ndarray) -> np.ndarray:
+        """Return the soft threshold ``S_beta(u)``."""
+        return np.where(np.abs(u) > self.beta, u - np.copysign(self.beta, u), 0.0)  # what is no number has no weight
+
     def column_sums(self, psi: np.ndarray) -> np.ndarray:
         """Return ``X' psi / n`` over all features, shape (classes * d,); one data pass a class."""
 
@@ -286,10 +290,8 @@ class SparseModel(PathModel):
                 room = AHEAD * self.reach
                 scores, sums, features = self._passes(w, psi, reference, scores, room)
         u, u_slack = sums
-        if w is None:
-            w = np.zeros(u.size)  # at alpha = 0 a dual point has no other weights of its own
-            if alpha > 0.0:
-                kernels.soft_threshold(u, self.beta, 1.0 / alpha, w)
+        if w is None:  # at alpha = 0 a dual point has no other weights of its own than 0
+            w = np.zeros(u.size) if alpha == 0.0 else self.shrunk(u) * (1.0 / alpha)
         if scores is None:
             scores = self.scores(w)
         if level is None:
@@ -418,8 +420,7 @@ class SparseModel(PathModel):
     def _top(self) -> tuple[float, bool]:
         """Return the ``alpha`` from which ``theta = 1`` is surely optimal, and whether that is more than rounding."""
         if self._closed is None:
-            touched, shrunk, error = self.rows.touched, np.empty(self.u_top.size), self.ones_error
-            kernels.soft_threshold(self.u_top, self.beta, 1.0, shrunk)
+            touched, shrunk, error = self.rows.touched, self.shrunk(self.u_top), self.ones_error
             scores = self.scores(shrunk).reshape(self.classes, self.n)
             if np.all(np.abs(self.u_top) + error <= self.beta):
                 self._closed = 0.0, False

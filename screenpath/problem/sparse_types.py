@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from screenpath.kernels.problem import sparse as kernels
 from screenpath.numbers.rounding import Proven
 
 NO_FEATURES, NO_TOTALS = np.empty(0, dtype=np.int64), np.empty(0)
@@ -27,11 +26,9 @@ class SparseVector:
     @classmethod
     def of(cls, dense: np.ndarray, among: np.ndarray | None = None) -> SparseVector:
         """Return the sparse form of an array that is 0 outside of the entries ``among``, which are in order."""
-        if among is None or 4 * among.size > dense.size:
-            index = kernels.nonzeros(dense)
-            return cls(index, dense[index], dense.size)
-        index, values = kernels.entries(dense, among)
-        return cls(index, values, dense.size)
+        few = among is not None and 4 * among.size <= dense.size
+        index = among[dense[among] != 0.0] if few else np.flatnonzero(dense)
+        return cls(index, dense[index], dense.size)
 
     def extended(self, value: float) -> SparseVector:
         """Return the vector with one value more, kept even if it is 0."""
@@ -206,8 +203,9 @@ def counts_of(model: Any, certificate: SparseCertificate, screened: SparseScreen
     The scaling ratio is ``1 - (n - n~)(p - p~)/(n p)``; the counts of each triggering of ISS and IFS are joined by
     ``;`` in their order. Divided by ``n_R + n_L`` and by ``n_inactive_features`` they are Hong's rejection ratios.
     """
-    screened_R, screened_L, zeroed = kernels.tally(screened.duals, screened.keep)
-    screened_R -= model.n if model.classes > 1 else 0
+    screened_R = int(np.count_nonzero(screened.duals < 0)) - (model.n if model.classes > 1 else 0)
+    screened_L = int(np.count_nonzero(screened.duals > 0))
+    zeroed = int(np.count_nonzero(screened.keep == 0))
     fixed, ends = screened_R + screened_L, certificate.n_R + certificate.n_L
     weights = screened.keep.size
     inactive = weights - certificate.nonzero

@@ -99,10 +99,11 @@ class Ball:
     def extent(self) -> float:
         return sqrt(self.center.sqnorm) + self.radius
 
-    def bounds(self, products: tuple[np.ndarray, ...], norms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def bounds(self, products, norms, sizes=None) -> tuple[np.ndarray, np.ndarray]:
         """Return the smallest and largest ``v.x`` over the region for every row, two arrays of shape (n,).
 
-        ``products`` has ``v.p`` for each point of :attr:`points`, ``norms`` has ``||v||``.
+        ``products`` has ``v.p`` for each point of :attr:`points`, ``norms`` has ``||v||`` (within the region's
+        subspace, if it has one), and ``sizes`` the norms that rounding is relative to, where they are others.
         """
         reach = self.radius * norms
         return products[0] - reach, products[0] + reach
@@ -127,6 +128,7 @@ class Dome:
     # ``delta``, in the units of the radius. ``delta >= r`` is the ball; ``delta < -r`` would be empty, which only
     # rounding can produce: the nearest non-empty dome (one point) is used
     offset: float
+    axis: float = ROUNDING  # a product of the normal with a row of norm 1 is off by at most this
 
     @property
     def points(self) -> tuple[Point, ...]:
@@ -136,11 +138,11 @@ class Dome:
     def extent(self) -> float:
         return sqrt(self.center.sqnorm) + self.radius
 
-    def bounds(self, products: tuple[np.ndarray, ...], norms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        vc, va = products
-        upper = dome_support(vc, va, norms, self.radius, self.offset)
-        lower = -dome_support(-vc, -va, norms, self.radius, self.offset)
-        return lower, upper
+    def bounds(self, products, norms, sizes=None) -> tuple[np.ndarray, np.ndarray]:
+        off = self.axis * (norms if sizes is None else sizes)
+        vc, va = (np.stack([v, -v]) for v in products)
+        upper, lower = dome_support(vc, va, norms, self.radius, self.offset, off)
+        return -lower, upper
 
     def decide(self, products, norms, c, extent, rounding, status) -> tuple[int, int]:
         lower, upper = self.bounds(products, norms)
@@ -169,12 +171,11 @@ class Lens:
         """Return the distance of the centres."""
         return self.first.center.distance(self.second.center)
 
-    def bounds(self, products: tuple[np.ndarray, ...], norms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        v1, v2 = products
-        distance = self.distance
-        upper = lens_support(v1, v2, norms, distance, self.first.radius, self.second.radius, self.extent)
-        lower = -lens_support(-v1, -v2, norms, distance, self.first.radius, self.second.radius, self.extent)
-        return lower, upper
+    def bounds(self, products, norms, sizes=None) -> tuple[np.ndarray, np.ndarray]:
+        v1, v2 = (np.stack([v, -v]) for v in products)
+        radii = self.first.radius, self.second.radius
+        upper, lower = lens_support(v1, v2, norms, self.distance, *radii, self.extent)
+        return -lower, upper
 
     def decide(self, products, norms, c, extent, rounding, status) -> tuple[int, int]:
         """Write to ``status`` what is decided, see :meth:`Ball.decide`.
@@ -190,18 +191,18 @@ class Lens:
         )
 
 
-def dome_support(vc, va, norms, radius, offset, uncertainty=ROUNDING):
+def dome_support(vc, va, norms, radius, offset, off):
     """Return the largest ``v.x`` over a dome, shape (n,), from ``v.c``, ``v.a``, ``||v||``, ``r`` and ``delta``.
 
-    ``v.a`` is known up to ``uncertainty`` times ``||v||``. The square root below would turn an error of 1e-16 into
-    one of 1e-8, so the least favourable ``v.a`` within reach is taken.
+    ``v.a`` is known up to ``off``. The square root below would turn an error of 1e-16 into one of 1e-8, so the least
+    favourable ``v.a`` within reach is taken.
     """
     offset = min(max(offset, -radius), radius)
     ball = vc + radius * norms
     if radius <= 0.0:
         return ball
     worst = (offset / radius) * norms  # at this v.a, and below it, the ball's maximiser satisfies the half-space
-    va = np.clip(va + np.clip(worst - va, -uncertainty * norms, uncertainty * norms), -norms, norms)
+    va = np.clip(va + np.clip(worst - va, -off, off), -norms, norms)
     cap = sqrt((radius - offset) * (radius + offset))
     cut = vc + offset * va + cap * np.sqrt((norms - va) * (norms + va))
     return np.where(va <= worst, ball, np.minimum(ball, cut))
@@ -236,6 +237,6 @@ def lens_support(v1, v2, norms, distance, r1, r2, extent):
     height = ((distance - r2) * (distance + r2) + r1 * r1) / (2.0 * distance)  # of the rim's plane, towards m2
     away = (v1 - v2) / distance
     uncertainty = axis_uncertainty(extent, distance)
-    dome, second = dome_support(v1, away, norms, r1, -height, uncertainty), v2 + r2 * norms
+    dome, second = dome_support(v1, away, norms, r1, -height, uncertainty * norms), v2 + r2 * norms
     inside = (away + uncertainty * norms) * r2 >= (distance - height) * norms
     return np.minimum(np.where(inside, second, dome), np.minimum(second, v1 + r1 * norms))

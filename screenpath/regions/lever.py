@@ -20,7 +20,6 @@ from math import sqrt
 import numpy as np
 
 from screenpath.kernels.screen import lever as kernels
-from screenpath.kernels.screen import lever_distances as distances
 from screenpath.numbers.rounding import OUTWARD, UNIT
 from screenpath.regions.geometry import ROUNDING, Ball, between
 
@@ -148,7 +147,7 @@ class Levered(Seen):
         if left:
             index = unsure[:left]
             rows, where = self.place(index)
-            distances.decide_exactly(
+            kernels.decide_exactly(
                 rows, where, index, self.norms, self.tau, self.slack, radius, count, offsets, away, centers,
                 lengths, 4.0 * self.product, ROUNDING, status,
             )  # fmt: skip

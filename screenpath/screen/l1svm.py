@@ -11,11 +11,10 @@ import math
 from dataclasses import dataclass
 
 from screenpath.errors import UsageError
-from screenpath.kernels.problem import l1svm as kernels
-from screenpath.kernels.screen import l1dome
+from screenpath.kernels.rows.newton_system import inner
 from screenpath.problem.l1svm import halfway
-from screenpath.regions.geometry import Ball, Point
-from screenpath.screen.base import Composed
+from screenpath.regions.geometry import Ball, Dome, Point
+from screenpath.screen.base import Composed, StaticRule
 from screenpath.screen.plugins import plugged_rule
 
 # Smallest length of the half-space's normal, relative to the vectors it is the difference of, at which it is not yet
@@ -23,7 +22,7 @@ from screenpath.screen.plugins import plugged_rule
 DIRECTION = 1e-10
 
 
-class VariationalInequality:
+class VariationalInequality(StaticRule):
     r"""Dome of Zhao 2014: one formula in place of the paper's three cases (Theorems 3.5, 3.7, 3.9).
 
     From a feasible ``theta_1`` at ``lambda_1 > lambda_2``: the ball with centre ``c = (1/lambda_2 + theta_1) / 2`` and
@@ -35,14 +34,25 @@ class VariationalInequality:
 
     name = "vi"
 
-    def keep(self, model, reference, lam: float):
-        """Return the features that the dome leaves undecided, in one traversal that does not store its vectors."""
-        index = l1dome.dome_keep(
-            reference.theta, model.signs, model.null_bias, reference.products, model.null_products,
-            model.coarse_norms, model.norm_unit, reference.lam, reference.lam / float(lam), reference.theta_gap,
-            DIRECTION, model.slack_of(reference),
-        )  # fmt: skip
-        return model.kept(index)
+    def region(self, model, reference, C: float) -> Dome | Ball:
+        """Return the dome at ``lambda_2 = C``.
+
+        It is made in units of ``alpha = lambda_1 theta``, as squares of ``1 / lambda`` could overflow. There
+        ``u = |y| - null_bias y``, the projection of ``|y|`` on the complement of ``y``, takes the place of 1.
+        """
+        unit, gap, rounding = reference.lam, reference.theta_gap, model.slack_of(reference)
+        ratio, alpha, u = unit / float(C), unit * reference.theta, model.ones - model.null_bias * model.signs
+        middle, toward, normal = 0.5 * (ratio * u + alpha), ratio * u - alpha, u - alpha
+        size, radius, length = (math.sqrt(inner(v, v)) for v in (middle, 0.5 * toward, normal))
+        products = (0.5 / unit) * (ratio * model.null_products) + 0.5 * reference.products
+        center = Point(middle / unit, products, size / unit * (size / unit))
+        if not length > DIRECTION * math.sqrt(model.total):  # without the half-space the region is only larger
+            return Ball(center, radius / unit)
+        across = Point(normal / length, (model.null_products - unit * reference.products) / length, 1.0)
+        axis = rounding * (1.0 + math.sqrt(model.total) / length)
+        offset = (gap + 2.0 * math.sqrt(2.0 * gap) * radius - 0.5 * inner(toward, normal)) / length
+        offset += 2.0 * (axis * radius + rounding * size)
+        return Dome(center, radius / unit, across, offset / unit, axis)
 
 
 def gap_ball(reference) -> Ball:
@@ -50,7 +60,7 @@ def gap_ball(reference) -> Ball:
     the one halfway to the residuals if that is smaller.
     """
     theta, products, lam, scale = reference.theta, reference.products, reference.lam, reference.scale
-    square, radius = kernels.inner(theta, theta), math.sqrt(2.0 * reference.theta_gap) / lam
+    square, radius = inner(theta, theta), math.sqrt(2.0 * reference.theta_gap) / lam
     if scale > 0.0:
         norm = math.sqrt(square) * lam
         part, other = halfway(reference.theta_gap, scale, norm / scale, max(reference.off, reference.slip * norm))
@@ -73,7 +83,7 @@ def contradicted(model, accurate, lam: float, decided) -> int:
 class FeatureScreening(Composed):
     """What is screened when, of the L1 model."""
 
-    static: VariationalInequality | None
+    static: StaticRule | None
 
     def before(self, model, reference, parameter):
         """Screen from the previous step, before the solve; from ``lambda_max`` up the closed form decides all."""
@@ -81,7 +91,7 @@ class FeatureScreening(Composed):
             return model.nothing_screened()
         if model.exact_until(reference, parameter):
             return model.all_screened()
-        return self.static.keep(model, reference, parameter)
+        return model.screen(self.static.region(model, reference, parameter), model.slack_of(reference))
 
     def again(self, model, certificate, parameter):
         return model.screen(gap_ball(certificate), model.slack_of(certificate))

@@ -80,10 +80,6 @@ class PluginRule(_Pickled, StaticRule):
             told = f"{self.plugin}: the {what} of a point of its region have shape and type {found}"
             raise PluginError(told, f"they must be float64 of shape {shape}")
 
-    def keep(self, model, reference, lam: float):
-        """Return the features of the L1 model that the region leaves undecided."""
-        return model.screen(self.region(model, reference, lam), model.slack_of(reference))
-
 
 def _passed_on(name: str, checked: bool = False):
     """Return a method that asks the plug-in where it has one of that name, else the contract's own."""

@@ -132,10 +132,10 @@ def _from_stretched(model, at: SparseScreened, reference, alpha: float) -> np.nd
     falls: the best multiple, between 1 and ``alpha0 / alpha``, has a much smaller gap.
     """
     n, view = model.n, model.views.columns(at.keep)
-    w, theta, psi = np.empty(reference.w.size), np.empty(reference.theta.size), np.empty(reference.theta.size)
-    features, dropped = sums.mask(reference.w, at.keep, w)
+    theta, psi = np.empty(reference.theta.size), np.empty(reference.theta.size)
+    w, features = np.where(at.keep, reference.w, 0.0), np.flatnonzero(at.keep)
     scores, u = reference.scores, np.zeros(w.size)
-    if dropped:
+    if not np.array_equal(w, reference.w):
         scores = np.zeros(theta.size)
         model.rows.touched += sums.products(view, n, w, scores)
     square, size = float(w @ w), float(np.abs(w).sum())

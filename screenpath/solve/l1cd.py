@@ -17,6 +17,7 @@ import numpy as np
 
 from screenpath.errors import UsageError
 from screenpath.kernels.problem import l1svm as kernels
+from screenpath.kernels.rows.newton_system import inner
 from screenpath.kernels.solve import l1newton
 from screenpath.numbers.rounding import UNIT, gamma
 from screenpath.problem.l1svm import L1Reduced, halfway
@@ -153,7 +154,7 @@ class _Run:
     def changed(self, updates: float, moved: float) -> None:
         """Count changes of the slack, and the sum of their norms."""
         if self.size is None:
-            self.size = sqrt(kernels.inner(self.slack, self.slack)) + moved  # of the slack that was formed
+            self.size = sqrt(inner(self.slack, self.slack)) + moved  # of the slack that was formed
         self.updates, self.moved = self.updates + updates, self.moved + moved
 
     def drift(self, sums: _Sums) -> float:

@@ -57,7 +57,8 @@ class Wrong:
 
 class WrongL1:
     def before(self, model, reference, parameter):
-        keep = VariationalInequality().keep(model, reference, parameter)
+        region = VariationalInequality().region(model, reference, parameter)
+        keep = model.screen(region, model.slack_of(reference))
         keep.index = keep.index[1:]
         return keep
 

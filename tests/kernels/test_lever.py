@@ -6,7 +6,6 @@ import scipy.sparse as sp
 
 from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.kernels.screen import lever as kernels
-from screenpath.kernels.screen import lever_distances as distances
 from screenpath.regions.geometry import Ball, Point
 from screenpath.regions.lever import LeverBall
 from tests.free_problems import free_problem
@@ -142,7 +141,7 @@ def test_exact_distances_are_enlarged_by_what_they_may_be_off(sparse):
         offsets, status = np.array([[0.5, kappa], [-0.5, kappa]]), np.zeros(n, dtype=np.int8)
         few, every = sp.csr_array(X), np.arange(n)
         rows = matrix_of((few.data, few.indices, few.indptr) if sparse else X)
-        distances.decide_exactly(
+        kernels.decide_exactly(
             rows, every, every, norms, tau, slack, radius, 1, offsets, lengths, centers, lengths, off, rounding, status,
         )  # fmt: skip
         for k, side in ((0, 1.0), (1, -1.0)):

@@ -9,7 +9,6 @@ from scipy.optimize import brentq
 
 from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.kernels.screen import lever as kernels
-from screenpath.kernels.screen import lever_distances as distances
 from tests.kernels.test_lever import width
 
 SIDES = pytest.mark.parametrize("side", [1.0, -1.0])
@@ -177,7 +176,7 @@ def test_exact_distances_decide_what_the_likeliest_lever_shows(sparse):
         offsets = np.column_stack([rng.normal(size=2 * count), rng.uniform(0.05, 5.0, 2 * count)])
         offsets[1, 1] = offsets[4, 1] = 0.0
         status, lengths = np.zeros(n, dtype=np.int8), np.linalg.norm(centers, axis=1)
-        distances.decide_exactly(
+        kernels.decide_exactly(
             rows, index, index, np.linalg.norm(X, axis=1), tau, slack, radius, count, offsets, away, centers, lengths,
             0.0, 0.0, status,
         )  # fmt: skip
@@ -218,7 +217,7 @@ def test_what_a_lever_shows_is_rounded_against_it(side):
     status, own = np.zeros(n, dtype=np.int8), np.array([[0.0, kappa]])
     offsets = np.concatenate([own, none] if side > 0 else [none, own])
     centers = np.concatenate([center, center])
-    distances.decide_exactly(
+    kernels.decide_exactly(
         matrix_of(X), every, every, norms, tau, zero, radius, 1, offsets, np.zeros(2), centers, np.ones(2), 0.0,
         rounding, status,
     )  # fmt: skip

@@ -1,12 +1,9 @@
-"""Sums, bias and dome of the L1-regularised squared hinge, against matrices and a search."""
-
-import math
+"""Sums and bias of the L1-regularised squared hinge, against matrices and a search."""
 
 import numpy as np
 import pytest
 
 from screenpath.kernels.problem import l1svm as kernels
-from screenpath.kernels.screen import l1dome
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 M, N = 6, 9
@@ -60,7 +57,6 @@ def test_sums_over_columns(sparse):
     expected = out + weights @ F[index]
     kernels.columns_add(*stored, index, weights, out)
     np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-13)
-    assert kernels.inner(slack, out) == pytest.approx(slack @ out)
     spreads, means, X = np.empty(M), np.empty(M), F * y
     if sparse:
         _, data, indices, begin, end, _ = stored
@@ -115,78 +111,3 @@ def test_the_bias_is_where_both_classes_weigh_the_same(seed):
     r = np.maximum(moved, 0.0)
     assert abs(y @ r) <= 1e-12 * r.sum()
     assert kernels.bias_root(np.full(4, -1.0), np.array([1.0, 1, -1, -1]), 0.5) == 0.5  # nothing counts
-
-
-def dome(seed, exact=False):
-    """Return a reference in the slice ``y.theta = 0``: its numbers as ``dome_shape`` takes them."""
-    rng = np.random.default_rng(seed)
-    y = np.where(np.arange(N) < 4, 1.0, -1.0)
-    null_bias, unit, ratio = float(y.sum() / N), 1.7, 1.4
-    u = 1.0 - null_bias * y
-    theta = rng.random(N) * 0.5
-    theta -= (y @ theta) / N * y
-    theta = u / unit + (0.3 if exact else 0.8) * (theta - u / unit)
-    return rng, y, null_bias, unit, ratio, u, theta
-
-
-def test_the_shape_of_a_dome():
-    for seed in range(5):
-        _, y, null_bias, unit, ratio, u, theta = dome(seed)
-        alpha, gap = unit * theta, 0.13
-        center, radius, length, offset = l1dome.dome_shape(theta, y, null_bias, unit, ratio, gap)
-        assert center == pytest.approx(np.linalg.norm(0.5 * (ratio * u + alpha)))
-        assert radius == pytest.approx(0.5 * np.linalg.norm(ratio * u - alpha))
-        assert length == pytest.approx(np.linalg.norm(u - alpha))
-        # (u - alpha).(x - alpha) <= gap + sqrt(2 gap) ||ratio u - alpha||, from the centre
-        assert offset == pytest.approx(gap + math.sqrt(0.26) * 2.0 * radius - 0.5 * (ratio * u - alpha) @ (u - alpha))
-
-
-def reach_of(vc, va, norm, length, radius, offset, cap, axis):
-    """Return the largest ``v.x`` over the dome, the normal being known to within ``axis``."""
-    rim = cap * math.sqrt(max((norm - va) * (norm + va) + 2.0 * axis * norm * length, 0.0))
-    return vc + radius * norm if va * radius <= offset * norm + axis * radius * length else vc + offset * va + rim
-
-
-@pytest.mark.parametrize("rounding", [1e-12, 0.02, 0.1])
-@pytest.mark.parametrize("direction", [1e-10, 5.0])
-def test_columns_kept_by_a_dome(rounding, direction):
-    seen = set()
-    for seed in range(30):
-        rng, y, null_bias, unit, ratio, u, theta = dome(seed)
-        f = rng.normal(size=(41, N)) * 10.0 ** rng.uniform(-1.5, 0.0, (41, 1))
-        f[:4] = np.array([3.0, -3.0, 0.3, -0.3])[:, None] * (u - unit * theta)  # along the normal
-        centred = f - np.outer(f @ y, y) / N
-        products, null_products = centred @ theta, centred @ u
-        norm_unit = 0.25
-        norms = (np.stack([np.linalg.norm(centred, axis=1), np.linalg.norm(f, axis=1)]) / norm_unit).astype(np.float32)
-        gap = float(rng.choice([0.0, 0.05]))
-        found = l1dome.dome_keep(theta, y, null_bias, products, null_products, norms, norm_unit, unit, ratio, gap,
-                                  direction, rounding)  # fmt: skip
-        center, radius, length, offset = l1dome.dome_shape(theta, y, null_bias, unit, ratio, gap)
-        axis, normal = 0.0, 0.0 * u
-        if length > direction * 3.0:
-            normal = (u - unit * theta) / length
-            axis = rounding * (1.0 + 3.0 / length)
-            offset = min(max(offset / length + 2.0 * (axis * radius + rounding * center), -radius), radius)
-        else:
-            offset = radius
-        cap = math.sqrt(max(radius**2 - offset**2, 0.0))
-        expected = []
-        for j in range(41):
-            inner, whole = (norm_unit * float(norms[k, j]) for k in (0, 1))
-            vc, va = 0.5 * (ratio * null_products[j] + unit * products[j]), centred[j] @ normal
-            most = max(reach_of(s * vc, s * va, inner, whole, radius, offset, cap, axis) for s in (1.0, -1.0))
-            slack = whole * (rounding * (center + radius) + axis * abs(offset))
-            if not most < unit * (1.0 - rounding) - slack:
-                expected.append(j)
-        np.testing.assert_array_equal(found, expected)
-        seen.add(0 < found.size < 41)
-    assert True in seen
-
-
-def test_what_is_no_number_decides_nothing():
-    norms = np.zeros((2, 3), dtype=np.float32)
-    products = np.array([0.0, math.nan, 0.0])
-    y = np.array([1.0, -1.0, 1.0])
-    found = l1dome.dome_keep(np.ones(3), y, 0.3, products, np.zeros(3), norms, 1.0, 1.0, 2.0, 0.1, 1e-10, 1e-12)
-    assert found.tolist() == [1]

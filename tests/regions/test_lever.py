@@ -150,13 +150,13 @@ def test_without_rows_that_have_room_nothing_is_decided():
 
 def test_what_products_may_be_off_by_is_passed_on(monkeypatch):
     """The square of a distance is formed of three products: each may be off by that part of the sizes."""
-    asked, own = [], lever.distances.decide_exactly
+    asked, own = [], lever.kernels.decide_exactly
 
     def spied(*given):
         asked.append(given[12:14])
         return own(*given)
 
-    monkeypatch.setattr(lever.distances, "decide_exactly", spied)
+    monkeypatch.setattr(lever.kernels, "decide_exactly", spied)
     levered(*seen(0), 0.25).decide(2.0, SIZES, ())
     ((product, rounding),) = asked
     assert product >= 0.5 and rounding >= 1e-13

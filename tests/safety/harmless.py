@@ -26,7 +26,6 @@ COLUMNS = "width = max(1, CHUNK_CELLS // max(n, 1))"
 CHUNKS = "how many columns are looked at at a time: what it costs, not what comes of it"
 OPEN = "share = np.maximum(up * (t + e), down * (e - t))"
 LEVER = "screenpath/kernels/screen/lever.py"
-DISTANCES = "screenpath/kernels/screen/lever_distances.py"
 RANGE = "screenpath/regions/lever_range.py"
 TAU = "tau = own.kinks - 0.5 * signs * (point.products + C * duals)"
 AT = "at = own.kinks[of] - 0.5 * signs[of] * point.products[of], -0.5 * signs[of] * duals[of]"
@@ -50,8 +49,8 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
     (
         "screenpath/regions/geometry.py",
         "dome_support",
-        "va = np.clip(va + np.clip(worst - va, -uncertainty * norms, uncertainty * norms), -norms, norms)",
-        "uncertainty / norms",
+        "va = np.clip(va + np.clip(worst - va, -off, off), -norms, norms)",
+        "worst + va",
     ): "the ball answers wherever v.a is below `worst`, however far it is moved towards it",
     (CONDITIONING, "lines_cost", "if indptr[count] == length * count:", "length / count"): SHORTCUT,
     (CONDITIONING, "kept_cost", "if indptr[d] == n * d:", "n / d"): SHORTCUT,
@@ -110,7 +109,7 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
     },
     (LEVER, "decide_by_one_each", "side = (under - over) * signs[i]", "(under - over) / signs[i]"): ONES,
     **{
-        (DISTANCES, "decide_exactly", "best, most, reach = -1, -np.inf, -1.0", after): "no lever has a reach below 0"
+        (LEVER, "decide_exactly", "best, most, reach = -1, -np.inf, -1.0", after): "no lever has a reach below 0"
         for after in ("+1", "+1.0")
     },
     (

@@ -85,7 +85,6 @@ NEAREST = {
         "tests/safety/test_sifs.py::test_the_box_decides_what_the_balls_do_not_and_nothing_wrongly[2]",
     ],
     "screenpath/kernels/problem/l1svm.py": [f"{PROOFS}l1_kernels.py", PENALISED, "tests/problem/test_l1svm.py"],
-    "screenpath/kernels/screen/l1dome.py": [f"{PROOFS}l1_kernels.py", "tests/screen/test_l1svm.py"],
     "screenpath/verify/exact.py": [f"{PROOFS}exact.py"],
     "screenpath/verify/share.py": [f"{PROOFS}checker.py"],
     "screenpath/verify/certificate.py": [f"{PROOFS}checker.py", *CHECKERS],
@@ -100,7 +99,6 @@ NEAREST = {
         "tests/safety/test_verify.py::test_kernel_values_are_within_their_bounds",
     ],
     "screenpath/kernels/screen/lever.py": LEVERS,
-    "screenpath/kernels/screen/lever_distances.py": LEVERS,
     "screenpath/regions/lever.py": [
         "tests/regions/test_lever.py",
         "tests/kernels/test_lever.py::test_decisions_are_those_of_the_formulas",
@@ -128,7 +126,7 @@ FURTHER = {
     f"screenpath/{name}.py"
     for name in (
         "verify/certificate", "verify/model", "verify/flow", "verify/passes", "verify/kernel", "screen/floors",
-        "kernels/screen/lever", "kernels/screen/lever_distances", "cv/certify", "regions/lever",
+        "kernels/screen/lever", "cv/certify", "regions/lever",
         "regions/lever_range", "problem/sparse_free", "problem/penalised_sharp",
     )
 }  # fmt: skip

@@ -11,7 +11,6 @@ from screenpath.solve.l1cd import FeatureDescent
 from screenpath.walk.loop import PathOptions, walk
 from tests.conftest import two_classes
 from tests.l1_problems import l1_svm_model
-from tests.screen.l1_dome import dome
 from tests.screen.test_l1svm import reference_at
 
 
@@ -45,14 +44,14 @@ def test_no_active_feature_is_screened(seed, shape, offset, ratio, step, noise):
     best = reference_at(model, lam2, 1e-12)
     active = np.flatnonzero(best.w)
 
-    region = dome(model, reference, lam2)
+    region = VariationalInequality().region(model, reference, lam2)
     moved = best.theta - region.center.vector
     tolerance = 1e-6 * region.extent  # of the optimum, known to a gap of 1e-12
     assert np.linalg.norm(moved) <= region.radius + tolerance
     if isinstance(region, Dome):
         assert region.normal.vector @ moved <= region.offset + tolerance
     assert np.isin(active, model.screen(region).index).all()
-    assert np.isin(active, VariationalInequality().keep(model, reference, lam2).index).all()
+    assert np.isin(active, model.screen(region, model.slack_of(reference)).index).all()
 
     ball = gap_ball(model.certify(lam2, near))
     assert np.linalg.norm(best.theta - ball.center.vector) <= ball.radius + tolerance

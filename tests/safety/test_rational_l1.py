@@ -222,7 +222,8 @@ def test_decisions_are_judged_and_made():
         rule = parse_feature_rule("none")
         best = solve_point(model, lam, 0, model.start(lam), rule, FeatureDescent(), options)[1]
         judged += exact.optimum(best.w, best.bias, lam) is not None
-        decided += np.count_nonzero(VariationalInequality().keep(model, model.start(lam), lam).status)
+        region = VariationalInequality().region(model, model.start(lam), lam)
+        decided += np.count_nonzero(model.screen(region, model.slack_of(model.start(lam))).status)
     assert judged > 20 and decided > 5
 
 

@@ -8,13 +8,20 @@ import pytest
 
 from screenpath.errors import UsageError
 from screenpath.problem.grid import lambda_grid
-from screenpath.regions.geometry import Ball, Dome
+from screenpath.regions.geometry import Ball, Dome, dome_support
 from screenpath.screen.l1svm import VariationalInequality, parse_feature_rule
 from screenpath.solve.l1cd import FeatureDescent
 from screenpath.walk.loop import PathOptions, solve_point
 from tests.conftest import two_classes
 from tests.l1_problems import l1_svm_model
-from tests.screen.l1_dome import dome
+
+
+def dome(model, reference, lam):
+    return VariationalInequality().region(model, reference, lam)
+
+
+def kept_by(model, reference, lam):
+    return model.screen(dome(model, reference, lam), model.slack_of(reference)).index
 
 
 def reference_at(model, lam, tol=1e-13):
@@ -120,19 +127,40 @@ def test_ball_at_lambda_max_where_the_normal_vanishes():
     assert np.all(np.isin(np.flatnonzero(reference_at(model, model.lam_max / 2).w), kept))
 
 
-def test_one_traversal_decides_as_the_region_does():
-    rule, sizes = VariationalInequality(), set()
+def test_the_rule_decides_what_the_vectors_of_its_dome_say():
+    """Written down with vectors in the paper's space, without regard to rounding."""
+    sizes = set()
     for seed in range(3, 6):
         X, y, _ = problem(seed)
-        model, _ = l1_svm_model(np.hstack([X, np.full((y.size, 1), 3.0)]), y)  # with a constant column
+        X = np.hstack([X, np.full((y.size, 1), 3.0)])  # with a constant column
+        model, _ = l1_svm_model(X, y)
+        u = 1.0 - model.null_bias * y
+        centred = y[:, None] * (X - X.mean(axis=0))
+        norms = np.linalg.norm(centred, axis=0)
         values = lambda_grid(model, 6)
         for tol in (1e-1, 1e-3, 1e-5, 1e-12):
             for before, lam in zip(values[:-1], values[1:], strict=True):
                 reference = reference_at(model, before, tol)
-                kept = rule.keep(model, reference, lam).index
-                np.testing.assert_array_equal(kept, model.screen(dome(model, reference, lam)).index)
-                sizes.add(kept.size)
+                theta, gap = reference.theta, reference.theta_gap / before**2
+                middle, a = 0.5 * (u / lam + theta), u / before - theta
+                radius = np.linalg.norm(u / lam - theta) / 2
+                offset = radius
+                if np.linalg.norm(a) > 1e-9 * np.linalg.norm(u / before):
+                    offset = (gap + np.sqrt(2 * gap) * 2 * radius - a @ (middle - theta)) / np.linalg.norm(a)
+                    a /= np.linalg.norm(a)
+                most = [dome_support(v @ middle, v @ a, norms, radius, offset, 0.0) for v in (centred.T, -centred.T)]
+                most = np.where(norms > 1e-9, np.max(most, axis=0), 0.0)
+                kept = np.isin(np.arange(model.size), kept_by(model, reference, lam))
+                np.testing.assert_array_equal(kept, most >= 1.0, err_msg=str(most[kept != (most >= 1.0)]))
+                sizes.add(int(kept.sum()))
     assert len(sizes) > 10  # many regions, not always the same few features
+
+
+def test_what_is_no_number_decides_nothing():
+    _, _, model = problem()
+    reference = reference_at(model, model.lam_max / 3)
+    reference.products[1] = np.nan
+    assert 1 in kept_by(model, reference, model.lam_max / 4)
 
 
 def test_the_half_space_of_a_reference_close_to_lambda_max():
@@ -140,7 +168,7 @@ def test_the_half_space_of_a_reference_close_to_lambda_max():
     for distance in (1e-3, 1e-6, 1e-9, 1e-12):
         reference = reference_at(model, model.lam_max * (1 - distance), 1e-14)
         lam = 0.9 * model.lam_max
-        kept = VariationalInequality().keep(model, reference, lam).index
+        kept = kept_by(model, reference, lam)
         assert kept.size < model.size
         assert np.isin(np.flatnonzero(reference_at(model, lam).w), kept).all()
 

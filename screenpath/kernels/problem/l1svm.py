@@ -13,19 +13,11 @@ import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.problem.share import kink_share
+from screenpath.kernels.rows.newton_system import inner
 
 # Exact solves of the bias within a sweep: so many, whatever screening left, but none before the columns visited since
 # the last one hold as many values as there are samples.
 BIAS_SOLVES = 8
-
-
-@kernel(fastmath=SUMS, forceinline=True, leaf=True)  # see bias_sums
-def inner(a, b):
-    """Return ``a . b`` without BLAS, whose threads take longer to wake than this loop."""
-    total = 0.0
-    for i in range(a.size):
-        total += a[i] * b[i]
-    return total
 
 
 @kernel(fastmath=SUMS)
@@ -418,7 +410,6 @@ def warm_up():
     csr = dense.ravel().copy(), np.array([0, 1, 2, 0, 1, 2], dtype=np.int32), np.array([0, 3, 6], dtype=np.int64)
     dense_spreads(dense, y, np.empty(2), np.empty(2))
     sparse_spreads(*csr, y, np.empty(2), np.empty(2))
-    inner(y, y)
     blur(1.0, 1.0, 0.0, 1e-14)
     positive_part(y, y)
     dual_point(np.ones(3), y)

@@ -20,8 +20,6 @@ import numpy as np
 from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.problem.share import kink_share
 
-BLOCK = 2048
-
 
 @kernel(fastmath=SUMS, leaf=True)
 def column_sum(data, indices, start, stop, n, psi):
@@ -265,79 +263,6 @@ def feature_terms(w, u, features, norms, alpha, beta):
     return w_sq, w_l1, kink, lag_sq, lag_w, reach, active, nonzero
 
 
-@kernel(leaf=True)
-def soft_threshold(u, beta, scale, out):
-    """Write ``scale * S_beta(u)``."""
-    for f in range(u.size):
-        x = u[f]
-        out[f] = scale * (x - beta) if x > beta else (scale * (x + beta) if x < -beta else 0.0)
-
-
-@kernel
-def mask(w, keep, out):
-    """Write ``w`` with the screened weights at 0; return the surviving features, and whether a weight changed."""
-    features = np.empty(w.size, dtype=np.int64)
-    count, dropped = 0, False
-    for f in range(w.size):
-        if keep[f] == 0:
-            out[f] = 0.0
-            dropped = dropped or w[f] != 0.0
-            continue
-        features[count] = f
-        count += 1
-        out[f] = w[f]
-    return features[:count].copy(), dropped
-
-
-@kernel(leaf=True)
-def differ(a, b):
-    """Tell whether two arrays differ in any entry; compared in blocks, many entries at a time."""
-    for start in range(0, a.size, BLOCK):
-        unequal = 0
-        for k in range(start, min(start + BLOCK, a.size)):
-            unequal += a[k] != b[k]
-        if unequal > 0:
-            return True
-    return False
-
-
-@kernel
-def nonzeros(values):
-    """Return the positions of the entries that are not zero."""
-    out = np.empty(values.size, dtype=np.int64)
-    count = 0
-    for k in range(values.size):
-        out[count] = k
-        count += values[k] != 0
-    return out[:count].copy()
-
-
-@kernel
-def entries(values, among):
-    """Return the positions of ``among``, in order, with a value that is not zero, and these values."""
-    index, found = np.empty(among.size, dtype=np.int64), np.empty(among.size)
-    count = 0
-    for k in among:
-        index[count], found[count] = k, values[k]
-        count += values[k] != 0.0
-    return index[:count].copy(), found[:count].copy()
-
-
-@kernel(leaf=True)
-def tally(status, keep):
-    """Count the decisions: dual variables at 0, at 1, and weights at 0."""
-    n_R, n_L, zeroed = 0, 0, 0
-    for t in range(status.size):
-        if status[t] < 0:
-            n_R += 1
-        elif status[t] > 0:
-            n_L += 1
-    for f in range(keep.size):
-        if keep[f] == 0:
-            zeroed += 1
-    return n_R, n_L, zeroed
-
-
 @kernel(fastmath=SUMS, leaf=True)
 def column_squares(view, n, classes, weights, out):
     """Write ``sum_i x_ij^2 weights_ci`` to ``out[c d + j]``."""
@@ -356,18 +281,10 @@ def column_squares(view, n, classes, weights, out):
 
 def warm_up():
     view = np.ones(2), np.array([0, 1], dtype=np.int32), np.array([0, 1, 2], dtype=np.int64)
-    status, a, b = np.zeros(2, dtype=np.int8), np.ones(2), np.ones(2)
+    a, b = np.ones(2), np.ones(2)
     column_sums(view, 2, np.arange(2), a, 1.0, b)
     pair_sums(view, 2, a, a, a, a, a, a, a, 1.0, 0.0, 1e-12, b, b.copy(), True, b.copy())
     products(view, 2, a, b)
     row_squares(view, 2, b, np.zeros(2, dtype=np.int64))
     feature_terms(a, b, np.arange(2), a, 1.0, 1.0)
-    soft_threshold(a, 1.0, 1.0, b)
-    mask(a, np.ones(2, dtype=np.int8), b)
-    differ(a, b)
-    differ(status, status)
-    nonzeros(a)
-    nonzeros(status)
-    entries(a, np.arange(2))
-    tally(status, status)
     column_squares(view, 2, 1, a, b)

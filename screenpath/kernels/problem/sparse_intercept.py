@@ -7,7 +7,7 @@ stay where they are. Layout of all arrays: see ``kernels/problem/sparse.py``.
 
 import numpy as np
 
-from screenpath.kernels import SUMS, at, kernel
+from screenpath.kernels import SUMS, kernel
 from screenpath.kernels.problem.box import UNIT
 from screenpath.kernels.problem.sparse import column_sum
 from screenpath.kernels.rows.double import accumulate
@@ -185,39 +185,14 @@ def plane_sums(theta, samples, status, ones_part, theta_part, planes):
 
 
 @kernel
-def answer_by(planes, label, left, first, second):
-    """Add to the sums the weight that a dual variable can answer with, and its parts of the two centres."""
-    planes[0] += left
-    planes[2] += label * first
-    planes[3] += label * second
-
-
-@kernel
-def drop_totals(rows, samples, pending, count, col_total):
-    """Take screened dual variables out of the sums of the columns over the surviving ones.
-
-    ``col_total`` is empty where the model has no free intercept.
-    """
-    (data, indices, indptr), weights, d = rows, samples.weights, col_total.size
-    for e in range(count if d > 0 else 0):
-        i = pending[e]
-        start, stop = indptr[i], indptr[i + 1]
-        full = stop - start == d
-        values, places = data[start:stop], indices[start:stop]
-        for r in range(values.size):
-            col_total[at(r) if full else at(places[r])] -= weights[i] * values[r]
-
-
-@kernel
 def keep_totals(columns, samples, status, live, col_total):
-    """As :func:`drop_totals`, by summing anew over the surviving features, active ones too; return the values touched.
+    """Sum the columns of the surviving features, active ones too, over the surviving dual variables; return the values
+    touched.
 
     The squared norms may cover more dual variables than survive, which is safe. If the sums did too, the mean could
     subtract too much and make the norms too small.
     """
     (data, indices, indptr), n, touched = columns, samples.n, 0
-    if col_total.size == 0:
-        return touched
     left = np.zeros(n)
     for i in range(n):
         left[i] = samples.weights[i] if status[i] == 0 else 0.0

@@ -7,7 +7,6 @@ the costs tell which is cheaper. Layout of all arrays: see ``kernels/problem/spa
 import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
-from screenpath.kernels.problem.sparse import column_sum
 
 
 @kernel
@@ -155,7 +154,7 @@ def drop_rows(rows, n, d, labels, weights, classes, theta, ones_part, theta_part
               move_first, move_second, col_part, col_total):  # fmt: skip
     """Take screened dual variables out of the column norms and move both centres to their values.
 
-    ``col_total``, if not empty, has the sum of each column over the surviving dual variables.
+    ``col_total``, if not empty (with a free intercept), has the sum of each column over the surviving dual variables.
     """
     data, indices, indptr = rows
     for k in range(count):
@@ -189,7 +188,7 @@ def drop_rows(rows, n, d, labels, weights, classes, theta, ones_part, theta_part
 
 @kernel(fastmath=SUMS)
 def keep_rows(columns, n, labels, weights, classes, theta, ones_part, theta_part, status, live, active,
-              move_first, move_second, col_part, col_total):  # fmt: skip
+              move_first, move_second, col_part):  # fmt: skip
     """As :func:`drop_rows`, by summing anew over the columns of the surviving features that are not proven active."""
     data, indices, indptr = columns
     d = indptr.size - 1
@@ -240,7 +239,5 @@ def keep_rows(columns, n, labels, weights, classes, theta, ones_part, theta_part
                 s1 += x * first[k]
                 s2 += x * second[k]
         col_part[f], move_first[f], move_second[f] = norm, s1, s2
-        if col_total.size > 0:
-            col_total[f] = column_sum(data, indices, start, stop, n, left)
         touched += stop - start
     return touched

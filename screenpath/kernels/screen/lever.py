@@ -11,7 +11,7 @@ import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.problem.box import UNIT
-from screenpath.kernels.rows.matrix import add, borrowed, matrix_of
+from screenpath.kernels.rows.matrix import add, borrowed, dot, matrix_of
 
 CHOSEN, FEWER = 64, 32  # rows at most that a lever is made of, or a single one
 SHARING = 12  # rows at least that share a lever: its centre is nearer to the middle of all rows then
@@ -226,27 +226,6 @@ def decide_by_one_each(
 
 
 @kernel
-def _longest(offsets, start, stop):
-    """Return the lever with the largest ``kappa``."""
-    found = start
-    for k in range(start, stop):
-        if offsets[k, 1] > offsets[found, 1]:
-            found = k
-    return found
-
-
-@kernel(fastmath={"contract", "nsz"})
-def _decide_by_one(tau, slack, spread, radius, side, offset, kappa, distance, status, anew):
-    """Decide rows by one lever on one side, if the bounds of their distances suffice."""
-    known, least = 0 if anew else 1, radius * radius / kappa if kappa > 0.0 else np.inf
-    for i in range(at(tau.size)):
-        width = _width(spread[i] + distance, radius, kappa, least)
-        found = np.int8(-side) if side * (offset - tau[i]) - slack[i] > width else np.int8(0)
-        before = np.int8(status[i] * known)
-        status[i] = before if before != 0 else found
-
-
-@kernel
 def decide_by_levers(tau, slack, spread, radius, levers, offsets, distances, status, unsure):
     """Decide rows by their distance from one fixed centre, near which the levers' centres are.
 
@@ -254,16 +233,12 @@ def decide_by_levers(tau, slack, spread, radius, levers, offsets, distances, sta
     bound it from above. Writes ``status``: -1 where ``x.w + b > c`` is certain, +1 where ``<`` is. Lists the rows that
     exact distances might decide in ``unsure``, and returns their number.
     """
-    # The longest levers decide most of what can be decided: without branches for all, then in turn for the others.
-    fore, aft = _longest(offsets, 0, levers), _longest(offsets, levers, 2 * levers)
-    _decide_by_one(tau, slack, spread, radius, 1.0, offsets[fore, 0], offsets[fore, 1], distances[fore], status, True)
-    _decide_by_one(tau, slack, spread, radius, -1.0, offsets[aft, 0], offsets[aft, 1], distances[aft], status, False)
     count = 0
     for i in range(tau.size):
-        if status[i] != 0:
-            continue
-        possible = False
-        for k in range(offsets.shape[0]):
+        status[i], possible = 0, False
+        for k in range(
+            offsets.shape[0] - 1, -1, -1
+        ):  # the longest, which come last, decide most
             kappa = offsets[k, 1]
             if kappa <= 0.0:
                 continue
@@ -280,6 +255,86 @@ def decide_by_levers(tau, slack, spread, radius, levers, offsets, distances, sta
             unsure[count] = i
             count += 1
     return count
+
+
+@kernel(forceinline=True)
+def _reach(room, radius, least):
+    """Return the square of the distance at which a lever is as wide as ``room``: the inverse of :func:`_width`."""
+    return (room * room if room >= 2.0 * least else 4.0 * least * (room - least)) / (radius * radius)
+
+
+@kernel(fastmath=SUMS, forceinline=True)
+def _apart(X, i, center, norm, length, off):
+    """Return the squared distance of a row from a point, both of known norm."""
+    if X.sparse:
+        most = norm + length
+        return max(norm * norm - 2.0 * dot(X, i, center) + length * length + off * most * most, 0.0)
+    square, x = 0.0, X.dense[at(i)]
+    for j in range(at(center.size)):
+        apart = x[j] - center[j]
+        square += apart * apart
+    return square
+
+
+@kernel(forceinline=True)
+def _shows(X, i, center, norm, length, off, rounding, reach):
+    """Tell whether a row is nearer to a lever's centre than what its ``reach`` is the square of."""
+    square = _apart(X, i, center, norm, length, off)
+    # What rounding e of a distance D adds to its square: (D + e)^2 <= (1 + r) D^2 + (1 + 1/r) e^2.
+    return square + rounding * (square + 2.0 * (norm + length) ** 2) < reach
+
+
+@kernel
+def decide_exactly(
+    X, where, index, norms, tau, slack, radius, levers, offsets, away, centers, lengths, off, rounding, status
+):  # fmt: skip
+    """Decide some rows by their distance from the centre of the lever that is the likeliest to do so.
+
+    All distances from the fixed centre being right angles, it would be the one whose reach, the square of the distance
+    up to which it decides, is the largest beside the square of its own distance.
+
+    Parameters
+    ----------
+    X : Matrix
+    where, index : ndarray of int64 of shape (k,)
+        Which of them are to be decided, and their places in all that follows.
+    norms, tau, slack : ndarray of shape (n,)
+    radius, levers, offsets
+        As of :func:`decide_by_levers`.
+    away : ndarray of shape (2 * levers,)
+        Distances of the levers' centres from the fixed one, to choose by.
+    centers : ndarray of shape (2 * levers, d)
+    lengths : ndarray of shape (2 * levers,)
+        Their norms.
+    off : float
+        Relative error of a squared distance against the squared sum of the norms, where it is formed of products.
+    rounding : float
+        Relative error of anything else.
+    status : ndarray of int8 of shape (n,)
+        Written.
+    """
+    X, count = borrowed(X), offsets.shape[0]
+    least = np.empty(count)
+    for k in range(count):
+        kappa = offsets[k, 1]
+        least[k] = radius * radius / kappa if kappa > 0.0 else np.inf
+    for r in range(at(index.size)):
+        i = index[r]
+        best, most, reach = -1, -np.inf, -1.0
+        for k in range(count):
+            room = offsets[k, 0] - tau[i]
+            room = (room if k < levers else -room) - slack[i]
+            if room <= least[k]:
+                continue
+            square, nearest = _reach(room, radius, least[k]) * (1.0 - rounding), norms[i] - lengths[k]
+            if nearest * nearest > square:  # not even the least distance by the norms would do
+                continue
+            if square - away[k] * away[k] > most:
+                best, most, reach = k, square - away[k] * away[k], square
+        if best < 0:
+            continue
+        if _shows(X, where[r], centers[at(best)], norms[i], lengths[best], off, rounding, reach):
+            status[i] = np.int8(-1 if best < levers else 1)
 
 
 @kernel
@@ -314,3 +369,4 @@ def warm_up():
     lever_weights(a, a, a, a, np.ones(2, dtype=np.int64), 1.0, 1e-12, offsets.copy(), rows.copy())
     decide_by_products(a, a, a, a, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1e-12, status)
     lever_centers(X, where, rows, a, 1e-12, rows.copy(), a.copy(), a.copy())
+    decide_exactly(X, where, where, a, a, a, 1.0, 1, pair, a, rows, a, 1e-15, 1e-12, status)

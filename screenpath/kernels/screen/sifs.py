@@ -10,10 +10,8 @@ from screenpath.kernels import SUMS, kernel
 from screenpath.kernels.problem.box import UNIT
 from screenpath.kernels.problem.sparse import column_sum
 from screenpath.kernels.problem.sparse_intercept import (
-    answer_by,
     centred,
     decide_centred,
-    drop_totals,
     keep_totals,
     plane_sums,
 )
@@ -309,7 +307,6 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
     if planes is not None:
         plane_sums(theta, samples, status, ones_part, theta_part, planes)
     in_planes = np.empty(shape), np.empty(shape), np.empty(shape)
-    no_totals = col_total[:0]
     boxed, full = by_features and worth < np.inf, columns[2][d] == n * d
     costly = SPARED * theta.size if worth > 0.0 else 0.0  # what the columns left must cost, for the box to be looked at
     for trigger in range(record.shape[0]):
@@ -362,23 +359,21 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
                             slack_of(before, labels[t % n], n, classes, t % n, t), gamma, theta[t], value
                         )
                     if planes is not None:
-                        answer_by(planes, labels[t], -weight, weight * e1, weight * e2)
+                        planes[0] -= weight
+                        planes[2] += labels[t] * (weight * e1)
+                        planes[3] += labels[t] * (weight * e2)
                 first_sq, second_sq, between_sq = max(first_sq, 0.0), max(second_sq, 0.0), max(between_sq, 0.0)
                 if not moved:
                     move_first, move_second = np.empty(w.size), np.empty(w.size)
                 if rows_gone <= undecided:
                     if not moved:
                         move_first[:], move_second[:] = 0.0, 0.0
-                    values = lines_size(row_ends, new_rows[:n_rows])
                     drop_rows(rows, n, d, labels, weights, classes, theta, ones_part, theta_part, status, new_rows,
-                              n_rows, move_first, move_second, col_part, no_totals)  # fmt: skip
-                    touched += values
-                    if planes is not None:
-                        drop_totals(rows, samples, new_rows, n_rows, col_total)
-                        touched += values
+                              n_rows, move_first, move_second, col_part, col_total)  # fmt: skip
+                    touched += lines_size(row_ends, new_rows[:n_rows])
                 else:
                     touched += keep_rows(columns, n, labels, weights, classes, theta, ones_part, theta_part, status,
-                                         live, active, move_first, move_second, col_part, no_totals)  # fmt: skip
+                                         live, active, move_first, move_second, col_part)  # fmt: skip
                     if planes is not None:
                         touched += keep_totals(columns, samples, status, live, col_total)
                 moved = True

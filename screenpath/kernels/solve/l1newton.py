@@ -8,8 +8,8 @@ direction of a line search. Columns (``F, data, indices, begin, end, sparse``), 
 import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
-from screenpath.kernels.problem.l1svm import bias_root, columns_add, evaluate, inner
-from screenpath.kernels.rows.newton_system import solve_factored
+from screenpath.kernels.problem.l1svm import bias_root, columns_add, evaluate
+from screenpath.kernels.rows.newton_system import inner, solve_factored
 
 FEW = 16  # up to so many new columns are spread out to form their products with the others
 
