@@ -155,9 +155,8 @@ class L1SVM(PathModel, Resumable):
     ----------
     null_bias : float
         ``(s+ - s-) / s``, weights of the classes, the bias where ``w = 0`` (eq. 8).
-    null_products : ndarray of shape (m,)
-        ``f_j . (|z| - z null_bias)``; also the product of ``f_j`` with the projection of ``|z|`` on the complement of
-        ``z``.
+    null_slack, null_products : ndarray of shape (n,), (m,)
+        ``|z| - z null_bias``, the projection of ``|z|`` on the complement of ``z``, and its products with the columns.
     norms, sqnorms, spreads : ndarray of shape (m,)
         Norms of the columns, their squares, and norms of the columns centred at their mean; not below the exact ones.
     means : ndarray of shape (m,)
@@ -219,7 +218,8 @@ class L1SVM(PathModel, Resumable):
         self._no_flat, self._all = not self.flat.any(), np.flatnonzero(~self.flat)
         self._centred = np.flatnonzero(columns.centres)
         self._resting = np.flatnonzero(self.flat & ~self.constant)
-        self.null_products = self.products(self.ones - self.null_bias * self.signs)
+        self.null_slack = self.ones - self.null_bias * self.signs
+        self.null_products = self.products(self.null_slack)
         self.settled_from, self.lam_max = self._tops()
 
     def column(self, j: int) -> tuple[np.ndarray, np.ndarray]:
@@ -281,7 +281,7 @@ class L1SVM(PathModel, Resumable):
         lam = float(lam)
         if w is None:
             w, offset = np.zeros(self.size), self.null_bias
-            slack = self.ones - offset * self.signs
+            slack = self.null_slack
             alpha, *sums = kernels.positive_part(slack, self.signs)
             products = self.null_products
         else:

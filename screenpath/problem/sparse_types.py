@@ -26,8 +26,9 @@ class SparseVector:
     @classmethod
     def of(cls, dense: np.ndarray, among: np.ndarray | None = None) -> SparseVector:
         """Return the sparse form of an array that is 0 outside of the entries ``among``, which are in order."""
-        few = among is not None and 4 * among.size <= dense.size
-        index = among[dense[among] != 0.0] if few else np.flatnonzero(dense)
+        if among is None or 4 * among.size > dense.size:
+            among = np.flatnonzero(dense)
+        index = among[dense[among] != 0.0]
         return cls(index, dense[index], dense.size)
 
     def extended(self, value: float) -> SparseVector:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from screenpath.kernels.problem import box as kernels
+from screenpath.kernels.screen.dome import dome_bounds
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 
 # The one place for rounding: every comparison that screens keeps this slack, relative to the magnitudes compared,
@@ -140,9 +141,7 @@ class Dome:
 
     def bounds(self, products, norms, sizes=None) -> tuple[np.ndarray, np.ndarray]:
         off = self.axis * (norms if sizes is None else sizes)
-        vc, va = (np.stack([v, -v]) for v in products)
-        upper, lower = dome_support(vc, va, norms, self.radius, self.offset, off)
-        return -lower, upper
+        return dome_bounds(*products, norms, self.radius, self.offset, off)
 
     def decide(self, products, norms, c, extent, rounding, status) -> tuple[int, int]:
         lower, upper = self.bounds(products, norms)
@@ -172,10 +171,8 @@ class Lens:
         return self.first.center.distance(self.second.center)
 
     def bounds(self, products, norms, sizes=None) -> tuple[np.ndarray, np.ndarray]:
-        v1, v2 = (np.stack([v, -v]) for v in products)
-        radii = self.first.radius, self.second.radius
-        upper, lower = lens_support(v1, v2, norms, self.distance, *radii, self.extent)
-        return -lower, upper
+        (v1, v2), shape = products, (self.distance, self.first.radius, self.second.radius, self.extent)
+        return -lens_support(-v1, -v2, norms, *shape), lens_support(v1, v2, norms, *shape)
 
     def decide(self, products, norms, c, extent, rounding, status) -> tuple[int, int]:
         """Write to ``status`` what is decided, see :meth:`Ball.decide`.
@@ -189,23 +186,6 @@ class Lens:
         return kernels.box_decide_lens(
             *products, norms, distance, first.radius, second.radius, extents, c, rounding, status
         )
-
-
-def dome_support(vc, va, norms, radius, offset, off):
-    """Return the largest ``v.x`` over a dome, shape (n,), from ``v.c``, ``v.a``, ``||v||``, ``r`` and ``delta``.
-
-    ``v.a`` is known up to ``off``. The square root below would turn an error of 1e-16 into one of 1e-8, so the least
-    favourable ``v.a`` within reach is taken.
-    """
-    offset = min(max(offset, -radius), radius)
-    ball = vc + radius * norms
-    if radius <= 0.0:
-        return ball
-    worst = (offset / radius) * norms  # at this v.a, and below it, the ball's maximiser satisfies the half-space
-    va = np.clip(va + np.clip(worst - va, -off, off), -norms, norms)
-    cap = sqrt((radius - offset) * (radius + offset))
-    cut = vc + offset * va + cap * np.sqrt((norms - va) * (norms + va))
-    return np.where(va <= worst, ball, np.minimum(ball, cut))
 
 
 def axis_uncertainty(extent: float, distance: float) -> float:
@@ -237,6 +217,6 @@ def lens_support(v1, v2, norms, distance, r1, r2, extent):
     height = ((distance - r2) * (distance + r2) + r1 * r1) / (2.0 * distance)  # of the rim's plane, towards m2
     away = (v1 - v2) / distance
     uncertainty = axis_uncertainty(extent, distance)
-    dome, second = dome_support(v1, away, norms, r1, -height, uncertainty * norms), v2 + r2 * norms
+    (_, dome), second = dome_bounds(v1, away, norms, r1, -height, uncertainty * norms), v2 + r2 * norms
     inside = (away + uncertainty * norms) * r2 >= (distance - height) * norms
     return np.minimum(np.where(inside, second, dome), np.minimum(second, v1 + r1 * norms))

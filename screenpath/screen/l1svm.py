@@ -41,7 +41,7 @@ class VariationalInequality(StaticRule):
         ``u = |y| - null_bias y``, the projection of ``|y|`` on the complement of ``y``, takes the place of 1.
         """
         unit, gap, rounding = reference.lam, reference.theta_gap, model.slack_of(reference)
-        ratio, alpha, u = unit / float(C), unit * reference.theta, model.ones - model.null_bias * model.signs
+        ratio, alpha, u = unit / float(C), unit * reference.theta, model.null_slack
         middle, toward, normal = 0.5 * (ratio * u + alpha), ratio * u - alpha, u - alpha
         size, radius, length = (math.sqrt(inner(v, v)) for v in (middle, 0.5 * toward, normal))
         products = (0.5 / unit) * (ratio * model.null_products) + 0.5 * reference.products

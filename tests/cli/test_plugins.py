@@ -205,7 +205,7 @@ def test_python_takes_text_class_object_and_gap(own, monkeypatch):
         ("--rule", "mine.py:Lacks", 2, ["no method 'region'"]),
         ("--rule", "mine.py:Abstract", 2, ["no method 'region'"]),
         ("--solver", "mine.py:Lacks", 2, ["no method 'solve'"]),
-        ("--rule", "mine.py:Raises", 1, ["mine.py:66: AttributeError", "nothing", "return 1 / np.float64(C).nothing"]),
+        ("--rule", "mine.py:Raises", 1, ["mine.py:67: AttributeError", "nothing", "return 1 / np.float64(C).nothing"]),
         ("--rule", "mine.py:Returns", 1, ["returned int", "return a Ball, Dome, Lens"]),
         ("--rule", "mine.py:Short", 1, ["products of a point", "(120,)"]),
         ("--rule", "mine.py:Decides", 1, ["'numpy.ndarray' object has no attribute 'status'"]),

@@ -26,7 +26,7 @@ def installed(tmp_path_factory):
     if not (ROOT / ".venv" / ".installed").exists():
         pytest.skip("`make wheel` needs the environment that `make test` makes")
     base = tmp_path_factory.mktemp("wheel")
-    build = [f"BUILD={base / 'build'}", f"DIST={base / 'dist'}", "KERNELS=parse text rows l1svm l1newton"]
+    build = [f"BUILD={base / 'build'}", f"DIST={base / 'dist'}", "KERNELS=parse text rows l1svm dome l1newton"]
     subprocess.run(["make", "-C", str(ROOT), "wheel", *build], check=True, capture_output=True, timeout=HANGS)
     (wheel,) = (base / "dist").glob("*.whl")
     assert f"cp{sys.version_info.major}{sys.version_info.minor}" in wheel.name and "any" not in wheel.name

@@ -47,9 +47,9 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         "where one ball lies in the other, the smaller one has decided by itself all that the intersection can"
     ),
     (
-        "screenpath/regions/geometry.py",
-        "dome_support",
-        "va = np.clip(va + np.clip(worst - va, -off, off), -norms, norms)",
+        "screenpath/kernels/screen/dome.py",
+        "_reach",
+        "near = va + min(max(worst - va, -off), off)",
         "worst + va",
     ): "the ball answers wherever v.a is below `worst`, however far it is moved towards it",
     (CONDITIONING, "lines_cost", "if indptr[count] == length * count:", "length / count"): SHORTCUT,

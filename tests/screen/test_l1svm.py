@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from screenpath.errors import UsageError
+from screenpath.kernels.screen.dome import dome_bounds
 from screenpath.problem.grid import lambda_grid
-from screenpath.regions.geometry import Ball, Dome, dome_support
+from screenpath.regions.geometry import Ball, Dome
 from screenpath.screen.l1svm import VariationalInequality, parse_feature_rule
 from screenpath.solve.l1cd import FeatureDescent
 from screenpath.walk.loop import PathOptions, solve_point
@@ -148,8 +149,8 @@ def test_the_rule_decides_what_the_vectors_of_its_dome_say():
                 if np.linalg.norm(a) > 1e-9 * np.linalg.norm(u / before):
                     offset = (gap + np.sqrt(2 * gap) * 2 * radius - a @ (middle - theta)) / np.linalg.norm(a)
                     a /= np.linalg.norm(a)
-                most = [dome_support(v @ middle, v @ a, norms, radius, offset, 0.0) for v in (centred.T, -centred.T)]
-                most = np.where(norms > 1e-9, np.max(most, axis=0), 0.0)
+                lower, upper = dome_bounds(centred.T @ middle, centred.T @ a, norms, radius, offset, 0.0 * norms)
+                most = np.where(norms > 1e-9, np.maximum(upper, -lower), 0.0)
                 kept = np.isin(np.arange(model.size), kept_by(model, reference, lam))
                 np.testing.assert_array_equal(kept, most >= 1.0, err_msg=str(most[kept != (most >= 1.0)]))
                 sizes.add(int(kept.sum()))
