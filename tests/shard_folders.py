@@ -38,8 +38,20 @@ def seal(folder) -> None:
     write(folder, meta, "crc32" in meta)
 
 
+def to_format_1(folder) -> None:
+    """Turn a folder into one of format 1: with squared norms and ranges of columns, whatever their values."""
+    meta = {**read(folder), "schema_version": 1}
+    for k, entry in enumerate(meta["shards"]):
+        for name, shape in (("sqnorms", (entry["rows"],)), ("ranges", (3, entry["columns"]))):
+            np.save(Path(folder) / part_name(k, name), np.zeros(shape))
+            entry["crc32"][name] = 0
+    write(folder, meta)
+    seal(folder)
+
+
 def without_hashes(folder) -> None:
-    """Turn a folder into one that version 0.1.0 wrote: a SHA-256 for each shard, no CRC-32."""
+    """Turn a folder into one that version 0.1.0 wrote, in format 1: a SHA-256 for each shard, no CRC-32."""
+    to_format_1(folder)
     meta = read(folder)
     del meta["crc32"]
     for entry in meta["shards"]:

@@ -15,8 +15,7 @@ from screenpath.data.files.read import opened, refuse_columns, refuse_indices
 from screenpath.data.files.source import is_shard_folder
 from screenpath.data.files.table import form_of, read_table
 from screenpath.data.shards import checks
-from screenpath.data.shards.column_shards import ColumnFolder, open_folder
-from screenpath.data.shards.shards import META, ShardFault, ShardFolder, read_meta
+from screenpath.data.shards.shards import META, ROWWISE, ShardFault, ShardFolder, read_meta
 from screenpath.data.words.faults import Fault
 from screenpath.data.words.numerals import Spelled
 
@@ -64,23 +63,46 @@ class Inspection:
         low, high : ndarray of shape (k,)
             A row that stores no value in a column counts as 0 there.
         """
-        X = self.data.X
-        if X.shape[1] <= DENSE_COLUMNS + X.nnz:
-            found, place = np.arange(X.shape[1]), X.indices
-            counts = np.bincount(place, minlength=found.size)
-        else:
-            found, place, counts = np.unique(X.indices, return_inverse=True, return_counts=True)
-        # a column with a value in every row has no 0 of its own
-        low = np.where(counts == X.shape[0], np.inf, 0.0)
-        high = np.where(counts == X.shape[0], -np.inf, 0.0)
-        np.minimum.at(low, place, X.data)
-        np.maximum.at(high, place, X.data)
-        stored = counts > 0
-        return found[stored], low[stored], high[stored]
+        columns, ranges = np.empty(0, dtype=np.int64), np.empty((3, 0))
+        for _, numbers, X in self._blocks():
+            if X.shape[1] <= DENSE_COLUMNS + X.nnz:
+                found, place = np.arange(X.shape[1]), X.indices
+            else:
+                found, place = np.unique(X.indices, return_inverse=True)
+            here = found if numbers is None else numbers[found]
+            part = np.vstack([np.full(found.size, np.inf), np.full(found.size, -np.inf), np.zeros(found.size)])
+            np.minimum.at(part[0], place, X.data)
+            np.maximum.at(part[1], place, X.data)
+            part[2] += np.bincount(place, minlength=found.size)
+            both = np.union1d(columns, here)
+            low, high, counts = np.full(both.size, np.inf), np.full(both.size, -np.inf), np.zeros(both.size)
+            for these, (lows, highs, stored) in ((columns, ranges), (here, part)):
+                at = np.searchsorted(both, these)
+                low[at], high[at] = np.minimum(low[at], lows), np.maximum(high[at], highs)
+                counts[at] += stored
+            columns, ranges = both, np.vstack([low, high, counts])
+        low, high, counts = ranges[:, ranges[2] > 0]
+        holes = counts < self.data.n
+        low[holes], high[holes] = np.minimum(low[holes], 0.0), np.maximum(high[holes], 0.0)
+        return columns[ranges[2] > 0], low, high
 
     def row_norms(self) -> np.ndarray:
         """Return the Euclidean norm of every row, scaled by its largest value so that squares stay in range."""
-        return _row_norms(self.data.X)
+        largest, total = np.zeros(self.data.n), np.zeros(self.data.n)
+        for rows, X in self._rows():
+            np.maximum.at(largest, rows, np.abs(X.data))
+        scale = np.where(largest > 0, largest, 1.0)
+        for rows, X in self._rows():
+            np.add.at(total, rows, (X.data / scale[rows]) ** 2)
+        return largest * np.sqrt(total)
+
+    def _rows(self):
+        for start, _, X in self._blocks():
+            yield start + np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), X
+
+    def _blocks(self):
+        """Yield the data block by block: the first row of a block, its columns (None: all of them), and its values."""
+        yield 0, None, self.data.X
 
 
 @dataclass(frozen=True)
@@ -98,11 +120,11 @@ class ShardData:
     spelled: Spelled | None = None
 
     @classmethod
-    def of(cls, folder: ShardFolder | ColumnFolder, whole: list[int], d: int, y: np.ndarray) -> ShardData:
-        """Return the data of the shards ``whole`` of a folder, ``d`` features wide and with the labels ``y``."""
+    def of(cls, folder: ShardFolder, whole: list[int], y: np.ndarray) -> ShardData:
+        """Return the data of the shards ``whole`` of a folder with the labels ``y``."""
         nnz, notices = sum(folder.meta["shards"][k]["nnz"] for k in whole), tuple(folder.meta["notices"])
         spelled = Spelled.of_record(folder.meta.get("spelled"))
-        return cls(str(folder.path), y.size, d, nnz, y, notices, folder.names, folder.label_names, spelled)
+        return cls(str(folder.path), y.size, folder.d, nnz, y, notices, folder.names, folder.label_names, spelled)
 
     @property
     def density(self) -> float:
@@ -125,60 +147,12 @@ class ShardInspection(Inspection):
     folder: ShardFolder | None
     whole: list[int]
 
-    def column_ranges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        columns, ranges = np.empty(0, dtype=np.int64), np.empty((3, 0))
+    def _blocks(self):
+        start, by_rows = 0, self.folder.by == ROWWISE
         for k in self.whole:
-            part = self.folder.part(k, "ranges")
-            here = np.arange(part.shape[1]) if self.folder.is_dense(k) else self.folder.part(k, "columns")
-            both = np.union1d(columns, here)
-            low, high, counts = np.full(both.size, np.inf), np.full(both.size, -np.inf), np.zeros(both.size)
-            for place, (lows, highs, found) in ((columns, ranges), (here, part)):
-                at = np.searchsorted(both, place)
-                low[at], high[at] = np.minimum(low[at], lows), np.maximum(high[at], highs)
-                counts[at] += found
-            columns, ranges = both, np.vstack([low, high, counts])
-        low, high, counts = ranges
-        holes = counts < self.data.n
-        low[holes], high[holes] = np.minimum(low[holes], 0.0), np.maximum(high[holes], 0.0)
-        stored = counts > 0
-        return columns[stored], low[stored], high[stored]
-
-    def row_norms(self) -> np.ndarray:
-        return np.concatenate([_row_norms(self.folder.shard(k).matrix(self.data.d)) for k in self.whole])
-
-
-@dataclass(frozen=True)
-class ColumnInspection(ShardInspection):
-    """What a folder of shards by columns holds: their rows are features, numbered by their targets."""
-
-    def column_ranges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        found = []
-        for k in self.whole:
-            X = self.folder.shard(k).matrix(self.data.n)
-            stored = np.diff(X.indptr) > 0
-            ends = (part.toarray().ravel()[stored] for part in (X.min(axis=1), X.max(axis=1)))
-            found.append((self.folder.part(k, "targets")[stored].astype(np.int64), *ends))
-        columns, low, high = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        return columns, low, high
-
-    def row_norms(self) -> np.ndarray:
-        """Return the Euclidean norm of every row over the features in shards without fault."""
-        blocks = [self.folder.shard(k).matrix(self.data.n) for k in self.whole]
-        largest = np.zeros(self.data.n)
-        for X in blocks:
-            np.maximum.at(largest, X.indices, np.abs(X.data))
-        scale, total = np.where(largest > 0, largest, 1.0), np.zeros(self.data.n)
-        for X in blocks:
-            np.add.at(total, X.indices, (X.data / scale[X.indices]) ** 2)
-        return largest * np.sqrt(total)
-
-
-def _row_norms(X) -> np.ndarray:
-    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    largest = np.zeros(X.shape[0])
-    np.maximum.at(largest, rows, np.abs(X.data))
-    scale = np.where(largest > 0, largest, 1.0)
-    return largest * np.sqrt(np.bincount(rows, weights=(X.data / scale[rows]) ** 2, minlength=X.shape[0]))
+            X = self.folder.shard(k).matrix(self.folder.length)
+            yield (start, None, X) if by_rows else (0, self.folder.part(k, "targets").astype(np.int64), X.T.tocsr())
+            start += X.shape[0]
 
 
 def inspect(
@@ -243,9 +217,8 @@ def _inspect_shards(path: Path, max_faults: int, zero_based: bool) -> ShardInspe
     faults = [ShardFault(path / META, what) for what in checks.meta_faults(read_meta(path)[0])]
     if faults:
         return ShardInspection(None, faults[:max_faults], True, zero_based, None, [])
-    opened = open_folder(path)
-    opened.check_indices(zero_based)
-    folder = opened if isinstance(opened, ShardFolder) else opened.columns
+    folder = ShardFolder(path, by=None)
+    folder.check_indices(zero_based)
     whole: list[int] = []
     for k in range(folder.count):
         found = folder.faults(k)
@@ -254,27 +227,17 @@ def _inspect_shards(path: Path, max_faults: int, zero_based: bool) -> ShardInspe
         faults += found
         if len(faults) >= max_faults:
             break
-    if not isinstance(opened, ShardFolder):
-        return _of_columns(opened, faults, whole, max_faults)
-    targets = np.concatenate([np.empty(0), *(folder.part(k, "targets") for k in whole)])
-    if len(whole) == folder.count and not _labels_agree(folder.meta["labels"], targets, folder.label_names):
-        faults.append(ShardFault(path / META, "the counts of the labels are not those of the rows"))
-    data = None
-    if targets.size:
-        data = ShardData.of(folder, whole, folder.d, targets)
+    if folder.by == ROWWISE:
+        y = np.concatenate([np.empty(0), *(folder.part(k, "targets") for k in whole)])
+        if len(whole) == folder.count and not _labels_agree(folder.meta["labels"], y, folder.label_names):
+            faults.append(ShardFault(path / META, "the counts of the labels are not those of the rows"))
+    else:
+        fault = folder.labels_fault()
+        faults += [] if fault is None else [fault]
+        y = folder.labels() if whole and fault is None else np.empty(0)
+    data = ShardData.of(folder, whole, y) if y.size else None
     complete = len(faults) < max_faults
     return ShardInspection(data, faults[:max_faults], complete, folder.meta["zero_based"], folder, whole)
-
-
-def _of_columns(folder: ColumnFolder, faults: list[ShardFault], whole: list[int], max_faults: int) -> ShardInspection:
-    """Return what a folder by columns holds; without labels only its faults."""
-    data, fault = None, folder.labels_fault()
-    if fault is not None:
-        faults.append(fault)
-    elif whole:
-        data = ShardData.of(folder, whole, folder.d, folder.labels())
-    complete = len(faults) < max_faults
-    return ColumnInspection(data, faults[:max_faults], complete, folder.meta["zero_based"], folder.columns, whole)
 
 
 def _labels_agree(labels: dict | None, targets: np.ndarray, names) -> bool:

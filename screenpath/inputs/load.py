@@ -34,7 +34,6 @@ from screenpath.numbers import sparse as sp
 from screenpath.rows.budget import Allowance, free_memory
 
 if TYPE_CHECKING:
-    from screenpath.data.shards.column_shards import ColumnFolder
     from screenpath.data.shards.shards import ShardFolder
 
 ON_DISK = "leave the columns on disk: convert the data with `by=columns` (screenpath convert), and name the folder"
@@ -215,10 +214,8 @@ SMALLER = "convert with a smaller `block_mb`"
 
 def _streamed(spec, options: dict, limit: MemoryLimit, tell) -> Training | None:
     """Return the training data of a shard folder that stays on disk; None where it must be read into memory."""
-    from screenpath.data.shards.column_shards import ColumnFolder
-
     folder, source = open_shards(options), name_of(options["data"])
-    if not isinstance(folder, ColumnFolder):
+    if folder.by == "rows":
         stays = spec.streams and not _fits_narrowed(folder, options)
         return _stream_shards(spec, options, limit, folder, tell) if stays else None
     needed = spec.in_memory(options)
@@ -238,7 +235,7 @@ def _stream_shards(spec, options: dict, limit: MemoryLimit, folder: ShardFolder,
         )
     limit.check_vectors(spec.needs.vectors(Shape(folder.n, folder.d, 0, True)), folder.n, folder.d, options["data"])
     say_notices(folder.meta["notices"], options["data"], tell)
-    options, known = learned(spec, options, folder, folder.joined("targets"), options["data"])
+    options, known = learned(spec, options, folder, folder.labels(), options["data"])
     classes = len((known["labels"] or {}).get("classes", (0,)))
     rows = _shard_rows(
         folder, {**options, "tell": tell}, options["scale"], options["bias"], options["storage"], options["n_features"],
@@ -249,16 +246,16 @@ def _stream_shards(spec, options: dict, limit: MemoryLimit, folder: ShardFolder,
     return _training(spec, folder, rows, (rows.n, rows.raw_d), vectors, options["data"], tell, known)
 
 
-def _stream_columns(spec, options: dict, limit: MemoryLimit, folder: ColumnFolder, tell) -> Training:
+def _stream_columns(spec, options: dict, limit: MemoryLimit, folder: ShardFolder, tell) -> Training:
     from screenpath.rows.column_shards import ColumnShards
 
     source = options["data"]
     if options["dtype"] != "float64":
         raise UsageError("`dtype=float32` is that of values in memory", "leave it out: columns keep theirs on disk")
-    folder.check_width(options["n_features"])
+    folder.checked_width(options["n_features"])
     say_notices(folder.meta["notices"], source, tell)
     bias = options["bias"]
-    shape = Shape(folder.n, folder.columns.n + (bias != 0.0), folder.nnz, False)
+    shape = Shape(folder.n, folder.lines + (bias != 0.0), folder.nnz, False)
     limit.check_vectors(spec.needs.vectors(shape), shape.n, shape.d, source)
     options, known = learned(spec, options, folder, folder.labels(), source)
     penalties = checked_penalties(read_weights(options.get("penalty_weights"), "feature"), folder.d, folder.numbers)
@@ -301,5 +298,4 @@ def _shard_rows(folder: ShardFolder, options: dict, *arguments, limit: MemoryLim
 
 def _fits_narrowed(folder: ShardFolder, options: dict) -> bool:
     """Tell whether all values in memory take less than one vector of all features."""
-    width = folder.d if options["n_features"] is None else folder.checked_width(options["n_features"])
-    return is_wide(width, folder.nnz) and not named_cluster(options)
+    return is_wide(folder.checked_width(options["n_features"]), folder.nnz) and not named_cluster(options)

@@ -22,7 +22,6 @@ from screenpath.data.words.numerals import Spelled, number_of
 from screenpath.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from screenpath.data.shards.column_shards import ColumnFolder
     from screenpath.data.shards.shards import ShardFolder
     from screenpath.data.words.faults import Fault
 
@@ -39,11 +38,11 @@ def is_shards(data) -> bool:
     return isinstance(data, str) and is_shard_folder(data)
 
 
-def open_shards(options: dict) -> ShardFolder | ColumnFolder:
+def open_shards(options: dict) -> ShardFolder:
     """Open the shard folder DATA; to resume a run, its content is checked too, as the data must be the same."""
-    from screenpath.data.shards.column_shards import open_folder
+    from screenpath.data.shards.shards import ShardFolder
 
-    folder = open_folder(options["data"], content=bool(options.get("resume")))
+    folder = ShardFolder(options["data"], bool(options.get("resume")), by=None)
     folder.check_indices(options["zero_based"])
     if folder.form is None or options.get("one_hot"):
         refuse_columns(str(folder.path), options.get("target"), options.get("one_hot", ()))

@@ -14,7 +14,7 @@ from screenpath.data.files.libsvm import ABSENT, MARKED
 from screenpath.data.files.prepare import Preparation
 from screenpath.data.files.read import read_like, refuse_columns
 from screenpath.data.files.source import is_shard_folder
-from screenpath.data.shards.column_shards import open_folder
+from screenpath.data.shards.shards import ShardFolder
 from screenpath.data.words.labels import recoded
 from screenpath.errors import DataError, RunFolderError
 from screenpath.inputs.reading import ARRAYS
@@ -58,7 +58,7 @@ def training_data(run: Run, path: str | None = None) -> Dataset:
     zero_based = run.record["options"].get("zero_based", False)
     try:
         if is_shard_folder(where):
-            data = open_folder(where).dataset(run.n_features)
+            data = ShardFolder(where, by=None).dataset(run.n_features)
         else:
             data = read_like(where, form=run.form, zero_based=zero_based, n_features=run.n_features)
     except DataError as error:
@@ -78,7 +78,7 @@ def read_new(
     """
     if is_shard_folder(path):
         refuse_columns(str(path), target)
-        data = open_folder(path).dataset()
+        data = ShardFolder(path, by=None).dataset()
     else:
         zero_based = run.record["options"].get("zero_based", False) if zero_based is None else zero_based
         labels = MARKED if labelled else ABSENT

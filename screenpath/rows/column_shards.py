@@ -17,8 +17,7 @@ from screenpath.data.files.centring import dense_centres, sign_sparse, signed_de
 from screenpath.data.files.prepare import DENSE_FROM, Preparation, fit_preparation
 from screenpath.data.safe.memory import in_force
 from screenpath.data.safe.needs import F8
-from screenpath.data.shards.column_shards import ColumnFolder
-from screenpath.data.shards.shards import Shard, in_order
+from screenpath.data.shards.shards import Shard, ShardFolder, in_order
 from screenpath.errors import UsageError
 from screenpath.kernels.problem import l1svm as kernels
 from screenpath.kernels.rows import rows as sums
@@ -62,7 +61,7 @@ class ColumnShards(Counted):
 
     def __init__(
         self,
-        folder: ColumnFolder,
+        folder: ShardFolder,
         scale="none",
         storage="auto",
         weights=None,
@@ -72,8 +71,8 @@ class ColumnShards(Counted):
     ):
         if scale == "l2":
             raise UsageError("`scale=l2` scales rows, the shards have columns", "convert again with `by=rows`")
-        self.folder, self.n, self.d = folder, folder.n, folder.columns.n
-        self.starts, density = folder.columns.starts, folder.nnz / max(self.n * self.d, 1)
+        self.folder, self.n, self.d = folder, folder.n, folder.lines
+        self.starts, density = folder.starts, folder.nnz / max(self.n * self.d, 1)
         self.sparse = storage == "sparse" or (storage == "auto" and density < DENSE_FROM)
         if scale == "standard" and self.sparse:
             raise UsageError(
@@ -91,7 +90,7 @@ class ColumnShards(Counted):
             self.counts, self.starts = np.append(self.counts, self.n), np.append(self.starts, self.d)
 
     def check(self) -> None:
-        self.folder.columns.check()
+        self.folder.check()
 
     @property
     def kinds(self) -> tuple:
@@ -104,7 +103,7 @@ class ColumnShards(Counted):
 
     @property
     def nbytes(self) -> int:
-        return self.folder.columns.nbytes
+        return self.folder.nbytes
 
     @property
     def passing(self) -> int:
@@ -131,11 +130,11 @@ class ColumnShards(Counted):
 
     def block(self, k: int, chosen=None) -> Any:
         """Return (chosen) columns of shard ``k``, scaled: an array (columns, samples), or (data, indices, indptr)."""
-        if k == self.folder.columns.count:
+        if k == self.folder.count:
             values = np.full(self.n, self.preparation.bias)
             whole = np.arange(self.n, dtype=self._index_type), np.array([0, self.n], dtype=np.int64)
             return (values, *whole) if self.sparse else values[None, :]
-        shard, start = self.folder.columns.shard(k), int(self.starts[k])
+        shard, start = self.folder.shard(k), int(self.starts[k])
         columns = start + (np.arange(shard.rows) if chosen is None else chosen)
         p = self.preparation
         if not self.sparse:
@@ -171,7 +170,7 @@ class ColumnShards(Counted):
         factors = np.ones(self.d) if scale != "none" else None
         shift = np.zeros(self.d) if scale == "standard" else None
         starts, nearly = self.starts, []
-        for k in range(self.folder.columns.count if self.sparse or scale != "none" else 0):
+        for k in range(self.folder.count if self.sparse or scale != "none" else 0):
             part, block = slice(int(starts[k]), int(starts[k + 1])), self.block(k)
             if self.sparse:
                 self.counts[part] = np.diff(block[2])
@@ -320,7 +319,7 @@ class ShardColumns(HeldColumns, KeptProducts):
             return None
         if self.centres[int(self._starts[k]) : int(self._starts[k + 1])].any():
             return None
-        shard = self.source.folder.columns.shard(k)
+        shard = self.source.folder.shard(k)
         return shard if (shard.dense is None) == self.sparse else None
 
     def _measured(self, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -14,15 +14,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from screenpath.data.files.centring import is_far, midpoints
-from screenpath.data.files.prepare import CHUNK_CELLS, DENSE_FROM, SCALES, Preparation, centring
+from screenpath.data.files.prepare import CHUNK_CELLS, DENSE_FROM, SCALES, Preparation, centring, peaks
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.safe.needs import BOX, F8, SCREEN_MORE, Shape
-from screenpath.data.shards.checks import ranges_of
 from screenpath.data.shards.shards import Shard, ShardFolder, in_order
 from screenpath.errors import UsageError
 from screenpath.kernels.rows import rows as kernels
 from screenpath.numbers import sparse as sp
-from screenpath.numbers.csr import row_pointers, shared_csr
+from screenpath.numbers.csr import Csr, row_pointers, shared_csr
 from screenpath.rows.base import Rows
 from screenpath.rows.memory import sum_blocks, usable_threads
 
@@ -135,10 +134,11 @@ def shard_squared_norms(shard: Shard, plan: Plan):
     return out
 
 
-def shard_ranges(shard: Shard, plan: Plan):
-    """Return smallest value, largest value and number of values of each column of the shard."""
-    columns = shard.columns.size if shard.dense is None else shard.dense.shape[1]
-    return ranges_of(shard.dense, shard.data, shard.indices, columns)
+def shard_peaks(shard: Shard, plan: Plan, weights):
+    """Return the largest magnitude of each column of the shard, over rows whose weight is not 0."""
+    if shard.dense is not None:
+        return peaks(shard.dense, weights)
+    return peaks(Csr(shard.data, shard.indices, shard.indptr, (shard.rows, shard.columns.size)), weights)
 
 
 def shard_take(shard: Shard, plan: Plan, index, signs):
@@ -182,7 +182,7 @@ class ShardRows(Rows):
             raise UsageError(f"unknown storage '{storage}'", "use auto, dense or sparse")
         if not np.isfinite(bias):
             raise UsageError(f"the bias must be a finite number, not {bias}")
-        self.raw_d = folder.d if n_features is None else folder.checked_width(n_features)
+        self.raw_d = folder.checked_width(n_features)
         self.n, self.d = folder.n, self.raw_d + bool(bias)
         self.sparse = storage == "sparse" or (storage == "auto" and folder.nnz < DENSE_FROM * self.n * self.raw_d)
         self.threads = usable_threads(threads)
@@ -406,18 +406,11 @@ class ShardRows(Rows):
 
     def _peak(self, weights) -> np.ndarray:
         """Return the largest magnitude of every column, over rows whose weight is not 0."""
-        peak = np.zeros(self.raw_d)  # values that are not stored are 0
-        if weights is None or weights.all():
-            for k, (low, high, _) in enumerate(self._each(shard_ranges, ((k,) for k in range(self.folder.count)))):
-                columns = slice(low.size) if self.folder.is_dense(k) else self.folder.part(k, "columns")
-                peak[columns] = np.maximum(peak[columns], np.maximum(-low, high))
-            return peak
-        for k in range(self.folder.count):
-            shard = self.folder.shard(k)
-            counted = np.flatnonzero(weights[self.folder.starts[k] : self.folder.starts[k + 1]])
-            if counted.size:
-                rows = sp.coo_array(abs(shard.matrix(self.raw_d)[counted]).max(axis=0))
-                np.maximum.at(peak, rows.coords[-1], rows.data)
+        peak, starts = np.zeros(self.raw_d), self.folder.starts  # values that are not stored are 0
+        tasks = [(k, None if weights is None else weights[starts[k] : starts[k + 1]]) for k in range(starts.size - 1)]
+        for k, found in enumerate(self._each(shard_peaks, tasks)):
+            columns = slice(found.size) if self.folder.is_dense(k) else self.folder.part(k, "columns")
+            peak[columns] = np.maximum(peak[columns], found)
         return peak
 
     def _far_centres(self, weights) -> np.ndarray | None:
@@ -440,13 +433,6 @@ class ShardRows(Rows):
                 yield begin + first, rows
 
     def _squared_norms(self) -> np.ndarray:
-        # Those written with the shards, unless the rows have another form or width here.
-        same = all(
-            entry["dense"] != self.sparse and (self.sparse or entry["columns"] == self.raw_d)
-            for entry in self.folder.meta["shards"]
-        )
-        if same and self.preparation.plain:
-            return self.folder.joined("sqnorms")
         out = np.empty(self.n)
         for k, found in enumerate(self._each(shard_squared_norms, ((k,) for k in range(self.folder.count)))):
             out[self.folder.starts[k] : self.folder.starts[k + 1]] = found

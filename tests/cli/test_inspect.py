@@ -2,6 +2,7 @@
 
 import shutil
 
+import numpy as np
 import pytest
 
 from screenpath.cli.app import run
@@ -77,14 +78,14 @@ def test_a_shard_folder_has_the_facts_of_its_text(samples, tmp_path, monkeypatch
 def test_every_fault_of_a_shard_folder_is_shown(shards, capsys):
     shard_folders.flip(shards / "000001-dense.npy", 500)
     (shards / "000002-targets.npy").unlink()
-    shard_folders.edit(shards, 3, "sqnorms", lambda array: -array)
+    shard_folders.edit(shards, 3, "targets", lambda array: array + np.inf)
     assert run(["inspect", str(shards)]) == 1
     out = capsys.readouterr().out
     for words in (
         "000001-dense.npy is missing or damaged: its content is not what was written",
         "000002-targets.npy is missing or damaged: No such file",
-        "000003-sqnorms.npy is missing or damaged: its content is not what was written",
-        "000003-sqnorms.npy is missing or damaged: a squared norm is negative",
+        "000003-targets.npy is missing or damaged: its content is not what was written",
+        "000003-targets.npy is missing or damaged: it holds nan or infinity",
     ):
         assert words in out
     assert out.count("fault:") == 4 and "convert the text again, with --force" in out

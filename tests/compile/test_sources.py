@@ -14,20 +14,20 @@ from tests.conftest import HANGS, ROOT
 
 KERNELS = ROOT / "screenpath" / "kernels"
 # Some small kernels of four modules, of which `precise` imports `double`, that imports `rows` through `matrix`, and
-# `shards` none of them. Prints the modules whose kernels are compiled.
+# `gram` none of them. Prints the modules whose kernels are compiled.
 CALLS = """
 import numpy as np
 from screenpath.kernels import KERNELS
-from screenpath.kernels.rows import double, precise, rows, shards
+from screenpath.kernels.rows import double, gram, precise, rows
 
 double.accumulate(1.0, 0.0, 1.0, 1.0)
 precise.times(1.0, 0.0, 1.0, 0.0)
 rows.dense_squared_norms(np.eye(2), np.empty(2))
-shards.mark_columns(np.zeros(1, dtype=np.int32), np.full(1, -1, dtype=np.int32))
+gram.inner(np.ones(2), np.ones(2))
 compiled = {name.partition(".")[0] for name, one in KERNELS.items() if sum(one.stats.cache_misses.values())}
 print(*sorted(compiled))
 """
-ALL = "double precise rows shards"
+ALL = "double gram precise rows"
 
 jit = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="the jit is disabled")
 

@@ -217,7 +217,7 @@ def test_damaged_and_newer_folders(tmp_path):
     convert([tmp_path / "a"], tmp_path / "s")
     meta = tmp_path / "s/meta.json"
     text = meta.read_text()
-    meta.write_text(text.replace('"schema_version": 1', '"schema_version": 99'))
+    meta.write_text(text.replace('"schema_version": 2', '"schema_version": 99'))
     with pytest.raises(DataError, match="has the format 99"):
         ShardFolder(tmp_path / "s")
     meta.write_text(text[:40])

@@ -56,7 +56,7 @@ def test_what_is_written_is_without_fault(made):
 def test_a_flipped_bit_of_any_file_is_noticed(made, tmp_path, at):
     """On the version before this, values were used as they came."""
     files = sorted(path.name for path in made.iterdir())
-    assert len(files) == 12
+    assert len(files) == 8
     for number, name in enumerate(files):
         copy = shutil.copytree(made, tmp_path / str(number))
         shard_folders.flip(copy / name, at, bit=2)
@@ -76,7 +76,7 @@ def test_a_longer_file_and_one_of_another_shard_are_noticed(folder):
     before = targets.read_bytes()
     targets.write_bytes(before + b"\0")
     assert "000000-targets.npy is missing or damaged: it has 2529 bytes where 2528 belong" in fault(folder)
-    shutil.copy(folder / "000000-sqnorms.npy", targets)
+    targets.write_bytes(before[:-8] + b"01234567")
     assert "CRC-32" in fault(folder)
     targets.unlink()
     assert "No such file" in fault(folder)
@@ -103,12 +103,7 @@ def swapped(array):
 FAULTS = [
     (0, "targets", at(3, np.nan), "nan or infinity"),
     (0, "dense", at(5, np.inf), "nan or infinity"),
-    (0, "dense", at(5, 100.0), "000000-sqnorms.npy .* not those of the rows"),
-    (0, "sqnorms", at(7, -1.0), "negative or nan"),
-    (0, "sqnorms", at(7, np.nan), "negative or nan"),
-    (0, "sqnorms", at(7, 0.5), "not those of the rows"),
-    (0, "sqnorms", at(7, np.inf), "not those of the rows"),
-    (0, "sqnorms", lambda array: array[:-1], r"its shape is \(299,\), not \(300,\)"),
+    (0, "targets", lambda array: array[:-1], r"its shape is \(299,\), not \(300,\)"),
     (0, "dense", lambda array: array.astype(np.float32), "values of type '<f4', not <f8"),
     (0, "dense", np.asfortranarray, "no .npy header of ours"),
     (0, "dense", lambda array: array.reshape(-1), "its shape is"),
@@ -139,27 +134,7 @@ def test_the_structure_is_checked_whatever_the_hashes_say(folder, k, name, chang
     shard_folders.seal(folder)
     with pytest.raises(DataError, match=words):
         ShardFolder(folder).check()
-    assert any(name in str(found) or "sqnorms" in str(found) for found in ShardFolder(folder).faults(k))
-
-
-WRONG_RANGES = [(0, (0, 1), -50.0), (0, (2, 1), 0.5), (0, (2, 1), 301), (1, (1, 0), 9.0), (1, (2, 3), 1e9)]
-
-
-@pytest.mark.parametrize(("k", "place", "value"), WRONG_RANGES)
-def test_ranges_are_checked_by_whom_they_are_shown_to(folder, k, place, value):
-    def change(array):
-        array[place] = value
-
-    shard_folders.edit(folder, k, "ranges", change)
-    shard_folders.seal(folder)
-    assert "ranges of the columns are not those of the rows" in str(ShardFolder(folder).faults(k)[0])
-
-
-def test_scaling_does_not_believe_the_ranges(made, folder):
-    shard_folders.edit(folder, 0, "ranges", lambda array: 3.0 * array)
-    shard_folders.seal(folder)
-    one, other = (ShardRows(ShardFolder(path), "maxabs") for path in (made, folder))
-    np.testing.assert_array_equal(one.preparation.scale, other.preparation.scale)
+    assert any(name in str(found) for found in ShardFolder(folder).faults(k))
 
 
 META_FIELDS = [
@@ -228,11 +203,22 @@ def test_a_changed_digit_of_meta_json_is_noticed(folder):
             ShardFolder(folder)
 
 
-def test_folders_of_version_0_1_0_are_read(made, folder):
-    shard_folders.without_hashes(folder)
-    assert "crc32" not in (folder / "meta.json").read_text()
-    one, other = ShardFolder(made), ShardFolder(folder)
-    assert one.dataset().fingerprint() == other.dataset().fingerprint() and one.sha256 == other.sha256
+@pytest.mark.parametrize("hashed", [True, False])
+def test_folders_of_format_1_are_read(made, folder, hashed):
+    """They have two more parts, which follow from the rows; the oldest have no CRC-32."""
+    if hashed:
+        shard_folders.to_format_1(folder)
+    else:
+        shard_folders.without_hashes(folder)
+        assert "crc32" not in (folder / "meta.json").read_text()
+    one, other = ShardFolder(made), ShardFolder(folder, content=True)
+    other.check()
+    assert one.dataset().fingerprint() == other.dataset().fingerprint() and one.sha256 != other.sha256
+    np.testing.assert_array_equal(ShardRows(one).norms, ShardRows(other).norms)
+    if hashed:
+        shard_folders.flip(folder / "000000-sqnorms.npy", 500)
+        assert "000000-sqnorms.npy is missing or damaged" in fault(folder)
+        return
     shard_folders.flip(folder / "000001-data.npy", 500)
     assert "000001-*.npy is missing or damaged: its content is not what was written (SHA-256)" in fault(folder)
 
@@ -265,8 +251,8 @@ def test_a_file_is_looked_at_once_and_again_when_it_has_changed(folder, monkeypa
     rows = ShardRows(opened)
     for _ in range(3):
         rows.margins(np.ones(rows.d))
-        opened.joined("targets")
-    assert len(hashed) == 11
+        opened.targets()
+    assert len(hashed) == 7
     before = rows.margins(np.ones(rows.d))
     content = (folder / "000001-data.npy").read_bytes()
     shard_folders.flip(folder / "000001-data.npy", 500)
@@ -274,20 +260,6 @@ def test_a_file_is_looked_at_once_and_again_when_it_has_changed(folder, monkeypa
         rows.margins(np.ones(rows.d))
     (folder / "000001-data.npy").write_bytes(content)
     np.testing.assert_array_equal(rows.margins(np.ones(rows.d)), before)
-
-
-def test_norms_of_another_processor_and_of_extreme_values(tmp_path):
-    (tmp_path / "a").write_text("1 1:1e200 2:1\n-1 1:1e-200 2:1e-170\n1 1:3 2:4\n-1\n")
-    for storage in ("dense", "sparse"):
-        folder = convert([tmp_path / "a"], tmp_path / storage, storage=storage)
-        folder.check()
-        shard_folders.edit(folder.path, 0, "sqnorms", lambda array: array * (1.0 + 2.0**-52))
-        shard_folders.seal(folder.path)
-        ShardFolder(folder.path).check()
-        shard_folders.edit(folder.path, 0, "sqnorms", lambda array: array * (1.0 + 1e-12))
-        shard_folders.seal(folder.path)
-        with pytest.raises(DataError, match="not those of the rows"):
-            ShardFolder(folder.path).check()
 
 
 def test_faults_beyond_one_block_are_found(tmp_path, monkeypatch):

@@ -100,13 +100,12 @@ def test_workers_look_at_what_they_open(client, tmp_path, monkeypatch):
     Shared(client, folder).close()
     shard_folders.edit(folder.path, 1, "dense", lambda array: array + 1.0)
     folder = ShardFolder(folder.path)
-    folder.joined("targets")
+    folder.targets()
     with pytest.raises(DataError, match=r"000001-dense.npy .* not what was written \(CRC-32\)") as caught:
         Shared(client, folder)
     assert "convert the text again" in caught.value.hint
     shard_folders.seal(folder.path)
-    with pytest.raises(DataError, match="000001-sqnorms.npy .* not those of the rows"):
-        Shared(client, ShardFolder(folder.path))
+    Shared(client, ShardFolder(folder.path)).close()
     with pytest.raises(DataError, match="a worker sees other data"):
         Shared(client, folder)
 

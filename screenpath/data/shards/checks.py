@@ -1,7 +1,7 @@
 """Checks of a shard folder, whoever wrote it.
 
 Hashes reveal damage, but a forged folder can have fitting hashes. So everything that compiled code relies on is
-checked separately, and everything that follows from the rows (norms, ranges) is computed again.
+checked separately, and what follows from the rows (norms, ranges) is not stored.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ import numpy as np
 from screenpath.data.files.form import Form, is_form
 from screenpath.data.safe.values import are_words, is_flag, is_mapping, is_text, is_whole
 from screenpath.data.words.numerals import is_spelled
-from screenpath.kernels.rows import rows as kernels
-from screenpath.kernels.rows.shards import column_ranges
-from screenpath.numbers.rounding import gamma
 
 BLOCK = 1 << 20  # values checked at a time
 LONGEST = 1 << 62  # largest possible length or width
 SHA256 = re.compile(r"[0-9a-f]{64}")
 DTYPES = ("float64", "float32")
-DENSE_PARTS = ("targets", "sqnorms", "ranges", "dense")
-SPARSE_PARTS = ("targets", "sqnorms", "ranges", "data", "indices", "indptr", "columns")
+DENSE_PARTS = ("dense",)
+SPARSE_PARTS = ("data", "indices", "indptr", "columns")
+FORMER_PARTS = ("sqnorms", "ranges")  # of folders in format 1; they follow from the rows
 
 
 def part_names(entry: dict) -> tuple[str, ...]:
     """Return the names of a shard's parts, in the order of its SHA-256."""
-    return DENSE_PARTS if entry["dense"] else SPARSE_PARTS
+    hashes = entry.get("crc32")  # which version 0.1.0 did not write
+    former = (name for name in FORMER_PARTS if hashes is None or name in hashes)
+    return ("targets", *former, *(DENSE_PARTS if entry["dense"] else SPARSE_PARTS))
 
 
 def record_crc(record: dict) -> int:
@@ -156,10 +156,8 @@ def part_fault(name: str, array: np.ndarray, entry: dict, d: int) -> str | None:
     """Return the fault of a part's values, as far as the part alone shows it."""
     if name in ("targets", "dense", "data"):
         return None if _all(np.isfinite, array) else "it holds nan or infinity"
-    if name == "sqnorms":
-        return None if _all(lambda block: block >= 0.0, array) else "a squared norm is negative or nan"
-    if name == "ranges":
-        return None if _all(lambda block: ~np.isnan(block), array) else "it holds nan"
+    if name in FORMER_PARTS:  # nobody reads them
+        return None
     if name == "indices":
         return _outside(array, entry["columns"])
     if name == "columns":
@@ -198,15 +196,9 @@ def _rising(array: np.ndarray, equal: bool = False) -> bool:
 
 
 def shard_fault(parts: dict) -> tuple[str, str] | None:
-    """Return the part that contradicts the rows, and how; None if none does.
-
-    Each of the ``parts`` has no fault of its own. The ranges, which no path relies on, are not checked.
-    """
-    if "dense" not in parts:
-        row = _unsorted_row(parts["indices"], parts["indptr"])
-        if row is not None:
-            return "indices", f"the indices of its row {row} do not increase"
-    return None if _norms_agree(parts) else ("sqnorms", "the squared norms are not those of the rows")
+    """Return the part that contradicts the others, none of which has a fault of its own, and how; None if none does."""
+    row = None if "dense" in parts else _unsorted_row(parts["indices"], parts["indptr"])
+    return None if row is None else ("indices", f"the indices of its row {row} do not increase")
 
 
 def _unsorted_row(indices: np.ndarray, indptr: np.ndarray) -> int | None:
@@ -219,51 +211,3 @@ def _unsorted_row(indices: np.ndarray, indptr: np.ndarray) -> int | None:
             entry = block.start + 1 + int(falls.argmax())
             return int(np.searchsorted(indptr, entry, side="right")) - 1
     return None
-
-
-def _norms_agree(parts: dict) -> bool:
-    stored, found = parts["sqnorms"], np.empty(parts["sqnorms"].size)
-    if "dense" in parts:
-        kernels.dense_squared_norms(parts["dense"], found)
-        terms = parts["dense"].shape[1]
-    else:
-        kernels.csr_squared_norms(parts["data"], parts["indptr"], found)
-        terms = int(np.diff(parts["indptr"]).max(initial=0))
-    # Another processor may add in another order; each square that underflows loses up to a smallest number.
-    tolerance = 2.0 * gamma(terms + 2)
-    for block in _blocks(found.size):
-        one, other = stored[block], found[block]
-        with np.errstate(invalid="ignore"):  # squares may overflow: infinities agree, their difference is nan
-            close = np.abs(one - other) <= tolerance * other + (terms + 1) * np.finfo(np.float64).tiny
-        if not ((close & np.isfinite(other)) | (one == other)).all():
-            return False
-    return True
-
-
-def ranges_of(dense, data, indices, columns: int) -> np.ndarray:
-    """Return smallest value, largest value and number of values of each column of a shard, shape (3, columns).
-
-    Dense rows do not tell which zeros were stored: all their values count.
-    """
-    low, high, counts = np.full(columns, np.inf), np.full(columns, -np.inf), np.zeros(columns)
-    if dense is None:
-        column_ranges(data, indices, low, high, counts)
-    else:
-        for rows in _blocks(dense.shape[0], max(1, BLOCK // max(columns, 1))):
-            np.minimum(low, dense[rows].min(axis=0), out=low)
-            np.maximum(high, dense[rows].max(axis=0), out=high)
-        counts += dense.shape[0]
-    return np.vstack([low, high, counts])
-
-
-def ranges_fault(parts: dict) -> tuple[str, str] | None:
-    """Return the fault of the ranges of a shard, as :func:`shard_fault`."""
-    low, high, counts = parts["ranges"]
-    dense = parts.get("dense")
-    lowest, highest, most = ranges_of(dense, parts.get("data"), parts.get("indices"), low.size)
-    least = most if dense is None else np.count_nonzero(dense, axis=0)
-    if dense is not None:  # a zero may be one that was not stored
-        holes = counts < dense.shape[0]
-        low, high = (np.where(holes, edge(part, 0.0), part) for edge, part in ((np.minimum, low), (np.maximum, high)))
-    fits = (least <= counts) & (counts <= most) & (counts == np.floor(counts)) & (low == lowest) & (high == highest)
-    return None if fits.all() else ("ranges", "the ranges of the columns are not those of the rows")

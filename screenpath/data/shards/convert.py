@@ -33,7 +33,6 @@ from screenpath.data.shards.blocks import (
     text_blocks,
 )
 from screenpath.data.shards.checks import joint_sha256
-from screenpath.data.shards.column_shards import ColumnFolder
 from screenpath.data.shards.convert_columns import (
     check_source,
     checked_rows,
@@ -71,7 +70,7 @@ def convert(
     progress=None,
     origin: dict | None = None,
     by: str = ROWWISE,
-) -> ShardFolder | ColumnFolder:
+) -> ShardFolder:
     """Convert LIBSVM text, CSV or Parquet to a shard folder.
 
     The blocks in progress bound the memory, about ``8 * block_mb * (jobs + 1)`` megabytes, whatever the size of the
@@ -112,7 +111,7 @@ def convert(
 
     Returns
     -------
-    ShardFolder, or ColumnFolder of shards by columns
+    ShardFolder
 
     Raises
     ------
@@ -141,7 +140,7 @@ def convert(
     if by == COLUMNWISE:
         refuse_out(out, force, resume)
         asked = {"by": by, "zero_based": zero_based, "dtype": np.dtype(dtype).name, "sources": _names(sources)}
-        done = finished(ColumnFolder, out, {**asked, "column_bytes": size}) if resume else None
+        done = finished(COLUMNWISE, out, {**asked, "column_bytes": size}) if resume else None
         if done is not None:
             return done
         rows = _by_rows(sources, rows_folder(Path(out)), not resume, resume, **how)
@@ -176,7 +175,7 @@ def _convert(
         "schema_version": SCHEMA_VERSION, "zero_based": zero_based, "dtype": dtype.name,
         "block_bytes": size, "sources": _names(names), **table,
     }  # fmt: skip
-    done = finished(ShardFolder, out, known) if resume else None
+    done = finished(ROWWISE, out, known) if resume else None
     if done is not None:
         return done
     settings = {**known, "tool_version": __version__, "n_features": n_features, "storage": storage}

@@ -18,8 +18,7 @@ from screenpath.data.files.prepare import DENSE_FROM
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.safe.wide import check_width, is_wide
 from screenpath.data.shards.checks import joint_sha256
-from screenpath.data.shards.column_shards import LABELS, ColumnFolder
-from screenpath.data.shards.shards import COLUMNWISE, SCHEMA_VERSION, ShardFolder
+from screenpath.data.shards.shards import COLUMNWISE, LABELS, SCHEMA_VERSION, ShardFolder
 from screenpath.data.shards.write_shards import ShardWriter, clear_leftovers, partial_folder, remove_ours
 from screenpath.data.words.tables import check_same
 from screenpath.errors import RunFolderError, UsageError
@@ -40,14 +39,14 @@ def rows_folder(out: Path) -> Path:
 
 def convert_columns(
     rows: ShardFolder, out, size: int, storage: str, limit: MemoryLimit, force=False, resume=False
-) -> ColumnFolder:
+) -> ShardFolder:
     """Transpose shards by rows into shards by blocks of columns of about ``size`` bytes; see ``convert.convert``."""
     check_width(rows.path, rows.d)
     known: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION, "by": COLUMNWISE, "width": rows.d, "rows_sha256": rows.sha256,
         "column_bytes": size, **{name: rows.meta[name] for name in FROM_ROWS if name in rows.meta},
     }  # fmt: skip
-    found = finished(ColumnFolder, out, known) if resume else None
+    found = finished(COLUMNWISE, out, known) if resume else None
     if found is not None:
         return found
     settings = {**known, "tool_version": __version__, "storage": storage}
@@ -75,20 +74,20 @@ def convert_columns(
         meta = {
             "schema_version": SCHEMA_VERSION, "tool": "screenpath", **known, "n": numbers.size, "d": rows.n,
             "nnz": sum(entry["nnz"] for entry in entries), "labels": None, "sha256": joint_sha256(entries),
-            "labels_file": writer.write_file(LABELS, rows.joined("targets")), "shards": entries,
+            "labels_file": writer.write_file(LABELS, rows.targets()), "shards": entries,
         }  # fmt: skip
         writer.finish(meta)
-    return ColumnFolder(out)
+    return ShardFolder(out, by=COLUMNWISE)
 
 
-def finished(kind: type, out, known: dict) -> Any:
+def finished(by: str, out, known: dict) -> ShardFolder | None:
     """Return the folder that an earlier call completed with these settings; None if there is none."""
     if not Path(out).exists() or partial_folder(Path(out)).exists():
         return None
-    folder = kind(out)
+    folder = ShardFolder(out, by=by)
     check_same(folder.path, {name: folder.meta.get(name) for name in known}, known)
     clear_leftovers(folder.path)
-    if kind is ColumnFolder:
+    if by == COLUMNWISE:
         remove_ours(rows_folder(folder.path))
     return folder
 

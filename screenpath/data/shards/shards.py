@@ -1,13 +1,14 @@
 """A shard folder: the rows of a data set in binary parts that can be mapped, described by meta.json.
 
-Shard ``k`` has the files ``k-targets.npy``, ``k-sqnorms.npy`` (squared row norms), ``k-ranges.npy`` (for each of its
-columns: smallest value, largest value, number of stored values) and its rows, in one of two forms:
+Shard ``k`` has the file ``k-targets.npy`` and its rows, in one of two forms:
 
 * ``k-dense.npy`` of shape (rows, width), if 0.3 or more is stored;
 * CSR: ``k-data.npy``, ``k-indices.npy`` (int32), ``k-indptr.npy`` (int64), and ``k-columns.npy``. Indices count the
   columns that occur in the shard, which ``columns`` lists: the cost of a pass does not depend on the width of the data.
 
-A folder by columns (:mod:`screenpath.data.shards.column_shards`) is one of the transposed data: its rows are features.
+A folder by columns is one of the transposed data, for models that screen features: a line of a shard is a feature,
+whose number (from 0) is its target; indices count samples. ``labels.npy`` holds the labels of the samples. In wide data
+only the features that occur have a line. In a folder by rows the lines are the samples.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import numpy as np
 
 from screenpath.data.files.dataset import Dataset
 from screenpath.data.files.form import Form
+from screenpath.data.safe.wide import WIDEST
 from screenpath.data.shards import checks
 from screenpath.data.shards.mapped import HASHED, Mapped, NotAnArray, map_array, signature
 from screenpath.data.words.numerals import Spelled
@@ -32,9 +34,10 @@ from screenpath.errors import DataError, UsageError
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import row_pointers, shared_csr
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION, READ = 2, (1, 2)  # format 1 had two more parts: squared norms of rows, ranges of columns
 META = "meta.json"
 ROWWISE, COLUMNWISE = "rows", "columns"
+LABELS = "labels.npy"
 ROWS = ("dense", "data", "indices", "indptr", "columns")  # parts of the rows, in the order of Shard
 KEPT_FILES = 400  # mapped files that stay open between passes: mapping again costs about as much as a pass
 AGAIN = "convert the text again, with `force`"
@@ -85,27 +88,33 @@ class ShardFault:
 
 
 class ShardFolder:
-    """A folder written by ``screenpath convert``.
+    """A folder written by ``screenpath convert``, by rows or by columns.
 
     Parameters
     ----------
     path : path-like
     content : bool, default False
         Compare the SHA-256 of shards too: a resumed run must have the same data, not only undamaged data.
-    by : {"rows", "columns"}
-        What the folder must be made of.
+    by : {"rows", "columns"} or None
+        What the folder must be made of; None for either.
 
     Attributes
     ----------
     meta : dict
         Content of meta.json.
+    by : {"rows", "columns"}
     n, d, nnz : int
+        Samples, features, stored values.
+    lines, length : int
+        Lines of all shards, and entries of each: samples and features, or the other way round.
     starts : ndarray of int64 of shape (shards + 1,)
-        First row of each shard, and ``n``.
+        First line of each shard, and ``lines``.
+    numbers : ndarray of int64 or None
+        Features that have a line, from 0; None if all have one, or if the lines are samples.
     dtype : numpy.dtype
         Of the stored values.
     sha256 : str
-        Identifies the content of all shards.
+        Identifies the content of all shards and labels.
     stamp : str
         Identifies meta.json.
     label_names : tuple of str or None
@@ -121,16 +130,17 @@ class ShardFolder:
         If meta.json is missing, damaged or from a newer version.
     """
 
-    def __init__(self, path, content: bool = False, by: str = ROWWISE):
+    def __init__(self, path, content: bool = False, by: str | None = ROWWISE):
         self.path, self.content = Path(path), content
         self.meta, self.stamp = read_meta(self.path)
         fault = next(checks.meta_faults(self.meta), None)
         if fault is not None:
             raise ShardFault(self.path / META, fault).error()
-        found = self.meta.get("by", ROWWISE)
-        if found != by:
-            raise DataError(f"{self.path} was converted by {found}", f"convert again with `by={by}`")
-        self.n, self.d, self.nnz = (self.meta[name] for name in ("n", "d", "nnz"))
+        self.by = self.meta.get("by", ROWWISE)
+        if by not in (None, self.by):
+            raise DataError(f"{self.path} was converted by {self.by}", f"convert again with `by={by}`")
+        self.lines, self.length, self.nnz = (self.meta[name] for name in ("n", "d", "nnz"))
+        self.n, self.d, self.numbers = self.lines, self.length, None
         self.dtype, self.sha256 = np.dtype(self.meta["dtype"]), self.meta["sha256"]
         self.starts = row_pointers([entry["rows"] for entry in self.meta["shards"]])
         names = self.meta.get("label_names")
@@ -141,6 +151,17 @@ class ShardFolder:
         self._kept: dict[int, Shard] = {}
         self._parts_seen: dict[tuple, tuple] = {}  # states in which part files were found without fault
         self._shards_seen: dict[int, dict] = {}  # and those of all parts of a shard together
+        if self.by == COLUMNWISE:
+            self.n, self.d, self.numbers = self.length, self.meta["width"], self._numbers()
+            whole = f"{self.sha256} {self.meta['labels_file']['sha256']} {self.d}"
+            self.sha256 = hashlib.sha256(whole.encode()).hexdigest()
+
+    def _numbers(self) -> np.ndarray | None:
+        numbers = self.targets()
+        good = bool(np.all(numbers == np.floor(numbers)) and np.all(np.diff(numbers) > 0.0))
+        if not good or numbers[0] < 0.0 or numbers[-1] >= self.meta["width"] or self.meta["width"] > WIDEST:
+            raise ShardFault(self.path / META, "its features are not numbered from 0 up").error()
+        return None if numbers.size == self.meta["width"] else numbers.astype(np.int64)
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -194,16 +215,16 @@ class ShardFolder:
         return shard
 
     def check(self) -> None:
-        """Check every shard, unless its files are unchanged since an earlier check."""
+        """Check every shard, unless its files are unchanged since an earlier check, and the labels of columns."""
         for k in range(self.count):
             if not (self._shards_seen.get(k) and self._unchanged(k)):
                 self.shard(k)
+        if self.by == COLUMNWISE:
+            self.labels()
 
     def faults(self, k: int) -> list[ShardFault]:
         """Return all faults of shard ``k``."""
-        parts, faults = self._open(k)
-        wrong = checks.ranges_fault(parts) if not faults else None
-        return faults if wrong is None else [ShardFault(self.path / part_name(k, wrong[0]), wrong[1])]
+        return self._open(k)[1]
 
     def is_dense(self, k: int) -> bool:
         return self.meta["shards"][k]["dense"]
@@ -270,7 +291,7 @@ class ShardFolder:
         whats: list[str | None] = []
         if entry.get("crc32") is not None and found.crc32() != entry["crc32"][name]:
             whats.append("its content is not what was written (CRC-32)")
-        whats.append(checks.part_fault(name, found.array, entry, self.d))
+        whats.append(checks.part_fault(name, found.array, entry, self.length))
         faults = [ShardFault(file, what) for what in whats if what is not None]
         if not faults:
             self._parts_seen[k, name] = found.signature
@@ -284,8 +305,14 @@ class ShardFolder:
         if wrong is not None:
             yield ShardFault(self.path / part_name(k, wrong[0]), wrong[1])
 
-    def checked_width(self, n_features: int) -> int:
-        """Return the requested width, if the data fits into it."""
+    def checked_width(self, n_features: int | None) -> int:
+        """Return the requested number of features, if the data fits into it; columns are as many as they are."""
+        if n_features is None or n_features == self.d:
+            return self.d
+        if self.by == COLUMNWISE:
+            raise UsageError(
+                f"{self.path} was converted by columns, with {self.d} features", "give `n_features` to convert"
+            )
         if n_features < self.d:
             raise DataError(
                 f"{self.path} has {self.d} features, more than `n_features={n_features}`",
@@ -293,46 +320,75 @@ class ShardFolder:
             )
         return n_features
 
-    def joined(self, name: str) -> np.ndarray:
-        """Return a part with one number per row (``targets``, ``sqnorms``) of all shards, shape (n,)."""
+    def targets(self) -> np.ndarray:
+        """Return the targets of all shards, shape (n,)."""
         for k in range(self.count):  # before allocating what meta.json promises
-            file = self.path / part_name(k, name)
+            file = self.path / part_name(k, "targets")
             if not file.is_file() or file.stat().st_size < 8 * self.meta["shards"][k]["rows"]:
-                self.part(k, name)  # raises
-        out = np.empty(self.n)
-        for k in range(self.count):
-            out[self.starts[k] : self.starts[k + 1]] = self.part(k, name)
-        return out
+                self.part(k, "targets")  # raises
+        return np.concatenate([self.part(k, "targets") for k in range(self.count)])
+
+    def labels(self) -> np.ndarray:
+        """Return the labels or targets of the samples, shape (n,)."""
+        if self.by == ROWWISE:
+            return self.targets()
+        found, fault = self._labels_file()
+        if found is None or fault is not None:
+            raise fault.error()
+        return np.array(found)
+
+    def labels_fault(self) -> ShardFault | None:
+        """Return the fault of the labels of a folder by columns."""
+        return self._labels_file()[1]
+
+    def _labels_file(self) -> tuple:
+        file, wrong = self.path / LABELS, None
+        try:
+            found = map_array(file, (np.float64,), (self.n,))
+        except (OSError, NotAnArray) as error:
+            return None, ShardFault(file, getattr(error, "strerror", None) or str(error))
+        if found.crc32() != self.meta["labels_file"]["crc32"]:
+            wrong = "its content is not what was written (CRC-32)"
+        elif self.content and content_sha256({LABELS: found.array}) != self.meta["labels_file"]["sha256"]:
+            wrong = "its content is not what was written (SHA-256)"
+        elif not np.isfinite(found.array).all():
+            wrong = "it holds nan or infinity"
+        return found.array, None if wrong is None else ShardFault(file, wrong)
 
     def dataset(self, n_features: int | None = None) -> Dataset:
         """Return all rows in memory, as reading the text would."""
-        d = self.d if n_features is None else self.checked_width(n_features)
-        X = self._stacked(d)
+        width = self.checked_width(n_features)
+        X = self._stacked(width if self.by == ROWWISE else self.n)
         self.check()
+        if self.by == COLUMNWISE:
+            X = sp.csr_array(X.T)
+            if self.numbers is not None:
+                X = sp.csr_array((X.data, self.numbers[X.indices], X.indptr), shape=(self.n, self.d))
         return Dataset(
-            X, self.joined("targets"), str(self.path), tuple(self.meta["notices"]), names=self.names,
+            X, self.labels(), str(self.path), tuple(self.meta["notices"]), names=self.names,
             label_names=self.label_names, form=self.form, spelled=self.spelled,
         )  # fmt: skip
 
-    def _stacked(self, d: int) -> sp.csr_array:
-        """Return the rows of all shards as one array; only one shard's parts are in memory at a time."""
+    def _stacked(self, length: int) -> sp.csr_array:
+        """Return the lines of all shards as one array; only one shard's parts are in memory at a time."""
         shards = [self.shard(k) for k in range(self.count)]
         sizes = [s.indptr[-1] if s.dense is None else np.count_nonzero(s.dense) for s in shards]
         ends = row_pointers(sizes)
-        kind = sp.get_index_dtype(maxval=max(int(ends[-1]), d))
+        kind = sp.get_index_dtype(maxval=max(int(ends[-1]), length))
         data, indices = np.empty(ends[-1], dtype=self.dtype), np.empty(ends[-1], dtype=kind)
-        indptr = np.zeros(self.n + 1, dtype=kind)
+        indptr = np.zeros(self.lines + 1, dtype=kind)
         for k, shard in enumerate(shards):
-            block, part = shard.matrix(d), slice(ends[k], ends[k + 1])
+            block, part = shard.matrix(length), slice(ends[k], ends[k + 1])
             data[part], indices[part] = block.data, block.indices
             indptr[self.starts[k] + 1 : self.starts[k + 1] + 1] = ends[k] + block.indptr[1:]
-        return sp.csr_array((data, indices, indptr), shape=(self.n, d))
+        return sp.csr_array((data, indices, indptr), shape=(self.lines, length))
 
     def dataset_bytes(self) -> int:
-        """Return an upper bound of the private bytes of :meth:`dataset`."""
+        """Return an upper bound of the private bytes of :meth:`dataset`: the lines, and rows made of columns."""
         largest = max((shard["nnz"] for shard in self.meta["shards"]), default=0)
-        one, width = 8 if self.d > np.iinfo(np.int32).max else 4, self.dtype.itemsize
-        return (width + one) * self.nnz + (width + one + 8) * largest + 24 * self.n
+        one, width = 8 if self.length > np.iinfo(np.int32).max else 4, self.dtype.itemsize
+        stacked = (width + one) * self.nnz + (width + one + 8) * largest + 24 * self.lines
+        return stacked if self.by == ROWWISE else 2 * stacked + 16 * self.nnz + 24 * self.n
 
 
 def read_meta(path: Path) -> tuple[dict, str]:
@@ -352,9 +408,9 @@ def read_meta(path: Path) -> tuple[dict, str]:
         raise DataError(f"{file} cannot be read: {error.strerror or error}", "check that it may be read") from None
     except (ValueError, KeyError, TypeError, RecursionError):
         raise DataError(f"{file} is damaged", AGAIN) from None
-    if version != SCHEMA_VERSION:
+    if version not in READ:
         raise DataError(
-            f"{path} has the format {version}, this version reads {SCHEMA_VERSION}",
+            f"{path} has the format {version}, this version reads {READ[0]} and {READ[1]}",
             "use the version of screenpath that wrote it, or " + AGAIN,
         )
     return meta, hashlib.sha256(text).hexdigest()

@@ -20,11 +20,8 @@ from screenpath.data.shards.checks import entry_fits, is_count, record_crc
 from screenpath.data.shards.shards import META, content_sha256, part_name
 from screenpath.data.words.tables import check_same, dump_json, readable_json
 from screenpath.errors import RunFolderError
-from screenpath.kernels.rows import shards as kernels
-from screenpath.kernels.rows.rows import csr_squared_norms, dense_squared_norms
 from screenpath.numbers import sparse as sp
 
-CELLS = 1 << 16  # cells of dense rows processed at a time
 SPARSE_WIDTH = 16  # from this many columns per stored value, occurring columns are found by sorting
 LOG = "progress.jsonl"  # of an unfinished folder: its settings, then a line per finished shard
 MARKS = {META: b'{\n  "schema_version": ', LOG: b'{"settings": {"schema_version": '}
@@ -132,9 +129,9 @@ class ShardWriter:
         hashes = {name: self._save(part_name(k, name), array) for name, array in parts.items()}
         entry = {
             "rows": rows.shape[0],
-            "nnz": int(parts["ranges"][2].sum()),
+            "nnz": _stored(rows),
             "dense": "dense" in parts,
-            "columns": parts["ranges"].shape[1],
+            "columns": rows.shape[1] if "dense" in parts else parts["columns"].size,
             "sha256": content_sha256(parts),
             "crc32": hashes,
         }
@@ -177,29 +174,18 @@ class ShardWriter:
 
 def shard_parts(rows, labels: np.ndarray, storage: str) -> dict[str, Any]:
     """Return the parts of a shard by name; arguments as of :meth:`ShardWriter.write`."""
-    full = rows if isinstance(rows, np.ndarray) else None
-    found = None if full is None else _dense_ranges(full)
-    nnz = rows.nnz if found is None else found[2].sum()
-    dense = storage == "dense" or (storage == "auto" and nnz >= DENSE_FROM * rows.shape[0] * rows.shape[1])
-    if full is not None and dense:
-        ranges = found
-    else:
-        rows = sp.csr_array(rows)
-        count, rank, columns = _compact(rows.indices, rows.shape[1], dense)
-        local = rows.indices.astype(np.int32) if dense else rank
-        ranges = np.vstack([np.full(count, np.inf), np.full(count, -np.inf), np.zeros(count)])
-        kernels.column_ranges(rows.data, local, *ranges)
-    squares = np.zeros(rows.shape[0])
-    parts = {"targets": labels, "sqnorms": squares, "ranges": ranges}
-    if dense:  # the same bits as rows in memory
-        full = rows.toarray(order="C") if full is None else full
-        dense_squared_norms(full, squares)
-        parts["dense"] = full
-    else:
-        indptr = rows.indptr.astype(np.int64)
-        csr_squared_norms(rows.data, indptr, squares)
-        parts |= {"data": rows.data, "indices": local, "indptr": indptr, "columns": columns}
-    return parts
+    full = isinstance(rows, np.ndarray)
+    if storage == "dense" or (storage == "auto" and _stored(rows) >= DENSE_FROM * rows.shape[0] * rows.shape[1]):
+        return {"targets": labels, "dense": rows if full else rows.toarray(order="C")}
+    rows = sp.csr_array(rows)
+    columns, local = _compact(rows.indices, rows.shape[1])
+    indptr = rows.indptr.astype(np.int64)
+    return {"targets": labels, "data": rows.data, "indices": local, "indptr": indptr, "columns": columns}
+
+
+def _stored(rows) -> int:
+    """Return the number of values that rows store: of a dense array those that are not 0."""
+    return int(np.count_nonzero(rows) if isinstance(rows, np.ndarray) else rows.nnz)
 
 
 class _Hashed:
@@ -297,31 +283,15 @@ def _are_counts(labels) -> bool:
     return pairs and all(type(label) is float and is_count(count) for label, count in labels)
 
 
-def _compact(indices: np.ndarray, width: int, dense: bool):
-    """Return the number of columns of a shard, the indices counted within them, and which columns they are."""
-    if dense:
-        return width, None, None
+def _compact(indices: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return which columns occur in a shard, and the indices counted within them."""
     if width > SPARSE_WIDTH * max(indices.size, 1 << 16):
         columns, rank = np.unique(indices, return_inverse=True)
-        return columns.size, rank.astype(np.int32), _narrow(columns)
-    rank = np.full(width, -1, dtype=np.int32)
-    count = kernels.mark_columns(indices, rank)
-    return count, rank[indices], _narrow(np.flatnonzero(rank >= 0))
-
-
-def _dense_ranges(full: np.ndarray) -> np.ndarray:
-    """Return smallest value, largest value and number of the nonzero values of each column."""
-    low, high, counts = (np.full(full.shape[1], value) for value in (np.inf, -np.inf, 0.0))
-    step = max(1, CELLS // max(full.shape[1], 1))
-    for start in range(0, full.shape[0], step):
-        block = full[start : start + step]
-        there = block != 0.0
-        found = np.count_nonzero(there, axis=0)
-        whole = bool((found == block.shape[0]).all())
-        np.minimum(low, (block if whole else np.where(there, block, np.inf)).min(axis=0), out=low)
-        np.maximum(high, (block if whole else np.where(there, block, -np.inf)).max(axis=0), out=high)
-        counts += found
-    return np.vstack([low, high, counts])
+    else:
+        there = np.zeros(width, dtype=bool)
+        there[indices] = True
+        columns, rank = np.flatnonzero(there), (np.cumsum(there, dtype=np.int32) - np.int32(1))[indices]
+    return _narrow(columns), rank.astype(np.int32, copy=False)
 
 
 def _narrow(columns: np.ndarray) -> np.ndarray:
