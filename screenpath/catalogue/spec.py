@@ -143,7 +143,7 @@ class Spec:
     rule: Callable = box_rule  # rule, solver: ``rule(text) -> screening`` and ``solver(name, seed) -> solver``
     solver: Callable = Later("solve", "make_solver")
     # for ``--audit``: ``contradicted(model, accurate, parameter, decided) -> int``, the number of wrong decisions
-    contradicted: Callable = Later("walk.audit", "contradicted")
+    contradicted: Callable = Later("walk.loop", "contradicted")
     toy_grid: tuple = (0.01, 0.3, 10.0)  # parameters, in the order of the walk, of the toy problem of a warm-up
     free_bias: bool = False  # whether the model has its own intercept, the last of its coefficients
     columns: tuple[str, ...] = ()  # columns that the model adds to the step table

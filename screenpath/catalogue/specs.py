@@ -160,15 +160,20 @@ KERNEL_SVM = replace(
 # -- L1-regularised squared hinge --------------------------------------------------------------------------------------
 
 
-def _l1_build(rows, targets, weights, options):
+def l1_model(rows, signs, weights=None, threads: int = 1):
+    """Return the model of two classes."""
     from screenpath.problem.l1svm import L1SVM
     from screenpath.rows.column_shards import columns_of
 
-    if targets.min() >= 0:
-        from screenpath.walk.one_vs_rest import L1OneVsRest
+    return L1SVM(columns_of(rows, signs, threads, weights))
 
-        return L1OneVsRest(rows, targets, weights, options["threads"])
-    return L1SVM(columns_of(rows, targets, options["threads"], weights))
+
+def _l1_build(rows, targets, weights, options):
+    if targets.min() < 0:
+        return l1_model(rows, targets, weights, options["threads"])
+    from screenpath.walk.one_vs_rest import OneVsRest
+
+    return OneVsRest(l1_model, rows, targets, weights, options["threads"])
 
 
 def _l1_grid(model, options):

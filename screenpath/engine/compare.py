@@ -24,8 +24,7 @@ from screenpath.numbers import sparse as sp
 from screenpath.problem.grid import explicit_grid
 from screenpath.problem.l1svm import L1SVM
 from screenpath.rows.memory import MemoryRows
-from screenpath.walk.audit import Audit, added
-from screenpath.walk.loop import PathOptions
+from screenpath.walk.loop import Audit, PathOptions, added
 from screenpath.walk.step import CERTIFIED
 
 ROUNDING = 1e-12  # relative; the intervals [dual, primal] of two variants may be this far apart
@@ -123,7 +122,7 @@ def compare(variants: list[Variant], build, grid, options: dict, progress=None, 
     progress : callable, optional
         Called with a line of text before each run.
     contradicted : callable, optional
-        See :class:`screenpath.walk.audit.Audit`: each variant walks once more to count its unsafe decisions.
+        See :class:`screenpath.walk.loop.Audit`: each variant walks once more to count its unsafe decisions.
 
     Returns
     -------

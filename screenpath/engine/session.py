@@ -29,9 +29,8 @@ from screenpath.solve.base import Pulse
 from screenpath.store.folder import COMPLETE, FAILED, INTERRUPTED, REPLACE, RUNNING, TIME_LIMIT, RunFolder
 from screenpath.store.outputs import Stream, refuse_inputs
 from screenpath.store.parts import points_of
-from screenpath.walk import audit
 from screenpath.walk import step as steps
-from screenpath.walk.loop import PathOptions, restore_walk, walk_state
+from screenpath.walk.loop import AUDITED, Audit, PathOptions, restore_walk, walk_state
 
 
 class Session:
@@ -162,11 +161,11 @@ class Session:
         o, limits = self.options, limits_of(self.options, self.began, pulse=self.pulse)
         if not o["audit"]:
             return limits
-        return replace(limits, audit=audit.Audit(ways(self.spec, o)[1], limits, self.spec.contradicted))
+        return replace(limits, audit=Audit(ways(self.spec, o)[1], limits, self.spec.contradicted))
 
     def set_up_walk(self) -> None:
         self.has_intercept = self.data.preparation.has_intercept
-        extras = (*self.spec.columns, *(audit.COLUMNS if self.options["audit"] else ()))
+        extras = (*self.spec.columns, *(AUDITED if self.options["audit"] else ()))
         if self.test is not None:
             extras = (*extras, *self.spec.score_columns)
         if self.data.rows.moved is not None:

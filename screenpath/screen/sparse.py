@@ -163,7 +163,7 @@ def settled(model, samples: bool, features: bool, features_first: bool) -> Spars
 
 
 def contradicted(model, accurate, parameter, decided: np.ndarray) -> int:
-    """Return how many decisions (``SparseScreened.status``) an unscreened solution disproves (``audit.Audit``)."""
+    """Return how many decisions (``SparseScreened.status``) an unscreened solution disproves (``loop.Audit``)."""
     model, accurate, alpha = model.bound(accurate, parameter)
     if alpha == 0.0:  # of the closed form alone, where w = 0 is optimal
         return int(np.count_nonzero((decided[-accurate.w.size :] != 0) & (accurate.w != 0.0)))

@@ -19,13 +19,13 @@ from screenpath.errors import UsageError
 from screenpath.numbers import rounding
 from screenpath.problem.base import PathModel
 from screenpath.problem.ends import CLOSED, CONSTANT
-from screenpath.problem.grid import epsilon_stride
+from screenpath.problem.grid import EpsilonGrid, epsilon_stride
 from screenpath.screen import Screening
 from screenpath.screen.base import PathScreening
+from screenpath.screen.box import disproved, pair_ball
 from screenpath.solve.base import Budget, Pulse, Solver
 from screenpath.walk import step as steps
 from screenpath.walk.compiled import CompiledWalk, can_compile
-from screenpath.walk.grid import as_grid
 
 MARGIN = 0.8  # the solver aims below the tolerance, so that the full data seldom disagrees with the reduced problem
 RULE = "rule_"  # marks a rule's own state among the arrays of a checkpoint
@@ -33,6 +33,26 @@ FAR = 1e-2  # the far end serves every point: it is solved to this part of the t
 HELD = 0.1  # part of the target of a solve that, with no dual variable at an end, serves larger parameters too
 CLOSER = 0.1  # times its target, that of a point's next solve
 MAX_ROUNDS = 6  # solve-and-certify rounds at one grid point before it is given up
+SHARPER = 0.01  # an audit's unscreened solve aims at this fraction of the path's tolerance
+OBJECTIVE_ROUNDING = 1e-12  # relative; by this much two intervals [dual, primal] may miss each other by rounding
+AUDITED = ("unsafe", "audit_rel_gap")  # columns of an audit
+
+
+class FixedGrid(list):
+    """Parameters that are known before the walk, as Python's own floats, whose arithmetic is faster than an array's."""
+
+    grows = False
+
+    @property
+    def high(self):
+        return max(self)
+
+
+def as_grid(points) -> FixedGrid | EpsilonGrid:
+    """Return parameters as a walk takes them: with ``grows`` and ``high``; rows of an array stay arrays."""
+    if isinstance(points, EpsilonGrid):
+        return points
+    return FixedGrid(points.tolist() if isinstance(points, np.ndarray) and points.ndim == 1 else points)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +64,7 @@ class PathOptions:
     # ``time.monotonic()`` value at which the walk ends; the point under way is kept if it is certified
     deadline: float = float("inf")
     # ``audit(model, parameter, rank, reference, certificate, decided) -> dict`` of further columns, called after the
-    # clock has stopped; ``decided`` holds what the static and the dynamic rule fixed (``audit.Audit``)
+    # clock has stopped; ``decided`` holds what the static and the dynamic rule fixed (:class:`Audit`)
     audit: Callable | None = None
     # whether each step comes with its certificate. Without, it is None for most points of a stretch.
     certificates: bool = True
@@ -329,3 +349,52 @@ def compiled_walk(model, grid, screening, solver: Solver, options, aim: float, a
     from screenpath.walk.compiled_faces import FaceWalk  # other paths start up without it
 
     return FaceWalk(model, grid, screening, options, aim, kernel, again)
+
+
+# -- audit: each step is solved again without screening, and the decisions are compared ------------------------------
+
+
+def contradicted(model, accurate, parameter, decided) -> int:
+    """Return how many decided rows of a box model the ball around a solution proves to be on the other side."""
+    return disproved(model, pair_ball(accurate, parameter), decided)
+
+
+class Audit:
+    """Solve a step from the same start without any screening and count the decisions that it disproves.
+
+    A decision is unsafe when the ball around the unscreened solution (radius from its own gap, so the solve need not be
+    exact) proves the row to be on the other side of its kink. Should the two solutions' intervals ``[dual, primal]``
+    not overlap, one of them is wrong and the step counts as unsafe as well. If the audit's solve does not reach the
+    tolerance of the path, finding nothing proves nothing: the count is None.
+
+    Parameters
+    ----------
+    solver : solver
+        Any solver; it is run with the dynamic rule off.
+    options : PathOptions
+        Tolerance and limits of the path that is audited.
+    contradicted : callable, optional
+        ``contradicted(model, accurate, parameter, decided) -> int`` for models other than the box models.
+    """
+
+    def __init__(self, solver, options: PathOptions, contradicted=contradicted):
+        self.solver, self.contradicted, self.tol = solver, contradicted, options.tol
+        self.options = PathOptions(SHARPER * options.tol, options.max_epochs, options.deadline, pulse=options.pulse)
+
+    def __call__(self, model, parameter, rank, reference, certificate, decided) -> dict:
+        """Return the columns ``unsafe`` (count, or None) and ``audit_rel_gap`` (relative gap of the audit's solve)."""
+        _, accurate = solve_point(
+            model, parameter, rank, reference, Screening(None, False, "none"), self.solver, self.options
+        )
+        solved = rounding.meets(accurate, self.tol)
+        unsafe = self.contradicted(model, accurate, parameter, decided)
+        slack = OBJECTIVE_ROUNDING * max(abs(accurate.primal), abs(certificate.primal))
+        apart = certificate.dual > accurate.highest + slack or accurate.dual > certificate.highest + slack
+        unsafe = max(unsafe, int(apart))
+        return {"unsafe": unsafe if solved or unsafe else None, "audit_rel_gap": accurate.rel_gap}
+
+
+def added(counts: list) -> int | None:
+    """Return the sum of counts of unsafe decisions; None if one is unknown and no other is above 0."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) or any(known) else None

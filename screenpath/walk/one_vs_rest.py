@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 
 import numpy as np
 
 from screenpath.problem import INTERVAL
 from screenpath.problem.base import Resumable
 from screenpath.problem.l1svm import L1SVM
-from screenpath.rows.column_shards import columns_of
 from screenpath.walk import step as steps
-from screenpath.walk.audit import added
-from screenpath.walk.loop import walk
+from screenpath.walk.loop import added, walk
 from screenpath.walk.step import Step
 
 
 class OneVsRest(Resumable):
-    """Linear SVMs of every class against the rest.
+    """Models of every class against the rest.
 
-    The sum over the classes ``k`` of ``1/2 ||w_k||^2 + C sum_i s_i max(0, 1 - y_ik x_i.w_k)``, ``y_ik = +1`` where
-    sample ``i`` is of class ``k`` and -1 elsewhere. The largest ``x.w_k`` decides. A sample's weight ``s_i`` is the
-    same in all.
+    The sum over the classes ``k`` of the objectives of ``binary``, with ``y_ik = +1`` where sample ``i`` is of class
+    ``k`` and -1 elsewhere. The largest ``x.w_k`` decides. A sample's weight ``s_i`` is the same in all.
 
     Parameters
     ----------
-    rows : MemoryRows
+    binary : callable
+        ``binary(rows, signs, *more)``, the model of one class.
+    rows : MemoryRows or ColumnShards
         Shared by all classes.
     codes : ndarray of int of shape (n,)
         Class numbers from 0.
-    weights : ndarray of shape (n,), optional
-    intercept : str, optional
-        As of :meth:`screenpath.catalogue.losses.Loss.model`.
 
     Attributes
     ----------
@@ -39,15 +36,18 @@ class OneVsRest(Resumable):
         Whether the models screen features, not samples.
     """
 
-    of_features = False
-
-    def __init__(self, hinge, rows, codes, weights=None, intercept=None):
+    def __init__(self, binary: Callable, rows, codes, *more):
         self.rows = rows
-        classes = range(int(codes.max()) + 1)
-        self.parts = [hinge(rows, np.where(codes == k, 1.0, -1.0), weights, intercept) for k in classes]
-        first = self.parts[0]
-        for model in self.parts[1:]:  # they differ in their signs alone
+        self.parts = [binary(rows, np.where(codes == k, 1.0, -1.0), *more) for k in range(int(codes.max()) + 1)]
+        first, *others = self.parts
+        self.of_features = isinstance(first, L1SVM)
+        for model in others if not self.of_features else ():  # they differ in their signs alone
             model.c, model.lo, model.hi = first.c, first.lo, first.hi
+
+    @property
+    def lam_max(self) -> float:
+        """Return the smallest lambda from which all weights of all classes are 0."""
+        return max(part.lam_max for part in self.parts)
 
     def parameters(self, value: float) -> dict:
         return self.parts[0].parameters(value)
@@ -62,30 +62,6 @@ class OneVsRest(Resumable):
             head = f"class_{k}_"
             found.append(model.restore({n.removeprefix(head): v for n, v in state.items() if n.startswith(head)}))
         return found
-
-
-class L1OneVsRest(OneVsRest):
-    """L1-regularised squared-hinge SVMs of every class against the rest, each with columns of its own.
-
-    Parameters
-    ----------
-    rows : MemoryRows or ColumnShards
-    codes : ndarray of int of shape (n,)
-        Class numbers from 0.
-    weights : ndarray of shape (n,), optional
-    """
-
-    of_features = True
-
-    def __init__(self, rows, codes, weights=None, threads: int = 1):  # its parts are of another kind
-        self.rows = rows
-        signs = (np.where(codes == k, 1.0, -1.0) for k in range(int(codes.max()) + 1))
-        self.parts = [L1SVM(columns_of(rows, each, threads, weights)) for each in signs]
-
-    @property
-    def lam_max(self) -> float:
-        """Return the smallest lambda from which all weights of all classes are 0."""
-        return max(part.lam_max for part in self.parts)
 
 
 def walk_classes(model, grid, screening, solver, options, reference=None, first: int = 0):

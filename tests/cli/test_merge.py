@@ -157,11 +157,11 @@ def test_what_does_not_fit_is_named(call, data, tmp_path):
 
 def test_unsafe_decisions_of_a_part_are_said(call, data, monkeypatch):
     """They alone make the exit code 3, where all steps are certified."""
-    from screenpath.walk import audit
+    from screenpath.walk import loop
 
     options = (*GRID, "--audit")
     assert call("svm", data, *options, "--part", "1/2", "-o", "p1").code == 0
-    monkeypatch.setattr(audit, "contradicted", lambda *a: 2)
+    monkeypatch.setattr(loop, "contradicted", lambda *a: 2)
     assert call("svm", data, *options, "--part", "2/2", "-o", "p2").code == 3
     result = call("merge", "p1", "p2", "-o", "merged")
     assert result.code == 3 and "7 of 7 steps certified, 8 unsafe decisions, put together" in result.err

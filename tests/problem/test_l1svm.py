@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from screenpath import l1_svm_path
+from screenpath.catalogue.specs import l1_model
 from screenpath.errors import DataError
 from screenpath.problem.grid import lambda_grid
 from screenpath.problem.l1svm import L1SVM
@@ -16,7 +17,7 @@ from screenpath.rows.memory import MemoryRows
 from screenpath.screen.l1svm import parse_feature_rule
 from screenpath.solve.l1cd import make_feature_solver
 from screenpath.walk.loop import PathOptions, walk
-from screenpath.walk.one_vs_rest import L1OneVsRest
+from screenpath.walk.one_vs_rest import OneVsRest
 from tests.conftest import two_classes
 from tests.l1_problems import l1_svm_model
 from tests.safety.rational_penalised import L1
@@ -183,7 +184,7 @@ def test_scaled_and_weighted_data_far_from_0(options):
 
 def test_every_class_against_the_rest_far_from_0():
     X, near, _ = far()
-    model = L1OneVsRest(MemoryRows(X), np.arange(60) % 3)
+    model = OneVsRest(l1_model, MemoryRows(X), np.arange(60) % 3)
     for part in model.parts:
         assert part.rows.centres.all()
         np.testing.assert_allclose(part.norms, 60.0**0.5 * near.std(axis=0), rtol=1e-6)

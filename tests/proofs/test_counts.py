@@ -17,10 +17,22 @@ from screenpath.rows.memory import MemoryRows
 from screenpath.screen import Screening, parse_rule
 from screenpath.solve import make_solver
 from screenpath.solve.base import Solution, Solver
-from screenpath.walk import audit, loop
+from screenpath.walk import loop
 from screenpath.walk import step as steps
-from screenpath.walk.audit import OBJECTIVE_ROUNDING, SHARPER, Audit, contradicted
-from screenpath.walk.loop import PathOptions, batches, best_known, far_end, restore_walk, solve_point, walk, walk_state
+from screenpath.walk.loop import (
+    OBJECTIVE_ROUNDING,
+    SHARPER,
+    Audit,
+    PathOptions,
+    batches,
+    best_known,
+    contradicted,
+    far_end,
+    restore_walk,
+    solve_point,
+    walk,
+    walk_state,
+)
 from screenpath.walk.one_vs_rest import OneVsRest, joined, walk_classes
 from screenpath.walk.step import MOVED, Step, at_point, verdict
 from tests.conftest import two_classes
@@ -430,7 +442,7 @@ def audited(model, accurate, certificate, decided, monkeypatch):
         asked.append(a)
         return None, accurate
 
-    monkeypatch.setattr(audit, "solve_point", solved)
+    monkeypatch.setattr(loop, "solve_point", solved)
     found = Audit(None, PathOptions(1e-4, 77, 5.0))(model, 0.5, 3, None, certificate, decided)
     options = asked[0][-1]
     assert (options.tol, options.max_epochs, options.deadline) == (SHARPER * 1e-4, 77, 5.0)

@@ -116,7 +116,6 @@ NEAREST = {
         "tests/cv/test_certify.py::test_the_heaviest_point_is_found_exactly",
         "tests/cv/test_certify.py::test_undecided_intervals_are_those_of_the_formula",
     ],
-    "screenpath/walk/audit.py": [COUNTS],
     "screenpath/walk/one_vs_rest.py": [COUNTS],
     "screenpath/walk/loop.py": [COUNTS],
     "screenpath/walk/step.py": [COUNTS],

@@ -14,8 +14,7 @@ from screenpath.screen.box import ESSNSV, SSNSV, pair_ball
 from screenpath.screen.intercept import FreeBT2, FreeDVI, FreeIT, contradicted
 from screenpath.solve.base import Budget
 from screenpath.solve.intercept import FreeNewton
-from screenpath.walk.audit import Audit
-from screenpath.walk.loop import PathOptions
+from screenpath.walk.loop import Audit, PathOptions
 from tests.free_problems import SHAPES, free_problem, free_walk
 from tests.safety.problems import random_problem, random_scale
 from tests.width import wide

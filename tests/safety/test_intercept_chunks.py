@@ -13,8 +13,7 @@ from screenpath.screen.floors import Dual, ball_floor, nearer_pair
 from screenpath.screen.intercept import FreePathwise, contradicted, parse_free_rule
 from screenpath.screen.pathwise import loss_floor, primal_value
 from screenpath.solve.intercept import FreeNewton
-from screenpath.walk.audit import Audit
-from screenpath.walk.loop import PathOptions, solve_point, walk
+from screenpath.walk.loop import Audit, PathOptions, solve_point, walk
 from tests.conftest import two_classes
 from tests.free_problems import SHAPES, cone_solution, free_problem, free_walk
 from tests.safety.problems import random_problem, random_scale

@@ -13,8 +13,7 @@ from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.screen import Screening
 from screenpath.screen.intercept import FreeBT2, FreeDVI, FreeIT, contradicted, parse_free_rule
 from screenpath.solve.smo_free import make_free_kernel_solver
-from screenpath.walk.audit import Audit
-from screenpath.walk.loop import PathOptions, solve_point, walk
+from screenpath.walk.loop import Audit, PathOptions, solve_point, walk
 from tests.safety.test_kernel import FUNCTIONS, random_problem
 from tests.width import wide
 

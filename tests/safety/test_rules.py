@@ -16,8 +16,7 @@ from screenpath.screen.intercept import parse_free_rule
 from screenpath.screen.pathwise import feasible_point, loss_floor, primal_value
 from screenpath.solve import make_solver
 from screenpath.solve.intercept import make_free_solver
-from screenpath.walk.audit import Audit
-from screenpath.walk.loop import PathOptions, solve_point, walk
+from screenpath.walk.loop import Audit, PathOptions, solve_point, walk
 from tests.conftest import two_classes
 
 

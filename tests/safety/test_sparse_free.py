@@ -18,8 +18,7 @@ from screenpath.screen import sparse as rules
 from screenpath.screen.sparse import parse_sparse_rule
 from screenpath.solve.base import Budget
 from screenpath.solve.sparse_newton import SparseNewton
-from screenpath.walk.audit import Audit
-from screenpath.walk.loop import PathOptions, walk
+from screenpath.walk.loop import Audit, PathOptions, walk
 from tests.safety.rational_penalised import Sparse, fractions, hostile, random_weights
 from tests.safety.test_rational_sparse import points
 from tests.width import wide

@@ -16,8 +16,7 @@ from screenpath.screen.sparse import contradicted, parse_sparse_rule
 from screenpath.solve import sharp
 from screenpath.solve.base import Budget
 from screenpath.solve.sparse_newton import make_sparse_solver
-from screenpath.walk.audit import Audit
-from screenpath.walk.loop import PathOptions, solve_point, walk
+from screenpath.walk.loop import Audit, PathOptions, solve_point, walk
 from tests.sparse_problems import ACC_SDCA, SDCA, dual_rows, problem
 
 BETAS = (0.5, 0.1, 0.02)  # of beta_max

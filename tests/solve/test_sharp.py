@@ -12,8 +12,7 @@ from screenpath.rows.views import Views
 from screenpath.screen.sparse import contradicted, parse_sparse_rule, screen
 from screenpath.solve.base import Budget
 from screenpath.solve.sparse_newton import make_sparse_solver
-from screenpath.walk.audit import Audit
-from screenpath.walk.loop import PathOptions, walk
+from screenpath.walk.loop import Audit, PathOptions, walk
 from tests.sparse_problems import ACC_SDCA, dual_rows, problem
 
 RULES = ("none", "gap", "sifs", "sifs+gap", "iss")

@@ -12,8 +12,7 @@ from screenpath.rows.memory import MemoryRows
 from screenpath.screen import Screening, parse_rule
 from screenpath.screen.base import StaticRule
 from screenpath.solve import make_solver
-from screenpath.walk.audit import Audit, added
-from screenpath.walk.loop import PathOptions, solve_point, walk
+from screenpath.walk.loop import Audit, PathOptions, added, solve_point, walk
 from screenpath.walk.step import Step
 
 OPTIONS = PathOptions(tol=1e-6)

@@ -18,10 +18,8 @@ from screenpath.screen.intercept import parse_free_rule
 from screenpath.solve import auto, make_solver
 from screenpath.solve.intercept import make_free_solver
 from screenpath.walk import compiled, loop
-from screenpath.walk.audit import Audit
 from screenpath.walk.compiled import CompiledWalk, can_compile
-from screenpath.walk.grid import as_grid
-from screenpath.walk.loop import PathOptions, far_end, solve_point, walk
+from screenpath.walk.loop import Audit, PathOptions, as_grid, far_end, solve_point, walk
 from tests.conftest import two_classes
 
 GRID = log_grid(1e-3, 10.0, 12)

@@ -14,9 +14,8 @@ from screenpath.rows.memory import MemoryRows
 from screenpath.screen import parse_rule
 from screenpath.solve import make_solver
 from screenpath.walk import compiled, compiled_faces, loop
-from screenpath.walk.audit import Audit
 from screenpath.walk.compiled_faces import FaceWalk
-from screenpath.walk.loop import PathOptions, walk
+from screenpath.walk.loop import Audit, PathOptions, walk
 
 GRID = log_grid(0.02, 20.0, 14)
 RULES = ("none", "gap", "dvi", "dvi+gap", "it+gap", "bt2", "essnsv")

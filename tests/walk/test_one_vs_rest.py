@@ -5,6 +5,7 @@ import pytest
 
 from screenpath import l1_svm_path, svm_path
 from screenpath.catalogue.losses import LOSSES
+from screenpath.catalogue.specs import l1_model
 from screenpath.problem.grid import lambda_grid
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen import parse_rule
@@ -12,7 +13,7 @@ from screenpath.screen.l1svm import parse_feature_rule
 from screenpath.solve import make_solver
 from screenpath.solve.l1cd import make_feature_solver
 from screenpath.walk.loop import PathOptions
-from screenpath.walk.one_vs_rest import L1OneVsRest, OneVsRest, walk_classes
+from screenpath.walk.one_vs_rest import OneVsRest, walk_classes
 
 GRID = np.array([0.01, 0.1, 1.0])
 
@@ -69,7 +70,7 @@ def test_a_walk_goes_on_from_its_state():
 def test_classes_of_the_l1_model_begin_together_and_count_features():
     X, codes = three_classes()
     weights = np.linspace(0.5, 2.0, 90)
-    model = L1OneVsRest(MemoryRows(X), codes, weights)
+    model = OneVsRest(l1_model, MemoryRows(X), codes, weights)
     grid = lambda_grid(model, 5)
     how = parse_feature_rule("vi+gap"), make_feature_solver("auto"), PathOptions(tol=1e-9)
     found = list(walk_classes(model, grid, *how))
@@ -81,7 +82,7 @@ def test_classes_of_the_l1_model_begin_together_and_count_features():
         assert step.rejection_ratio == sum(one.n_features_screened for one in singles) / 12
         assert step.nnz_w == sum(one.nnz_w for one in singles)
     assert found[0][0].nnz_w == 0 and found[1][0].nnz_w > 0  # the grid begins where the last of them does
-    again = L1OneVsRest(MemoryRows(X), codes, weights)
+    again = OneVsRest(l1_model, MemoryRows(X), codes, weights)
     rest = list(walk_classes(again, grid, *how, reference=again.restore(model.state(found[1][1])), first=2))
     for (step, _), (other, _) in zip(found[2:], rest, strict=True):
         np.testing.assert_array_equal(step.coefficients, other.coefficients)
