@@ -141,9 +141,16 @@ def _path(option: Option, value):
     return value if hasattr(value, "__len__") and not isinstance(value, str | bytes) else os.fsdecode(value)
 
 
+def part_numbers(text: str) -> tuple[int, int] | None:
+    """Return I and K of a part I/K; None if it is none."""
+    found = PART.fullmatch(text)
+    number, parts = (int(found[1]), int(found[2])) if found else (0, 0)
+    return (number, parts) if 1 <= number <= parts else None
+
+
 def _part(option: Option, value):
-    found = PART.fullmatch(value)
-    return f"{int(found[1])}/{int(found[2])}" if found and 1 <= int(found[1]) <= int(found[2]) else None
+    found = part_numbers(value)
+    return found and f"{found[0]}/{found[1]}"
 
 
 def _text(option: Option, value):

@@ -53,7 +53,7 @@ def predict(run, data, step, decision, out, format, force, zero_based, no_labels
     the score is printed to stderr; write ? for an unknown label. Columns of a table are found by name, in any order.
     """
     from screenpath.data.words.tables import need_parquet, parquet_of
-    from screenpath.engine.predict import decision_values, not_scored
+    from screenpath.engine.stored import decision_values, not_scored
     from screenpath.inputs.run_data import read_new, training_path
     from screenpath.store.open import open_run
     from screenpath.store.outputs import Output
@@ -118,9 +118,7 @@ def say_step(run, step, text: str) -> None:
 
 def score_line(spec, run, values, y) -> str:
     """Return the scores in words, or why there are none."""
-    from screenpath.engine.predict import known_rows
-
-    known = known_rows(run, y)
+    known = run.known(y)
     if not known.any():
         return "no score: the data has no labels"
     scores = spec.scores_of(values[known], run.targets(y[known]), run.record["options"])
@@ -130,7 +128,7 @@ def score_line(spec, run, values, y) -> str:
 
 def table(run, values, decision: bool) -> str:
     from screenpath.data.words.labels import label_text
-    from screenpath.engine.predict import predicted_labels
+    from screenpath.engine.stored import predicted_labels
 
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -30,7 +30,7 @@ from screenpath.data.words.labels import label_text
 from screenpath.data.words.tables import SCHEMA_VERSION, readable_json
 from screenpath.engine.hints import wider
 from screenpath.engine.interrupts import Stopped
-from screenpath.engine.options import default_folder
+from screenpath.engine.options import default_folder, stretch
 from screenpath.engine.session import Session
 from screenpath.errors import UsageError
 from screenpath.inputs import load
@@ -41,7 +41,6 @@ from screenpath.rows.budget import free_memory
 from screenpath.rows.dask_cluster import tasks_on
 from screenpath.store.choose import Choice, at_boundary, choose
 from screenpath.store.folder import FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, run_key
-from screenpath.store.parts import stretch
 from screenpath.walk.step import CERTIFIED
 
 MORE = ("certify", "certify_to", "certify_points", "until_turn", "turn_points")  # of the options, in the identity

@@ -19,7 +19,6 @@ from screenpath.catalogue.losses import LOSSES
 from screenpath.catalogue.specs import SPARSE_SVM, SPECS
 from screenpath.data.words.labels import NamedLabel, label_text
 from screenpath.engine.path import Path
-from screenpath.engine.predict import known_rows
 from screenpath.errors import DataError, RunFolderError, UsageError
 from screenpath.inputs.load import load_training
 from screenpath.inputs.reading import ARRAYS
@@ -105,7 +104,7 @@ def duals_of(run: Run, step: dict, training: str | None = None) -> Duals:
     """
     _check(run)
     data = training_data(run, training)
-    known_rows(run, data.y)  # refuses unknown labels
+    run.known(data.y)  # refuses unknown labels
     loss = LOSSES.get(run.model)
     free = run.record["options"].get("intercept") == "free"  # its certificates claim nothing about rows
     if loss is not None and run.has(form.NAME) and step["status"] == CERTIFIED and not free:

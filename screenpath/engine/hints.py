@@ -11,7 +11,7 @@ from screenpath.kernels.problem.box import ZERO
 from screenpath.numbers import sparse as sp
 from screenpath.rows.memory import MemoryRows
 from screenpath.store.choose import at_boundary, best_and_one_se
-from screenpath.store.step_table import read_steps
+from screenpath.store.record import read_steps
 
 HARDLY = 0.2  # mean screening rate below which scaling may help
 APART = 10.0  # features differ in size if the ratio of their largest magnitudes is at least this ...

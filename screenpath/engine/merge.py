@@ -7,14 +7,13 @@ from pathlib import Path
 
 from screenpath.data.words.tables import dump_json
 from screenpath.data.words.timestamp import now
+from screenpath.engine.options import numbers_of
 from screenpath.engine.record import circumstances, versions
 from screenpath.errors import RunFolderError, UsageError
 from screenpath.store.folder import RunFolder
 from screenpath.store.open import Run, lost_coefficients, open_run
 from screenpath.store.outputs import refuse_inputs
-from screenpath.store.parts import numbers_of
-from screenpath.store.record import COMPLETE, RUNNING
-from screenpath.store.step_table import WORDS
+from screenpath.store.record import COMPLETE, RUNNING, WORDS
 
 # Options that list grid points, which runs may divide among them, and whether the walk takes them in falling order.
 LISTS = {"c_list": False, "lambda_list": True, "beta": True}

@@ -1,15 +1,24 @@
-"""The options of a run as a whole: contradictions are refused, dependent defaults filled in."""
+"""The options of a run as a whole: contradictions are refused, dependent defaults filled in, parts of a grid found."""
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
 
+from screenpath.catalogue.option import part_numbers
 from screenpath.data.safe.plugins import OPTIONS, find_plugins
 from screenpath.data.words.tables import need_parquet
 from screenpath.errors import UsageError
-from screenpath.store.parts import check_part
 
 INPUTS = ("data", "test", "weights", "penalty_weights", "fold_file")  # options that name files which a run reads
+# Options that exclude `part`, and why.
+WHOLE = {
+    "eps_path": "an eps-path finds each point from the one before",
+    "reference": "`reference` is for a single problem",
+    "chunk": "a chunk is one rule for several points of the grid",
+    "certificate": "a certificate is of one run alone",
+    "certify": "the certified bound is over all folds at once",
+}
 
 
 def check_options(options: dict) -> None:
@@ -33,7 +42,7 @@ def check_options(options: dict) -> None:
         raise UsageError("`resume` continues a run and `force` replaces it", "use one of them")
     if options["quiet"] and options["progress"]:
         raise UsageError("`quiet` and `progress` contradict each other", "use one of them")
-    check_part(options)
+    _check_part(options)
     if options.get("certificate"):
         _check_certificate(options)
     if options["data"] == "-" and options["test"] == "-":
@@ -60,3 +69,40 @@ def default_folder(name: str, data) -> Path:
     if path.suffix in (".gz", ".bz2", ".xz"):
         path = path.with_suffix("")
     return Path("runs") / f"{name}-{path.stem}"
+
+
+# -- parts of a grid, for the tasks of a job array --------------------------------------------------------------------
+
+
+def _check_part(options: dict) -> None:
+    if options.get("part") is None:
+        return
+    for name, why in WHOLE.items():
+        if options.get(name):
+            raise UsageError(f"`part` and `{name}` do not go together: {why}", f"leave out `part` or `{name}`")
+
+
+def numbers_of(part: str) -> tuple[int, int]:
+    found = part_numbers(part)
+    assert found is not None  # the option has been checked
+    return found
+
+
+def stretch(part: str, count: int, what: str) -> range:
+    """Return the units, of ``count``, of a part: parts are consecutive and differ in size by at most one."""
+    number, parts = numbers_of(part)
+    if parts > count:
+        raise UsageError(f"`part={part}`: {count} {what} make at most {count} parts", f"use `part=1/{count}` and so on")
+    return range((number - 1) * count // parts, number * count // parts)
+
+
+def points_of(part: str, grid) -> range:
+    """Return the steps of a grid in a part; of a grid of (alpha, beta), whole values of beta.
+
+    Values of beta do not depend on each other, so a part has the numbers of the whole grid.
+    """
+    if not isinstance(grid[0], tuple):
+        return stretch(part, len(grid), "grid points")
+    rows = [len(list(row)) for _, row in groupby(grid, key=lambda pair: pair[1])]
+    chosen = stretch(part, len(rows), "values of beta")
+    return range(sum(rows[: chosen.start]), sum(rows[: chosen.stop]))

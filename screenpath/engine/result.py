@@ -258,13 +258,44 @@ class Result(ABC, Generic[Place]):
         """
         return self._forms(X, self.solved(step, **parameters))
 
-    @abstractmethod
+    @property
+    def coefficients(self) -> Any:
+        """Return the weights of all steps in the units of the data, see the attributes of the class."""
+        return self._widened(np.array([self._solution(step)[0] for step in self.steps]))
+
+    @property
+    def intercepts(self) -> np.ndarray:
+        """Return the intercepts of all steps in the units of the data, of shape (n_steps,) or (n_steps, classes)."""
+        return np.array([self._solution(step)[1] for step in self.steps])
+
     def coef(self, step: Place | None = None, **parameters: float) -> np.ndarray | sp.csr_array:
-        """Return the weights of a step: of features, or of samples behind a kernel, see :meth:`position`."""
+        """Return the weights of a step in the units of the data, as ``coefficients`` has them (:meth:`position`)."""
+        weights = self._solution(self.solved(step, **parameters))[0]
+        wide = self.preparation.columns is not None and not self._of_samples
+        return self._widened(np.atleast_2d(weights)) if wide else np.array(weights)  # a copy: theirs who asked
+
+    def intercept(self, step: Place | None = None, **parameters: float) -> float | np.ndarray:
+        """Return the intercept of a step in the units of the data, or one a class, see :meth:`position`."""
+        return self._solution(self.solved(step, **parameters))[1]
+
+    @abstractmethod
+    def _solution(self, step) -> tuple:
+        """Return weights and intercept of a step in the units of the data; a row and a number for each of several.
+
+        The weights are those of the features that have a column, or of samples behind a kernel.
+        """
 
     @abstractmethod
     def _forms(self, X: RowsLike, step) -> np.ndarray:
         """Return the linear forms of new rows."""
+
+    @property
+    def _of_samples(self) -> bool:
+        """Tell whether the weights belong to samples: those of a kernel model."""
+        return False
+
+    def _widened(self, weights: np.ndarray) -> Any:
+        return weights if self._of_samples else self.preparation.widened(weights)
 
     def _rows(self, X):
         """Return new rows, with the columns of the model where only some features have one."""
@@ -300,42 +331,18 @@ class PathResult(Result[int]):
         rows = super().table()
         if not rows or INTERVAL[0] not in rows[0]:
             return rows
-        moved = self.intercepts - np.array([self._last(step) for step in self.steps])
+        moved = self.intercepts - np.array([self._blocks(step)[-1] for step in self.steps])  # a free intercept is last
         return [in_units(row, float(by)) for row, by in zip(rows, moved, strict=True)]
 
-    def _last(self, step) -> float:
-        """Return the last coefficient of a step, a free intercept before the units of the data move it."""
-        return step.coefficients[-1]
+    def _blocks(self, step) -> np.ndarray:
+        """Return the coefficients of a step as the model sees them."""
+        return step.coefficients
 
-    def _original(self) -> tuple:
-        return self.preparation.original(self.steps.coefficients)
-
-    @property
-    def coefficients(self) -> np.ndarray:
-        """Return the weights in the units of the data, one row a step."""
-        return self.preparation.widened(self._original()[0])
-
-    @property
-    def intercepts(self) -> np.ndarray:
-        """Return the intercepts in the units of the data, one a step."""
-        return self._original()[1]
-
-    def coef(self, step: int | None = None, **parameters: float) -> np.ndarray:
-        """Return the weights of a step in the units of the data, sparse as ``coefficients`` are (:meth:`position`)."""
-        weights = self._weights(self.solved(step, **parameters))[0]
-        if self.preparation.columns is None:
-            return np.array(weights)  # theirs who asked: the path keeps its own
-        return self.preparation.widened(np.atleast_2d(weights))
-
-    def intercept(self, step: int | None = None, **parameters: float) -> float | np.ndarray:
-        """Return the intercept of a step in the units of the data, see :meth:`position`."""
-        return self._weights(self.solved(step, **parameters))[1]
-
-    def _weights(self, step) -> tuple:
-        return self.preparation.original(step.coefficients)
+    def _solution(self, step) -> tuple:
+        return self.preparation.original(self._blocks(step))
 
     def _forms(self, X, step) -> np.ndarray:
-        weights, intercept = self._weights(step)
+        weights, intercept = self._solution(step)
         X = self._rows(X)
         if self.preparation.kind == "l2":  # the only scaling that the weights do not undo
             X = replace(self.preparation, bias=0.0).apply(X)
@@ -351,36 +358,9 @@ class SparsePathResult(PathResult):
         """Return the labels, sorted: numbers as float64, texts as they are. Two: the larger is +1."""
         return np.array(self.labels)
 
-    def _weights(self, step) -> tuple:
-        blocks = self._blocks(step)
-        return self.preparation.original(blocks[0] if len(blocks) == 1 else blocks)
-
     def _blocks(self, step) -> np.ndarray:
-        return step.coefficients.dense().reshape(1 if self.classes.size == 2 else self.classes.size, -1)
-
-    def _last(self, step) -> float:
-        return step.coefficients.dense()[-1]
-
-    def _original(self) -> tuple:
-        return self._each(0), self._each(1)
-
-    def _each(self, part: int) -> np.ndarray:
-        found = [[self.preparation.original(w)[part] for w in self._blocks(step)] for step in self.steps]
-        out = np.array(found)
-        return out[:, 0] if self.classes.size == 2 else out
-
-    @property
-    def coefficients(self) -> np.ndarray:
-        """Return the weights in the units of the data, of shape (steps, d) or (steps, classes, d).
-
-        Sparse where :class:`PathResult` has them so; of several classes then a list with a csr_array a step.
-        """
-        return self.preparation.widened(self._each(0))
-
-    @property
-    def intercepts(self) -> np.ndarray:
-        """Return the intercepts in the units of the data, of shape (steps,) or (steps, classes)."""
-        return self._each(1)
+        found = step.coefficients.dense()
+        return found if self.classes.size == 2 else found.reshape(self.classes.size, -1)
 
 
 @dataclass(frozen=True, repr=False)
@@ -406,20 +386,15 @@ class KernelPathResult(Result[int]):
     @property
     def dual_coefficients(self) -> np.ndarray:
         """Return ``y_i alpha_i``, one row a step."""
-        return self.steps.coefficients[:, : self.rows.blocks.n]
+        return self.coefficients
 
     @property
-    def intercepts(self) -> np.ndarray:
-        """Return the intercepts, one a step."""
-        return self.steps.coefficients[:, self.rows.blocks.n :].sum(axis=1)
+    def _of_samples(self) -> bool:
+        return True
 
-    def intercept(self, step: int | None = None, **parameters: float) -> float:
-        """Return the intercept of a step, see :meth:`position`; 0 without one."""
-        return float(self.solved(step, **parameters).coefficients[self.rows.blocks.n :].sum())
-
-    def coef(self, step: int | None = None, **parameters: float) -> np.ndarray:
-        """Return ``y_i alpha_i`` of a step, one a sample, see :meth:`position`."""
-        return np.array(self.solved(step, **parameters).coefficients[: self.rows.blocks.n])
+    def _solution(self, step) -> tuple:
+        n = self.rows.blocks.n
+        return step.coefficients[:n], float(step.coefficients[n:].sum())
 
     def _forms(self, X, step) -> np.ndarray:
         return self.rows.held_out(self.preparation.apply(self._rows(X))) @ step.coefficients

@@ -19,7 +19,7 @@ from screenpath.data.words.timestamp import now
 from screenpath.engine import warm
 from screenpath.engine.hints import best_lines, hints
 from screenpath.engine.interrupts import Interrupts, Stopped
-from screenpath.engine.options import INPUTS, check_options, default_folder
+from screenpath.engine.options import INPUTS, check_options, default_folder, points_of
 from screenpath.engine.path import Path, limits_of, ways
 from screenpath.engine.record import Tally, all_good, record_of
 from screenpath.engine.unfinished import LONG, REASON, Unfinished, is_long
@@ -28,7 +28,6 @@ from screenpath.inputs import load
 from screenpath.solve.base import Pulse
 from screenpath.store.folder import COMPLETE, FAILED, INTERRUPTED, REPLACE, RUNNING, TIME_LIMIT, RunFolder
 from screenpath.store.outputs import Stream, refuse_inputs
-from screenpath.store.parts import points_of
 from screenpath.walk import step as steps
 from screenpath.walk.loop import AUDITED, Audit, PathOptions, restore_walk, walk_state
 

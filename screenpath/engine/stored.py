@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from screenpath.data.files.dataset import FileLike
 from screenpath.data.files.prepare import Preparation
-from screenpath.data.safe.wide import spread
-from screenpath.data.words.labels import in_python
-from screenpath.engine.predict import decision_values
+from screenpath.data.safe.wide import on_columns
+from screenpath.data.words.labels import in_python, label_text
 from screenpath.engine.result import Result
 from screenpath.errors import folder_of
 from screenpath.numbers import sparse as sp
-from screenpath.store.open import Run, open_run
+from screenpath.store.open import UNLABELLED, Run, open_run
 from screenpath.walk.step import Step
 
 if TYPE_CHECKING:
@@ -87,40 +86,16 @@ class StoredPath(Result[int | str]):
         """Return the name of the model."""
         return self.run.model
 
-    def _each(self, part: int) -> np.ndarray:
-        solved = {row["step"] for row in self.run.steps}
-        found = [self.run.coefficients(s.cells)[part] if s.step in solved else None for s in self.steps]
-        blank = np.full_like(next(one for one in found if one is not None), np.nan)
-        stacked = np.array([blank if one is None else one for one in found])
-        return stacked if self.run.classes else stacked[:, 0]
-
     @property
-    def coefficients(self) -> np.ndarray | sp.csr_array | list[sp.csr_array]:
-        """Return the weights of all steps."""
-        return self._widened(self._each(0))
+    def _of_samples(self) -> bool:
+        return bool(self.run.kernel)
 
-    @property
-    def intercepts(self) -> np.ndarray:
-        """Return the intercepts of all steps."""
-        return self._each(1)
-
-    def _widened(self, weights: np.ndarray) -> Any:
-        """Return weights of all features: as they are, or as sparse arrays where few have a column."""
-        if self.run.numbers is None or self.run.kernel:
-            return weights
-        if weights.ndim == 3:
-            return [self._widened(some) for some in weights]
-        return spread(np.atleast_2d(weights), self.run.numbers - 1, self.run.n_features)
-
-    def coef(self, step: int | str | None = None, **parameters: float) -> np.ndarray | sp.csr_array:
-        """Return the weights of a step, as ``coefficients`` has them, see :meth:`position`."""
-        weights = self.run.coefficients(self.solved(step, **parameters).cells)[0]
-        return self._widened(weights if self.run.classes else weights[0])
-
-    def intercept(self, step: int | str | None = None, **parameters: float) -> float | np.ndarray:
-        """Return the intercept of a step, or one for each class, see :meth:`position`."""
-        found = self.run.coefficients(self.solved(step, **parameters).cells)[1]
-        return found if self.run.classes else float(found[0])
+    def _solution(self, step) -> tuple:
+        if step.primal is None:
+            weights, intercepts = self.run.blank()
+        else:
+            weights, intercepts = self.run.coefficients(step.cells)
+        return (weights, intercepts) if self.run.classes else (weights[0], float(intercepts[0]))
 
     def best(self, one_se: bool = False) -> int:
         """Return the place of the step with the best score of cross-validation or test data.
@@ -196,6 +171,67 @@ def load_run(folder: FileLike, training: str | None = None) -> StoredPath:
     places = dict(zip(known, in_python(known), strict=True))
     labels = tuple(places.get(label, label) for label in run.sides) or None
     p = run.record["preparation"]
-    preparation = Preparation(p.get("scaling", "none"), None, None, 0.0, run.n_features)
+    columns = None if run.numbers is None else run.numbers - 1
+    preparation = Preparation(p.get("scaling", "none"), None, None, 0.0, run.n_columns, columns, run.n_features)
     training = None if training is None else str(training)
     return StoredPath(steps, preparation, labels, run, training, feature_names=run.feature_names)
+
+
+# -- predictions on new data ------------------------------------------------------------------------------------------
+
+
+def decision_values(run: Run, step: dict, X, training: str | None = None) -> tuple[np.ndarray, str | None]:
+    """Return the linear forms of a step for new data.
+
+    Parameters
+    ----------
+    step : dict
+        Row of the step table.
+    X : csr_array of shape (m, any)
+        In the units of the data file; features unknown to the model are ignored.
+    training : str, optional
+        Training data of a kernel run, if they have moved.
+
+    Returns
+    -------
+    values : ndarray of shape (m,), or (m, classes)
+        ``x.w + intercept``, for ``--scale l2`` with ``x`` divided by its norm.
+    notice : str or None
+        Which features were ignored or are missing.
+    """
+    d, notice = run.n_features, None
+    if X.shape[1] > d:
+        notice = f"features above {d}, the width of the run, are ignored"
+    elif X.shape[1] < d:
+        notice = f"the data shows {X.shape[1]:,} of the {d:,} features of the run; the others are 0 in every row"
+    X = sp.csr_array(X[:, :d]) if X.shape[1] > d else X
+    X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], d))
+    if run.numbers is not None:
+        X = on_columns(X, run.numbers - 1)
+    if run.kernel:
+        from screenpath.inputs.run_data import kernel_values
+
+        return kernel_values(run, step, X, training), notice
+    weights, intercepts = run.coefficients(step)
+    if run.record["preparation"].get("scaling") == "l2":  # the only scaling that the coefficients do not undo
+        X = Preparation("l2", None, None, 0.0, X.shape[1]).apply(X)
+    values = X @ weights.T + intercepts
+    return (values if run.classes else values[:, 0]), notice
+
+
+def predicted_labels(run: Run, values: np.ndarray) -> np.ndarray:
+    """Return labels as text, by the sign or the largest of the linear forms; 0 means -1, as in LIBLINEAR."""
+    if run.classes:
+        return np.array([label_text(label) for label in run.classes])[values.argmax(axis=1)]
+    return np.where(values > 0.0, label_text(run.labels["+1"]), label_text(run.labels["-1"]))
+
+
+def not_scored(run: Run, y: np.ndarray) -> str | None:
+    """Return a notice where rows with the label 0 count as unlabelled, though other rows have labels."""
+    known = run.known(y)
+    count = int(np.count_nonzero(~known & (y == UNLABELLED)))
+    if not count or not known.any():
+        return None
+    rows = f"{count} of {y.size} rows are" if count > 1 else f"1 of {y.size} rows is"
+    names = ", ".join(label_text(label) for label in sorted(run.sides))
+    return f"{rows} not scored: the label 0 is none of the run ({names}), and is taken as not known"

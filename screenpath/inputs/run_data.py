@@ -111,7 +111,7 @@ def kernel_values(run: Run, step: dict, X, training: str | None = None) -> np.nd
     """Return ``f(x) = sum_i y_i alpha_i K(x_i, x) + b``, shape (m,), for new data.
 
     ``X``, CSR of shape (m, d), is in the units of the data file, with the columns that the run has; the rest is as of
-    :func:`screenpath.engine.predict.decision_values`.
+    :func:`screenpath.engine.stored.decision_values`.
     """
     from screenpath.rows.gram import HeldOutRows
     from screenpath.rows.kernel_functions import KernelBlocks

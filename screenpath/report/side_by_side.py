@@ -14,7 +14,8 @@ from screenpath.catalogue.scores import SCORES, of_rows
 from screenpath.catalogue.specs import SPECS
 from screenpath.data.safe.values import is_number
 from screenpath.data.words.labels import label_text
-from screenpath.engine.predict import decision_values, known_rows, not_scored
+from screenpath.engine.options import stretch
+from screenpath.engine.stored import decision_values, not_scored
 from screenpath.errors import DataError, RunFolderError, UsageError
 from screenpath.inputs.reading import ARRAYS
 from screenpath.inputs.run_data import found_path, read_new
@@ -23,7 +24,6 @@ from screenpath.report.series import folds_of, read_cv
 from screenpath.report.show import folded, support_vectors
 from screenpath.store.choose import levelled
 from screenpath.store.open import Run
-from screenpath.store.parts import stretch
 
 CLEAR = 2.0  # standard errors above which a difference is called clear
 
@@ -354,7 +354,7 @@ def _row_parts(run, row: dict, test: str | None, score: str, target: str | None)
     if test is None and data.fingerprint() != run.record["test"].get("sha256"):
         raise DataError(f"{path} is not the test data of {run.path} any more")
     values = decision_values(run, row, data.X)[0]
-    known = known_rows(run, data.y)
+    known = run.known(data.y)
     if int(known.sum()) < 2:
         raise DataError(f"{path} has no labels", "name data with labels")
     return of_rows(score, values[known], run.targets(data.y[known])), not_scored(run, data.y)

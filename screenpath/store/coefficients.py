@@ -5,20 +5,23 @@ from __future__ import annotations
 import csv
 import io
 import zipfile
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from screenpath.data.safe.atomic import Appender, replacing
-from screenpath.data.words.labels import NamedLabel, label_cells, quoted
+from screenpath.data.safe.wide import WIDEST, find
+from screenpath.data.words.labels import are_texts, label_cells, quoted
 from screenpath.errors import shown
-from screenpath.store.archive import array_header
-from screenpath.store.record import RECORDS
+from screenpath.numbers import sparse as sp
+from screenpath.store.archive import FAULTS, array_header
+from screenpath.store.record import RECORDS, damaged
 
 LINES, PART = 1 << 12, 1 << 17  # coefficients written at once as text; read or written at once as numbers
 RECORD = np.dtype([("step", "<i8"), ("feature", "<i8"), ("value", "<f8")])
 CHUNK = 1 << 20  # bytes of text read at once
+NPZ = "coefficients.npz"
 HEAD, F8 = 1 << 10, 8  # bytes of the header of an array, and of a number
 
 
@@ -81,7 +84,7 @@ class NpzCoefficients(Appender):
     ):  # fmt: skip
         super().__init__(folder / RECORDS, keep, sha256=sha256)
         self.n_features, self.blocks = n_features, 1 if classes is None else len(classes)
-        self.target = folder / "coefficients.npz"
+        self.target = folder / NPZ
 
     def add(self, step: int, features: np.ndarray, values: np.ndarray, block: int = 0) -> None:
         records = np.empty(features.size, dtype=RECORD)
@@ -133,8 +136,113 @@ def open_coefficients(
     return WRITERS[kind](folder, n_features, keep, classes, unit, sha256, names) if kind != "none" else None
 
 
-def csv_parts(file: Path, size: int):
-    """Yield the header of ``coefficients.csv``, then whole lines of it, from the first ``size`` bytes.
+# -- reading ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the coefficients of a run belong to."""
+
+    width: int  # number of features, or of samples for a kernel model
+    unit: str  # ``feature`` or ``sample``
+    classes: list | None  # labels of a model with weights for each class
+    numbers: np.ndarray | None  # from 1: features that have a weight; None if all have one
+
+    @property
+    def blocks(self) -> int:
+        """Return the rows of a step."""
+        return len(self.classes) if self.classes else 1
+
+
+def read_matrix(stored: tuple, layout: Layout, last: int, asked: int, step: int | None) -> sp.csr_array:
+    """Return the matrix of coefficients up to the step ``last``, or with the rows of one step alone; all are checked.
+
+    Parameters
+    ----------
+    stored : (Path, int)
+        The file, and how many of its bytes belong to the steps.
+    last : int
+        Coefficients of later steps, whose row of the table was lost, are ignored.
+    asked : int
+        Steps of the whole path.
+    """
+    file, size = stored
+    try:
+        if ".csv" in file.name:
+            parts = csv_parts(file, size, layout)
+        elif file.name == NPZ:
+            parts = npz_parts(file, 1 + layout.width, layout.blocks * asked)
+        else:
+            parts = record_parts(file, RECORD, size)
+        return _assembled(parts, layout, last, step)
+    except FAULTS as error:
+        raise damaged(file, str(error).splitlines()[0] if str(error) else "unreadable") from None
+
+
+def _assembled(parts, layout: Layout, last: int, step: int | None) -> sp.csr_array:
+    k, unit, width = layout.blocks, layout.unit, layout.width
+    shape = ((last + 1) * k, 1 + width)
+    first, end = (0, shape[0]) if step is None else (step * k, (step + 1) * k)
+    kept: list[list] = [[np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]]
+    before = (-1, -1)
+    for part in parts:
+        rows, features, values = part
+        if not rows.size:
+            continue
+        if rows.min() < 0 or features.min() < 0 or features.max() >= shape[1]:
+            raise ValueError(f"a step or {unit} out of range; the data has {width} {unit}s")
+        if not np.all(np.isfinite(values)):
+            raise ValueError("a value is not a finite number")
+        down, right = (np.diff(numbers, prepend=old) for numbers, old in zip(part, before, strict=False))
+        if not np.all((down > 0) | ((down == 0) & (right > 0))):
+            raise ValueError("a coefficient stands there twice, or not in its order")
+        before, keep = (rows[-1], features[-1]), (rows >= first) & (rows < min(end, shape[0]))
+        for numbers, found in zip(part, kept, strict=True):
+            found.append(numbers[keep])
+    rows, features, values = (np.concatenate(found) for found in kept)
+    if layout.numbers is not None:
+        features, known = find(np.append(0, layout.numbers), features)
+        if not known.all():
+            raise ValueError("a feature that the data does not have")
+        shape = (shape[0], 1 + layout.numbers.size)
+    return sp.csr_array((values, (rows, features)), shape=shape)
+
+
+def csv_parts(file: Path, size: int, layout: Layout):
+    """Yield rows, columns and values of whole lines of ``coefficients.csv``."""
+    classes, lines = layout.classes, whole_lines(file, size)
+    columns = next(lines).decode("utf-8").strip().split(",")
+    expected = ["step", "class", "feature", "value"] if classes else ["step", layout.unit, "value"]
+    named = columns == [*expected, "name"]
+    if columns != expected and not named:
+        raise ValueError(f"the columns are not {', '.join(expected)}")
+    how: dict = {"usecols": range(len(expected))} if named else {}
+    if classes and are_texts(classes):
+        cells = (next(csv.reader([cell]))[0] for cell in label_cells(classes))
+        codes = dict(zip(cells, map(float, classes), strict=True))
+        how["converters"] = {1: lambda cell: codes.get(cell, -1.0)}
+    for body in lines:
+        if not body.strip():
+            continue
+        table = np.loadtxt(
+            io.BytesIO(body), delimiter=",", ndmin=2, comments=None, encoding="utf-8", quotechar='"', **how
+        )
+        if table.shape[1] != len(expected):
+            raise ValueError(f"the lines do not have {len(expected)} numbers")
+        whole = table[:, [0, -2]]
+        if not np.array_equal(whole, np.floor(whole)) or np.any(np.abs(whole) > WIDEST):
+            raise ValueError(f"a step or {layout.unit} is not a whole number")
+        rows, features = whole.astype(np.int64).T
+        if classes:
+            block = np.minimum(np.searchsorted(classes, table[:, 1]), len(classes) - 1)
+            if not np.array_equal(np.array(classes)[block], table[:, 1]):
+                raise ValueError("a class is not among the labels of run.json")
+            rows = rows * len(classes) + block
+        yield rows, features, table[:, -1]
+
+
+def whole_lines(file: Path, size: int):
+    """Yield the first line, then whole lines, from the first ``size`` bytes of a file.
 
     An incomplete line at the end of a growing file is ignored.
     """
@@ -152,28 +260,6 @@ def csv_parts(file: Path, size: int):
                 rest += data
         if rest and file.suffix != ".partial":
             yield rest
-
-
-def table_of(body: bytes, named: Sequence[NamedLabel] | None, width: int | None = None) -> np.ndarray:
-    """Return lines of ``coefficients.csv`` as numbers.
-
-    ``named`` are the classes if the second cell of a line is a class name; ``width`` is the number of cells to read if
-    feature names follow them.
-    """
-    if not named:
-        columns = None if width is None else range(width)
-        return np.loadtxt(
-            io.BytesIO(body), delimiter=",", ndmin=2, comments=None, encoding="utf-8", usecols=columns, quotechar='"'
-        )
-    try:
-        rows = [row[:width] for row in csv.reader(io.StringIO(body.decode("utf-8")), strict=True)]
-    except csv.Error as error:
-        raise ValueError(str(error)) from None
-    cells = (next(csv.reader([cell])) for cell in label_cells(named))
-    numbers = {cell[0]: float(label) for cell, label in zip(cells, named, strict=True)}
-    if any(len(row) != 4 or row[1] not in numbers for row in rows):
-        raise ValueError("a class is not among the labels of run.json, or a line does not have 4 cells")
-    return np.array([[float(row[0]), numbers[row[1]], float(row[2]), float(row[3])] for row in rows])
 
 
 def records_of(file: Path, dtype, size: int) -> np.ndarray:

@@ -15,22 +15,19 @@ from screenpath.catalogue.spec import Spec
 from screenpath.catalogue.specs import SPECS
 from screenpath.data.files.form import Form
 from screenpath.data.safe.atomic import prefix_sha256
-from screenpath.data.safe.wide import WIDEST, find
-from screenpath.data.words.labels import NamedLabel, are_texts, of_text
+from screenpath.data.words.labels import NamedLabel, label_text, of_text
 from screenpath.data.words.numerals import number_of
-from screenpath.errors import RunFolderError, UsageError
+from screenpath.errors import DataError, RunFolderError, UsageError
 from screenpath.numbers import sparse as sp
 from screenpath.store import record as records
-from screenpath.store.archive import FAULTS
 from screenpath.store.choose import best_and_one_se
-from screenpath.store.coefficients import RECORD, csv_parts, npz_parts, record_parts, table_of
+from screenpath.store.coefficients import NPZ, Layout, read_matrix
 from screenpath.store.folder import Progress, run_key
-from screenpath.store.record import damaged
-from screenpath.store.step_table import read_steps
+from screenpath.store.record import damaged, read_steps
 
 NEAR = 1e-3  # relative tolerance of a parameter given to --step
 SHOWN = 5  # steps listed in a message
-NPZ = "coefficients.npz"
+UNLABELLED = 0.0  # stands for "no label" in files, unless it is a label of the run
 TRIES = 3  # attempts to read a folder that a run is changing
 
 
@@ -108,6 +105,24 @@ class Run:
         rest = self.labels is not None and self.labels.get("-1") == "rest"
         positive = self.labels["+1"] if rest else None  # of one against the rest
         return np.asarray(SPECS[self.model].targets(y, {"positive": positive}, self.labels)[0])
+
+    def known(self, y: np.ndarray) -> np.ndarray:
+        """Tell which rows have a label, or a target; nan means none, and so does 0 where it is not a label.
+
+        Any other label unknown to a classifier is an error: the file belongs to another task.
+        """
+        labels = self.sides
+        if not labels or "rest" in labels:
+            return np.isfinite(y)
+        known = np.isin(y, labels)
+        strange = y[~known & (y != UNLABELLED) & np.isfinite(y)]
+        if strange.size:
+            names = ", ".join(label_text(label) for label in sorted(labels))
+            raise DataError(
+                f"the data has the label {label_text(strange[0])}; the run is a classifier of the labels {names}",
+                "predict data of the same task; write the label ? where it is unknown, or say `no_labels`",
+            )
+        return known
 
     @property
     def classes(self) -> list | None:
@@ -271,6 +286,11 @@ class Run:
             raise damaged(self.path, f"the coefficients of step {step['step']} are not complete")
         return block[:, 1:], block[:, 0]
 
+    def blank(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return what :meth:`coefficients` would of a step without a solution: nan."""
+        d = self.width if self.kernel else self.n_columns
+        return np.full((self._blocks, d), np.nan), np.full(self._blocks, np.nan)
+
     def sparse_coefficients(self, step: int) -> list[tuple]:
         """Return features (as numbered in the file, 0 for the intercept) and values of a step, a pair per class,
         including stored zeros.
@@ -308,75 +328,10 @@ class Run:
             raise RunFolderError(
                 f"{self.path} has no coefficients", "compute the path with `coefficients=csv` or npz, into a run folder"
             )
-        file, size = self.stored
-        try:
-            if ".csv" in file.name:
-                parts = self._csv_parts(file, size)
-            elif file.name == NPZ:
-                parts = npz_parts(file, 1 + self.width, self._blocks * self.record["totals"]["n_steps"])
-            else:
-                parts = record_parts(file, RECORD, size)
-            return self._assemble(parts, step)
-        except FAULTS as error:
-            raise damaged(file, str(error).splitlines()[0] if str(error) else "unreadable") from None
-
-    def _assemble(self, parts, step: int | None) -> sp.csr_array:
-        """Check all coefficients, and keep those of one step, or all."""
+        layout = Layout(self.width, self.unit, self.classes, None if self.kernel else self.numbers)
         last = max((row["step"] for row in self.steps), default=-1)
-        named = None if self.kernel or self.numbers is None else np.append(0, self.numbers)
-        shape = ((last + 1) * self._blocks, 1 + self.width)
-        # A step whose row of the table was lost is ignored.
-        first, end = (0, shape[0]) if step is None else (step * self._blocks, (step + 1) * self._blocks)
-        kept: list[list] = [[np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]]
-        before = (-1, -1)
-        for part in parts:
-            rows, features, values = part
-            if not rows.size:
-                continue
-            if rows.min() < 0 or features.min() < 0 or features.max() >= shape[1]:
-                raise ValueError(f"a step or {self.unit} out of range; the data has {self.width} {self.unit}s")
-            if not np.all(np.isfinite(values)):
-                raise ValueError("a value is not a finite number")
-            down, right = (np.diff(numbers, prepend=old) for numbers, old in zip(part, before, strict=False))
-            if not np.all((down > 0) | ((down == 0) & (right > 0))):
-                raise ValueError("a coefficient stands there twice, or not in its order")
-            before, keep = (rows[-1], features[-1]), (rows >= first) & (rows < min(end, shape[0]))
-            for numbers, found in zip(part, kept, strict=True):
-                found.append(numbers[keep])
-        rows, features, values = (np.concatenate(found) for found in kept)
-        if named is not None:
-            features, known = find(named, features)
-            if not known.all():
-                raise ValueError("a feature that the data does not have")
-            shape = (shape[0], named.size)
-        return sp.csr_array((values, (rows, features)), shape=shape)
-
-    def _csv_parts(self, file: Path, size: int):
-        parts = csv_parts(file, size)
-        columns = next(parts).decode("utf-8").strip().split(",")
-        expected = ["step", "class", "feature", "value"] if self.classes else ["step", self.unit, "value"]
-        named = columns == [*expected, "name"]
-        if columns != expected and not named:
-            raise ValueError(f"the columns are not {', '.join(expected)}")
-        for body in parts:
-            if body.strip():
-                labels = self.classes if self.classes and are_texts(self.classes) else None
-                yield self._numbers(table_of(body, labels, len(expected) if named else None), len(expected))
-
-    def _numbers(self, table, width: int) -> tuple:
-        if table.shape[1] != width:
-            raise ValueError(f"the lines do not have {width} numbers")
-        whole = table[:, [0, -2]]
-        if not np.array_equal(whole, np.floor(whole)) or np.any(np.abs(whole) > WIDEST):
-            raise ValueError(f"a step or {self.unit} is not a whole number")
-        rows, features = whole.astype(np.int64).T
-        if self.classes:
-            classes = np.array(self.classes)
-            codes = np.minimum(np.searchsorted(classes, table[:, 1]), classes.size - 1)
-            if not np.array_equal(classes[codes], table[:, 1]):
-                raise ValueError("a class is not among the labels of run.json")
-            rows = rows * classes.size + codes
-        return rows, features, table[:, -1]
+        asked = (self.record.get("totals") or {}).get("n_steps", 0)
+        return read_matrix(self.stored, layout, last, asked, step)
 
 
 def open_run(path) -> Run:

@@ -1,4 +1,4 @@
-"""run.json: the names of a run folder's files, the seal of the record, and its checks.
+"""run.json and the step table: the names of a run folder's files, the seal of the record, and the checks of both.
 
 Since schema version 2 the record holds the SHA-256 of every finished file (``files``) and of its own content
 (``sha256``, last). Version 1 had neither: its folders are read with the plain checks alone.
@@ -7,13 +7,16 @@ Since schema version 2 the record holds the SHA-256 of every finished file (``fi
 from __future__ import annotations
 
 import contextlib
+import csv
 import hashlib
+import io
 import json
 import math
 import os
 from functools import partial
 from pathlib import Path
 
+from screenpath.catalogue.option import part_numbers
 from screenpath.catalogue.scores import SCORES
 from screenpath.data.files.form import is_form
 from screenpath.data.safe.values import (
@@ -35,7 +38,7 @@ from screenpath.data.safe.values import (
 )
 from screenpath.data.words.labels import are_labels
 from screenpath.errors import RunFolderError, UsageError
-from screenpath.store.parts import is_part
+from screenpath.walk import step as steps
 
 SCHEMA_VERSION = 2
 UNSEALED = 1  # the last schema version without hashes
@@ -188,7 +191,7 @@ POSSIBLE = {
     "preparation.scale": list_of(is_positive), "preparation.shift": are_numbers,
     "options.tol": is_number, "options.seed": is_whole(0), "options.positive": is_label, "options.zero_based": is_flag,
     "options.rule": is_rule, "options.solver": is_rule, "options.audit": is_flag,
-    "options.part": is_part,
+    "options.part": lambda value: is_text(value) and part_numbers(value) is not None,
     "test": is_mapping, "test.path": is_text, "test.sha256": is_text, "test.n_samples": is_whole(1),
     "totals.seconds": is_mapping, "options.weights": is_text, "options.class_weight": are_words,
     "totals.n_steps": is_whole(0), "totals.steps_done": is_whole(0), "totals.certified": is_whole(0),
@@ -241,3 +244,80 @@ def _check_together(file: Path, record: dict) -> None:
         lost = [f"{a}.{b}" for a, b in needed if record[a].get(b) is None]
         if lost:
             raise damaged(file, f"there is no {lost[0]}")
+
+
+# -- the step table ---------------------------------------------------------------------------------------------------
+
+# Columns of the step table that hold text, and the words of its column ``status``.
+WORDS = ("status", "solver", "reason", "iss_found", "ifs_found")
+STEP_STATUSES = (steps.CERTIFIED, steps.BUDGET, steps.ROUNDING, steps.SKIPPED, steps.FAILED)
+
+
+def read_steps(file: Path, size: int, record: dict) -> list:
+    """Return the rows of a step table, numbers as numbers; missing values are None.
+
+    ``size`` bytes belong to the steps; a ``.partial`` table may lack its end. ``record`` is the checked run.json.
+    """
+    try:
+        data = file.read_bytes()
+        open_ended = file.suffix == ".partial" or size < len(data)
+        text = data[:size].decode("utf-8")
+        rows = _json_rows(text, open_ended) if ".json" in file.name else _csv_rows(text, open_ended)
+        found = [{column: _cell(column, row[column]) for column in record["columns"]} for row in rows]
+        for row in found:
+            _check_row(row, record["parameters"])
+    except (ValueError, KeyError, TypeError, OverflowError, OSError, csv.Error) as error:
+        raise damaged(file, f"{error}" if not isinstance(error, KeyError) else f"no column {error}") from None
+    if [row["step"] for row in found] != list(range(len(found))):
+        raise damaged(file, "the steps are not numbered 0, 1, ...")
+    return found
+
+
+def _csv_rows(text: str, open_ended: bool) -> list:
+    if open_ended:  # the last line may be incomplete
+        text = text[: text.rfind("\n") + 1]
+    rows = list(csv.DictReader(io.StringIO(text), strict=True))
+    if any(None in row or None in row.values() for row in rows):
+        raise ValueError("a line has the wrong number of fields")
+    return rows
+
+
+def _json_rows(text: str, open_ended: bool) -> list:
+    if not open_ended:
+        return _rows_in(text)
+    try:
+        return _rows_in(text + "\n]}")
+    except ValueError:  # the last record may be incomplete
+        whole = text[: text.rfind("\n")].rstrip(",")
+        return _rows_in(whole + "\n]}")
+
+
+def _rows_in(text: str) -> list:
+    found = strict_json(text.encode())["steps"]
+    if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
+        raise ValueError("a row is no record")
+    return found
+
+
+def _cell(column: str, value):
+    if value in (None, ""):
+        return None
+    if column in WORDS:
+        if isinstance(value, str) and value.isprintable():
+            return value
+        raise ValueError(f"{column} is no text")
+    number = value
+    if isinstance(value, str):  # floats are written with a point or an exponent
+        number = int(value) if column == "step" or value.removeprefix("-").isdecimal() else float(value)
+    if isinstance(number, bool) or not isinstance(number, (int, float)) or not math.isfinite(number):
+        raise ValueError(f"{column} is not a finite number")
+    return number
+
+
+def _check_row(row: dict, parameters: list) -> None:
+    if row["status"] not in STEP_STATUSES:
+        raise ValueError("a status is none that a step can have")
+    if any(row[name] is None for name in ("step", *parameters)):
+        raise ValueError("a step has no number or no parameter")
+    if row["primal"] is not None and row["status"] == steps.SKIPPED:
+        raise ValueError("a skipped step has a solution")
