@@ -227,7 +227,7 @@ class Run:
         self.status = np.where(found != 0, found, self.status).astype(np.int8)
 
     def _residue(self, error: np.ndarray) -> tuple[float, float, float]:
-        """Return what the sum of the dual variables is off by, and what taking it changes: see ``verify.flow``.
+        """Return what the sum of the dual variables is off by, and what taking it changes, as ``verify`` does.
 
         A row with room for it takes it, the nearest to its kink: what that adds to the sum in the gap at most, and how
         far it moves the sum over rows. All are infinite where no row has room. ``error`` is that of the distances.

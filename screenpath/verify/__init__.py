@@ -30,12 +30,11 @@ from typing import Any
 import numpy as np
 
 from screenpath.errors import ResourceError, RunFolderError, folder_of
-from screenpath.verify.coefficients import UNREADABLE
 from screenpath.verify.data import ROUNDINGS
 from screenpath.verify.file import CERTIFIED, NAME, PARAMETERS, UNFIT, Hashed, damaged, memory, read_certificate
-from screenpath.verify.passes import check as check_steps
 from screenpath.verify.problem import Problem
-from screenpath.verify.run import differences, read_record
+from screenpath.verify.products import check as check_steps
+from screenpath.verify.run import UNREADABLE, differences, read_record
 from screenpath.verify.table import open_data
 
 PRIMAL_DIGITS = 2.0**-30

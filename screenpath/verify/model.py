@@ -28,8 +28,7 @@ import numpy as np
 
 from screenpath.errors import DataError
 from screenpath.verify.data import Block, signs_of, weights_error, weights_of
-from screenpath.verify.exact import UNIT, UP, fsum, two_sum
-from screenpath.verify.share import Cells
+from screenpath.verify.exact import UNIT, UP, Cells, fsum, two_sum
 
 BOXES = ("svm", "lad", "quantile", "svr")
 FREE_DIGITS = 2.0**-50  # part of the primal value: which row takes the rest of a sum is the checker's choice

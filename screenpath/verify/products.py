@@ -1,15 +1,34 @@
-"""Products of rows with a primal point, each with a bound of its error; columns beside centres."""
+r"""Products of rows with primal points, each with a bound of its error, and the two passes that form them.
+
+A kernel's w is that of the dual point, known through the kernel's values: ``g_i.w = C y_i sum_j y_j theta_j K(x_i,
+x_j)`` and ``||w||^2 = sum_i C theta_i g_i.w``; w = u, so that the gap is that of the rows alone. The values are formed
+between all rows and those that have a share in any step, each with a bound of its error; the distances of the RBF
+kernel as sums of squares of differences, which do not cancel. All of it is in numpy's longest numbers: of 64 bits on
+x86, where every bound is 2,000 times narrower than that of a double; where they are doubles, less can be proven. The
+few products that this leaves too unsure are formed again in decimal numbers of 60 digits. Pass 1 reads the rows into
+memory, pass 2 forms the products block by block.
+"""
 
 from __future__ import annotations
 
+import decimal
 import math
+from functools import cached_property
 
 import numpy as np
 
+from screenpath.errors import DataError
+from screenpath.verify.certificate import PAIRS, Pair
 from screenpath.verify.data import Block
-from screenpath.verify.exact import TINY, UNIT, UP, fsum, gamma, two_product, two_sum
+from screenpath.verify.exact import TINY, UNIT, UP, fsum, gamma, squared, two_product, two_sum
+from screenpath.verify.model import Model, Part
 
-NORMAL = 2.0**-960  # products that are not smaller have an exact rest
+LONG = np.longdouble
+LAST = float(np.finfo(LONG).eps)  # twice the largest relative error of one operation
+DIGITS = 60  # of decimal numbers
+UNSURE = 2.0**-44  # part of the primal value that the rounding of a product may be worth, over the number of rows
+DEGREE = 1 << 16  # of a polynomial, at most: one product of all pairs of rows each
+EXP = 16.0 * LAST  # relative error of the exponential: a few units in the last place on every machine
 
 
 def products_of(block: Block, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -29,23 +48,6 @@ def norms_of(block: Block, width: float = math.inf) -> np.ndarray:
     size = float(np.max(np.abs(values), initial=TINY))
     squares = np.bincount(block.rows, (values / size) ** 2, block.labels.size)
     return UP * size * np.sqrt(squares + TINY * lengths) * (1.0 + gamma(lengths.max(initial=0) + 8))
-
-
-def product_of(block: Block, i: int, c: tuple[float, float], *points: np.ndarray) -> tuple[float, float]:
-    """Return ``c[0] + c[1] + sum_w x_i.w`` and a bound of its error: rounded once where the row is known exactly."""
-    here = slice(block.indptr[i], block.indptr[i + 1])
-    values, columns = block.values[here], block.columns[here]
-    error, parts = 0.0, [np.array(c)]
-    for weights in (w[columns] for w in points):
-        p, e = two_product(values, weights)
-        parts += [p, e]
-        error += TINY * np.count_nonzero((np.abs(p) < NORMAL) & (values != 0.0) & (weights != 0.0))
-        if block.tails is not None and np.any(weights):
-            parts.append(block.tails[here] * weights)
-            rounded = columns != block.bias
-            error += 32.0 * UNIT * UNIT * fsum(np.abs(p[rounded])) + TINY * fsum(np.abs(weights[rounded]))
-    t = fsum(np.concatenate(parts))
-    return t, UP * (UNIT * abs(t) + error)
 
 
 class Centred:
@@ -91,3 +93,275 @@ class Centred:
         bias = fsum([float(w[-1]), extra, *products, *rests])
         lost = UNIT * abs(bias) + TINY * np.count_nonzero(products)
         return np.append(w[:-1], bias), UP * (abs(extra) + lost)
+
+
+class KernelPair(Pair):
+    """What the passes find out about one step; its solution are the coefficients ``y_i C theta_i`` of the samples.
+
+    Attributes
+    ----------
+    b : float
+        The intercept.
+    shares : ndarray of shape (n,)
+        ``y_i theta_i``.
+    square, square_error : list of float
+        Shares of the blocks in ``||w||^2``, and what they may be off by.
+    """
+
+    def __init__(self, model: Model, entry: dict):
+        super().__init__(model, entry)
+        self.b = float(self.w.sum())
+        self.shares = np.zeros(model.n)
+        self.square: list[float] = []
+        self.square_error: list[float] = []
+
+    def add(self, block: Block, part: Part, theta: np.ndarray) -> None:
+        """Keep the dual variables of a block."""
+        self.shares[part.first : part.first + theta.size] = part.signs * theta
+
+    def settle(self) -> None:
+        """Form the coefficients after the first pass."""
+        self.solution = np.append(self.num * self.shares, self.w)
+
+    @property
+    def nnz(self) -> int:
+        """Return how many coefficients of samples are not 0."""
+        return int(np.count_nonzero(self.shares))
+
+    @cached_property
+    def residue(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sum of the dual variables, and a bound of its error."""
+        value = fsum(self.shares)
+        return np.array([value]), np.array([UP * UNIT * abs(value)])
+
+    def norm_squared(self) -> tuple[float, float]:
+        """Return ``||w||^2``, and a bound of its error."""
+        return fsum(self.square), UP * fsum(self.square_error)
+
+    @property
+    def pull(self) -> tuple[float, float]:
+        """Return what a unit of a row's norm is worth when a row is chosen."""
+        return 0.0, 0.5 * self.num * self.flow_size
+
+    @property
+    def columns(self) -> tuple:
+        """Return the features' part of the gap, and how it grows: w is that of the dual point but for its weights."""
+        away = self.away(1.0)
+        return 0.5 * squared(away), away, None, None
+
+    def away(self, x: float) -> float:
+        """Return an upper bound of ``||w - x u||``."""
+        part = abs(1.0 - x) + (4.0 * UNIT * x if x != 1.0 else 0.0) + x * UP * self.model.inexact
+        return UP * part * math.sqrt(max(UP * sum(self.norm_squared()), 0.0)) if part else 0.0
+
+    @property
+    def penalty(self) -> tuple[float, float]:
+        """Return half of ``||w||^2``, and a bound of its error."""
+        square, error = self.norm_squared()
+        return 0.5 * square, UP * 0.5 * error
+
+
+class Kernels:
+    """The products of rows behind a kernel."""
+
+    def __init__(self, model: Model, source, pairs: dict):
+        self.model, self.d, self.pairs = model, source.d, pairs
+        self.rows: list[np.ndarray] = []
+
+    def first(self, block: Block) -> None:
+        """Keep the rows of a block."""
+        self.rows.append(_dense(block, self.d))
+
+    def settle(self) -> None:
+        """Keep the rows that have a share in any step."""
+        X, pairs = np.concatenate([*self.rows, np.zeros((0, self.d), dtype=LONG)]), self.pairs.values()
+        shares = np.array([pair.shares for pair in pairs]).reshape(len(pairs), self.model.n)
+        self.used = np.flatnonzero(np.any(shares, axis=0))
+        self.shares, self.support = shares[:, self.used].T.astype(LONG), X[self.used]
+        self.rows.clear()
+        for pair in pairs:
+            pair.settle()
+
+    def of(self, block: Block, part: Part) -> tuple[dict, np.ndarray]:
+        """Return, by step, the linear forms of rows and bounds of their errors; and bounds of the rows' norms."""
+        kernel, shares, found = self.model.kernel, self.shares, {}
+        Z = _dense(block, self.d)
+        K, error = values(kernel, Z, self.support)
+        products = K @ shares
+        errors = UP * (gamma(self.used.size + 2, LAST) * (np.abs(K) @ np.abs(shares)) + error @ np.abs(shares)) + TINY
+        for (k, pair), p, e in zip(self.pairs.items(), products.T, errors.T, strict=True):
+            C = pair.num
+            if block.tails is None:  # else the rows themselves are no better
+                _exactly(kernel, pair, part, (Z, self.support, self.used), p, e)
+            p, e = C * p, UP * (C * e + LAST * np.abs(C * p)) + TINY
+            weights = pair.solution[part.first : part.first + p.size]
+            pair.square.append(fsum(weights * p))
+            pair.square_error.append(UP * fsum(np.abs(weights) * (e + 4.0 * UNIT * np.abs(p)) + TINY))
+            if self.model.free:
+                p = p + pair.b
+                e = e + 2.0 * LAST * np.abs(p)
+            ground = np.zeros(p.size, dtype=p.dtype)
+            found[k] = np.stack([p, ground]), np.stack([e, ground])
+        return found, _norms(kernel, Z)
+
+
+def _exactly(kernel: dict, pair: KernelPair, part: Part, rows: tuple, p: np.ndarray, e: np.ndarray) -> None:
+    """Form those products again, in place, whose errors a claim of the pair would not survive.
+
+    Parameters
+    ----------
+    kernel, pair, part
+        Of the block.
+    rows : tuple of ndarray
+        The block's rows, those with a share, and which rows these are.
+    p, e : ndarray
+        Products ``sum_j y_j theta_j K(x_i, x_j)`` and bounds of their errors.
+    """
+    Z, support, used = rows
+    C, (lo, hi, _, _) = pair.num, part.cells
+    weights = pair.shares[part.first : part.first + p.size]
+    t, steep = part.c - part.signs * (C * p + pair.b), np.maximum(-lo, hi)
+    counts = (weights != 0.0) | (hi * (t + C * e) > 0.0) | (lo * (t - C * e) > 0.0)
+    own = np.abs(weights) < steep  # not at the far end: a share of the gap
+    limit = UNSURE * abs(pair.entry["primal"]) + np.where(own, 0.0, 2.0**-34 * abs(pair.entry["primal"]))
+    chosen = np.flatnonzero(counts & (C * steep * C * e * pair.shares.size > limit))
+    some = np.flatnonzero(pair.shares[used])
+    if not chosen.size:
+        return
+    with decimal.localcontext() as context:
+        context.prec, context.Emax, context.Emin = DIGITS, decimal.MAX_EMAX, decimal.MIN_EMIN
+        others = [[decimal.Decimal(v) for v in row] for row in support[some].astype(float).tolist()]
+        shares = [decimal.Decimal(v) for v in pair.shares[used[some]].tolist()]
+        for i in chosen:
+            row = [decimal.Decimal(v) for v in Z[i].astype(float).tolist()]
+            found = [_decimal(kernel, row, other) for other in others]
+            total = sum((s * value for s, (value, _) in zip(shares, found, strict=True)), decimal.Decimal(0))
+            most = sum((abs(s) * size for s, (_, size) in zip(shares, found, strict=True)), decimal.Decimal(0))
+            p[i] = LONG(float(total)) + LONG(float(total - decimal.Decimal(float(total))))
+            lost = abs(float(total)) * LAST + float(most) * 10.0 ** (4 - DIGITS) * (len(row) + len(shares) + 64.0)
+            e[i] = UP * lost * (1.0 + kernel.get("degree", 1)) + TINY
+
+
+def _decimal(kernel: dict, x: list, z: list) -> tuple:
+    """Return a kernel value in decimal numbers, and the size that its rounding is relative to."""
+    name, constant = kernel["kernel"], decimal.Decimal(kernel["constant"])
+    if name == "rbf":
+        square = sum(((a - b) ** 2 for a, b in zip(x, z, strict=True)), decimal.Decimal(0))
+        value = (-decimal.Decimal(kernel["gamma"]) * square).exp() if square else decimal.Decimal(1)
+        return value + constant, 1 + constant
+    terms = [a * b for a, b in zip(x, z, strict=True)]
+    value, size = sum(terms, decimal.Decimal(0)), sum(map(abs, terms), decimal.Decimal(0))
+    if name == "poly":
+        scale, shift = decimal.Decimal(kernel["gamma"]), decimal.Decimal(kernel["coef0"])
+        value, size = (scale * value + shift) ** kernel["degree"], (scale * size + shift) ** kernel["degree"]
+    return value + constant, size + constant
+
+
+def _norms(kernel: dict, Z: np.ndarray) -> np.ndarray:
+    """Return upper bounds of ``sqrt(K(x, x))``; the RBF kernel needs one row for it."""
+    some = Z[:1] if kernel["kernel"] == "rbf" else Z
+    own = [values(kernel, row, row) for row in some[:, None, :]]
+    norms = [UP * math.sqrt(max(value[0, 0] + bound[0, 0], 0.0)) for value, bound in own]
+    return np.array(norms if some.size == Z.size else norms * Z.shape[0])
+
+
+def _dense(block: Block, d: int) -> np.ndarray:
+    """Return the rows; scaled ones are good to ``LAST`` of each value."""
+    X = np.zeros((block.labels.size, d), dtype=LONG)
+    long = block.values.astype(LONG)
+    X[block.rows, block.columns] = long if block.tails is None else long + block.tails
+    return X
+
+
+def values(kernel: dict, X: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the kernel between rows, shapes (n, d) and (m, d), and bounds of the errors.
+
+    ``kernel`` has its name (``kernel``), its parameters, and ``constant``, which is added. Every value of the rows is
+    good to ``LAST`` of it.
+    """
+    name, constant, d = kernel["kernel"], kernel["constant"], X.shape[1]
+    sizes = np.sqrt(np.einsum("ij,ij->i", X, X))[:, None], np.sqrt(np.einsum("ij,ij->i", Z, Z))
+    if name == "rbf":
+        square = np.zeros((X.shape[0], Z.shape[0]), dtype=LONG)
+        for j in range(d):
+            square += (X[:, j, None] - Z[:, j]) ** 2
+        both = UP * (1.0 + gamma(d + 4, LAST)) * (sizes[0] + sizes[1]) * LAST
+        off = gamma(d + 4, LAST) * square + d * TINY
+        off += 2.0 * both * np.sqrt(square + off) + 2.0 * both * both
+        off = UP * kernel["gamma"] * (off + 4.0 * LAST * square)
+        K = np.exp(-kernel["gamma"] * square)
+        error = np.where(off < 0.5, UP * K * (2.0 * off + EXP) + TINY, math.inf)
+    elif name in ("linear", "poly"):
+        K = X @ Z.T
+        error = gamma(d + 12, LAST) * sizes[0] * sizes[1] + d * TINY
+        if name == "poly":
+            rough = kernel["gamma"] * K
+            base = rough + kernel["coef0"]
+            error = UP * (kernel["gamma"] * error + 2.0 * LAST * (np.abs(rough) + np.abs(base))) + TINY
+            if not (type(kernel["degree"]) is int and 1 <= kernel["degree"] <= DEGREE):
+                raise DataError(f"certificates of a polynomial's degree beyond 1 to {DEGREE:,} cannot be checked")
+            degree, most, K = kernel["degree"], np.abs(base) + error, np.ones_like(base)
+            top = np.ones_like(base)
+            for _ in range(degree):
+                K, last, top = K * base, top, top * most
+            error = (
+                UP * (1.0 + gamma(4 * degree, LAST)) * (degree * last * error + gamma(2 * degree, LAST) * top) + TINY
+            )
+    else:
+        raise DataError(f"certificates of the kernel '{name}' cannot be checked")
+    if constant:
+        K = K + constant
+        error = UP * (error + 4.0 * LAST * (np.abs(K) + constant))
+    return K, error
+
+
+class Linear:
+    """The products of rows with primal points."""
+
+    def __init__(self, model: Model, source, pairs: dict):
+        self.model, self.source, self.pairs = model, source, pairs
+
+    def first(self, block: Block) -> None:
+        """Look at a block of the first pass: no more than its sums are needed."""
+
+    def settle(self) -> None:
+        """Move the primal points beside the centres that the first pass has found."""
+        if self.model.own:
+            for pair in self.pairs.values():
+                w, pair.lost = self.source.moved(pair.w[0], pair.entry.get("b_off", 0.0))
+                pair.w = w[None]
+
+    def of(self, block: Block, part: Part) -> tuple[dict, np.ndarray | None]:
+        """Return, by step, the products of each node and bounds of their errors; and bounds of the rows' norms."""
+        model, found = self.model, {}
+        ground = [] if model.nodes > 1 else [np.zeros((2, part.c.size))]
+        for k, pair in self.pairs.items():
+            found[k] = tuple(np.stack(p) for p in zip(*(products_of(block, w) for w in pair.w), *ground, strict=True))
+        return found, norms_of(block, model.penalised) if model.free or model.box else None
+
+
+def check(header: dict, steps: list, source) -> list[Pair]:
+    """Return what is known about every step that claims anything; both passes over ``source``."""
+    model = Model(header, source)
+    source = Centred(source) if model.own else source
+    pairs = {entry["step"]: (KernelPair if model.kernel else Pair)(model, entry) for entry in steps}
+    forms = (Kernels if model.kernel else Linear)(model, source, pairs)
+    for block in source.passed(indices=True):
+        for part in [] if model.own else model.parts(block):
+            for pair in pairs.values():
+                pair.add(block, part, pair.theta(part))
+        forms.first(block)
+    forms.settle()
+    for block in source.passed(indices=False):
+        parts = model.parts(block)
+        products, norms = forms.of(block, parts[0])
+        for part in parts:
+            for k, pair in pairs.items():
+                pair.look(block, part, products[k], norms)
+                if model.box:
+                    pair.keep(pairs, k, part, products, norms)
+    for k, pair in pairs.items():
+        for code, (allowed, row) in pair.allowed.items():
+            if not pairs[k + PAIRS[code]].radius(pair.entry["C"]) < allowed:
+                pair.faults.append(f"row {row + 1}: it is not proven to be at its end in the optimum")
+    return list(pairs.values())

@@ -8,12 +8,12 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from screenpath.verify import certificate, passes
+from screenpath.verify import certificate, products
 from screenpath.verify.data import Block
 from screenpath.verify.exact import ColumnSums
 from screenpath.verify.file import BETWEEN, HIGH, LOW, pack
 
-PRODUCTS, EXACTLY = passes.products_of, certificate.product_of
+PRODUCTS, EXACTLY = products.products_of, certificate.product_of
 
 
 def source(X, y, bias: float = 0.0):
@@ -56,4 +56,4 @@ def disturb(monkeypatch, rng, of_sums: float, of_products: float) -> None:
 
     monkeypatch.setattr(certificate, "ColumnSums", Sums)
     monkeypatch.setattr(certificate, "product_of", product_of)
-    monkeypatch.setattr(passes, "products_of", products_of)
+    monkeypatch.setattr(products, "products_of", products_of)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from screenpath.errors import DataError
-from screenpath.verify import certificate, passes, products
+from screenpath.verify import certificate, products
 from screenpath.verify.certificate import Pair
+from screenpath.verify.exact import Cells, bound, share
 from screenpath.verify.file import AFTER, BEFORE, BETWEEN, HIGH, LOW, NOTHING, OWN
 from screenpath.verify.model import Model, Part
-from screenpath.verify.share import Cells, bound, share
 
 UNIT, TINY, UP, GAMMA = 0.002, 0.003, 1.25, 0.01
 N, D, FIRST = 9, 3, 4  # dual variables of the block, features, and dual variables before the block
@@ -23,7 +23,7 @@ def coarse(monkeypatch):
     for module in (certificate, products):
         for name, value in (("UNIT", UNIT), ("TINY", TINY), ("UP", UP)):
             monkeypatch.setattr(module, name, value)
-    monkeypatch.setattr(products, "gamma", lambda k: GAMMA * k)
+    monkeypatch.setattr(products, "gamma", lambda k, unit=None: GAMMA * k)
 
 
 def pack(codes):
@@ -361,6 +361,6 @@ def test_claims_that_the_balls_do_not_prove(monkeypatch):
         monkeypatch.setattr(
             Pair, "allowed", property(lambda self, k=keep: k if self.entry["step"] == 5 else {}, lambda *_: 0), False
         )
-        one, two = passes.check(header, [{**entry, "step": 5}, {**entry, "step": 6, "C": 1.0}], source)
+        one, two = products.check(header, [{**entry, "step": 5}, {**entry, "step": 6, "C": 1.0}], source)
         assert asked == [(1.0, 0.8)] and two.faults == []
         assert one.faults == [] if proven else one.faults == ["row 9: it is not proven to be at its end in the optimum"]

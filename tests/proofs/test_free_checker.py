@@ -5,9 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from screenpath.verify import kernel, passes
+from screenpath.verify import products
+from screenpath.verify.certificate import Flow
 from screenpath.verify.file import pack
-from screenpath.verify.flow import Flow
 from tests.proofs.disturbed import disturb, source, stored
 
 CLOSE = 1e-12
@@ -100,7 +100,7 @@ class Truth:
             entry["w"] = np.append(self.w, self.b) if self.free else self.w
         if self.free:
             header["intercept"] = "free"
-        (pair,) = passes.check(header, [entry], source(self.X, self.y, header["bias"]))
+        (pair,) = products.check(header, [entry], source(self.X, self.y, header["bias"]))
         assert pair.faults == []
         return pair
 
@@ -117,13 +117,13 @@ def disturbed(monkeypatch):
             K, error = KERNEL_VALUES(*arguments)
             return off(K), error + of_products
 
-        monkeypatch.setattr(kernel, "values", kernel_values)
-        monkeypatch.setattr(kernel, "_exactly", lambda *arguments: None)
+        monkeypatch.setattr(products, "values", kernel_values)
+        monkeypatch.setattr(products, "_exactly", lambda *arguments: None)
 
     return call
 
 
-KERNEL_VALUES = kernel.values
+KERNEL_VALUES = products.values
 
 
 @pytest.mark.parametrize("what", WHAT)
@@ -196,10 +196,10 @@ def test_a_sum_of_unknown_sign_is_taken_by_rows_of_either_kind():
 @pytest.fixture
 def single(monkeypatch):
     """Let the longest numbers be those of 24 bits: what is true is then known to many more digits."""
-    monkeypatch.setattr(kernel, "LONG", np.float32)
+    monkeypatch.setattr(products, "LONG", np.float32)
     for name, value in (("LAST", EPS), ("EXP", 16.0 * EPS), ("TINY", 2.0**-120)):
-        monkeypatch.setattr(kernel, name, value)
-    monkeypatch.setattr(kernel, "_exactly", lambda *arguments: None)
+        monkeypatch.setattr(products, name, value)
+    monkeypatch.setattr(products, "_exactly", lambda *arguments: None)
 
 
 EPS = float(np.finfo(np.float32).eps)
@@ -226,19 +226,19 @@ def test_kernel_values_and_norms_are_within_their_bounds(name, single):
         inner = X @ Z.T
         square = ((X[:, None] - Z) ** 2).sum(axis=2)
         true = {"linear": inner, "poly": (0.7 * inner + 1.5) ** 3, "rbf": np.exp(-0.7 * square)}[name]
-        found, error = kernel.values(what, *given)
+        found, error = products.values(what, *given)
         assert found.dtype == np.float32
         assert np.all(np.abs(found.astype(float) - true - what["constant"]) <= error), seed
         own = (X * X).sum(axis=1)
         own = {"linear": own, "poly": (0.7 * own + 1.5) ** 3, "rbf": np.ones(3)}[name] + what["constant"]
-        assert np.all(kernel._norms(what, given[0]) >= np.sqrt(own))
+        assert np.all(products._norms(what, given[0]) >= np.sqrt(own))
 
 
 def test_norms_are_not_below_what_a_kernel_may_be(disturbed):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(50, 2)).astype(kernel.LONG)
+    X = rng.normal(size=(50, 2)).astype(products.LONG)
     disturbed(rng, 0.0, 0.2)
-    assert np.all(kernel._norms(KERNELS["linear"], X) >= np.sqrt((X * X).sum(axis=1) + 0.3))
+    assert np.all(products._norms(KERNELS["linear"], X) >= np.sqrt((X * X).sum(axis=1) + 0.3))
 
 
 def test_forms_with_an_intercept_are_rounded_once_more(single):

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from screenpath.verify import kernel, passes
+from screenpath.verify import products
 from screenpath.verify.data import Block
 from screenpath.verify.file import HIGH, OWN, pack
 from screenpath.verify.model import Model
@@ -79,7 +79,7 @@ class Problem:
             block = Block(0, self.y, ends, columns, self.X.ravel().copy(), self.tails.ravel().copy())
             data = SimpleNamespace(n=n, d=self.X.shape[1], passed=lambda indices: [block])
         header |= {} if self.b is None else {"intercept": "free"}
-        return passes.check(header, [own, *more], data)
+        return products.check(header, [own, *more], data)
 
 
 def drawn(seed: int, what: dict, n: int, tails=False, digits=None, b=None, scale=1.0) -> Problem:
@@ -126,9 +126,9 @@ def test_a_gap_is_claimed_to_as_many_digits_as_numbers_have():
 @pytest.fixture
 def single(monkeypatch):
     """Let the longest numbers be those of 24 bits, and no product be formed again."""
-    monkeypatch.setattr(kernel, "LONG", np.float32)
+    monkeypatch.setattr(products, "LONG", np.float32)
     for name, value in (("LAST", EPS), ("EXP", 16.0 * EPS), ("UNSURE", np.inf), ("TINY", 2.0**-120)):
-        monkeypatch.setattr(kernel, name, value)
+        monkeypatch.setattr(products, name, value)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -158,7 +158,7 @@ def test_distances_of_rows_far_from_0_are_off_by_what_each_row_is(single):
         way = np.where(X > Z, 1.0, -1.0) * rng.choice([-1.0, 1.0])
         X, Z = X + 0.999 * EPS * np.abs(X) * way, Z - 0.999 * EPS * np.abs(Z) * way
         true = np.exp(-what["gamma"] * ((X - Z) ** 2).sum())
-        found, error = (float(part[0, 0]) for part in kernel.values(what, *given))
+        found, error = (float(part[0, 0]) for part in products.values(what, *given))
         assert abs(found - true) <= error
         tight += np.isfinite(error) and abs(found - true) > 0.2 * error
     assert tight > 20
@@ -211,9 +211,9 @@ def test_a_row_is_not_proven_at_its_end_where_only_rounding_says_so():
 @pytest.fixture
 def few(monkeypatch):
     """Let decimal numbers have 12 digits, and all products be formed of them that count."""
-    monkeypatch.setattr(kernel, "DIGITS", 12)
-    monkeypatch.setattr(kernel, "UNSURE", 0.0)
-    monkeypatch.setattr(kernel, "values", rough(kernel.values))
+    monkeypatch.setattr(products, "DIGITS", 12)
+    monkeypatch.setattr(products, "UNSURE", 0.0)
+    monkeypatch.setattr(products, "values", rough(products.values))
 
 
 def rough(values):
@@ -229,14 +229,14 @@ def rough(values):
 def found_of(monkeypatch, truth: Problem) -> list:
     """Return products of the rows and bounds of their errors behind those that are formed again."""
     seen: list = []
-    again = kernel._exactly
+    again = products._exactly
 
     def spy(what, pair, part, rows, p, e):
         again(what, pair, part, rows, p, e)
         seen.extend(zip(p.copy(), e.copy(), strict=True))
 
     with monkeypatch.context() as patch:
-        patch.setattr(kernel, "_exactly", spy)
+        patch.setattr(products, "_exactly", spy)
         truth.check()
     return seen
 
@@ -261,8 +261,8 @@ def test_products_formed_again_are_within_their_bounds(kind, few, monkeypatch):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_products_formed_again_have_all_digits_of_the_longest_numbers(kind, monkeypatch):
-    monkeypatch.setattr(kernel, "UNSURE", 0.0)
-    monkeypatch.setattr(kernel, "values", rough(kernel.values))
+    monkeypatch.setattr(products, "UNSURE", 0.0)
+    monkeypatch.setattr(products, "values", rough(products.values))
     last = float(np.finfo(np.longdouble).eps)
     for seed in range(10):
         truth = drawn(seed, KINDS[kind], 3)
@@ -279,22 +279,22 @@ def test_a_product_that_vanishes_is_off_by_what_its_parts_are():
     x, z = [Decimal("0.3"), Decimal("1.1")], [Decimal("-0.7"), Decimal("0.2")]
     with decimal.localcontext() as context:
         context.prec = 12
-        value, size = kernel._decimal(what, x, z)
-        assert kernel._decimal({**what, "constant": 0.5}, x, z) == (value + Decimal("0.5"), Decimal("1.5"))
-        assert kernel._decimal(what, x, x) == (1, 1)
+        value, size = products._decimal(what, x, z)
+        assert products._decimal({**what, "constant": 0.5}, x, z) == (value + Decimal("0.5"), Decimal("1.5"))
+        assert products._decimal(what, x, x) == (1, 1)
         poly = {"kernel": "poly", "gamma": 0.5, "degree": 2, "coef0": 2.0, "constant": 0.5}
         inner, most = Decimal("0.01"), Decimal("0.43")
         expected = (inner / 2 + 2) ** 2 + Decimal("0.5"), (most / 2 + 2) ** 2 + Decimal("0.5")
-        assert kernel._decimal(poly, x, z) == expected
+        assert products._decimal(poly, x, z) == expected
     assert abs(float(value) - np.exp(-0.5 * (1.0 + 0.81))) < 1e-12 and size == 1
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_products_are_formed_again_where_a_claim_needs_them_and_there_alone(seed, monkeypatch):
     """With numbers of few digits the gap is proven as if they had many, by the rows that have a share of it."""
-    monkeypatch.setattr(kernel, "LONG", np.float32)
+    monkeypatch.setattr(products, "LONG", np.float32)
     for name, value in (("LAST", EPS), ("EXP", 16.0 * EPS)):
-        monkeypatch.setattr(kernel, name, value)
+        monkeypatch.setattr(products, name, value)
     rng, formed = np.random.default_rng(seed), []
     n, what = 12, {"kernel": "linear", "constant": 0.0}
     y = rng.choice([-1.0, 1.0], n)
@@ -303,8 +303,8 @@ def test_products_are_formed_again_where_a_claim_needs_them_and_there_alone(seed
     theta[:3] = 0.125, 1.0, 0.25  # all others are far beyond their kink, at the lower end
     truth = Problem(what, X, y, np.ones(n), 1.0, theta)
     assert max(truth.t[3:]) < -1
-    own = kernel._decimal
-    monkeypatch.setattr(kernel, "_decimal", lambda *given: formed.append(1) or own(*given))
+    own = products._decimal
+    monkeypatch.setattr(products, "_decimal", lambda *given: formed.append(1) or own(*given))
     (pair,) = truth.check()
     assert len(formed) == 9 and F(pair.gap) >= truth.gap
     assert pair.gap - float(truth.gap) < 8.0 * EPS * float(truth.primal)

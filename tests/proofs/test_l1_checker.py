@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from screenpath.verify import certificate, passes
+from screenpath.verify import certificate, products
 from screenpath.verify.data import Block, scaled
 from screenpath.verify.exact import UNIT, fsum
 from screenpath.verify.products import Centred
@@ -73,7 +73,7 @@ def test_what_an_entry_may_be_off_by_counts_in_full(against, monkeypatch):
     }  # fmt: skip
     ends, bound = [], certificate.bound
     monkeypatch.setattr(certificate, "bound", lambda *given: ends.append(given) or bound(*given))
-    (pair,) = passes.check(header, [entry], data)
+    (pair,) = products.check(header, [entry], data)
     (sums,) = pair.sums
     rows = [given for given in ends if np.ndim(given[1])]  # the other bounds are those of losses
     alpha = np.concatenate([theta for _, theta, _, _ in rows])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from screenpath.errors import DataError
-from screenpath.verify import passes
+from screenpath.verify import products
 from screenpath.verify.certificate import Pair
 from screenpath.verify.model import Model
 from tests.proofs.disturbed import disturb, source
@@ -44,7 +44,7 @@ def test_no_gap_is_too_small_whatever_is_off(what, monkeypatch):
             disturb(patch, rng, of_sums, of_products)
             seen, add = [], Pair.add
             patch.setattr(Pair, "add", lambda *given, seen=seen, add=add: seen.append(given[-1]) or add(*given))
-            (pair,) = passes.check(header, [entry], source(X, y, 1.0))
+            (pair,) = products.check(header, [entry], source(X, y, 1.0))
             found, (value, error) = pair.gap, pair.primal
         slack = 1.0 - y * (X @ w + b)
         primal = 0.5 * v @ np.maximum(slack, 0.0) ** 2 + lam * np.abs(w).sum()

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from screenpath.verify import certificate
-from screenpath.verify.certificate import Pair
-from screenpath.verify.exact import UNIT
-from screenpath.verify.flow import worst_ways
-from screenpath.verify.passes import check
-from screenpath.verify.share import Cells, bound, share
+from screenpath.verify.certificate import Pair, worst_ways
+from screenpath.verify.exact import UNIT, Cells, bound, share
+from screenpath.verify.products import check
 from tests.proofs.disturbed import disturb, source, stored
 
 CLOSE = 1e-12

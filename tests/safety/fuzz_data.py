@@ -34,7 +34,7 @@ from screenpath.store.certificates import states_of
 from screenpath.verify import Verification, _judge
 from screenpath.verify.data import Block, scaled
 from screenpath.verify.file import BETWEEN, NOTHING, pack
-from screenpath.verify.passes import check
+from screenpath.verify.products import check
 from screenpath.walk.loop import PathOptions, walk
 from tests.safety.fuzz_rounding import fuzz
 from tests.safety.judge import exact_rows

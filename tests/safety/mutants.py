@@ -85,19 +85,18 @@ NEAREST = {
         "tests/safety/test_sifs.py::test_the_box_decides_what_the_balls_do_not_and_nothing_wrongly[2]",
     ],
     "screenpath/kernels/problem/l1svm.py": [f"{PROOFS}l1_kernels.py", PENALISED, "tests/problem/test_l1svm.py"],
-    "screenpath/verify/exact.py": [f"{PROOFS}exact.py"],
-    "screenpath/verify/share.py": [f"{PROOFS}checker.py"],
+    "screenpath/verify/exact.py": [f"{PROOFS}exact.py", f"{PROOFS}checker.py"],
     "screenpath/verify/certificate.py": [f"{PROOFS}checker.py", *CHECKERS],
     "screenpath/verify/model.py": [f"{PROOFS}checker.py", *CHECKERS],
-    "screenpath/verify/flow.py": CHECKERS,
-    "screenpath/verify/passes.py": CHECKERS,
-    "screenpath/verify/products.py": [f"{PROOFS}checker.py", f"{PROOFS}l1_checker.py", *CHECKERS],
-    "screenpath/screen/floors.py": [f"{PROOFS}floors.py", f"{PROOFS}regions.py", RULES],
-    "screenpath/verify/kernel.py": [
+    "screenpath/verify/products.py": [
+        f"{PROOFS}checker.py",
+        f"{PROOFS}l1_checker.py",
+        *CHECKERS,
         f"{PROOFS}kernel_checker.py",
         f"{PROOFS}free_checker.py",
         "tests/safety/test_verify.py::test_kernel_values_are_within_their_bounds",
     ],
+    "screenpath/screen/floors.py": [f"{PROOFS}floors.py", f"{PROOFS}regions.py", RULES],
     "screenpath/kernels/screen/lever.py": LEVERS,
     "screenpath/regions/lever.py": [
         "tests/regions/test_lever.py",
@@ -124,8 +123,7 @@ NEAREST = {
 FURTHER = {
     f"screenpath/{name}.py"
     for name in (
-        "verify/certificate", "verify/model", "verify/flow", "verify/passes", "verify/kernel", "screen/floors",
-        "kernels/screen/lever", "cv/certify", "regions/lever",
+        "verify/certificate", "verify/model", "screen/floors", "kernels/screen/lever", "cv/certify", "regions/lever",
         "regions/lever_range", "problem/sparse_free", "problem/penalised_sharp",
     )
 }  # fmt: skip

@@ -17,7 +17,7 @@ from screenpath.screen.sparse import parse_sparse_rule
 from screenpath.solve.l1cd import FeatureDescent
 from screenpath.solve.sparse_newton import make_sparse_solver
 from screenpath.verify.file import BETWEEN, HIGH, LOW, pack
-from screenpath.verify.passes import check
+from screenpath.verify.products import check
 from screenpath.walk.loop import PathOptions, walk
 from tests.safety.fuzz_data import Held
 from tests.safety.rational_penalised import L1, Sparse, fractions

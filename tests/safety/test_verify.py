@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from screenpath.verify import check
+from screenpath.verify.certificate import Flow
 from screenpath.verify.data import Source, scaled
 from screenpath.verify.file import pack
-from screenpath.verify.flow import Flow
-from screenpath.verify.kernel import values
-from screenpath.verify.passes import check as check_steps
+from screenpath.verify.products import check as check_steps
+from screenpath.verify.products import values
 from tests.safety.certificates import accepts, attack, change, libsvm, make_runs, still_true, survive
 from tests.safety.judge import ExactPair, exact_kernel, exact_losses, l1_values, sparse_values, untrue
 from tests.width import wide
