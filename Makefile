@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test quick check stubs golden speed test-browser docs bench papers fuzz wheel clean
+.PHONY: demo test coverage quick check stubs golden speed test-browser docs bench papers fuzz wheel clean
 
 # A stamp rather than $(BIN)/python: where pip is missing, venv fails after it has made that file.
 $(VENV)/.created:
@@ -30,35 +30,30 @@ demo: $(VENV)/.installed
 	$(BIN)/screenpath svm data_samples/breast_cancer.libsvm --grid 100 --scale standard --out runs/demo --force
 	@echo "Results: runs/demo (run.json, steps.csv, coefficients.csv)"
 
-# All tests, and the share of the package's lines that they run.
-# Compiled kernels run outside Python, where coverage cannot see them. So the tests nearest to the kernels run twice:
-# as plain Python, where the kernels' lines count and a subscript out of range is an error (their 64-bit random numbers
-# overflow by design, which numpy warns of and machine code does not), and as users run them. ONCE holds no kernel of
-# ours: the checkers of certificates, run with the plain ones only. Of the compiled stages, lines are counted in the
-# files that run the rest of the package, and not in MORE, which tracing would make half as slow again and which run few
-# lines besides. Both are added up. Two workers: the longest tests wait for the processes that they start and kill. These
-# are hundreds, so that byte code is kept even where the environment says not to. Kernels are compiled beforehand: within
-# the tests, traced, it takes nearly three times as long. Types are checked by a test (tests/architecture/test_types.py),
-# beside others.
+# All tests. Those nearest to the kernels run twice: as plain Python, where a subscript out of range is an error (their
+# 64-bit random numbers overflow by design, which numpy warns of and machine code does not), and as users run them. ONCE
+# holds no kernel of ours: the checkers of certificates, run with the plain ones only. Kernels are compiled beforehand, by
+# all processors. The tests start hundreds of processes, so that byte code is kept even where the environment says not to.
+# Three workers: the longest tests wait for the processes that they start and kill. Types are checked by a test
+# (tests/architecture/test_types.py), beside others.
 PLAIN_TESTS := tests/kernels tests/proofs tests/rows tests/problem/test_box.py tests/problem/test_l1svm.py \
 	tests/problem/test_sparse.py tests/problem/test_sparse_free.py tests/solve/test_sparse_newton.py \
 	tests/walk/test_compiled.py tests/walk/test_compiled_faces.py
 ONCE := $(wildcard tests/proofs/test_*checker*.py) tests/proofs/test_exact.py
-MORE := tests/architecture tests/catalogue tests/compile tests/cv tests/examples tests/kernels tests/numbers tests/problem \
-	tests/proofs tests/reference tests/regions tests/rows tests/safety tests/screen tests/solve \
-	$(patsubst %,tests/cli/test_%.py,chunk cluster cv entry export foreign_files full_disk hostile kills max_memory \
-	outputs plot resume runs show sparse_exact sparse_free sparse_svm) \
-	$(patsubst %,tests/%.py,api/test_kernel api/test_sparse api/test_weights engine/test_crafted engine/test_damage \
-	report/test_notebook report/test_page report/test_plots report/test_show)
-test quick: export PYTHONDONTWRITEBYTECODE :=
+PLAIN := -m pytest -q -n 2 $(PLAIN_TESTS) -W "ignore:overflow encountered in scalar:RuntimeWarning"
+test quick coverage: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.installed-test
 	$(BIN)/ruff check .
-	$(BIN)/coverage erase
-	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -n 2 $(PLAIN_TESTS) \
-		-W "ignore:overflow encountered in scalar:RuntimeWarning"
+	NUMBA_DISABLE_JIT=1 $(BIN)/python $(PLAIN)
 	$(BIN)/screenpath cache warm
-	$(BIN)/coverage run -m pytest -q -n 2 $(MORE:%=--ignore=%)
-	$(BIN)/python -m pytest -q -n 2 $(MORE) $(ONCE:%=--ignore=%)
+	$(BIN)/python -m pytest -q -n 3 $(ONCE:%=--ignore=%)
+
+# The share of the package's lines that the tests run; those of kernels count where they run as plain Python.
+coverage: $(VENV)/.installed-test
+	$(BIN)/coverage erase
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run $(PLAIN)
+	$(BIN)/screenpath cache warm
+	$(BIN)/coverage run -m pytest -q -n 2 $(ONCE:%=--ignore=%)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
@@ -117,14 +112,14 @@ papers: $(VENV)/.installed-test
 			|| failed="$$failed $$page"; \
 	done; test -z "$$failed" || { echo "not made:$$failed"; exit 1; }
 
-# All tests with every random problem and combination of parameters (tests/width.py). Then attacks: on every screening rule
-# by random problems, weights, storages and reference accuracies, and those under a free intercept; on the reader by a
-# million random files; on certificates by tiny problems at scales from 1e-150 to 1e150, judged in fractions; on the
-# checker of certificates by a thousand that are no longer true; on what reads stored artefacts by ten thousand damaged
-# ones; on running commands by 520 kills; on the cache of compiled kernels by 40 processes at once. Last, the tests: does
-# one notice when code is changed?
+# The share of lines that the tests run, and all tests with every random problem and combination of parameters
+# (tests/width.py). Then attacks: on every screening rule by random problems, weights, storages and reference accuracies,
+# and those under a free intercept; on the reader by a million random files; on certificates by tiny problems at scales
+# from 1e-150 to 1e150, judged in fractions; on the checker of certificates by a thousand that are no longer true; on
+# what reads stored artefacts by ten thousand damaged ones; on running commands by 520 kills; on the cache of compiled
+# kernels by 40 processes at once. Last, the tests: does one notice when code is changed?
 fuzz: export PYTHONDONTWRITEBYTECODE :=
-fuzz: $(VENV)/.installed-test
+fuzz: coverage
 	SCREENPATH_WIDE=1 $(BIN)/python -m pytest -q -n 2
 	$(BIN)/python tests/safety/fuzz.py --checks 100000
 	$(BIN)/python tests/safety/fuzz_intercept.py --decisions 1000000
