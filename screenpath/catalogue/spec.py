@@ -66,7 +66,7 @@ def free_intercept(spec: Spec) -> Spec:
         formula = formula.replace(f"y_i {form}", f"y_i ({form} + b)")
     own: dict = {
         "rule": Later("screen.intercept", "parse_free_rule"),
-        "solver": Later("solve.intercept", "make_free_solver"),
+        "solver": Later("solve", "make_free_solver"),
         "kernel_modules": ("box", "newton", "lever", "intercept", "free_walk"),
         "needs": FREE_MIRRORED if spec.needs is MIRRORED else FREE,
     }

@@ -10,8 +10,6 @@ further distance of ``theta``. So the pair's ball, and with it the walk, is that
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, fields
-
 import numpy as np
 
 from screenpath.kernels.problem import box as box_kernels
@@ -26,36 +24,12 @@ from screenpath.problem import ends
 from screenpath.problem.base import Region
 from screenpath.problem.box_types import Screened
 from screenpath.problem.free_base import FreeCertificate, FreeIntercept
-from screenpath.problem.reduced import Reduced
+from screenpath.problem.reduced import Freed, Reduced
 from screenpath.regions.geometry import ROUNDING, Point
 from screenpath.regions.lever import LeverBall, Levered, LeverPencil
 from screenpath.regions.lever_range import LeverRange
 
 FAR = 0.05  # part of a row's distance from the origin that its distance from the middle counts as, at least
-
-
-@dataclass(slots=True)
-class FreeReduced(Reduced):
-    """The reduced problem with a free intercept; its rows are signless.
-
-    Parameters
-    ----------
-    rest, rest_error : float
-        Sum of the survivors' signed dual variables (times C), and its rounding error.
-    spread : ndarray of shape (k,)
-        Upper bounds of the distances of the rows from ``mean``.
-    typical : float
-        Median of all rows' distances.
-    """
-
-    _: KW_ONLY
-    signs: np.ndarray
-    rest: float
-    rest_error: float
-    start_intercept: float
-    spread: np.ndarray
-    mean: np.ndarray
-    typical: float
 
 
 class FreeModel(FreeIntercept):
@@ -273,7 +247,7 @@ class FreeModel(FreeIntercept):
         """Return a copy of rows without their signs."""
         return self.rows.take(self._where(index), np.ones(index.size))
 
-    def reduce(self, C: float, screened: Screened, reference) -> FreeReduced:
+    def reduce(self, C: float, screened: Screened, reference) -> Reduced:
         plain = super().reduce(C, screened, reference)
         index = plain.index
         status = screened.status if index.size < self.size else self.nothing_screened().status
@@ -281,14 +255,9 @@ class FreeModel(FreeIntercept):
         mass = float(np.abs(reference.theta).sum() + np.abs(plain.theta).sum())
         plain.errors = plain.errors._replace(total=plain.errors.total + C * reference.shift)
         unsure = gamma(self.size + 8) + self.bounds[box_kernels.SLOPE]
-        mean, spread, typical = self.around
-        if plain.place is not None:  # the rows are needed without their signs
-            plain.place = (*plain.place[:2], np.ones(index.size, dtype=np.int8))
-        return FreeReduced(
-            *(getattr(plain, field.name) for field in fields(Reduced) if field.name != "_rows"),
-            signs=self.signs[index], rest=rest, rest_error=C * (unsure * mass + reference.residue),
-            start_intercept=reference.intercept, spread=spread[index], mean=mean, typical=typical,
-        )  # fmt: skip
+        rest_error = C * (unsure * mass + reference.residue)
+        plain.free = Freed(self.signs, rest, rest_error, reference.intercept, self.typical or 1.0)
+        return plain
 
     def _take(self, index: np.ndarray):
         """Return a copy of surviving rows without their signs; that of all rows is kept."""

@@ -12,6 +12,17 @@ from screenpath.kernels.rows.matrix import listed_products, matrix_of, products
 from screenpath.problem.faces import Faces
 
 
+@dataclass(frozen=True, slots=True)
+class Freed:
+    """What a free intercept adds to a reduced problem: the signed dual variables, times C, sum up to ``rest``."""
+
+    signs: np.ndarray  # int8 of shape (N,): of all dual variables
+    rest: float
+    rest_error: float  # what rounding may have done to that
+    intercept: float  # to start from
+    typical: float  # distance of a row from the middle of all rows, above 0
+
+
 @dataclass(slots=True)
 class Reduced:
     """The reduced problem, with ``alpha = C theta``.
@@ -22,7 +33,8 @@ class Reduced:
     side.
     """
 
-    # ``take()`` returns the surviving rows ``g_i``: contiguous, float64, shape (k, d) or tuple (data, indices, indptr)
+    # ``take()`` returns the surviving rows ``g_i``: contiguous, float64, shape (k, d) or tuple (data, indices, indptr);
+    # with a free intercept without their signs, as does ``fetch``
     take: Callable
     sparse: bool  # whether that is a tuple
     # (rows, where, signs): the data's own rows where compiled code can read them as they are, or a copy:
@@ -46,6 +58,7 @@ class Reduced:
     foreseen: np.ndarray | None = None
     # ``fetch(numbers)`` returns a copy of rows of the full problem, as ``take()`` does, and their norms
     fetch: Callable | None = None
+    free: Freed | None = None
     faces: Faces | None = None  # what a solver knows of rows from steps that it took before
     _rows: np.ndarray | tuple | None = None
 
@@ -58,7 +71,8 @@ class Reduced:
 
     def copy(self) -> None:
         """Read the rows from a copy of their own."""
-        self.place = self.rows, np.arange(self.size), np.ones(self.size, dtype=np.int8)
+        signs = np.ones(self.size, dtype=np.int8) if self.free is None else self.free.signs[self.index]
+        self.place = self.rows, np.arange(self.size), signs
 
     def stored(self) -> tuple:
         """Return (rows, where, signs): the data's own rows if they can be read in place, else a copy."""
@@ -74,10 +88,10 @@ class Reduced:
     def products(self, w: np.ndarray) -> np.ndarray:
         """Return the product of every surviving row with ``w``; reads each row once."""
         out = np.empty(self.size)
-        if self.place is None or self._rows is not None:
+        if self.free is None and (self.place is None or self._rows is not None):
             products(matrix_of(self.rows), w, out, 0, out.size)
             return out
-        rows, where, signs = self.place
+        rows, where, signs = self.stored()
         listed_products(matrix_of(rows), where, w, out)
         out *= signs
         return out

@@ -6,6 +6,7 @@ from screenpath.errors import UsageError
 from screenpath.solve.plugins import takes_plugins
 
 NAMES = ("auto", "newton", "cd")
+FREE = ("auto", "newton")  # with a free intercept
 
 
 @takes_plugins
@@ -35,3 +36,19 @@ def make_solver(name: str, seed: int = 0, shrinking: bool = True, warm: bool = T
     from screenpath.solve.cd import CoordinateDescent
 
     return CoordinateDescent(seed, shrinking, warm)
+
+
+@takes_plugins
+def make_free_solver(name: str, seed: int = 0, shrinking: bool = True, warm: bool = True):
+    """Return the solver of that name for models with a free intercept, see :func:`make_solver`.
+
+    Raises
+    ------
+    UsageError
+        For any other name than ``auto`` and ``newton``, or a cold start.
+    """
+    if name not in FREE:
+        raise UsageError(f"with `intercept=free` there is no solver '{name}'", f"use one of {', '.join(FREE)}")
+    if not warm:
+        raise UsageError("with `intercept=free` a solver starts from the previous grid point", "leave out `start`")
+    return make_solver(name, seed)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
 from screenpath.problem.reduced import Reduced
 from screenpath.solve.base import Budget, Solution, Solver
 from screenpath.solve.face import FaceDescent
+from screenpath.solve.multipliers import Multipliers
 from screenpath.solve.newton import CALL_ITERATIONS, Newton
 
 WIDE, WIDE_DENSE = 600, 5000  # features from which rows get sweeps first: there a Newton system needs many products
@@ -20,7 +22,8 @@ class Auto(Solver):
 
     These finish in most cases, from the line through the last two steps in a few rounds. Otherwise
     they bring the first digits cheaply, and a gap ball that leaves Newton's method a small problem. On few other rows
-    they come where Newton's method does not end soon. The step's record says which solvers ran. ``most``, if set,
+    they come where Newton's method does not end soon. With a free intercept sweeps come by way of multipliers
+    (``solve.multipliers``). The step's record says which solvers ran. ``most``, if set,
     limits the sweeps before Newton's method.
     """
 
@@ -28,7 +31,7 @@ class Auto(Solver):
 
     def __init__(self, seed: int = 0):
         self.most: int | None = None
-        self.faces, self.newton = FaceDescent(seed), Newton()
+        self.faces, self.freed, self.newton = FaceDescent(seed), Multipliers(seed), Newton()
 
     @staticmethod
     def sweeps_first(sparse: bool, n: int, d: int) -> bool:
@@ -49,7 +52,8 @@ class Auto(Solver):
         n = reduced.theta.size  # of all dual variables: the choice is that of the data, not of what screening left
         how: dict[str, Any] = {"tol": tol, "dynamic": dynamic, "rank": rank}
         d = reduced.start_w.size
-        if self.sweeps_first(reduced.sparse, n, d):
+        # With a free intercept two problems are one too many on dense rows, where Newton's method is nearly as fast.
+        if self.sweeps_first(reduced.sparse, n, d) and (reduced.sparse or reduced.free is None):
             return self._sweep(reduced, budget, **how)
         if reduced.size > min(d, FEW_DENSE):
             return self.newton.solve(reduced, budget=budget, **how)
@@ -66,11 +70,15 @@ class Auto(Solver):
 
     def _sweep(self, reduced: Reduced, budget: Budget, *, tol: float, dynamic: bool, rank: int) -> Solution:
         few = replace(budget, epochs=min(self.most or budget.epochs, budget.epochs))
-        first = self.faces.solve(reduced, tol=tol, budget=few, dynamic=dynamic, rank=rank)
-        if first.converged or first.epochs >= budget.epochs:
+        sweeps: Solver = self.faces if reduced.free is None else self.freed
+        first = sweeps.solve(reduced, tol=tol, budget=few, dynamic=dynamic, rank=rank)
+        if first.converged or first.epochs >= budget.epochs or time.monotonic() > budget.deadline:
             return first
-        margins = reduced.products(first.w)
-        again = replace(reduced, start_alpha=first.alpha, start_sum=first.w, start_w=first.w, start_margins=margins)
+        margins, free = reduced.products(first.w), reduced.free
+        again = replace(
+            reduced, start_alpha=first.alpha, start_sum=first.w, start_w=first.w, start_margins=margins,
+            free=free and replace(free, intercept=first.intercept),
+        )  # fmt: skip
         rest = replace(budget, epochs=budget.epochs - first.epochs, touched=budget.touched + first.touched)
         second = self.newton.solve(again, tol=tol, budget=rest, dynamic=dynamic, rank=rank)
         return Solution(

@@ -132,6 +132,8 @@ class Solution:
         the upper end, 0 undecided. Only an audit asks for it.
     faces : Faces, optional
         Steps that the solver has taken, for those of the next grid point.
+    intercept : float, default 0
+        A free one that belongs to the pair, from which another solver may go on.
     """
 
     w: Any
@@ -143,6 +145,7 @@ class Solution:
     solver: str
     decided: Callable[[], np.ndarray] | None = None
     faces: Faces | None = None
+    intercept: float = 0.0
 
 
 @runtime_checkable
@@ -169,7 +172,7 @@ class Solver(Protocol):
         ----------
         reduced : Reduced
             Of the model: what screening left, k rows of d features in the units of the scaled data, with a start. See
-            ``problem.reduced.Reduced``; others are KernelReduced, FreeReduced, L1Reduced and SparseReduced.
+            ``problem.reduced.Reduced``; others are KernelReduced, L1Reduced and SparseReduced.
         tol : float
             Relative gap of the reduced problem to reach.
         budget : Budget

@@ -1,11 +1,11 @@
 """A free intercept by multipliers, for wide rows of which there are not too many.
 
-The augmented Lagrangian of ``sum_i alpha_i = rest`` is a box problem of rows with one more column, ``rho^1/2``, whose
-kinks are ``c_i - mu``: an intercept that is penalised around ``mu``. What solves such problems best, sweeps and steps
-on the face (:mod:`screenpath.solve.face`), so serves a free intercept too. By how much the solution misses the sum,
-``m``, falls piecewise linearly with ``mu``: the next ``mu`` is the solution's intercept ``mu + rho m`` at first, then
-where the line through the last two would be 0. The sum is soon so nearly right that the dual variables between their
-ends can share out what is missing.
+The augmented Lagrangian of ``sum_i s_i alpha_i = rest`` is a box problem of rows with one more column, ``s_i rho^1/2``,
+whose kinks are ``c_i - s_i mu``: an intercept that is penalised around ``mu``. What solves such problems best, sweeps
+and steps on the face (:mod:`screenpath.solve.face`), so serves a free intercept too. By how much the solution misses
+the sum, ``m``, falls piecewise linearly with ``mu``: the next ``mu`` is the solution's intercept ``mu + rho m`` at
+first, then where the line through the last two would be 0. The sum is soon so nearly right that the dual variables
+between their ends can share out what is missing.
 """
 
 from __future__ import annotations
@@ -17,97 +17,122 @@ from dataclasses import replace
 import numpy as np
 
 from screenpath.kernels.rows.matrix import Matrix, matrix_of, products, taken
+from screenpath.kernels.rows.newton_system import inner
 from screenpath.kernels.solve import multiplier as kernels
-from screenpath.problem.faces import Faces
 from screenpath.problem.reduced import Reduced
-from screenpath.solve.base import Budget, Solver
+from screenpath.solve.base import Budget, Solution, Solver
+from screenpath.solve.face import FaceDescent
 
 RHO = 0.1  # times the square of a typical distance of the rows from their middle: the same at all grid points
 LOOSE, TIGHT = 3.0, 0.9  # times the tolerance: of the first problem, whose multiplier is a guess, and of those after it
 MOST = 8  # problems
+SHARE = 0.3  # of a target, which free rows may keep: sharing out what their sum is off by takes its part too
 
 
-class Multipliers:
-    """The augmented problems of one run of :class:`screenpath.solve.intercept.FreeNewton`.
+class Multipliers(Solver):
+    """Sweeps and steps on the face for problems with a free intercept; ``seed`` is that of :class:`FaceDescent`."""
 
-    The run's iterate moves: ``w``, ``b``, the dual point, and the products.
+    name = FaceDescent.name
+
+    def __init__(self, seed: int = 0):
+        self.faces = FaceDescent(seed, SHARE)
+
+    def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
+        run = Augmented(reduced)
+        mu, before, converged = run.b - run.rho * run.missing, (math.nan, 0.0), False
+        for k in range(MOST):
+            left = replace(budget, epochs=budget.epochs - run.epochs, touched=budget.touched + run.touched)
+            aim = (TIGHT if k else LOOSE) * tol
+            found = self.faces.solve(run.problem(mu), tol=aim, budget=left, dynamic=False, rank=rank)
+            now = mu, run.take(found, mu)
+            mu, before = kernels.next_multiplier(*now, *before, run.b), now
+            gap, primal = run.gap()
+            budget.note(gap, primal, run.touched)
+            converged = run.feasible and gap <= tol * abs(primal)
+            if converged or run.epochs >= budget.epochs or time.monotonic() > budget.deadline:
+                break
+        return Solution(
+            run.w if converged else run.v[:-1], run.alpha, run.epochs, run.touched, converged, 0, self.name,
+            lambda: np.zeros(run.size, dtype=np.int8), run.faces, run.b,
+        )  # fmt: skip
+
+
+class Augmented:
+    """Rows with the column of the intercept, and the iterate: a dual point and its sum ``v``, a primal point ``w`` with
+    its intercept ``b``; ``missing`` is the excess of the dual variables' sum.
     """
 
-    def __init__(self, run):
-        self.run, size = run, run.c.size
-        self.rho = RHO * (run.reduced.typical**2 or 1.0)
-        self.every, self.plus = np.arange(size), np.ones(size, dtype=np.int8)
-        self.rows, self.norms = self._augmented(run.rows, run.where, run.reduced.norms)
-        self.faces: Faces | None = run.reduced.faces
-        run.touched += size
+    def __init__(self, reduced: Reduced):
+        assert reduced.free is not None
+        self.reduced, self.free, self.size = reduced, reduced.free, reduced.size
+        self.rho = RHO * self.free.typical**2
+        stored, self.where, self.signs = reduced.stored()
+        self.stored = matrix_of(stored)
+        self.rows, self.norms = self._longer(self.stored, self.where, self.signs, reduced.norms)
+        self.alpha, self.v, self.b = reduced.start_alpha.copy(), np.append(reduced.start_sum, 0.0), self.free.intercept
+        self.w, self.faces, self.epochs, self.touched = reduced.start_w, reduced.faces, 0, float(self.size)
+        self._share_out()
 
-    def _augmented(self, X: Matrix, where: np.ndarray, norms: np.ndarray) -> tuple[Matrix, np.ndarray]:
-        """Return copies of rows with the column of the intercept, and their norms."""
-        plus, every, last = np.ones(where.size, dtype=np.int8), np.arange(where.size), math.sqrt(self.rho)
+    def _longer(self, X: Matrix, where: np.ndarray, signs: np.ndarray, norms: np.ndarray) -> tuple[Matrix, np.ndarray]:
+        """Return signed copies of rows with the column of the intercept, and their norms."""
+        last = math.sqrt(self.rho)
         if X.sparse:
-            rows = taken(X, where, plus, every, last, self.run.w.size)
+            rows = taken(X, where, signs, np.arange(where.size), last, self.reduced.start_w.size)
         else:
-            rows = matrix_of(np.column_stack([X.dense[where], np.full(where.size, last)]))
+            rows = matrix_of(signs[:, None] * np.column_stack([X.dense[where], np.full(where.size, last)]))
         return rows, np.sqrt(np.square(norms) + self.rho)
 
     def _fetch(self, numbers: np.ndarray) -> tuple:
-        rows, norms = self.run.reduced.fetch(numbers)
-        longer, norms = self._augmented(matrix_of(rows), np.arange(numbers.size), norms)
-        return (longer.data, longer.indices, longer.indptr), norms
+        assert self.reduced.fetch is not None
+        rows, norms = self.reduced.fetch(numbers)
+        X, norms = self._longer(matrix_of(rows), np.arange(numbers.size), self.free.signs[numbers], norms)
+        return (X.data, X.indices, X.indptr) if X.sparse else X.dense, norms
 
-    def summed(self) -> tuple[float, float, float]:
-        """Return the excess of the dual variables' sum, the sum of their sizes, and how many are free."""
-        run = self.run
-        return kernels.summed(run.alpha.size, run.reduced.rest, run.lo, run.hi, run.alpha, self.plus)
-
-    def share_out(self) -> None:
+    def _share_out(self) -> None:
         """Subtract the excess of the sum from the dual variables between their ends, as far as they allow."""
-        run, (missing, _, free) = self.run, self.summed()
-        if free == 0.0 or missing == 0.0:
-            return
-        longer, run.alpha = np.append(run.v, 0.0), run.alpha.copy()
-        kernels.share_out(
-            self.rows, run.alpha.size, missing, free, longer, self.every, run.lo, run.hi, run.alpha, self.plus
-        )  # fmt: skip
-        run.v, run.touched = longer[:-1], run.touched + free
+        r, problem = self.reduced, (self.size, self.free.rest, self.reduced.lo, self.reduced.hi, self.alpha, self.signs)
+        self.missing, _, movable = kernels.summed(*problem)
+        if movable > 0.0 and self.missing != 0.0:
+            kernels.share_out(
+                self.stored, self.size, self.missing, movable, self.v, self.where, r.lo, r.hi, self.alpha, self.signs
+            )
+            self.touched += movable
+        self.missing, size, _ = kernels.summed(*problem)
+        self.feasible = abs(self.missing) <= kernels.EXACT * size
+
+    def _products(self, point: np.ndarray) -> np.ndarray:
+        out = np.empty(self.size)
+        products(self.rows, point, out, 0, self.size)
+        self.touched += self.size
+        return out
 
     def problem(self, mu: float) -> Reduced:
-        """Return the box problem around an intercept, from the dual point of the run."""
-        run, X = self.run, self.rows
-        rows = (X.data, X.indices, X.indptr) if X.sparse else X.dense
-        point, margins = np.append(run.v, math.sqrt(self.rho) * self.summed()[0]), np.empty(run.c.size)
-        products(self.rows, point, margins, 0, margins.size)
-        run.touched += margins.size
+        """Return the box problem around an intercept, from the iterate."""
+        r, X, point = self.reduced, self.rows, self.v.copy()
+        point[-1] = math.sqrt(self.rho) * self.missing
         return Reduced(
-            take=lambda: rows, sparse=bool(X.sparse), place=None, index=run.reduced.index, c=run.c - mu, lo=run.lo,
-            hi=run.hi, norms=self.norms, offset=run.reduced.offset + mu * run.reduced.rest, errors=run.reduced.errors,
-            start_alpha=run.alpha, start_sum=point, start_w=point, start_margins=margins, theta=run.reduced.theta,
+            take=lambda: (X.data, X.indices, X.indptr) if X.sparse else X.dense, sparse=bool(X.sparse), place=None,
+            index=r.index, c=r.c - mu * self.signs, lo=r.lo, hi=r.hi, norms=self.norms,
+            offset=r.offset + mu * self.free.rest, errors=r.errors, start_alpha=self.alpha, start_sum=point,
+            start_w=point, start_margins=self._products(point), theta=r.theta,
             fetch=self._fetch, faces=self.faces,
         )  # fmt: skip
 
-    def solve(self, solver: Solver, *, tol: float, budget: Budget, rank: int) -> bool:
-        """Move the run's iterate until its gap is small enough; return whether it is."""
-        run, d = self.run, self.run.w.size
-        self.share_out()
-        mu = run.b - self.rho * self.summed()[0]
-        before = math.nan, 0.0
-        for k in range(MOST):
-            left = replace(budget, epochs=budget.epochs - run.iterations, touched=budget.touched + run.touched)
-            aim = (TIGHT if k else LOOSE) * tol
-            found = solver.solve(self.problem(mu), tol=aim, budget=left, dynamic=False, rank=rank)
-            self.faces = found.faces
-            run.iterations, run.touched = run.iterations + found.epochs, run.touched + found.touched
-            run.w, run.v, run.alpha = found.w[:d].copy(), found.w[:d], found.alpha
-            now = mu, self.summed()[0]
-            run.b = mu + self.rho * now[1]
-            mu, before = kernels.next_multiplier(*now, *before, run.b), now
-            self.share_out()
-            run.form_products()
-            missing, size, _ = self.summed()
-            run.feasible = abs(missing) <= kernels.EXACT * size
-            run.evaluate()
-            if run.feasible and run.gap <= tol * abs(run.primal):
-                return True
-            if run.iterations >= budget.epochs or time.monotonic() > budget.deadline:
-                return False
-        return False
+    def take(self, found: Solution, mu: float) -> float:
+        """Take the solution of the problem around ``mu``, and return by how much it misses the sum."""
+        self.faces, self.epochs, self.touched = found.faces, self.epochs + found.epochs, self.touched + found.touched
+        self.alpha, self.v = found.alpha, found.w
+        r = self.reduced
+        missing = kernels.summed(self.size, self.free.rest, r.lo, r.hi, self.alpha, self.signs)[0]
+        self.w, self.b = self.v[:-1].copy(), mu + self.rho * missing
+        self._share_out()
+        return missing
+
+    def gap(self) -> tuple[float, float]:
+        """Return the gap of the iterate, and its primal value."""
+        r, forms = self.reduced, self._products(np.append(self.w, 0.0)) + self.b * self.signs
+        t, v = r.c - forms, self.v[:-1]
+        loss = float(np.maximum(r.lo * t, r.hi * t).sum())
+        slackness = float(np.maximum((r.hi - self.alpha) * t, (r.lo - self.alpha) * t).sum())
+        gap = slackness + 0.5 * inner(self.w - v, self.w - v)
+        return gap, 0.5 * inner(self.w, self.w) - inner(v, self.w) + inner(self.alpha, forms) + loss + r.offset

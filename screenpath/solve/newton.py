@@ -3,6 +3,9 @@
 Method of multipliers on the dual with a semismooth Newton inner solver (the scheme of Li, Sun and Toh 2018, SSNAL),
 on a working set of rows near their kink: superlinear, and insensitive to the conditioning that makes coordinate descent
 crawl. Stops when the duality gap of the reduced problem is at most ``tol`` times its primal value.
+
+A free intercept is one more column, penalised around a guess: one or two such problems are enough, almost always
+(:mod:`screenpath.kernels.solve.multiplier`).
 """
 
 from __future__ import annotations
@@ -14,28 +17,14 @@ import numpy as np
 
 from screenpath.kernels.problem import box
 from screenpath.kernels.rows.barrier import Team, make_board
-from screenpath.kernels.rows.matrix import matrix_of
+from screenpath.kernels.rows.matrix import listed_products, matrix_of
 from screenpath.kernels.solve import newton as kernels
 from screenpath.problem.reduced import Reduced
+from screenpath.regions.geometry import ROUNDING
 from screenpath.solve.base import Budget, Progress, Solution, Solver
 
 CALL_ITERATIONS = 100  # of one kernel call: bounds the time until a signal or a deadline is noticed
 STALLS = 4  # such calls in a row that do not halve the gap, after which rounding is to blame
-
-
-def set_up(reduced: Reduced, columns: int, signs=None) -> tuple:
-    """Return the rows of a problem, a workspace with everything but the start, and a team of one thread.
-
-    ``columns`` are those of the rows and one that a solver adds; ``signs`` those of signless rows.
-    """
-    stored, where, own = reduced.stored()
-    room = kernels.workspace(reduced.size, columns, reduced.sparse)
-    problem = reduced.c, reduced.lo, reduced.hi, reduced.norms, reduced.start_alpha
-    for row, values in zip(room.vectors, problem, strict=False):
-        row[:] = values
-    room.lists[kernels.WHERE], room.marks[kernels.SIGNS] = where, own if signs is None else signs
-    table = kernels.table_of(1, 0 if reduced.sparse else columns)
-    return matrix_of(stored), room, Team(table, make_board(1), 0)
 
 
 class Newton(Solver):
@@ -47,39 +36,62 @@ class Newton(Solver):
         return self
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
-        k, v, w = reduced.size, reduced.start_sum.copy(), reduced.start_w.copy()
-        X, room, team = set_up(reduced, w.size)
-        vectors, lists = room.vectors, room.lists
-        margins = reduced.start_margins
-        iterations, touched, errors, progress = 0, 0, reduced.errors, Progress(STALLS)
+        r, free, k, d = reduced, reduced.free, reduced.size, reduced.start_w.size
+        more = 0 if free is None else 1
+        w, v = np.append(r.start_w, np.zeros(more)), np.append(r.start_sum, np.zeros(more))
+        stored, where, signs = r.stored()
+        X, room = matrix_of(stored), kernels.workspace(k, d + more, r.sparse)
+        team = Team(kernels.table_of(1, 0 if r.sparse else d + more), make_board(1), 0)
+        vectors, lists, margins = room.vectors, room.lists, r.start_margins
+        for row, values in zip(vectors, (r.c, r.lo, r.hi, r.norms, r.start_alpha), strict=False):
+            row[:] = values
+        lists[kernels.WHERE], room.marks[kernels.SIGNS] = where, signs
+        norms, b, near = r.norms, 0.0 if free is None else free.intercept, free is None or r.sparse
+        iterations, touched, errors, progress = 0, 0, r.errors, Progress(STALLS)
         while True:
-            vectors[kernels.T], lists[kernels.ALIVE] = reduced.c - margins, np.arange(k)
+            vectors[kernels.T], lists[kernels.ALIVE] = r.c - margins - b * signs, np.arange(k)
             limit = min(budget.epochs - iterations, CALL_ITERATIONS)
-            done, work, count, gap, primal = kernels.minimise(
-                X, k, reduced.offset, v, w, tol, limit, dynamic, errors, 0.0, room, team
-            )
+            call = v, w, tol, limit, dynamic, errors
+            if free is None:
+                done, work, count, gap, primal = kernels.minimise(X, k, r.offset, *call, 0.0, room, team)
+                converged, ended = gap <= tol * abs(primal), done < limit
+            else:
+                from screenpath.kernels.solve.multiplier import minimise_free  # other paths start up without it
+
+                vectors[kernels.NORMS], count = norms, k
+                done, work, gap, primal, b, converged = minimise_free(
+                    X, k, r.offset, free.rest, b, free.typical, *call, room, team
+                )
+                ended = done == 0 and near
             iterations, touched = iterations + done, touched + work
             budget.note(gap, primal, touched)
-            converged = gap <= tol * abs(primal)
             if (
                 converged
-                or done < limit
+                or ended
                 or not math.isfinite(gap)
                 or iterations >= budget.epochs
                 or progress.stalls(gap)
                 or time.monotonic() > budget.deadline
             ):
                 break
-            margins = reduced.products(w)
-            touched += reduced.size
-            widths = float((reduced.hi - reduced.lo) @ reduced.norms)
-            moved = box.moved_by(float(work), np.linalg.norm(w), np.linalg.norm(w - v), widths)
+            if not near:  # far from the origin much cancels: any vector added to all rows is one of the intercept
+                rows, near = X.dense[where], True
+                mean = rows.mean(axis=0)
+                X, where, b = matrix_of(rows - mean), np.arange(k), b + float(mean @ w[:d])
+                norms, lists[kernels.WHERE] = np.linalg.norm(X.dense, axis=1) * (1.0 + ROUNDING), where
+            margins = np.empty(k)
+            listed_products(X, where, w[:d], margins)
+            margins *= signs
+            touched += k
+            widths, apart = float((r.hi - r.lo) @ r.norms), np.linalg.norm(w[:d] - v[:d])
+            moved = box.moved_by(float(work), np.linalg.norm(w[:d]), apart, widths)
             errors = errors._replace(total=errors.total + float(moved))  # the next call goes on with ``v``
-        alpha, alive = vectors[kernels.ALPHA].copy(), lists[kernels.ALIVE, :count].copy()
+        # What the ball of a problem with a penalised intercept has fixed there is nothing about this one.
+        alpha, alive = vectors[kernels.ALPHA].copy(), np.arange(k) if free else lists[kernels.ALIVE, :count].copy()
 
         def decided() -> np.ndarray:
-            status = np.where(alpha <= reduced.lo, -1, 1).astype(np.int8)
+            status = np.where(alpha <= r.lo, -1, 1).astype(np.int8)
             status[alive] = 0
             return status
 
-        return Solution(w, alpha, iterations, touched, converged, reduced.size - alive.size, self.name, decided)
+        return Solution(w[:d], alpha, iterations, touched, converged, k - count, self.name, decided)

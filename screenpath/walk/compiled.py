@@ -46,9 +46,10 @@ PAUSE = 32  # points that the loop takes in a row, at most, where others before 
 def can_compile(model: PathModel, screening: PathScreening, solver: Solver) -> bool:
     """Tell whether the compiled walk can be used: whether model, rows, screening and solver all support it."""
     rows: Any = model.rows  # what they are of a model that is compiled, see PathModel
-    if not (model.compiled and rows.compiled and screening.compiled is not None and solver.compiled(rows)):
-        return False
-    return model.free is None or not _shared(rows)  # which threads do not walk together
+    kernel = solver.compiled(rows) if model.compiled and rows.compiled and screening.compiled is not None else None
+    if kernel is None or model.free is None:
+        return kernel is not None
+    return not kernel.on_faces and not _shared(rows)  # with a free intercept threads do not walk together
 
 
 def _shared(rows) -> bool:

@@ -14,7 +14,7 @@ from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen.intercept import parse_free_rule
-from screenpath.solve.intercept import FreeNewton
+from screenpath.solve.newton import Newton
 from screenpath.solve.smo_free import make_free_kernel_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.conftest import two_classes
@@ -30,7 +30,7 @@ def fold_of(X, signs, split, grid, tol, kernel):
         rows = GramRows(X[training], KernelFunction("rbf", gamma=0.2), signs[training])
         model, solver, test = kernel_svm_model(rows, None, "free"), make_free_kernel_solver("auto"), rows.held_out(test)
     else:
-        model, solver = SVM.model(MemoryRows(X[training]), signs[training], None, "free"), FreeNewton()
+        model, solver = SVM.model(MemoryRows(X[training]), signs[training], None, "free"), Newton()
         test = np.column_stack([test, np.ones(len(test))])
     options, forms = PathOptions(tol=tol), []
     fold = HeldOut.of(test, signs[split.held_out], [])

@@ -17,7 +17,7 @@ from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen.intercept import parse_free_rule
-from screenpath.solve.intercept import FreeNewton
+from screenpath.solve.newton import Newton
 from screenpath.solve.smo_free import make_free_kernel_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.free_problems import SHAPES, free_problem, free_walk, objective
@@ -256,7 +256,7 @@ def test_the_closed_form_is_optimal_up_to_its_end_and_not_beyond(name):
     for share, optimal in ((0.01, True), (0.999, True), (1.05, False)):
         found = model.certify(share * limit, None, theta)
         assert (found.gap <= 1e-9 * found.primal) == optimal, (share, found.gap / found.primal)
-    solver = make_free_kernel_solver("auto") if name == "kernel" else FreeNewton()
+    solver = make_free_kernel_solver("auto") if name == "kernel" else Newton()
     grid = [0.3 * limit, 0.9 * limit, 1.3 * limit]
     steps = [step for step, _ in walk(model, grid, parse_free_rule("dvi"), solver, PathOptions(tol=1e-8))]
     assert [step.solver == "closed-form" for step in steps] == [True, True, False]

@@ -28,8 +28,7 @@ from screenpath.data.files.write_libsvm import write_libsvm
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen import parse_rule
 from screenpath.screen.intercept import parse_free_rule
-from screenpath.solve import make_solver
-from screenpath.solve.intercept import make_free_solver
+from screenpath.solve import make_free_solver, make_solver
 from screenpath.store.certificates import states_of
 from screenpath.verify import Verification, _judge
 from screenpath.verify.data import Block, scaled

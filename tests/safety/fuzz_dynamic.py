@@ -28,9 +28,7 @@ from screenpath.rows.views import Views
 from screenpath.screen import parse_kernel_rule, parse_rule
 from screenpath.screen import sparse as rules
 from screenpath.screen.intercept import parse_free_rule
-from screenpath.solve import intercept, make_solver, sparse_newton
-from screenpath.solve.base import Solution
-from screenpath.solve.intercept import FreeNewton, make_free_solver
+from screenpath.solve import make_solver, sparse_newton
 from screenpath.solve.smo import make_kernel_solver
 from screenpath.solve.smo_free import make_free_kernel_solver
 from screenpath.solve.sparse_newton import make_sparse_solver
@@ -219,34 +217,9 @@ def of_free(model, C: float, solver, square) -> tuple:
     return away + np.minimum(*ends) - slack, away + np.maximum(*ends) + slack
 
 
-def of_free_rows(model, C: float) -> tuple:
-    """Return :func:`of_free` of rows."""
-    return of_free(model, C, make_free_solver, lambda model: dense_rows(model) @ dense_rows(model).T)
-
-
 def of_free_kernel(model, C: float) -> tuple:
     """Return :func:`of_free` behind a kernel."""
     return of_free(model, C, make_free_kernel_solver, kernel_matrix)
-
-
-class Eliminating(FreeNewton):
-    """Leaves out the penalised problems, after which hardly a problem is left to screen, and screens at every step."""
-
-    def solve(self, reduced, **how) -> Solution:
-        """Solve a reduced problem to a relative gap."""
-        most, intercept.CALL_ITERATIONS = intercept.CALL_ITERATIONS, 1
-        try:
-            return super().solve(reduced, **how)
-        finally:
-            intercept.CALL_ITERATIONS = most
-
-    def _penalised(self, reduced, tol, budget, dynamic) -> Solution:
-        return Solution(None, None, 0, 0.0, False, 0, self.name)
-
-
-def free_solver(name: str) -> FreeNewton:
-    """Return a solver of rows with a free intercept."""
-    return make_free_solver(name) if name == "newton" else Eliminating()
 
 
 def with_first(make, first: str):
@@ -265,8 +238,6 @@ ATTACKS = {
     "newton free": partial(attack_sparse, solver="newton", free=True),
     "rows": partial(attack_box, make=random_problem, parse=parse_rule, solvers=with_first(make_solver, "cd"),
                     judge=of_rows),
-    "rows free": partial(attack_box, make=free_rows, parse=parse_free_rule,
-                         solvers=free_solver, judge=of_free_rows),
     "kernel": partial(attack_box, make=test_kernel.random_problem, parse=parse_kernel_rule,
                       solvers=with_first(make_kernel_solver, "smo"), judge=of_kernel),
     "kernel free": partial(attack_box, make=test_intercept_kernel.free_problem, parse=parse_free_rule,

@@ -13,7 +13,7 @@ from screenpath.rows.memory import MemoryRows
 from screenpath.screen.box import ESSNSV, SSNSV, pair_ball
 from screenpath.screen.intercept import FreeBT2, FreeDVI, FreeIT, contradicted
 from screenpath.solve.base import Budget
-from screenpath.solve.intercept import FreeNewton
+from screenpath.solve.newton import Newton
 from screenpath.walk.loop import Audit, PathOptions
 from tests.free_problems import SHAPES, free_problem, free_walk
 from tests.safety.problems import random_problem, random_scale
@@ -30,7 +30,7 @@ def reference(rng, model, C: float, accuracy: str):
     start = model.start(C)
     limit, tol = {"2 steps": (2, 1e-12), "5 steps": (5, 1e-12), "1e-4": (200, 1e-4), "1e-11": (500, 1e-11)}[accuracy]
     reduced = model.reduce(C, model.nothing_screened(), start)
-    solution = FreeNewton().solve(reduced, tol=tol, budget=Budget(limit, np.inf), dynamic=False)
+    solution = Newton().solve(reduced, tol=tol, budget=Budget(limit, np.inf), dynamic=False)
     w, theta = model.lift(C, reduced, solution)
     return model.certify(C, w, theta, start)
 
@@ -155,7 +155,7 @@ def test_the_attack_finds_a_radius_that_is_too_small(rule):
 @pytest.mark.parametrize("start", [0, 50, 3050])
 def test_paths_of_hostile_problems_agree_and_are_safe(start):
     """Weights over six decades, rows far from the origin, more features than rows, float32; screened and unscreened."""
-    audit = Audit(FreeNewton(), PathOptions(tol=1e-6, max_epochs=2000), contradicted)
+    audit = Audit(Newton(), PathOptions(tol=1e-6, max_epochs=2000), contradicted)
     decided, count = 0, wide(15, 40)
     for seed in range(start, start + count):
         rng = np.random.default_rng(seed)

@@ -12,7 +12,7 @@ from screenpath.screen import floors, pathwise
 from screenpath.screen.floors import Dual, ball_floor, nearer_pair
 from screenpath.screen.intercept import FreePathwise, contradicted, parse_free_rule
 from screenpath.screen.pathwise import loss_floor, primal_value
-from screenpath.solve.intercept import FreeNewton
+from screenpath.solve.newton import Newton
 from screenpath.walk.loop import Audit, PathOptions, solve_point, walk
 from tests.conftest import two_classes
 from tests.free_problems import SHAPES, cone_solution, free_problem, free_walk
@@ -91,7 +91,7 @@ def attack_walks(seeds, form: str, dynamic_share: float = 0.3) -> tuple[int, int
             audit=lambda *arguments, claims=claims: claims.append(arguments[-1]) or {},
         )  # fmt: skip
         for rank, (C, truth) in enumerate(zip(grid, truths, strict=True)):
-            step, near = solve_point(model, C, rank, near, screening, FreeNewton(), options)
+            step, near = solve_point(model, C, rank, near, screening, Newton(), options)
             made += int(np.count_nonzero(claims[-1]))
             wrong += contradictions(model, claims[-1], truth)
             if not screening.dynamic:
@@ -209,9 +209,9 @@ def test_a_path_in_chunks_agrees_with_the_one_unscreened(rule, form, chunk, turn
     X, y = two_classes(90, 4, seed=chunk, noise=2.0)
     model = SVM.model(MemoryRows(X + 1.0), y, None, "free")
     grid = np.geomspace(1e-3, 10.0, 14)[::turn]
-    audit = Audit(FreeNewton(), PathOptions(tol=1e-8), contradicted)
+    audit = Audit(Newton(), PathOptions(tol=1e-8), contradicted)
     options = PathOptions(tol=1e-8, audit=audit)
-    found = list(walk(model, grid, parse_free_rule(rule, chunk, form), FreeNewton(), options))
+    found = list(walk(model, grid, parse_free_rule(rule, chunk, form), Newton(), options))
     plain = free_walk(model, grid, "none")
     for (step, one), (_, other) in zip(found, plain, strict=True):
         assert (step.status, step.extras["unsafe"]) == ("certified", 0)
@@ -224,7 +224,7 @@ def test_levers_decide_more_than_the_interval_of_a_chunk(monkeypatch):
     model, grid = SVM.model(MemoryRows(X), y, None, "free"), np.geomspace(1e-2, 10.0, 40)
 
     def decided():
-        found = walk(model, grid, parse_free_rule("essnsv", 4), FreeNewton(), PathOptions(tol=1e-8))
+        found = walk(model, grid, parse_free_rule("essnsv", 4), Newton(), PathOptions(tol=1e-8))
         return sum(step.screened_R + step.screened_L for step, _ in found)
 
     both = decided()
@@ -239,13 +239,13 @@ def test_balls_of_no_size_are_no_trouble():
     middle = SVM.model(MemoryRows(np.array([[0.0], [-1.0], [1.0], [-2.0], [2.0]])), [1.0, -1, -1, -1, -1], None, "free")
     for model in (met, middle):
         grid = np.geomspace(0.01, 10.0, 6)
-        found = list(walk(model, grid, parse_free_rule("essnsv", 3), FreeNewton(), PathOptions(tol=1e-8)))
+        found = list(walk(model, grid, parse_free_rule("essnsv", 3), Newton(), PathOptions(tol=1e-8)))
         assert all(step.status == "certified" for step, _ in found)
 
 
 def test_chunks_of_hostile_problems_agree_and_are_safe():
     """Weights over six decades, rows far from the origin, more features than rows, float32."""
-    audit, decided = Audit(FreeNewton(), PathOptions(tol=1e-6, max_epochs=2000), contradicted), 0
+    audit, decided = Audit(Newton(), PathOptions(tol=1e-6, max_epochs=2000), contradicted), 0
     options = PathOptions(tol=1e-6, max_epochs=3000, audit=audit)
     count = wide(16, 40)
     for seed in range(count):
@@ -257,7 +257,7 @@ def test_chunks_of_hostile_problems_agree_and_are_safe():
         grid = [0.7 * C, C, 1.03 * C, 1.1 * C, 3.0 * C][:: 1 if seed % 3 else -1]
         screening = parse_free_rule("essnsv+gap" if seed % 2 else "ssnsv", 3, "Cs"[seed % 4 // 2])
         with np.errstate(all="ignore"):
-            found = list(walk(model, grid, screening, FreeNewton(), options))
+            found = list(walk(model, grid, screening, Newton(), options))
             unscreened = free_walk(model, grid, "none", tol=1e-6, max_epochs=3000)
         for (step, one), (_, other) in zip(found, unscreened, strict=True):
             assert step.status == "certified" and step.extras["unsafe"] == 0, seed

@@ -14,8 +14,7 @@ from screenpath.rows.memory import MemoryRows
 from screenpath.screen import parse_rule
 from screenpath.screen.intercept import parse_free_rule
 from screenpath.screen.pathwise import feasible_point, loss_floor, primal_value
-from screenpath.solve import make_solver
-from screenpath.solve.intercept import make_free_solver
+from screenpath.solve import make_free_solver, make_solver
 from screenpath.walk.loop import Audit, PathOptions, solve_point, walk
 from tests.conftest import two_classes
 

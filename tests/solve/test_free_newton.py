@@ -1,27 +1,19 @@
-"""The ways to solve a problem with a free intercept: multipliers, in a compiled walk or not, and elimination."""
+"""Newton's method with a free intercept: in a compiled walk or not, far from the origin, from bad guesses."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from screenpath.catalogue.losses import LAD
 from screenpath.problem import INTERVAL
+from screenpath.rows.memory import MemoryRows
 from screenpath.solve.base import Budget
-from screenpath.solve.intercept import FreeNewton, Run
+from screenpath.solve.newton import Newton
 from screenpath.walk import loop
 from tests.free_problems import SHAPES, cone_solution, free_problem, free_walk
 
 GRID = np.geomspace(0.01, 5.0, 6)
-
-
-def eliminated(monkeypatch):
-    """Make the solver eliminate the intercept from the start."""
-    penalised = FreeNewton._penalised
-
-    def give_up(self, reduced, tol, budget, dynamic):
-        found = penalised(self, reduced, tol, budget, dynamic)
-        found.converged = False
-        return found
-
-    monkeypatch.setattr(FreeNewton, "_penalised", give_up)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -31,8 +23,7 @@ def test_all_ways_lead_to_the_value_of_a_cone_solver(name, shape, monkeypatch):
     walked = free_walk(model, GRID)
     monkeypatch.setattr(loop, "can_compile", lambda *_: False)
     looped = free_walk(model, GRID)
-    eliminated(monkeypatch)
-    other = free_walk(model, GRID)
+    other = free_walk(model, GRID, "none")
     for C, *found in zip(GRID, walked, looped, other, strict=True):
         steps = [step for step, _ in found]
         assert {step.status for step in steps} == {"certified"}
@@ -55,8 +46,8 @@ def first_problem(name, seed):
 @pytest.mark.parametrize("name", ["svm", "lad"])
 def test_a_bad_first_intercept_is_mended(name, away):
     model, reduced = first_problem(name, 5)
-    reduced.start_intercept += away
-    found = FreeNewton()._penalised(reduced, 1e-9, Budget(1000, np.inf), dynamic=True)
+    reduced.free = replace(reduced.free, intercept=reduced.free.intercept + away)
+    found = Newton().solve(reduced, tol=1e-9, budget=Budget(1000, np.inf), dynamic=True)
     assert found.converged
     w, theta = model.lift(1.0, reduced, found)
     certificate = model.certify(1.0, w, theta)
@@ -66,15 +57,29 @@ def test_a_bad_first_intercept_is_mended(name, away):
 
 def test_iterations_that_are_used_up_are_said():
     _, reduced = first_problem("svm", 5)
-    found = FreeNewton()._penalised(reduced, 1e-9, Budget(2, np.inf), dynamic=False)
+    found = Newton().solve(reduced, tol=1e-9, budget=Budget(2, np.inf), dynamic=False)
     assert not found.converged and found.epochs <= 2
 
 
 def test_dual_variables_of_a_solution_sum_to_what_is_left_for_them():
     _, reduced = first_problem("quantile", 7)
-    reduced.rest = 0.03  # as if others were fixed
-    found = FreeNewton()._penalised(reduced, 1e-9, Budget(1000, np.inf), dynamic=True)
-    run = Run(reduced)
-    run.alpha = reduced.signs * found.alpha
-    assert found.converged and run.alpha.sum() == pytest.approx(0.03, rel=1e-9)
-    assert np.all((run.lo <= run.alpha) & (run.alpha <= run.hi))
+    reduced.free = replace(reduced.free, rest=0.03)  # as if others were fixed
+    found = Newton().solve(reduced, tol=1e-9, budget=Budget(1000, np.inf), dynamic=True)
+    assert found.converged and reduced.free.signs @ found.alpha == pytest.approx(0.03, rel=1e-9)
+    assert np.all((reduced.lo <= found.alpha) & (found.alpha <= reduced.hi))
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_rows_far_from_the_origin_are_solved_around_their_mean(copied):
+    """In place such rows leave Newton's method no digits; shifted, they have those of rows at the origin."""
+    solutions = []
+    for shift in (0.0, 1e6):
+        model = free_problem("lad", "plain", 11)
+        model = LAD.model(MemoryRows(model.rows.stored + shift), model.c, None, "free")
+        reduced = model.reduce(1.0, model.nothing_screened(), model.start(1.0))
+        if copied:
+            reduced.copy()
+        found = Newton().solve(reduced, tol=1e-9, budget=Budget(5000, np.inf), dynamic=True)
+        assert found.converged
+        solutions.append(found.w)
+    np.testing.assert_allclose(*solutions, rtol=1e-5, atol=1e-6)

@@ -6,11 +6,10 @@ import scipy.sparse as sp
 
 import screenpath
 from screenpath.errors import UsageError
-from screenpath.kernels.solve import intercept_newton as kernels
 from screenpath.kernels.solve.multiplier import next_multiplier
-from screenpath.solve import multipliers
+from screenpath.solve import make_free_solver, multipliers
+from screenpath.solve.auto import Auto
 from screenpath.solve.base import Budget
-from screenpath.solve.intercept import FreeNewton, Run, make_free_solver
 
 GRID = np.geomspace(0.05, 5.0, 6)
 
@@ -55,38 +54,33 @@ def test_the_order_of_sweeps_is_that_of_the_seed():
 def reduced_problem(seed):
     """Return the problem of a first point, as its solver gets it."""
     X, t = text(seed)
-    kept, solve = [], FreeNewton.solve
+    kept, solve = [], Auto.solve
 
     def keep(self, reduced, **how):
         kept.append(reduced)
         return solve(self, reduced, **how)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(FreeNewton, "solve", keep)
+        patch.setattr(Auto, "solve", keep)
         PATHS["svm"](X, t, intercept="free", rule="none")
     return kept[1]
 
 
 def test_what_is_missing_is_shared_by_the_free_ones():
-    run = Run(reduced_problem(5))
-    share = np.where(np.arange(run.alpha.size) % 5 == 0, 0.0, 0.5 + 0.1 * np.sin(np.arange(run.alpha.size)))
-    run.alpha = run.lo + share * (run.hi - run.lo)
-    dense = sp.csr_array(run.rows[1:4], shape=(run.rows.indptr.size - 1, run.w.size)).toarray()[run.where]
-    run.v = dense.T @ run.alpha
-    way = multipliers.Multipliers(run)
-    before, free = run.alpha.copy(), (run.lo < run.alpha) & (run.alpha < run.hi)
-    missing = way.summed()[0]
-    assert abs(missing) > 1e-3 and free.any() and not free.all()
-    way.share_out()
+    reduced = reduced_problem(5)
+    stored, where, signs = reduced.stored()
+    dense = signs[:, None] * sp.csr_array(stored, shape=(stored[2].size - 1, reduced.start_w.size)).toarray()[where]
+    share = np.where(np.arange(reduced.size) % 5 == 0, 0.0, 0.5 + 0.1 * np.sin(np.arange(reduced.size)))
+    before = reduced.lo + share * (reduced.hi - reduced.lo)
+    reduced.start_alpha, reduced.start_sum = before, dense.T @ before
+    run, free = multipliers.Augmented(reduced), (reduced.lo < before) & (before < reduced.hi)
+    assert abs(signs @ before) > 1e-3 and free.any() and not free.all()
     moved = run.alpha - before
-    assert not moved[~free].any() and np.all((run.lo <= run.alpha) & (run.alpha <= run.hi))
-    assert way.summed()[0] == pytest.approx(0.0, abs=1e-12 * np.abs(run.alpha).sum())
-    run.alpha, run.v = run.lo.copy(), dense.T @ run.lo  # nobody can give anything
-    way.share_out()
-    assert np.array_equal(run.alpha, run.lo)
-    run.alpha, run.v = before, dense.T @ before
-    way.share_out()
-    np.testing.assert_allclose(run.v, dense.T @ run.alpha, atol=1e-9)
+    assert not moved[~free].any() and np.all((run.reduced.lo <= run.alpha) & (run.alpha <= run.reduced.hi))
+    assert signs @ run.alpha == pytest.approx(reduced.free.rest, abs=1e-12 * np.abs(run.alpha).sum())
+    np.testing.assert_allclose(run.v[:-1], dense.T @ run.alpha, atol=1e-9)
+    reduced.start_alpha, reduced.start_sum = reduced.lo, dense.T @ reduced.lo  # nobody can give anything
+    assert np.array_equal(multipliers.Augmented(reduced).alpha, reduced.lo)
 
 
 def test_newton_goes_on_where_multipliers_do_not_arrive(monkeypatch):
@@ -95,24 +89,6 @@ def test_newton_goes_on_where_multipliers_do_not_arrive(monkeypatch):
     X, t = text(6)
     path = PATHS["svm"](X, t, intercept="free")
     assert path.certified and any(s.solver == "cd+cg+newton" for s in path.steps)
-
-
-def test_a_pair_is_evaluated_once(monkeypatch):
-    """What the last problem left is what the solve ends with, or what Newton's steps go on from."""
-    seen, plain = [], kernels.evaluate
-
-    def evaluate(c, products, b, *more):
-        seen.append((b, products.tobytes()))
-        return plain(c, products, b, *more)
-
-    monkeypatch.setattr(kernels, "evaluate", evaluate)
-    solution = make_free_solver("auto").solve(reduced_problem(5), tol=1e-8, budget=Budget(1000, np.inf), dynamic=True)
-    assert solution.converged and solution.solver == "cd+cg" and len(seen) > 1
-    monkeypatch.setattr(multipliers, "MOST", 1)
-    monkeypatch.setattr(multipliers, "LOOSE", 1e6)
-    solution = make_free_solver("auto").solve(reduced_problem(5), tol=1e-8, budget=Budget(1000, np.inf), dynamic=True)
-    assert solution.converged and solution.solver == "cd+cg+newton"
-    assert len(set(seen)) == len(seen)
 
 
 @pytest.mark.parametrize("budget", [Budget(2, np.inf), Budget(1000, 0.0)])

@@ -15,8 +15,7 @@ from screenpath.problem.grid import EpsilonGrid, log_grid
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen import parse_rule
 from screenpath.screen.intercept import parse_free_rule
-from screenpath.solve import auto, make_solver
-from screenpath.solve.intercept import make_free_solver
+from screenpath.solve import auto, make_free_solver, make_solver
 from screenpath.walk import compiled, loop
 from screenpath.walk.compiled import CompiledWalk, can_compile
 from screenpath.walk.loop import Audit, PathOptions, as_grid, far_end, solve_point, walk

@@ -18,7 +18,6 @@ from screenpath.rows.memory import MemoryRows
 from screenpath.screen import parse_rule
 from screenpath.screen.intercept import parse_free_rule
 from screenpath.solve import make_solver
-from screenpath.solve.intercept import FreeNewton
 from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk import loop
 from screenpath.walk.loop import PathOptions, walk
@@ -55,7 +54,7 @@ def model_of(name, seed=0):
 def solver_of(name):
     if name == "kernel":
         return make_kernel_solver("auto")
-    return FreeNewton() if "free" in name else make_solver("auto")
+    return make_solver("auto")
 
 
 def rule_of(name, rule="dvi+gap"):

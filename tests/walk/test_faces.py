@@ -18,9 +18,8 @@ from screenpath.problem.grid import log_grid
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen import parse_rule
 from screenpath.screen.intercept import parse_free_rule
-from screenpath.solve import make_solver
+from screenpath.solve import make_free_solver, make_solver
 from screenpath.solve.face import begun
-from screenpath.solve.intercept import make_free_solver
 from screenpath.walk import loop
 from screenpath.walk.loop import PathOptions, restore_walk, walk, walk_state
 

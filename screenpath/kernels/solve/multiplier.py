@@ -123,8 +123,8 @@ def minimise_free(X, k, offset, rest, b, typical, v, w, tol, limit, screen, erro
     Returns
     -------
     iterations, touched : int
-    gap, primal : float
-        Of the returned pair.
+    gap, primal, b : float
+        Of the returned pair, and its intercept.
     solved : bool
         Whether its gap is small enough, and its dual variables sum up to ``rest`` up to rounding.
     """
@@ -175,7 +175,7 @@ def minimise_free(X, k, offset, rest, b, typical, v, w, tol, limit, screen, erro
         touched += k if count < k else 0
     for r in range(k):
         c[r] = kinks[r]
-    return iterations, touched, gap, primal, solved
+    return iterations, touched, gap, primal, b, solved
 
 
 def warm_up():

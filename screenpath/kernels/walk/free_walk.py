@@ -191,7 +191,7 @@ def free_walk(X, problem, free, points, settings, changes, room, team):
         for j in range(d):
             more_w[j] = new_w[j]
         shifted(size, room.vectors[T], room.marks[SIGNS], known[INTERCEPT], room.vectors[T])
-        epochs, work, _, _, solved = minimise_free(
+        epochs, work, _, _, _, solved = minimise_free(
             X, size, C * linear, rest, known[INTERCEPT], free.typical, v, more_w, settings.aim, settings.limit,
             settings.dynamic, box.errors_of(C, error, settings.rounding, bounds), room, team,
         )  # fmt: skip
