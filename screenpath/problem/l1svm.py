@@ -23,7 +23,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, sqrt
-from typing import Any
 
 import numpy as np
 
@@ -111,9 +110,9 @@ class KeptFeatures:
 class L1Reduced:
     """The problem on the surviving features."""
 
-    # shape (c, n), or tuple (data, indices, begin, end): signed columns, float64. Perhaps those of all features: the
-    # problem is on the ones in ``where``.
-    columns: Any
+    # (data, indices, begin, end): signed columns, float64, see ``kernels.problem.l1svm``. Perhaps those of all
+    # features: the problem is on the ones in ``where``.
+    columns: tuple
     index: np.ndarray  # int64 of shape (k,): numbers of the features in the full problem
     where: np.ndarray  # int64 of shape (k,): and of their columns; the same array where these are all columns
     signs: np.ndarray  # shape (n,); ``z``, the column of the bias: labels -1 and +1, times the roots of the weights
@@ -136,7 +135,12 @@ class L1Reduced:
 
     @property
     def sparse(self) -> bool:
-        return isinstance(self.columns, tuple)
+        return self.columns[1].size > 0
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Return how many values each column stores."""
+        return self.columns[3] - self.columns[2]
 
     @property
     def size(self) -> int:

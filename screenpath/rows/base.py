@@ -178,14 +178,13 @@ class FeatureColumns(Counted, Protocol):
 
     @abstractmethod
     def slices(self, index: np.ndarray | None = None) -> tuple:
-        """Return some (or all) sparse columns as values, samples, and where each column begins and ends."""
+        """Return some (or all) columns for kernels, float64: values, samples, and where each column begins and ends."""
 
     @abstractmethod
     def some(self, index: np.ndarray) -> tuple:
-        """Return columns for kernels, float64, and the places of the requested ones.
+        """Return columns for kernels as :meth:`slices`, and the places of the requested ones.
 
-        Dense ones are the rows of an array, sparse ones values, samples, and where each begins and ends. If all columns
-        are in memory as float64, they are returned with ``index`` itself; else a copy of some.
+        If all columns are in memory as float64, they are returned with ``index`` itself; else some of them.
         """
 
     @abstractmethod

@@ -24,7 +24,7 @@ from screenpath.kernels.rows import rows as sums
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import row_pointers, shared_csr
 from screenpath.rows.base import Counted
-from screenpath.rows.columns import Columns, KeptProducts, weighted_signs
+from screenpath.rows.columns import Columns, KeptProducts, as_columns, weighted_signs
 from screenpath.rows.memory import sum_blocks, usable_threads
 
 COPIES = 4  # of a block: converted, scaled, signed, and temporary
@@ -293,11 +293,10 @@ class ShardColumns(HeldColumns, KeptProducts):
 
     def spreads(self) -> tuple[np.ndarray, np.ndarray]:
         out, means = np.empty(self.n), np.empty(self.n)
-        spread = kernels.sparse_spreads if self.sparse else kernels.dense_spreads
 
         def one(k: int):
             found = np.empty((2, int(self._starts[k + 1] - self._starts[k])))
-            spread(*self._signed(k), self.signs, *found)
+            kernels.spreads(as_columns(*self._signed(k)), self.signs, *found)
             return found
 
         for part, *found in self._over(one):
@@ -382,21 +381,12 @@ class ShardColumns(HeldColumns, KeptProducts):
     def slices(self, index: np.ndarray | None = None) -> tuple:
         index = np.arange(self.n) if index is None else index
         self.hold(index)
-        data, indices, indptr = self._arrays
+        data, indices, begin, end = as_columns(*self._arrays)
         places = self._where[index]
-        return data, indices, indptr[places], indptr[places + 1]
-
-    def take_columns(self, index: np.ndarray) -> np.ndarray:
-        """Return some dense columns: those in memory if these are exactly the requested ones, else a contiguous
-        copy.
-        """
-        self.hold(index)
-        if index.size == self._held.size:
-            return self._arrays[0]
-        return self._arrays[0][self._where[index]]
+        return data, indices, begin[places], end[places]
 
     def some(self, index: np.ndarray) -> tuple:
-        return (self.slices(index) if self.sparse else self.take_columns(index)), np.arange(index.size)
+        return self.slices(index), np.arange(index.size)
 
 
 def columns_of(rows, signs, threads: int = 1, weights=None) -> Columns | ShardColumns:

@@ -13,6 +13,7 @@ from screenpath.numbers.csr import shared_csr
 from screenpath.rows.base import FeatureColumns
 from screenpath.rows.memory import MemoryRows
 
+NO_SAMPLES = np.empty(0, dtype=np.int32)
 KEPT = 2500  # most columns whose inner products are stored, about 50 MB
 
 
@@ -20,6 +21,17 @@ def weighted_signs(signs, weights) -> np.ndarray:
     """Return ``z_i = y_i sqrt(s_i)``."""
     signs = np.asarray(signs).astype(np.float64)
     return signs if weights is None else signs * np.sqrt(weights)
+
+
+def as_columns(F, *sparse) -> tuple:
+    """Return columns as kernels take them, from the rows of an array or of (data, indices, indptr): values, samples,
+    and where each begins and ends; dense ones have no samples.
+    """
+    if sparse:
+        indices, ends = sparse
+        return F, indices, ends[:-1], ends[1:]
+    ends = np.arange(F.shape[0] + 1) * F.shape[1]
+    return F.ravel(), NO_SAMPLES, ends[:-1], ends[1:]
 
 
 class KeptProducts(FeatureColumns):
@@ -118,21 +130,17 @@ class Columns(MemoryRows, KeptProducts):
 
     def spreads(self) -> tuple[np.ndarray, np.ndarray]:
         out, means = np.empty(self.n), np.empty(self.n)
-        if self.sparse:
-            kernels.sparse_spreads(self.data, self.indices, self.indptr, self.signs, out, means)
-        else:
-            kernels.dense_spreads(self.X, self.signs, out, means)
+        kernels.spreads(as_columns(*self._arrays), self.signs, out, means)
         self.touched += self.n
         return out, means
 
     def slices(self, index: np.ndarray | None = None) -> tuple:
         """Return slices without a copy, except of values that are not float64."""
-        if self.data.dtype == np.float64 or index is None:
-            data, indices, _ = self.whole()
-            begin, end = self.indptr[:-1], self.indptr[1:]
-            return (data, indices, begin, end) if index is None else (data, indices, begin[index], end[index])
-        data, indices, indptr = self.take(index, np.ones(index.size))
-        return data, indices, indptr[:-1], indptr[1:]
+        if self.stored is None and index is not None:
+            taken = self.take(index, np.ones(index.size))
+            return as_columns(*taken) if self.sparse else as_columns(taken)
+        data, indices, begin, end = as_columns(*self.whole()) if self.sparse else as_columns(self.whole())
+        return (data, indices, begin, end) if index is None else (data, indices, begin[index], end[index])
 
     def column(self, j: int) -> tuple[np.ndarray, np.ndarray]:
         if not self.sparse:
@@ -142,9 +150,5 @@ class Columns(MemoryRows, KeptProducts):
 
     def some(self, index: np.ndarray) -> tuple:
         if self.stored is not None:
-            return (self.slices() if self.sparse else self.X), index
-        return (self.slices(index) if self.sparse else self.take_columns(index)), np.arange(index.size)
-
-    def take_columns(self, index: np.ndarray) -> np.ndarray:
-        """Return a contiguous float64 copy of some dense columns, as :meth:`MemoryRows.take`."""
-        return self.take(index, np.ones(index.size))
+            return self.slices(), index
+        return self.slices(index), np.arange(index.size)

@@ -38,8 +38,6 @@ NEWTON_LIMIT = 2500  # largest working set whose Hessian is formed
 # Of a Newton step: accuracy of its small Lasso relative to the violation at its start, sweeps of that Lasso at most,
 # ridge of the Hessian relative to ||f_j||^2.
 NEWTON_OPTIONS = np.array([1e-2, 1000.0, 1e-11])
-NO_ROWS, NO_ENDS = np.empty((0, 0)), np.zeros(0, dtype=np.int64)
-NO_VALUES = np.empty(0), np.empty(0, dtype=np.int32), NO_ENDS, NO_ENDS
 
 
 class FeatureDescent(Solver):
@@ -106,12 +104,8 @@ class _Run:
 
     def __init__(self, reduced: L1Reduced, budget: Budget, options: FeatureDescent):
         self.reduced, self.budget, self.options = reduced, budget, options
-        if reduced.sparse:
-            _, _, begin, end = reduced.columns
-            self.columns, where = (NO_ROWS, *reduced.columns, True), reduced.where
-            each = max(1, int((end[where] - begin[where]).sum()) // max(reduced.size, 1))
-        else:
-            self.columns, each = (reduced.columns, *NO_VALUES, False), reduced.signs.size
+        self.columns, where = reduced.columns, reduced.where
+        each = max(1, int((reduced.counts[where]).sum()) // max(reduced.size, 1))
         self.visits = max(1, VALUES // each)  # columns of one kernel call
         self.alive = reduced.where
         self.epochs, self.touched, self.screened = 0, 0.0, 0
@@ -146,7 +140,7 @@ class _Run:
         """Form the slack of all samples anew: changed many times, it gathers rounding errors."""
         self.slack = np.abs(self.reduced.signs) - self.bias * self.reduced.signs
         support = np.flatnonzero(self.w)
-        kernels.columns_add(*self.columns, support, -self.w[support], self.slack)
+        kernels.columns_add(self.columns, support, -self.w[support], self.slack)
         self.touched += support.size
         self.bias[0] = kernels.bias_root(self.slack, self.reduced.signs, self.bias[0])
         self.updates, self.moved, self.size, self.terms = 0.0, 0.0, None, support.size
@@ -170,7 +164,7 @@ class _Run:
             products = np.empty(index.size)
             self.touched += index.size
         found = kernels.evaluate(
-            *self.columns, index, r.signs, self.slack, self.w, r.blurs, r.rounding.column, r.lam, not fresh, products
+            self.columns, index, r.signs, self.slack, self.w, r.blurs, r.rounding.column, r.lam, not fresh, products
         )
         return _Sums(products, *found)
 
@@ -242,13 +236,13 @@ class _Run:
         """Run sweeps over some features, in kernel calls of bounded length."""
         r = self.reduced
         if self.means is None:  # a step along a centred column passes over all samples
-            self.means = np.where(r.columns[3] - r.columns[2] == r.signs.size, r.means, 0.0) if r.sparse else r.means
+            self.means = np.where(r.counts == r.signs.size, r.means, 0.0)
         sweeps = min(sweeps, self.budget.epochs - self.epochs)
         each = max(1, self.visits // max(active.size, 1))
         while sweeps > 0 and time.monotonic() <= self.budget.deadline:
             now = min(each, sweeps)
             visited, violation, updates, moved = kernels.descend(
-                *self.columns, r.signs, r.lam, r.sqnorms, self.means, self.w, self.slack, self.bias, active.copy(),
+                self.columns, r.signs, r.lam, r.sqnorms, self.means, self.w, self.slack, self.bias, active.copy(),
                 self.options.shrinking, now,
             )  # fmt: skip
             self.changed(updates, moved)
@@ -297,7 +291,7 @@ class _Newton:
         """
         run, r = self.run, self.run.reduced
         tried, taken, going, gap, moved = l1newton.newton_steps(
-            *run.columns, self.chosen, r.signs, r.lam, r.sqnorms, run.w, run.slack, run.bias, products, self.gram,
+            run.columns, self.chosen, r.signs, r.lam, r.sqnorms, run.w, run.slack, run.bias, products, self.gram,
             self.sums, self.member, NEWTON_OPTIONS, r.blurs, r.rounding.column, target, run.best,
             min(self.each, run.budget.epochs - run.epochs),
         )  # fmt: skip

@@ -14,9 +14,9 @@ def columns(seed, sparse):
     rng = np.random.default_rng(seed)
     F, y = rng.normal(size=(M, N)), rng.choice([-1.0, 1.0], N)
     if not sparse:
-        empty = np.zeros(0, dtype=np.int64)
-        return rng, F, y, (F, np.empty(0), np.empty(0, dtype=np.int32), empty, empty, False)
-    F *= rng.random((M, N)) < 0.6
+        ends = np.arange(M + 1) * N
+        return rng, F, y, (F.ravel(), np.empty(0, dtype=np.int32), ends[:-1], ends[1:])
+    F[:5] *= rng.random((5, N)) < 0.6  # and one column that is full
     F[2] = 0.0
     data, indices, begin, end = [], [], [], []
     for row in F:
@@ -27,7 +27,7 @@ def columns(seed, sparse):
         data.append(99.0)  # screened
         indices.append(0)
     places = np.array(begin, dtype=np.int64), np.array(end, dtype=np.int64)
-    return rng, F, y, (np.empty((0, 0)), np.array(data), np.array(indices, dtype=np.int32), *places, True)
+    return rng, F, y, (np.array(data), np.array(indices, dtype=np.int32), *places)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -41,7 +41,7 @@ def test_sums_over_columns(sparse):
     weight, reach = np.abs(w[index]).sum(), np.abs(w[index]) @ norms[index]
     for known in (False, True):  # the second time with products that are not those of the columns
         before = products.copy()
-        found = kernels.evaluate(*stored, index, y, slack, w, norms, 0.05, lam, known, products)
+        found = kernels.evaluate(stored, index, y, slack, w, norms, 0.05, lam, known, products)
         if known:
             np.testing.assert_array_equal(products, before)
         else:
@@ -55,16 +55,10 @@ def test_sums_over_columns(sparse):
     assert sums == pytest.approx([total, squares, balance])
     out, weights = rng.normal(size=N), np.array([0.5, 0.0, 2.0, -1.5])
     expected = out + weights @ F[index]
-    kernels.columns_add(*stored, index, weights, out)
+    kernels.columns_add(stored, index, weights, out)
     np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-13)
     spreads, means, X = np.empty(M), np.empty(M), F * y
-    if sparse:
-        _, data, indices, begin, end, _ = stored
-        packed = np.concatenate([data[a:b] for a, b in zip(begin, end, strict=True)])
-        places = np.concatenate([indices[a:b] for a, b in zip(begin, end, strict=True)])
-        kernels.sparse_spreads(packed, places, np.concatenate([[0], np.cumsum(end - begin)]), y, spreads, means)
-    else:
-        kernels.dense_spreads(F, y, spreads, means)
+    kernels.spreads(stored, y, spreads, means)
     np.testing.assert_allclose(spreads, np.linalg.norm(X - X.mean(axis=1)[:, None], axis=1), rtol=1e-12)
     np.testing.assert_allclose(means, X.mean(axis=1), rtol=1e-12, atol=1e-15)
 

@@ -50,12 +50,10 @@ def both(folder, data, scale="none", storage="auto", weights=None, penalties=Non
 def as_array(columns, index):
     """Return some columns as a dense array."""
     found, where = columns.some(index)
-    if not columns.sparse:
-        return found[where]
     data, samples, begin, end = found
     out = np.zeros((index.size, columns.d))
     for row, first, last in zip(out, begin[where], end[where], strict=True):
-        row[samples[first:last]] = data[first:last]
+        row[samples[first:last] if columns.sparse else slice(None)] = data[first:last]
     return out
 
 
@@ -111,11 +109,11 @@ def test_columns_that_are_far_apart_are_let_go(folders):
     """What is in memory is at most twice what was asked for last."""
     ours, _ = both(*folders[1.0])
     for index in (np.arange(20), np.array([25, 30])):
-        ours.take_columns(index)
+        ours.slices(index)
         assert set(index) <= set(ours._held) and ours._held.size <= 2 * index.size
         same(np.flatnonzero(ours._where >= 0), ours._held)
     before = ours._arrays[0]
-    ours.take_columns(np.array([25]))
+    ours.slices(np.array([25]))
     assert ours._arrays[0] is before  # nothing to read
 
 
@@ -128,7 +126,7 @@ def test_limits(folders):
     ours, _ = both(folder, data)
     limit = MemoryLimit(1 << 20)
     with limit.in_force(), pytest.raises(ResourceError, match="20 columns of 40 needs"):
-        ours.take_columns(np.arange(20))
+        ours.slices(np.arange(20))
 
 
 def test_wide_data_have_columns_that_occur(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from screenpath.kernels.problem import l1svm as kernels
 from screenpath.kernels.solve import l1newton
 from screenpath.problem.grid import lambda_grid
-from screenpath.rows.columns import Columns
+from screenpath.rows.columns import Columns, as_columns
 from screenpath.screen.l1svm import parse_feature_rule
 from screenpath.solve.l1cd import FeatureDescent
 from tests.conftest import two_classes
@@ -75,13 +75,13 @@ def test_the_hessian_follows_the_margin(sparse):
     columns = sp.csr_array(F)
     indptr = columns.indptr.astype(np.int64)
     arrays = columns.data, columns.indices, indptr[:-1], indptr[1:]
-    gram, sums, member = np.zeros((3, 3)), np.zeros(3), np.zeros(25, dtype=np.int8)
+    full, gram, sums, member = as_columns(F), np.zeros((3, 3)), np.zeros(3), np.zeros(25, dtype=np.int8)
     for _ in range(4):
         slack = rng.normal(size=25)
         if sparse:
-            inside = l1newton.sparse_gram(*arrays, index, slack, y, member, gram, sums)
+            inside = l1newton.sparse_gram(arrays, index, slack, y, member, gram, sums)
         else:
-            inside = l1newton.dense_gram(F, index, slack, y, member, gram, sums)
+            inside = l1newton.dense_gram(full, index, slack, y, member, gram, sums)
         chosen = F[index][:, slack > 0]
         assert inside == (slack > 0).sum()
         np.testing.assert_allclose(np.tril(gram), np.tril(chosen @ chosen.T), atol=1e-12)
@@ -115,7 +115,7 @@ def test_samples_are_subtracted_from_products_over_all_of_them():
     columns, index = Columns(X, y), np.array([1, 2, 6])
     gram, sums = columns.inner_products(index)
     member, slack = np.ones(40, dtype=np.int8), rng.normal(size=40) + 1.0
-    l1newton.sparse_gram(*columns.slices(), index, slack, y, member, gram, sums)
+    l1newton.sparse_gram(columns.slices(), index, slack, y, member, gram, sums)
     inside = (y[:, None] * X.toarray()).T[index][:, slack > 0]
     np.testing.assert_allclose(np.tril(gram), np.tril(inside @ inside.T), atol=1e-12)
     np.testing.assert_allclose(sums, inside @ y[slack > 0], atol=1e-12)
@@ -130,15 +130,10 @@ def test_newton_steps_are_the_same_however_many_a_call_takes(sparse):
     chosen, lam = np.array([0, 2, 3, 7, 8, 11]), 2.0
     stored, place = columns.some(chosen)
     assert place is chosen
-    ends = np.zeros(0, dtype=np.int64)
-    stored = (
-        (np.empty((0, 0)), *stored, True) if sparse
-        else (stored, np.empty(0), np.empty(0, dtype=np.int32), ends, ends, False)
-    )  # fmt: skip
     products = np.empty(chosen.size)
 
     def sums(w, slack):
-        return kernels.evaluate(*stored, chosen, y, slack, w, columns.norms, 1e-14, lam, False, products)
+        return kernels.evaluate(stored, chosen, y, slack, w, columns.norms, 1e-14, lam, False, products)
 
     def walked(limit, target):
         w, slack, bias = np.zeros(12), np.ones(60), np.zeros(1)
@@ -148,7 +143,7 @@ def test_newton_steps_are_the_same_however_many_a_call_takes(sparse):
         member = np.zeros(60, dtype=np.int8)
         while True:
             tried, taken, going, gap, moved = l1newton.newton_steps(
-                *stored, chosen, y, lam, columns.norms**2, w, slack, bias, products, here, squares, member,
+                stored, chosen, y, lam, columns.norms**2, w, slack, bias, products, here, squares, member,
                 np.array([1e-2, 1000.0, 1e-11]), columns.norms, 1e-14, target, best, limit,
             )  # fmt: skip
             assert tried <= limit and taken == tried - (not going) and moved >= 0.0

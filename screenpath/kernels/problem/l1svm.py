@@ -1,10 +1,11 @@
 """L1-regularised squared hinge: objectives, exact bias, coordinate descent over features.
 
-Columns are stored one after the other: dense as the rows of ``F`` of shape (k, n), sparse as ``data, indices`` with one
-slice ``begin[j]:end[j]`` a column; screened columns lie between those of a reduced problem. ``index``, ``active`` and
-``chosen`` (int64) list columns. ``slack_i = |z_i| - (F'w)_i - z_i b``; the loss is half the sum of its squared
-positive parts ``r = max(slack, 0)``. A sample of weight ``s_i`` has ``z_i = y_i sqrt(s_i)`` and ``f_ij = z_i x_ij``;
-without weights ``z`` are the labels -1 and +1, and every product with them is exact. ``y`` below is ``z``.
+``columns`` is a tuple ``(data, indices, begin, end)``: the values of a column and their samples are one slice
+``begin[j]:end[j]``; screened columns lie between those of a reduced problem. A column with as many values as there are
+samples has them in order, so that its indices need not be read (and are not stored for dense data). ``index``,
+``active`` and ``chosen`` (int64) list columns. ``slack_i = |z_i| - (F'w)_i - z_i b``; the loss is half the sum of its
+squared positive parts ``r = max(slack, 0)``. A sample of weight ``s_i`` has ``z_i = y_i sqrt(s_i)`` and ``f_ij = z_i
+x_ij``; without weights ``z`` are the labels -1 and +1, and every product with them is exact. ``y`` below is ``z``.
 
 ``total``, ``squares`` and ``balance`` are ``|y|.r``, ``||r||^2`` and ``y.r``.
 """
@@ -13,6 +14,7 @@ import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.problem.share import kink_share
+from screenpath.kernels.problem.sparse import add_column, column_sum
 from screenpath.kernels.rows.newton_system import inner
 
 # Exact solves of the bias within a sweep: so many, whatever screening left, but none before the columns visited since
@@ -21,49 +23,43 @@ BIAS_SOLVES = 8
 
 
 @kernel(fastmath=SUMS)
-def dense_spreads(F, y, out, means):
-    """Write the norm of every column after subtracting its mean, of ``f - (f.y) y / ||y||^2``, and that mean."""
-    k, n = F.shape
-    length = inner(y, y)
-    for j in range(k):
-        mean = 0.0
-        for i in range(n):
-            mean += F[j, i] * y[i]
-        mean /= length
-        total = 0.0
-        for i in range(n):
-            off = F[j, i] - mean * y[i]
-            total += off * off
-        out[j], means[j] = np.sqrt(total), mean
+def spreads(columns, y, out, means):
+    """Write the norm of every column after subtracting its mean, of ``f - (f.y) y / ||y||^2``, and that mean.
 
-
-@kernel(fastmath=SUMS)
-def sparse_spreads(data, indices, indptr, y, out, means):
-    """:func:`dense_spreads` for sparse columns; values that are not stored count as zeros."""
+    Values that are not stored count as zeros.
+    """
+    (data, indices, begin, end), n = columns, y.size
     length = inner(y, y)
     for j in range(out.size):
-        mean, stored = 0.0, 0.0
-        for p in range(at(indptr[j]), at(indptr[j + 1])):
-            z = y[at(indices[p])]
-            mean += data[p] * z
-            stored += z * z
-        mean /= length
+        start, stop = begin[j], end[j]
+        mean = column_sum(data, indices, start, stop, n, y) / length
+        means[j], total = mean, 0.0
+        if stop - start == n:
+            column = data[start:stop]
+            for i in range(n):
+                off = column[i] - mean * y[i]
+                total += off * off
+            out[j] = np.sqrt(total)
+            continue
+        stored = 0.0
+        for p in range(at(start), at(stop)):
+            stored += y[at(indices[p])] * y[at(indices[p])]
         rest = length - stored
         if rest < 0.5 * length:  # the samples between those that are stored, without cancellation
             rest, i = 0.0, 0
-            for p in range(at(indptr[j]), at(indptr[j + 1])):
+            for p in range(at(start), at(stop)):
                 while i < indices[p]:
                     rest += y[i] * y[i]
                     i += 1
                 i += 1
-            while i < y.size:
+            while i < n:
                 rest += y[i] * y[i]
                 i += 1
         total = rest * mean * mean
-        for p in range(at(indptr[j]), at(indptr[j + 1])):
+        for p in range(at(start), at(stop)):
             off = data[p] - mean * y[at(indices[p])]
             total += off * off
-        out[j], means[j] = np.sqrt(total), mean
+        out[j] = np.sqrt(total)
 
 
 @kernel(fastmath=SUMS, forceinline=True, leaf=True)  # it stands in two kernels: a symbol could come from either
@@ -107,26 +103,20 @@ def bias_root(slack, y, bias):
 
 
 @kernel(fastmath=SUMS)
-def evaluate(F, data, indices, begin, end, sparse, index, y, slack, w, norms, rounding, lam, known, products):
+def evaluate(columns, index, y, slack, w, norms, rounding, lam, known, products):
     """Write ``f_j . r`` to ``products[k]`` for ``j = index[k]`` unless known, and compute both objectives.
 
     Returns primal, gap and scale (:func:`dual_scale`) of the problem on these columns; ``total``, ``squares``,
     ``balance``; ``sum |w_j|`` and ``sum |w_j| ||f_j||`` over ``index``.
     """
+    data, indices, begin, end = columns
     alpha, total, squares, balance = positive_part(slack, y)
     largest, weight, reach = 0.0, 0.0, 0.0
     unsure = blur(total, squares, balance, rounding)
     for k in range(index.size):
         j = index[k]
         if not known:
-            product = 0.0
-            if sparse:
-                for p in range(at(begin[j]), at(end[j])):
-                    product += data[p] * alpha[at(indices[p])]
-            else:
-                for i in range(alpha.size):
-                    product += F[j, i] * alpha[i]
-            products[k] = product
+            products[k] = column_sum(data, indices, begin[j], end[j], alpha.size, alpha)
         largest = max(largest, abs(products[k]) + unsure * norms[j])
         weight += abs(w[j])
         reach += abs(w[j]) * norms[j]
@@ -208,19 +198,12 @@ def certified_terms(w, products, norms, spreads, lam, rounding, outward, total, 
 
 
 @kernel(fastmath=SUMS, leaf=True)
-def columns_add(F, data, indices, begin, end, sparse, index, weights, out):
+def columns_add(columns, index, weights, out):
     """Add ``sum_k weights[k] f_index[k]`` to ``out`` (one entry a sample)."""
+    data, indices, begin, end = columns
     for k in range(index.size):
-        t = weights[k]
-        if t == 0.0:
-            continue
         j = index[k]
-        if sparse:
-            for p in range(at(begin[j]), at(end[j])):
-                out[at(indices[p])] += t * data[p]
-        else:
-            for i in range(out.size):
-                out[i] += t * F[j, i]
+        add_column(data, indices, begin[j], end[j], out.size, weights[k], out)
 
 
 @kernel(fastmath=SUMS)
@@ -248,7 +231,7 @@ def dual_point(slack, y):
 
 
 @kernel(fastmath=SUMS)
-def descend(F, data, indices, begin, end, sparse, y, lam, sqnorms, means, w, slack, bias, active, shrinking, sweeps):
+def descend(columns, y, lam, sqnorms, means, w, slack, bias, active, shrinking, sweeps):
     """Cyclic coordinate descent with one-dimensional Newton steps, in place (Yuan et al. 2010, LIBLINEAR's method).
 
     A step along a column takes the bias with it: along ``f_j - means[j] y``, so that a mean does not stand between the
@@ -277,14 +260,14 @@ def descend(F, data, indices, begin, end, sparse, y, lam, sqnorms, means, w, sla
     updates, moved : float
         Changes of ``slack`` and the sum of their norms, with which its rounding error grows.
     """
-    n = y.size
+    (data, indices, begin, end), n = columns, y.size
     size, visited, since = active.size, 0, 0
     updates, moved, root = 0.0, 0.0, np.sqrt(inner(y, y))
     values, balance, line, centring = 0, 0.0, np.empty(n), np.any(means != 0.0)
     for i in range(n):
         balance += y[i] * max(slack[i], 0.0)
     for k in range(size):
-        values += end[active[k]] - begin[active[k]] if sparse else n
+        values += end[active[k]] - begin[active[k]]
     solve_after = max(values // BIAS_SOLVES, n)
     violation, room = np.inf, np.inf
     for _ in range(sweeps):
@@ -294,23 +277,22 @@ def descend(F, data, indices, begin, end, sparse, y, lam, sqnorms, means, w, sla
             j = active[k]
             visited += 1
             old, mean = w[j], means[j]
-            wide = not sparse or mean != 0.0
             gradient, curvature, square = mean * balance, 1e-12 * sqnorms[j], sqnorms[j]
-            if sparse:
-                start, stop = begin[j], end[j]
-                since += stop - start
-                if old == 0.0 or wide:
-                    for p in range(at(start), at(stop)):
-                        gradient -= data[p] * max(slack[at(indices[p])], 0.0)
-                else:  # the curvature is needed too
-                    for p in range(at(start), at(stop)):
-                        value, r = data[p], slack[at(indices[p])]
-                        gradient -= value * max(r, 0.0)
-                        curvature += value * value if r > 0.0 else 0.0
-            else:
-                since += n
+            start, stop = begin[j], end[j]
+            since += stop - start
+            full = stop - start == n
+            column, wide = data[start:stop], full or mean != 0.0
+            if full:
                 for i in range(n):
-                    gradient -= F[j, i] * max(slack[i], 0.0)
+                    gradient -= column[i] * max(slack[i], 0.0)
+            elif old == 0.0 or wide:
+                for p in range(at(start), at(stop)):
+                    gradient -= data[p] * max(slack[at(indices[p])], 0.0)
+            else:  # the curvature is needed too
+                for p in range(at(start), at(stop)):
+                    value, r = data[p], slack[at(indices[p])]
+                    gradient -= value * max(r, 0.0)
+                    curvature += value * value if r > 0.0 else 0.0
             if old == 0.0:
                 miss = max(abs(gradient) - lam, 0.0)
                 if shrinking and abs(gradient) < lam - room:
@@ -324,14 +306,14 @@ def descend(F, data, indices, begin, end, sparse, y, lam, sqnorms, means, w, sla
             if miss == 0.0 or 1e-12 * sqnorms[j] == 0.0:
                 continue
             if wide:
-                if sparse:
+                if full:
+                    for i in range(n):
+                        line[i] = column[i] - mean * y[i]
+                else:
                     for i in range(n):
                         line[i] = -mean * y[i]
                     for p in range(at(start), at(stop)):
                         line[at(indices[p])] += data[p]
-                else:
-                    for i in range(n):
-                        line[i] = F[j, i] - mean * y[i]
                 square = 0.0
                 for i in range(n):
                     square += line[i] * line[i]
@@ -358,7 +340,7 @@ def descend(F, data, indices, begin, end, sparse, y, lam, sqnorms, means, w, sla
                         for i in range(n):
                             slack[i] -= change * line[i]
                     else:
-                        for p in range(at(begin[j]), at(end[j])):
+                        for p in range(at(start), at(stop)):
                             slack[at(indices[p])] -= change * data[p]
                     break
                 rise = 0.0  # of the loss, from the weight before the step to the one after it
@@ -370,7 +352,7 @@ def descend(F, data, indices, begin, end, sparse, y, lam, sqnorms, means, w, sla
                         r = max(r, 0.0)
                         rise += r * r - before * before
                 else:
-                    for p in range(at(begin[j]), at(end[j])):
+                    for p in range(at(start), at(stop)):
                         i = at(indices[p])
                         r = slack[i] - change * data[p]
                         before = max(r + step * data[p], 0.0)
@@ -405,18 +387,14 @@ def descend(F, data, indices, begin, end, sparse, y, lam, sqnorms, means, w, sla
 
 def warm_up():
     y, w, norms, index = np.array([1.0, -1.0, 1.0]), np.zeros(2), np.ones(2), np.arange(2)
-    dense = np.array([[1.0, -0.5, 2.0], [0.5, 1.0, -1.0]])
-    no_csr = np.empty(0), np.empty(0, dtype=np.int32), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    csr = dense.ravel().copy(), np.array([0, 1, 2, 0, 1, 2], dtype=np.int32), np.array([0, 3, 6], dtype=np.int64)
-    dense_spreads(dense, y, np.empty(2), np.empty(2))
-    sparse_spreads(*csr, y, np.empty(2), np.empty(2))
+    ends = np.array([0, 3, 6], dtype=np.int64)
+    columns = np.array([1.0, -0.5, 2.0, 0.5, 1.0, -1.0]), np.array([0, 1, 2, 0, 1, 2], np.int32), ends[:-1], ends[1:]
+    spreads(columns, y, np.empty(2), np.empty(2))
     blur(1.0, 1.0, 0.0, 1e-14)
     positive_part(y, y)
     dual_point(np.ones(3), y)
     certified_terms(w, norms, norms, norms, 1.0, 1e-14, 1.0, 1.0, 1.0, 0.0, w.copy())
     imbalance(1.0, 0.0, 1e-14)
-    for columns in ((dense, *no_csr, False), (np.empty((0, 0)), *csr[:2], csr[2][:-1], csr[2][1:], True)):
-        slack = np.ones(3)
-        evaluate(*columns, index, y, slack, w, norms, 1e-14, 1.0, False, np.empty(2))
-        descend(*columns, y, 0.1, norms, w, w.copy(), slack, np.zeros(1), index.copy(), True, 1)
-        columns_add(*columns, index, -norms, slack)
+    evaluate(columns, index, y, np.ones(3), w, norms, 1e-14, 1.0, False, np.empty(2))
+    descend(columns, y, 0.1, norms, w, w.copy(), np.ones(3), np.zeros(1), index.copy(), True, 1)
+    columns_add(columns, index, -norms, np.ones(3))

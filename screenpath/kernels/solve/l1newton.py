@@ -1,8 +1,7 @@
 """Newton steps for the L1-regularised squared hinge on a working set of features.
 
 The Hessian over the samples inside the margin, with the bias eliminated, makes a small Lasso; its solution is the
-direction of a line search. Columns (``F, data, indices, begin, end, sparse``), ``slack`` and ``bias`` are as in
-``l1svm``.
+direction of a line search. ``columns``, ``slack`` and ``bias`` are as in ``l1svm``.
 """
 
 import numpy as np
@@ -124,12 +123,13 @@ def full_products(data, indices, begin, end, y, known, fresh, gram, sums):
 
 
 @kernel(fastmath=SUMS)
-def sparse_gram(data, indices, begin, end, index, slack, y, member, gram, sums):
+def sparse_gram(columns, index, slack, y, member, gram, sums):
     """Bring ``gram = F_S F_S'`` and ``sums = F_S y_S`` up to date with the samples S of positive slack.
 
     Only samples that entered or left ``member`` are added or subtracted (lower triangle). Returns
     ``||y_S||^2``: without weights the size of S.
     """
+    data, indices, begin, end = columns
     marked = np.zeros(slack.size, dtype=np.uint8)
     place, who = np.empty(slack.size, dtype=np.int32), np.empty(slack.size, dtype=np.int32)
     size, changed = 0.0, 0
@@ -145,23 +145,24 @@ def sparse_gram(data, indices, begin, end, index, slack, y, member, gram, sums):
     if changed == 0:
         return size
     picked, ends = pick(indices, begin, end, index, marked)
-    values, columns, starts = by_sample(data, indices, picked, ends, place, changed)
+    values, owners, starts = by_sample(data, indices, picked, ends, place, changed)
     for c in range(changed):
         i = who[c]
         sign = 1.0 if member[i] == 1 else -1.0
         for p in range(starts[c], starts[c + 1]):
-            a = columns[p]
+            a = owners[p]
             value = sign * values[p]
             sums[a] += value * y[i]
             row = gram[a]
             for q in range(at(starts[c]), at(p + 1)):
-                row[at(columns[q])] += value * values[q]
+                row[at(owners[q])] += value * values[q]
     return size
 
 
 @kernel(fastmath=SUMS)
-def dense_gram(F, index, slack, y, member, gram, sums):
-    """:func:`sparse_gram` for dense columns; the samples that changed are gathered and multiplied at once."""
+def dense_gram(columns, index, slack, y, member, gram, sums):
+    """:func:`sparse_gram` for full columns; the samples that changed are gathered and multiplied at once."""
+    data, _, begin, _ = columns
     changed, size = 0, 0.0
     for i in range(slack.size):
         if slack[i] > 0.0:
@@ -182,7 +183,7 @@ def dense_gram(F, index, slack, y, member, gram, sums):
     block = np.empty((index.size, changed))
     for k in range(index.size):
         for c in range(changed):
-            block[k, c] = F[index[k], where[c]]
+            block[k, c] = data[begin[index[k]] + where[c]]
     for k in range(index.size):
         total = 0.0
         for c in range(changed):
@@ -329,9 +330,7 @@ def line_search(slack, change, w, direction, lam, slope):
 
 
 @kernel(fastmath=SUMS)
-def newton_step(
-    F, data, indices, begin, end, sparse, chosen, y, lam, sqnorms, w, slack, bias, products, gram, sums, inside, options
-):
+def newton_step(columns, chosen, y, lam, sqnorms, w, slack, bias, products, gram, sums, inside, options):
     """Take one Newton step on the features ``chosen``; update ``w`` (of all columns), ``slack`` and ``bias``.
 
     With the Hessian over the samples inside the margin and the bias eliminated, the model of the objective is a Lasso
@@ -376,7 +375,7 @@ def newton_step(
     if slope >= 0.0:
         return 0.0, 0.0
     change = shift * y
-    columns_add(F, data, indices, begin, end, sparse, chosen, direction, change)
+    columns_add(columns, chosen, direction, change)
     taken = line_search(slack, change, old, direction, lam, slope)
     moved = 0.0
     if taken > 0.0:
@@ -391,8 +390,8 @@ def newton_step(
 
 @kernel()
 def newton_steps(
-    F, data, indices, begin, end, sparse, chosen, y, lam, sqnorms, w, slack, bias, products, gram, sums, member,
-    options, norms, rounding, target, best, limit,
+    columns, chosen, y, lam, sqnorms, w, slack, bias, products, gram, sums, member, options, norms, rounding, target,
+    best, limit,
 ):  # fmt: skip
     """Take up to ``limit`` Newton steps on the features ``chosen`` until their gap is at most ``target``, or falls no
     more.
@@ -411,25 +410,22 @@ def newton_steps(
     moved : float
         Sum of the norms of the changes of ``slack``.
     """
-    tried, taken, gap, moved = 0, 0, np.inf, 0.0
+    tried, taken, gap, moved, sparse = 0, 0, np.inf, 0.0, columns[1].size > 0
     while tried < limit:
         if sparse:
-            inside = sparse_gram(data, indices, begin, end, chosen, slack, y, member, gram, sums)
+            inside = sparse_gram(columns, chosen, slack, y, member, gram, sums)
         else:
-            inside = dense_gram(F, chosen, slack, y, member, gram, sums)
+            inside = dense_gram(columns, chosen, slack, y, member, gram, sums)
         if inside == 0.0:
             return tried, taken, False, gap, moved
         tried += 1
         step, change = newton_step(
-            F, data, indices, begin, end, sparse, chosen, y, lam, sqnorms, w, slack, bias, products, gram, sums, inside,
-            options,
+            columns, chosen, y, lam, sqnorms, w, slack, bias, products, gram, sums, inside, options,
         )  # fmt: skip
         if step == 0.0:
             return tried, taken, False, gap, moved
         taken, moved = taken + 1, moved + change
-        gap = evaluate(
-            F, data, indices, begin, end, sparse, chosen, y, slack, w, norms, rounding, lam, False, products
-        )[1]
+        gap = evaluate(columns, chosen, y, slack, w, norms, rounding, lam, False, products)[1]
         if gap <= target or not gap < best:
             break
         best = gap
@@ -438,15 +434,11 @@ def newton_steps(
 
 def warm_up():
     y, index, norms = np.array([1.0, -1.0, 1.0]), np.arange(2), np.ones(2)
-    dense = np.array([[1.0, -0.5, 2.0], [0.5, 1.0, -1.0]])
-    no_csr = np.empty(0), np.empty(0, dtype=np.int32), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    csr = dense.ravel().copy(), np.array([0, 1, 2, 0, 1, 2], dtype=np.int32), np.array([0, 3]), np.array([3, 6])
-    options = np.array([1e-2, 10.0, 1e-11])
-    for columns in ((dense, *no_csr, False), (np.empty((0, 0)), *csr, True)):
-        slack, gram, sums, member = np.ones(3), np.zeros((2, 2)), np.zeros(2), np.zeros(3, dtype=np.int8)
-        if columns[-1]:
-            full_products(*csr, y, index[:1], index[1:], gram, sums)
-        newton_steps(
-            *columns, index, y, 0.1, norms, np.zeros(2), slack, np.zeros(1), dense.sum(axis=1), gram, sums, member,
-            options, norms, 1e-14, 0.0, np.inf, 1,
-        )  # fmt: skip
+    begin, end = np.array([0, 3]), np.array([3, 6])
+    columns = np.array([1.0, -0.5, 2.0, 0.5, 1.0, -1.0]), np.array([0, 1, 2, 0, 1, 2], np.int32), begin, end
+    slack, gram, sums, member = np.ones(3), np.zeros((2, 2)), np.zeros(2), np.zeros(3, dtype=np.int8)
+    full_products(*columns, y, index[:1], index[1:], gram, sums)
+    newton_steps(
+        columns, index, y, 0.1, norms, np.zeros(2), slack, np.zeros(1), norms.copy(), gram, sums, member,
+        np.array([1e-2, 10.0, 1e-11]), norms, 1e-14, 0.0, np.inf, 1,
+    )  # fmt: skip
