@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 from screenpath.catalogue.option import Option, completed
 from screenpath.catalogue.spec import Spec
 from screenpath.catalogue.specs import spec_of
+from screenpath.data.files.arrays import is_table
 from screenpath.data.files.dataset import FileLike, RowsLike
-from screenpath.data.files.frames import is_table
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.engine.stored import StoredPath, load_run
 from screenpath.errors import DataError, UsageError, file_name, folder_of

@@ -18,7 +18,7 @@ from screenpath.catalogue.option import number
 from screenpath.catalogue.options import C_GRID, CERTIFICATE, INTERCEPT, WEIGHTS, solving
 from screenpath.catalogue.spec import Spec, c_grid, with_intercept_chunked
 from screenpath.catalogue.targets import real_targets, sign_targets
-from screenpath.data.safe.needs import BOX, MIRRORED
+from screenpath.data.safe.memory import BOX, MIRRORED
 
 
 @dataclass(frozen=True)

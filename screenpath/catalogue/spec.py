@@ -13,7 +13,7 @@ from importlib import import_module
 
 from screenpath.catalogue.option import completed, usual
 from screenpath.catalogue.options import C_GRID, PATH
-from screenpath.data.safe.needs import BOX, FREE, FREE_KERNEL, FREE_MIRRORED, FREE_SPARSE, MIRRORED, Needs
+from screenpath.data.safe.memory import BOX, FREE, FREE_KERNEL, FREE_MIRRORED, FREE_SPARSE, MIRRORED, Needs
 from screenpath.data.safe.plugins import Plugin, identified
 from screenpath.errors import UsageError
 from screenpath.problem import INTERVAL

@@ -12,7 +12,7 @@ from screenpath.catalogue import options as o
 from screenpath.catalogue.option import usual
 from screenpath.catalogue.spec import Later, Spec, chunked, free_intercept, free_sparse_intercept, with_intercept
 from screenpath.catalogue.targets import class_targets, sign_targets
-from screenpath.data.safe.needs import KERNEL, L1, SPARSE
+from screenpath.data.safe.memory import KERNEL, L1, SPARSE
 from screenpath.data.safe.plugins import plugin_of
 from screenpath.errors import UsageError
 
@@ -152,7 +152,7 @@ KERNEL_SVM = replace(
     solver=Later("solve.smo", "make_kernel_solver"),
     rows=_kernel_rows,
     streams=False,
-    kernel_modules=("box", "distances", "double", "gram", "precise", "smo", "start"),
+    kernel_modules=("box", "double", "gram", "precise", "smo", "start"),
     needs=KERNEL,
 )
 

@@ -20,9 +20,8 @@ from screenpath.catalogue.spec import Spec
 from screenpath.cv.certify import HeldOut, certified_line
 from screenpath.cv.folds import Split
 from screenpath.cv.saved import COLUMNS, FoldFile, FoldPath, damaged, plain
-from screenpath.data.safe import needs
 from screenpath.data.safe.atomic import load_array, save_arrays
-from screenpath.data.safe.memory import MemoryLimit, code_is_loaded, in_force
+from screenpath.data.safe.memory import F8, Bytes, MemoryLimit, code_is_loaded, in_force, shape_of
 from screenpath.engine.path import Path
 from screenpath.inputs.rows import Samples, prepared
 from screenpath.numbers import sparse as sp
@@ -116,12 +115,12 @@ def needs_of_folds(samples: Samples, task: Task, splits: list[Split], points: in
     for split in splits:
         m, held_out = split.held_out.size, int(counts[split.held_out].sum())
         raw, dense = samples.X.nnz - held_out, task.storage == "dense"
-        shape, test = (needs.shape_of(k, d, nnz, o, dense, classes) for k, nnz in ((n - m, raw), (m, held_out)))
+        shape, test = (shape_of(k, d, nnz, o, dense, classes) for k, nnz in ((n - m, raw), (m, held_out)))
         sliced = 12 * raw + 8 * (n - m)
         tested = 12 * held_out + (3 if dense else 1) * test.rows
         freed = sliced if dense or o["bias"] else 0
-        largest = max(largest, sliced + needs.Bytes.of(spec.needs, shape, raw, o).peak(freed - tested))
-        left += needs.F8 * points * (16 * m + 2 * max(d + 1, n if spec.rows is not None else 0)) if task.certify else 0
+        largest = max(largest, sliced + Bytes.of(spec.needs, shape, raw, o).peak(freed - tested))
+        left += F8 * points * (16 * m + 2 * max(d + 1, n if spec.rows is not None else 0)) if task.certify else 0
     return largest + left // len(splits), left
 
 

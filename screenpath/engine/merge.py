@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from screenpath.data.words.tables import dump_json
-from screenpath.data.words.timestamp import now
+from screenpath.data.words.tables import dump_json, now
 from screenpath.engine.options import numbers_of
 from screenpath.engine.record import circumstances, versions
 from screenpath.errors import RunFolderError, UsageError

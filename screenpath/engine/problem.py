@@ -13,11 +13,11 @@ from screenpath.catalogue.scores import CLASSIFICATION, REGRESSION
 from screenpath.catalogue.specs import SPECS
 from screenpath.data.files.arrays import canonical
 from screenpath.data.files.prepare import checked_penalties, say_nearly_constant, stored_dense
-from screenpath.data.safe.wide import occurring, on_columns
 from screenpath.engine.path import Path, limits_of, ways
 from screenpath.engine.result import KernelPathResult, PathResult, Result, SparsePathResult
 from screenpath.inputs.rows import Prepared, Samples, prepared
 from screenpath.numbers import sparse as sp
+from screenpath.numbers.csr import occurring, on_columns
 from screenpath.problem.sparse_types import SparseVector
 from screenpath.rows.gram import TrainedRows
 

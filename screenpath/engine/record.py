@@ -8,8 +8,7 @@ import numpy as np
 
 from screenpath import __version__
 from screenpath.data.safe.plugins import Plugin
-from screenpath.data.words.tables import finite
-from screenpath.data.words.timestamp import now
+from screenpath.data.words.tables import finite, now
 from screenpath.engine.options import INPUTS
 from screenpath.inputs.reading import ARRAYS
 from screenpath.problem.ends import CONSTANT

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 import numpy as np
 
 from screenpath.catalogue.spec import Later
-from screenpath.data.files.arrays import checked_rows
+from screenpath.data.files.arrays import checked_rows, found_in, names_of, rows_of
 from screenpath.data.files.dataset import FileLike, RowsLike
-from screenpath.data.files.frames import found_in, names_of, rows_of
 from screenpath.data.files.prepare import Preparation
 from screenpath.errors import DataError, ResourceError, UsageError
 from screenpath.numbers import sparse as sp

@@ -15,7 +15,7 @@ from screenpath import __version__
 from screenpath.catalogue.spec import Spec
 from screenpath.data.files.source import reading
 from screenpath.data.safe.memory import in_force
-from screenpath.data.words.timestamp import now
+from screenpath.data.words.tables import now
 from screenpath.engine import warm
 from screenpath.engine.hints import best_lines, hints
 from screenpath.engine.interrupts import Interrupts, Stopped

@@ -10,11 +10,11 @@ import numpy as np
 
 from screenpath.data.files.dataset import FileLike
 from screenpath.data.files.prepare import Preparation
-from screenpath.data.safe.wide import on_columns
 from screenpath.data.words.labels import in_python, label_text
 from screenpath.engine.result import Result
 from screenpath.errors import folder_of
 from screenpath.numbers import sparse as sp
+from screenpath.numbers.csr import on_columns
 from screenpath.store.open import UNLABELLED, Run, open_run
 from screenpath.walk.step import Step
 

@@ -7,15 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from screenpath.data.files.arrays import canonical
+from screenpath.data.files.arrays import canonical, found_in
 from screenpath.data.files.dataset import Dataset
-from screenpath.data.files.frames import found_in
 from screenpath.data.files.prepare import checked_penalties, say_nearly_constant, stored_dense
 from screenpath.data.files.read import read_like
-from screenpath.data.safe import needs
-from screenpath.data.safe.memory import MemoryLimit, in_force, private_size
-from screenpath.data.safe.needs import Bytes, Shape
-from screenpath.data.safe.wide import check_width, is_wide
+from screenpath.data.safe.memory import (
+    KERNEL_PROCESS,
+    Bytes,
+    MemoryLimit,
+    Shape,
+    in_force,
+    preparing,
+    private_size,
+    shape_of,
+)
 from screenpath.data.words.labels import are_targets, recoded
 from screenpath.errors import UsageError
 from screenpath.inputs.reading import (
@@ -31,6 +36,7 @@ from screenpath.inputs.reading import (
 )
 from screenpath.inputs.rows import TestData, Training, rows_of, shaped, with_free_bias
 from screenpath.numbers import sparse as sp
+from screenpath.numbers.csr import check_width, is_wide
 from screenpath.rows.budget import Allowance, free_memory
 
 if TYPE_CHECKING:
@@ -122,7 +128,7 @@ def ask_for_rows(spec, options: dict, data: Dataset, labels: dict | None, kept: 
     """
     if not limit:
         return 0
-    shape = shape_of(data, spec, options, labels)
+    shape = _shape(data, spec, options, labels)
     asked = Bytes.of(spec.needs, shape, data.nnz, options)
     X, source = data.stored, name_of(options["data"])
     left = [] if kept else [X.data, X.indices, X.indptr] if shape.dense or options["bias"] else [X.data]
@@ -142,15 +148,15 @@ def matrix_memory(spec, options: dict, data: Dataset, kept: bool) -> Allowance |
         return None
     folds = options.get("folds_at_once", 0)
     workers = folds if folds > 1 else 0
-    shape = shape_of(data, spec, options, None)
+    shape = _shape(data, spec, options, None)
     one = spec.needs.vectors(shape) + spec.needs.build(shape) + shape.rows + (12 * data.nnz + 8 * data.n) * kept
-    return Allowance.of(options["max_memory"], one * (1 + folds) + needs.KERNEL_PROCESS * (1 + workers), 1 + folds)
+    return Allowance.of(options["max_memory"], one * (1 + folds) + KERNEL_PROCESS * (1 + workers), 1 + folds)
 
 
-def shape_of(data, spec, options: dict, labels: dict | None) -> Shape:
+def _shape(data, spec, options: dict, labels: dict | None) -> Shape:
     o = {**options, "bias": 0.0, "dtype": "float64"} if spec.rows is not None else options
     dense = stored_dense(data.stored, options["storage"])
-    return needs.shape_of(data.n, data.d, data.nnz, o, dense, len((labels or {}).get("classes", (0,))))
+    return shape_of(data.n, data.d, data.nnz, o, dense, len((labels or {}).get("classes", (0,))))
 
 
 def _check_cluster(spec, options: dict) -> None:
@@ -204,8 +210,8 @@ def _read_test(options: dict, training: Training, limit: MemoryLimit) -> Dataset
 def held_out_bytes(data: Dataset, d: int, sparse: bool, options: dict) -> int:
     """Return the bytes of prepared test data, copies during preparation included."""
     cut = 12 * data.nnz if data.d > d else 0
-    shape = needs.shape_of(data.n, d, data.nnz, options, not sparse)
-    rows, way = needs.preparing(shape, data.nnz, options)
+    shape = shape_of(data.n, d, data.nnz, options, not sparse)
+    rows, way = preparing(shape, data.nnz, options)
     return cut + way + (3 * rows if shape.dense else rows)
 
 

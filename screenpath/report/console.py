@@ -12,8 +12,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from screenpath.data.words.tables import dump_json
-from screenpath.data.words.timestamp import clock, now
+from screenpath.data.words.tables import clock, dump_json, now
 from screenpath.errors import fitted, shown, write
 from screenpath.report.activity import Activity
 

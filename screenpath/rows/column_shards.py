@@ -15,8 +15,7 @@ import numpy as np
 
 from screenpath.data.files.centring import dense_centres, sign_sparse, signed_dense, sparse_centres
 from screenpath.data.files.prepare import DENSE_FROM, Preparation, fit_preparation
-from screenpath.data.safe.memory import in_force
-from screenpath.data.safe.needs import F8
+from screenpath.data.safe.memory import F8, in_force
 from screenpath.data.shards.shards import Shard, ShardFolder, in_order
 from screenpath.errors import UsageError
 from screenpath.kernels.problem import l1svm as kernels

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from screenpath.errors import UsageError
-from screenpath.kernels.rows import distances as kernels
+from screenpath.kernels.rows import gram as kernels
 from screenpath.kernels.rows import precise
 from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.numbers import sparse as sp

@@ -15,8 +15,7 @@ import numpy as np
 
 from screenpath.data.files.centring import is_far, midpoints
 from screenpath.data.files.prepare import CHUNK_CELLS, DENSE_FROM, SCALES, Preparation, centring, peaks
-from screenpath.data.safe.memory import MemoryLimit
-from screenpath.data.safe.needs import BOX, F8, SCREEN_MORE, Shape
+from screenpath.data.safe.memory import BOX, F8, SCREEN_MORE, MemoryLimit, Shape
 from screenpath.data.shards.shards import Shard, ShardFolder, in_order
 from screenpath.errors import UsageError
 from screenpath.kernels.rows import rows as kernels

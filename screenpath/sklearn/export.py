@@ -13,12 +13,12 @@ from sklearn.preprocessing import MaxAbsScaler, Normalizer, StandardScaler
 from sklearn.svm import LinearSVC, LinearSVR
 
 from screenpath.data.files.prepare import Preparation
-from screenpath.data.safe.wide import spread
 from screenpath.data.words.labels import in_python
 from screenpath.engine.stored import StoredPath, load_run
 from screenpath.errors import UsageError
 from screenpath.inputs.run_data import Support, support_of
 from screenpath.numbers import sparse as sp
+from screenpath.numbers.csr import spread
 from screenpath.store.open import Run
 
 

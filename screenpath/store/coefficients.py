@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from screenpath.data.safe.atomic import Appender, replacing
-from screenpath.data.safe.wide import WIDEST, find
 from screenpath.data.words.labels import are_texts, label_cells, quoted
 from screenpath.errors import shown
 from screenpath.numbers import sparse as sp
+from screenpath.numbers.csr import WIDEST, find
 from screenpath.store.archive import FAULTS, array_header
 from screenpath.store.record import RECORDS, damaged
 

@@ -22,8 +22,7 @@ from typing import Any, cast
 import numpy as np
 
 from screenpath.data.safe.atomic import load_array, save_arrays
-from screenpath.data.safe.memory import MemoryLimit, in_force
-from screenpath.data.safe.needs import SPARSE, Shape
+from screenpath.data.safe.memory import SPARSE, MemoryLimit, Shape, in_force
 from screenpath.errors import ResourceError
 from screenpath.problem.sparse import SparseModel
 from screenpath.problem.sparse_grid import SentCertificate, SparseGrid, sparse_model

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import screenpath
 from screenpath.data.files.libsvm import read_libsvm
-from screenpath.data.safe.wide import ORDINARY, is_wide, on_columns
+from screenpath.numbers.csr import ORDINARY, is_wide, on_columns
 from screenpath.store.open import open_run
 from tests.cli.conftest import call, without_times  # noqa: F401 (a fixture)
 from tests.run_folders import reseal

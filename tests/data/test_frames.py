@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import screenpath
-from screenpath.data.files.frames import is_table
+from screenpath.data.files.arrays import is_table
 from screenpath.errors import DataError, RunFolderError, UsageError
 from screenpath.store.record import _check_entries
 from tests.cli.conftest import clouds

@@ -12,8 +12,7 @@ import pytest
 
 import screenpath
 from screenpath.data.files.libsvm import MARKED
-from screenpath.data.files.parquet_file import ParquetFile
-from screenpath.data.files.parquet_pages import row_groups
+from screenpath.data.files.parquet_file import ParquetFile, row_groups
 from screenpath.data.files.read import read_data, read_like
 from screenpath.data.safe import memory
 from screenpath.data.safe.memory import MemoryLimit, private_bytes

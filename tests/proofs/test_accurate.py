@@ -6,7 +6,7 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from screenpath.kernels.rows import distances
+from screenpath.kernels.rows import gram as distances
 from screenpath.numbers.accurate import LOST, inner, inner_and_rest, largest, scaled, two_products
 
 U = F(1, 2**53)

@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from screenpath.errors import UsageError
-from screenpath.kernels.rows import distances, precise
+from screenpath.kernels.rows import gram as distances
+from screenpath.kernels.rows import precise
 from screenpath.rows import kernel_functions
 from screenpath.rows.kernel_functions import KernelBlocks, KernelFunction
 

@@ -130,7 +130,7 @@ def test_limits(folders):
 
 
 def test_wide_data_have_columns_that_occur(tmp_path, monkeypatch):
-    monkeypatch.setattr("screenpath.data.safe.wide.ORDINARY", 10)
+    monkeypatch.setattr("screenpath.numbers.csr.ORDINARY", 10)
     X, y = random_rows(n=60, d=8, density=0.3)
     wide = sp.csr_array((X.data, X.indices * 1000, X.indptr), shape=(60, 8000))
     folder, data = make_folder(tmp_path / "s", wide, y, monkeypatch, by="columns")

@@ -69,7 +69,7 @@ NEAREST = {
     "screenpath/screen/box.py": [RULES, COUNTS],
     "screenpath/screen/pathwise.py": [RULES],
     "screenpath/numbers/accurate.py": [f"{PROOFS}accurate.py"],
-    "screenpath/kernels/rows/distances.py": [f"{PROOFS}accurate.py"],
+    "screenpath/kernels/rows/gram.py": [f"{PROOFS}accurate.py"],
     "screenpath/kernels/screen/conditioning.py": [f"{PROOFS}conditioning.py"],
     "screenpath/problem/kernel.py": [KERNEL_TERMS, KERNEL],
     "screenpath/problem/kernel_sharp.py": [KERNEL_TERMS, KERNEL],

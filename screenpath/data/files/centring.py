@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from screenpath.data.safe.needs import VALUES_AT_ONCE
-from screenpath.data.safe.wide import on_columns
+from screenpath.data.safe.memory import VALUES_AT_ONCE
 from screenpath.numbers import sparse as sp
-from screenpath.numbers.csr import Csr
+from screenpath.numbers.csr import Csr, on_columns
 
 FEW = 8  # samples checked before all others
 FAR = 1000.0  # ranges from 0 at which rows of samples are centred: nearer ones lose at most three digits

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from screenpath.data.safe.wide import occurring, on_columns
 from screenpath.numbers import sparse as sp
-from screenpath.numbers.csr import Csr
+from screenpath.numbers.csr import Csr, occurring, on_columns
 
 if TYPE_CHECKING:
     from screenpath.data.files.form import Form

@@ -165,7 +165,7 @@ def big_text(seed: int = 0, n: int | None = None, p: int | None = None):
 
 
 def _blocks(seed: int, n: int, p: int):
-    from screenpath.kernels.rows.text import LONGEST, fixed_lines
+    from screenpath.kernels.rows.parse import LONGEST, fixed_lines
 
     rows = max(1, BLOCK_CELLS // p)
     mean = np.where(np.arange(p) % 2 == 0, 1.0, -1.0) / np.sqrt(p)

@@ -17,10 +17,9 @@ from screenpath.data.files.arrays import stored_type
 from screenpath.data.files.dataset import Dataset, Growing
 from screenpath.data.files.source import open_source
 from screenpath.data.safe.memory import MemoryLimit
-from screenpath.data.words.faults import Fault, name_fault, not_finite
+from screenpath.data.words.faults import Fault, Words, name_fault, not_finite
 from screenpath.data.words.labels import sorted_labels
 from screenpath.data.words.numerals import NUMBER, Spellings
-from screenpath.data.words.words import Words
 from screenpath.errors import DataError, UsageError
 from screenpath.kernels.rows import parse
 from screenpath.numbers.csr import counted_csr

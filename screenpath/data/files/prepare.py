@@ -8,11 +8,10 @@ import numpy as np
 
 from screenpath.data.files.arrays import stored_type, unmasked
 from screenpath.data.files.centring import FAR, SINGLE, far_centres, far_ranges
-from screenpath.data.safe.wide import occurring, on_columns, spread
 from screenpath.errors import DataError, UsageError
 from screenpath.kernels.rows.rows import dense_sum
 from screenpath.numbers import sparse as sp
-from screenpath.numbers.csr import Csr, is_sparse, with_constant
+from screenpath.numbers.csr import Csr, is_sparse, occurring, on_columns, spread, with_constant
 from screenpath.numbers.rounding import UNIT, gamma
 
 SCALES = ("none", "maxabs", "standard", "l2")

@@ -12,10 +12,10 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import ArrayLike
 
+from screenpath.data.files.arrays import is_table, rows_of
 from screenpath.data.files.dataset import FileLike, RowsLike
-from screenpath.data.files.frames import is_table, rows_of
 from screenpath.data.safe.atomic import replacing
-from screenpath.data.words.words import is_word
+from screenpath.data.words.faults import is_word
 from screenpath.errors import DataError, file_name, shown
 from screenpath.numbers import sparse as sp
 

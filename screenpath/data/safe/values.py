@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from screenpath.data.safe.plugins import is_named
-from screenpath.data.safe.wide import WIDEST
+from screenpath.numbers.csr import WIDEST
 
 
 def is_text(value) -> bool:

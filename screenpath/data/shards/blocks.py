@@ -16,9 +16,8 @@ from screenpath.data.files.read import is_table_file, opened
 from screenpath.data.files.source import BUFFER, Begun, Kept, open_source
 from screenpath.data.files.table import Reader, TableFile, Target, form_like, form_of
 from screenpath.data.safe.memory import MemoryLimit
-from screenpath.data.words.faults import Fault
+from screenpath.data.words.faults import Fault, first_is_word, words_of
 from screenpath.data.words.numerals import MOST, FirstTexts, Spelled, Spellings
-from screenpath.data.words.words import first_is_word, words_of
 from screenpath.errors import DataError
 from screenpath.numbers import sparse as sp
 

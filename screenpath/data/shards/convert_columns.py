@@ -16,14 +16,13 @@ import numpy as np
 from screenpath import __version__
 from screenpath.data.files.prepare import DENSE_FROM
 from screenpath.data.safe.memory import MemoryLimit
-from screenpath.data.safe.wide import check_width, is_wide
 from screenpath.data.shards.checks import joint_sha256
 from screenpath.data.shards.shards import COLUMNWISE, LABELS, SCHEMA_VERSION, ShardFolder
 from screenpath.data.shards.write_shards import ShardWriter, clear_leftovers, partial_folder, remove_ours
 from screenpath.data.words.tables import check_same
 from screenpath.errors import RunFolderError, UsageError
 from screenpath.numbers import sparse as sp
-from screenpath.numbers.csr import row_pointers, shared_csr
+from screenpath.numbers.csr import check_width, is_wide, row_pointers, shared_csr
 
 AT_ONCE = 1 << 30  # bytes of columns filled in one pass over the rows, without a lower limit
 SHARE = 0.25  # of what the limit leaves, for them: writing them takes as much again

@@ -26,13 +26,12 @@ import numpy as np
 
 from screenpath.data.files.dataset import Dataset
 from screenpath.data.files.form import Form
-from screenpath.data.safe.wide import WIDEST
 from screenpath.data.shards import checks
 from screenpath.data.shards.mapped import HASHED, Mapped, NotAnArray, map_array, signature
 from screenpath.data.words.numerals import Spelled
 from screenpath.errors import DataError, UsageError
 from screenpath.numbers import sparse as sp
-from screenpath.numbers.csr import row_pointers, shared_csr
+from screenpath.numbers.csr import WIDEST, row_pointers, shared_csr
 
 SCHEMA_VERSION, READ = 2, (1, 2)  # format 1 had two more parts: squared norms of rows, ranges of columns
 META = "meta.json"

@@ -1,4 +1,4 @@
-"""The step table as text: CSV or JSON, one line per step, floats with all their digits."""
+"""The step table as text: CSV or JSON, one line per step, floats with all their digits; the time of day for logs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -141,3 +142,13 @@ def check_same(path: Path, before: dict, now: dict) -> None:
 def _short(value) -> str:
     text = json.dumps(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def now() -> str:
+    """Return the time of day with its offset from UTC: ``2026-03-01T12:00:00.123+01:00``."""
+    return datetime.now().astimezone().isoformat(timespec="milliseconds")
+
+
+def clock() -> str:
+    """Return ``12:00:00``."""
+    return datetime.now().strftime("%H:%M:%S")
