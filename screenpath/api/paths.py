@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from screenpath.catalogue import options as o
-from screenpath.catalogue.builders import checked_weights
 from screenpath.catalogue.keywords import as_options, documented, keywords_of, parameters
 from screenpath.catalogue.option import Option
+from screenpath.catalogue.spec import class_targets, real_targets
 from screenpath.catalogue.specs import SPECS
-from screenpath.catalogue.targets import class_targets, real_targets
+from screenpath.catalogue.targets import checked_weights
 from screenpath.data.files.arrays import Given
 from screenpath.data.files.dataset import RowsLike
 from screenpath.data.words.labels import binary_labels

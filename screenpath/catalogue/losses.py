@@ -16,8 +16,7 @@ from typing import Any
 
 from screenpath.catalogue.option import number
 from screenpath.catalogue.options import C_GRID, CERTIFICATE, INTERCEPT, WEIGHTS, solving
-from screenpath.catalogue.spec import Spec, c_grid, with_intercept_chunked
-from screenpath.catalogue.targets import real_targets, sign_targets
+from screenpath.catalogue.spec import Spec, c_grid, real_targets, sign_targets, with_intercept_chunked
 from screenpath.data.safe.memory import BOX, MIRRORED
 
 

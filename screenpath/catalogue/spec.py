@@ -35,6 +35,9 @@ class Later:
 
 
 box_rule = Later("screen", "parse_rule")
+sign_targets, class_targets, real_targets = (
+    Later("catalogue.targets", f"{what}_targets") for what in ("sign", "class", "real")
+)
 
 
 def chunked(spec: Spec, options: dict) -> Spec:

@@ -10,8 +10,16 @@ from typing import Any
 from screenpath.catalogue import losses
 from screenpath.catalogue import options as o
 from screenpath.catalogue.option import usual
-from screenpath.catalogue.spec import Later, Spec, chunked, free_intercept, free_sparse_intercept, with_intercept
-from screenpath.catalogue.targets import class_targets, sign_targets
+from screenpath.catalogue.spec import (
+    Later,
+    Spec,
+    chunked,
+    class_targets,
+    free_intercept,
+    free_sparse_intercept,
+    sign_targets,
+    with_intercept,
+)
 from screenpath.data.safe.memory import KERNEL, L1, SPARSE
 from screenpath.data.safe.plugins import plugin_of
 from screenpath.errors import UsageError
@@ -134,9 +142,22 @@ def _kernel_rows(X, targets, options: dict, tell, inexact: float):
     )
 
 
-def _kernel_build(rows, targets, weights, options):
-    from screenpath.catalogue.builders import kernel_svm_model
+def kernel_svm_model(rows, weights=None, intercept: str | None = None):
+    """Return the hinge-loss model with a kernel, for signed rows (Ogawa 2014, Section IV-D); ``weights``, shape (n,),
+    are ``s``.
+    """
+    import numpy as np
 
+    from screenpath.numbers.rounding import WEIGHTS_ERROR
+    from screenpath.problem.free_kernel import FreeKernelModel  # here: other models start up without them
+    from screenpath.problem.kernel import KernelModel
+
+    kind = FreeKernelModel if intercept == "free" else KernelModel
+    inexact, s = (0.0, np.ones(rows.n)) if weights is None else (WEIGHTS_ERROR, np.array(weights, dtype=np.float64))
+    return kind(rows, np.ones(rows.n), np.zeros(rows.n), s, inexact=inexact)
+
+
+def _kernel_build(rows, targets, weights, options):
     rows.forget()  # no run may profit from rows that another has cached
     return kernel_svm_model(rows, weights, options.get("intercept"))
 

@@ -1,18 +1,22 @@
-"""From the labels of a data set to the targets of a model, and back. Imports numpy only when it is needed."""
+"""From labels to the targets of a model and back; from the weights of labels and samples to those of rows."""
 
 from __future__ import annotations
 
-from screenpath.errors import DataError
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+
+import numpy as np
+
+from screenpath.data.files.arrays import unmasked
+from screenpath.data.words.labels import binary_labels, label_text
+from screenpath.errors import DataError, UsageError
 
 SAME_TASK = "give test data of the same task, with the same labels; or leave out the rows that have another"
 
 
 def sign_targets(y, options, known=None):
     """Return labels as -1 and +1 and the map back: two labels, or ``--positive`` against the rest."""
-    import numpy as np
-
-    from screenpath.data.words.labels import binary_labels, label_text
-
     positive = options.get("positive")
     if positive is not None:
         if known is None and not np.any(y == positive):
@@ -42,10 +46,6 @@ def sign_targets(y, options, known=None):
 
 def class_targets(y, options, known=None):
     """Return signs and their map for two labels or ``--positive``, else class numbers and the list of labels."""
-    import numpy as np
-
-    from screenpath.data.words.labels import label_text
-
     if known is not None and "classes" not in known:
         return sign_targets(y, options, known)
     classes = np.unique(y) if known is None else np.array(known["classes"])
@@ -67,3 +67,106 @@ def _label_map(y, signs):
 def real_targets(y, options, known=None):
     """Return the targets of a regression, and no label map."""
     return y, None
+
+
+# -- weights ----------------------------------------------------------------------------------------------------------
+
+
+def row_weights(y, class_weight=None, sample_weight=None, texts=None) -> np.ndarray | None:
+    """Combine class and sample weights.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+        Labels as in the data.
+    class_weight : dict of label to weight, "balanced", or None
+        ``balanced`` gives label k the weight n / (K n_k), counting each sample with its weight. Labels that are not in
+        the dict have weight 1.
+    sample_weight : ndarray of shape (n,), optional
+        How often each sample counts.
+    texts : sequence of str or Spelled, optional
+        How the data writes labels, for messages.
+
+    Returns
+    -------
+    ndarray of shape (n,), or None if there are no weights
+
+    Raises
+    ------
+    UsageError
+        For an unknown label, a class weight that is negative or not finite, or sample weights of another length,
+        negative, not finite or all 0.
+    """
+    sample_weight = checked_weights(y, sample_weight)
+    if class_weight is None:
+        return sample_weight
+    weights = np.ones(y.size)
+    labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise UsageError(f"unknown class weight '{class_weight}'", "use balanced, or a weight for each label")
+        class_weight = _balanced(labels.tolist(), codes.ravel(), counts.tolist(), sample_weight)
+    if not isinstance(class_weight, Mapping):
+        raise UsageError(f"`class_weight` must be balanced, or a weight for each label, not {class_weight!r}")
+    for label, weight in class_weight.items():
+        try:
+            known = float(label) in labels
+        except (TypeError, ValueError, OverflowError):  # a text, although labels are numbers
+            known, label = False, str(label)
+        if not known:
+            named = ", ".join(label_text(value, texts) for value in labels[:20])
+            what = f"no sample has the label {label_text(label)}; the labels are {named}"
+            raise UsageError(what, "name one of these")
+        try:
+            number = float(weight)
+        except (TypeError, ValueError, OverflowError):
+            number = np.nan
+        if not (np.isfinite(number) and number >= 0.0):
+            raise UsageError(
+                f"the weight of label {label_text(label, texts)} must be at least 0 and finite, not {weight}",
+                "1 leaves the samples of a label as they are, 0 leaves them out",
+            )
+        weights[y == float(label)] = number
+    with np.errstate(over="ignore"):
+        return checked_weights(y, weights if sample_weight is None else weights * sample_weight)
+
+
+def _balanced(labels: list, codes, counts: list, sample_weight) -> dict:
+    """Return class weights that balance the classes, each rounded once.
+
+    ``counts`` are numbers of samples; a label whose samples all have weight 0 is not in the data.
+    """
+    if sample_weight is not None:
+        counts = [_total(sample_weight[codes == k]) for k in range(len(labels))]
+    there = {label: Fraction(count) for label, count in zip(labels, counts, strict=True) if count > 0}
+    share = sum(there.values(), Fraction(0)) / len(there)
+    return {label: float(share / count) for label, count in there.items()}
+
+
+def _total(weights):
+    """Return the sum of weights as a fraction: that of two doubles, with an error of ``UNIT^2``."""
+    values = weights.tolist()
+    total = math.fsum(values)
+    return Fraction(total) + Fraction(math.fsum([*values, -total]))
+
+
+def checked_weights(y, sample_weight) -> np.ndarray | None:
+    """Return the weights of samples as an array; None if there are none."""
+    if sample_weight is None:
+        return None
+    try:
+        weights = np.asarray(unmasked(sample_weight, "the weights"), dtype=np.float64).ravel()
+    except (TypeError, ValueError, OverflowError):
+        raise UsageError("the weights are not all numbers", "give one weight a sample, in order") from None
+    if weights.size != y.size:
+        raise UsageError(f"{weights.size} weights for {y.size} samples", "give one weight a sample, in order")
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))
+    if bad.size:
+        raise UsageError(f"weight {bad[0] + 1} is {weights[bad[0]]}", "weights must be at least 0 and finite")
+    if not weights.any():
+        raise UsageError("all weights are 0: no sample is left", "give some sample a weight above 0")
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if not np.isfinite(total):
+        raise UsageError("the sum of the weights exceeds the range of floating point", "divide them by a power of ten")
+    return weights

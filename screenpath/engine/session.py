@@ -21,8 +21,7 @@ from screenpath.engine.hints import best_lines, hints
 from screenpath.engine.interrupts import Interrupts, Stopped
 from screenpath.engine.options import INPUTS, check_options, default_folder, points_of
 from screenpath.engine.path import Path, limits_of, ways
-from screenpath.engine.record import Tally, all_good, record_of
-from screenpath.engine.unfinished import LONG, REASON, Unfinished, is_long
+from screenpath.engine.record import LONG, REASON, Tally, Unfinished, all_good, is_long, record_of
 from screenpath.errors import ResourceError
 from screenpath.inputs import load
 from screenpath.solve.base import Pulse

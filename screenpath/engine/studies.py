@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import product
 
 from screenpath.catalogue import options as o
 from screenpath.catalogue.losses import LOSSES
@@ -97,6 +98,9 @@ BOX_MEASURED, PAIRS_MEASURED = (*MEASURED, "search_s", "wasted_s"), (*MEASURED, 
 FEATURES_MEASURED = (
     "points", "certified", "total_s", "cpu_s", "rule_s", "solve_s", "certify_s", "epochs", "over_hits",
 )  # fmt: skip
+EXAMPLES = {L1_SVM.name: "org,default", SPARSE_SVM.name: "none,sifs"}  # of what is compared; of box models:
+BOX_EXAMPLE = "none,dvi,dvi+gap"
+SHRINKING = {"on": (True,), "off": (False,), "both": (True, False), None: (None,)}
 STARTS = ("warm", "cold")  # of the solver at each grid point: at the previous one, or at the dual point nearest to zero
 
 # The study of Zhao 2014: rule, shrinking, warm start. All sweep over every feature they are given, as the paper does.
@@ -153,8 +157,22 @@ def study(model: str, options: dict, console) -> tuple[list[dict], bool]:
 
 def plan_of(model: str, options: dict) -> tuple:
     """Return the resolved model, the options of its path, the variants, and the measured columns."""
-    planned = {L1_SVM.name: _configurations, SPARSE_SVM.name: _pairs}.get(model, partial(_rules, model))
-    return planned(options)
+    from screenpath.engine.compare import Variant
+
+    option = "configurations" if model == L1_SVM.name else "rules"
+    names = listed(options[option], option, EXAMPLES.get(model, BOX_EXAMPLE))
+    starts = _starts(options["start"]) if "start" in options else [None]
+    spec, options, make, measured = WAYS.get(model, partial(_box, model))(names, starts, options)
+    variants: list[Variant] = []
+    for start, on, name in product(starts, SHRINKING[options.get("shrinking")], names):
+        cells = {option.removesuffix("s"): name, "shrinking": on, "start": start}
+        marks = (*(("shrinking",) if on else ()), *(("cold",) if start == "cold" else ()))
+        how = partial(make, name, on, start)
+        how()  # a wrong name is found before the data are read
+        alike = (one for one in variants if measured is not PAIRS_MEASURED or one.cells["start"] == start)
+        told = {column: value for column, value in cells.items() if value is not None}
+        variants.append(Variant(told, how, marks, next(alike, None)))
+    return spec, options, variants, measured
 
 
 def _anew(model):
@@ -218,73 +236,47 @@ def _attacks(model: str, options: dict) -> tuple[list[dict], bool]:
     if model == L1_SVM.name:
         rules = {name: lambda name=name: configured(name)[0] for name in options["configurations"].split(",")}
     else:
-        rules = {name: partial(spec.rule, name) for name in listed(options["rules"], "rules", "none,dvi,dvi+gap")}
+        rules = {name: partial(spec.rule, name) for name in listed(options["rules"], "rules", BOX_EXAMPLE)}
     rows = attack(spec, options, rules, options["attack"])
     return rows, all(row["unsafe"] == 0 for row in rows)
 
 
-def _rules(model: str, options: dict) -> tuple:
-    from screenpath.engine.compare import Variant
+def _box(model: str, names: list, starts: list, options: dict) -> tuple:
     from screenpath.screen import takes_chunks
 
-    names, chunk = listed(options["rules"], "rules", "none,dvi,dvi+gap"), options["chunk"]
-    if model != "svm" and options["kernel"] is not None:
+    chunk, kernel, free = options["chunk"], options["kernel"] is not None, options["intercept"] == "free"
+    if model != "svm" and kernel:
         raise UsageError(f"{model} has no kernel", "use compare-rules svm, or leave out `kernel`")
-    kernel, free = options["kernel"] is not None, options["intercept"] == "free"
     spec = SPECS[model].resolved(SPECS[model], options)  # makes `intercept` and `bias` agree
     if not kernel:  # chunks are for those of the rules that can
         spec = replace(spec, rule=partial(spec.rule, chunk=None))
     if chunk is not None and not any(takes_chunks(rule) for rule in names):
         raise UsageError(f"none of the rules {', '.join(names)} can serve a chunk", "add ssnsv or essnsv")
-    begin, served = _starts(options["start"]), {"chunk": chunk, "form": options["chunk_form"] or FORM}
-    options = {**options, "solver": options["solver"] or ("auto" if kernel or free or "cold" not in begin else "cd")}
+    served = {"chunk": chunk, "form": options["chunk_form"] or FORM}
+    options = {**options, "solver": options["solver"] or ("auto" if kernel or free or "cold" not in starts else "cd")}
 
     def make(rule: str, shrinking: bool, start: str) -> tuple:
         own = served if chunk is not None and takes_chunks(rule) else {}
         return spec.rule(rule, **own), spec.solver(options["solver"], options["seed"], shrinking, start == "warm")
 
-    variants: list[Variant] = []
-    for start in begin:
-        for on in {"on": (True,), "off": (False,), "both": (True, False)}[options["shrinking"]]:
-            marks = (*(("shrinking",) if on else ()), *(("cold",) if start == "cold" else ()))
-            for rule in names:
-                cells, base = {"rule": rule, "shrinking": on, "start": start}, variants[0] if variants else None
-                make(rule, on, start)  # a wrong name is found before the data are read
-                variants.append(Variant(cells, partial(make, rule, on, start), marks, base))
-    return spec, options, variants, BOX_MEASURED
+    return spec, options, make, BOX_MEASURED
 
 
-def _pairs(options: dict) -> tuple:
-    from screenpath.engine.compare import Variant
-
-    names = listed(options["rules"], "rules", "none,sifs")
+def _pairs(names: list, starts: list, options: dict) -> tuple:
     options = {**options, "threads": 1, "solver": options["solver"] or "auto"}
     spec = SPARSE_SVM.resolved(SPARSE_SVM, options)  # makes `intercept` and `bias` agree
 
-    def make(rule: str, start: str) -> tuple:
+    def make(rule: str, shrinking: None, start: str) -> tuple:
         return spec.rule(rule), spec.solver(options["solver"], options["seed"], start == "warm")
 
-    variants: list[Variant] = []
-    for start in _starts(options["start"]):
-        base = None
-        for rule in names:
-            make(rule, start)  # a wrong name is found before the data are read
-            variants.append(Variant({"rule": rule, "start": start}, partial(make, rule, start), (start,), base))
-            base = base or variants[-1]
-    return spec, options, variants, PAIRS_MEASURED
+    return spec, options, make, PAIRS_MEASURED
 
 
-def _configurations(options: dict) -> tuple:
-    from screenpath.engine.compare import Variant
+def _features(names: list, starts: list, options: dict) -> tuple:
+    return L1_SVM, {**options, "bias": 0.0, "solver": "auto"}, lambda name, *_: configured(name), FEATURES_MEASURED
 
-    names = listed(options["configurations"], "configurations", "org,default")
-    options = {**options, "bias": 0.0, "solver": "auto"}
-    variants: list[Variant] = []
-    for name in names:
-        configured(name)  # a wrong name is found before the data are read
-        base = variants[0] if variants else None
-        variants.append(Variant({"configuration": name}, partial(configured, name), (), base))
-    return L1_SVM, options, variants, FEATURES_MEASURED
+
+WAYS = {L1_SVM.name: _features, SPARSE_SVM.name: _pairs}  # other models: `_box`
 
 
 def configured(name: str) -> tuple:

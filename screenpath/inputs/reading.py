@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from screenpath.catalogue.builders import checked_weights, row_weights
-from screenpath.catalogue.targets import real_targets
+from screenpath.catalogue.spec import real_targets
+from screenpath.catalogue.targets import checked_weights, row_weights
 from screenpath.data.files.arrays import dataset_of
 from screenpath.data.files.dataset import Dataset
 from screenpath.data.files.libsvm import BLOCK

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from screenpath.catalogue.builders import row_weights
+from screenpath.catalogue.targets import row_weights
 from screenpath.data.files.form import Form
 from screenpath.data.files.prepare import Preparation, prepare
 from screenpath.data.words.labels import are_texts
@@ -43,7 +43,7 @@ class Prepared:
 
 
 def prepared(spec, options: dict, samples: Samples, class_weight=None, storage: str = "auto") -> Prepared:
-    """Return samples as a model takes them; ``class_weight`` as of ``catalogue.builders.row_weights``."""
+    """Return samples as a model takes them; ``class_weight`` as of ``catalogue.targets.row_weights``."""
     X, preparation = shaped(spec, options, samples.X, storage, samples.weights)
     rows, preparation = rows_of(spec, options, X, samples.targets, preparation)
     return Prepared(rows, samples.targets, row_weights(samples.y, class_weight, samples.weights), preparation)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from screenpath.engine.result import Result
+from screenpath.engine.result import KernelPathResult, Result
 from screenpath.errors import ResourceError, UsageError
 from screenpath.numbers import sparse as sp
 from screenpath.report import series
@@ -84,7 +84,7 @@ def run_of(path: Result) -> Run:
     if stored is not None:
         return stored
     rows = [{name: value if _shown(value) else None for name, value in row.items()} for row in path.table()]
-    weights: Any = getattr(path, "coefficients", None)
+    weights: Any = None if isinstance(path, KernelPathResult) else path.coefficients
     linear = isinstance(weights, np.ndarray)
     preparation = path.preparation
     labels = None
@@ -106,7 +106,7 @@ def run_of(path: Result) -> Run:
     place: Any = (MEMORY, 0) if linear else None
     run = Run(MEMORY, record, solved, place, [], rows)
     if linear:  # in place of reading a folder
-        intercepts = np.nan_to_num(getattr(path, "intercepts")).reshape(-1, 1)  # noqa: B009 (of linear paths alone)
+        intercepts = np.nan_to_num(path.intercepts).reshape(-1, 1)
         blocks = np.nan_to_num(weights).reshape(intercepts.shape[0], -1)
         vars(run)["matrix"] = sp.csr_array(np.hstack([intercepts, blocks]))
     return run

@@ -20,11 +20,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from screenpath.catalogue.builders import checked_weights
 from screenpath.catalogue.keywords import as_options, documented, keywords_of, parameters
 from screenpath.catalogue.option import Option
 from screenpath.catalogue.options import CLASS_WEIGHT
 from screenpath.catalogue.specs import SPECS
+from screenpath.catalogue.targets import checked_weights
 from screenpath.data.files.arrays import canonical
 from screenpath.data.files.prepare import Preparation
 from screenpath.engine.problem import Problem, Targets

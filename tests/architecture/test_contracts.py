@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.catalogue.builders import kernel_svm_model
 from screenpath.catalogue.losses import LOSSES
+from screenpath.catalogue.specs import kernel_svm_model
 from screenpath.data.files.write_libsvm import write_libsvm
 from screenpath.data.shards.convert import convert
 from screenpath.data.shards.shards import ShardFolder

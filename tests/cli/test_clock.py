@@ -73,4 +73,4 @@ def test_nothing_else_goes_by_the_time_of_day():
         if re.search(r"\btime\.time\(|\bdatetime\b|\bctime\b|\blocaltime\b", path.read_text())
     ]
     # the former says what time it is, for people
-    assert sorted(users) == ["data/words/timestamp.py", "rows/dask_cluster.py"]
+    assert sorted(users) == ["data/words/tables.py", "rows/dask_cluster.py"]

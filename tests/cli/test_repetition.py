@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from screenpath import kernel_svm_path, lad_path, quantile_path, svm_path, svr_path
-from screenpath.catalogue.builders import row_weights
+from screenpath.catalogue.targets import row_weights
 from screenpath.cv.certify import ErrorBounds, HeldOut, whole_weights
 from screenpath.cv.folds import draw_folds
 from screenpath.cv.saved import _arrays, _held_out

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from screenpath.catalogue.builders import kernel_svm_model
 from screenpath.catalogue.losses import SVM
+from screenpath.catalogue.specs import kernel_svm_model
 from screenpath.cv.certify import (
     ErrorBounds,
     HeldOut,

@@ -5,8 +5,8 @@ import functools
 import numpy as np
 import pytest
 
-from screenpath.catalogue.builders import kernel_svm_model
 from screenpath.catalogue.losses import SVM
+from screenpath.catalogue.specs import kernel_svm_model
 from screenpath.cv.certify import ErrorBounds, FreeLine, HeldOut, certified_line
 from screenpath.cv.folds import draw_folds
 from screenpath.problem.grid import log_grid

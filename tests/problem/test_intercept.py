@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from screenpath.catalogue.builders import kernel_svm_model
 from screenpath.catalogue.losses import LOSSES, SVM
+from screenpath.catalogue.specs import kernel_svm_model
 from screenpath.errors import UsageError
 from screenpath.kernels.problem import intercept as kernels
 from screenpath.numbers.rounding import gamma

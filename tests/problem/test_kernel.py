@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from screenpath.catalogue.builders import kernel_svm_model
+from screenpath.catalogue.specs import kernel_svm_model
 from screenpath.kernels.solve import start as kernels
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from screenpath.catalogue.builders import kernel_svm_model
+from screenpath.catalogue.specs import kernel_svm_model
 from screenpath.numbers import rounding
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction

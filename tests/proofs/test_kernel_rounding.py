@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.catalogue.builders import kernel_svm_model
+from screenpath.catalogue.specs import kernel_svm_model
 from screenpath.kernels.rows import precise
 from screenpath.numbers.rounding import gamma
 from screenpath.regions.geometry import KernelPoint

@@ -19,8 +19,8 @@ import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from screenpath.catalogue.builders import kernel_svm_model
 from screenpath.catalogue.losses import LAD, QUANTILE, SVM, SVR
+from screenpath.catalogue.specs import kernel_svm_model
 from screenpath.errors import DataError
 from screenpath.rows import kernel_functions
 from screenpath.rows.gram import GramRows

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from screenpath.catalogue.builders import kernel_svm_model
+from screenpath.catalogue.specs import kernel_svm_model
 from screenpath.errors import UsageError
 from screenpath.regions.lever import LeverPencil
 from screenpath.rows.gram import GramRows

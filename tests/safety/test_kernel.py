@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from screenpath.catalogue.builders import kernel_svm_model
+from screenpath.catalogue.specs import kernel_svm_model
 from screenpath.problem.grid import log_grid
 from screenpath.regions.geometry import Ball, KernelPoint
 from screenpath.rows.gram import GramRows

@@ -5,7 +5,7 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from screenpath.catalogue.builders import row_weights
+from screenpath.catalogue.targets import row_weights
 from screenpath.numbers.rounding import UNIT, WEIGHTS_ERROR
 from screenpath.problem.l1svm import L1SVM
 from screenpath.problem.sparse import SparseModel

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from screenpath import kernel_svm_path, read_libsvm
-from screenpath.catalogue.builders import kernel_svm_model
+from screenpath.catalogue.specs import kernel_svm_model
 from screenpath.errors import DataError
 from screenpath.numbers.rounding import meets
 from screenpath.problem import kernel

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.catalogue.builders import kernel_svm_model
 from screenpath.catalogue.losses import LOSSES
+from screenpath.catalogue.specs import kernel_svm_model
 from screenpath.kernels.problem import box
 from screenpath.problem.sparse import SparseModel
 from screenpath.rows.gram import GramRows

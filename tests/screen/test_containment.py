@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from screenpath.catalogue.builders import kernel_svm_model
 from screenpath.catalogue.losses import SVM
+from screenpath.catalogue.specs import kernel_svm_model
 from screenpath.problem.sparse import SparseModel
 from screenpath.problem.sparse_free import FreeSparseModel
 from screenpath.rows.gram import GramRows

@@ -13,7 +13,7 @@ from screenpath.rows.memory import MemoryRows
 from screenpath.screen import parse_rule
 from screenpath.solve import make_solver
 from screenpath.walk.loop import PathOptions, walk
-from tests.catalogue.test_builders import regression
+from tests.catalogue.test_targets import regression
 from tests.conftest import two_classes
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from screenpath import lad_path, quantile_path, svm_path, svr_path
-from screenpath.catalogue.builders import row_weights
 from screenpath.catalogue.losses import LAD, QUANTILE, SVM, SVR
+from screenpath.catalogue.targets import row_weights
 from screenpath.errors import UsageError
 from screenpath.rows.memory import MemoryRows
 from tests.conftest import two_classes
