@@ -1,6 +1,5 @@
 """The L1-SVM of arrays, before a path is walked."""
 
-import numpy as np
 
 from screenpath.api.paths import problem_of
 from screenpath.engine.path import Path, limits_of
@@ -15,4 +14,4 @@ def l1_svm_model(X, y, **keywords):
 def l1_path(model, values, screening, solver, tol=1e-6, max_epochs=100_000, time_limit=None):
     """Walk a grid and return a step for each of its points."""
     limits = limits_of({"tol": tol, "max_epochs": max_epochs, "time_limit": time_limit})
-    return Path(model, values, screening, solver, limits).steps(np.full(model.size + 1, np.nan))
+    return Path(model, values, screening, solver, limits).steps()

@@ -71,23 +71,10 @@ def _present(true, weights) -> list:
 
 
 def auc(products, targets, weights=None) -> float:
-    """Return the area under the ROC curve: the probability that a +1 row has the larger linear form, ties counting
-    half. nan if all targets are of one class.
+    """Return the area under the ROC curve: the share, by weight, of pairs of a +1 and a -1 row in which the +1 row has
+    the larger linear form, ties counting half. nan if all targets are of one class.
     """
-    positive = np.asarray(targets) > 0.0
-    if weights is not None:
-        return _weighted_auc(products, positive, weights)
-    from scipy.stats import rankdata
-
-    n_positive, n_negative = int(positive.sum()), int((~positive).sum())
-    if not (n_positive and n_negative):
-        return math.nan
-    ranks = rankdata(products)
-    return float((ranks[positive].sum() - 0.5 * n_positive * (n_positive + 1)) / (n_positive * n_negative))
-
-
-def _weighted_auc(products, positive, weights) -> float:
-    """Return the weighted share of pairs of a +1 and a -1 row in which the first has the larger linear form."""
+    positive, weights = np.asarray(targets) > 0.0, np.ones(len(products)) if weights is None else weights
     _, level = np.unique(products, return_inverse=True)
     high, low = (np.bincount(level[side], weights[side], level.max() + 1) for side in (positive, ~positive))
     if not (high.any() and low.any()):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -221,7 +221,7 @@ def _write(plan: Plan, out: Path, force: bool, command: list) -> None:
             folder.clear()
         record = _record(plan, options, command)
         folder.write_run({**record, "status": RUNNING})
-        folder.open(record["columns"], first.width, None, first.classes, first.unit, None, first.feature_names)
+        folder.open(record["columns"], replace(first.layout, numbers=None))  # stored steps name them already
         for run, stored, row in plan.rows:
             # Reading turns an empty text into None; a run writes the empty text.
             row = {name: "" if value is None and name in WORDS else value for name, value in row.items()}

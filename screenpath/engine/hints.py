@@ -19,7 +19,7 @@ APART_SPARSE = 1000.0  # ... in sparse data, where rare words are smaller withou
 FEW = 5  # steps that a path needs for a hint about screening or the ends of its grid
 OFF = 0.5  # |mean|^2 over mean square of rows, or targets, from which an intercept may help
 SPAN = 1e6  # ratio of the largest magnitudes of two columns, or rows, from which rounding is likely the limit
-CELLS = 1 << 17  # values in memory at a time
+CELLS = 1 << 17  # most values of which a copy is made
 
 
 def tested(session) -> list[dict]:
@@ -204,16 +204,7 @@ def _nothing_found(session):
 
 def _moments(X) -> tuple[np.ndarray, float]:
     """Return the mean row, and the mean square of the rows, without a copy of the data."""
-    total, square = np.zeros(X.shape[1]), 0.0
+    n = X.shape[0]
     if sp.issparse(X):
-        for start in range(0, X.data.size, CELLS):
-            values, columns = (part[start : start + CELLS] for part in (X.data, X.indices))
-            np.add.at(total, columns, values)
-            square += float(np.square(values, dtype=np.float64).sum())
-        return total / X.shape[0], square / X.shape[0]
-    step = max(1, CELLS // max(X.shape[1], 1))
-    for start in range(0, X.shape[0], step):
-        block = X[start : start + step]
-        total += block.sum(axis=0, dtype=np.float64)
-        square += float(np.square(block, dtype=np.float64).sum())
-    return total / X.shape[0], square / X.shape[0]
+        return np.asarray(X.sum(axis=0)).ravel() / n, float(np.einsum("i,i->", X.data, X.data, dtype=np.float64)) / n
+    return X.mean(axis=0, dtype=np.float64), float(np.einsum("ij,ij->", X, X, dtype=np.float64)) / n

@@ -53,8 +53,8 @@ class Path:
         how = self.screening, self.solver, self.limits
         return (self.shared or walk)(self.model, self.grid, *how, reference, first, **begun)
 
-    def steps(self, blank) -> Steps:
-        """Return a step for each point of the grid; ``blank`` are the coefficients of those not reached in time."""
+    def steps(self) -> Steps:
+        """Return a step for each point of the grid, reached in time or not."""
         if self.shared is None:
             how = self.screening, self.solver, self.limits
             found = [several for several, _ in batches(self.model, self.grid, *how)]
@@ -62,4 +62,4 @@ class Path:
             found = [[step for step, _ in self.walk()]]
         reached = sum(map(len, found))
         left = [self.model.parameters(self.grid[rank]) for rank in range(reached, len(self.grid))]
-        return Steps([*filter(len, found), *([Stretch.missing(reached, left, blank, LATE)] if left else [])])
+        return Steps([*filter(len, found), *([Stretch.missing(reached, left, LATE)] if left else [])])

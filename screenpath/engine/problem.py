@@ -18,7 +18,6 @@ from screenpath.engine.result import KernelPathResult, PathResult, Result, Spars
 from screenpath.inputs.rows import Prepared, Samples, prepared
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import occurring, on_columns
-from screenpath.problem.sparse_types import SparseVector
 from screenpath.rows.gram import TrainedRows
 
 
@@ -111,22 +110,11 @@ class Problem:
         return [self._walked(path, data, labels) for (path, data), labels in found]
 
     def _walked(self, path: Path, data: Prepared, labels) -> Result:
-        steps = path.steps(self._blank(data))
+        steps = path.steps()
         if self.spec.rows is not None:  # the kernel matrix is not kept
             return KernelPathResult(steps, data.preparation, labels, TrainedRows(data.rows.blocks), **self.known)
         kind = SparsePathResult if "alpha" in steps[0].parameters else PathResult
         return kind(steps, data.preparation, labels, **self.known)
-
-    def _blank(self, data: Prepared):
-        """Return the coefficients of a step that was not reached."""
-        if self.spec.rows is not None:
-            return np.full(data.rows.n + self.spec.free_bias, np.nan)
-        width = data.preparation.n_features + bool(data.preparation.bias)  # a free intercept is one of these
-        if self.spec.parameter in ("C", "lambda"):
-            return np.full(width, np.nan)
-        codes = self.targets.parts[0]
-        size = width * (1 if codes.min() < 0 else int(codes.max()) + 1)
-        return SparseVector(np.arange(size), np.full(size, np.nan), size)
 
     def paths_on(self, grid=None, began: float | None = None) -> Iterator[tuple[Path, Prepared]]:
         """Yield the path of each problem and its data; all but kernel models share their rows."""

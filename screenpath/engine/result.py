@@ -8,6 +8,7 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
+from math import nan
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
@@ -330,15 +331,25 @@ class PathResult(Result[int]):
         rows = super().table()
         if not rows or INTERVAL[0] not in rows[0]:
             return rows
-        moved = self.intercepts - np.array([self._blocks(step)[-1] for step in self.steps])  # a free intercept is last
-        return [in_units(row, float(by)) for row, by in zip(rows, moved, strict=True)]
+        return [in_units(row, self._moved(step)) for row, step in zip(rows, self.steps, strict=True)]
+
+    def _moved(self, step) -> float:
+        """Return by how much the units of the data move the intercept of a step, the last of its coefficients."""
+        return nan if step.coefficients is None else float(self._solution(step)[1] - self._blocks(step)[-1])
 
     def _blocks(self, step) -> np.ndarray:
         """Return the coefficients of a step as the model sees them."""
         return step.coefficients
 
     def _solution(self, step) -> tuple:
+        if step.coefficients is None:
+            return np.full((*self._shape, self.preparation.n_features), np.nan), np.full(self._shape, np.nan)
         return self.preparation.original(self._blocks(step))
+
+    @property
+    def _shape(self) -> tuple:
+        """Return the shape of the intercepts of a step."""
+        return ()
 
     def _forms(self, X, step) -> np.ndarray:
         weights, intercept = self._solution(step)
@@ -358,8 +369,11 @@ class SparsePathResult(PathResult):
         return np.array(self.labels)
 
     def _blocks(self, step) -> np.ndarray:
-        found = step.coefficients.dense()
-        return found if self.classes.size == 2 else found.reshape(self.classes.size, -1)
+        return step.coefficients.dense().reshape(*self._shape, -1)
+
+    @property
+    def _shape(self) -> tuple:
+        return () if self.classes.size == 2 else (self.classes.size,)
 
 
 @dataclass(frozen=True, repr=False)
@@ -393,6 +407,8 @@ class KernelPathResult(Result[int]):
 
     def _solution(self, step) -> tuple:
         n = self.rows.blocks.n
+        if step.coefficients is None:
+            return np.full(n, np.nan), np.nan
         return step.coefficients[:n], float(step.coefficients[n:].sum())
 
     def _forms(self, X, step) -> np.ndarray:

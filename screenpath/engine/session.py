@@ -25,6 +25,7 @@ from screenpath.engine.record import LONG, REASON, Tally, Unfinished, all_good, 
 from screenpath.errors import ResourceError
 from screenpath.inputs import load
 from screenpath.solve.base import Pulse
+from screenpath.store.coefficients import Layout
 from screenpath.store.folder import COMPLETE, FAILED, INTERRUPTED, REPLACE, RUNNING, TIME_LIMIT, RunFolder
 from screenpath.store.outputs import Stream, refuse_inputs
 from screenpath.walk import step as steps
@@ -223,12 +224,12 @@ class Session:
             done = checkpoint.progress.steps
             how = f"within step {done}" if self.begun is not None else f"behind step {done - 1}"
             self.console.say(f"continuing {how}")
-        classes = (self.data.labels or {}).get("classes")
-        unit, count, numbers = "feature", self.data.shape[1], self.data.preparation.numbers
+        (n, d), classes = self.data.shape, (self.data.labels or {}).get("classes")
+        layout = Layout(d, "feature", classes, self.data.preparation.numbers, self.data.names)
         if self.spec.rows is not None:
-            unit, count, numbers = "sample", self.data.shape[0], None
+            layout = Layout(n, "sample", classes)
         self.sink.write_run(self.record(RUNNING))  # first: it marks the folder as a run under way
-        self.sink.open(self.columns, count, checkpoint, classes, unit, numbers, self.data.names)
+        self.sink.open(self.columns, layout, checkpoint)
         self.open_proof(checkpoint.state if checkpoint else None, reference)
         return reference
 

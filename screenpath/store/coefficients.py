@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +24,22 @@ RECORD = np.dtype([("step", "<i8"), ("feature", "<i8"), ("value", "<f8")])
 CHUNK = 1 << 20  # bytes of text read at once
 NPZ = "coefficients.npz"
 HEAD, F8 = 1 << 10, 8  # bytes of the header of an array, and of a number
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the coefficients of a run belong to."""
+
+    width: int  # number of features, or of samples for a kernel model
+    unit: str = "feature"  # or ``sample``
+    classes: list | None = None  # labels of a model with weights for each class
+    numbers: np.ndarray | None = None  # from 1: features that have a weight; None if all have one
+    names: Sequence[str] | None = None  # of all features
+
+    @property
+    def blocks(self) -> int:
+        """Return the rows of a step."""
+        return len(self.classes) if self.classes else 1
 
 
 def sparse_coefficients(coefficients: np.ndarray, intercept: float, has_intercept: bool, numbers=None):
@@ -44,14 +61,13 @@ class CsvCoefficients(Appender):
     column ``name`` has them.
     """
 
-    def __init__(
-        self, folder: Path, n_features: int, keep=0, classes=None, unit: str = "feature", sha256=None, names=None
-    ):  # fmt: skip
+    def __init__(self, folder: Path, layout: Layout, keep: int = 0, sha256: str | None = None):
         super().__init__(folder / "coefficients.csv", keep, sha256=sha256)
+        names, classes = layout.names, layout.classes
         self.classes = None if classes is None else label_cells(classes)
         self.names = None if names is None else ["intercept", *(quoted(shown(name)) for name in names)]
         if not keep:
-            columns = ["step", *([] if classes is None else ["class"]), unit, "value"]
+            columns = ["step", *([] if classes is None else ["class"]), layout.unit, "value"]
             self.append((",".join(columns + ([] if names is None else ["name"])) + "\n").encode())
 
     def add(self, step: int, features: np.ndarray, values: np.ndarray, block: int = 0) -> None:
@@ -79,24 +95,23 @@ class NpzCoefficients(Appender):
     ``coefficients.npz.records.partial`` holds plain records (``RECORD``).
     """
 
-    def __init__(
-        self, folder: Path, n_features: int, keep=0, classes=None, unit: str = "feature", sha256=None, names=None
-    ):  # fmt: skip
+    def __init__(self, folder: Path, layout: Layout, keep: int = 0, sha256: str | None = None):
         super().__init__(folder / RECORDS, keep, sha256=sha256)
-        self.n_features, self.blocks = n_features, 1 if classes is None else len(classes)
+        self.layout = layout
         self.target = folder / NPZ
 
     def add(self, step: int, features: np.ndarray, values: np.ndarray, block: int = 0) -> None:
         records = np.empty(features.size, dtype=RECORD)
-        records["step"] = step * self.blocks + block
+        records["step"] = step * self.layout.blocks + block
         records["feature"], records["value"] = features, values
         self.append(records.tobytes())
 
     def finish(self, n_steps: int) -> tuple:
         """Write the matrix; return its file. The records stay, because a resumed run continues them."""
         self.sync()
+        shape = n_steps * self.layout.blocks, 1 + self.layout.width
         with replacing(self.target) as file:
-            save_matrix(file, records_of(self.partial, RECORD, self.size), (n_steps * self.blocks, 1 + self.n_features))
+            save_matrix(file, records_of(self.partial, RECORD, self.size), shape)
         self.abandon()
         return self.target, None
 
@@ -122,36 +137,11 @@ def save_matrix(file, records: np.ndarray, shape: tuple) -> None:
                     member.write(records[column][start : start + PART].astype(dtype).tobytes())
 
 
+# By the option; ``keep`` bytes of an earlier run, whose SHA-256 is ``sha256``, are continued.
 WRITERS = {"csv": CsvCoefficients, "npz": NpzCoefficients}
 
 
-def open_coefficients(
-    kind: str, folder: Path, n_features: int, keep=0, classes=None, unit="feature", sha256=None, names=None
-):  # fmt: skip
-    """Return the writer of that kind; None for ``none``.
-
-    ``keep`` bytes of an earlier run, whose SHA-256 is ``sha256``, are continued. ``classes`` are the labels of a model
-    with weights for each class; weights belong to the ``unit`` feature or sample; ``names`` are those of all features.
-    """
-    return WRITERS[kind](folder, n_features, keep, classes, unit, sha256, names) if kind != "none" else None
-
-
 # -- reading ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Layout:
-    """What the coefficients of a run belong to."""
-
-    width: int  # number of features, or of samples for a kernel model
-    unit: str  # ``feature`` or ``sample``
-    classes: list | None  # labels of a model with weights for each class
-    numbers: np.ndarray | None  # from 1: features that have a weight; None if all have one
-
-    @property
-    def blocks(self) -> int:
-        """Return the rows of a step."""
-        return len(self.classes) if self.classes else 1
 
 
 def read_matrix(stored: tuple, layout: Layout, last: int, asked: int, step: int | None) -> sp.csr_array:

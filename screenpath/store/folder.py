@@ -26,7 +26,7 @@ from screenpath.data.words.tables import CsvTable, JsonTable, check_same, finite
 from screenpath.errors import RunFolderError
 from screenpath.store import record as records
 from screenpath.store.archive import Damaged, load_archive, save_archive
-from screenpath.store.coefficients import open_coefficients, sparse_coefficients
+from screenpath.store.coefficients import WRITERS, Layout, sparse_coefficients
 from screenpath.store.record import COMPLETE, FAILED, INTERRUPTED, RUNNING, TIME_LIMIT  # noqa: F401 (words of this module)
 
 REPLACE = "`force` to replace it, or another `out`"
@@ -60,7 +60,7 @@ class RunFolder:
     _table: CsvTable
     _steps: Appender
     _progress: Appender
-    _coefficients: Any  # a writer of `open_coefficients`
+    _coefficients: Any  # one of `WRITERS`, or None
     _numbers: np.ndarray | None
 
     def __init__(self, path: Path, format: str, coefficients: str):
@@ -237,16 +237,9 @@ class RunFolder:
 
     # -- the run -------------------------------------------------------------------------------------------------
 
-    def open(
-        self, columns, n_features: int, checkpoint=None, classes=None, unit="feature", numbers=None, names=None
-    ) -> None:  # fmt: skip
-        """Start writing, after the checkpoint's steps or from nothing; run.json exists already.
-
-        A step has ``n_features`` coefficients without the intercept, for each of the ``classes`` if there are some;
-        they belong to the ``unit`` feature or sample. ``numbers`` are the features that have coefficients, from 1, all
-        by default; ``names`` are those of all features of the data.
-        """
-        self._numbers = numbers
+    def open(self, columns, layout: Layout, checkpoint: Checkpoint | None = None) -> None:
+        """Start writing, after the checkpoint's steps or from nothing; run.json exists already."""
+        self._numbers = layout.numbers
         remove_temporaries(self.path, RESERVED.__contains__)
         if checkpoint is None:
             for name in records.FILES[1:]:
@@ -258,9 +251,9 @@ class RunFolder:
             self._progress.append(kept.line(self._key))
         self._table = (CsvTable if self.format == "csv" else JsonTable)(columns)
         self._steps = Appender(self.path / f"steps{self._table.suffix}", kept.table_bytes, sha256=kept.table_sha256)
-        names = None if unit == "sample" else names
-        keep, sha256 = kept.coefficient_bytes, kept.coefficient_sha256
-        self._coefficients = open_coefficients(self.kind, self.path, n_features, keep, classes, unit, sha256, names)
+        if self.kind != "none":
+            kept_bytes = kept.coefficient_bytes, kept.coefficient_sha256
+            self._coefficients = WRITERS[self.kind](self.path, layout, *kept_bytes)
         if checkpoint is None:
             self._steps.append(self._table.opening().encode())
         else:

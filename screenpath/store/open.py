@@ -275,7 +275,7 @@ class Run:
         RunFolderError
             If the file is missing, unreadable, or holds less than the step table says.
         """
-        k = self._blocks
+        k = self.layout.blocks
         try:
             matrix = self.matrix if "matrix" in vars(self) else self._read(step["step"])
             block = matrix[step["step"] * k : (step["step"] + 1) * k].toarray()
@@ -289,13 +289,14 @@ class Run:
     def blank(self) -> tuple[np.ndarray, np.ndarray]:
         """Return what :meth:`coefficients` would of a step without a solution: nan."""
         d = self.width if self.kernel else self.n_columns
-        return np.full((self._blocks, d), np.nan), np.full(self._blocks, np.nan)
+        return np.full((self.layout.blocks, d), np.nan), np.full(self.layout.blocks, np.nan)
 
     def sparse_coefficients(self, step: int) -> list[tuple]:
         """Return features (as numbered in the file, 0 for the intercept) and values of a step, a pair per class,
         including stored zeros.
         """
-        k, numbers = self._blocks, None if self.numbers is None or self.kernel else np.append(0, self.numbers)
+        k, numbers = self.layout.blocks, self.layout.numbers
+        numbers = None if numbers is None else np.append(0, numbers)
         found = []
         for row in range(step * k, (step + 1) * k):
             part = slice(*self.matrix.indptr[row : row + 2])
@@ -304,8 +305,9 @@ class Run:
         return found
 
     @property
-    def _blocks(self) -> int:
-        return len(self.classes) if self.classes else 1
+    def layout(self) -> Layout:
+        numbers, names = (None, None) if self.kernel else (self.numbers, self.feature_names)
+        return Layout(self.width, self.unit, self.classes, numbers, names)
 
     @cached_property
     def matrix(self) -> sp.csr_array:
@@ -328,10 +330,9 @@ class Run:
             raise RunFolderError(
                 f"{self.path} has no coefficients", "compute the path with `coefficients=csv` or npz, into a run folder"
             )
-        layout = Layout(self.width, self.unit, self.classes, None if self.kernel else self.numbers)
         last = max((row["step"] for row in self.steps), default=-1)
         asked = (self.record.get("totals") or {}).get("n_steps", 0)
-        return read_matrix(self.stored, layout, last, asked, step)
+        return read_matrix(self.stored, self.layout, last, asked, step)
 
 
 def open_run(path) -> Run:

@@ -175,9 +175,7 @@ class Stream:
     def clear(self) -> None:
         """A stream holds nothing of earlier runs."""
 
-    def open(
-        self, columns, n_features, checkpoint=None, classes=None, unit="feature", numbers=None, names=None
-    ) -> None:  # fmt: skip
+    def open(self, columns, layout, checkpoint=None) -> None:
         self._write(self.table.opening())
 
     def write_run(self, record: dict) -> None:

@@ -50,7 +50,7 @@ class Step:
         Of the parameters.
     coefficients : ndarray of shape (d,), optional
         Weights as the model sees them: of the scaled features, the bias last. ``prepare.Preparation`` turns them
-        into the units of the data file.
+        into the units of the data file. None where the grid point was not reached.
 
     Attributes
     ----------
@@ -137,60 +137,8 @@ def in_units(row: dict, moved: float) -> dict:
     return {**row, **{name: row[name] + moved for name in INTERVAL if name in row}}
 
 
-class Stretch(Sequence[Step]):
-    """Steps kept as columns: a row is made when it is read, which saves a tenth of the time of a path of little data.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Of the parameters.
-    columns : dict
-        By name: a list or an array with a cell per step, or one cell that all of them share.
-    coefficients : ndarray of shape (k, d), or list
-        Of each step.
-    """
-
-    def __init__(self, names: tuple, columns: dict, coefficients):
-        self.names, self.columns, self.coefficients = names, columns, coefficients
-        self._made: list | None = None
-
-    @classmethod
-    def missing(cls, rank: int, parameters: list[dict], blank, reason: str) -> "Stretch":
-        """Return the steps that a walk did not reach, from number ``rank`` on.
-
-        Unknown cells are nan: objective, gap, counts, ratios, coefficients (``blank``, shared by all, so an array is
-        made read-only). The work is 0, as none was done.
-        """
-        if isinstance(blank, np.ndarray):
-            blank.flags.writeable = False
-        count, names = len(parameters), tuple(parameters[0])
-        places = {"step": list(range(rank, rank + count)), **{n: [one[n] for one in parameters] for n in names}}
-        columns = {**places, **{column.name: column.missing for column in TABLE}, "reason": reason}
-        return cls(names, columns, [blank] * count)
-
-    def __len__(self) -> int:
-        return len(self.columns["step"])
-
-    def __getitem__(self, key):
-        if self._made is None:
-            rows = zip(*map(_each, self.columns.values()), strict=False)  # what all rows share has no end
-            cells = (dict(zip(self.columns, row, strict=False)) for row in rows)
-            self._made = list(map(Step, cells, repeat(self.names), self.coefficients))
-        return self._made[key]
-
-    def __iter__(self):
-        return iter(self[:])
-
-
-def _each(cells):
-    """Return the cells of a column one by one, as Python's numbers."""
-    if isinstance(cells, np.ndarray):
-        return cells.tolist()
-    return cells if isinstance(cells, list) else repeat(cells)
-
-
 class Steps(Sequence[Step]):
-    """The steps of a path in the order of its grid, from lists of Step or Stretches."""
+    """The steps of a path in the order of its grid, from lists of Step or Stretches; a row is made when it is read."""
 
     def __init__(self, batches: list):
         self._batches = batches
@@ -199,9 +147,12 @@ class Steps(Sequence[Step]):
     def __len__(self) -> int:
         return sum(map(len, self._batches))
 
+    def _make(self) -> list:
+        return [step for batch in self._batches for step in batch]
+
     def __getitem__(self, key):
         if self._made is None:
-            self._made = [step for batch in self._batches for step in batch]
+            self._made = self._make()
         return self._made[key]
 
     def __iter__(self):
@@ -210,13 +161,52 @@ class Steps(Sequence[Step]):
     def __repr__(self) -> str:
         return f"Steps({self[:]!r})"
 
-    @property
-    def coefficients(self) -> np.ndarray:
-        """Return the coefficients of all steps, shape (n_steps, d)."""
-        found: list = []  # rows of single steps, and of stretches: copied once
-        for batch in self._batches:
-            found += [batch.coefficients] if isinstance(batch, Stretch) else [step.coefficients for step in batch]
-        return np.concatenate([np.atleast_2d(np.asarray(rows)) for rows in found])
+
+class Stretch(Steps):
+    """Steps kept as columns, which saves a tenth of the time of a path of little data.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Of the parameters.
+    columns : dict
+        By name: a list or an array with a cell per step, or one cell that all of them share.
+    coefficients : ndarray of shape (k, d), or iterable
+        Of each step.
+    """
+
+    def __init__(self, names: tuple, columns: dict, coefficients):
+        super().__init__([])
+        self.names, self.columns, self.coefficients = names, columns, coefficients
+
+    @classmethod
+    def missing(cls, rank: int, parameters: list[dict], reason: str) -> "Stretch":
+        """Return the steps that a walk did not reach, from number ``rank`` on.
+
+        Unknown cells are nan: objective, gap, counts, ratios. There are no coefficients, and the work is 0, as none was
+        done.
+        """
+        names = tuple(parameters[0])
+        places = {"step": list(range(rank, rank + len(parameters)))}
+        places |= {name: [one[name] for one in parameters] for name in names}
+        return cls(
+            names, {**places, **{column.name: column.missing for column in TABLE}, "reason": reason}, repeat(None)
+        )
+
+    def __len__(self) -> int:
+        return len(self.columns["step"])
+
+    def _make(self) -> list:
+        rows = zip(*map(_each, self.columns.values()), strict=False)  # what all rows share has no end
+        cells = (dict(zip(self.columns, row, strict=False)) for row in rows)
+        return list(map(Step, cells, repeat(self.names), self.coefficients))
+
+
+def _each(cells):
+    """Return the cells of a column one by one, as Python's numbers."""
+    if isinstance(cells, np.ndarray):
+        return cells.tolist()
+    return cells if isinstance(cells, list) else repeat(cells)
 
 
 def at_point(

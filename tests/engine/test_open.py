@@ -10,7 +10,7 @@ import pytest
 
 from screenpath.data.words.tables import CsvTable, JsonTable
 from screenpath.errors import RunFolderError, UsageError
-from screenpath.store.coefficients import open_coefficients
+from screenpath.store.coefficients import WRITERS, Layout
 from screenpath.store.open import open_run
 
 COLUMNS = ["step", "C", "status", "primal", "nnz_w", "test_accuracy"]
@@ -27,7 +27,7 @@ def write_run(path, kind="csv", table=CsvTable, n_steps=2, **changes):
     }  # fmt: skip
     (path / "run.json").write_text(json.dumps(record))
     table = table(COLUMNS)
-    writer = open_coefficients(kind, path, 3)
+    writer = WRITERS[kind](path, Layout(3))
     text = table.opening()
     for k in range(n_steps):
         row = {"step": k, "C": 10.0**k, "status": "certified", "primal": 1.0, "nnz_w": 2, "test_accuracy": 0.9 - k / 9}

@@ -9,8 +9,6 @@ from __future__ import annotations
 import time
 from inspect import signature
 
-import numpy as np
-
 import screenpath
 from screenpath.catalogue.losses import LAD, SVM
 from screenpath.data.files.arrays import check_data
@@ -47,7 +45,7 @@ def run(data, grid, tolerance, **options):
     model = loss.model(MemoryRows(X), y)
     limits = limits_of({**kind, "tol": tolerance}, began, certificates=False)
     path = Path(model, explicit_grid(grid), spec.rule(kind["rule"]), spec.solver(kind["solver"], kind["seed"]), limits)
-    return PathResult(path.steps(np.full(model.rows.d, np.nan)), preparation, None)
+    return PathResult(path.steps(), preparation, None)
 
 
 def solve_path(data, grid, tolerance):
