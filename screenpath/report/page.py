@@ -12,14 +12,11 @@ from pathlib import PurePath
 import numpy as np
 
 from screenpath.cv.choice import turn_line
-from screenpath.data.words.labels import label_text
-from screenpath.engine.record import audit_words
-from screenpath.errors import flags
-from screenpath.export.describe import intercept_words, kernel_words, loss_values, title_of, values_words
+from screenpath.export.describe import title_of
 from screenpath.report import figures as f
 from screenpath.report import series
 from screenpath.report.figures import seconds_text, to_bytes
-from screenpath.report.show import SCALED, RunSummary, summary_of
+from screenpath.report.show import RunSummary, facts_of, summary_of
 from screenpath.walk.step import CERTIFIED
 
 ROWS = 40  # longer step tables are collapsed
@@ -73,9 +70,9 @@ def page(run) -> str:
         *(f"<p>{escape(sentence)}</p>" for sentence in _in_words(summary)),
         "<h2>Problem</h2>",
         f"<p><code>{escape(str(record.get('objective', '')))}</code></p>",
-        _pairs(_problem(run)),
+        _pairs(facts_of(run).items()),
         "<h2>Certificate</h2>",
-        _certificate(run),
+        _certificate(summary),
         *_choice(run),
         *_largest(summary),
         "<h2>Pictures</h2>",
@@ -120,19 +117,12 @@ def _in_words(summary: RunSummary) -> list:
 
 
 def _largest(summary: RunSummary) -> list:
-    run = summary.run
     if not summary.features:
         return []
-    several, kernel = bool(run.classes), bool(run.kernel)
-    heads = [run.unit, *(["class"] if several else []), "y alpha" if kernel else "weight"]
-    rows = [
-        [f.name or f.number, *([label_text(f.label)] if several else []), f.weight, *([] if kernel else [f.scaled])]
-        for f in summary.features
-    ]
-    table = _table("largest coefficients", [*heads, *([] if kernel else ["scaled"])], rows)
-    scaling = run.record["preparation"].get("scaling") or "none"
-    note = "" if kernel else f" Scaled: {SCALED[scaling]}."
-    what = f"{len(rows)} of {summary.nonzero:,} with a weight, at {run.describe(summary.step)}.{note}"
+    note = "" if summary.run.kernel else f" Scaled: {summary.scaled_words()}."
+    step = summary.run.describe(summary.step)
+    what = f"{len(summary.features)} of {summary.nonzero:,} with a weight, at {step}.{note}"
+    table = _table("largest coefficients", *summary.table())
     return ["<h2>Largest coefficients</h2>", f"<p>{escape(what)}</p>", table]
 
 
@@ -145,44 +135,14 @@ def _table(what: str, heads, rows) -> str:
     return f'{region}<table class="steps"><tr>{head}</tr>\n{body}</table></div>'
 
 
-def _problem(run) -> list:
-    record, data = run.record, run.record["data"]
-    samples = f"{data['n_samples']:,}" if data.get("n_samples") else "?"
-    pairs = [("data", f"{samples} samples, {run.n_features:,} features")]
-    if data.get("nnz") is not None:
-        pairs.append(("values stored", f"{data['nnz']:,}"))
-    if run.labels:
-        sides = {"": run.classes} if run.classes else {f"{side} is ": [v] for side, v in run.labels.items()}
-        names = [f"{side}{label_text(v)}" for side, values in sides.items() for v in values]
-        pairs.append(("labels", ", ".join(names)))
-    if run.kernel:
-        pairs.append(("kernel", kernel_words(record["kernel"])))
-    pairs += loss_values(run)
-    preparation = record["preparation"]
-    pairs.append(("scaling", preparation.get("scaling") or "none"))
-    if not run.kernel or intercept_words(run) != "none":
-        pairs.append(("intercept", intercept_words(run)))
-    pairs += [(name, values_words(run, name)) for name in run.parameters]
-    options = record["options"]
-    pairs += [(name, options[name]) for name in ("rule", "solver") if options.get(name)]
-    return pairs
-
-
-def _certificate(run) -> str:
-    gaps = [row["rel_gap"] for row in run.steps if row.get("rel_gap") is not None]
-    certified = sum(row["status"] == "certified" for row in run.steps)
-    total = max((run.record.get("totals") or {}).get("n_steps") or 0, len(run.steps))
-    verdict = "yes" if certified == total else "no"
+def _certificate(summary: RunSummary) -> str:
+    run = summary.run
+    verdict = "yes" if summary.certified == summary.asked else "no"
+    first, *rest = summary.certificate()
     pairs = [("stopping rule", run.record.get("stopping_rule", "primal - dual <= tol * primal on the full data"))]
-    pairs.append(("tol", f"{run.record['options'].get('tol') or float('nan'):g}"))
-    if gaps:
-        pairs.append(("worst relative gap", f"{max(gaps):.2e}"))
     pairs += [(f"{name}, in all", seconds_text(float(s.sum()))) for name, s in series.times(run)]
-    if run.record["options"].get("audit"):
-        pairs.append(("unsafe decisions (audit)", audit_words(run.record.get("totals") or {})))
-    unmet = series.unmet_folds(run)
-    folds = "" if unmet is None else f'<p class="no">{escape(flags(unmet))}.</p>'
-    return f'<p class="{verdict}">{certified} of {total} steps certified.</p>' + _reasons(run) + folds + _pairs(pairs)
+    lines = "".join(f"<p>{escape(line)}</p>" for line in rest)
+    return f'<p class="{verdict}">{escape(first)}.</p>' + _reasons(run) + lines + _pairs(pairs)
 
 
 def _reasons(run) -> str:
@@ -284,13 +244,12 @@ def _origin(record) -> list:
 
 def add_areas(figure, run, kind: str) -> list[str]:
     """Add an area over each step of a picture with one panel along the path; return their texts."""
-    if kind not in HOVER or len(figure.axes) != 1:
+    if kind == "grid" or len(figure.axes) != 1:
         return []
     rows = series.read_cv(run).steps if kind == "cv" else run.steps
-    words = HOVER[kind](run, rows)
+    words = {"cv": _scores, "coefficients": _weights}.get(kind, _told)(run, rows)
     axis, axes = f.path_axis(rows, run.parameters), figure.axes[0]
-    limits = axes.get_xlim(), axes.get_ylim()
-    edges = _edges(axis)
+    limits, edges = (axes.get_xlim(), axes.get_ylim()), _edges(axis)
     found: list[str] = []
     for k in np.unique(np.linspace(0, len(rows) - 1, min(len(rows), MOST)).astype(int)):
         where = ", ".join(f"{name} = {rows[k][name]:.6g}" for name in run.parameters)
@@ -299,6 +258,38 @@ def add_areas(figure, run, kind: str) -> list[str]:
     axes.set_xlim(*limits[0])
     axes.set_ylim(*limits[1])
     return found
+
+
+def _told(run, rows) -> list[str]:
+    """Return what is told of each step: what was screened, the gap and the times."""
+    found, times, gap = series.rejection(run), series.times(run), series.column(run, "rel_gap")
+    parts = [("R", found.R), ("L", found.L), ("at an end", found.at_end)]
+    parts += [] if found.features is None else [("features", found.features)]
+    return [
+        ", ".join([
+            *(f"{name} {100.0 * values[k]:.1f} %" for name, values in parts),
+            f"relative gap {gap[k]:.2e}, {row['status']}",
+            *(f"{name} {seconds_text(float(s[k]))}" for name, s in times),
+        ])
+        for k, row in enumerate(rows)
+    ]  # fmt: skip
+
+
+def _weights(run, rows) -> list[str]:
+    path = series.feature_paths(run)[0]
+    names = path.names or [f"{run.unit} {number}" for number in path.features]
+    largest = [np.argsort(-np.abs(values), kind="stable")[:NAMED] for values in path.values]
+    words = [
+        ", ".join(f"{names[j]}: {values[j]:.4g}" for j in some if values[j] != 0.0)
+        for some, values in zip(largest, path.values, strict=True)
+    ]
+    return [text or "no weights" for text in words]
+
+
+def _scores(run, rows) -> list[str]:
+    score = series.read_cv(run).record["score"]
+    errors = ["" if math.isnan(row["se"]) else f" ± {row['se']:.2g}" for row in rows]
+    return [f"{score} {row['mean']:.5g}{error}" for row, error in zip(rows, errors, strict=True)]
 
 
 def titled(svg: str, words: list[str]) -> str:
@@ -319,39 +310,3 @@ def _edges(axis) -> list[tuple[float, float]]:
     for place, k in enumerate(order):
         found[k] = (float(edges[place]), float(edges[place + 1]))
     return found
-
-
-def _rejection(run, rows) -> list[str]:
-    found = series.rejection(run)
-    parts = [("R", found.R), ("L", found.L), ("at an end", found.at_end)]
-    parts += [] if found.features is None else [("features", found.features)]
-    return [", ".join(f"{name} {100.0 * values[k]:.1f} %" for name, values in parts) for k in range(len(rows))]
-
-
-def _gap(run, rows) -> list[str]:
-    gap, target = series.gaps(run)
-    return [f"relative gap {gap[k]:.2e}, target {target[k]:.0e}, {rows[k]['status']}" for k in range(len(rows))]
-
-
-def _time(run, rows) -> list[str]:
-    phases = series.times(run)
-    return [", ".join(f"{name} {f.seconds_text(float(s[k]))}" for name, s in phases) for k in range(len(rows))]
-
-
-def _coefficients(run, rows) -> list[str]:
-    path = series.feature_paths(run)[0]
-    names = path.names or [f"{run.unit} {number}" for number in path.features]
-    words = []
-    for values in path.values:
-        largest = np.argsort(-np.abs(values), kind="stable")[:NAMED]
-        words.append(", ".join(f"{names[j]}: {values[j]:.4g}" for j in largest if values[j] != 0.0) or "no weights")
-    return words
-
-
-def _cv(run, rows) -> list[str]:
-    score = series.read_cv(run).record["score"]
-    errors = ["" if math.isnan(row["se"]) else f" ± {row['se']:.2g}" for row in rows]
-    return [f"{score} {row['mean']:.5g}{error}" for row, error in zip(rows, errors, strict=True)]
-
-
-HOVER = {"rejection": _rejection, "gap": _gap, "time": _time, "coefficients": _coefficients, "cv": _cv}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import textwrap
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import PurePath
 from types import SimpleNamespace
 
@@ -142,7 +143,7 @@ class RunSummary:
         parts = [
             ("", [f"{self.run.model} on {PurePath(str(self.run.record['data'].get('path', 'data'))).name}"]),
             ("fitted", _fitted(self.run)),
-            ("certificate", self._certificate()),
+            ("certificate", self.certificate()),
             ("step", self._step()),
             ("scores", self._scored()),
             ("dual variables", _ends(self.run, self.step)),
@@ -156,7 +157,8 @@ class RunSummary:
                 lines += folded(text, "  " if title else "")
         return "\n".join(lines) + "\n"
 
-    def _certificate(self) -> list:
+    def certificate(self) -> list:
+        """Return what is proven, a line each."""
         gaps = [row["rel_gap"] for row in self.run.steps if row.get("rel_gap") is not None]
         worst = f", worst relative gap {max(gaps):.1e}" if gaps else ""
         asked = self.run.record["options"].get("tol")
@@ -215,7 +217,7 @@ class RunSummary:
         return lines
 
     def _features(self) -> list:
-        run, unit = self.run, self.run.unit
+        run = self.run
         total = run.width if run.kernel else run.n_features
         if run.stored is None:
             return ["the run folder has no coefficients"]
@@ -224,27 +226,32 @@ class RunSummary:
             lines[0] += f"; the {len(self.features)} largest{'' if run.kernel else ', scaled'}"
         if not self.features:
             return lines
-        sparse, several = SPECS[run.model].selects, bool(run.classes)
-        heads = [unit, *(["class"] if several else []), "y alpha" if run.kernel else "weight"]
-        heads += [*([] if run.kernel else ["scaled"]), *(["enters at"] if sparse else [])]
-        rows = [heads]
-        for f in self.features:
-            cells = [
-                shown(f.name or str(f.number))[:NAME],
-                *([label_text(f.label)] if several else []),
-                f"{f.weight:.4g}",
-            ]
-            cells += [] if run.kernel else [f"{f.scaled:.4g}"]
-            rows.append([*cells, *([_entered(run, f.entered)] if sparse else [])])
-        lines += aligned(rows)
-        if run.kernel:
-            return lines
-        if sparse:
+        heads, rows = self.table()
+        cells = [[f"{v:.4g}" if isinstance(v, float) else v for v in row] for row in rows]
+        lines += aligned([heads, *([name[:NAME], *rest] for name, *rest in cells)])
+        if "enters at" in heads:
             lines.append(f"enters at: the first step ({', '.join(run.parameters)}) of the path with a weight")
-        kind = run.record["preparation"].get("scaling") or "none"
-        penalised = run.record["options"].get("penalty_weights") is not None
+        return lines if run.kernel else [*lines, f"scaled: {self.scaled_words()}"]
+
+    def table(self) -> tuple[list, list]:
+        """Return heads and rows of the table of features: texts and numbers."""
+        run = self.run
+        sparse, several, linear = SPECS[run.model].selects, bool(run.classes), not run.kernel
+        there = (True, several, True, linear, sparse)
+        heads = (run.unit, "class", "weight" if linear else "y alpha", "scaled", "enters at")
+        rows = (
+            (shown(f.name or str(f.number)), several and label_text(f.label), f.weight, f.scaled,
+             sparse and _entered(run, f.entered))
+            for f in self.features
+        )  # fmt: skip
+        return list(compress(heads, there)), [list(compress(row, there)) for row in rows]
+
+    def scaled_words(self) -> str:
+        """Return what scaled weights are."""
+        kind = self.run.record["preparation"].get("scaling") or "none"
+        penalised = self.run.record["options"].get("penalty_weights") is not None
         words = "weight" if penalised and kind == "none" else SCALED[kind]
-        return [*lines, f"scaled: {words}{' x its weight in the penalty' if penalised else ''}"]
+        return f"{words}{' x its weight in the penalty' if penalised else ''}"
 
 
 def _entered(run, row: dict | None) -> str:
@@ -261,25 +268,31 @@ def folded(text: str, indent: str = "") -> list:
     return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False)
 
 
-def _fitted(run) -> list:
-    record, preparation = run.record, run.record["preparation"]
+def facts_of(run) -> dict[str, str]:
+    """Return what was fitted, by name: data, labels, options of the loss, parameters, kernel, preparation."""
+    record, options, words = run.record, run.record["options"], intercept_words(run)
     rows = f"{record['data']['n_samples']:,} rows, " if record["data"].get("n_samples") else ""
-    lines = [f"path of {title_of(run)}", f"{rows}{run.n_features:,} features"]
+    facts = {"data": f"{rows}{run.n_features:,} features"}
     if run.classes:
-        lines.append("labels " + ", ".join(label_text(label) for label in run.classes))
+        facts["labels"] = ", ".join(label_text(label) for label in run.classes)
     elif run.labels:
         low, high = (v if isinstance(v, str) else label_text(v) for v in (run.labels["-1"], run.labels["+1"]))
-        lines.append(f"labels {low} (-1) and {high} (+1)")
-    lines.append(str(record.get("objective") or ""))
-    lines += [f"{letter} = {value:g}" for letter, value in loss_values(run)]
-    lines += [f"{name} = {values_words(run, name)}" for name in run.parameters]
-    options = record["options"]
-    if run.kernel:
-        lines.append(f"kernel {kernel_words(record['kernel'])}")
-    words = intercept_words(run)
-    intercept = "" if run.kernel and words == "none" else f"intercept {words}, "
-    lines.append(f"scaling {preparation.get('scaling') or 'none'}, {intercept}rule {options.get('rule')}")
-    return [line for line in lines if line]
+        facts["labels"] = f"{low} (-1) and {high} (+1)"
+    facts |= {letter: f"{value:g}" for letter, value in loss_values(run)}
+    facts |= {name: values_words(run, name) for name in run.parameters}
+    facts |= {"kernel": kernel_words(record["kernel"])} if run.kernel else {}
+    facts["scaling"] = record["preparation"].get("scaling") or "none"
+    facts |= {} if run.kernel and words == "none" else {"intercept": words}
+    return facts | {name: str(options[name]) for name in ("rule", "solver") if options.get(name)}
+
+
+def _fitted(run) -> list:
+    facts = facts_of(run)
+    alone = {name: facts.pop(name) for name in ("data", "labels", "kernel", "solver") if name in facts}
+    last = ", ".join(f"{name} {facts.pop(name)}" for name in ("scaling", "intercept", "rule") if name in facts)
+    lines = [f"path of {title_of(run)}", alone["data"], f"labels {alone['labels']}" if "labels" in alone else ""]
+    lines += [str(run.record.get("objective") or ""), *(f"{name} = {text}" for name, text in facts.items())]
+    return [line for line in (*lines, f"kernel {alone['kernel']}" if run.kernel else "", last) if line]
 
 
 def _ends(run, step: dict) -> list:

@@ -12,10 +12,8 @@ import pytest
 from screenpath.data.files.source import open_source, reading
 from screenpath.engine.record import Tally
 from screenpath.errors import flags, tell
-from screenpath.report import activity
 from screenpath.report import console as module
-from screenpath.report.activity import Activity, duration
-from screenpath.report.console import Console
+from screenpath.report.console import Activity, Console, duration
 from screenpath.solve.base import Pulse
 from tests.conftest import HANGS
 
@@ -55,7 +53,7 @@ def test_lines_every_tenth(capsys):
 
 
 def test_the_time_gone_and_the_time_left(monkeypatch):
-    monkeypatch.setattr(activity.time, "monotonic", lambda: 1000.0)
+    monkeypatch.setattr(module.time, "monotonic", lambda: 1000.0)
     a = Activity("svm", "steps", 100, 20)
     assert a.times() == "" and a.left is None  # nothing is known yet
     a.began, a.done = 940.0, 40

@@ -175,7 +175,7 @@ def test_numbers_are_shown_where_the_pointer_rests(runs, drawn):
     run, text = runs["path"], drawn("path")
     said = re.findall(r"<g><title>(step \d+ [^<]*)</title>", text)
     kinds = len(re.findall(r"<figure>", text))
-    assert kinds * len(run.steps) == len(said) and len(set(said)) == len(said)
+    assert kinds * len(run.steps) == len(said) and len(set(said)) == 2 * len(run.steps)  # of the weights other numbers
     row = run.steps[-1]
     share = row["screened_R"] / (row["n_R"] + row["n_L"] + row["n_E"])
     of_step = [one for one in said if one.startswith(f"step {row['step']} (C = {row['C']:.6g})")]
