@@ -32,7 +32,7 @@ SECTIONS: dict[str, dict[str, tuple]] = {
         "cv": ("models:cv", "Cross-validate a model's path, choose a step, and fit it to all data."),
         "show": ("results:show", "Describe a run and one of its steps: certificate, scores, features, dual variables."),
         "runs": ("results:runs", "List the runs in this folder, or compare some: scores, paired differences, times."),
-        "predict": ("predict:predict", "Labels, decision values or regression values of a run on new data."),
+        "predict": ("results:predict", "Labels, decision values or regression values of a run on new data."),
         "export": ("export:export", "A step of a run as a model file: LIBLINEAR, ONNX, scikit-learn, JSON, NPZ."),
         "plot": ("results:plot", "Pictures of a run: PNG, SVG, PDF, or on the terminal."),
         "report": ("results:report", "One self-contained HTML page about a run."),

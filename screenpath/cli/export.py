@@ -6,7 +6,7 @@ import click
 
 from screenpath.cli.help import helped
 from screenpath.cli.options import force_option, quiet_option
-from screenpath.cli.predict import run_argument, say_step, step_option, training_option, usual_step
+from screenpath.cli.results import say_step, step_option, training_option, usual_step
 from screenpath.errors import tell
 from screenpath.export.export import FORMATS, SUFFIXES, exported, kind_of
 
@@ -16,7 +16,7 @@ from screenpath.export.export import FORMATS, SUFFIXES, exported, kind_of
     "screenpath export runs/svm-data --step best --to liblinear -o svm.model",
     "screenpath export runs/svm-data --step C=0.1 -o svm.onnx",
 )
-@run_argument
+@click.argument("run", metavar="RUN", type=click.Path())
 @step_option
 @click.option(
     "--to", "kind", type=click.Choice(list(FORMATS)),

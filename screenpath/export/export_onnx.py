@@ -10,7 +10,7 @@ from screenpath import __version__
 from screenpath.data.words.labels import are_texts, label_text
 from screenpath.data.words.tables import dump_json
 from screenpath.errors import ResourceError
-from screenpath.export.describe import description
+from screenpath.export.export import description
 from screenpath.inputs.run_data import Support, support_of
 from screenpath.store.open import Run
 

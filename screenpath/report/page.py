@@ -12,7 +12,7 @@ from pathlib import PurePath
 import numpy as np
 
 from screenpath.cv.choice import turn_line
-from screenpath.export.describe import title_of
+from screenpath.export.export import title_of
 from screenpath.report import figures as f
 from screenpath.report import series
 from screenpath.report.figures import seconds_text, to_bytes

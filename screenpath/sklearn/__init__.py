@@ -13,23 +13,21 @@ from importlib.util import find_spec
 if find_spec("sklearn") is None:
     raise ImportError("screenpath.sklearn needs scikit-learn 1.6 or newer: pip install 'screenpath[sklearn]'")
 
-from screenpath.sklearn.classifiers import (
+from screenpath.sklearn.estimators import (
     L1SVMClassifier,
     L1SVMClassifierCV,
-    SparseSVMClassifier,
-    SparseSVMClassifierCV,
-    SVMClassifier,
-    SVMClassifierCV,
-)
-from screenpath.sklearn.export import fitted
-from screenpath.sklearn.regressors import (
     LADRegressor,
     LADRegressorCV,
     QuantileRegressor,
     QuantileRegressorCV,
+    SparseSVMClassifier,
+    SparseSVMClassifierCV,
+    SVMClassifier,
+    SVMClassifierCV,
     SVMRegressor,
     SVMRegressorCV,
 )
+from screenpath.sklearn.export import fitted
 
 __all__ = [
     "L1SVMClassifier",

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from screenpath.sklearn import classifiers, regressors
+from screenpath.sklearn import estimators
 from screenpath.sklearn.export import fitted as fitted
 
-class L1SVMClassifier(classifiers.L1SVMClassifier):
+class L1SVMClassifier(estimators.L1SVMClassifier):
     C: float
     class_weight: Mapping | str | None
     scale: str
@@ -22,7 +22,7 @@ class L1SVMClassifier(classifiers.L1SVMClassifier):
         threads: int = 1,
     ) -> None: ...
 
-class L1SVMClassifierCV(classifiers.L1SVMClassifierCV):
+class L1SVMClassifierCV(estimators.L1SVMClassifierCV):
     grid: int | Sequence[float] | np.ndarray
     log: bool
     lambda_min_ratio: float
@@ -47,7 +47,7 @@ class L1SVMClassifierCV(classifiers.L1SVMClassifierCV):
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
-class LADRegressor(regressors.LADRegressor):
+class LADRegressor(estimators.LADRegressor):
     C: float
     bias: float
     intercept: str | None
@@ -64,7 +64,7 @@ class LADRegressor(regressors.LADRegressor):
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
-class LADRegressorCV(regressors.LADRegressorCV):
+class LADRegressorCV(estimators.LADRegressorCV):
     grid: int | Sequence[float] | np.ndarray
     cmin: float
     cmax: float
@@ -91,7 +91,7 @@ class LADRegressorCV(regressors.LADRegressorCV):
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
-class QuantileRegressor(regressors.QuantileRegressor):
+class QuantileRegressor(estimators.QuantileRegressor):
     C: float
     bias: float
     tau: float
@@ -109,7 +109,7 @@ class QuantileRegressor(regressors.QuantileRegressor):
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
-class QuantileRegressorCV(regressors.QuantileRegressorCV):
+class QuantileRegressorCV(estimators.QuantileRegressorCV):
     grid: int | Sequence[float] | np.ndarray
     cmin: float
     cmax: float
@@ -137,7 +137,7 @@ class QuantileRegressorCV(regressors.QuantileRegressorCV):
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
-class SVMClassifier(classifiers.SVMClassifier):
+class SVMClassifier(estimators.SVMClassifier):
     C: float
     bias: float
     intercept: str | None
@@ -160,7 +160,7 @@ class SVMClassifier(classifiers.SVMClassifier):
         solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
-class SVMClassifierCV(classifiers.SVMClassifierCV):
+class SVMClassifierCV(estimators.SVMClassifierCV):
     grid: int | Sequence[float] | np.ndarray
     cmin: float
     cmax: float
@@ -198,7 +198,7 @@ class SVMClassifierCV(classifiers.SVMClassifierCV):
         solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
-class SVMRegressor(regressors.SVMRegressor):
+class SVMRegressor(estimators.SVMRegressor):
     C: float
     bias: float
     epsilon: float
@@ -216,7 +216,7 @@ class SVMRegressor(regressors.SVMRegressor):
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
-class SVMRegressorCV(regressors.SVMRegressorCV):
+class SVMRegressorCV(estimators.SVMRegressorCV):
     grid: int | Sequence[float] | np.ndarray
     cmin: float
     cmax: float
@@ -244,7 +244,7 @@ class SVMRegressorCV(regressors.SVMRegressorCV):
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
-class SparseSVMClassifier(classifiers.SparseSVMClassifier):
+class SparseSVMClassifier(estimators.SparseSVMClassifier):
     alpha: float
     beta: float
     bias: float
@@ -266,7 +266,7 @@ class SparseSVMClassifier(classifiers.SparseSVMClassifier):
         seed: int = 0, max_epochs: int = 100000,
     ) -> None: ...
 
-class SparseSVMClassifierCV(classifiers.SparseSVMClassifierCV):
+class SparseSVMClassifierCV(estimators.SparseSVMClassifierCV):
     betas: int | Sequence[float] | np.ndarray
     alphas: int | Sequence[float] | np.ndarray
     beta_min_ratio: float

@@ -55,7 +55,7 @@ def of_package() -> str:
 
 def of_estimators() -> str:
     """Return the estimators with their parameters."""
-    text = f"{HEAD}\nfrom screenpath.sklearn import classifiers, regressors\n"
+    text = f"{HEAD}\nfrom screenpath.sklearn import estimators\n"
     text += "from screenpath.sklearn.export import fitted as fitted\n"
     for name in estimators.__all__:
         if name == "fitted":

@@ -31,7 +31,7 @@ from screenpath.sklearn import (
     SVMRegressor,
     SVMRegressorCV,
 )
-from screenpath.sklearn.calibration import calibrated
+from screenpath.sklearn.estimators import calibrated
 
 SCALED = {"scale": "standard", "bias": 1.0}
 GRID = [0.001, 0.01, 0.1, 1.0]

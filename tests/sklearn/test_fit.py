@@ -18,8 +18,7 @@ from screenpath.sklearn import (
     SparseSVMClassifier,
     SVMClassifier,
     SVMRegressor,
-    classifiers,
-    regressors,
+    estimators,
 )
 
 SCALED = {"scale": "standard", "bias": 1.0}
@@ -220,5 +219,5 @@ def test_wrong_data_are_value_errors(cancer):
 
 
 def test_examples_of_the_docstrings():
-    for module in (classifiers, regressors):
-        assert doctest.testmod(module).attempted > 0 and doctest.testmod(module).failed == 0
+    found = doctest.testmod(estimators)
+    assert found.attempted > 0 and found.failed == 0
