@@ -63,6 +63,16 @@ def test_readme_names_every_file_and_shape(samples):
         assert "{} × {}".format(*shape) in readme
 
 
+def test_tables_hold_what_the_readme_says(samples):
+    readme = (samples / "README.md").read_text()
+    for name in ("penguins", "penguins_new"):
+        header, *lines = (samples / f"{name}.csv").read_text().splitlines()
+        assert all(f"`{column}`" in readme for column in header.split(","))
+        assert all(len(line.split(",")) == 7 and "" not in line.split(",") for line in lines)
+        counts = [sum(line.endswith(f",{sex}") for line in lines) for sex in ("female", "male")]
+        assert f"`{name}.csv` | {len(lines)} | female ({counts[0]}), male ({counts[1]}) |" in readme
+
+
 def test_script_writes_to_the_folder_named(samples, tmp_path):
     run = subprocess.run(
         [sys.executable, str(samples / "make_samples.py"), str(tmp_path / "new")],

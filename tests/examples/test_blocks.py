@@ -1,6 +1,7 @@
 """The commands that the front page and the guide show can be typed as they stand, on data of that name."""
 
 import gzip
+import importlib.util
 import re
 import shlex
 
@@ -23,6 +24,15 @@ def commands(page) -> list[str]:
     return [re.split(r"\s{2,}|\s+#", line)[0] for line in lines if line.startswith("screenpath ")]
 
 
+def screens_of_the_guide():
+    """Return the module that runs and renews the screens of the pages."""
+    spec = importlib.util.spec_from_file_location("screens", ROOT / "examples" / "guide" / "screens.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+screens = screens_of_the_guide()
 SHOWN = {page: commands(page) for page in PAGES}
 RUN = [page for page in PAGES if SHOWN[page]]
 
@@ -65,3 +75,31 @@ def test_commands_of_a_page(page, files, call):  # noqa: F811 (fixture)
         path = words[0] in (*SPECS, "cv") and "-o" not in words
         result = call(*words, *(["--force"] if path else []))
         assert result.code == 0, (line, result)
+        assert page.name != "README.md" or "hint: " not in result.err, (line, result)
+
+
+WITH_SCREENS = [page for page in PAGES if screens.screens(page.read_text())]
+
+
+@pytest.mark.parametrize("page", WITH_SCREENS, ids=[page.stem for page in WITH_SCREENS])
+def test_screens_of_a_page(page, call, tmp_path):  # noqa: F811 (fixture)
+    """Each `console` block shows what its commands print; `python examples/guide/screens.py` renews it."""
+    screens.folder_of(tmp_path)
+    for command, shown in screens.screens(page.read_text()):
+        line = command.replace("\\\n", " ")
+        if line.startswith("screenpath "):
+            result = call(*shlex.split(line)[1:])
+            printed = result.err + result.out
+        else:
+            printed = screens.typed(command, tmp_path)
+        assert screens.same(shown, printed), (command, printed)
+
+
+def test_a_screen_is_compared():
+    shown = "gap 5e-07 of 100 steps\n...\ntotal 0.5 s\n"
+    assert screens.same(shown, "gap 7.1e-09 of 100 steps\none\ntwo\ntotal 12.25 s\n")
+    assert not screens.same(shown, "gap 5e-07 of 120 steps\none\ntotal 0.5 s\n")
+    assert not screens.same(shown, "gap 5e-07 of 100 steps\none\n")
+    assert not screens.same("one\n", "one\ntwo\n")
+    block = "```console\n$ screenpath a \\\n  b\nout\n$ head c\n```\n"
+    assert screens.screens(block) == [("screenpath a \\\n  b", "out\n"), ("head c", "")]

@@ -1,0 +1,94 @@
+"""The screens of the guide: the commands of its `console` blocks, with what they print.
+
+    python examples/guide/screens.py [PAGE...]
+
+runs the commands of every page, or of those named, and renews what stands below them. A line `...` stands for any
+lines, and stays. Seconds, clock times and the last digits of numbers vary; a screen is kept where nothing else has
+changed. Commands see the sample data and the examples, and each page has a folder of its own.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+SCREEN = re.compile(r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+MORE = "..."  # stands for any lines
+TIME = re.compile(r"\d\d:\d\d:\d\d|\d[\d.]* (?:h|min|m?s)\b")
+TINY = re.compile(r"\d[\d.]*e-\d+")  # gaps, which rounding decides
+NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
+NEAR = 0.05  # relative: what another processor may print
+
+
+def screens(text: str) -> list[tuple[str, str]]:
+    """Return the commands of a page and what it shows below each."""
+    return [(command, shown) for block in BLOCK.findall(text) for command, shown in SCREEN.findall(block)]
+
+
+def same_line(shown: str, printed: str) -> bool:
+    """Tell whether two lines differ at most in times, tiny numbers and the last digits of others."""
+    one, other = (" ".join(TINY.sub("tiny", TIME.sub("time", line)).split()) for line in (shown, printed))
+    if NUMBER.sub("#", one) != NUMBER.sub("#", other):
+        return False
+    pairs = zip(*([float(n.replace(",", "")) for n in NUMBER.findall(line)] for line in (one, other)), strict=True)
+    return all(abs(a - b) <= NEAR * max(abs(a), abs(b), 0.1) for a, b in pairs)
+
+
+def same(shown: str, printed: str) -> bool:
+    """Tell whether a screen shows what was printed."""
+    wanted, found = shown.splitlines(), printed.splitlines()
+    if MORE not in wanted:
+        return len(wanted) == len(found) and all(map(same_line, wanted, found))
+    at = wanted.index(MORE)
+    head, rest = wanted[:at], wanted[at + 1 :]
+    if len(found) < at or not all(map(same_line, head, found)):
+        return False
+    return any(same("".join(f"{x}\n" for x in rest), "".join(f"{x}\n" for x in found[k:]))
+               for k in range(at, len(found) + 1))  # fmt: skip
+
+
+def renewed(shown: str, printed: str) -> str:
+    """Return what was printed, shortened in the place where the screen is."""
+    lines = [line.rstrip() for line in printed.splitlines()]
+    wanted = shown.splitlines()
+    if MORE in wanted:
+        head, tail = wanted.index(MORE), wanted[::-1].index(MORE)
+        lines = [*lines[:head], MORE, *lines[len(lines) - tail :]]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def folder_of(where: Path) -> None:
+    """Put what the commands of the pages read into a folder."""
+    for name in ("data_samples", "examples"):
+        (where / name).symlink_to(ROOT / name)
+
+
+def typed(command: str, where: Path) -> str:
+    """Type a command there and return what the terminal shows."""
+    line = command.replace("\\\n", " ").replace("screenpath ", f"{sys.executable} -m screenpath ", 1)
+    done = subprocess.run(line, shell=True, cwd=where, capture_output=True, text=True)
+    return done.stderr + done.stdout
+
+
+def main() -> None:
+    """Renew the screens of the pages named, or of all."""
+    for page in map(Path, sys.argv[1:] or [ROOT / "README.md", *sorted(HERE.glob("*.md"))]):
+        text = page.read_text()
+        with tempfile.TemporaryDirectory() as folder:
+            folder_of(Path(folder))
+            for command, shown in screens(text):
+                printed = typed(command, Path(folder))
+                if not same(shown, printed):
+                    text = text.replace(f"$ {command}\n{shown}", f"$ {command}\n{renewed(shown, printed)}", 1)
+                    print(f"{page.name}: $ {command}")
+        page.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
