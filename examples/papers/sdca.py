@@ -28,7 +28,7 @@ from screenpath.data.safe.memory import in_force
 from screenpath.errors import UsageError
 from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.problem import sparse as sums
-from screenpath.kernels.problem.sparse_samples import Samples
+from screenpath.kernels.problem.sparse import Samples
 from screenpath.kernels.rows import rows as row_kernels
 from screenpath.problem.sparse_types import SparseCertificate, SparseReduced
 from screenpath.screen.sparse import tighten
@@ -126,7 +126,7 @@ class _Copy:
     def fits(self, model, at) -> bool:
         """Tell whether it holds every surviving row and column, and not many columns more."""
         whole = self.lines.size == model.n
-        if whole and self.fitted is not None and not sums.differ(self.fitted, at.keep):
+        if whole and self.fitted is not None and np.array_equal(self.fitted, at.keep):
             return True
         if not covers(model.n, model.d, self.has_line, self.has_column, self.columns.size, at.duals, at.keep):
             return False
@@ -266,7 +266,7 @@ class _Run:
     def _certificate(self, theta: np.ndarray, w: np.ndarray) -> SparseCertificate:
         """Return what the gap balls need of the current pair; a ``v`` kept over many steps has rounding errors."""
         m, view = self.model, self.model.views.by_column
-        features, _ = sums.mask(w, self.at.keep, np.empty(w.size))
+        features = np.flatnonzero(self.at.keep)
         scores, u, psi = np.zeros(theta.size), np.zeros(w.size), m.weigh(theta)
         self.touched += sums.products(view, m.n, w, scores)
         self.touched += sums.column_sums(view, m.n, features, psi, 1.0 / m.n, u)

@@ -32,7 +32,7 @@ import numpy as np
 from screenpath.numbers import sparse as sp
 from screenpath.problem.free_base import FreeCertificate
 from screenpath.regions.geometry import GAP_ROUNDING, ROUNDING, KernelPoint
-from screenpath.regions.lever_range import Distances, RangeLevers, pair_levers
+from screenpath.regions.lever import Distances, RangeLevers, pair_levers
 from screenpath.screen.box import pair_radius
 
 LARGEST = 2**62  # below it, sums of int64 are exact

@@ -20,7 +20,7 @@ from screenpath.cv.folds import Split
 from screenpath.data.safe.values import is_number
 from screenpath.errors import RunFolderError
 from screenpath.numbers import states
-from screenpath.regions.lever_range import SIZES
+from screenpath.regions.lever import RANGE_SIZES
 from screenpath.store.archive import load_archive, save_archive
 
 COLUMNS = (
@@ -177,7 +177,7 @@ def _held_out(content: dict, size: int, points: list, width: int | None) -> Held
     if states.vector(content, "at", len(points)).tolist() != points:
         raise ValueError("its lines are those of another grid")
     errors, whole = _numbers(content, "errors", len(points)), _numbers(content, "weights", size)
-    levers, lines = 2 * len(SIZES), []
+    levers, lines = 2 * len(RANGE_SIZES), []
     width = np.size(content.get("center-0", ())) if width is None else width
     free = {"pair": (9,), "forms": (2, size), "levers": (3, levers), "apart": (levers, size)}
     for k, C in enumerate(points):

@@ -26,8 +26,7 @@ from screenpath.problem.box_types import Screened
 from screenpath.problem.free_base import FreeCertificate, FreeIntercept
 from screenpath.problem.reduced import Freed, Reduced
 from screenpath.regions.geometry import ROUNDING, Point
-from screenpath.regions.lever import LeverBall, Levered, LeverPencil
-from screenpath.regions.lever_range import LeverRange
+from screenpath.regions.lever import LeverBall, Levered, LeverPencil, LeverRange
 
 FAR = 0.05  # part of a row's distance from the origin that its distance from the middle counts as, at least
 

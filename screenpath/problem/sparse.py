@@ -39,7 +39,6 @@ import numpy as np
 
 from screenpath.errors import DataError
 from screenpath.kernels.problem import sparse as kernels
-from screenpath.kernels.problem import sparse_samples as losses
 from screenpath.numbers import accurate
 from screenpath.numbers.rounding import ALIKE, OUTWARD, SHARES_ERROR, TINY, UNIT
 from screenpath.problem.base import PathModel
@@ -117,7 +116,7 @@ class SparseModel(PathModel):
             self.col_sq = views.column_sqnorms
         else:
             shares = np.empty(classes * self.n)
-            losses.pair_weights(self.samples, shares)
+            kernels.pair_weights(self.samples, shares)
             self.col_sq = self._column_squares(classes, shares)
         upper = self.rounding.upper_norms  # a bound grows with a norm: none is below the exact one
         self.row_norm, self.col_norm = upper(views.row_sqnorms, self.d), upper(self.col_sq, classes * self.n) / self.n
@@ -185,13 +184,13 @@ class SparseModel(PathModel):
         return out
 
     @property
-    def samples(self) -> losses.Samples:
-        return losses.Samples(self.labels, self.weights, self.n, self.classes, self.gamma)
+    def samples(self) -> kernels.Samples:
+        return kernels.Samples(self.labels, self.weights, self.n, self.classes, self.gamma)
 
     def weigh(self, theta: np.ndarray) -> np.ndarray:
         """Return ``psi(theta)``: the dual variables' weight of every sample in every class."""
         psi = np.empty(theta.size)
-        losses.weigh(theta, self.samples, psi)
+        kernels.weigh(theta, self.samples, psi)
         return psi
 
     def psi_of(self, certificate: SparseCertificate) -> np.ndarray:
@@ -277,7 +276,7 @@ class SparseModel(PathModel):
         if theta is None:
             scores, theta, psi = self.scores(w), np.empty(self.ones.size), np.empty(self.ones.size)
             level = self.placed(scores, guess=guess)
-            losses.respond(scores, self.samples, self.free, theta, psi)
+            kernels.respond(scores, self.samples, self.free, theta, psi)
             if self.balance(scores, theta):
                 psi = self.weigh(theta)
         elif sums is None and theta is self.top:
@@ -301,7 +300,7 @@ class SparseModel(PathModel):
             given = theta
             theta, u, u_slack, most = self.within_beta(theta, u, u_slack)
             psi = psi if theta is given else None
-        loss, loss_slack, *terms = losses.sample_terms(scores, self.samples, theta)
+        loss, loss_slack, *terms = kernels.sample_terms(scores, self.samples, theta)
         samples = loss / self.n, max(loss_slack / self.n, 0.0), *terms
         return self.pair(alpha, w, scores, theta, u, u_slack, samples, features, room, psi, level, most)
 

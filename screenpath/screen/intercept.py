@@ -17,8 +17,7 @@ from screenpath.kernels.problem.box import LEAST
 from screenpath.kernels.walk.compiled_types import PAIR_BALL
 from screenpath.numbers.rounding import OUTWARD
 from screenpath.regions.geometry import Ball
-from screenpath.regions.lever import LeverBall, LeverPencil
-from screenpath.regions.lever_range import LeverRange
+from screenpath.regions.lever import LeverBall, LeverPencil, LeverRange
 from screenpath.screen import Screening, no_chunk
 from screenpath.screen.base import StaticRule
 from screenpath.screen.box import ESSNSV, SSNSV, disproved, pair_ball

@@ -17,7 +17,6 @@ import numpy as np
 
 from screenpath.errors import UsageError
 from screenpath.kernels.problem import sparse as sums
-from screenpath.kernels.problem import sparse_samples as losses
 from screenpath.kernels.problem.sparse_intercept import centred, plane_sums
 from screenpath.kernels.screen import sifs as kernels
 from screenpath.kernels.screen import sparse_box as box
@@ -141,7 +140,7 @@ def _from_stretched(model, at: SparseScreened, reference, alpha: float) -> np.nd
     square, size = float(w @ w), float(np.abs(w).sum())
     kappa = box.stretch(scores, model.samples, at.duals, alpha * square, model.beta * size, reference.alpha / alpha)
     w, scores = kappa * w, kappa * scores
-    loss = losses.respond(scores, model.samples, at.duals, theta, psi)
+    loss = sums.respond(scores, model.samples, at.duals, theta, psi)
     model.rows.touched += sums.column_sums(view, n, features, psi, 1.0 / n, u)
     samples = loss / n, 0.0, 0.0, model.mass, 0.0, 0, 0
     point = model.pair(alpha, w, scores, theta, u, np.zeros(w.size), samples, features, psi=psi)

@@ -20,8 +20,8 @@ import time
 
 import numpy as np
 
+from screenpath.kernels.problem import sparse as sums
 from screenpath.kernels.problem import sparse_intercept as intercepts
-from screenpath.kernels.problem import sparse_samples as losses
 from screenpath.problem.sparse_types import SparseCertificate, SparseReduced
 from screenpath.solve.base import Budget, Progress, Solution
 
@@ -110,7 +110,7 @@ def _answer(model, easier: SparseReduced, w: np.ndarray, near: SparseCertificate
     m, theta, scores = easier.model, np.empty(model.ones.size), model.scores(w)
     if m.intercept:
         intercepts.settle(scores, m.labels, m.weights, m.gamma, easier.screened.duals, near.intercept)
-    losses.respond(scores, m.samples, easier.screened.duals, theta, np.empty(theta.size))
+    sums.respond(scores, m.samples, easier.screened.duals, theta, np.empty(theta.size))
     model.balance(scores, theta)
     return theta
 

@@ -18,7 +18,6 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from screenpath.errors import UsageError
 from screenpath.kernels.problem import sparse as sums
 from screenpath.kernels.problem import sparse_intercept as intercepts
-from screenpath.kernels.problem import sparse_samples as losses
 from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.kernels.solve import sparse_newton as kernels
 from screenpath.problem.sparse_types import Level, SparseCertificate, SparseReduced
@@ -111,7 +110,7 @@ class _Run:
             self.scores = self.scores.copy()
             self.level += intercepts.settle(self.scores, m.labels, m.weights, m.gamma, self.at.duals, self.rise)
             self.rise = 0.0
-        loss = losses.respond(self.scores, m.samples, self.at.duals, self.theta, self.psi)
+        loss = sums.respond(self.scores, m.samples, self.at.duals, self.theta, self.psi)
         self.loss = loss / m.n
 
     def _new_u(self) -> None:

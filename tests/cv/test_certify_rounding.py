@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 
 from screenpath.cv.certify import FreeLine, HeldOut, Line, bend, undecided
-from screenpath.regions.lever_range import Distances
+from screenpath.regions.lever import Distances
 
 
 def line(C, center, radius_sq, xi, xi_error, products, extent):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from screenpath.kernels.problem.sparse import Samples
 from screenpath.kernels.problem.sparse_intercept import keep_totals
-from screenpath.kernels.problem.sparse_samples import Samples
 from screenpath.kernels.screen import conditioning
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")

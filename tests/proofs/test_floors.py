@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from screenpath.screen import floors
+from screenpath.screen import pathwise as floors
 from screenpath.screen.box import pair_radius
-from screenpath.screen.floors import Dual, ball_floor, nearer_pair
+from screenpath.screen.pathwise import Dual, ball_floor, nearer_pair
 from tests.proofs.test_regions import BUILD, best, problem, reference
 from tests.safety.rational import Exact, dot
 

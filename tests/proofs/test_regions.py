@@ -11,8 +11,7 @@ from screenpath.catalogue.losses import LAD, QUANTILE, SVM, SVR
 from screenpath.regions.geometry import Ball, Dome, Lens, Point
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen.box import BT2, DVI, ESSNSV, IT, SSNSV, feasible_dome, guess_ball, pair_ball, pair_radius
-from screenpath.screen.floors import Dual, ball_floor, nearer_pair
-from screenpath.screen.pathwise import Pathwise, feasible_point, loss_floor, primal_value
+from screenpath.screen.pathwise import Dual, Pathwise, ball_floor, feasible_point, loss_floor, nearer_pair, primal_value
 from tests.proofs.lenses import lens_sup
 from tests.safety.rational import Exact, dot
 

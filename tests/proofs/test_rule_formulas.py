@@ -17,8 +17,17 @@ from screenpath.regions.geometry import ROUNDING, Ball, Point
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen import Screening, parse_rule, pathwise
 from screenpath.screen.box import ESSNSV, SSNSV, feasible_dome, guess_ball, pair_ball, pair_radius
-from screenpath.screen.floors import Dual, ball_floor, nearer_pair
-from screenpath.screen.pathwise import Heuristic, Pathwise, Sieve, feasible_point, loss_floor, primal_value
+from screenpath.screen.pathwise import (
+    Dual,
+    Heuristic,
+    Pathwise,
+    Sieve,
+    ball_floor,
+    feasible_point,
+    loss_floor,
+    nearer_pair,
+    primal_value,
+)
 from screenpath.solve import make_solver
 from screenpath.walk.loop import PathOptions, solve_point, walk
 from tests.conftest import two_classes

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import config
 
-from screenpath.kernels.problem.sparse_samples import Samples
+from screenpath.kernels.problem.sparse import Samples
 from screenpath.kernels.screen import sifs
 from tests.proofs.test_conditioning import lines, pull
 

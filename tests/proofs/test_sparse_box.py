@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from screenpath.kernels.problem.sparse_samples import Samples
+from screenpath.kernels.problem.sparse import Samples
 from screenpath.kernels.screen import sparse_box as box
 from tests.sparse_problems import dual_rows
 

@@ -12,14 +12,17 @@ from screenpath.regions import lever
 from screenpath.regions.geometry import Ball, KernelPoint, Point
 from screenpath.regions.lever import (
     SHARES,
+    Distances,
     KernelLevered,
     LeverBall,
     Levered,
     LeverPencil,
+    LeverRange,
+    RangeLevers,
     Seen,
     chosen,
+    pair_levers,
 )
-from screenpath.regions.lever_range import Distances, LeverRange, RangeLevers, pair_levers
 from tests.free_problems import cone_solution, free_problem, free_walk
 from tests.kernels.test_lever import width
 

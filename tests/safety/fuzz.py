@@ -20,8 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from screenpath.regions.geometry import ROUNDING
 from screenpath.screen import STATIC
 from screenpath.screen.box import pair_ball
-from screenpath.screen.floors import Dual, ball_floor, nearer_pair
-from screenpath.screen.pathwise import Pathwise, loss_floor, primal_value
+from screenpath.screen.pathwise import Dual, Pathwise, ball_floor, loss_floor, nearer_pair, primal_value
 from screenpath.solve import make_solver
 from screenpath.walk.loop import PathOptions, solve_point
 from tests.safety.problems import ACCURACIES, dense_rows, judged, optimum, random_problem, random_scale, reference

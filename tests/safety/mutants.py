@@ -67,7 +67,7 @@ NEAREST = {
     "screenpath/problem/box_rounding.py": [MODEL, TERMS],
     "screenpath/problem/sharp.py": [f"{PROOFS}sharp_terms.py"],
     "screenpath/screen/box.py": [RULES, COUNTS],
-    "screenpath/screen/pathwise.py": [RULES],
+    "screenpath/screen/pathwise.py": [RULES, f"{PROOFS}floors.py", f"{PROOFS}regions.py"],
     "screenpath/numbers/accurate.py": [f"{PROOFS}accurate.py"],
     "screenpath/kernels/rows/gram.py": [f"{PROOFS}accurate.py"],
     "screenpath/kernels/screen/conditioning.py": [f"{PROOFS}conditioning.py"],
@@ -96,13 +96,11 @@ NEAREST = {
         f"{PROOFS}free_checker.py",
         "tests/safety/test_verify.py::test_kernel_values_are_within_their_bounds",
     ],
-    "screenpath/screen/floors.py": [f"{PROOFS}floors.py", f"{PROOFS}regions.py", RULES],
     "screenpath/kernels/screen/lever.py": LEVERS,
     "screenpath/regions/lever.py": [
         "tests/regions/test_lever.py",
         "tests/kernels/test_lever.py::test_decisions_are_those_of_the_formulas",
     ],
-    "screenpath/regions/lever_range.py": ["tests/regions/test_lever.py"],
     "screenpath/problem/sparse_free.py": [
         BALANCE,
         "tests/problem/test_sparse_free.py::test_the_intercept_is_the_best_one_for_the_weights",
@@ -123,8 +121,8 @@ NEAREST = {
 FURTHER = {
     f"screenpath/{name}.py"
     for name in (
-        "verify/certificate", "verify/model", "screen/floors", "kernels/screen/lever", "cv/certify", "regions/lever",
-        "regions/lever_range", "problem/sparse_free", "problem/penalised_sharp",
+        "verify/certificate", "verify/model", "kernels/screen/lever", "cv/certify", "regions/lever",
+        "problem/sparse_free", "problem/penalised_sharp",
     )
 }  # fmt: skip
 # Functions that solve: whatever they leave is certified afresh, and a change costs sweeps.
@@ -134,9 +132,9 @@ SOLVING = {
     ("screenpath/problem/kernel.py", "KernelModel._toward"),
     ("screenpath/problem/kernel.py", "KernelModel._turned"),
     ("screenpath/problem/kernel.py", "_ahead"),
-    ("screenpath/screen/floors.py", "_least"),
-    ("screenpath/screen/floors.py", "_best_in_plane"),
-    ("screenpath/screen/floors.py", "_best_in_plane.primal"),
+    ("screenpath/screen/pathwise.py", "_least"),
+    ("screenpath/screen/pathwise.py", "_best_in_plane"),
+    ("screenpath/screen/pathwise.py", "_best_in_plane.primal"),
 }
 SWAPPED = {
     ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.Gt, ast.GtE: ast.Lt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,

@@ -5,13 +5,12 @@ import pytest
 
 from screenpath.catalogue.losses import LAD, LOSSES, SVM
 from screenpath.problem.free import FreeModel
-from screenpath.regions import lever_range
-from screenpath.regions.lever_range import LeverRange, RangeLevers
+from screenpath.regions import lever
+from screenpath.regions.lever import LeverRange, RangeLevers
 from screenpath.rows.memory import MemoryRows
-from screenpath.screen import floors, pathwise
-from screenpath.screen.floors import Dual, ball_floor, nearer_pair
+from screenpath.screen import pathwise
 from screenpath.screen.intercept import FreePathwise, contradicted, parse_free_rule
-from screenpath.screen.pathwise import loss_floor, primal_value
+from screenpath.screen.pathwise import Dual, ball_floor, loss_floor, nearer_pair, primal_value
 from screenpath.solve.newton import Newton
 from screenpath.walk.loop import Audit, PathOptions, solve_point, walk
 from tests.conftest import two_classes
@@ -133,9 +132,9 @@ def test_no_decision_by_levers_is_wrong_within_its_range():
 
 @pytest.mark.parametrize("broken", ["radius", "lower end alone", "upper end alone"])
 def test_the_attack_finds_levers_that_are_nearly_right(monkeypatch, broken):
-    radius, shows = lever_range._radius, RangeLevers.shows
+    radius, shows = lever._radius, RangeLevers.shows
     if broken == "radius":
-        monkeypatch.setattr(lever_range, "_radius", lambda *given: 0.95 * radius(*given))
+        monkeypatch.setattr(lever, "_radius", lambda *given: 0.95 * radius(*given))
     else:
 
         def at_one_end(self, k, rows, apart, norms, low, high, kinks=0.0):
@@ -179,8 +178,8 @@ def test_the_loss_of_an_optimum_is_not_below_its_bounds(monkeypatch):
     count = wide(20, 60)
     found, wrong = attack_floors(range(count))
     assert found > 3 * count and wrong == 0
-    radius = floors.pair_radius
-    monkeypatch.setattr(floors, "pair_radius", lambda *given: 0.9 * radius(*given))
+    radius = pathwise.pair_radius
+    monkeypatch.setattr(pathwise, "pair_radius", lambda *given: 0.9 * radius(*given))
     assert any(attack_floors([seed])[1] for seed in range(60))
 
 

@@ -8,14 +8,13 @@ import numpy as np
 
 from screenpath.kernels import SUMS, kernel
 from screenpath.kernels.problem.box import UNIT
-from screenpath.kernels.problem.sparse import column_sum
+from screenpath.kernels.problem.sparse import Samples, column_sum, slack_of
 from screenpath.kernels.problem.sparse_intercept import (
     centred,
     decide_centred,
     keep_totals,
     plane_sums,
 )
-from screenpath.kernels.problem.sparse_samples import Samples, slack_of
 from screenpath.kernels.screen.conditioning import (
     drop_columns,
     drop_rows,

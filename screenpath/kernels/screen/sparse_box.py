@@ -25,7 +25,7 @@ import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.problem.box import UNIT
-from screenpath.kernels.problem.sparse_samples import Samples, slack_of
+from screenpath.kernels.problem.sparse import Samples, slack_of
 
 WORTH = 0.1  # share of the features left that the mean weight of the rows must promise, for the columns to be read
 SPARED = 2.0  # times the dual variables that the columns left must cost, for these to be looked at

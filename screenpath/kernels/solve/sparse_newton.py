@@ -6,8 +6,8 @@
 import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
+from screenpath.kernels.problem.sparse import Samples, respond
 from screenpath.kernels.problem.sparse_intercept import settle
-from screenpath.kernels.problem.sparse_samples import Samples, respond
 from screenpath.kernels.rows.matrix import add, borrowed, dot, matrix_of
 from screenpath.kernels.rows.newton_system import advance, inner
 
