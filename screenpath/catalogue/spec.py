@@ -70,7 +70,7 @@ def free_intercept(spec: Spec) -> Spec:
     own: dict = {
         "rule": Later("screen.intercept", "parse_free_rule"),
         "solver": Later("solve", "make_free_solver"),
-        "kernel_modules": ("box", "newton", "lever", "intercept", "free_walk"),
+        "kernel_modules": ("box", "newton", "lever", "intercept", "multiplier"),
         "needs": FREE_MIRRORED if spec.needs is MIRRORED else FREE,
     }
     if spec.rows is not None:

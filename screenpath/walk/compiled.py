@@ -174,11 +174,7 @@ class CompiledWalk:
     def _call(self, points, settings, reference, rank: int):
         """Have all threads make the same call; return how many points are done, and whether the next one is refused."""
         board, (changes, room, table) = make_board(self.threads), self.workspace
-        arguments = self.X, self.problem, points, settings, changes, room
-        if self.free is not None:
-            from screenpath.kernels.walk.free_walk import free_walk  # other paths start up without it
-
-            return free_walk(*arguments[:2], self.free, *arguments[2:], Team(table, board, 0))
+        arguments = self.X, self.problem, self.free, points, settings, changes, room
         if self.threads == 1:
             return compiled.box_walk(*arguments, Team(table, board, 0))
 

@@ -173,40 +173,21 @@ def solve_factored(L, x):
 
 
 @kernel(fastmath=SUMS, leaf=True)
-def _hessian_direction(H, total, share, sigma, scratch, p):
-    """Turn ``p = -gradient`` into the Newton direction with the kept ``H = G_J'G_J``, less ``share total total'``."""
+def _hessian_direction(H, sigma, scratch, p):
+    """Turn ``p = -gradient`` into the Newton direction with the kept ``H = G_J'G_J``."""
     d, peak = p.size, 0.0
     for j in range(d):
-        peak = max(peak, H[j, j] - share * total[j] * total[j])
+        peak = max(peak, H[j, j])
     for j in range(d):
         for k in range(j + 1):
-            scratch[j, k] = sigma * (H[j, k] - share * total[j] * total[k])
+            scratch[j, k] = sigma * H[j, k]
         scratch[j, j] += 1.0 + 1e-14 * sigma * peak
     _factorise(scratch)
     solve_factored(scratch, p)
 
 
 @kernel(fastmath=SUMS)
-def _centre(K, right):
-    """Centre the rows of a Gram matrix (lower triangle), and their products with a vector."""
-    n, every, middle = right.size, 0.0, 0.0
-    means = np.zeros(n)
-    for r in range(n):
-        for q in range(r):
-            means[r] += K[r, q] / n
-            means[q] += K[r, q] / n
-        means[r] += K[r, r] / n
-        middle += right[r] / n
-    for r in range(n):
-        every += means[r] / n
-    for r in range(n):
-        right[r] -= middle
-        for q in range(r + 1):
-            K[r, q] += every - means[r] - means[q]
-
-
-@kernel(fastmath=SUMS)
-def _woodbury_direction(X, J, centred, sigma, p):
+def _woodbury_direction(X, J, sigma, p):
     """Turn ``p = -gradient`` into the Newton direction through the |J| x |J| Gram matrix."""
     n, d, first, right, K = J.size, p.size, np.int64(0), np.empty(J.size), np.empty((J.size, J.size))
     stored, _, indices, indptr, sparse = X
@@ -228,8 +209,6 @@ def _woodbury_direction(X, J, centred, sigma, p):
         for r in range(n):
             dense_products(GJ, GJ[r], K[r], first, r + 1)
         dense_products(GJ, p, right, first, n)
-    if centred:
-        _centre(K, right)
     peak = 0.0
     for r in range(n):
         peak = max(peak, K[r, r])
@@ -237,16 +216,12 @@ def _woodbury_direction(X, J, centred, sigma, p):
         K[r, r] += 1.0 / sigma + 1e-14 * peak
     _factorise(K)
     solve_factored(K, right)
-    middle = 0.0
-    if centred:
-        for r in range(n):
-            middle += right[r] / n
     for r in range(n):
-        add(X, J[r], middle - right[r], p)
+        add(X, J[r], -right[r], p)
 
 
 @kernel(fastmath=SUMS)
-def _conjugate_direction(X, J, centred, sigma, p):
+def _conjugate_direction(X, J, sigma, p):
     """Turn ``p = -gradient`` into an approximate Newton direction by conjugate gradients; return products formed."""
     dense = np.empty((0 if X.sparse else J.size, p.size))
     if X.sparse:
@@ -257,13 +232,13 @@ def _conjugate_direction(X, J, centred, sigma, p):
             for j in range(p.size):
                 dense[r, j] = stored[J[r], j]
         rows = Matrix(dense, X.data, X.indices, X.indptr, X.sparse)
-    return _conjugate_gradients(rows, J.size, centred, sigma, p)
+    return _conjugate_gradients(rows, J.size, sigma, p)
 
 
 @kernel(fastmath=SUMS)
-def _conjugate_gradients(X, size, centred, sigma, p):
+def _conjugate_gradients(X, size, sigma, p):
     """:func:`_conjugate_direction` with the rows of J alone."""
-    X, z = borrowed(X), np.empty(size if centred else 0)
+    X = borrowed(X)
     residual = p.copy()
     search = p.copy()
     image = np.empty(p.size)
@@ -274,24 +249,15 @@ def _conjugate_gradients(X, size, centred, sigma, p):
     while formed < PRODUCTS and square > target:
         for j in range(p.size):
             image[j] = search[j]
-        mean = 0.0
-        for i in range(size):  # one traversal: dot, then scatter, row by row; to be centred, all products come first
-            total = dot(X, i, search)
-            if centred:
-                z[i] = total
-                mean += total / size
-            else:
-                add(X, i, sigma * total, image)
-        if centred:
-            for i in range(size):
-                add(X, i, sigma * (z[i] - mean), image)
+        for i in range(size):  # one traversal: dot, then scatter, row by row
+            add(X, i, sigma * dot(X, i, search), image)
         formed += 1
         square = advance(p, residual, search, image, square, inner(search, image))
     return formed
 
 
 @kernel
-def direction(X, inside, members, moved, H, scratch, centred, sigma, p, team):
+def direction(X, inside, members, moved, H, scratch, sigma, p, team):
     """Turn ``p = -gradient``, shape (d,), into the Newton direction by the cheapest of three ways; return rows touched.
 
     All arrays but ``H`` and the rows are each thread's own.
@@ -304,8 +270,6 @@ def direction(X, inside, members, moved, H, scratch, centred, sigma, p, team):
         Work space.
     H, scratch : ndarray of shape (d, d) or larger
         The kept matrix, and work space for a factor; empty beyond ``DIRECT`` features.
-    centred : bool
-        Subtract the mean from the rows of J, to eliminate a free intercept.
     """
     X, d = borrowed(X), p.size
     size, changed = 0, 0
@@ -313,17 +277,13 @@ def direction(X, inside, members, moved, H, scratch, centred, sigma, p, team):
         moved[at(size)] = r  # kept where the next one does not overwrite it
         size += inside[r] > 0
         changed += inside[r] != members[r]
-    if size <= centred:  # a single row is its own mean
-        return size
+    if size == 0:
+        return 0
     if 2 * size < d and (d <= DIRECT or size <= GRAM):
-        _woodbury_direction(X, moved[:size], centred, sigma, p)
+        _woodbury_direction(X, moved[:size], sigma, p)
         return size
     if d > DIRECT:
-        return size * (1 + _conjugate_direction(X, moved[:size], centred, sigma, p))
-    total, share, touched = np.zeros(d), 1.0 / size if centred else 0.0, size if centred else 0
-    if centred:
-        for r in range(size):
-            add(X, moved[r], 1.0, total)
+        return size * (1 + _conjugate_direction(X, moved[:size], sigma, p))
     anew = changed >= size  # cheaper than letting rows enter and leave
     if not anew:
         size = 0
@@ -333,5 +293,5 @@ def direction(X, inside, members, moved, H, scratch, centred, sigma, p, team):
     for r in range(inside.size):
         members[r] = inside[r]
     _enter(X, moved[:size], anew, d, H, team)
-    _hessian_direction(H, total, share, sigma, scratch, p)
-    return touched + size
+    _hessian_direction(H, sigma, scratch, p)
+    return size

@@ -189,9 +189,7 @@ def solve_near(
             sigma *= STEADY if iterative else (min(growth, MEDIUM) if cautious else growth)
             in_round, short = 0, 0
             continue
-        touched += n + direction(
-            X, inside, members, moved, H, scratch, False, sigma, p, team
-        )  # fmt: skip
+        touched += n + direction(X, inside, members, moved, H, scratch, sigma, p, team)
         slope = inner(w, p) - inner(v, p)
         step = _line_search(X, sigma, p, slope, near, n, team)
         for j in range(d):

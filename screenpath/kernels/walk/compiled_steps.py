@@ -7,26 +7,35 @@ for each feature.
 import numpy as np
 
 from screenpath.kernels import at, kernel
-from screenpath.kernels.problem import box, partition
+from screenpath.kernels.problem import box, intercept, partition
 from screenpath.kernels.problem.partition import ROWS
 from screenpath.kernels.rows.barrier import SIZE, half, meet, share
 from screenpath.kernels.rows.matrix import add, products, weighted_sum
 from screenpath.kernels.rows.rows import add_rows
 from screenpath.kernels.rows.unowned import unowned
+from screenpath.kernels.screen import lever
 from screenpath.kernels.solve.newton import ALIVE, ALPHA, CHOSEN, NEAR, SIGNS, WHERE, T
 from screenpath.kernels.solve.newton import C as KINK
 from screenpath.kernels.walk.compiled_types import (
+    COST,
     COUNTS,
     ELL,
     EPOCHS,
+    ERROR,
+    HIGH,
+    INTERCEPT,
+    LOW,
     NNZ,
     RATIO,
+    RESIDUE,
     SCREENED,
     SECONDS,
+    SHIFT,
     SLACK,
     SUM_ERROR,
     UPDATES,
     Changes,
+    Free,
     Points,
     Problem,
 )  # fmt: skip
@@ -49,6 +58,15 @@ def _points_lent(points):
 def _changes_lent(changes):
     ends, listed, held, sums = changes
     return Changes(unowned(ends), unowned(listed), unowned(held), unowned(sums))
+
+
+@kernel
+def _free_lent(free):
+    kinks, lo, hi, width, spread, mean, level, slack, typical, largest, largest_kink = free
+    return Free(
+        unowned(kinks), unowned(lo), unowned(hi), unowned(width), unowned(spread), unowned(mean), level, slack, typical,
+        largest, largest_kink,
+    )  # fmt: skip
 
 
 @kernel
@@ -109,6 +127,36 @@ def _screen(C, C0, known, margins, problem, settings, status, team):
     for b in range(blocks):
         n_R, n_L = n_R + out[b, 0], n_L + out[b, 1]
     return n_R, n_L
+
+
+@kernel
+def _levered(C, C0, known, theta, X, margins, problem, free, settings, tau, status):
+    """Decide with the ball of the reference's pair, whose numbers are ``known``, and a lever on either side.
+
+    Returns ``n_R, n_L, touched``.
+    """
+    d, (ahead, radius, _) = free.mean.size, _ball(C, C0, known, settings.relative)
+    radius += C * known[SHIFT]
+    extent = np.sqrt(ahead * ahead * known[0]) + radius
+    rows, weights = np.empty((2, lever.FEWER), dtype=np.int64), np.empty((2, lever.FEWER))
+    offsets, centers, lengths, away = np.empty((2, 2)), np.empty((2, d)), np.empty(2), np.empty(2)
+    if radius < lever.LEAST:
+        radius = lever.LEAST
+    first, second = lever.one_lever_each(
+        free.kinks, problem.signs, margins, ahead, problem.norms, extent, settings.rounding, theta, C, free.lo, free.hi,
+        C * known[RESIDUE], free.largest, radius, free.typical, tau, rows, weights, offsets,
+    )  # fmt: skip
+    for h in range(2):
+        m = first if h == 0 else second
+        lever.lever_centers(
+            X, rows[h, :m], weights[h : h + 1], free.mean, settings.lever, centers[h : h + 1],
+            lengths[h : h + 1], away[h : h + 1],
+        )  # fmt: skip
+    n_R, n_L = lever.decide_by_one_each(
+        tau, free.kinks, problem.signs, problem.norms, extent, settings.rounding, free.spread, radius, offsets, away,
+        status, 0, tau.size,
+    )  # fmt: skip
+    return n_R, n_L, first + second
 
 
 @kernel
@@ -261,30 +309,79 @@ def _mark(k, count, lo, hi, lists, theta, decided):
 
 
 @kernel
-def _certify(X, problem, C, w, theta, total, before, same, margins, now, team):
+def _balanced(X, problem, free, w, theta, listed, before, same, margins, t, scratch, likely, now):
+    """Write the margins, find the best intercept and balance the dual point; ``t`` and ``scratch`` are work space.
+
+    The margins are those in ``before`` if ``w`` is the ``same``; then no dual variable may change.
+
+    Returns whether listed rows were enough to balance.
+    """
+    c, lo, hi, signs = problem.c, problem.lo, problem.hi, problem.signs
+    for s in range(0, c.size, ROWS):
+        e = min(c.size, s + ROWS)
+        if same:
+            for i in range(at(s), at(e)):
+                margins[i] = before[i]
+        else:
+            products(X, w, margins, s, e)
+            box.sign(margins, signs, s, e)
+        for i in range(at(s), at(e)):
+            t[i] = free.kinks[i] - signs[i] * margins[i]
+    n = 0
+    for r in range(at(listed.size)):
+        i = at(listed[r])
+        likely[at(n)] = listed[r]
+        n += (lo[i] < theta[i]) & (theta[i] < hi[i])
+    low, high = intercept.best_interval(t, free.width, free.level, free.slack, likely[:n], scratch)
+    b = intercept.best_of(low, high)
+    for r in range(n):  # of no other row it is asked
+        i = likely[r]
+        t[i] = c[i] - (margins[i] + signs[i] * b)
+    residue, fall, rise, moved, left = intercept.balance(theta, t, lo, hi, signs, free.largest, likely[:n], True)
+    slope, floor = intercept.form_errors(w, b, problem.bounds)
+    now[SHIFT], now[COST] = intercept.residue_costs(residue, fall, rise, problem.norms, t, slope, floor)
+    now[RESIDUE] = residue * (1.0 + 8.0 * box.UNIT)
+    now[INTERCEPT], now[LOW], now[HIGH] = b, low, high
+    return left == 0.0 and residue < np.inf and not (same and moved > 0)
+
+
+@kernel
+def _certify(X, problem, free, C, w, theta, total, before, same, margins, forms, now, team):
     """Write ``G w`` to ``margins``, and what ``box.box_certificate`` finds, except the counts, to ``now``.
 
-    The margins are those in ``before`` if ``w`` is the ``same``.
+    The margins are those in ``before`` if ``w`` is the ``same``. With a free intercept :func:`_balanced` has written
+    them, and what it adds to the certificate; ``forms`` is work space.
     """
     _, c, lo, hi, norms, signs, bounds = problem
     first, last, blocks = share(team, c.size, ROWS)
     out, (slope, floor) = team.table[half(team)], box.product_errors(w, bounds)
+    if free is not None:
+        slope, floor = intercept.form_errors(w, now[INTERCEPT], bounds)
     for b in range(first, last):
         s, e = b * ROWS, min(c.size, (b + 1) * ROWS)
-        if same:
+        values = margins
+        if free is not None:
+            values = forms
+            for i in range(at(s), at(e)):
+                forms[i] = margins[i] + signs[i] * now[INTERCEPT]
+        elif same:
             for i in range(s, e):
                 margins[i] = before[i]
         else:
             products(X, w, margins, s, e)
             box.sign(margins, signs, s, e)
-        out[b, 0], out[b, 1], out[b, 2], out[b, 3] = box.box_terms(c, margins, lo, hi, theta, norms, slope, floor, s, e)
+        out[b, 0], out[b, 1], out[b, 2], out[b, 3] = box.box_terms(c, values, lo, hi, theta, norms, slope, floor, s, e)
     meet(team)
     xi, ell, plain, slack = 0.0, 0.0, 0.0, 0.0
     for b in range(blocks):
         line = out[b]
         xi, ell, plain, slack = xi + line[0], ell + line[1], plain + line[2], slack + line[3]
-    found = box.box_objectives(C, w, total, now[SUM_ERROR], xi, ell, plain, slack, slope, floor, bounds)
+    found = box.box_objectives(
+        C, w, total, now[SUM_ERROR] + now[SHIFT], xi, ell, plain, slack + now[COST], slope, floor, bounds
+    )
     now[0], now[1], now[2], now[3], now[4], now[5], now[6], now[7], now[8], now[9], now[10] = found
+    if free is not None:
+        now[ERROR] += now[COST] + now[RESIDUE] * free.largest_kink
 
 
 @kernel
