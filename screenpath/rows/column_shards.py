@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from screenpath.data.files.centring import dense_centres, sign_sparse, signed_dense, sparse_centres
-from screenpath.data.files.prepare import DENSE_FROM, Preparation, fit_preparation
+from screenpath.data.files.prepare import Preparation, dense_form, fit_preparation
 from screenpath.data.safe.memory import F8, in_force
 from screenpath.data.shards.shards import Shard, ShardFolder, in_order
 from screenpath.errors import UsageError
@@ -71,8 +71,8 @@ class ColumnShards(Counted):
         if scale == "l2":
             raise UsageError("`scale=l2` scales rows, the shards have columns", "convert again with `by=rows`")
         self.folder, self.n, self.d = folder, folder.n, folder.lines
-        self.starts, density = folder.starts, folder.nnz / max(self.n * self.d, 1)
-        self.sparse = storage == "sparse" or (storage == "auto" and density < DENSE_FROM)
+        self.starts = folder.starts
+        self.sparse = not dense_form(storage, (self.n, self.d), lambda: folder.nnz)
         if scale == "standard" and self.sparse:
             raise UsageError(
                 "`scale=standard` subtracts the mean, which would fill these sparse columns",

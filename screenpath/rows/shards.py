@@ -14,10 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from screenpath.data.files.centring import is_far, midpoints
-from screenpath.data.files.prepare import CHUNK_CELLS, DENSE_FROM, SCALES, Preparation, centring, peaks
+from screenpath.data.files.prepare import CHUNK_CELLS, Preparation, dense_form, fit_preparation, peaks
 from screenpath.data.safe.memory import BOX, F8, SCREEN_MORE, MemoryLimit, Shape
 from screenpath.data.shards.shards import Shard, ShardFolder, in_order
-from screenpath.errors import UsageError
 from screenpath.kernels.rows import rows as kernels
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import Csr, row_pointers, shared_csr
@@ -175,15 +174,9 @@ class ShardRows(Rows):
         weights=None, free=False,
     ):  # fmt: skip
         self.folder, self.limit = folder, limit or MemoryLimit()
-        if scale not in SCALES:
-            raise UsageError(f"unknown scaling '{scale}'", f"use one of {', '.join(SCALES)}")
-        if storage not in ("auto", "dense", "sparse"):
-            raise UsageError(f"unknown storage '{storage}'", "use auto, dense or sparse")
-        if not np.isfinite(bias):
-            raise UsageError(f"the bias must be a finite number, not {bias}")
         self.raw_d = folder.checked_width(n_features)
         self.n, self.d = folder.n, self.raw_d + bool(bias)
-        self.sparse = storage == "sparse" or (storage == "auto" and folder.nnz < DENSE_FROM * self.n * self.raw_d)
+        self.sparse = not dense_form(storage, (self.n, self.raw_d), lambda: folder.nnz)
         self.threads = usable_threads(threads)
         self._at_once = self._tasks_at_once()
         self.limit.check_vectors(self.needs(BOX, bool(scale != "none" or bias)), self.n, self.d, str(folder.path))
@@ -388,22 +381,17 @@ class ShardRows(Rows):
 
     def _prepare(self, scale: str, bias: float, weights, free: bool) -> Preparation:
         """Measure the scaling, as ``prepare.fit_preparation`` does for data in memory."""
-        factors = shift = nearly = None
-        if scale == "maxabs":
-            peak = self._peak(weights)
-            factors = np.where(peak > 0.0, peak, 1.0)
-        elif scale == "standard":
-            if self.sparse:
-                raise UsageError(
-                    "`scale=standard` subtracts the mean, which would fill these sparse rows",
-                    "use `scale=maxabs`, or `storage=dense` if the survivors fit in memory as dense rows",
-                )
-            shift, factors, nearly = centring(self._float_blocks, (self.n, self.raw_d), weights)
+        measured = fit_preparation(self, scale, bias, weights, not self.sparse, ShardRows._peaks, self._float_blocks)
         if free and not self.sparse and scale in ("none", "maxabs"):
-            shift = self._far_centres(weights)
-        return Preparation(scale, factors, shift, bias, self.raw_d, nearly=nearly)
+            return replace(measured, shift=self._far_centres(weights))
+        return measured
 
-    def _peak(self, weights) -> np.ndarray:
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return the shape of the data."""
+        return self.n, self.raw_d
+
+    def _peaks(self, weights) -> np.ndarray:
         """Return the largest magnitude of every column, over rows whose weight is not 0."""
         peak, starts = np.zeros(self.raw_d), self.folder.starts  # values that are not stored are 0
         tasks = [(k, None if weights is None else weights[starts[k] : starts[k + 1]]) for k in range(starts.size - 1)]

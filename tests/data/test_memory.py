@@ -62,7 +62,7 @@ KEPT = """
 import sys
 import numpy as np
 from screenpath.data.safe.memory import MemoryLimit, private_bytes
-from screenpath.data.shards.mapped import map_array
+from screenpath.data.shards.checks import map_array
 from screenpath.errors import ResourceError
 MB = 1 << 20
 array = np.zeros(10 * MB)

@@ -3,7 +3,7 @@
 import pytest
 
 from screenpath.data.shards import checks
-from screenpath.data.shards.mapped import Mapped
+from screenpath.data.shards.checks import Mapped
 from tests.safety import fuzz_artefacts
 from tests.safety.artefacts import KINDS
 from tests.width import wide

@@ -6,7 +6,7 @@ import codecs
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import BinaryIO
 
@@ -26,6 +26,7 @@ from screenpath.numbers.csr import counted_csr
 
 BLOCK = 1 << 20  # bytes of text parsed at once
 LARGER_THAN_MEMORY = "convert it first, screenpath convert DATA SHARDS, and name the folder instead of the file"
+NEWLINE = 10
 RECENT = 256  # labels of a block that are recognised
 PARSED = 28  # bytes of scratch space for each byte of a block
 MOST = 2**53  # features: their numbers are exact as float64
@@ -83,14 +84,13 @@ class Parser:
         self._spellings, self._recent = Spellings(), np.empty((RECENT, 2), dtype=np.int64)
         self._scratch: _Scratch | None = None
 
-    def feed(self, text: np.ndarray, stop: int) -> None:
-        """Parse the lines in ``text[:stop]``; the last byte is a newline."""
-        if self.known != GIVEN:
-            text = relabelled(text, stop, self.known)
-            stop = text.size
+    def feed(self, text: np.ndarray) -> None:
+        """Parse whole lines; the last byte is a newline."""
+        text = text if self.known == GIVEN else relabelled(text, self.known)
+        stop = text.size
         if self._scratch is None or self._scratch.labels.size < stop // 2 + 2:
-            self._ask(PARSED * text.size)
-            self._scratch = _Scratch(text.size, self.max_faults)
+            self._ask(PARSED * stop)
+            self._scratch = _Scratch(stop, self.max_faults)
         if self.lines == 0 and text[:3].tobytes() == codecs.BOM_UTF8:
             text[:3] = 32  # a byte order mark, which some editors write, becomes blanks
         s = self._scratch
@@ -101,14 +101,14 @@ class Parser:
             s.faults[: self.max_faults - len(self.faults)], self.seen,
         )  # fmt: skip
         for code, line, start, end in s.faults[:n_faults]:
-            whole = _line_around(text, stop, start)
+            whole = _line_around(text, start)
             self.faults.append(name_fault(self.source, self.lines + line + 1, code, bytes(text[start:end]), whole))
         ends = s.indptr[1 : rows + 1]
         counts = np.diff(ends, prepend=0)
         labels, values, indices = s.labels[:rows], s.values[:nnz], s.indices[:nnz]
         if self.known != ABSENT and not self.words.texts and not self._spellings.full:
-            self._spell(text, stop)
-        faulty = self._settle(text, stop, s.hard[:n_hard], labels, values, ends)
+            self._spell(text)
+        faulty = self._settle(text, s.hard[:n_hard], labels, values, ends)
         if faulty:  # a faulty line gives no row
             kept = np.ones(rows, dtype=bool)
             kept[faulty] = False
@@ -128,8 +128,8 @@ class Parser:
         self.values.extend(values)
         self.indices.extend(indices)
 
-    def _spell(self, text, stop) -> None:
-        starts = np.flatnonzero(text[: stop - 1] == 10) + 1
+    def _spell(self, text) -> None:
+        starts = np.flatnonzero(text[:-1] == NEWLINE) + 1
         starts = np.concatenate([np.zeros(1, dtype=np.int64), starts])
         found = np.empty((starts.size, 3), dtype=np.int64)
         count = parse.unusual_labels(text, starts, self._recent, found)
@@ -146,7 +146,7 @@ class Parser:
             what = f"{self.source}: reading beyond line {self.lines:,}"
             self.limit.check(needed, what, LARGER_THAN_MEMORY, known=so_far)
 
-    def _settle(self, text, stop, hard, labels, values, ends) -> list[int]:
+    def _settle(self, text, hard, labels, values, ends) -> list[int]:
         """Convert tokens that the kernel left over; record those that are neither numbers nor labels as faults and
         return their rows.
         """
@@ -170,16 +170,16 @@ class Parser:
             known[[row for row, _, _ in found]] = False
             found += self.words.take(words, labels, known)
         if found:
-            self._note(text, stop, found)
+            self._note(text, found)
         return [row for row, _, _ in found]
 
-    def _note(self, text, stop, found) -> None:
+    def _note(self, text, found) -> None:
         """Add faults of rows, one per line, in the order of lines."""
-        newlines, noted, starts = np.flatnonzero(text[:stop] == 10), set(), None
+        newlines, noted, starts = np.flatnonzero(text == NEWLINE), set(), None
         faulty = {fault.line - self.lines - 1 for fault in self.faults}
         for row, start, words in found:
             if start is None:  # a label that the kernel has read: found by its row
-                starts = _row_starts(text, stop, faulty) if starts is None else starts
+                starts = _row_starts(text, faulty) if starts is None else starts
                 start = starts[row]
             line = self.lines + 1 + int(np.searchsorted(newlines, start))
             if line not in noted:
@@ -236,9 +236,9 @@ def no_features(source: str) -> DataError:
     )
 
 
-def relabelled(text: np.ndarray, stop: int, labels: str) -> np.ndarray:
+def relabelled(text: np.ndarray, labels: str) -> np.ndarray:
     """Return a block in which unknown labels, written ``?`` or left out, become the number ``UNKNOWN``."""
-    block = text[:stop].tobytes()
+    block = text.tobytes()
     if b"?" in block:
         block = MARK.sub(rb"\g<1>" + UNKNOWN, block)
     if labels == ABSENT:
@@ -246,26 +246,37 @@ def relabelled(text: np.ndarray, stop: int, labels: str) -> np.ndarray:
     return np.frombuffer(bytearray(block), dtype=np.uint8)
 
 
+def whole_lines(stream, size: int, limit: MemoryLimit, name: str, factor: int) -> Iterator[np.ndarray]:
+    """Cut a stream of text into blocks of whole lines, of about ``size`` bytes and at least one line.
+
+    The last byte of a block is a newline. ``factor`` bytes of memory are needed for each byte of a line.
+    """
+    text, filled = np.empty(size, dtype=np.uint8), 0
+    while True:
+        while filled < text.size:
+            got = stream.readinto(text.data[filled:])
+            if not got:
+                if filled:  # the last line may have no newline
+                    yield text[:filled] if text[filled - 1] == NEWLINE else np.append(text[:filled], np.uint8(NEWLINE))
+                return
+            filled += got
+        stop = last_line_end(text, 0, filled)
+        if not stop:  # a line longer than the block
+            limit.check_line(2 * factor * text.size, f"{name}: a line this long", "check the file")
+            text = np.concatenate([text, np.empty(text.size, dtype=np.uint8)])
+            continue
+        held = text[stop:filled].copy()
+        yield text[:stop]
+        text, filled = np.empty(max(size, held.size), dtype=np.uint8), held.size
+        text[:filled] = held
+
+
 def parse_stream(stream, parser: Parser, block: int = BLOCK) -> None:
     """Feed a stream to a parser, block by block, in whole lines."""
-    buffer = np.empty(block, dtype=np.uint8)
-    held = 0
-    while not parser.full:
-        if held == buffer.size:  # a line longer than the buffer
-            limit = parser.limit or MemoryLimit()
-            limit.check_line(2 * PARSED * buffer.size, f"{parser.source}: a line this long", "check the file")
-            buffer = np.concatenate([buffer, np.empty(buffer.size, dtype=np.uint8)])
-        got = stream.readinto(buffer.data[held:])
-        if not got:
-            break
-        stop = last_line_end(buffer, held, held + got)
-        held += got
-        if stop:
-            parser.feed(buffer, stop)
-            buffer[: held - stop] = buffer[stop:held].copy()
-            held -= stop
-    if held and not parser.full:
-        parser.feed(np.append(buffer[:held], np.uint8(10)), held + 1)  # the last line had no newline
+    for text in whole_lines(stream, block, parser.limit or MemoryLimit(), parser.source, PARSED):
+        parser.feed(text)
+        if parser.full:
+            return
 
 
 def read_libsvm(
@@ -345,10 +356,10 @@ def last_line_end(buffer: np.ndarray, start: int, stop: int) -> int:
     return start + at + 1 if at >= 0 else 0
 
 
-def _row_starts(text: np.ndarray, stop: int, faulty: set[int]) -> list[int]:
+def _row_starts(text: np.ndarray, faulty: set[int]) -> list[int]:
     """Return where the rows of a block begin; ``faulty`` lines, counted from 0, give no row."""
     found, at = [], 0
-    for number, line in enumerate(text[:stop].tobytes().split(b"\n")):
+    for number, line in enumerate(text.tobytes().split(b"\n")):
         begun = line.lstrip(b" \t\r\v\f")
         if begun and not begun.startswith(b"#") and number not in faulty:
             found.append(at)
@@ -356,8 +367,8 @@ def _row_starts(text: np.ndarray, stop: int, faulty: set[int]) -> list[int]:
     return found
 
 
-def _line_around(text: np.ndarray, stop: int, at: int) -> bytes:
-    window = bytes(text[max(0, at - 4096) : min(stop, at + 4096)])
+def _line_around(text: np.ndarray, at: int) -> bytes:
+    window = bytes(text[max(0, at - 4096) : at + 4096])
     middle = at - max(0, at - 4096)
     start = window.rfind(b"\n", 0, middle) + 1
     end = window.find(b"\n", middle)

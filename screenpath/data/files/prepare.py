@@ -160,7 +160,9 @@ def _stored_throughout(X, columns: np.ndarray):
     return sp.csr_array(sp.coo_array((values, where), shape=X.shape))
 
 
-def fit_preparation(X, scale: str = "none", bias: float = 0.0, weights=None, dense: bool | None = None) -> Preparation:
+def fit_preparation(
+    X, scale: str = "none", bias: float = 0.0, weights=None, dense: bool | None = None, peaks_of=None, blocks=None
+) -> Preparation:
     """Measure what a scaling needs.
 
     Parameters
@@ -174,6 +176,8 @@ def fit_preparation(X, scale: str = "none", bias: float = 0.0, weights=None, den
         How often each row counts in means and spreads.
     dense : bool, optional
         How the rows will be stored; as they are by default.
+    peaks_of, blocks : callable, optional
+        In place of :func:`peaks`, and yielding blocks as of :func:`centring`, for rows that are not in memory.
 
     Raises
     ------
@@ -191,10 +195,10 @@ def fit_preparation(X, scale: str = "none", bias: float = 0.0, weights=None, den
                 "`scale=standard` subtracts the mean, which would fill these sparse rows",
                 "use `scale=maxabs`, or `storage=dense` if the dense array fits in memory",
             )
-        shift, spread, nearly = centring(lambda: _float_blocks(X), X.shape, weights)
+        shift, spread, nearly = centring(blocks or (lambda: _float_blocks(X)), X.shape, weights)
         return Preparation(scale, spread, shift, bias, d, nearly=nearly)
     if scale == "maxabs":
-        peak = peaks(X, weights)
+        peak = (peaks if peaks_of is None else peaks_of)(X, weights)
         return Preparation(scale, np.where(peak > 0.0, peak, 1.0), None, bias, d)
     return Preparation(scale, None, None, bias, d)
 
@@ -397,11 +401,13 @@ def stored_dense(X, storage: str, scale: str = "none") -> bool:
     ``auto`` stores densely from density 0.3, where memory is similar and passes are faster. A dense array whose mean is
     subtracted stays dense; a sparse one is never filled.
     """
+    if storage == "auto" and scale == "standard" and not is_sparse(X):
+        return True
+    return dense_form(storage, X.shape, lambda: X.nnz if is_sparse(X) else np.count_nonzero(X))
+
+
+def dense_form(storage: str, shape: tuple, stored) -> bool:
+    """Tell whether lines of that shape are stored dense, as :func:`stored_dense`; ``stored()`` counts their values."""
     if storage not in ("auto", "dense", "sparse"):
         raise UsageError(f"unknown storage '{storage}'", "use auto, dense or sparse")
-    if storage != "auto":
-        return storage == "dense"
-    if scale == "standard" and not is_sparse(X):
-        return True
-    stored = X.nnz if is_sparse(X) else np.count_nonzero(X)
-    return stored >= DENSE_FROM * max(X.shape[0] * X.shape[1], 1)
+    return storage == "dense" or (storage == "auto" and bool(stored() >= DENSE_FROM * shape[0] * shape[1]))

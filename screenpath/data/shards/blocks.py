@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -10,18 +11,19 @@ from pathlib import Path
 import numpy as np
 
 from screenpath.data.files.csv_file import HEADER, header_of
+from screenpath.data.files.dataset import Dataset
 from screenpath.data.files.form import Form
-from screenpath.data.files.libsvm import BLOCK, Parser, last_line_end
+from screenpath.data.files.libsvm import BLOCK, NEWLINE, Parser, last_line_end, whole_lines
 from screenpath.data.files.read import is_table_file, opened
 from screenpath.data.files.source import BUFFER, Begun, Kept, open_source
 from screenpath.data.files.table import Reader, TableFile, Target, form_like, form_of
 from screenpath.data.safe.memory import MemoryLimit
+from screenpath.data.shards.shards import content_sha256
 from screenpath.data.words.faults import Fault, first_is_word, words_of
 from screenpath.data.words.numerals import MOST, FirstTexts, Spelled, Spellings
 from screenpath.errors import DataError
 from screenpath.numbers import sparse as sp
 
-NEWLINE = 10
 BATCH = 1 << 17  # cells decoded at a time: they are transposed in the processor's cache
 MEMORY_FACTOR = 8  # bytes that a job needs per byte of its block: text, parsed entries, binary parts
 
@@ -95,57 +97,33 @@ class TextBlock:
     def nbytes(self) -> int:
         return self.text.size
 
+    def digest(self) -> str:
+        """Return what a resumed conversion compares."""
+        return hashlib.sha256(self.text.data).hexdigest()
+
+    def read(self, zero_based: bool, names: Sequence[str], n_features: int | None) -> Dataset:
+        """Parse the block in pieces, because the parser needs many times the size of its input as scratch space."""
+        parser = Parser(self.name, zero_based, line=self.line, names=names)
+        start, text = 0, self.text
+        while start < text.size:
+            stop = last_line_end(text, start, min(start + BLOCK, text.size))
+            if not stop:  # a line longer than a piece
+                stop = start + int(np.argmax(text[start:] == NEWLINE)) + 1
+            parser.feed(text[start:stop])
+            if parser.faults:
+                raise parser.faults[0].error()
+            start = stop
+        return parser.dataset(n_features)
+
 
 def text_blocks(sources, size: int, limit: MemoryLimit) -> Iterator[TextBlock]:
     """Cut text into blocks of whole lines, of about ``size`` bytes and at least one line."""
     for source in sources:
         with open_source(source) as (stream, name):
-            lines, held = 0, np.empty(0, dtype=np.uint8)
-            while True:
-                text, held = _next_block(stream, held, size, limit, name)
-                if not text.size:
-                    break
+            lines = 0
+            for text in whole_lines(stream, size, limit, name, MEMORY_FACTOR):
                 yield TextBlock(name, lines, text)
                 lines += int(np.count_nonzero(text == NEWLINE))
-
-
-def _next_block(stream, held: np.ndarray, size: int, limit: MemoryLimit, name: str):
-    """Return whole lines and the beginning of the next one."""
-    text = np.empty(max(size, held.size), dtype=np.uint8)
-    text[: held.size] = held
-    filled = held.size
-    while True:
-        while filled < text.size:
-            got = stream.readinto(text.data[filled:])
-            if not got:
-                whole = text[:filled]
-                if filled and whole[-1] != NEWLINE:
-                    whole = np.append(whole, np.uint8(NEWLINE))  # the last line had no newline
-                return whole, np.empty(0, dtype=np.uint8)
-            filled += got
-        stop = last_line_end(text, 0, filled)
-        if stop:
-            return text[:stop], text[stop:filled].copy()
-        limit.check_line(
-            MEMORY_FACTOR * 2 * text.size, f"{name}: a line of more than {text.size >> 20} MB",
-            "raise `max_memory` if this is a data file",
-        )  # fmt: skip
-        text = np.concatenate([text, np.empty(text.size, dtype=np.uint8)])
-
-
-def parse_block(block: TextBlock, zero_based: bool, names: Sequence[str]) -> Parser:
-    """Parse a block in pieces, because the parser needs many times the size of its input as scratch space."""
-    parser = Parser(block.name, zero_based, line=block.line, names=names)
-    start, text = 0, block.text
-    while start < text.size:
-        stop = last_line_end(text, start, min(start + BLOCK, text.size))
-        if not stop:  # a line longer than a piece
-            stop = start + int(np.argmax(text[start:] == NEWLINE)) + 1
-        parser.feed(text[start:stop], stop - start)
-        if parser.faults:
-            raise parser.faults[0].error()
-        start = stop
-    return parser
 
 
 @dataclass(frozen=True)
@@ -166,10 +144,20 @@ class TableBlock:
     X: np.ndarray | sp.csr_array  # ndarray of float64, or csr_array, of shape (rows, features)
     y: np.ndarray  # shape (rows,)
     spelled: Spelled | None = None  # unusual spellings of labels up to here
+    notices = ()
 
     @property
     def nbytes(self) -> int:
         return self.X.nbytes if isinstance(self.X, np.ndarray) else 12 * self.X.nnz
+
+    def digest(self) -> str:
+        X = self.X
+        parts = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr]
+        return content_sha256(dict(enumerate([*parts, self.y])))
+
+    def read(self, *_) -> TableBlock:
+        """Return the rows, which are parsed already."""
+        return self
 
 
 def settle(sources: Sequence, target: str | None, one_hot: str | Sequence[str]) -> Settled | None:

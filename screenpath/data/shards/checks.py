@@ -1,21 +1,29 @@
 """Checks of a shard folder, whoever wrote it.
 
 Hashes reveal damage, but a forged folder can have fitting hashes. So everything that compiled code relies on is
-checked separately, and what follows from the rows (norms, ranges) is not stored.
+checked separately, and what follows from the rows (norms, ranges) is not stored. ``numpy.load`` evaluates the header of
+a file as Python and accepts any type; here a file that ``convert`` could not have written is refused.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import mmap
+import os
 import re
+import stat
+import weakref
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeGuard
 
 import numpy as np
 
 from screenpath.data.files.form import Form, is_form
+from screenpath.data.safe.memory import count_mapped
 from screenpath.data.safe.values import are_words, is_flag, is_mapping, is_text, is_whole
 from screenpath.data.words.numerals import is_spelled
 
@@ -211,3 +219,82 @@ def _unsorted_row(indices: np.ndarray, indptr: np.ndarray) -> int | None:
             entry = block.start + 1 + int(falls.argmax())
             return int(np.searchsorted(indptr, entry, side="right")) - 1
     return None
+
+
+SMALL = 1 << 12  # smaller files (bytes) are read instead of mapped
+HASHED = 1 << 24  # bytes hashed at a time
+MAGIC = b"\x93NUMPY\x01\x00"
+
+
+class NotAnArray(ValueError):
+    """A file is not an array as :func:`numpy.save` writes it; the message says why."""
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """An array and the bytes of its whole file, in one mapping; ``signature`` identifies this state of the file."""
+
+    array: np.ndarray
+    raw: np.ndarray
+    signature: tuple
+
+    def crc32(self) -> int:
+        value = 0
+        for start in range(0, self.raw.size, HASHED):
+            value = zlib.crc32(self.raw[start : start + HASHED].data, value)
+        return value
+
+
+def map_array(file: Path, dtypes, shape: tuple) -> Mapped:
+    """Map a ``.npy`` file copy-on-write: pages are shared with the file, but compiled code sees an ordinary array.
+
+    It must have one of ``dtypes`` and exactly that shape; otherwise :class:`NotAnArray` is raised.
+    """
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe of that name must not hang us
+    try:
+        state = os.fstat(descriptor)
+        if not stat.S_ISREG(state.st_mode):
+            raise NotAnArray("it is no regular file")
+        raw = _mapped(descriptor, state.st_size) if state.st_size > SMALL else _read(descriptor, state.st_size)
+    finally:
+        os.close(descriptor)
+    dtype, start = _header(raw, dtypes, shape)
+    expected = start + dtype.itemsize * int(np.prod([int(size) for size in shape], dtype=object))
+    if raw.size != expected:
+        raise NotAnArray(f"it has {raw.size} bytes where {expected} belong")
+    array = raw[start:].view(dtype).reshape(shape)
+    return Mapped(array, raw, signature(state))
+
+
+def signature(state: os.stat_result) -> tuple:
+    """Return what distinguishes a state of a file from any other that the system knows of."""
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
+
+
+def _mapped(descriptor: int, size: int) -> np.ndarray:
+    count_mapped(size)  # before mapping, or the system may refuse it
+    try:
+        mapped = mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY)
+    except BaseException:
+        count_mapped(-size)
+        raise
+    weakref.finalize(mapped, count_mapped, -size).atexit = False
+    return np.frombuffer(mapped, dtype=np.uint8)
+
+
+def _read(descriptor: int, size: int) -> np.ndarray:
+    with open(descriptor, "rb", closefd=False) as file:
+        return np.frombuffer(bytearray(file.read(size)), dtype=np.uint8)
+
+
+def _header(raw: np.ndarray, dtypes, shape: tuple) -> tuple[np.dtype, int]:
+    """Return the type of the values, and where they begin, by comparing the header with the ones that numpy writes."""
+    start = len(MAGIC) + 2 + int.from_bytes(raw[len(MAGIC) : len(MAGIC) + 2].tobytes(), "little")
+    if raw[: len(MAGIC)].tobytes() != MAGIC or raw.size < start or start % 8:
+        raise NotAnArray("it is no .npy file of ours")
+    found = raw[len(MAGIC) + 2 : start].tobytes().rstrip().decode("latin-1")
+    for dtype in map(np.dtype, dtypes):
+        if found == f"{{'descr': '{dtype.str}', 'fortran_order': False, 'shape': {shape!r}, }}":
+            return dtype, start
+    kinds = " or ".join(np.dtype(dtype).str for dtype in dtypes)
+    raise NotAnArray(f"its header is not that of {kinds} values of shape {shape}")

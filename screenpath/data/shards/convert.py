@@ -22,10 +22,7 @@ from screenpath.data.files.read import opened, refuse_columns, refuse_indices
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.shards.blocks import (
     MEMORY_FACTOR,
-    TableBlock,
-    TextBlock,
     label_words,
-    parse_block,
     rereadable,
     settle,
     stored_as,
@@ -41,8 +38,8 @@ from screenpath.data.shards.convert_columns import (
     refuse_out,
     rows_folder,
 )
-from screenpath.data.shards.shards import COLUMNWISE, ROWWISE, SCHEMA_VERSION, ShardFolder, content_sha256, in_order
-from screenpath.data.shards.write_shards import ShardWriter, partial_folder, remove_ours, shard_parts
+from screenpath.data.shards.shards import COLUMNWISE, ROWWISE, SCHEMA_VERSION, ShardFolder, in_order
+from screenpath.data.shards.write_shards import ShardWriter, partial_folder, remove_ours
 from screenpath.data.words.labels import label_text
 from screenpath.data.words.numerals import FirstTexts, Spelled
 from screenpath.errors import DataError, InUseError, ResourceError, RunFolderError, UsageError
@@ -183,25 +180,14 @@ def _convert(
         shards: list[dict] = []
         seen = _Seen()
 
-        def one_text(k, block: TextBlock):
-            digest = hashlib.sha256(block.text.data).hexdigest()
+        def one(k, block):
+            digest = block.digest()
             if k in writer.known:
-                return _checked(writer.known[k], digest, block.name)
-            data = parse_block(block, zero_based, words).dataset(n_features)
+                return _checked(writer.known[k], digest, block.name), block.nbytes
+            data = block.read(zero_based, words, n_features)
             seen = _Seen.of(data.X, data.y, dtype, data.notices, data.spelled)
             X = stored_as(data.X, dtype, block.name)
-            return {**writer.write(k, X, data.y, storage), "text": digest, "seen": seen}
-
-        def one_table(k, block: TableBlock):
-            X = stored_as(block.X, dtype, block.name)
-            if k in writer.known:
-                return _checked(writer.known[k], content_sha256(shard_parts(X, block.y, storage)), block.name)
-            record = writer.write(k, X, block.y, storage)
-            seen = _Seen.of(block.X, block.y, dtype, (), block.spelled)
-            return {**record, "text": record["entry"]["sha256"], "seen": seen}
-
-        def one(k, block):
-            return (one_text if settled is None else one_table)(k, block), block.nbytes
+            return {**writer.write(k, X, data.y, storage), "text": digest, "seen": seen}, block.nbytes
 
         blocks: Any = (
             text_blocks(sources, size, limit) if settled is None else table_blocks(sources, settled, size, limit)

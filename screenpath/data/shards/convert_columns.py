@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from screenpath import __version__
-from screenpath.data.files.prepare import DENSE_FROM
+from screenpath.data.files.prepare import dense_form
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.shards.checks import joint_sha256
 from screenpath.data.shards.shards import COLUMNWISE, LABELS, SCHEMA_VERSION, ShardFolder
@@ -51,7 +51,7 @@ def convert_columns(
     settings = {**known, "tool_version": __version__, "storage": storage}
     with closing(ShardWriter(out, force, settings, resume)) as writer:
         numbers, counts = occurring_columns(rows)
-        dense = storage == "dense" or (storage == "auto" and rows.nnz >= DENSE_FROM * rows.n * numbers.size)
+        dense = dense_form(storage, (rows.n, numbers.size), lambda: rows.nnz)
         sizes = np.full(numbers.size, 8 * rows.n) if dense else VALUE * counts + 16
         blocks = cut(sizes, size)
         entries = []

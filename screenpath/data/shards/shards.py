@@ -27,7 +27,7 @@ import numpy as np
 from screenpath.data.files.dataset import Dataset
 from screenpath.data.files.form import Form
 from screenpath.data.shards import checks
-from screenpath.data.shards.mapped import HASHED, Mapped, NotAnArray, map_array, signature
+from screenpath.data.shards.checks import HASHED, Mapped, NotAnArray, map_array, signature
 from screenpath.data.words.numerals import Spelled
 from screenpath.errors import DataError, UsageError
 from screenpath.numbers import sparse as sp

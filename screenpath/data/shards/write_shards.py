@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from screenpath.data.files.prepare import DENSE_FROM
+from screenpath.data.files.prepare import dense_form
 from screenpath.data.safe.atomic import LOCK, Appender, FolderLock, replacing, sync_folder
 from screenpath.data.safe.values import are_words
 from screenpath.data.shards.checks import entry_fits, is_count, record_crc
@@ -175,7 +175,7 @@ class ShardWriter:
 def shard_parts(rows, labels: np.ndarray, storage: str) -> dict[str, Any]:
     """Return the parts of a shard by name; arguments as of :meth:`ShardWriter.write`."""
     full = isinstance(rows, np.ndarray)
-    if storage == "dense" or (storage == "auto" and _stored(rows) >= DENSE_FROM * rows.shape[0] * rows.shape[1]):
+    if dense_form(storage, rows.shape, lambda: _stored(rows)):
         return {"targets": labels, "dense": rows if full else rows.toarray(order="C")}
     rows = sp.csr_array(rows)
     columns, local = _compact(rows.indices, rows.shape[1])
