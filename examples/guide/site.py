@@ -22,7 +22,7 @@ from screenpath.catalogue.rules import rules_of
 from screenpath.catalogue.specs import SPECS
 from screenpath.cli.app import ALIASES, COMMANDS, cli
 from screenpath.cli.help import whole_page
-from screenpath.cv.options import cv_spec
+from screenpath.engine.options import cv_spec
 from screenpath.errors import flags
 
 HERE = Path(__file__).resolve().parent

@@ -22,8 +22,7 @@ from screenpath.data.files.arrays import Given
 from screenpath.data.files.dataset import RowsLike
 from screenpath.data.words.labels import binary_labels
 from screenpath.engine.problem import Problem, Targets
-from screenpath.engine.result import KernelPathResult, PathResult, SparsePathResult
-from screenpath.engine.saving import Origin
+from screenpath.engine.result import KernelPathResult, Origin, PathResult, SparsePathResult
 from screenpath.errors import DataError
 
 F = TypeVar("F", bound=Callable)

@@ -85,8 +85,8 @@ def cross_validate(model: str, data: DataLike, **options: Any) -> StoredPath:
     ------
     DataError, UsageError, RunFolderError, ResourceError
     """
-    from screenpath.cv.options import cv_resolved, cv_spec
     from screenpath.cv.session import CvSession
+    from screenpath.engine.options import cv_resolved, cv_spec
 
     spec = cv_spec(spec_of(model))
     resolved, options = cv_resolved(spec, spec.completed(options))
@@ -106,7 +106,7 @@ def options_of(model: str, cv: bool = False) -> dict[str, tuple[Any, str]]:
     dict of str to (default, help)
         By the name of the option.
     """
-    from screenpath.cv.options import cv_spec
+    from screenpath.engine.options import cv_spec
 
     spec = spec_of(model)
     return {one.name: (one.default, one.said) for one in (cv_spec(spec) if cv else spec).path_options}

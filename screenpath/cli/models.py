@@ -83,7 +83,7 @@ class CvGroup(Suggesting):
 
 def make_command(name: str) -> click.Command:
     """Return ``cv NAME``: the options of the model's command and those of the folds."""
-    from screenpath.cv.options import cv_resolved, cv_spec
+    from screenpath.engine.options import cv_resolved, cv_spec
 
     spec = cv_spec(SPECS[name])
 

@@ -25,11 +25,26 @@ from screenpath.walk.step import CERTIFIED, SKIPPED, Step, Steps, in_units
 if TYPE_CHECKING:
     import pandas
 
-    from screenpath.engine.saving import Origin
     from screenpath.rows.gram import TrainedRows
 
 Place = TypeVar("Place")  # what a step is named by: its place, or in a run folder also a word
+WEIGHTS = "weights", "penalty_weights"  # options whose arrays are copied
 TINY = 1e-300  # in place of a parameter that is 0, for what lies apart from it by a part of it
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The model, data and options of a computed path."""
+
+    model: str
+    X: object  # X, y: array_like: as they were passed in; not copied
+    y: object
+    options: dict  # by the names of the model's options; arrays of weights are copied
+    mark: int  # checksum of the data (data.arrays.Given.mark)
+
+    def __post_init__(self):
+        kept = {name: np.array(value) for name, value in self.options.items() if name in WEIGHTS and value is not None}
+        object.__setattr__(self, "options", {**self.options, **kept})
 
 
 @dataclass(frozen=True, repr=False)
@@ -217,7 +232,7 @@ class Result(ABC, Generic[Place]):
             For a path that is in a folder already, or whose data have changed.
         RunFolderError
         """
-        from screenpath.engine.saving import save
+        from screenpath.engine.session import save
 
         if self.origin is None:
             raise UsageError("there is nothing to save: the path is in a run folder already, or an estimator's")

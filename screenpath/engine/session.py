@@ -13,6 +13,8 @@ from typing import Any
 
 from screenpath import __version__
 from screenpath.catalogue.spec import Spec
+from screenpath.catalogue.specs import SPECS
+from screenpath.data.files.arrays import Given
 from screenpath.data.files.source import reading
 from screenpath.data.safe.memory import in_force
 from screenpath.data.words.tables import now
@@ -22,7 +24,7 @@ from screenpath.engine.interrupts import Interrupts, Stopped
 from screenpath.engine.options import INPUTS, check_options, default_folder, points_of
 from screenpath.engine.path import Path, limits_of, ways
 from screenpath.engine.record import LONG, REASON, Tally, Unfinished, all_good, is_long, record_of
-from screenpath.errors import ResourceError
+from screenpath.errors import ResourceError, UsageError, file_name
 from screenpath.inputs import load
 from screenpath.solve.base import Pulse
 from screenpath.store.coefficients import Layout
@@ -260,10 +262,10 @@ class Session:
 
     def open_proof(self, state=None, reference=None) -> None:
         if self.options.get("certificate"):
-            from screenpath.store.certificates import header_of, open_certificate
+            from screenpath.store.certificates import CertificateFile, header_of
 
             header = header_of(self.spec.name, self.options, self.data)
-            self.proof = open_certificate(self.sink.path, self.model, header, state, reference)
+            self.proof = CertificateFile(self.sink.path, self.model, header, state, reference)
 
     def state(self, certificate) -> dict:
         """Return the arrays of a checkpoint: all that the next step depends on."""
@@ -434,3 +436,57 @@ class Session:
         ended = [] if status == COMPLETE else [("ended", status)]
         total = [("total", f"{time.monotonic() - self.began:.3f} s")]
         return [*ended, *best_lines(self), *self.tally.lines(len(self.grid)), *total, *where]
+
+
+# -- a path that is known already -------------------------------------------------------------------------------------
+
+CHANGED = "the data have changed since the path was computed", "compute it again"
+
+
+class Silent:
+    """In place of a console (:class:`screenpath.report.console.Console`): prints nothing."""
+
+    quiet, progress = True, False
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments, **more: contextlib.nullcontext()
+
+
+class SavedSession(Session):
+    """A session that writes known steps instead of computing them."""
+
+    refusal = f"use {REPLACE}"
+
+    def __init__(self, steps, names, *arguments, **more):
+        super().__init__(*arguments, **more)
+        self.steps, self.names = steps, names
+
+    def read(self) -> None:
+        """Read the arrays, and put back the names of a table's columns, which arrays do not have."""
+        super().read()
+        self.data = replace(self.data, names=self.names)
+
+    def found(self, reference, first: int):
+        """Yield the steps, without certificates to continue from."""
+        for step in self.steps:
+            if step.status == steps.SKIPPED:
+                return
+            if step.parameters != self.model.parameters(self.grid[step.step]):
+                raise UsageError(*CHANGED)
+            yield step, None
+
+
+def save(result, origin, folder, force: bool = False) -> None:
+    """Write a path that a Python function has computed to a run folder; ``origin`` is that of ``result.Origin``."""
+    if Given.of(origin.X, origin.y).mark() != origin.mark:
+        raise UsageError(*CHANGED)
+    if all(step.status == steps.SKIPPED for step in result.steps):
+        raise UsageError("there is nothing to save: no step was reached", "give it more time (`time_limit`)")
+    declared = SPECS[origin.model]
+    grid = {"C": {"c_list": result.grid}, "lambda": {"lambda_list": result.grid}}.get(declared.parameter, {})
+    own = {one.name for one in declared.path_options}
+    given = {name: value for name, value in origin.options.items() if name in own}
+    options = declared.completed({**given, **grid, "out": file_name(folder, "folder"), "force": force, "quiet": True})
+    spec = declared.resolved(declared, options)
+    options["data"] = (origin.X, origin.y)
+    SavedSession(result.steps, result.feature_names, spec, options, Silent(), command=["save"]).run()

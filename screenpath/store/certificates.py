@@ -26,7 +26,7 @@ RELATIVE, ABSOLUTE = 1e-9, 1e-10
 
 
 class CertificateFile:
-    """``certificate.bin`` of a path in progress: solutions, without claims about rows.
+    """``certificate.bin`` of a path in progress: solutions, and of a box model which rows they prove to be at a bound.
 
     Parameters
     ----------
@@ -41,10 +41,15 @@ class CertificateFile:
     """
 
     def __init__(self, folder, model, header: dict, state: dict | None = None, reference=None):
-        self.model, self.count = model, 0
+        self.model, self.count, self.claims = model, 0, isinstance(model, BoxModel)
+        # The step before, and what has been claimed about its rows; None where it made no claims.
+        self.before = self.decided = None
         keep, sha256 = 0, None
         if state is not None:
             keep, self.count, sha256 = place_of(state)
+            decided = decided_of(state, model) if self.claims else np.zeros(0, np.uint8)
+            if decided.size:
+                self.before, self.decided = reference, decided
         self.out = Appender(folder / form.NAME, keep, sha256=sha256)
         if not keep:
             fields = {name: value for name, value in header.items() if not isinstance(value, np.ndarray)}
@@ -55,20 +60,29 @@ class CertificateFile:
         """Force the file to the disk and return the arrays needed to continue it."""
         self.out.sync()
         digest = np.frombuffer(bytes.fromhex(self.out.sha256), np.uint8)
-        return {"proof_bytes": np.int64(self.out.size), "proof_steps": np.int64(self.count), "proof_sha256": digest}
+        state = {"proof_bytes": np.int64(self.out.size), "proof_steps": np.int64(self.count), "proof_sha256": digest}
+        if self.claims:
+            state["proof_decided"] = np.zeros(0, np.uint8) if self.decided is None else self.decided
+        return state
 
     def add(self, step, certificate) -> None:
         fields = {"step": step.step, "status": step.status, **step.parameters}
         self.count += 1
-        if step.status == CERTIFIED:
-            # A worker process sends its certificate without these numbers; the step has them.
-            error = max(step.primal - step.gap - step.dual, 0.0)
-            fields |= {"primal": float(step.primal), "primal_error": float(error), "gap": float(step.gap)}
-        self.out.append(self.frames(fields, certificate))
+        if step.status != CERTIFIED:
+            self.before = self.decided = None
+            self.out.append(form.frame(form.STEP, fields, {}))
+            return
+        # A worker process sends its certificate without these numbers; the step has them.
+        error = max(step.primal - step.gap - step.dual, 0.0)
+        fields |= {"primal": float(step.primal), "primal_error": float(error), "gap": float(step.gap)}
+        if isinstance(certificate, FreeCertificate):
+            states = states_of(certificate.theta, self.model.lo, self.model.hi)
+            self.out.append(form.frame(form.STEP, *_free(fields, states, certificate)))
+        else:
+            self.out.append((self._claimed if self.claims else self._solved)(fields, certificate))
 
-    def frames(self, fields: dict, certificate) -> bytes:
-        if fields["status"] != CERTIFIED:
-            return form.frame(form.STEP, fields, {})
+    def _solved(self, fields: dict, certificate) -> bytes:
+        """Return the frame of a step that makes no claims about rows."""
         w = certificate.w
         w = w if isinstance(w, SparseVector) else SparseVector.of(w)
         if isinstance(self.model, SparseGrid) and self.model.base.intercept:  # the last of its coefficients
@@ -87,6 +101,27 @@ class CertificateFile:
             arrays |= {"states": form.pack(states), "between": theta[states == form.BETWEEN]}
         return form.frame(form.STEP, fields, arrays)
 
+    def _claimed(self, fields: dict, certificate) -> bytes:
+        """Return the frames of a step, and of what its solution proves about the rows of the step before."""
+        model, before = self.model, self.before
+        states = states_of(certificate.theta, model.lo, model.hi)
+        own = proven(model, certificate, certificate.C, states)
+        claims = np.where(own, np.uint8(form.OWN), np.uint8(form.NOTHING))
+        if before is not None:
+            claims[(claims == form.NOTHING) & proven(model, before, certificate.C, states)] = form.BEFORE
+        between = certificate.theta[states == form.BETWEEN]
+        arrays = {"states": form.pack(states), "claims": form.pack(claims), "between": between}
+        if not isinstance(certificate.point, KernelPoint):  # its point follows from theta
+            arrays["w"] = certificate.point.vector
+        frames = form.frame(form.STEP, fields, arrays)
+        if before is not None:
+            there = proven(model, certificate, before.C, states_of(before.theta, model.lo, model.hi))
+            more = (self.decided == form.NOTHING) & there
+            packed = form.pack(np.where(more, np.uint8(form.AFTER), np.uint8(form.NOTHING)))
+            frames += form.frame(form.NEXT, {"step": fields["step"] - 1}, {"claims": packed})
+        self.before, self.decided = certificate, claims
+        return frames
+
     def finish(self, skipped) -> tuple[str, dict]:
         """Append the steps that were not reached and the end; return the final name and its entry in run.json."""
         for row in skipped:
@@ -101,53 +136,6 @@ class CertificateFile:
         """Close an unfinished file under its partial name."""
         if self.out is not None:
             self.out.abandon()
-
-
-class BoxCertificateFile(CertificateFile):
-    """``certificate.bin`` of a box model, linear or with a kernel: solutions, and which rows they prove to be at a
-    bound.
-    """
-
-    def __init__(self, folder, model, header: dict, state: dict | None = None, reference=None):
-        super().__init__(folder, model, header, state, reference)
-        self.before, self.decided = reference, None
-        if state is not None:
-            self.decided = decided_of(state, model)
-            if not self.decided.size:  # the last step made no claims
-                self.before = self.decided = None
-
-    def state(self) -> dict:
-        """Return the arrays needed to continue the file, including the claims about the last step's rows."""
-        decided = np.zeros(0, np.uint8) if self.decided is None else self.decided
-        return {**super().state(), "proof_decided": decided}
-
-    def frames(self, fields: dict, certificate) -> bytes:
-        """Return the frames of a step, and of what its solution proves about the rows of the step before."""
-        if fields["status"] != CERTIFIED:
-            self.before = self.decided = None
-            return form.frame(form.STEP, fields, {})
-        states = self._states(certificate)
-        if isinstance(certificate, FreeCertificate):
-            return form.frame(form.STEP, *_free(fields, states, certificate))
-        own = proven(self.model, certificate, certificate.C, states)
-        claims = np.where(own, np.uint8(form.OWN), np.uint8(form.NOTHING))
-        if self.before is not None:
-            claims[(claims == form.NOTHING) & proven(self.model, self.before, certificate.C, states)] = form.BEFORE
-        between = certificate.theta[states == form.BETWEEN]
-        arrays = {"states": form.pack(states), "claims": form.pack(claims), "between": between}
-        if not isinstance(certificate.point, KernelPoint):  # its point follows from theta
-            arrays["w"] = certificate.point.vector
-        frames = form.frame(form.STEP, fields, arrays)
-        if self.before is not None:
-            there = proven(self.model, certificate, self.before.C, self._states(self.before))
-            more = (self.decided == form.NOTHING) & there
-            packed = form.pack(np.where(more, np.uint8(form.AFTER), np.uint8(form.NOTHING)))
-            frames += form.frame(form.NEXT, {"step": fields["step"] - 1}, {"claims": packed})
-        self.before, self.decided = certificate, claims
-        return frames
-
-    def _states(self, certificate) -> np.ndarray:
-        return states_of(certificate.theta, self.model.lo, self.model.hi)
 
 
 def _free(fields: dict, states: np.ndarray, certificate) -> tuple[dict, dict]:
@@ -193,12 +181,6 @@ def check_resumed(folder, model, state: dict) -> None:
     if isinstance(model, BoxModel):
         decided_of(state, model)
     check_kept(folder / form.NAME, size, sha256)
-
-
-def open_certificate(folder, model, header: dict, state: dict | None = None, reference=None) -> CertificateFile:
-    """Open the certificate file of a model; parameters as of :class:`CertificateFile`."""
-    kind = BoxCertificateFile if isinstance(model, BoxModel) else CertificateFile
-    return kind(folder, model, header, state, reference)
 
 
 def header_of(model: str, options: dict, data) -> dict:

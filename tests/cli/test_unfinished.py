@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from screenpath.engine import session, unfinished
+from screenpath.engine import record, session
 from screenpath.solve.base import Pulse
 from tests.cli.conftest import read_csv, without_times
 
@@ -20,7 +20,7 @@ def cut(monkeypatch):
     """Return a function: once the gap at a grid point was looked at twice, end the run as asked for."""
 
     def function(rank, how):
-        monkeypatch.setattr(unfinished, "LONG", 0.0)
+        monkeypatch.setattr(record, "LONG", 0.0)
         monkeypatch.setattr(session, "LONG", 0.0)
         begin, note, begun, noted = Pulse.begin, Pulse.note, [], []
 
@@ -76,7 +76,7 @@ def test_a_short_step_is_repeated_with_the_numbers_of_one_run(call, data, cut, m
     command = ("svm", data, *CD, "-q", "-o")
     assert call(*command, "whole").code == 0
     cut(2, time_is_up)
-    monkeypatch.setattr(unfinished, "LONG", 10.0)
+    monkeypatch.setattr(record, "LONG", 10.0)
     assert call(*command, "cut").code == 3
     assert read_csv("cut/steps.csv")[2]["status"] == "skipped"
     monkeypatch.undo()

@@ -7,7 +7,7 @@ import pytest
 import screenpath
 from screenpath.catalogue.option import completed
 from screenpath.cli.app import run
-from screenpath.engine.saving import Silent
+from screenpath.engine.session import Silent
 from screenpath.engine.studies import DEFAULT, FEATURES_MEASURED, STUDY, study, study_options
 from screenpath.errors import UsageError
 from tests.conftest import two_classes
