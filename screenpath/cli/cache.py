@@ -31,8 +31,13 @@ def warm(modules):
     is what was left to do for it.
     """
     from screenpath.compile.cache import cache_folder
-    from screenpath.kernels.compilation import ensure_compiled, kernel_modules, on_first_compile
-    from screenpath.kernels.helpers import start_helpers, stop_helpers
+    from screenpath.kernels.compilation import (
+        ensure_compiled,
+        kernel_modules,
+        on_first_compile,
+        start_helpers,
+        stop_helpers,
+    )  # fmt: skip
 
     unknown = set(modules) - set(known := kernel_modules())
     if unknown:

@@ -9,16 +9,17 @@ from collections.abc import Callable
 import click
 
 from screenpath.catalogue.option import Option
-from screenpath.catalogue.options import FORCE, POSITIVE, QUIET
+from screenpath.catalogue.options import FORCE, QUIET
 from screenpath.cli.help import GroupedOption
-from screenpath.data.safe.memory import parse_bytes
-from screenpath.data.words.numerals import is_number, number_of
+from screenpath.data.words.numerals import is_number
 from screenpath.errors import UsageError, failures_named
 from screenpath.errors import flags as shell
 
 DONE, ERROR, USAGE, UNCERTIFIED = 0, 1, 2, 3  # exit codes; and 128 + signal number when stopped by a signal
 # Entries of the context's object: the `time.monotonic()` value at which the command began, and the form of messages.
 BEGAN, LOG_FORMAT = "began", "log_format"
+# What stands in the help for a value of a kind of option.
+NAMES = {"number": "NUMBER", "positive": "NUMBER", "numbers": "NUMBERS", "size": "SIZE", "label": "LABEL"}
 
 
 def stack(*decorators):
@@ -30,41 +31,6 @@ def stack(*decorators):
         return function
 
     return apply
-
-
-class NumberList(click.ParamType):
-    """Comma-separated numbers."""
-
-    name = "NUMBERS"
-
-    def convert(self, value, param, ctx):
-        if isinstance(value, list):
-            return value
-        numbers = []
-        for token in value.split(","):
-            try:
-                numbers.append(number_of(token))
-            except ValueError:
-                self.fail(f"'{token.strip()}' is not a number; write for example 0.1,1,10", param, ctx)
-        return numbers
-
-
-class Finite(click.ParamType):
-    """A finite number, positive if so declared."""
-
-    name = "NUMBER"
-
-    def __init__(self, positive: bool = False):
-        self.positive = positive
-
-    def convert(self, value, param, ctx):
-        try:
-            number = number_of(value) if isinstance(value, str) else float(value)
-        except ValueError:
-            self.fail(f"'{value}' is not a number", param, ctx)
-        if not math.isfinite(number) or (self.positive and number <= 0.0):
-            self.fail(f"{value} is not a {'positive ' if self.positive else ''}finite number", param, ctx)
-        return number
 
 
 class Between(click.FloatRange):
@@ -79,42 +45,26 @@ class Between(click.FloatRange):
         return number
 
 
-class Label(click.ParamType):
-    """A label: a number, or a text."""
-
-    name = "LABEL"
-
-    def convert(self, value, param, ctx):
-        return value if value is None else POSITIVE.checked(value)
-
-
-class Size(click.ParamType):
-    """A number of bytes, with suffix K, M, G or T (1024-based)."""
-
-    name = "SIZE"
-
-    def convert(self, value, param, ctx):
-        if value is None or isinstance(value, int):
-            return value
-        try:
-            return parse_bytes(value)
-        except UsageError as error:
-            self.fail(f"{error.message}; {error.hint}", param, ctx)
-
-
 class Checked(click.ParamType):
-    """A text that the option itself checks."""
-
-    name = "TEXT"
+    """A value that the option itself checks; numbers are those of the files that are read."""
 
     def __init__(self, option: Option):
-        self.option = option
+        self.option, self.name = option, NAMES.get(option.kind, "TEXT")
 
     def convert(self, value, param, ctx):
+        found = value
+        if isinstance(value, str) and self.name in ("NUMBER", "NUMBERS"):
+            tokens = value.split(",") if self.name == "NUMBERS" else [value]
+            wrong = [token.strip() for token in tokens if not is_number(token)]
+            if wrong:
+                example = "; write for example 0.1,1,10" if self.name == "NUMBERS" else ""
+                self.fail(f"'{wrong[0]}' is not a number{example}", param, ctx)
+            numbers = [float(token) for token in tokens]
+            found = numbers if self.name == "NUMBERS" else numbers[0]
         try:
-            return self.option.checked(value)
+            return self.option.checked(found)
         except UsageError as error:
-            self.fail(shell(error.message), param, ctx)
+            self.fail(shell("; ".join(filter(None, (error.message, error.hint)))), param, ctx)
 
 
 def _type(option: Option):
@@ -122,14 +72,9 @@ def _type(option: Option):
         return Between(0.0, 1.0, min_open=not option.ends[0], max_open=not option.ends[1])
     kinds: dict[str, Callable] = {
         "whole": lambda: click.IntRange(min=option.least),
-        "number": Finite,
-        "positive": lambda: Finite(positive=True),
         "choice": lambda: click.Choice(list(option.choices)),
-        "numbers": NumberList,
-        "size": Size,
-        "label": Label,
         "path": click.Path,
-        "part": lambda: Checked(option),
+        **dict.fromkeys((*NAMES, "part"), lambda: Checked(option)),
     }
     return kinds[option.kind]() if option.kind in kinds else None
 

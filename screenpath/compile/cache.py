@@ -15,6 +15,8 @@ import atexit
 import contextlib
 import functools
 import hashlib
+import io
+import json
 import os
 import pickle
 import secrets
@@ -23,9 +25,11 @@ import stat
 import sys
 import tempfile
 import warnings
+import zipfile
 from pathlib import Path
 
 import numba
+from llvmlite import binding
 from numba import config, types
 from numba.core.compiler import CompileResult
 from numba.core.event import trigger_event
@@ -34,7 +38,6 @@ from numba.core.serialize import dumps
 
 from screenpath.compile.apart import keep_apart, needed, remember
 from screenpath.compile.sharing import LOCKS, changeable, end_turn, read_own, take_turn, wait_for_turn
-from screenpath.compile.shipped import level, shipped
 from screenpath.compile.sources import closure, digest
 from screenpath.errors import ResourceError
 
@@ -44,6 +47,12 @@ KERNELS: dict = {}
 SUFFIX = ".kernel"
 PARTIAL = ".partial"
 CHECKSUM_BYTES = hashlib.sha256().digest_size
+# Kernels that came with the package: a file in the format of `cache pack` that `make wheel` makes, trusted like the
+# package. They are for a level of the architecture that most processors support; what does not fit is compiled.
+SHIPPED, MANIFEST = Path(__file__).with_name("shipped.zip"), "manifest.json"
+LEVEL = "x86-64-v3"
+# Features of that level beyond the first processors with 64 bits.
+FEATURES = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2")
 
 
 class KernelCacheWarning(RuntimeWarning):
@@ -257,6 +266,20 @@ def evict(path: Path) -> None:
         _warn(f"damaged kernels in {path.parent} cannot be deleted ({error.strerror}): every run compiles them again.")
 
 
+@functools.cache
+def _shipped(triple: str) -> zipfile.ZipFile | None:
+    """Return the archive of shipped kernels, if they run here and were made by this numba and Python, else None."""
+    if config.CPU_NAME is not None or not triple.startswith("x86_64"):
+        return None
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(SHIPPED.read_bytes()))  # forks would share the position in an open file
+        manifest, here = json.loads(archive.read(MANIFEST)), binding.get_host_cpu_features()
+        made_so = manifest["key"] == cache_key() and manifest["processor"][1] == LEVEL
+        return archive if made_so and all(here.get(name, False) for name in FEATURES) else None
+    except (OSError, RuntimeError, zipfile.BadZipFile, ValueError, KeyError, TypeError, IndexError):
+        return None  # no file, a damaged one, or unknown features
+
+
 def _present(symbol: str, name: str, signature: tuple) -> bool:
     """Load a kernel, and tell whether it is the one that a stored caller refers to.
 
@@ -312,18 +335,18 @@ class KernelCache:
         # itself; loading needs only the runtime that the machine code calls.
         rtsys.initialize(target_context)
         codegen = target_context.codegen()
-        return self._shipped(signature, codegen, target_context) or self._kept(signature, codegen, target_context)
+        return self._came(signature, codegen, target_context) or self._kept(signature, codegen, target_context)
 
-    def _shipped(self, signature, codegen, target_context):
+    def _came(self, signature, codegen, target_context):
         """Return the compile result of a signature that came with the package, or None."""
-        processor = level(codegen)
-        if processor is None:
+        triple = codegen.magic_tuple()[0]
+        archive = _shipped(triple)
+        if archive is None:
             return None
-        name, key = self._entry(signature, processor)
-        content = shipped(cache_key(), name)
+        name, key = self._entry(signature, (triple, LEVEL, ""))
         try:
-            return None if content is None else self._rebuilt(_entry_of(content), key, target_context)
-        except Exception:  # as below
+            return self._rebuilt(_entry_of(archive.read(name)), key, target_context)
+        except Exception:  # it is not there, or as below
             return None
 
     def _kept(self, signature, codegen, target_context):

@@ -14,9 +14,8 @@ import zipfile
 
 from numba.core.registry import cpu_target
 
-from screenpath.compile.cache import CHECKSUM_BYTES, SUFFIX, cache_folder, cache_key, is_current, store
+from screenpath.compile.cache import CHECKSUM_BYTES, MANIFEST, SUFFIX, cache_folder, cache_key, is_current, store
 from screenpath.compile.sharing import read_own
-from screenpath.compile.shipped import MANIFEST
 from screenpath.errors import ResourceError
 
 FORMAT = 1

@@ -108,8 +108,7 @@ class Session:
                 self.data.close()
 
     def prepare(self) -> None:
-        from screenpath.kernels.compilation import clock, compile_seconds
-        from screenpath.kernels.helpers import stop_helpers
+        from screenpath.kernels.compilation import clock, compile_seconds, stop_helpers
 
         o = self.options
         # First: a wrong name is an error before anything is read or compiled.
@@ -136,7 +135,7 @@ class Session:
         self.tally.seconds["compiling"] = compile_seconds()
 
     def compiling_begins(self) -> None:
-        from screenpath.kernels.helpers import start_helpers
+        from screenpath.kernels.compilation import start_helpers
 
         in_force().check_compiling()
         if not in_force():  # the memory of helpers would count

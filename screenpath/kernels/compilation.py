@@ -1,4 +1,4 @@
-"""Compile ahead, announce it, and keep compile time out of every timing. This module holds no kernel.
+"""Compile ahead, in extra processes too, announce it, and keep it out of every timing. This module holds no kernel.
 
 A kernel module may define ``warm_up()``, which calls its kernels once on tiny arrays of the canonical types
 (float64 values, int8 statuses, int64 row pointers, ...). That function is the module's list of signatures.
@@ -6,13 +6,19 @@ A kernel module may define ``warm_up()``, which calls its kernels once on tiny a
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import importlib
 import logging
+import os
 import pkgutil
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from numba.core import event
 
@@ -20,6 +26,15 @@ import screenpath.kernels as kernels
 
 GARBAGE = 50_000  # objects after which garbage is looked for meanwhile: what a compiler makes is mostly in use
 LOGGER = logging.getLogger("screenpath")  # where nobody has set up logging, its warnings go to stderr
+MOST = 3  # processes: what a kernel needs is compiled before it, so that more find little to do
+# `-m` and `-c` let Python import from the current folder first, where anybody's numpy.py may lie.
+START = """
+import sys
+sys.path[:] = [sys.argv.pop(1), *filter(None, sys.path)]
+from screenpath.kernels.compilation import main
+main()
+"""
+_helpers: list[subprocess.Popen] = []
 
 
 class _Recorder(event.Listener):
@@ -114,3 +129,44 @@ def ensure_compiled(*names: str) -> list[tuple[str, float]]:
             _warmed.add(name)
             done.append((name, time.perf_counter() - started))
     return done
+
+
+# -- extra processes that compile in parallel with the first one -------------------------------------------------------
+
+
+def helpers() -> int:
+    """Return how many extra processes may compile: one less than the processors, and not many."""
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(MOST, processors - 1)
+
+
+def start_helpers(modules: tuple) -> None:
+    """Compile kernel modules in extra processes while this one compiles those it needs.
+
+    They begin with the last module, which this process reaches last. A process that fails to start is ignored.
+    Each ends when this process does, however it ends: that closes the pipe which the helper reads.
+    """
+    root = str(Path(__file__).parents[2])
+    backwards = [*reversed(modules)]
+    for k in range(min(helpers(), len(modules))):
+        words = [sys.executable, "-c", START, root, *backwards[k:], *backwards[:k]]
+        nowhere = subprocess.DEVNULL
+        with contextlib.suppress(OSError):
+            _helpers.append(subprocess.Popen(words, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere))
+
+
+def stop_helpers() -> None:
+    while _helpers:
+        with _helpers.pop() as one:
+            one.kill()
+
+
+def _end_with_parent() -> None:
+    while os.read(0, 1):
+        pass
+    os._exit(1)
+
+
+def main() -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    ensure_compiled(*sys.argv[1:])

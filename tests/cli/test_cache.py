@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from screenpath.kernels import compilation, helpers
+from screenpath.kernels import compilation
 from tests.cli.conftest import libsvm_text, screenpath
 
 
@@ -25,8 +25,8 @@ def test_helpers_start_with_the_first_compilation_and_are_ended(call, monkeypatc
         return [(name, 0.5) for name in names]
 
     monkeypatch.setattr(compilation, "ensure_compiled", compiled)
-    monkeypatch.setattr(helpers, "start_helpers", lambda names: seen.append(names))
-    monkeypatch.setattr(helpers, "stop_helpers", lambda: seen.append("end"))
+    monkeypatch.setattr(compilation, "start_helpers", lambda names: seen.append(names))
+    monkeypatch.setattr(compilation, "stop_helpers", lambda: seen.append("end"))
     assert call("cache", "warm", "cd", "parse").code == 0
     assert seen == ([("cd", "parse"), "end"] if compiles else ["end"])
     assert compilation._recorder.announce is None

@@ -230,7 +230,7 @@ def test_existing_run(call, data):
         (["--c-list", "1,2", "--grid", "5"], "--c-list is the whole grid"),
         (["--c-list", "1,x"], "'x' is not a number"),
         (["--cmin", "2", "--cmax", "1"], "lower end"),
-        (["--cmin", "-1"], "positive finite number"),
+        (["--cmin", "-1"], "must be a positive number, not -1.0"),
         (["--grid", "0"], "--grid"),
         (["--cmin", "1", "--cmax", "1"], "--c-list 1"),
         (["--rule", "magic"], "unknown rule 'magic'"),

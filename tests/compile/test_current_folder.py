@@ -12,10 +12,10 @@ from tests.conftest import HANGS, ROOT
 # What other users of a shared folder may have left there.
 PLANTED = ("numpy.py", "numba.py", "screenpath/__init__.py", "multiprocessing.py", "struct.py", "pickle.py")
 HELPERS = """
-from screenpath.kernels import helpers
-helpers.helpers = lambda: 1
-helpers.start_helpers(("shards",))
-print(helpers._helpers[0].wait())
+from screenpath.kernels import compilation
+compilation.helpers = lambda: 1
+compilation.start_helpers(("text",))
+print(compilation._helpers[0].wait())
 """
 SPAWN = """
 import os
@@ -53,7 +53,7 @@ def run(tmp_path):
 @pytest.mark.skipif(bool(config.DISABLE_JIT), reason="the jit is disabled")
 def test_helpers(run, tmp_path):
     assert run(HELPERS) == ("0", "")
-    assert {path.name.partition(".")[0] for path in tmp_path.rglob("*.kernel")} == {"shards"}
+    assert {path.name.partition(".")[0] for path in tmp_path.rglob("*.kernel")} == {"text"}
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="multiprocessing cannot be told so before Python 3.11")

@@ -14,7 +14,7 @@ from screenpath.catalogue.specs import KERNEL_SVM, SPECS
 from screenpath.compile import sharing
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.engine.session import Session
-from screenpath.kernels import helpers
+from screenpath.kernels import compilation
 from screenpath.kernels.compilation import kernel_modules
 from tests.conftest import HANGS, ROOT
 from tests.width import wide
@@ -59,12 +59,12 @@ time.sleep(600)
 LONELY = """
 import time
 from screenpath.compile import sharing
-from screenpath.kernels import helpers
+from screenpath.kernels import compilation
 from screenpath.kernels.compilation import kernel_modules
 
-helpers.helpers = lambda: 1
-helpers.start_helpers(tuple(kernel_modules()))  # to be compiled for a minute
-print(helpers._helpers[0].pid, flush=True)
+compilation.helpers = lambda: 1
+compilation.start_helpers(tuple(kernel_modules()))  # to be compiled for a minute
+print(compilation._helpers[0].pid, flush=True)
 time.sleep(600)
 """
 
@@ -133,17 +133,17 @@ def test_where_nothing_can_be_locked_everybody_compiles(start, tmp_path):
 
 def test_helpers_compile_and_end_with_the_process(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(helpers, "helpers", lambda: 2)
-    helpers.start_helpers(("distances", "text"))
-    started = list(helpers._helpers)
+    monkeypatch.setattr(compilation, "helpers", lambda: 2)
+    compilation.start_helpers(("distances", "text"))
+    started = list(compilation._helpers)
     assert len(started) == 2
     assert [one.wait(timeout=HANGS) for one in started] == [0, 0]
     assert {path.name.partition(".")[0] for path in tmp_path.rglob("*.kernel")} >= {"distances", "text"}
-    helpers.stop_helpers()
-    helpers.start_helpers(("newton",))
-    (running,) = helpers._helpers
-    helpers.stop_helpers()
-    assert running.returncode is not None and not helpers._helpers
+    compilation.stop_helpers()
+    compilation.start_helpers(("newton",))
+    (running,) = compilation._helpers
+    compilation.stop_helpers()
+    assert running.returncode is not None and not compilation._helpers
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no figures of Linux here")
@@ -161,14 +161,14 @@ def test_helpers_end_with_a_process_that_is_killed(start):
 
 def test_one_processor_has_no_helper(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
-    assert helpers.helpers() == 0
+    assert compilation.helpers() == 0
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)), raising=False)
-    assert helpers.helpers() == helpers.MOST
+    assert compilation.helpers() == compilation.MOST
 
 
 def test_a_run_has_helpers_unless_memory_is_limited(monkeypatch):
     started = []
-    monkeypatch.setattr(helpers, "start_helpers", started.append)
+    monkeypatch.setattr(compilation, "start_helpers", started.append)
     for spec in (*SPECS.values(), KERNEL_SVM):
         assert set(spec.kernel_modules) <= set(kernel_modules()) and spec.kernel_modules
         Session.compiling_begins(SimpleNamespace(spec=spec))
