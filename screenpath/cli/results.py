@@ -8,6 +8,7 @@ import sys
 import warnings
 from dataclasses import replace
 from pathlib import Path
+from shutil import get_terminal_size
 
 import click
 
@@ -203,9 +204,9 @@ def plot(run, kind, out, force, terminal, quiet):
     series.check_kind(run, kind)
     _tell_of(run, name, quiet)
     if terminal:
-        from screenpath.report.terminal import show
+        from screenpath.report.terminal import drawn
 
-        show(run, kind)
+        say(drawn(run, kind, get_terminal_size().columns, getattr(sys.stdout, "encoding", None) or "utf-8"))
         return
     from screenpath.report.plots import picture
     from screenpath.store.outputs import Output

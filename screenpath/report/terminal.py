@@ -1,16 +1,12 @@
-"""The pictures of a run drawn with characters on standard output; no matplotlib."""
+"""The pictures of a run drawn with characters; no matplotlib."""
 
 from __future__ import annotations
 
-import io
 import math
-import sys
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
+from screenpath.data.words.tables import aligned
 from screenpath.errors import NARROWEST, shown
 from screenpath.report import series
 from screenpath.report.figures import seconds_text
@@ -24,39 +20,17 @@ MARKS = "─●·µ"
 ASCII = str.maketrans(BLOCKS + SHADES + MARKS, " _.-:=+*#" + " .%+#" + "-o.u")
 
 
-def show(run, kind: str) -> None:
-    console = Console(highlight=False, file=_encodable(sys.stdout))
-    if console.width < NARROWEST:  # COLUMNS=0, a terminal that does not know its size: lines are left to it
-        console.width = WIDTH + NUMBERS
-    console.print(shown(f"{run.model}: {kind} of {run.path}"), soft_wrap=True, markup=False)
-    width = max(10, min(WIDTH, console.width - NUMBERS))
-    for part in SHOW[kind](run, width):
-        console.print(part)
-
-
-class _Plain(io.TextIOBase):
-    """A stream whose encoding lacks the characters of pictures: they are drawn in ASCII, and names escaped."""
-
-    def __init__(self, stream):
-        self.stream, self.codec = stream, stream.encoding or "ascii"
-
-    def write(self, text: str) -> int:
-        self.stream.write(text.translate(ASCII).encode(self.codec, "backslashreplace").decode(self.codec))
-        return len(text)
-
-    def flush(self) -> None:
-        self.stream.flush()
-
-    def isatty(self) -> bool:
-        return self.stream.isatty()
-
-
-def _encodable(stream):
+def drawn(run, kind: str, columns: int, encoding: str) -> str:
+    """Return a picture for a terminal of so many columns; in ASCII if the encoding lacks the characters."""
+    columns = WIDTH + NUMBERS if columns < NARROWEST else columns  # it does not know its size: lines are left to it
+    width = max(10, min(WIDTH, columns - NUMBERS))
+    lines = [shown(f"{run.model}: {kind} of {run.path}"), *SHOW[kind](run, width)]
+    text = "".join(f"{line}\n" for line in lines)
     try:
-        (BLOCKS + SHADES + MARKS).encode(stream.encoding or "ascii")
+        text.encode(encoding)
     except UnicodeEncodeError:
-        return _Plain(stream)
-    return stream
+        return text.translate(ASCII)
+    return text
 
 
 def _chosen(n: int, most: int = LINES) -> list:
@@ -64,36 +38,21 @@ def _chosen(n: int, most: int = LINES) -> list:
 
 
 def _where(row: dict, parameters) -> list:
-    return [f"{row[name]:.4g}" for name in parameters]
-
-
-def _table(right, *left) -> Table:
-    """Return a table with columns aligned to the right, then some to the left."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in right:
-        table.add_column(name, justify="right", no_wrap=True)
-    for name in left:
-        table.add_column(name, no_wrap=True)
-    return table
+    return [str(int(row["step"])), *(f"{row[name]:.4g}" for name in parameters)]
 
 
 def _rejection(run, width):
     found = series.rejection(run)
     samples = bool(np.nansum(found.R + found.L)) or found.features is None
-    table = _table(("step", *run.parameters), *(["R", "L"] if samples else ["features"]), "")
+    first, second = (found.R, found.L) if samples or found.features is None else (found.features, 0.0 * found.R)
+    rows = [["step", *run.parameters, *(["R", "L"] if samples else ["features"]), "".ljust(width)]]
     for k in _chosen(len(run.steps)):
-        row = run.steps[k]
-        first, second = (found.R[k], found.L[k]) if samples or found.features is None else (found.features[k], 0.0)
-        cells = round(width * first)
-        bar = Text("█" * cells, style="blue")
-        bar.append("▒" * (round(width * (first + second)) - cells), style="yellow")
-        numbers = [f"{100 * v:.1f} %" for v in ([first, second] if samples else [first])]
-        table.add_row(str(row["step"]), *_where(row, run.parameters), *numbers, bar)
-    yield table
-    if samples:
-        yield "█ fixed at the lower end (R), ▒ at the upper end (L), before the solve"
-    else:
-        yield "█ features fixed to zero before the solve"
+        cells = round(width * first[k])
+        bar = "█" * cells + "▒" * (round(width * (first[k] + second[k])) - cells)
+        numbers = [f"{100 * values[k]:.1f} %" for values in ((first, second) if samples else (first,))]
+        rows.append([*_where(run.steps[k], run.parameters), *numbers, bar.ljust(width)])
+    words = "█ fixed at the lower end (R), ▒ at the upper end (L), before the solve"
+    return [*aligned(rows), words if samples else "█ features fixed to zero before the solve"]
 
 
 def _curve(values, low: float, high: float) -> str:
@@ -103,88 +62,82 @@ def _curve(values, low: float, high: float) -> str:
 
 
 def _coefficients(run, width):
-    columns = _chosen(len(run.steps), width + 10)
+    columns, lines = _chosen(len(run.steps), width + 10), []
     for path in series.feature_paths(run):
         named = path.values[:, : series.LABELLED]
-        table = _table([f"{run.unit} ({path.title})" if path.title else run.unit], "path", "last")
         low, high = (float(named.min()), float(named.max())) if named.size else (0.0, 0.0)
-        for k in range(named.shape[1]):
-            table.add_row(
-                Text(shown(path.names[k]) if path.names else str(path.features[k])),
-                _curve(named[columns, k], low, high),
-                f"{named[-1, k]:.4g}",
-            )
-        yield table
-        yield f"from {low:.4g} (lowest) to {high:.4g}, first step to last; {path.nonzero} {run.unit}s have weights"
+        names = path.names or [str(number) for number in path.features]
+        curves = [_curve(values, low, high) for values in named[columns].T]
+        head = f"{run.unit} ({path.title})" if path.title else run.unit
+        cells = zip([*map(shown, names)], curves, [f"{value:.4g}" for value in named[-1]], strict=False)
+        lines += aligned([[head, "path".ljust(len(columns)), "last"], *map(list, cells)])
+        lines += [f"from {low:.4g} (lowest) to {high:.4g}, first step to last; {path.nonzero} {run.unit}s have weights"]
+    return lines
 
 
 def _gap(run, width):
     gap, target = series.gaps(run)
-    table = _table(("step", *run.parameters), "relative gap", "target", "status", "digits")
+    width = min(width, 24)
+    rows = [["step", *run.parameters, "relative gap", "target", "status", "digits".ljust(width)]]
     for k in _chosen(len(run.steps)):
         row = run.steps[k]
         digits = 16.0 if gap[k] <= 1e-16 else -math.log10(gap[k]) if math.isfinite(gap[k]) else 0.0
-        style = "blue" if row["status"] == "certified" else "red"
-        bar = Text("█" * round(min(max(digits, 0.0) / 16, 1.0) * min(width, 24)), style=style)
+        bar = "█" * round(min(max(digits, 0.0) / 16, 1.0) * width)
         where = _where(row, run.parameters)
-        table.add_row(str(row["step"]), *where, f"{gap[k]:.1e}", f"{target[k]:.1e}", row["status"], bar)
-    yield table
+        rows.append([*where, f"{gap[k]:.1e}", f"{target[k]:.1e}", row["status"], bar.ljust(width)])
+    return aligned(rows)
 
 
 def _time(run, width):
     phases = series.times(run)
     whole = sum(float(seconds.sum()) for _, seconds in phases) or 1.0
-    table = _table((), "phase", "seconds", "a step", "share", "")
+    rows = [["phase", "seconds", "a step", "share", "".ljust(width)]]
     for name, seconds in phases:
         total = float(seconds.sum())
-        bar = Text("█" * round(width * total / whole), style="blue")
-        table.add_row(
-            name, seconds_text(total), seconds_text(total / seconds.size), f"{100 * total / whole:.1f} %", bar
-        )
-    yield table
+        numbers = [seconds_text(total), seconds_text(total / seconds.size), f"{100 * total / whole:.1f} %"]
+        rows.append([name, *numbers, ("█" * round(width * total / whole)).ljust(width)])
+    return aligned(rows, 1)
 
 
 def _cv(run, width):
     cv = series.read_cv(run)
     names, score = cv.record["parameters"], cv.record["score"]
     mean, se = (np.array([row[name] for row in cv.steps]) for name in ("mean", "se"))
-    low, high = float(np.nanmin(mean - np.nan_to_num(se))), float(np.nanmax(mean + np.nan_to_num(se)))
-    best, one_se = (int(cv.record[key]["step"]) for key in ("best", "one_se"))
-    shown = {*_chosen(len(cv.steps)), *(k for k, row in enumerate(cv.steps) if int(row["step"]) in (best, one_se))}
-    table = _table(("step", *names), score, "se", "", "")
-    for k in sorted(shown):
-        row = cv.steps[k]
-        ends = [
-            (mean[k] + sign * np.nan_to_num(se[k]) - low) / ((high - low) or 1.0) * (width - 1) for sign in (-1, 0, 1)
-        ]
-        left, middle, right = (round(float(v)) if math.isfinite(v) else 0 for v in ends)
+    spread = np.nan_to_num(se)
+    low, high = float(np.nanmin(mean - spread)), float(np.nanmax(mean + spread))
+    marks = {int(cv.record[key]["step"]): text for key, text in (("one_se", "1 SE"), ("best", "best"))}
+    if cv.record["best"]["step"] == cv.record["one_se"]["step"]:
+        marks[int(cv.record["best"]["step"])] = "best 1 SE"
+    rows = [["step", *names, score, "se", "".ljust(width), "".ljust(9)]]
+    for k in sorted({*_chosen(len(cv.steps)), *(k for k, row in enumerate(cv.steps) if int(row["step"]) in marks)}):
+        places = (np.array([-1, 0, 1]) * spread[k] + mean[k] - low) / ((high - low) or 1.0) * (width - 1)
+        left, middle, right = np.nan_to_num(places).round().astype(int).tolist()
         bar = " " * left + "─" * (middle - left) + "●" + "─" * (right - middle)
-        marks = " ".join(text for number, text in ((best, "best"), (one_se, "1 SE")) if number == int(row["step"]))
-        error = "" if math.isnan(se[k]) else f"{se[k]:.4f}"
-        table.add_row(str(int(row["step"])), *_where(row, names), f"{mean[k]:.4f}", error, bar, marks)
-    yield table
-    certified = cv.record.get("certified")
+        error, mark = "" if math.isnan(se[k]) else f"{se[k]:.4f}", marks.get(int(cv.steps[k]["step"]), "")
+        rows.append([*_where(cv.steps[k], names), f"{mean[k]:.4f}", error, bar.ljust(width), mark.ljust(9)])
+    lines, certified = aligned(rows), cv.record.get("certified")
     if certified:
-        yield (
+        lines.append(
             f"CV error: best found {certified['best_error']:.4g}, certified lower bound {certified['lower_bound']:.4g},"
             f" at most {certified['difference']:.3g} better anywhere in C = {certified['cmin']:.4g} to"
             f" {certified['cmax']:.4g}"
         )
+    return lines
 
 
 def _grid(run, width):
-    grid = series.grid(run)
+    grid, lines = series.grid(run), []
     columns = _chosen(len(grid.columns), width // 3)
     for name, values in grid.values.items():
-        low, high = (
-            (0.0, 1.0) if not name.startswith(("test", "cv")) else (float(np.nanmin(values)), float(np.nanmax(values)))
-        )
-        table = _table([run.parameters[1]], name)
-        for r in _chosen(len(grid.rows)):
-            cells = [_shade(values[r, c], low, high) * 3 for c in columns]
-            table.add_row(f"{grid.rows[r]:.3g}", "".join(cells))
-        yield table
-        yield f"blank {low:.3g} to █ {high:.3g}; {grid.label} from {grid.columns[0]} to {grid.columns[-1]}"
+        scored = name.startswith(("test", "cv"))
+        low, high = (float(np.nanmin(values)), float(np.nanmax(values))) if scored else (0.0, 1.0)
+        shades = [
+            [f"{grid.rows[r]:.3g}", "".join(_shade(values[r, c], low, high) * 3 for c in columns).ljust(len(name))]
+            for r in _chosen(len(grid.rows))
+        ]
+        lines += aligned([[run.parameters[1], name.ljust(3 * len(columns))], *shades])
+        lines.append(f"blank {low:.3g} to █ {high:.3g}; {grid.label} from {grid.columns[0]} to {grid.columns[-1]}")
+    return lines
 
 
 def _shade(value: float, low: float, high: float) -> str:

@@ -76,7 +76,7 @@ def test_without_matplotlib(call, run, monkeypatch):
 def test_terminal(call, run, data):
     result = call("plot", run, "--terminal")
     assert result.code == 0 and "█" in result.out and "▒" in result.out
-    assert result.out.count(" % ") >= 12  # R and L of six steps
+    assert result.out.count(" %") >= 12  # R and L of six steps
     assert "certified" in call("plot", run, "--kind", "gap", "--terminal").out
     assert "solve" in call("plot", run, "--kind", "time", "--terminal").out
     assert "5 features have weights" in call("plot", run, "--kind", "coefficients", "--terminal").out
