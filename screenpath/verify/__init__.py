@@ -182,6 +182,8 @@ def _judge(found: Verification, pair) -> None:
     """Add the verdict about a step."""
     entry, (primal, error), gap = pair.entry, pair.primal, pair.gap
     least, faults = primal - error, list(dict.fromkeys(pair.faults))
+    if not all(isinstance(entry[name], float) for name in ("primal", "primal_error", "gap")):
+        faults.append("the primal value, its error or the gap is claimed to be what is no double")
     relative = gap / least if least > 0.0 else 0.0 if gap == 0.0 else math.inf
     if not gap <= found.tol * least * (1.0 - 2.0**-50) < math.inf and not gap == 0.0 == least:
         faults.append(f"the relative gap is not proven to be below {found.tol:g} (only {relative:.3g})")

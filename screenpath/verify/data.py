@@ -162,8 +162,11 @@ class Source:
         if not np.all(lengths % 2) or not np.all(np.isfinite(numbers)):
             raise DataError(f"{self.path}: rows {first + 1} to {first + starts.size} are not LIBSVM text", OTHER)
         entries = np.delete(numbers, starts).reshape(-1, 2)
-        indptr = np.concatenate([[0], np.cumsum(lengths // 2)])
-        return Block(first, numbers[starts], indptr, entries[:, 0].astype(np.int64) - base, entries[:, 1].copy())
+        indptr, index = np.concatenate([[0], np.cumsum(lengths // 2)]), entries[:, 0]
+        falls = np.flatnonzero(np.diff(index) <= 0.0) + 1  # from one row to the next one only
+        if np.any(index % 1.0) or not np.all(np.isin(falls, indptr)):
+            raise DataError(f"{self.path}: indices of rows {first + 1} to {first + starts.size} do not rise", OTHER)
+        return Block(first, numbers[starts], indptr, index.astype(np.int64) - base, entries[:, 1].copy())
 
     def _lines(self):
         try:

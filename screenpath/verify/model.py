@@ -32,6 +32,7 @@ from screenpath.verify.exact import UNIT, UP, Cells, fsum, two_sum
 
 BOXES = ("svm", "lad", "quantile", "svr")
 FREE_DIGITS = 2.0**-50  # part of the primal value: which row takes the rest of a sum is the checker's choice
+ARRAYS = {"between": np.float64, "w": np.float64, "values": np.float64, "index": np.int64}  # of a step, but codes
 OWN_DIGITS = 2.0**-40  # the same where the dual point is the checker's own
 
 
@@ -87,10 +88,20 @@ class Model:
         self.inexact = self._inexact()
         self.digits = OWN_DIGITS if self.own else FREE_DIGITS if self.free or self.kernel else 0.0
         self.samples, self.samples_tail = self._samples(header.get("weights"))
-        self._refuse(labels)
+        self._refuse(labels, source.d)
 
-    def _refuse(self, labels: dict) -> None:
-        bias, classes, several = self.header["bias"], self.classes, self.classes is not None
+    def _refuse(self, labels: dict, d: int) -> None:
+        header, kernel, sizes = self.header, self.kernel, {"weights": self.n, "scale": d, "shift": d}
+        arrays = [(header[name], size) for name, size in sizes.items() if name in header]
+        good = all(array.dtype == np.float64 and array.size == size for array, size in arrays)
+        good &= bool(np.all(header.get("scale", 1.0) > 0.0)) and header.get("epsilon", 0.0) >= 0.0
+        good &= type(header["bias"]) in (int, float) and math.isfinite(header["bias"])
+        if kernel:  # with another sign it is none, and a dual value no bound
+            signs = kernel.get("gamma", 1.0) > 0.0 <= kernel.get("coef0", 0.0)
+            good &= signs and kernel["constant"] >= 0.0 == header["bias"] and self.box and self.name != "svr"
+        if not good:
+            raise DataError("an array of the certificate has another size, or a parameter a value that none has")
+        bias, classes, several = header["bias"], self.classes, self.classes is not None
         if self.free and (bias != (0.0 if self.kernel else 1.0) or several and self.curve == 0.0):
             raise DataError("the certificate's bias is not the free one of this model")
         if classes is not None and (self.name != "sparse-svm" or classes.size < 3 or np.any(np.diff(classes) <= 0.0)):
@@ -104,6 +115,8 @@ class Model:
         if self.name == "lad":
             return -1.0, 1.0, 0.0
         if self.name == "quantile":
+            if not 0.0 < header["tau"] < 1.0:
+                raise DataError("the certificate's quantile is not between 0 and 1")
             return header["tau"] - 1.0, header["tau"], 0.0
         if self.name == "l1svm":
             return 0.0, math.inf, 1.0
@@ -177,6 +190,7 @@ class Model:
         good = ("w" in entry) == (self.box and not self.kernel) and all(
             part.dtype == np.uint8 and part.size == size for part in codes
         )
+        good &= all(entry[name].dtype == kind for name, kind in ARRAYS.items() if name in entry)
         for name in names:
             value = entry[name]
             good &= isinstance(value, float) and 0.0 <= value < math.inf and (value > 0.0 or name == "alpha")

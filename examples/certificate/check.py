@@ -1,0 +1,500 @@
+"""Check a certificate of screenpath in exact rational numbers, by Python's standard library alone.
+
+Usage: python check.py RUN DATA
+
+Written from `examples/guide/certificate.md`, whose sections are named below. It shares no code with screenpath, and
+rounds nothing. Made for small data: a product of two fractions takes microseconds, not nanoseconds.
+"""
+
+import bz2
+import csv
+import gzip
+import hashlib
+import json
+import lzma
+import math
+import struct
+import sys
+import zlib
+from collections import namedtuple
+from fractions import Fraction
+from operator import mul
+from pathlib import Path
+
+LOW, HIGH, BETWEEN = 0, 1, 2
+PAIRS = {1: 0, 2: -1, 3: 1}  # which step proves a claim: own, before, after
+BOXES = ("svm", "lad", "quantile", "svr")
+CHOICES = 8  # most dual variables that are tried for what a free intercept asks
+BITS, SPARE = 320, Fraction(1, 1 << 200)  # section 1: of irrational numbers, and what is asked for because of them
+ZERO, ONE, TRUTH = Fraction(0), Fraction(1), {"true": "1", "false": "0"}
+
+
+def need(good, reason: str) -> None:
+    if not good:
+        raise ValueError(reason)
+
+
+def root(x: Fraction) -> Fraction:
+    """Return the square root of a positive number, to a relative 2^-BITS (section 1)."""
+    shift = BITS + x.denominator.bit_length()
+    return Fraction(math.isqrt((x.numerator << 2 * shift) // x.denominator), 1 << shift)
+
+
+def exp_minus(x: Fraction) -> Fraction:
+    """Return ``exp(-x)``, x >= 0, to a relative 2^-BITS: the series at ``x / 2^k <= 1``, and k squares."""
+    k = math.ceil(x).bit_length()
+    bits = BITS + 2 * k + 16  # a square doubles the relative error
+    z, value, shift, term, place = math.floor(x * Fraction(2) ** (bits - k)), 0, bits, 1 << bits, 0
+    while term:
+        value, place = value + (-term if place % 2 else term), place + 1
+        term = (term * z >> bits) // place
+    for _ in range(k):  # the number is value / 2^shift
+        less = 2 * value.bit_length() - 2 - bits
+        value, shift = value * value >> less, 2 * shift - less
+    return Fraction(value, 1 << shift)
+
+
+# -- section 4: the bytes -----------------------------------------------------------------------------------------
+
+
+def frames(content: bytes):
+    """Yield kind and entries of each frame; an array is its type and a tuple of numbers."""
+    at = len(magic := b"screenpath certificate 1\n")
+    need(content.startswith(magic), "the first line is another")
+    while at < len(content):
+        kind, (length, crc) = content[at : at + 1], struct.unpack("<QI", content[at + 1 : at + 13])
+        part, at = content[at + 13 : at + 13 + length], at + 13 + length
+        need(len(part) == length and zlib.crc32(kind + part) == crc, "a frame is cut short or has changed")
+        stream, start = zlib.decompressobj(), 0
+        line, newline, data = stream.decompress(part, 1 << 30).partition(b"\n")
+        need(newline and stream.eof and not stream.unused_data, "a frame is not what zlib packs")
+        entries = json.loads(line)
+        for name, kind_of, count in entries.pop("arrays"):
+            need(type(name) is str and name not in entries and type(count) is int, "an array has no name or size")
+            code = f"<{count}" + {"f8": "d", "i8": "q", "u1": "B"}[kind_of]
+            entries[name], start = (kind_of, struct.unpack_from(code, data, start)), start + struct.calcsize(code)
+        need(start == len(data), "a frame has more or fewer bytes than its arrays")
+        yield kind, entries
+
+
+def read(content: bytes) -> tuple[dict, list]:
+    """Return the problem and the steps; the claims of a frame N are ``after`` of the step that they are about."""
+    (kind, header), *found = frames(content)
+    need(kind == b"H" and found and found[-1][0] == b"E", "the first or the last frame is missing")
+    steps: list[dict] = []
+    for kind, entries in found[:-1]:
+        need(kind in (b"S", b"N"), "a frame is unknown, or not in its place")
+        need(entries["step"] == len(steps) - 2 * (kind == b"N") >= 0, "the frames are not in order")
+        if kind == b"S":
+            steps.append(entries)
+        elif "claims" in entries:
+            steps[-2]["after"] = entries["claims"]
+    need(found[-1][1]["steps"] == len(steps) > 0, "there are more or fewer steps, or none")
+    return header, steps
+
+
+def array(entries: dict, name: str, kind: str, count: int | None = None) -> tuple:
+    found = entries[name]
+    good = type(found) is tuple and found[0] == kind and count in (None, len(found[1]))
+    need(good and (name == "between" or all(map(math.isfinite, found[1]))), f"{name} is another array")
+    return found[1]
+
+
+def codes(entries: dict, name: str, count: int) -> list[int]:
+    packed = array(entries, name, "u1", -(-count // 4))
+    return [packed[k // 4] >> 2 * (k % 4) & 3 for k in range(count)]
+
+
+def real(entries: dict, name: str) -> Fraction:
+    value = entries[name]
+    need(type(value) in (int, float) and math.isfinite(value), f"{name} is no number")
+    return Fraction(value)
+
+
+def rising(*numbers) -> bool:
+    return all(a < b for a, b in zip(numbers, numbers[1:], strict=False))
+
+
+# -- section 3: the data ------------------------------------------------------------------------------------------
+
+
+class Data:
+    """Labels (doubles) and entries (feature, double) of the rows."""
+
+    def __init__(self, path, header: dict):
+        about, names = header["data"], header["data"].get("label_names") or ()
+        self.n, self.d = about["n_samples"], about["n_features"]
+        need(type(self.n) is type(self.d) is int and self.n > 0 <= self.d, "no data has this shape")
+        self.names = {name: float(k) for k, name in enumerate(names)}
+        need(len(self.names) == len(names), "two labels have one name")
+        raw = Path(path).read_bytes()
+        for magic, opener in ((b"\x1f\x8b", gzip), (b"BZh", bz2), (b"\xfd7zXZ\0", lzma)):
+            raw = opener.decompress(raw) if raw.startswith(magic) else raw
+        raw, table = raw.removeprefix(b"\xef\xbb\xbf"), about.get("table")
+        rows = self.libsvm(raw, 1 - bool(about["zero_based"])) if table is None else self.table(raw, table)
+        self.labels, self.rows = [label for label, _ in rows], [row for _, row in rows]
+        index, values = ([entry[k] for row in self.rows for entry in row] for k in (0, 1))
+        edges = [sum(map(len, self.rows[:i])) for i in range(len(rows) + 1)]
+        need(all(rising(-1, *(j for j, _ in row), self.d) for row in self.rows), "the indices of a row do not rise")
+        finite = all(map(math.isfinite, self.labels + values))
+        need(finite and len(rows) == self.n, "a value of the data is no number, or there are more or fewer rows")
+        digest = hashlib.sha256(repr((self.n, self.d)).encode())
+        for code, part in (("q", index), ("q", edges), ("d", values), ("d", self.labels)):
+            digest.update(struct.pack(f"<{len(part)}{code}", *part))
+        self.sha256 = digest.hexdigest()
+
+    def libsvm(self, raw: bytes, first: int) -> list:
+        rows = []
+        for line in raw.split(b"\n"):
+            tokens = [token for token in line.partition(b"#")[0].split() if not token.startswith(b"qid:")]
+            label, *numbers = b" ".join(tokens).replace(b":", b" ").split() or [b""]
+            if label:
+                index, values = ([float(token) for token in numbers[k::2]] for k in (0, 1))
+                need(all(map(float.is_integer, index)), "an index is no integer")
+                y = self.names[label.decode()] if self.names else float(label)
+                rows.append((y, [(int(j) - first, v) for j, v in zip(index, values, strict=True)]))
+        return rows
+
+    def table(self, raw: bytes, table: dict) -> list:
+        hot, wanted = table["one_hot"], [name.strip() for name in (table["target"], *table["columns"])]
+        lines = [line + "\n" for line in raw.decode().lstrip("\r\n").split("\n")]
+        heads = [[name.strip() for name in next(csv.reader(lines[:1], delimiter=mark))] for mark in ",;\t"]
+        chosen = next((k for k, names in enumerate(heads) if set(wanted) <= set(names)), None)
+        need(chosen is not None, "a column of the certificate is not in the table")
+        rows, places = [], [heads[chosen].index(name) for name in wanted]
+        for row in csv.reader(lines[1:], delimiter=",;\t"[chosen], strict=True):
+            if row:
+                need(len(row) == len(heads[chosen]), "a row of the table has more or fewer cells")
+                (label, *cells), entries, at = [row[k].strip() for k in places], [], 0
+                for name, cell in zip(table["columns"], cells, strict=True):
+                    values = [float(cell == value) for value in hot.get(name, ())]
+                    need(name not in hot or sum(values) == 1.0, "a cell has none of the values of its column")
+                    values = values or [float(TRUTH.get(cell.lower(), cell))]
+                    entries += [(at + k, value) for k, value in enumerate(values) if value != 0.0]
+                    at += len(values)
+                rows.append((self.names[label] if self.names else float(TRUTH.get(label.lower(), label)), entries))
+        return rows
+
+
+def scaled(data: Data, header: dict) -> list[dict]:
+    """Return the rows from column to number, the bias in the last column."""
+    kind, d, places, bias = header["scaling"], data.d, range(data.d), real(header, "bias")
+    if "columns" in header:
+        columns = array(header, "columns", "i8")
+        need(rising(-1, *columns, d), "the columns do not rise")
+        places, d = {j: k for k, j in enumerate(columns)}, len(columns)
+    rows = [{places[j]: Fraction(v) for j, v in row} for row in data.rows]
+    shift, scale = (list(map(Fraction, array(header, name, "f8", d))) if name in header else None
+                    for name in ("shift", "scale"))  # fmt: skip
+    need(kind in ("none", "maxabs", "standard", "l2"), "the scaling is unknown")
+    need(scale is None or kind != "l2" and min(scale, default=1) > 0, "a scale is not positive, or should not be there")
+    centred = kind != "l2" and header.get("intercept") == "free" and "kernel" not in header
+    good = None not in (scale, shift) if kind == "standard" else shift is None or centred
+    need(good, "scale or shift are missing, or there is a shift that changes the problem")
+    if kind == "l2":
+        norms = [root(sum(v * v for v in row.values())) if any(row.values()) else ONE for row in rows]
+        rows = [{j: v / norm for j, v in row.items()} for row, norm in zip(rows, norms, strict=True)]
+    if shift:
+        rows = [{j: row.get(j, ZERO) - shift[j] for j in range(d)} for row in rows]
+    if scale:
+        rows = [{j: v / scale[j] for j, v in row.items()} for row in rows]
+    return [{**row, d: bias} for row in rows] if bias else rows
+
+
+def dot(x: dict, w: dict) -> Fraction:
+    return sum((value * w[j] for j, value in x.items() if j in w), ZERO)
+
+
+# -- section 2: the problem ---------------------------------------------------------------------------------------
+
+
+# A dual variable; its sides are the vectors that its row is in, each with its sign there.
+Dual = namedtuple("Dual", "row sides c v low high")
+
+
+class Problem:
+    def __init__(self, header: dict, data: Data):
+        self.header, self.name, self.data, n = header, header["model"], data, data.n
+        self.rows, self.kernel, labels = scaled(data, header), header.get("kernel"), dict(header["labels"] or {})
+        self.box, self.own = self.name in BOXES, self.name == "l1svm"
+        need(self.box or self.own or self.name == "sparse-svm", "the model is unknown")
+        self.tol, self.free = real(header, "tol"), self.own or header.get("intercept") == "free"
+        need(type(header["tol"]) is float and self.tol > 0, "the tolerance is not positive")
+        place = data.names.__getitem__ if data.names else float
+        classes = [place(label) for label in labels["classes"]] if "classes" in labels else []
+        good = self.name == "sparse-svm" and len(classes) > 2 and rising(*classes) and not self.free
+        need(not classes or good, "the classes do not rise, or are not of this problem")
+        need(not self.free or real(header, "bias") == (0 if self.kernel else 1), "the bias is not a free intercept's")
+        s = [Fraction(v) for v in array(header, "weights", "f8", n)] if "weights" in header else [ONE] * n
+        need(min(s) >= 0 < sum(s), "a weight is negative, or all are 0")
+        high, self.gamma = real(header, "tau") if self.name == "quantile" else ONE, Fraction(self.own)
+        low = Fraction(-1) if self.name == "lad" else high - 1
+        need(0 < high < 1 or self.name != "quantile", "tau is not between 0 and 1")
+        if self.name == "sparse-svm":
+            loss, self.gamma = header.get("loss", "hinge"), real(header, "smoothing")
+            need(loss in ("hinge", "squared-hinge") and 0 <= self.gamma < 1, "the loss is unknown")
+            self.gamma = ONE if loss == "squared-hinge" else self.gamma
+        high = math.inf if self.gamma == 1 else high
+        ranges = [(ONE, low * w, high * w) for w in s] if self.box else [(w, low, high) for w in s]
+        self.W, self.nodes = 1 / sum(s) if self.name == "sparse-svm" else ONE, len(classes) or 1
+        d = len(array(header, "columns", "i8")) if "columns" in header else data.d
+        self.penalised = 0 if self.kernel else d + (header["bias"] != 0 and not self.free)
+        self.width = self.penalised + (self.free and not self.kernel)
+        y, own = list(map(Fraction, data.labels)), data.labels
+        epsilon = real(header, "epsilon") if self.name == "svr" else ZERO
+        need(epsilon >= 0, "epsilon is negative")
+        if classes:
+            own = [classes.index(label) for label in data.labels]
+            self.duals = [Dual(i, {own[i]: 1, k: -1}, ONE, *ranges[i]) if k != own[i] else Dual(i, {}, *[ZERO] * 4)
+                          for k in range(len(classes)) for i in range(n)]  # fmt: skip
+        elif self.name in ("lad", "quantile", "svr"):
+            signs = (1, -1)[: 1 + (self.name == "svr")]
+            self.duals = [Dual(i, {0: k}, k * y[i] - epsilon, *ranges[i]) for k in signs for i in range(n)]
+        else:
+            plus, minus = place(labels["+1"]), labels["-1"]
+            need(minus == "rest" or set(own) <= {plus, place(minus)}, "a label is not in the map")
+            self.duals = [Dual(i, {0: 1 if own[i] == plus else -1}, ONE, *ranges[i]) for i in range(n)]
+        self.K = self.matrix(self.kernel) if self.kernel else []
+        self.spare = SPARE if header["scaling"] == "l2" or self.kernel and self.kernel["kernel"] == "rbf" else ZERO
+
+    def matrix(self, kernel: dict) -> list:
+        name, constant = kernel["kernel"], real(kernel, "constant")
+        need(self.box and self.name != "svr" and name in ("linear", "poly", "rbf"), "no model has this kernel")
+        need(real(self.header, "bias") == 0 <= constant, "there is a bias beside a kernel, or the constant is negative")
+        gamma = ONE if name == "linear" else real(kernel, "gamma")
+        power, shift = (kernel["degree"], real(kernel, "coef0")) if name == "poly" else (1, ZERO)
+        need(type(power) is int and 1 <= power <= 1 << 16 and gamma > 0 <= shift, "gamma, degree or coef0 are none")
+        K = [[dot(x, z) for z in self.rows] for x in self.rows]
+        if name != "rbf":
+            return [[(gamma * value + shift) ** power + constant for value in row] for row in K]
+        away = [[max(K[i][i] + K[k][k] - 2 * value, ZERO) for k, value in enumerate(row)] for i, row in enumerate(K)]
+        return [[exp_minus(gamma * value) + constant for value in row] for row in away]
+
+
+# -- sections 5 and 6: a step -------------------------------------------------------------------------------------
+
+
+class Step:
+    """What follows from the points of a certified step."""
+
+    def __init__(self, problem: Problem, entry: dict):
+        self.problem, self.entry, self.fault, duals = problem, entry, "", problem.duals
+        names = ("C",) if problem.box else ("lambda",) if problem.own else ("alpha", "beta")
+        numbers = all(type(entry[name]) is float for name in (*names, "primal", "primal_error", "gap"))
+        values = [real(entry, name) for name in names]
+        need(numbers and min(values) >= 0 < values[-1], "a parameter is not positive, or a claim is no number")
+        self.W = values[0] if problem.box else problem.W
+        self.alpha, self.beta = (ONE, ZERO) if problem.box else (ZERO, values[0]) if problem.own else values
+        self.theta = [] if problem.own else self.dual_point()
+        self.b = real(entry, "b") if problem.own or problem.kernel and problem.free else ZERO
+        if problem.kernel:
+            self.mass = [d.sides[0] * self.W * x for d, x in zip(duals, self.theta, strict=True)]
+            forms = [[sum(map(mul, row, self.mass))] for row in problem.K]
+            self.square = sum(m * form[0] for m, form in zip(self.mass, forms, strict=True))
+            penalty = self.square / 2
+        else:
+            self.w = self.primal_point()
+            forms = [[dot(row, dict(enumerate(w))) for w in self.w] for row in problem.rows]
+            weights = [x for w in self.w for x in w[: problem.penalised]]
+            penalty = self.alpha * sum(x * x for x in weights) / 2 + self.beta * sum(map(abs, weights))
+        self.form = [sum(sign * forms[d.row][node] for node, sign in d.sides.items()) for d in duals]
+        outside = self.b if problem.kernel else 0  # an intercept that is no last entry of w
+        self.t = [d.c - form - (outside and d.sides[0] * outside) for d, form in zip(duals, self.form, strict=True)]
+        self.losses = [self.loss(d, t) for d, t in zip(duals, self.t, strict=True)]
+        self.P = self.W * sum(d.v * loss for d, loss in zip(duals, self.losses, strict=True)) + penalty
+        if problem.own:
+            off = real(entry, "b_off") if "b_off" in entry else ZERO
+            self.theta = [max(t - d.sides[0] * off, ZERO) for d, t in zip(duals, self.t, strict=True)]
+
+    def dual_point(self) -> list:
+        duals, found, top = self.problem.duals, [], self.problem.box
+        self.states = codes(self.entry, "states", len(duals))
+        between = iter(array(self.entry, "between", "f8", self.states.count(BETWEEN)))
+        for k, (state, d) in enumerate(zip(self.states, duals, strict=True)):
+            value = next(between) if state == BETWEEN else (d.low, d.high if top else ONE, 0, math.inf)[state]
+            if not (d.low <= value <= d.high and value < math.inf):
+                self.fault, value = self.fault or f"row {k + 1}: the dual variable is outside its interval", ZERO
+            found.append(Fraction(value))
+        return found
+
+    def primal_point(self) -> list:
+        problem, entry, width = self.problem, self.entry, self.problem.width
+        if problem.box:
+            return [list(map(Fraction, array(entry, "w", "f8", width)))]
+        index, top = array(entry, "index", "i8"), problem.nodes * width - problem.own
+        values, found = array(entry, "values", "f8", len(index)), [ZERO] * top + [self.b] * problem.own
+        need(rising(-1, *index, top), "the weights are not in order")
+        for j, value in zip(index, values, strict=True):
+            found[j] = Fraction(value)
+        return [found[k * width : (k + 1) * width] for k in range(problem.nodes)]
+
+    def loss(self, d: Dual, t: Fraction) -> Fraction:
+        if not self.problem.gamma:
+            return max(t * d.low, t * d.high)
+        best = min(max(t / self.problem.gamma, ZERO), d.high)
+        return t * best - self.problem.gamma / 2 * best * best
+
+    def point(self, theta: list) -> list:  # u
+        found = [[ZERO] * self.problem.width for _ in range(self.problem.nodes)]
+        for d, x in zip(self.problem.duals, theta, strict=True):
+            for node, sign in d.sides.items() if x else ():
+                for j, value in self.problem.rows[d.row].items():
+                    found[node][j] += sign * self.W * d.v * x * value
+        return found
+
+    def completed(self) -> list:
+        """Return dual points that meet what a free intercept asks for: one variable is moved."""
+        duals, theta, slopes = self.problem.duals, self.theta, []
+        rest = sum(d.sides[0] * d.v * x for d, x in zip(duals, theta, strict=True)) if self.problem.free else ZERO
+        for k, (d, x, t) in enumerate(zip(duals, theta, self.t, strict=True) if rest else ()):
+            moved = x - d.sides[0] * rest / d.v if d.v else -math.inf
+            if d.low <= moved <= d.high:
+                slopes.append((abs(t - self.problem.gamma * x), k, moved))
+        return [[*theta[:k], x, *theta[k + 1 :]] for _, k, x in sorted(slopes)[:CHOICES]] if rest else [theta]
+
+    def gap(self, theta: list) -> Fraction:
+        """Return the gap of the primal point and a feasible dual point."""
+        problem, duals = self.problem, self.problem.duals
+        L = self.W * sum(d.v * d.c * x for d, x in zip(duals, theta, strict=True))
+        Q = self.W * problem.gamma / 2 * sum(d.v * x * x for d, x in zip(duals, theta, strict=True))
+        if problem.kernel:
+            mass = [self.W * d.sides[0] * x for d, x in zip(duals, theta, strict=True)]
+            return self.P - L + sum(m * sum(map(mul, row, mass)) for m, row in zip(mass, problem.K, strict=True)) / 2
+        sizes = [abs(x) for vector in self.point(theta) for x in vector[: problem.penalised]]
+        if self.alpha:
+            return self.P - L + Q + sum(max(x - self.beta, ZERO) ** 2 for x in sizes) / (2 * self.alpha)
+        most = max(sizes, default=ZERO)
+        best = ONE if not problem.own else L / (2 * Q) if Q else ZERO
+        x = min(best, self.beta / most) if most else best
+        return self.P - x * L + x * x * Q if problem.own else self.P - x * (L - Q)
+
+    def judge(self) -> str:
+        """Return what does not hold; nothing if all does."""
+        problem, claims = self.problem, [self.entry[name] for name in ("primal", "primal_error", "gap")]
+        if self.fault or not all(map(math.isfinite, claims)):
+            return self.fault or "a claim is infinite or no number"
+        gaps, (primal, error, claimed) = list(map(self.gap, self.completed())), map(Fraction, claims)
+        if not gaps:
+            return "no dual variable has room for what a free intercept asks"
+        digits = self.P * Fraction(2.0**-40 if problem.own else 2.0**-50 if problem.free or problem.kernel else 0)
+        spare, small, apart = problem.spare * self.P, Fraction(2.0**-30), abs(self.P - primal)
+        if not min(gaps) + spare <= problem.tol * self.P:
+            return "the gap is not within the tolerance"
+        if not min(gaps) + spare <= claimed * (1 + Fraction(1, 1 << 40)) + digits:
+            return "the gap is larger than claimed"
+        if not claimed + spare <= problem.tol * self.P * (1 + Fraction(1, 1 << 50)) + digits:
+            return "the gap that is claimed is not within the tolerance"
+        if not apart + spare <= min(error + small * self.P, max(small, problem.tol) * self.P):
+            return "the primal value is another"
+        return ""
+
+    def claims(self, steps: dict) -> str:
+        """Return which claim about a row does not hold; nothing if all do."""
+        n, balls, problem = len(self.states), {}, self.problem
+        after = codes(self.entry, "after", n) if "after" in self.entry else [0] * n
+        for k, (own, later, d) in enumerate(zip(codes(self.entry, "claims", n), after, problem.duals, strict=True)):
+            if not (own or later):
+                continue
+            pair = steps.get(self.entry["step"] + PAIRS[own or later])
+            if pair is None or pair.fault or problem.free or self.states[k] > HIGH:
+                return f"row {k + 1}: it is claimed to be fixed, and nothing proves it"
+            balls[pair] = balls.get(pair) or pair.ball(self.W / pair.W)
+            h, one, two = balls[pair]
+            norm = problem.K[d.row][d.row] if problem.kernel else sum(x * x for x in problem.rows[d.row].values())
+            margin = (h * pair.form[k] - d.c) * (1 if self.states[k] == LOW else -1)
+            first = margin * margin * (1 - problem.spare) - norm * (one + two)
+            if not (margin > 0 < first and first * first * (1 - problem.spare) > 4 * norm * norm * one * two):
+                return f"row {k + 1}: it is not proven to be at its end in the optimum"
+        return ""
+
+    def ball(self, x: Fraction) -> tuple:
+        """Return h, and the squares of the two parts of R."""
+        terms, two = zip(self.losses, self.theta, self.t, strict=True), ZERO
+        if self.problem.kernel:
+            one = (1 - x) ** 2 * self.square
+        else:
+            pairs = list(zip(self.w[0], self.point(self.theta)[0], strict=True))
+            one, two = (sum((w - y * u) ** 2 for w, u in pairs) for y in (x, ONE))
+        return (1 + x) / 2, one / 4 + x * self.W * sum(loss - y * t for loss, y, t in terms), x * x / 4 * two
+
+
+def certified(content: bytes, path) -> tuple[dict, list, dict, list]:
+    """Return problem, entries of all steps, the certified steps by number, and (step, fault) where one fails."""
+    header, entries = read(content)
+    data = Data(path, header)
+    need(data.sha256 == header["data"]["sha256"], "the data are not those of the certificate (their hash is another)")
+    problem = Problem(header, data)
+    steps = {entry["step"]: Step(problem, entry) for entry in entries if entry["status"] == "certified"}
+    faults = [(k, step.judge() or (step.claims(steps) if problem.box else "")) for k, step in steps.items()]
+    return header, entries, steps, [(k, fault) for k, fault in faults if fault]
+
+
+# -- section 8: the folder around it ------------------------------------------------------------------------------
+
+
+def compare(folder: Path, header: dict, entries: list, steps: dict):
+    """Yield (step, fault) of what the folder says otherwise."""
+    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    text = json.dumps({k: v for k, v in record.items() if k != "sha256"}, sort_keys=True, separators=(",", ":"))
+    need(record["sha256"] == hashlib.sha256(text.encode()).hexdigest(), "run.json has changed")
+    contents = {name: (folder / name).read_bytes() for name in record["files"]}
+    for name, content in contents.items():
+        about = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        need(about == record["files"][name], f"{name} has changed")
+    rows = json.loads(contents["steps.json"])["steps"] if "steps.json" in contents else []
+    rows = rows or list(csv.DictReader(contents["steps.csv"].decode().splitlines()))
+    need(len(rows) == len(entries), "the step table has more or fewer steps")
+    for row, entry in zip(rows, entries, strict=True):
+        names = {"step", "status", "C", "alpha", "beta", "lambda", *(("primal", "gap") * (entry["step"] in steps))}
+        if any(str(row.get(name)) != str(entry[name]) for name in names & set(entry)):
+            yield entry["step"], "the step table says something else"
+    classes, found = (header["labels"] or {}).get("classes", ["all"]), {}
+    for row in csv.DictReader(contents.get("coefficients.csv", b"").decode().splitlines()):
+        label, number = row.get("class", "all"), int(row.get("feature") or row.get("sample"))
+        key = int(row["step"]), classes.index(label if label in classes else float(label))
+        need(0 <= key[0] < len(entries) and number not in found.setdefault(key, {}), "a coefficient is there twice")
+        found[key][number] = float(row["value"])
+    for k, step in steps.items() if "coefficients.csv" in contents else ():
+        for node, (expected, parts) in enumerate(solutions(step)):
+            values = found.get((k, node), {})
+            apart = abs(Fraction(values.pop(0, 0.0)) - sum(parts))
+            if {j: v for j, v in values.items() if v} != expected or apart > sum(map(abs, parts)) / (1 << 44):
+                yield k, "the coefficients are others"
+
+
+def solutions(step: Step):
+    """Yield for each class the coefficients by number, and what the intercept is the sum of."""
+    problem, header = step.problem, step.problem.header
+    if problem.kernel:
+        values = enumerate(zip(problem.duals, step.theta, strict=True), 1)
+        yield {i: float(step.W * d.sides[0] * Fraction(float(x))) for i, (d, x) in values if x}, [step.b]
+        return
+    numbers = array(header, "columns", "i8") if "columns" in header else range(problem.data.d)
+    scale, shift = (array(header, name, "f8") if name in header else [v] * len(numbers)
+                    for name, v in (("scale", 1.0), ("shift", 0.0)))  # fmt: skip
+    for w in step.w:
+        exact = [x / Fraction(s) for x, s in zip(w, scale, strict=False)]
+        parts = [-x * Fraction(m) for x, m in zip(exact, shift, strict=True)]
+        parts += [w[-1] * real(header, "bias")] if header["bias"] else []
+        yield {j + 1: float(x) for j, x in zip(numbers, exact, strict=True) if x}, parts
+
+
+def main(arguments: list) -> int:
+    if len(arguments) != 2:
+        print("usage: python check.py RUN DATA", file=sys.stderr)
+        return 2
+    try:
+        folder = Path(arguments[0])
+        header, entries, steps, faults = certified((folder / "certificate.bin").read_bytes(), arguments[1])
+        faults = faults or list(compare(folder, header, entries, steps))
+    except Exception as error:  # of whatever kind: what cannot be read does not hold
+        print(f"does not hold: {error or type(error).__name__} ({type(error).__name__})")
+        return 1
+    nothing = len(entries) - len(steps)
+    lines = [f"does not hold at step {k}, {fault}" for k, fault in faults]
+    print("\n".join(lines) or (f"holds, {nothing} steps claim nothing" if nothing else "holds"))
+    return 1 if faults else 3 if nothing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,193 @@
+"""Make the valid half of the corpus: small runs of every model, penalty, intercept, storage, kernel and kind of data.
+
+Usage: python tests/certificates/make_valid.py [FOLDER]        (default: tests/certificates/valid)
+
+Each folder is a run folder with its data, whose name begins with ``data``. What differs from machine to machine, and
+that no checker compares, is left out: names, times, versions of libraries.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import json
+import lzma
+import os
+import shutil
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1]))
+
+TWO = """1 1:0.5 2:-1.25 3:2
+-1 1:-0.75 3:1
+1 2:0.3 3:-0.1
+-1 1:-2 2:0.1
+1 1:1.5 2:0.7 3:0.4
+-1 1:0.25 2:-0.6 3:-1.1
+1 1:0.1 2:1
+-1 2:-2.5 3:0.9
+"""
+TARGETS = "\n".join(
+    f"{y} {line.split(' ', 1)[1]}"
+    for y, line in zip(["2.5", "-1", "0.75", "-3", "2", "-0.25", "1.5", "-4"], TWO.splitlines(), strict=True)
+)
+THREE = "\n".join(f"{k % 3} {line.split(' ', 1)[1]}" for k, line in enumerate(TWO.splitlines()))
+WORDS = "\n".join(f"{'no' if line[0] == '-' else 'yes'} {line.split(' ', 1)[1]}" for line in TWO.splitlines())
+FAR = "\n".join(f"{(-1) ** k} 1:{1e8 + 3 * k * k!r} 2:{-3e7 + k % 3!r} 3:{k % 4 + 0.5}" for k in range(8))
+WIDE = TWO.replace("3:", "30000000:").replace(" 2:", " 70:")
+NONE = "\n".join(f"{line.split(' ', 1)[0]} 1:{k % 2}.5" for k, line in enumerate(TWO.splitlines()))
+TABLE = """size,shade,weight,kind
+0.5,red,-1.25,a
+-0.75,green,1,b
+0.3,red,-0.1,a
+-2,blue,0.1,b
+1.5,green,0.7,a
+0.25,blue,-0.6,b
+"""
+WEIGHTS = "1\n0.3\n2\n0\n1.7\n0.9\n1\n1\n"
+PENALTIES = "1\n0.3\n2\n"
+DATA = {
+    "two": TWO, "targets": TARGETS, "three": THREE, "words": WORDS, "far": FAR, "wide": WIDE, "none": NONE,
+    "zero": TWO.replace(" 1:", " 0:"),
+}  # fmt: skip
+SPARSE = ("--betas", "2", "--alphas", "2")
+# name: data, model and options
+RUNS = {
+    "svm": ("two", "svm"),
+    "svm-bias": ("two", "svm", "--bias", "0.7"),
+    "svm-free": ("two", "svm", "--intercept", "free"),
+    "svm-free-weights": ("two", "svm", "--intercept", "free", "--weights", "weights.txt"),
+    "svm-free-maxabs": ("two", "svm", "--intercept", "free", "--scale", "maxabs"),
+    "svm-free-centred": ("far", "svm", "--intercept", "free"),
+    "svm-free-centred-maxabs": ("far", "svm", "--intercept", "free", "--scale", "maxabs"),
+    "svm-maxabs": ("two", "svm", "--scale", "maxabs"),
+    "svm-standard": ("two", "svm", "--scale", "standard", "--bias", "1"),
+    "svm-l2": ("two", "svm", "--scale", "l2", "--bias", "-0.5"),
+    "svm-sample-weights": ("two", "svm", "--weights", "weights.txt"),
+    "svm-class-weights": ("two", "svm", "--class-weight", "1=3"),
+    "svm-balanced": ("two", "svm", "--class-weight", "balanced", "--weights", "weights.txt"),
+    "svm-positive": ("three", "svm", "--positive", "2"),
+    "svm-words": ("words", "svm"),
+    "svm-gzip": ("two.gz", "svm"),
+    "svm-bzip2": ("two.bz2", "svm"),
+    "svm-xz": ("two.xz", "svm"),
+    "svm-csv": ("table", "svm", "--target", "kind", "--one-hot", "shade"),
+    "svm-sparse-rows": ("two", "svm", "--storage", "sparse"),
+    "l1svm-sparse-rows": ("two", "l1svm", "--storage", "sparse", "--scale", "maxabs"),
+    "sparse-sparse-rows": ("two", "sparse-svm", *SPARSE, "--storage", "sparse"),
+    "svm-few-columns": ("wide", "svm", "--scale", "maxabs"),
+    "svm-more-features": ("two", "svm", "--n-features", "5"),
+    "svm-json-npz": ("two", "svm", "--format", "json", "--coefficients", "npz"),
+    "svm-eps-path": ("two", "svm", "--eps-path", "0.5", "--cmin", "0.2", "--cmax", "2"),
+    "svm-stopped": ("two", "svm", "--time-limit", "1e-9"),
+    "svm-linear-kernel": ("two", "svm", "--kernel", "linear"),
+    "svm-poly": ("two", "svm", "--kernel", "poly", "--degree", "2", "--gamma", "0.5", "--coef0", "1"),
+    "svm-rbf": ("two", "svm", "--kernel", "rbf", "--gamma", "0.3", "--bias", "0.5"),
+    "svm-rbf-free": ("two", "svm", "--kernel", "rbf", "--gamma", "1/d", "--intercept", "free"),
+    "svm-rbf-l2": ("two", "svm", "--kernel", "rbf", "--scale", "l2", "--gram", "cache"),
+    "svm-rbf-standard": ("two", "svm", "--kernel", "rbf", "--scale", "standard", "--tol", "1e-3"),
+    "lad": ("targets", "lad"),
+    "lad-free": ("targets", "lad", "--intercept", "free", "--weights", "weights.txt"),
+    "quantile": ("targets", "quantile", "--tau", "0.1"),
+    "quantile-free": ("targets", "quantile", "--tau", "0.9", "--intercept", "free", "--scale", "standard"),
+    "quantile-weights": ("targets", "quantile", "--tau", "0.3", "--weights", "weights.txt"),
+    "svr": ("targets", "svr", "--epsilon", "0.3"),
+    "svr-free": ("targets", "svr", "--epsilon", "0.1", "--intercept", "free", "--scale", "l2"),
+    "l1svm": ("two", "l1svm"),
+    "l1svm-standard": ("two", "l1svm", "--scale", "standard", "--class-weight", "balanced"),
+    "l1svm-l2": ("two", "l1svm", "--scale", "l2", "--weights", "weights.txt"),
+    "l1svm-far": ("far", "l1svm"),
+    "l1svm-penalty-weights": ("two", "l1svm", "--penalty-weights", "penalties.txt"),
+    "sparse": ("two", "sparse-svm", *SPARSE),
+    "sparse-hinge": ("two", "sparse-svm", *SPARSE, "--smoothing", "0"),
+    "sparse-squared": ("two", "sparse-svm", *SPARSE, "--loss", "squared-hinge", "--bias", "0.5"),
+    "sparse-no-ridge": ("two", "sparse-svm", "--betas", "2", "--alpha", "0.1,0", "--smoothing", "0"),
+    "sparse-no-ridge-squared": ("two", "sparse-svm", "--betas", "2", "--alpha", "0", "--loss", "squared-hinge"),
+    "sparse-free": ("two", "sparse-svm", *SPARSE, "--intercept", "free", "--weights", "weights.txt"),
+    "sparse-free-l2": ("two", "sparse-svm", *SPARSE, "--intercept", "free", "--scale", "l2"),
+    "sparse-free-no-ridge": ("two", "sparse-svm", "--betas", "2", "--alpha", "0", "--intercept", "free"),
+    "sparse-classes": ("three", "sparse-svm", *SPARSE, "--weights", "weights.txt", "--bias", "1"),
+    "sparse-classes-hinge": ("three", "sparse-svm", "--betas", "2", "--alpha", "0.1,0", "--smoothing", "0"),
+    "sparse-classes-squared": ("three", "sparse-svm", *SPARSE, "--loss", "squared-hinge", "--scale", "maxabs"),
+    "sparse-classes-csv": ("table", "sparse-svm", *SPARSE, "--target", "shade", "--one-hot", "kind"),
+    "sparse-zero-based": ("zero", "sparse-svm", *SPARSE, "--zero-based"),
+}  # fmt: skip
+OPENERS = {"gz": lambda data: gzip.compress(data, mtime=0), "bz2": bz2.compress, "xz": lzma.compress}
+GRIDS = {"sparse-svm": (), "l1svm": ("--grid", "3")}
+
+
+def make(name: str, out: Path) -> Path:
+    """Compute a run, and return its folder."""
+    from screenpath.cli.app import run
+
+    (kind, model, *options), folder = RUNS[name], out / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    base, _, packed = kind.partition(".")
+    data = f"data.{'csv' if base == 'table' else 'libsvm'}{'.' * bool(packed)}{packed}"
+    text = TABLE if base == "table" else DATA[base].rstrip("\n") + "\n"
+    files = {"weights.txt": WEIGHTS, "penalties.txt": PENALTIES}
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        Path(data).write_bytes(OPENERS.get(packed, bytes)(text.encode()))
+        for file in set(files) & set(options):
+            Path(file).write_text(files[file])
+        grid = () if "--eps-path" in options else GRIDS.get(model, ("--grid", "3", "--cmin", "0.05", "--cmax", "5"))
+        code = run([model, data, *grid, "--certificate", "--quiet", *options, "-o", "run", "--force"])
+        assert code == (3 if name == "svm-stopped" else 0), (name, code)
+    finally:
+        os.chdir(before)
+    for file in sorted((folder / "run").iterdir()):
+        file.rename(folder / file.name)
+    (folder / "run").rmdir()
+    tidy(folder)
+    return folder
+
+
+def tidy(folder: Path) -> None:
+    """Leave out what differs from machine to machine; the hashes are those of what is left."""
+    record = json.loads((folder / "run.json").read_text())
+    record |= {"machine": {}, "working_directory": "", "started": "", "ended": ""}
+    record["command"] = ["screenpath", record["model"]]
+    record["versions"] = {"screenpath": record["versions"]["screenpath"]}
+    record["totals"]["seconds"] = {}
+    if record["kernel"]:
+        record["kernel"]["seconds"] = 0.0
+    seconds = ("screen_s", "solve_s", "certify_s", "init_s")
+    if (table := folder / "steps.csv").exists():
+        head, *lines = table.read_text().splitlines()
+        places = [k for k, name in enumerate(head.split(",")) if name in seconds]
+        rows = [[("0.0" if k in places and cell else cell) for k, cell in enumerate(line.split(","))] for line in lines]
+        table.write_text("\n".join([head, *(",".join(row) for row in rows), ""]))
+    else:
+        table = folder / "steps.json"
+        content = json.loads(table.read_text())
+        for row in content["steps"]:
+            row.update({name: 0.0 for name in seconds if row.get(name)})
+        table.write_text(json.dumps(content))
+    seal(folder, record)
+
+
+def seal(folder: Path, record: dict) -> None:
+    """Write run.json with the hashes of what the folder holds."""
+    for name in record["files"]:
+        data = (folder / name).read_bytes()
+        record["files"][name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    record.pop("sha256", None)
+    text = json.dumps(record, sort_keys=True, separators=(",", ":"))
+    record["sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    (folder / "run.json").write_text(json.dumps(record) + "\n")
+
+
+def main() -> None:
+    out = Path(sys.argv[1] if len(sys.argv) > 1 else HERE / "valid")
+    for name in RUNS:
+        make(name, out)
+
+
+if __name__ == "__main__":
+    main()
