@@ -71,7 +71,7 @@ def folder_of(where: Path) -> None:
 
 def typed(command: str, where: Path) -> str:
     """Type a command there and return what the terminal shows."""
-    line = command.replace("\\\n", " ").replace("screenpath ", f"{sys.executable} -m screenpath ", 1)
+    line = re.sub(r"^screenpath\b", f"{sys.executable} -m screenpath", command)
     done = subprocess.run(line, shell=True, cwd=where, capture_output=True, text=True)
     return done.stderr + done.stdout
 

@@ -14,13 +14,14 @@ from tests.cli.conftest import call, clouds, libsvm_text  # noqa: F401 (fixture)
 from tests.conftest import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "examples" / "guide").glob("*.md"))]
-BLOCK = re.compile(r"^```(?:sh|bash|console)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NOT_HERE = ("cache",)  # tests/cli/test_cache.py: it compiles everything
 
 
 def commands(page) -> list[str]:
     """Return the commands of a page; what stands behind two blanks or a # describes them."""
-    lines = [line for block in BLOCK.findall(page.read_text()) for line in block.splitlines()]
+    blocks = [text for language, text in BLOCK.findall(page.read_text()) if language in ("", "sh")]
+    lines = [line for text in blocks for line in text.splitlines()]
     return [re.split(r"\s{2,}|\s+#", line)[0] for line in lines if line.startswith("screenpath ")]
 
 
@@ -86,9 +87,9 @@ def test_screens_of_a_page(page, call, tmp_path):  # noqa: F811 (fixture)
     """Each `console` block shows what its commands print; `python examples/guide/screens.py` renews it."""
     screens.folder_of(tmp_path)
     for command, shown in screens.screens(page.read_text()):
-        line = command.replace("\\\n", " ")
-        if line.startswith("screenpath "):
-            result = call(*shlex.split(line)[1:])
+        program, *words = shlex.split(command.replace("\\\n", " "))
+        if program == "screenpath":
+            result = call(*words)
             printed = result.err + result.out
         else:
             printed = screens.typed(command, tmp_path)
