@@ -4,11 +4,13 @@
 
 OUT (default build/docs) then holds pages for a browser, index.html first. The pages are those of this folder, the front
 page, the papers' tables and the benchmarks as they stand in the repository, and a reference that is made of the
-declarations of the models and commands, so that it says what the program does. Needs the extra `docs`.
+declarations of the models and commands, so that it says what the program does. The folder `theme` has their template,
+style and script; the script searches an index that is made of the pages. Needs the extra `docs`.
 """
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shutil
@@ -32,7 +34,15 @@ PAGES = ("README.md", "CHANGELOG.md", "LICENSE", "examples/guide", "examples/pap
 KEPT = (".md", ".svg", ".png")
 REFERENCE = "examples/guide/reference"
 KEYWORD = {"": "", "paths": "functions", "models": "functions, estimators"}  # see catalogue.option.Option.python
-CSS = ".wy-table-responsive table td { white-space: normal } .rst-content td code { white-space: nowrap }\n"
+THEME = HERE / "theme"
+SECTIONS = {
+    "Start": ("start", "glossary"),
+    "Use": ("commands", "tables", "choose", "results", "pictures", "raw"),
+    "Python": ("python", "sklearn", "plugins"),
+    "Understand": ("models", "intercept", "kernels", "rules", "solvers", "theory"),
+    "Scale": ("large", "cluster"),
+}
+HEADING = re.compile(r'<h([1-3]) id="([^"]*)">(.*?)</h\1>', re.DOTALL)
 FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\w\\$])\$([^$\n]+?)\$", re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)(#[^)]*)?\)")
 
@@ -55,22 +65,42 @@ def build(pages: Path, out: Path) -> None:
     config = pages.with_name(f"{pages.name}.yml")
     config.write_text(json.dumps(settings(pages, out)))  # JSON is YAML
     build_site(load_config(str(config), strict=True))
-    (out / "404.html").unlink()  # for a server; its links are those of one
+    (out / "search_index.js").write_text(f"const SECTIONS = {json.dumps(sections(out), ensure_ascii=False)};\n")
+
+
+def sections(out: Path) -> list[dict]:
+    """Return what the search looks through: page, heading, text and address of each section of a page."""
+    found = []
+    for page in (out / "index.html", *sorted((out / "examples/guide").rglob("*.html"))):
+        body = page.read_text().partition('<main id="content">')[2].partition("<footer>")[0]
+        _, *parts = HEADING.split(body)
+        texts = [plain(part) for part in parts]
+        for at in range(0, len(texts), 4):
+            _, name, heading, text = texts[at : at + 4]
+            url = f"{page.relative_to(out)}#{name}"
+            found.append({"page": texts[2], "heading": heading, "text": text, "url": url})
+    return found
+
+
+def plain(text: str) -> str:
+    """Return the words of a piece of HTML."""
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
 def settings(pages: Path, out: Path) -> dict:
     """Return the settings of MkDocs: nothing is fetched from anywhere, and pages open from a file too."""
-    guide = [*sorted(path.name for path in HERE.glob("*.md") if path.name != "README.md")]
+    guide = pages / "examples/guide"
     models, others = list(SPECS), [name for name in COMMANDS if name not in SPECS]
     return {
         "site_name": "screenpath", "docs_dir": str(pages), "site_dir": str(out), "use_directory_urls": False,
-        "theme": {"name": "readthedocs", "highlightjs": False, "include_homepage_in_sidebar": True},
-        "extra_css": ["wrap.css"], "plugins": [], "markdown_extensions": ["tables", "fenced_code", "toc"],
+        "theme": {"name": None, "custom_dir": str(THEME)},
+        "plugins": [], "markdown_extensions": ["tables", "fenced_code", "toc"],
         "nav": [
             {"Front page": "README.md"},
-            {"Guide": [{title(pages / "examples/guide" / name): f"examples/guide/{name}"} for name in guide]},
-            {"Models": [{name: f"{REFERENCE}/{name}.md"} for name in models]},
-            {"Commands": [{name: f"{REFERENCE}/{name}.md"} for name in others]},
+            *({section: [{title(guide / f"{name}.md"): f"examples/guide/{name}.md"} for name in names]}
+              for section, names in SECTIONS.items()),
+            {"Options of models": [{name: f"{REFERENCE}/{name}.md"} for name in models]},
+            {"Options of commands": [{name: f"{REFERENCE}/{name}.md"} for name in others]},
             {"Papers": [{title(path): str(path.relative_to(pages))}
                         for path in sorted((pages / "examples/papers/results").glob("*.md"))]},
             {"Benchmarks": ["examples/benchmarks/README.md", "examples/benchmarks/results.md"]},
@@ -94,7 +124,6 @@ def write_pages(pages: Path) -> None:
                 target = pages / file.relative_to(ROOT)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, target)
-    (pages / "wrap.css").write_text(CSS)
     reference = pages / REFERENCE
     reference.mkdir()
     for name in SPECS:
@@ -144,7 +173,7 @@ def table(options) -> list[str]:
         if not rows:
             continue
         lines += ["", f"### {group[0].upper()}{group[1:]}", ""]
-        lines += ["| option | default | keyword of `run` and | |", "|---|---|---|---|"]
+        lines += ["| option | default | in Python also | |", "|---|---|---|---|"]
         for one in rows:
             name = one.name.replace("_", "-")
             value = {"flag": "", "switch": f", `--no-{name}`"}.get(one.kind, f" {one.metavar or one.kind.upper()}")
@@ -164,8 +193,8 @@ def model_page(name: str) -> str:
     lines = [
         f"# {name}", "", f"{spec.title[0].upper()}{spec.title[1:]}: {scored}{known}.", "", f"    {spec.objective}", "",
         flags(spec.about), "", f"    screenpath {name} data.libsvm", "",
-        f'In Python: `screenpath.run("{name}", data, ...)`, with the same names and `_` for `-`; some are '
-        "keywords of the functions of arrays, too, and of the estimators, where nothing given is the value shown.", "",
+        f'In Python, `screenpath.run("{name}", data, ...)` accepts all options, with `_` for `-`. The third column '
+        "names who else does: functions of arrays, and estimators.", "",
         "## Options", *table(spec.path_options), "", "## Rules", "", "| `--rule` | |", "|---|---|",
     ]  # fmt: skip
     for kernel in (False, True) if name == "svm" else (False,):
@@ -173,7 +202,7 @@ def model_page(name: str) -> str:
             f"| `{rule}`{' (kernel)' if kernel else ''} | {text} |" for rule, text in rules_of(name, kernel).items()
         ]
     added = [one for one in cv_spec(spec).path_options if one.name not in {o.name for o in spec.path_options}]
-    lines += ["", f"## Besides, with `screenpath cv {name}`", *table(added)]
+    lines += ["", f"## More options of `screenpath cv {name}`", *table(added)]
     return "\n".join(lines) + "\n"
 
 

@@ -2,6 +2,7 @@
 
 import html
 import importlib.util
+import json
 import re
 
 import pytest
@@ -40,6 +41,30 @@ def test_links_lead_to_pages(site):
     for page in site.rglob("*.html"):
         for link in re.findall(r'href="([^"#:]+)(?:#[^"]*)?"', page.read_text()):
             assert (page.parent / html.unescape(link)).exists(), (page, link)
+
+
+def test_links_within_pages_have_a_target(site):
+    ids = {page.resolve(): set(re.findall(r'id="([^"]*)"', page.read_text())) for page in site.rglob("*.html")}
+    for page in ids:
+        for link in re.findall(r'href="([^":]*#[^"]+)"', page.read_text()):
+            name, _, part = html.unescape(link).partition("#")
+            assert part in ids[(page.parent / name).resolve() if name else page], (page, link)
+
+
+def test_the_guide_is_in_the_menu_and_in_the_search(site):
+    menu = (site / "index.html").read_text().partition("<nav")[2].partition("</nav>")[0]
+    found = (site / "search_index.js").read_text()
+    sections = json.loads(found.removeprefix("const SECTIONS = ").rstrip(";\n"))
+    searched = {one["url"].partition("#")[0] for one in sections}
+    for page in GUIDE.glob("*.md"):
+        if page.stem != "README":
+            assert f"examples/guide/{page.stem}.html" in menu and f"examples/guide/{page.stem}.html" in searched, page
+    order = [menu.index(f"<summary>{name}</summary>") for name in ("Start", "Use", "Python", "Understand", "Scale")]
+    assert order == sorted(order)
+    assert all(one["heading"] and one["page"] and "<" not in one["heading"] for one in sections)
+    assert any("screened" in one["text"] and one["page"] == "Glossary" for one in sections)
+    assert {path.name for path in (GUIDE / "theme").iterdir()} == {"main.html", "style.css", "site.js"}
+    assert all((site / name).is_file() for name in ("style.css", "site.js"))
 
 
 def test_the_reference_has_what_is_declared(site):
