@@ -39,7 +39,7 @@ SECTIONS = {
     "Start": ("start", "glossary"),
     "Use": ("commands", "tables", "choose", "results", "pictures", "raw"),
     "Python": ("python", "sklearn", "plugins"),
-    "Understand": ("models", "intercept", "kernels", "rules", "solvers", "theory"),
+    "Understand": ("models", "intercept", "kernels", "rules", "solvers", "theory", "certificate"),
     "Scale": ("large", "cluster"),
 }
 HEADING = re.compile(r'<h([1-3]) id="([^"]*)">(.*?)</h\1>', re.DOTALL)
