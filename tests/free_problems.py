@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from screenpath.catalogue.losses import LOSSES
 from screenpath.problem.free import FreeModel
 from screenpath.rows.memory import MemoryRows
-from screenpath.screen.intercept import parse_free_rule
+from screenpath.screen import parse_rule
 from screenpath.solve.newton import Newton
 from screenpath.walk.loop import PathOptions, walk
 
@@ -43,7 +43,7 @@ def free_problem(name: str, shape: str, seed: int, n: int = 40, d: int = 4, weig
 
 def free_walk(model, grid, rule: str = "dvi+gap", tol: float = 1e-8, **more) -> list:
     """Return the steps and certificates of a path."""
-    return list(walk(model, grid, parse_free_rule(rule), Newton(), PathOptions(tol=tol, **more)))
+    return list(walk(model, grid, parse_rule(rule), Newton(), PathOptions(tol=tol, **more)))
 
 
 def objective(model, C: float, w, b: float) -> float:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 
 from screenpath.catalogue.specs import spec_of
-from screenpath.screen import KERNEL, STATIC, intercept
+from screenpath.screen import KERNEL, STATIC
 from screenpath.screen.l1svm import VariationalInequality
 from screenpath.screen.pathwise import GUESSED
 from screenpath.screen.sparse import RULES
 
 NONE = "No screening: every grid point is solved with all rows and features."
 GAP = "Ball of the current pair, by its duality gap, again and again while solving (dynamic)."
+FREE = {False: " The intercept follows by levers.", True: " The intercept lies in an interval."}
 SAID = {
     (True, True): "Samples and features in alternation, by balls of primal and dual (Hong 2019).",
     (True, False): "Samples alone, by the same balls.",
@@ -51,7 +52,8 @@ def rules_of(model: str, kernel: bool = False, free: bool = False) -> dict[str, 
         return {**found, VariationalInequality.name: _line(VariationalInequality)}
     if model == "sparse-svm":
         return {**found, **{name: SAID[what] for name, what in RULES.items()}}
-    for name, rule in (intercept.STATIC if free else STATIC).items():
-        if not kernel or name in (intercept.KERNEL if free else KERNEL):
-            found[name] = _line(rule) if rule.name == name else f"Another name of {rule.name}."
+    for name, rule in STATIC.items():
+        if not kernel or name in KERNEL:
+            more = FREE[rule.needs_far_end] if free else ""
+            found[name] = _line(rule) + more if rule.name == name else f"Another name of {rule.name}."
     return found if kernel else {**found, **{name: _line(rule) for name, rule in GUESSED.items()}}

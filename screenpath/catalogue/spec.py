@@ -68,7 +68,6 @@ def free_intercept(spec: Spec) -> Spec:
     for form in ("x_i.w", "w.Phi(x_i)"):
         formula = formula.replace(f"y_i {form}", f"y_i ({form} + b)")
     own: dict = {
-        "rule": Later("screen.intercept", "parse_free_rule"),
         "solver": Later("solve", "make_free_solver"),
         "kernel_modules": ("box", "newton", "lever", "intercept", "multiplier"),
         "needs": FREE_MIRRORED if spec.needs is MIRRORED else FREE,
@@ -76,7 +75,6 @@ def free_intercept(spec: Spec) -> Spec:
     if spec.rows is not None:
         modules = (*spec.kernel_modules, "intercept", "lever", "smo_free")
         own = {
-            "rule": Later("screen.intercept", "parse_free_kernel_rule"),
             "solver": Later("solve.smo_free", "make_free_kernel_solver"),
             "kernel_modules": modules,
             "needs": FREE_KERNEL,
@@ -86,7 +84,6 @@ def free_intercept(spec: Spec) -> Spec:
         objective=formula,
         free_bias=True,
         columns=(*spec.columns, *INTERVAL),
-        contradicted=Later("screen.intercept", "contradicted"),
         **own,
     )
 

@@ -30,7 +30,6 @@ from typing import Any
 import numpy as np
 
 from screenpath.numbers import sparse as sp
-from screenpath.problem.free_base import FreeCertificate
 from screenpath.regions.geometry import GAP_ROUNDING, ROUNDING, KernelPoint
 from screenpath.regions.lever import Distances, RangeLevers, pair_levers
 from screenpath.screen.box import pair_radius
@@ -120,7 +119,7 @@ def certified_line(certificate, X, products, fold: HeldOut, model=None) -> Line 
     ``X`` are the prepared held-out rows of the fold, shape (m, d), or HeldOutRows; ``products``, shape (m,), is ``X
     w``; and ``model`` is that of the certificate where this has a free intercept.
     """
-    if isinstance(certificate, FreeCertificate):
+    if certificate.intercept is not None:
         return free_line(certificate, model, X, products, fold)
     C, w, xi = certificate.C, certificate.point.vector, certificate.xi
     wrong = fold.weight((products > 0.0) != (fold.signs > 0.0))

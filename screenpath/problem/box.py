@@ -324,6 +324,13 @@ class BoxModel(RegionModel, Resumable):
 
         return loss
 
+    def guess(self, products: np.ndarray, factor: float) -> tuple[np.ndarray, float, float | None]:
+        """Return the dual point with rows at the end of their side of ``factor products``, its ``c . theta``, and what
+        a free intercept's signed sum is off by; None without one.
+        """
+        guess = np.empty(self.size)
+        return guess, kernels.box_guess(self.c, products, factor, self.lo, self.hi, guess), None
+
     def corner(self, products: np.ndarray) -> tuple[np.ndarray, float, float]:
         """Return the dual point that products suggest, rows at the end of their side.
 

@@ -48,6 +48,12 @@ class Certificate(Proven):
         Of a kernel model: each entry of ``total`` is off by at most this times the norm of its row.
     shift, cost : float, default 0
         With a free intercept: difference of an exact dual point in the sum over rows, and in ``slack``, at most.
+    intercept : float, optional
+        The best free intercept for ``w``; None if the model has none.
+    low, high : float, default 0
+        Both ends of the interval of the best.
+    residue : float, default 0
+        Bound on the error of the signed sum of ``theta``: an exact dual point differs by this in one row.
     before : tuple (float, ndarray of shape (N,), ndarray of shape (N,), ndarray of shape (d,)), optional
         C, ``theta``, the products of the rows with ``w``, and ``total`` of the step before, if a solver starts
         from the line through both.
@@ -80,6 +86,10 @@ class Certificate(Proven):
     product_error: float = 0.0
     shift: float = 0.0
     cost: float = 0.0
+    intercept: float | None = None
+    low: float = 0.0
+    high: float = 0.0
+    residue: float = 0.0
     before: tuple[float, np.ndarray, np.ndarray, np.ndarray] | None = None
     faces: Faces | None = None
     relative: float = GAP_ROUNDING

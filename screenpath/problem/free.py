@@ -22,8 +22,8 @@ from screenpath.numbers import sparse as sp
 from screenpath.numbers.rounding import gamma
 from screenpath.problem import ends
 from screenpath.problem.base import Region
-from screenpath.problem.box_types import Screened
-from screenpath.problem.free_base import FreeCertificate, FreeIntercept
+from screenpath.problem.box_types import Certificate, Screened
+from screenpath.problem.free_base import FreeIntercept
 from screenpath.problem.reduced import Freed, Reduced
 from screenpath.regions.geometry import ROUNDING, Point
 from screenpath.regions.lever import LeverBall, Levered, LeverPencil, LeverRange
@@ -66,7 +66,7 @@ class FreeModel(FreeIntercept):
 
     # -- certificates --------------------------------------------------------------------------------------------
 
-    def certify(self, C, w, theta, reference=None, margins=None) -> FreeCertificate:
+    def certify(self, C, w, theta, reference=None, margins=None) -> Certificate:
         """Evaluate both objectives on the full data, see :meth:`BoxModel.certify`.
 
         ``theta`` need not sum to 0: rows nearest to their kink are moved. ``margins`` are products with ``w`` alone.
@@ -81,7 +81,7 @@ class FreeModel(FreeIntercept):
         total, updates, error = self.updated_sum(point.theta, reference)
         return self._certificate(C, w, point.theta, total, updates, margins, error, (*place, point))
 
-    def _certificate(self, C, w, theta, total, updates, margins, sum_error, place=None) -> FreeCertificate:
+    def _certificate(self, C, w, theta, total, updates, margins, sum_error, place=None) -> Certificate:
         if place is None:
             likely = kernels.inside(theta, self.lo, self.hi)
             place = self.placed(margins, likely)
@@ -95,7 +95,7 @@ class FreeModel(FreeIntercept):
         )
         n_R, n_L, _ = partition.box_ends(theta, self.lo, self.hi, np.empty(self.size, dtype=np.int8), 0, self.size)
         numbers += [n_R, n_L, updates, sum_error]
-        found = FreeCertificate(
+        found = Certificate(
             C, Point(w, margins, w_sq), theta, total, *numbers, relative=self.relative, shift=shift, cost=cost,
             intercept=b, low=low, high=high, residue=residue,
         )  # fmt: skip
@@ -116,7 +116,7 @@ class FreeModel(FreeIntercept):
 
     # -- closed-form start ---------------------------------------------------------------------------------------
 
-    def start(self, C: float) -> FreeCertificate:
+    def start(self, C: float) -> Certificate:
         """Return the first reference: the closed form at the largest parameter <= C where it is optimal.
 
         If there is none, ``w = 0`` with the best intercept, and a dual point that is optimal there.
@@ -130,7 +130,7 @@ class FreeModel(FreeIntercept):
         """Return the products of the rows with ``G'theta``."""
         return self.margins(self.weighted_sum(theta))
 
-    def polished(self, reference, C: float) -> FreeCertificate | None:
+    def polished(self, reference, C: float) -> Certificate | None:
         return ends.polished(self, reference, C, free=True)
 
     def held(self, reference, C: float):

@@ -5,7 +5,7 @@ problem).
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,31 +16,12 @@ from screenpath.numbers.accurate import two_sum
 from screenpath.numbers.rounding import UNIT
 from screenpath.problem import INTERVAL
 from screenpath.problem.box import BoxModel
-from screenpath.problem.box_types import Certificate, Screened
+from screenpath.problem.box_types import Screened
 from screenpath.problem.intercept import NONE, Balanced, Signless, balanced
 from screenpath.regions.lever import LeverBall, LeverPencil
 
 HIDDEN = 1e-14  # part of the sizes of what is summed that a sum of 0 may differ from it by
 CLOSE = 1e-9  # by this much the closed form is left earlier: its certificates count what rounding may do
-
-
-@dataclass(slots=True)
-class FreeCertificate(Certificate):
-    """What is known about one pair on the full data, its intercept included.
-
-    Parameters
-    ----------
-    intercept, low, high : float
-        The best intercept for ``w``, and both ends of the interval of the best.
-    residue : float
-        Bound on the error of the signed sum of ``theta``: an exact dual point differs by this in one row.
-    """
-
-    _: KW_ONLY
-    intercept: float = 0.0
-    low: float = 0.0
-    high: float = 0.0
-    residue: float = 0.0
 
 
 class FreeIntercept(BoxModel):
@@ -100,13 +81,17 @@ class FreeIntercept(BoxModel):
 
         return loss
 
-    def corner(self, products: np.ndarray) -> tuple[np.ndarray, float, float]:
-        """Return the dual point of :meth:`BoxModel.corner`; rows near their kink are moved until it sums to 0."""
-        t = self.placed(products)[-1]
+    def guess(self, products: np.ndarray, factor: float) -> tuple[np.ndarray, float, float]:
+        """Return the dual point of :meth:`BoxModel.guess`; rows near their kink are moved until it sums to 0."""
+        t = self.placed(factor * products)[-1]
         found = self.balanced(np.where(t > 0.0, self.hi, self.lo), t)
-        if not np.isfinite(found.residue):
-            return found.theta, np.inf, np.inf
-        return found.theta, found.residue * self.largest_kink, found.residue * self.largest_norm
+        return found.theta, float(np.einsum("i,i", self.c, found.theta)), found.residue
+
+    def corner(self, products: np.ndarray) -> tuple[np.ndarray, float, float]:
+        theta, _, residue = self.guess(products, 1.0)
+        if not np.isfinite(residue):
+            return theta, np.inf, np.inf
+        return theta, residue * self.largest_kink, residue * self.largest_norm
 
     def residue(self, point: Balanced, theta, t, slope: float, floor: float) -> tuple[float, float, float]:
         """Return the error of the signed sum of ``theta``, and its effect on the sum over rows and on the gap."""

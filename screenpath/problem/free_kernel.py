@@ -8,7 +8,6 @@ with all rows need few rows of the kernel matrix.
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, fields
-from typing import cast
 
 import numpy as np
 
@@ -16,8 +15,8 @@ from screenpath.kernels.problem import box as box_kernels
 from screenpath.kernels.problem import intercept as kernels
 from screenpath.kernels.screen import lever as lever_kernels
 from screenpath.numbers.rounding import UNIT, gamma
-from screenpath.problem.box_types import Screened
-from screenpath.problem.free_base import FreeCertificate, FreeIntercept
+from screenpath.problem.box_types import Certificate, Screened
+from screenpath.problem.free_base import FreeIntercept
 from screenpath.problem.kernel import KernelModel, KernelReduced, Multiplied, sum_error
 from screenpath.regions.lever import KernelLevered, LeverBall
 
@@ -64,7 +63,7 @@ class FreeKernelModel(FreeIntercept, KernelModel):
 
     # -- certificates --------------------------------------------------------------------------------------------
 
-    def certify(self, C: float, w, theta: np.ndarray, reference=None, margins=None) -> FreeCertificate:
+    def certify(self, C: float, w, theta: np.ndarray, reference=None, margins=None) -> Certificate:
         """Evaluate both objectives on the full data; if the signed sum of ``theta`` is not 0, rows are moved."""
         known, near = self._start
         self._start = (None, None)
@@ -78,7 +77,7 @@ class FreeKernelModel(FreeIntercept, KernelModel):
             near, theta = Multiplied(theta, *found), moved
         return self._pair(C, theta, *found, spread)
 
-    def _pair(self, C, theta, total, updates, product_error, spread: float) -> FreeCertificate:
+    def _pair(self, C, theta, total, updates, product_error, spread: float) -> Certificate:
         low, high, b, t = self.placed(C * total)
         point, off = self.balanced(theta, t), self._off(C, product_error, spread)
         floor = 2.0 * UNIT * abs(b) if theta.any() else 0.0
@@ -87,12 +86,12 @@ class FreeKernelModel(FreeIntercept, KernelModel):
             C, theta, total, updates, product_error, spread, C * total + self.signs * b, floor, shift, cost
         )
         numbers["error"] += cost + residue * self.largest_kink
-        return FreeCertificate(**numbers, shift=shift, cost=cost, intercept=b, low=low, high=high, residue=residue)
+        return Certificate(**numbers, shift=shift, cost=cost, intercept=b, low=low, high=high, residue=residue)
 
     def form_error(self, certificate) -> np.ndarray:
         return super().form_error(certificate) + 2.0 * UNIT * abs(certificate.intercept)
 
-    def start(self, C: float) -> FreeCertificate:
+    def start(self, C: float) -> Certificate:
         """Return the first reference: the closed form at the largest parameter <= C where it is optimal.
 
         If there is none, a dual point that is optimal at ``w = 0``, at ``C``.
@@ -104,8 +103,8 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         """Return the products of the rows with ``w`` at C = 1."""
         return self.rows.weighted_sum(theta)
 
-    def restore(self, state) -> FreeCertificate:
-        found = cast(FreeCertificate, super().restore(state))
+    def restore(self, state) -> Certificate:
+        found = super().restore(state)
         if not np.isfinite(found.residue):
             raise ValueError("its dual variables do not sum to 0")
         return found

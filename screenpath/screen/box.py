@@ -1,7 +1,9 @@
 """Sample-screening rules of the box models: reference and new parameter in, region out. No pass over rows here.
 
 Each region contains the optimum for *any* primal point and *any* feasible dual point of the reference, and is the
-paper's if the reference is exact.
+paper's if the reference is exact. A derivation that uses no more of the losses than that their sum is convex in ``w``
+holds word for word with a free intercept, the best one for each ``w``: then a region that comes with a dual point is
+decided by levers (``regions.lever``), the others by the interval that the best intercepts of their points cover.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ import numpy as np
 
 from screenpath.kernels.problem import box as kernels
 from screenpath.kernels.walk.compiled_types import PAIR_BALL
+from screenpath.numbers.rounding import OUTWARD
 from screenpath.regions.geometry import ROUNDING, Ball, Dome, Lens, Point
+from screenpath.regions.lever import LeverBall, LeverPencil
 from screenpath.screen.base import StaticRule
 
 
@@ -32,6 +36,15 @@ def pair_ball(reference, C: float) -> Ball:
         C, reference.C, point.sqnorm, reference.total_sq, reference.inner, reference.total_error, reference.relative
     )
     return Ball(point.scaled(0.5 * (1.0 + ratio)), pair_radius(reference, C) + 0.5 * mismatch + C * reference.shift)
+
+
+def pair_region(reference, C: float, one: bool = False) -> Ball | LeverBall:
+    """Return the ball of :func:`pair_ball`, with a free intercept with the dual point for its levers (see there).
+
+    The rounding error of the dual point's sum moves the centre, and makes the ball larger. ``one``: see ``LeverBall``.
+    """
+    ball = pair_ball(reference, C)
+    return ball if reference.intercept is None else LeverBall(ball, C, reference.theta, reference.residue, one)
 
 
 def pair_radius(reference, C: float) -> float:
@@ -57,8 +70,8 @@ class DVI(StaticRule):
     name = "dvi"
     compiled = PAIR_BALL
 
-    def region(self, model, reference, C: float) -> Ball:
-        return pair_ball(reference, C)
+    def region(self, model, reference, C: float) -> Ball | LeverBall:
+        return pair_region(reference, C, one=True)
 
 
 class BT2(StaticRule):
@@ -66,7 +79,7 @@ class BT2(StaticRule):
 
     name = "bt2"
 
-    def region(self, model, reference, C: float) -> Ball:
+    def region(self, model, reference, C: float) -> Ball | LeverBall:
         """Return the ball of (w, s); :meth:`problem.box.BoxModel.screen` takes one data pass for its centre."""
         return guess_ball(model, reference, C)
 
@@ -76,25 +89,34 @@ class IT(StaticRule):
 
     name = "it"
 
-    def region(self, model, reference, C: float) -> Lens:
-        return Lens(pair_ball(reference, C), guess_ball(model, reference, C))
+    def region(self, model, reference, C: float) -> Lens | LeverPencil:
+        """Return both balls, with a free intercept those between them too."""
+        pair, guess = pair_region(reference, C), guess_ball(model, reference, C)
+        if isinstance(pair, LeverBall) and isinstance(guess, LeverBall):
+            return LeverPencil(pair, guess)
+        assert isinstance(pair, Ball) and isinstance(guess, Ball)
+        return Lens(pair, guess)
 
 
-def guess_ball(model, reference, C: float) -> Ball:
+def guess_ball(model, reference, C: float) -> Ball | LeverBall:
     """Return the ball of the pair (w, s) with ``s_i = hi_i`` where ``c_i > (C + C0)/(2 C0) g_i.w``, else ``lo_i``.
 
     Any dual point of the box would do, as in :func:`pair_ball`; this one is where the centre of BT1 puts each row
-    (Ogawa 2014, Section IV-C). ``G's`` is the reference's sum plus the rows whose dual variable differs.
+    (Ogawa 2014, Section IV-C). ``G's`` is the reference's sum plus the rows whose dual variable differs. With a free
+    intercept it maximises ``sum s_i q_i`` over the dual points whose signed sum is 0, ``q = c - (C + C0)/(2 C0) g.w``.
     """
-    factor = 0.5 * (1.0 + C / reference.C)
-    guess = np.empty(model.size)
-    ell = kernels.box_guess(model.c, reference.point.products, factor, model.lo, model.hi, guess)
+    guess, ell, residue = model.guess(reference.point.products, 0.5 * (1.0 + C / reference.C))
     center, dual_sq, rounding, shift = model.middle(reference, guess, C)
     slope = C * (reference.xi - ell)
     error = 2.0 * C * reference.error + rounding  # the error of `ell` has the bound of that of the reference's
     error += reference.relative * (reference.point.sqnorm + dual_sq)
     hidden = (1.0 + C + C / reference.C) * kernels.LEAST
-    return Ball(center, sqrt(max(center.sqnorm + slope, 0.0) + error) + shift + hidden)
+    if residue is None:
+        return Ball(center, sqrt(max(center.sqnorm + slope, 0.0) + error) + shift + hidden)
+    error += C * residue * model.largest_kink
+    shift += 0.5 * C * residue * model.largest_norm + hidden
+    ball = Ball(center, (sqrt(max(center.sqnorm + slope, 0.0) + error) + shift) * OUTWARD)
+    return LeverBall(ball, C, guess, residue)
 
 
 def feasible_dome(reference, far: Ball, parameters, enhanced: bool) -> Dome | Ball:

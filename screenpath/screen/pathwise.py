@@ -19,8 +19,9 @@ from screenpath.numbers import states
 from screenpath.numbers.rounding import UNIT, gamma
 from screenpath.problem.box_types import Screened
 from screenpath.regions.geometry import Ball, Point
+from screenpath.regions.lever import LeverRange
 from screenpath.screen.base import PathScreening
-from screenpath.screen.box import feasible_dome, pair_ball, pair_radius
+from screenpath.screen.box import feasible_dome, pair_ball, pair_radius, pair_region
 
 BISECTIONS = 30  # halvings of the segment in the line search for a feasible point
 GUESSES = 3  # rounds at one grid point after which the heuristic leaves all rows to the solver
@@ -208,7 +209,7 @@ class BoxScreening(PathScreening):
     __slots__ = ()
 
     def again(self, model, certificate, parameter) -> Screened:
-        return model.screen(pair_ball(certificate, parameter))
+        return model.screen(pair_region(certificate, parameter))
 
 
 class Pathwise(BoxScreening):
@@ -325,11 +326,22 @@ class Pathwise(BoxScreening):
         return served.size, floor, self._chunk(model, reference, region, served)
 
     def _chunk(self, model, reference, region, served) -> np.ndarray:
-        """Return what is decided for all parameters of a chunk."""
-        return model.screen(region).status
+        """Return what is decided for all parameters of a chunk.
+
+        With a free intercept its dome decides by the interval of the intercepts that it leaves, and levers of the
+        reference's pair by what holds from the first parameter to the last: these ask neither for a far end nor for the
+        loss of a feasible point.
+        """
+        by_region = model.screen(region).status
+        if reference.intercept is None:
+            return by_region
+        by_levers = model.screen(LeverRange(reference, float(served.min()), float(served.max()))).status
+        return np.where(by_levers != 0, by_levers, by_region)
 
     def _safe(self, model, certificate) -> Screened:
         """Return decisions at the parameter of a pair that rest only on what is proven."""
+        if certificate.intercept is not None:
+            return self.again(model, certificate, certificate.C)
         return model.screen(self.static.region(model, certificate, certificate.C, self.far))
 
     def proven_floor(self, model, reference, C: float) -> float:

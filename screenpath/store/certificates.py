@@ -8,7 +8,6 @@ from screenpath.data.safe.atomic import Appender, check_kept
 from screenpath.data.words.tables import finite
 from screenpath.numbers.states import codes, count
 from screenpath.problem.box import BoxModel
-from screenpath.problem.free_base import FreeCertificate
 from screenpath.problem.l1svm import L1Certificate
 from screenpath.problem.sparse_grid import SparseGrid
 from screenpath.problem.sparse_types import SparseVector
@@ -16,7 +15,6 @@ from screenpath.regions.geometry import Ball, KernelPoint
 from screenpath.regions.lever import LeverBall
 from screenpath.rows.gram import GramRows
 from screenpath.screen.box import pair_ball
-from screenpath.screen.intercept import lever_ball
 from screenpath.verify import file as form
 from screenpath.walk.step import CERTIFIED, SKIPPED
 
@@ -75,7 +73,7 @@ class CertificateFile:
         # A worker process sends its certificate without these numbers; the step has them.
         error = max(step.primal - step.gap - step.dual, 0.0)
         fields |= {"primal": float(step.primal), "primal_error": float(error), "gap": float(step.gap)}
-        if isinstance(certificate, FreeCertificate):
+        if self.claims and certificate.intercept is not None:
             states = states_of(certificate.theta, self.model.lo, self.model.hi)
             self.out.append(form.frame(form.STEP, *_free(fields, states, certificate)))
         else:
@@ -150,9 +148,9 @@ def _free(fields: dict, states: np.ndarray, certificate) -> tuple[dict, dict]:
 
 def proven(model, pair, C: float, states: np.ndarray) -> np.ndarray:
     """Tell for each row whether the solution's ball proves it at ``C`` to be where the states have it."""
-    free = isinstance(pair, FreeCertificate)
-    ball = lever_ball(pair, C).ball if free else pair_ball(pair, C)
+    ball = pair_ball(pair, C)
     larger = Ball(ball.center, (1.0 + RELATIVE) * ball.radius + ABSOLUTE * ball.extent)
+    free = pair.intercept is not None
     status = model.screen(LeverBall(larger, C, pair.theta, pair.residue) if free else larger).status
     return ((status < 0) & (states == form.LOW)) | ((status > 0) & (states == form.HIGH))
 

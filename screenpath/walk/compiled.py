@@ -145,15 +145,15 @@ class CompiledWalk:
     def _certificate(self, reference, points, k: int) -> Certificate:
         """Return the certificate of the ``k``-th point."""
         _, w, total, theta, margins, numbers, _ = points
-        model, C, kind = self.model, float(points.grid[k]), type(reference)
+        model, C = self.model, float(points.grid[k])
         w_sq, *proven, sum_error, updates, n_R, n_L = numbers[k, : kernels.COUNTS + 2].tolist()
         proven += [int(n_R), int(n_L), int(updates), sum_error]
         r, s, t = (k % (len(rows) - self.room) for rows in (margins, theta, total))
         pair = Point(w[k], margins[r], w_sq), theta[s], total[t]
         if model.free is None:
-            return kind(C, *pair, *proven, relative=model.relative)
+            return Certificate(C, *pair, *proven, relative=model.relative)
         more = dict(zip(kernels.FIELDS[kernels.INTERCEPT :], numbers[k, kernels.INTERCEPT :].tolist(), strict=True))
-        return kind(C, *pair, *proven, relative=model.relative, **more)
+        return Certificate(C, *pair, *proven, relative=model.relative, **more)
 
     def _decisions(self, reference, parameter, numbers) -> np.ndarray:
         """Return room for the decisions; where the walk does not make them itself, they are made here and counted.

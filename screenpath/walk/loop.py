@@ -22,7 +22,7 @@ from screenpath.problem.ends import CLOSED, CONSTANT
 from screenpath.problem.grid import EpsilonGrid, epsilon_stride
 from screenpath.screen import Screening
 from screenpath.screen.base import PathScreening
-from screenpath.screen.box import disproved, pair_ball
+from screenpath.screen.box import disproved, pair_region
 from screenpath.solve.base import Budget, Pulse, Solver
 from screenpath.walk import step as steps
 from screenpath.walk.compiled import CompiledWalk, can_compile
@@ -356,7 +356,7 @@ def compiled_walk(model, grid, screening, solver: Solver, options, aim: float, a
 
 def contradicted(model, accurate, parameter, decided) -> int:
     """Return how many decided rows of a box model the ball around a solution proves to be on the other side."""
-    return disproved(model, pair_ball(accurate, parameter), decided)
+    return disproved(model, pair_region(accurate, parameter), decided)
 
 
 class Audit:

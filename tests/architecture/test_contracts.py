@@ -27,7 +27,6 @@ from screenpath.rows.shards import ShardRows
 from screenpath.rows.views import ShardViews, Views
 from screenpath.screen import STATIC, parse_kernel_rule, parse_rule
 from screenpath.screen.base import PathScreening, StaticRule
-from screenpath.screen.intercept import parse_free_rule
 from screenpath.screen.l1svm import parse_feature_rule
 from screenpath.screen.pathwise import GUESSED
 from screenpath.screen.sparse import parse_sparse_rule
@@ -204,7 +203,7 @@ def test_regions():
 SCREENINGS = {
     **{rule: parse_rule for rule in ("none", "gap", *GUESSED, *STATIC, *(f"{name}+gap" for name in STATIC))},
     "chunks": lambda _: parse_rule("essnsv", chunk=2),
-    "free chunks": lambda _: parse_free_rule("essnsv", chunk=2),
+    "free chunks": lambda _: parse_rule("essnsv", chunk=2),
     "kernel": lambda _: parse_kernel_rule("it+gap"),
     "l1svm": lambda _: parse_feature_rule("vi+gap"),
     "sparse": lambda _: parse_sparse_rule("sifs+gap"),

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from screenpath.cv import certify
 from screenpath.cv.certify import ErrorBounds, FreeLine, HeldOut, Line, bend, certified_line, undecided, whole_weights
-from screenpath.problem.free_base import FreeCertificate
+from screenpath.problem.box_types import Certificate
 from screenpath.regions.geometry import GAP_ROUNDING, KernelPoint
 from tests.cv.test_certify_rounding import fractions, inner
 from tests.free_problems import free_problem
@@ -63,7 +63,7 @@ def test_a_centre_that_cancels_is_rounded_as_its_parts_are():
         point = SimpleNamespace(vector=w, sqnorm=float(w @ w))
         pair = SimpleNamespace(
             C=C, point=point, total=total, total_sq=float(total @ total), xi=1.0, error=0.0, inner=float(total @ w),
-            slack=0.0, sum_error=0.0, total_error=0.0, relative=0.0,
+            slack=0.0, sum_error=0.0, total_error=0.0, relative=0.0, intercept=None,
         )  # fmt: skip
         size = 1e5 if C < 1.0 else 1.0
         X = size * rng.normal(size=(200, 6))
@@ -82,7 +82,7 @@ def test_behind_a_kernel_the_rounding_is_that_of_sums_over_the_rows():
     vector, products = rng.normal(size=5), rng.normal(size=5)
     point = KernelPoint(vector, products, 4.0, 1.0, 0.0)
     pair = SimpleNamespace(C=C, point=point, total=products, total_sq=0.25, xi=1.5, error=0.125, inner=0.0, slack=2.0,
-                           sum_error=0.0, total_error=1e-10, relative=0.0)  # fmt: skip
+                           sum_error=0.0, total_error=1e-10, relative=0.0, intercept=None)  # fmt: skip
     fold = HeldOut(np.ones(4), np.ones(4), np.ones(4, dtype=np.int64), [])
     line = certified_line(pair, None, np.ones(4), fold)
     assert line.center is vector and line.trained is products and line.radius_sq > 2.0 * C
@@ -324,9 +324,9 @@ def test_behind_a_kernel_the_forms_are_freed_of_the_intercept_and_products_are_a
     C, rng, off = 1.7, np.random.default_rng(3), 0.01
     plain = model.certify(C, 0.3 * rng.normal(size=4), 0.5 * np.ones(50))
     point = KernelPoint(plain.theta, plain.point.products, plain.point.sqnorm, 1.0, 0.0)
-    values = {part.name: getattr(plain, part.name) for part in fields(FreeCertificate)}
+    values = {part.name: getattr(plain, part.name) for part in fields(Certificate)}
     total = model.margins(plain.total)
-    pair = FreeCertificate(**{**values, "point": point, "total": total, "intercept": 2.5})
+    pair = Certificate(**{**values, "point": point, "total": total, "intercept": 2.5})
     samples = rng.normal(size=(20, 4))
     norms = np.linalg.norm(samples, axis=1)
 

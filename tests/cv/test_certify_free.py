@@ -13,7 +13,7 @@ from screenpath.problem.grid import log_grid
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.rows.memory import MemoryRows
-from screenpath.screen.intercept import parse_free_rule
+from screenpath.screen import parse_rule
 from screenpath.solve.newton import Newton
 from screenpath.solve.smo_free import make_free_kernel_solver
 from screenpath.walk.loop import PathOptions, walk
@@ -35,7 +35,7 @@ def fold_of(X, signs, split, grid, tol, kernel):
     options, forms = PathOptions(tol=tol), []
     fold = HeldOut.of(test, signs[split.held_out], [])
     found = []
-    for step, certificate in walk(model, grid, parse_free_rule("dvi+gap"), solver, options):
+    for step, certificate in walk(model, grid, parse_rule("dvi+gap"), solver, options):
         forms.append(test @ step.coefficients)
         fold.lines.append(certified_line(certificate, test, forms[-1], fold, model))
         found.append(certificate)

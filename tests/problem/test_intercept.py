@@ -16,7 +16,7 @@ from screenpath.problem.intercept import Signless, balanced
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.rows.memory import MemoryRows
-from screenpath.screen.intercept import parse_free_rule
+from screenpath.screen import parse_rule
 from screenpath.solve.newton import Newton
 from screenpath.solve.smo_free import make_free_kernel_solver
 from screenpath.walk.loop import PathOptions, walk
@@ -225,7 +225,7 @@ def test_no_certificate_behind_a_kernel_is_below_the_gap_in_exact_arithmetic():
         for C in (0.1 * scale, 30.0 * scale):
             rough = model.certify(C, None, rng.uniform(size=7))
             solver, options = make_free_kernel_solver("auto"), PathOptions(tol=1e-13)
-            solved = [one for _, one in walk(model, [C], parse_free_rule("none"), solver, options)]
+            solved = [one for _, one in walk(model, [C], parse_rule("none"), solver, options)]
             for found in (rough, *solved):
                 for one in (found, model.sharpened(found, 1e-9)):
                     gap = exact_kernel_gap(Q, signs, C, one.intercept, one.theta)
@@ -258,7 +258,7 @@ def test_the_closed_form_is_optimal_up_to_its_end_and_not_beyond(name):
         assert (found.gap <= 1e-9 * found.primal) == optimal, (share, found.gap / found.primal)
     solver = make_free_kernel_solver("auto") if name == "kernel" else Newton()
     grid = [0.3 * limit, 0.9 * limit, 1.3 * limit]
-    steps = [step for step, _ in walk(model, grid, parse_free_rule("dvi"), solver, PathOptions(tol=1e-8))]
+    steps = [step for step, _ in walk(model, grid, parse_rule("dvi"), solver, PathOptions(tol=1e-8))]
     assert [step.solver == "closed-form" for step in steps] == [True, True, False]
     assert all(step.status == "certified" for step in steps)
 

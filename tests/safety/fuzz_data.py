@@ -27,7 +27,6 @@ from screenpath.data.files.prepare import SCALES, prepare
 from screenpath.data.files.write_libsvm import write_libsvm
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen import parse_rule
-from screenpath.screen.intercept import parse_free_rule
 from screenpath.solve import make_free_solver, make_solver
 from screenpath.store.certificates import states_of
 from screenpath.verify import Verification, _judge
@@ -133,7 +132,7 @@ class Case:
 
     def walk(self, grid, rule: str, **limits):
         """Yield steps and certificates of a path."""
-        parse, make = (parse_free_rule, make_free_solver) if self.free else (parse_rule, make_solver)
+        parse, make = (parse_rule, make_free_solver) if self.free else (parse_rule, make_solver)
         return walk(self.model, grid, parse(rule), make("newton"), PathOptions(tol=self.tol, **limits))
 
     def proven(self, step, certificate) -> bool:

@@ -27,7 +27,6 @@ from screenpath.problem.sparse_grid import SparseGrid
 from screenpath.rows.views import Views
 from screenpath.screen import parse_kernel_rule, parse_rule
 from screenpath.screen import sparse as rules
-from screenpath.screen.intercept import parse_free_rule
 from screenpath.solve import make_solver, sparse_newton
 from screenpath.solve.smo import make_kernel_solver
 from screenpath.solve.smo_free import make_free_kernel_solver
@@ -240,7 +239,7 @@ ATTACKS = {
                     judge=of_rows),
     "kernel": partial(attack_box, make=test_kernel.random_problem, parse=parse_kernel_rule,
                       solvers=with_first(make_kernel_solver, "smo"), judge=of_kernel),
-    "kernel free": partial(attack_box, make=test_intercept_kernel.free_problem, parse=parse_free_rule,
+    "kernel free": partial(attack_box, make=test_intercept_kernel.free_problem, parse=parse_rule,
                            solvers=with_first(make_free_kernel_solver, "smo"), judge=of_free_kernel),
 }  # fmt: skip
 

@@ -10,11 +10,10 @@ from screenpath.problem.free import FreeModel
 from screenpath.regions.geometry import Dome
 from screenpath.regions.lever import LeverBall, LeverPencil
 from screenpath.rows.memory import MemoryRows
-from screenpath.screen.box import ESSNSV, SSNSV, pair_ball
-from screenpath.screen.intercept import FreeBT2, FreeDVI, FreeIT, contradicted
+from screenpath.screen.box import BT2, DVI, ESSNSV, IT, SSNSV, pair_ball
 from screenpath.solve.base import Budget
 from screenpath.solve.newton import Newton
-from screenpath.walk.loop import Audit, PathOptions
+from screenpath.walk.loop import Audit, PathOptions, contradicted
 from tests.free_problems import SHAPES, free_problem, free_walk
 from tests.safety.problems import random_problem, random_scale
 from tests.width import wide
@@ -71,9 +70,9 @@ def far_end(model, C):
 
 
 RULES = {
-    "dvi": lambda model, found, C: FreeDVI().region(model, found, C),
-    "bt2": lambda model, found, C: FreeBT2().region(model, found, C),
-    "it": lambda model, found, C: FreeIT().region(model, found, C),
+    "dvi": lambda model, found, C: DVI().region(model, found, C),
+    "bt2": lambda model, found, C: BT2().region(model, found, C),
+    "it": lambda model, found, C: IT().region(model, found, C),
     "ssnsv": lambda model, found, C: SSNSV().region(model, found, C, far_end(model, C)),
     "essnsv": lambda model, found, C: ESSNSV().region(model, found, C, far_end(model, C)),
     "ball": lambda model, found, C: pair_ball(found, C),  # by the interval of the intercepts
@@ -90,7 +89,7 @@ TIGHT = {
     "ssnsv": lambda model, found, C, end: SSNSV().region(model, *in_order(found, end, C)),
     "essnsv": lambda model, found, C, end: ESSNSV().region(model, *in_order(found, end, C)),
     "ball": lambda model, found, C, end: pair_ball(found, C),
-    "dvi": lambda model, found, C, end: FreeDVI().region(model, found, C),
+    "dvi": lambda model, found, C, end: DVI().region(model, found, C),
 }
 
 

@@ -8,11 +8,10 @@ from screenpath.problem.free import FreeModel
 from screenpath.regions import lever
 from screenpath.regions.lever import LeverRange, RangeLevers
 from screenpath.rows.memory import MemoryRows
-from screenpath.screen import pathwise
-from screenpath.screen.intercept import FreePathwise, contradicted, parse_free_rule
+from screenpath.screen import parse_rule, pathwise
 from screenpath.screen.pathwise import Dual, ball_floor, loss_floor, nearer_pair, primal_value
 from screenpath.solve.newton import Newton
-from screenpath.walk.loop import Audit, PathOptions, solve_point, walk
+from screenpath.walk.loop import Audit, PathOptions, contradicted, solve_point, walk
 from tests.conftest import two_classes
 from tests.free_problems import SHAPES, cone_solution, free_problem, free_walk
 from tests.safety.problems import random_problem, random_scale
@@ -82,7 +81,7 @@ def attack_walks(seeds, form: str, dynamic_share: float = 0.3) -> tuple[int, int
         if None in truths:
             continue
         rule = str(rng.choice(["ssnsv", "essnsv"])) + ("+gap" if rng.random() < dynamic_share else "")
-        screening, claims = parse_free_rule(rule, int(rng.integers(1, 5)), form), []
+        screening, claims = parse_rule(rule, int(rng.integers(1, 5)), form), []
         screening.begin(grid, far_end(rng, model, grid[-1] * rng.uniform(1.0, 2.0)), resumed=False)
         near = reference(rng, model, C0, str(rng.choice(ACCURACIES)))
         options = PathOptions(
@@ -146,6 +145,11 @@ def test_the_attack_finds_levers_that_are_nearly_right(monkeypatch, broken):
     assert any(attack_ranges([seed], spans)[1] for seed in range(60))
 
 
+def nothing(self, model, products):
+    """Return what levers decide that decide nothing."""
+    return np.zeros(model.size, dtype=np.int8)
+
+
 @pytest.mark.parametrize("form", ["C", "s"])
 def test_no_step_of_a_chunk_claims_what_is_wrong(form):
     count = wide(20, 60)
@@ -155,7 +159,7 @@ def test_no_step_of_a_chunk_claims_what_is_wrong(form):
 
 def test_domes_alone_claim_nothing_wrong_either(monkeypatch):
     """Levers decide so much that little is left to see of the domes beside them."""
-    monkeypatch.setattr(FreePathwise, "_chunk", pathwise.Pathwise._chunk)
+    monkeypatch.setattr(pathwise.LeverRange, "decide", nothing)
     count = wide(20, 60)
     for form in "Cs":
         made, wrong = attack_walks(range(count), form)
@@ -163,7 +167,7 @@ def test_domes_alone_claim_nothing_wrong_either(monkeypatch):
 
 
 def test_the_attack_finds_a_loss_that_is_not_proven(monkeypatch):
-    monkeypatch.setattr(FreePathwise, "_chunk", pathwise.Pathwise._chunk)
+    monkeypatch.setattr(pathwise.LeverRange, "decide", nothing)
     with monkeypatch.context() as patch:
         patch.setattr(pathwise, "loss_floor", lambda *given: max(1.2 * loss_floor(*given), 1e-3))
         assert any(attack_walks([seed], "C")[1] for seed in range(60))
@@ -189,7 +193,7 @@ def test_the_decisions_are_those_of_an_interior_point_method(form):
     for seed in range(count):
         rng, model, C0 = problem(seed)
         grid = C0 * np.array([1.0, 1.05, 1.2, 1.5])
-        screening = parse_free_rule("essnsv", 3, form)
+        screening = parse_rule("essnsv", 3, form)
         screening.begin(grid, reference(rng, model, grid[-1], "1e-11"), resumed=False)
         near = reference(rng, model, C0, "1e-4" if seed % 2 else "1e-11")
         screening.before(model, near, grid[0])
@@ -210,7 +214,7 @@ def test_a_path_in_chunks_agrees_with_the_one_unscreened(rule, form, chunk, turn
     grid = np.geomspace(1e-3, 10.0, 14)[::turn]
     audit = Audit(Newton(), PathOptions(tol=1e-8), contradicted)
     options = PathOptions(tol=1e-8, audit=audit)
-    found = list(walk(model, grid, parse_free_rule(rule, chunk, form), Newton(), options))
+    found = list(walk(model, grid, parse_rule(rule, chunk, form), Newton(), options))
     plain = free_walk(model, grid, "none")
     for (step, one), (_, other) in zip(found, plain, strict=True):
         assert (step.status, step.extras["unsafe"]) == ("certified", 0)
@@ -223,11 +227,11 @@ def test_levers_decide_more_than_the_interval_of_a_chunk(monkeypatch):
     model, grid = SVM.model(MemoryRows(X), y, None, "free"), np.geomspace(1e-2, 10.0, 40)
 
     def decided():
-        found = walk(model, grid, parse_free_rule("essnsv", 4), Newton(), PathOptions(tol=1e-8))
+        found = walk(model, grid, parse_rule("essnsv", 4), Newton(), PathOptions(tol=1e-8))
         return sum(step.screened_R + step.screened_L for step, _ in found)
 
     both = decided()
-    monkeypatch.setattr(FreePathwise, "_chunk", pathwise.Pathwise._chunk)
+    monkeypatch.setattr(pathwise.LeverRange, "decide", nothing)
     assert both > 1.2 * decided()
 
 
@@ -238,7 +242,7 @@ def test_balls_of_no_size_are_no_trouble():
     middle = SVM.model(MemoryRows(np.array([[0.0], [-1.0], [1.0], [-2.0], [2.0]])), [1.0, -1, -1, -1, -1], None, "free")
     for model in (met, middle):
         grid = np.geomspace(0.01, 10.0, 6)
-        found = list(walk(model, grid, parse_free_rule("essnsv", 3), Newton(), PathOptions(tol=1e-8)))
+        found = list(walk(model, grid, parse_rule("essnsv", 3), Newton(), PathOptions(tol=1e-8)))
         assert all(step.status == "certified" for step, _ in found)
 
 
@@ -254,7 +258,7 @@ def test_chunks_of_hostile_problems_agree_and_are_safe():
         signs = None if plain.positive else plain.signs[: plain.rows.n]
         model = FreeModel(plain.rows, plain.c, plain.lo, plain.hi, signs, plain.mirrored)
         grid = [0.7 * C, C, 1.03 * C, 1.1 * C, 3.0 * C][:: 1 if seed % 3 else -1]
-        screening = parse_free_rule("essnsv+gap" if seed % 2 else "ssnsv", 3, "Cs"[seed % 4 // 2])
+        screening = parse_rule("essnsv+gap" if seed % 2 else "ssnsv", 3, "Cs"[seed % 4 // 2])
         with np.errstate(all="ignore"):
             found = list(walk(model, grid, screening, Newton(), options))
             unscreened = free_walk(model, grid, "none", tol=1e-6, max_epochs=3000)

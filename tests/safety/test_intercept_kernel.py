@@ -10,10 +10,10 @@ from screenpath.errors import UsageError
 from screenpath.regions.lever import LeverPencil
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
-from screenpath.screen import Screening
-from screenpath.screen.intercept import FreeBT2, FreeDVI, FreeIT, contradicted, parse_free_rule
+from screenpath.screen import Screening, parse_rule
+from screenpath.screen.box import BT2, DVI, IT
 from screenpath.solve.smo_free import make_free_kernel_solver
-from screenpath.walk.loop import Audit, PathOptions, solve_point, walk
+from screenpath.walk.loop import Audit, PathOptions, contradicted, solve_point, walk
 from tests.safety.test_kernel import FUNCTIONS, random_problem
 from tests.width import wide
 
@@ -66,14 +66,14 @@ def attack(seeds, rule) -> tuple[int, int]:
     return made, wrong
 
 
-@pytest.mark.parametrize("rule", [FreeDVI, FreeBT2, FreeIT])
+@pytest.mark.parametrize("rule", [DVI, BT2, IT])
 def test_no_decision_is_wrong(rule):
     count = wide(16, 40)
     made, wrong = attack(range(count), rule().region)
-    assert made > (12 if rule is FreeBT2 else 30) * count and wrong == 0
+    assert made > (12 if rule is BT2 else 30) * count and wrong == 0
 
 
-@pytest.mark.parametrize("rule", [FreeDVI, FreeBT2, FreeIT])
+@pytest.mark.parametrize("rule", [DVI, BT2, IT])
 def test_the_attack_finds_a_radius_that_is_too_small(rule):
     def less(region):
         if isinstance(region, LeverPencil):
@@ -95,7 +95,7 @@ def test_hostile_paths_are_safe_and_agree_with_unscreened_ones(rule, solver):
         C = float(10.0 ** rng.uniform(-2.0, 1.0) / np.median(model.norms) ** 2)
         grid = [0.8 * C, C, 1.1 * C, 3.0 * C]
         audited = PathOptions(tol=1e-7, max_epochs=400, audit=audit)
-        found = list(walk(model, grid, parse_free_rule(rule), solver, audited))
+        found = list(walk(model, grid, parse_rule(rule), solver, audited))
         plain = list(walk(model, grid, UNSCREENED, solver, options))
         for (step, one), (_, other) in zip(found, plain, strict=True):
             assert step.extras["unsafe"] == 0 and step.status == "certified", f"{seed}: {words}"
@@ -132,7 +132,7 @@ def test_a_linear_kernel_far_from_the_origin_still_decides():
     steps = [
         s
         for s, _ in walk(
-            model, np.geomspace(0.1, 10.0, 20), parse_free_rule("dvi"), make_free_kernel_solver("auto"), PathOptions()
+            model, np.geomspace(0.1, 10.0, 20), parse_rule("dvi"), make_free_kernel_solver("auto"), PathOptions()
         )
     ]
     assert all(s.status == "certified" for s in steps) and sum(s.screened_R + s.screened_L for s in steps) > 600

@@ -12,7 +12,6 @@ from screenpath.errors import UsageError
 from screenpath.problem.grid import EpsilonGrid, log_grid
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen import parse_rule
-from screenpath.screen.intercept import parse_free_rule
 from screenpath.screen.pathwise import feasible_point, loss_floor, primal_value
 from screenpath.solve import make_free_solver, make_solver
 from screenpath.walk.loop import Audit, PathOptions, solve_point, walk
@@ -64,7 +63,7 @@ def test_the_line_search_is_worth_its_name():
 @pytest.mark.parametrize("rule", ["heuristic", "sieve"])
 @pytest.mark.parametrize("intercept", ["none", "free"])
 def test_guesses_are_certified_however_wrong_they_are(intercept, rule):
-    parse, make = (parse_rule, make_solver) if intercept == "none" else (parse_free_rule, make_free_solver)
+    parse, make = (parse_rule, make_solver) if intercept == "none" else (parse_rule, make_free_solver)
     for seed in range(4):
         X, y = two_classes(120, 5, seed=seed, noise=2.0)
         grid = [0.001, 0.1, 100.0]  # far apart: many guesses are wrong

@@ -14,7 +14,6 @@ from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.rows.memory import MemoryRows
 from screenpath.rows.views import Views
 from screenpath.screen import parse_kernel_rule, parse_rule
-from screenpath.screen.intercept import parse_free_rule
 from screenpath.screen.sparse import RULES, screen
 from screenpath.solve import make_solver
 from screenpath.solve.base import Budget
@@ -81,7 +80,7 @@ def box_models(seed):
     y = np.where(rng.random(n) < 0.5, -1.0, 1.0)
     X = rng.standard_normal((n, d)) + rng.choice([0.3, 1.0]) * y[:, None] + rng.choice([0.0, 3.0])
     yield SVM.model(MemoryRows(X), y), parse_rule, make_solver("auto")
-    yield SVM.model(MemoryRows(X), y, None, "free"), parse_free_rule, Newton()
+    yield SVM.model(MemoryRows(X), y, None, "free"), parse_rule, Newton()
     gram = GramRows(X, KernelFunction("rbf", 1.0 / d), y, 1 << 24, keep="full")
     yield kernel_svm_model(gram), parse_kernel_rule, make_kernel_solver("auto")
 

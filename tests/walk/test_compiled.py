@@ -14,7 +14,6 @@ from screenpath.kernels.rows.barrier import can_share
 from screenpath.problem.grid import EpsilonGrid, log_grid
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen import parse_rule
-from screenpath.screen.intercept import parse_free_rule
 from screenpath.solve import auto, make_free_solver, make_solver
 from screenpath.walk import compiled, loop
 from screenpath.walk.compiled import CompiledWalk, can_compile
@@ -46,7 +45,7 @@ def models(storage="dense", intercept="none"):
 
 
 def rule_of(model, text):
-    return (parse_rule if model.free is None else parse_free_rule)(text)
+    return parse_rule(text)
 
 
 def solver_of(model, name):
@@ -187,12 +186,12 @@ def test_stretch_takes_only_what_it_can(monkeypatch):
     assert all(can_compile(SVM.model(rows, y), parse_rule(text), solver) for text in RULES)
     wide = sp.random_array((20, 2000), density=0.01, rng=np.random.default_rng(0), format="csr")
     assert all(
-        can_compile(SVM.model(rows, y, None, "free"), parse_free_rule(r), make_free_solver("auto")) for r in FREE
+        can_compile(SVM.model(rows, y, None, "free"), parse_rule(r), make_free_solver("auto")) for r in FREE
     )
     refused = [
         (SVR.model(rows, y, epsilon=0.1), rule, solver),
-        (SVR.model(rows, y, None, "free", epsilon=0.1), parse_free_rule("dvi"), make_free_solver("auto")),
-        (SVM.model(MemoryRows(wide), y[:20], None, "free"), parse_free_rule("dvi"), make_free_solver("auto")),
+        (SVR.model(rows, y, None, "free", epsilon=0.1), parse_rule("dvi"), make_free_solver("auto")),
+        (SVM.model(MemoryRows(wide), y[:20], None, "free"), parse_rule("dvi"), make_free_solver("auto")),
         (SVM.model(MemoryRows(X.astype(np.float32)), y), rule, solver),
         (SVM.model(rows, y), parse_rule("ssnsv", chunk=2), solver),
         (SVM.model(rows, y), parse_rule("heuristic"), solver),

@@ -16,7 +16,6 @@ from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen import parse_rule
-from screenpath.screen.intercept import parse_free_rule
 from screenpath.solve import make_solver
 from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk import loop
@@ -58,7 +57,7 @@ def solver_of(name):
 
 
 def rule_of(name, rule="dvi+gap"):
-    return (parse_free_rule if "free" in name else parse_rule)(rule)
+    return parse_rule(rule)
 
 
 def steps_of(model, name, grid=GRID, rule="dvi+gap", **more):

@@ -17,7 +17,6 @@ from screenpath.problem.faces import PROX, ROWS, Faces
 from screenpath.problem.grid import log_grid
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen import parse_rule
-from screenpath.screen.intercept import parse_free_rule
 from screenpath.solve import make_free_solver, make_solver
 from screenpath.solve.face import begun
 from screenpath.walk import loop
@@ -44,7 +43,7 @@ def model_of(kind="svm"):
 
 
 def rule_of(model):
-    return (parse_rule if model.free is None else parse_free_rule)("dvi+gap")
+    return parse_rule("dvi+gap")
 
 
 def solver_of(model):

@@ -17,7 +17,7 @@ NOTHING, PAIR_BALL, GIVEN = range(3)
 SUM_ERROR, UPDATES, COUNTS = FIELDS.index("sum_error"), FIELDS.index("updates"), FIELDS.index("n_R")
 SCREENED = FIELDS.index("screened_R")  # and screened_L
 NNZ, EPOCHS, RATIO, SECONDS = (FIELDS.index(name) for name in ("nnz_w", "epochs", "rejection_ratio", "screen_s"))
-# Of a free intercept, else 0: see `problem.free_base.FreeCertificate`.
+# Of a free intercept, else 0: see `problem.box_types.Certificate`.
 INTERCEPT, LOW, HIGH, RESIDUE, SHIFT, COST = (FIELDS.index(name) for name in FIELDS[SECONDS + 3 :])
 
 
