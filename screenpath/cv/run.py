@@ -25,7 +25,7 @@ from screenpath.data.safe.memory import F8, Bytes, MemoryLimit, code_is_loaded, 
 from screenpath.engine.path import Path
 from screenpath.inputs.rows import Samples, prepared
 from screenpath.numbers import sparse as sp
-from screenpath.rows.dask_cluster import in_order
+from screenpath.rows.cluster import in_order
 from screenpath.walk.loop import PathOptions, restore_walk, walk_state
 from screenpath.walk.step import verdict
 from screenpath.walk.workers import Workers, follow_parent, workers
@@ -205,7 +205,7 @@ def fold_paths(
         How many processes, or Processes of the same samples and task, kept from call to call.
     folder : Folder, optional
         For a file a fold: finished ones are not computed again.
-    spread : screenpath.rows.dask_cluster.Spread, optional
+    spread : screenpath.rows.cluster.Spread, optional
         Cluster whose workers compute the folds.
     begun : list of FoldPath, optional
         The paths over the first points of the grid.

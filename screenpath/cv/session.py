@@ -25,7 +25,7 @@ from screenpath.cv.choice import (
     unmet_line,
 )
 from screenpath.cv.run import COLUMNS, Processes, Task, finished_paths, fold_paths, needs_of_folds
-from screenpath.data.safe.memory import in_force
+from screenpath.data.safe.memory import free_memory, in_force
 from screenpath.data.words.labels import label_text
 from screenpath.data.words.tables import SCHEMA_VERSION, readable_json
 from screenpath.engine.hints import wider
@@ -34,11 +34,9 @@ from screenpath.engine.options import default_folder, stretch
 from screenpath.engine.session import Session
 from screenpath.errors import UsageError
 from screenpath.inputs import load
-from screenpath.inputs.load import matrix_memory
-from screenpath.inputs.reading import class_weights
+from screenpath.inputs.load import class_weights, matrix_memory
 from screenpath.inputs.rows import Samples
-from screenpath.rows.budget import free_memory
-from screenpath.rows.dask_cluster import tasks_on
+from screenpath.rows.cluster import tasks_on
 from screenpath.store.choose import Choice, at_boundary, choose
 from screenpath.store.folder import FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, run_key
 from screenpath.walk.step import CERTIFIED

@@ -20,8 +20,7 @@ from screenpath.catalogue.specs import SPARSE_SVM, SPECS
 from screenpath.data.words.labels import NamedLabel, label_text
 from screenpath.engine.path import Path
 from screenpath.errors import DataError, RunFolderError, UsageError
-from screenpath.inputs.load import load_training
-from screenpath.inputs.reading import ARRAYS
+from screenpath.inputs.load import ARRAYS, load_training
 from screenpath.inputs.run_data import training_data, training_path
 from screenpath.store.certificates import proven, states_of
 from screenpath.store.open import Run

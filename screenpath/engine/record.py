@@ -12,7 +12,7 @@ from screenpath import __version__
 from screenpath.data.safe.plugins import Plugin
 from screenpath.data.words.tables import finite, now
 from screenpath.engine.options import INPUTS
-from screenpath.inputs.reading import ARRAYS
+from screenpath.inputs.load import ARRAYS
 from screenpath.problem.ends import CONSTANT
 from screenpath.store.record import RUNNING, SCHEMA_VERSION
 from screenpath.walk.step import CERTIFIED, Step

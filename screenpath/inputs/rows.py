@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from screenpath.catalogue.targets import row_weights
-from screenpath.data.files.form import Form
+from screenpath.data.files.dataset import Form
 from screenpath.data.files.prepare import Preparation, prepare
 from screenpath.data.words.labels import are_texts
 from screenpath.data.words.numerals import Spelled

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from screenpath.data.files.dataset import Dataset
-from screenpath.data.files.form import Form
+from screenpath.data.files.dataset import Dataset, Form
 from screenpath.data.files.libsvm import ABSENT, MARKED
 from screenpath.data.files.prepare import Preparation
 from screenpath.data.files.read import read_like, refuse_columns
@@ -17,7 +16,7 @@ from screenpath.data.files.source import is_shard_folder
 from screenpath.data.shards.shards import ShardFolder
 from screenpath.data.words.labels import recoded
 from screenpath.errors import DataError, RunFolderError
-from screenpath.inputs.reading import ARRAYS
+from screenpath.inputs.load import ARRAYS
 from screenpath.numbers import sparse as sp
 from screenpath.store.open import Run
 

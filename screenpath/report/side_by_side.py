@@ -17,7 +17,7 @@ from screenpath.data.words.labels import label_text
 from screenpath.engine.options import stretch
 from screenpath.engine.stored import decision_values, not_scored
 from screenpath.errors import DataError, RunFolderError, UsageError
-from screenpath.inputs.reading import ARRAYS
+from screenpath.inputs.load import ARRAYS
 from screenpath.inputs.run_data import found_path, read_new
 from screenpath.report.figures import seconds_text
 from screenpath.report.series import folds_of, read_cv

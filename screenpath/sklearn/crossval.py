@@ -27,9 +27,9 @@ from screenpath.cv import folds as drawing
 from screenpath.cv.choice import check_spacing, grown, turned
 from screenpath.cv.folds import Split
 from screenpath.cv.run import FoldPath, Processes, Task, fold_paths
+from screenpath.data.safe.memory import free_memory
 from screenpath.engine.problem import Problem
 from screenpath.errors import UsageError
-from screenpath.rows.budget import free_memory
 from screenpath.sklearn.base import PathEstimator, value_errors
 from screenpath.store.choose import Choice, choose
 from screenpath.walk.step import CERTIFIED

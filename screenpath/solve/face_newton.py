@@ -13,7 +13,7 @@ from scipy.linalg.lapack import dpotrf
 
 from screenpath.kernels.rows import gram as gram_kernels
 from screenpath.kernels.solve import smo as kernels
-from screenpath.rows.budget import MOST_FREE
+from screenpath.rows.gram import MOST_FREE
 
 STEPS = 30  # of one call
 FACES = 10  # solves on ever smaller faces of the box before a step is taken

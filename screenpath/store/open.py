@@ -13,7 +13,7 @@ import numpy as np
 from screenpath.catalogue.scores import higher_is_better
 from screenpath.catalogue.spec import Spec
 from screenpath.catalogue.specs import SPECS
-from screenpath.data.files.form import Form
+from screenpath.data.files.dataset import Form
 from screenpath.data.safe.atomic import prefix_sha256
 from screenpath.data.words.labels import NamedLabel, label_text, of_text
 from screenpath.data.words.numerals import number_of

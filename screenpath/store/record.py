@@ -18,7 +18,7 @@ from pathlib import Path
 
 from screenpath.catalogue.option import part_numbers
 from screenpath.catalogue.scores import SCORES
-from screenpath.data.files.form import is_form
+from screenpath.data.files.dataset import is_form
 from screenpath.data.safe.values import (
     are_names,
     are_numbers,

@@ -27,7 +27,7 @@ from screenpath.errors import ResourceError
 from screenpath.problem.sparse import SparseModel
 from screenpath.problem.sparse_grid import SentCertificate, SparseGrid, sparse_model
 from screenpath.problem.sparse_types import SparseVector
-from screenpath.rows.dask_cluster import in_order, tasks_on
+from screenpath.rows.cluster import in_order, tasks_on
 from screenpath.rows.views import Views
 from screenpath.walk.loop import walk
 

@@ -11,8 +11,8 @@ import pytest
 
 from screenpath.cv import saved
 from screenpath.report.console import Console
-from screenpath.rows import dask_cluster
-from screenpath.rows.dask_cluster import Deadline
+from screenpath.rows import cluster
+from screenpath.rows.cluster import Deadline
 from screenpath.store import folder as folders
 from tests.cli.conftest import ROOT
 from tests.cli.test_cv_resume import tables
@@ -55,14 +55,14 @@ def test_deadlines_of_other_machines(monkeypatch):
     monkeypatch.setattr(time, "time", lambda: now[0])
     monkeypatch.setattr(time, "monotonic", lambda: 50.0)
     sent = Deadline.of(80.0)
-    monkeypatch.setattr(dask_cluster, "machine", lambda: "another one")
+    monkeypatch.setattr(cluster, "machine", lambda: "another one")
     monkeypatch.setattr(time, "monotonic", lambda: 7.0)
     assert sent.here() == 37.0
     now[0] += 10.0
     assert sent.here() == 27.0
     now[0] -= 500.0
     assert sent.here() == 37.0
-    monkeypatch.setattr(dask_cluster, "machine", lambda: "")
+    monkeypatch.setattr(cluster, "machine", lambda: "")
     assert Deadline(80.0, "", 30.0, now[0]).here() == 37.0
 
 
@@ -73,4 +73,4 @@ def test_nothing_else_goes_by_the_time_of_day():
         if re.search(r"\btime\.time\(|\bdatetime\b|\bctime\b|\blocaltime\b", path.read_text())
     ]
     # the former says what time it is, for people
-    assert sorted(users) == ["data/words/tables.py", "rows/dask_cluster.py"]
+    assert sorted(users) == ["data/words/tables.py", "rows/cluster.py"]

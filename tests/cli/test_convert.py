@@ -80,7 +80,7 @@ def test_test_data_and_predict_with_folders(call, data, shards):
 def test_cache(call, data, monkeypatch):
     assert call("svm", data, *GRID, "-o", "plain").code == 0
     assert call("svm", data, *GRID, "-o", "first", "--cache", "kept").code == 0
-    monkeypatch.setattr("screenpath.inputs.reading.read_file", None)
+    monkeypatch.setattr("screenpath.inputs.load.read_file", None)
     monkeypatch.setattr("screenpath.data.shards.convert.convert", None)
     assert call("svm", data, *GRID, "-o", "second", "--cache", "kept").code == 0
     assert without_times("first/steps.csv") == without_times("second/steps.csv")

@@ -204,15 +204,15 @@ print("extra", signatures() - warm.count)
 def test_warnings_are_one_line_and_quiet_silences_them(call, data, monkeypatch):
     import warnings
 
-    from screenpath.inputs import reading
+    from screenpath.inputs import load
 
-    real = reading.read_file
+    real = load.read_file
 
     def noisy(*arguments, **options):
         warnings.warn("mind the gap", RuntimeWarning, stacklevel=2)
         return real(*arguments, **options)
 
-    monkeypatch.setattr(reading, "read_file", noisy)
+    monkeypatch.setattr(load, "read_file", noisy)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         result = call("svm", data, "--grid", 2, "-o", "a")

@@ -291,7 +291,7 @@ def test_signal_while_reading(call, data, monkeypatch):
     def interrupted(*arguments, **options):
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("screenpath.inputs.reading.read_file", interrupted)
+    monkeypatch.setattr("screenpath.inputs.load.read_file", interrupted)
     assert call("svm", data, *GRID, "-o", "r").code == 130
     assert not Path("r").exists()
 

@@ -33,7 +33,7 @@ LEFT = """
 import numpy as np
 from screenpath.errors import ResourceError
 from screenpath.data.safe.memory import MemoryLimit, private_bytes
-from screenpath.rows.budget import Allowance
+from screenpath.rows.gram import Allowance
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 MB = 1 << 20

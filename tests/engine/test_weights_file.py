@@ -3,7 +3,7 @@
 import pytest
 
 from screenpath.errors import DataError
-from screenpath.inputs.reading import read_weights
+from screenpath.inputs.load import read_weights
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\n\n", "\n \t\n\n", "\r\n\r\n"])

@@ -8,7 +8,7 @@ def client():
     """A client of two worker processes."""
     from distributed import LocalCluster
 
-    from screenpath.rows.dask_cluster import connect
+    from screenpath.rows.cluster import connect
 
     with LocalCluster(
         2, threads_per_worker=1, memory_limit=0, dashboard_address=None, silence_logs=50, host="127.0.0.1"

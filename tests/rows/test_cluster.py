@@ -12,8 +12,7 @@ pytest.importorskip("distributed", reason="dask.distributed is not installed")
 
 from screenpath.data.shards.shards import ShardFolder
 from screenpath.errors import DataError, ResourceError
-from screenpath.rows.cluster import ClusterRows, run_task
-from screenpath.rows.dask_cluster import check_versions, connect
+from screenpath.rows.cluster import ClusterRows, check_versions, connect, run_task
 from screenpath.rows.shards import ShardRows, shard_products
 from tests import shard_folders
 from tests.conftest import HANGS
@@ -84,7 +83,7 @@ def test_other_data_other_version_no_cluster(client, tmp_path, monkeypatch):
     folder, _ = make_folder(tmp_path / "s", X, y, monkeypatch)
     with pytest.raises(DataError, match="sees other data"):
         run_task(str(folder.path), "another hash", ("run", False), 0, shard_products, None, ())
-    monkeypatch.setattr("screenpath.rows.dask_cluster.__version__", "9.9")
+    monkeypatch.setattr("screenpath.rows.cluster.__version__", "9.9")
     with pytest.raises(ResourceError, match="the workers have screenpath"):
         check_versions(client)
     heard = []

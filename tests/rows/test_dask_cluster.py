@@ -15,8 +15,8 @@ from screenpath.cv.folds import draw_folds
 from screenpath.cv.run import fold_paths
 from screenpath.cv.saved import FoldFile
 from screenpath.errors import ResourceError
-from screenpath.rows import dask_cluster as module
-from screenpath.rows.dask_cluster import Spread, in_order
+from screenpath.rows import cluster as module
+from screenpath.rows.cluster import Spread, in_order
 from tests.conftest import HANGS
 from tests.cv.test_run import svm_task
 

@@ -7,9 +7,8 @@ from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kerne
 
 from screenpath.data.safe.memory import parse_bytes
 from screenpath.errors import ResourceError, UsageError
-from screenpath.rows import budget, kernel_functions
-from screenpath.rows.budget import plan_gram
-from screenpath.rows.gram import GramRows
+from screenpath.rows import gram, kernel_functions
+from screenpath.rows.gram import GramRows, plan_gram
 from screenpath.rows.kernel_functions import KernelFunction, parse_gamma
 
 FUNCTIONS = {
@@ -68,9 +67,9 @@ def test_distances_do_not_cancel(monkeypatch, shape):
 
 
 def test_a_cache_smaller_than_the_sum_gives_the_same_sum(monkeypatch):
-    monkeypatch.setattr(budget, "LEAST_ROWS", 8)
-    monkeypatch.setattr(budget, "BLOCK_BYTES", 1 << 12)
-    monkeypatch.setattr(budget, "SQUARE", 8)
+    monkeypatch.setattr(gram, "LEAST_ROWS", 8)
+    monkeypatch.setattr(gram, "BLOCK_BYTES", 1 << 12)
+    monkeypatch.setattr(gram, "SQUARE", 8)
     X, signs, theta = problem(200)
     function, kernel = FUNCTIONS["rbf"]
     rows = GramRows(X, function, signs, 40_000, keep="cache")
@@ -96,7 +95,7 @@ def test_memory_is_told_before_it_is_taken_and_refused_with_the_figure():
     said = []
     X, signs, _ = problem(100)
     GramRows(X, FUNCTIONS["rbf"][0], signs, 1 << 24, tell=said.append)
-    assert len(said) == 1 and "100 x 100" in said[0] and "16 MB" in said[0]
+    assert len(said) == 1 and "100 x 100" in said[0] and "16.0 MB" in said[0]
     with pytest.raises(ResourceError, match="`max_memory=") as caught:
         GramRows(X, FUNCTIONS["rbf"][0], signs, 100_000, keep="full", tell=said.append)
     assert "float32" in str(caught.value) and len(said) == 1
@@ -113,7 +112,7 @@ def test_plans_stay_inside_what_is_allowed():
         for itemsize in (4, 8):
             for allowed in (1 << 29, 1 << 33):
                 plan = plan_gram(n, itemsize, allowed)
-                square = plan.square**2 - min(n, budget.SQUARE) ** 2
+                square = plan.square**2 - min(n, gram.SQUARE) ** 2
                 assert plan.need + 8 * square <= allowed and plan.full == (plan.rows == n)
     assert plan_gram(1000, 8, 1 << 30, "cache").full is False
     with pytest.raises(UsageError, match="auto, full, cache"):

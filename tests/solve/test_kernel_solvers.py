@@ -6,7 +6,7 @@ import pytest
 from screenpath import kernel_svm_path
 from screenpath.errors import UsageError
 from screenpath.kernels.solve import smo as kernels
-from screenpath.rows import budget, gram
+from screenpath.rows import gram
 from screenpath.solve import face_newton, smo
 from screenpath.solve.smo import make_kernel_solver
 from tests.conftest import two_classes
@@ -72,9 +72,9 @@ def plans(monkeypatch):
 
 
 def test_a_working_set_that_does_not_fit_is_solved_in_parts(monkeypatch, plans):
-    monkeypatch.setattr(budget, "LEAST_ROWS", 20)
-    monkeypatch.setattr(budget, "BLOCK_BYTES", 1 << 14)
-    monkeypatch.setattr(budget, "SQUARE", 40)
+    monkeypatch.setattr(gram, "LEAST_ROWS", 20)
+    monkeypatch.setattr(gram, "BLOCK_BYTES", 1 << 14)
+    monkeypatch.setattr(gram, "SQUARE", 40)
     X, y = two_classes(200, 4, seed=6, noise=1.5)
     grid = GRID[: wide(3, 5)]  # the last take most of the time
     whole = path(X, y, grid=grid)

@@ -81,7 +81,7 @@ class Bounded(io.BufferedIOBase):
         if self._held > self._asked:
             self._asked = 2 * self._held
             what = f"{self.name}: a row this long, or so many long rows,"
-            in_force().check_line(COPIES * self._asked, what, "check the file")
+            in_force().check_possible(COPIES * self._asked, what, "check the file")
         return data
 
     def used(self) -> None:

@@ -262,7 +262,7 @@ def whole_lines(stream, size: int, limit: MemoryLimit, name: str, factor: int) -
             filled += got
         stop = last_line_end(text, 0, filled)
         if not stop:  # a line longer than the block
-            limit.check_line(2 * factor * text.size, f"{name}: a line this long", "check the file")
+            limit.check_possible(2 * factor * text.size, f"{name}: a line this long", "check the file")
             text = np.concatenate([text, np.empty(text.size, dtype=np.uint8)])
             continue
         held = text[stop:filled].copy()

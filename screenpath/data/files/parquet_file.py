@@ -105,7 +105,7 @@ class ParquetFile:
                 raise damaged(self.name, error) from None
             plain = str(self._file.schema_arrow.field(chunk.column).type) in PLAIN
             needed += max(sum(sizes) - (NUMBER * rows if plain else 0), 0)
-            in_force().check_line(needed, what, hint)
+            in_force().check_possible(needed, what, hint)
             if chunk.shared:
                 raise DataError(
                     f"{self.name}: the column {chunk.column} is written as DELTA_BYTE_ARRAY: it unfolds to any size",

@@ -14,8 +14,7 @@ from numpy.typing import DTypeLike
 
 from screenpath.data.files.arrays import stored_type
 from screenpath.data.files.csv_file import CsvFile, first_line, header_of
-from screenpath.data.files.dataset import Dataset, FileLike
-from screenpath.data.files.form import Form
+from screenpath.data.files.dataset import Dataset, FileLike, Form
 from screenpath.data.files.libsvm import BLOCK, GIVEN, read_stream
 from screenpath.data.files.parquet_file import ParquetFile, is_parquet
 from screenpath.data.files.source import Kept, open_source

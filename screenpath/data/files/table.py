@@ -18,7 +18,7 @@ from screenpath.numbers.csr import counted_csr
 if TYPE_CHECKING:  # faults know the parser, whose kernels nobody needs who only looks at what is stored
     from screenpath.data.words.faults import Fault
 
-from screenpath.data.files.form import Form
+from screenpath.data.files.dataset import Form
 
 TARGETS = ("target", "label", "class", "y")  # default names of the target column
 SHOWN = 20  # columns that a message lists

@@ -101,6 +101,20 @@ def physical_bytes() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
+def free_memory() -> int:
+    """Return the bytes this process may still take: of the machine, or of its control group if that is less."""
+    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists():
+        for line in meminfo.read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                free = int(line.split()[1]) * 1024
+    limit, used = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
+    if limit.exists() and used.exists() and limit.read_text().strip() != "max":
+        free = min(free, max(int(limit.read_text()) - int(used.read_text()), 0))
+    return free
+
+
 def in_words(size: float) -> str:
     """Return a number of bytes for people, for example ``1.5 GB`` (1024-based)."""
     for unit in ("bytes", "KB", "MB", "GB"):
@@ -223,20 +237,16 @@ class MemoryLimit:
                 self._enough(self.limit, 1.1 * (taken + self.lent)),
             )
 
-    def check_line(self, needed: int, what: str, hint: str) -> None:
-        """Raise if a line of text cannot be held; without a limit, in the machine's memory."""
+    def check_possible(self, needed: int, what: str, hint: str) -> None:
+        """Raise if ``needed`` more bytes would exceed the limit or, without one, the machine's memory."""
         self.check(needed, what, hint)
         if needed > physical_bytes():
-            raise ResourceError(f"{what} needs {in_words(needed)}: more than this machine has", "check the file")
+            raise ResourceError(f"{what} needs {in_words(needed)}: more than this machine has", hint)
 
     def check_vectors(self, needed: int, n: int, d: int, source: str) -> None:
         """Raise if the vectors of a path over ``n`` rows and ``d`` features cannot fit, whatever the rows take."""
         what = f"a path on {n:,} rows and {d:,} features of {source} (the vectors alone)"
-        self.check(needed, what, "check the largest index of the data")
-        if needed > physical_bytes():
-            raise ResourceError(
-                f"{what} needs {in_words(needed)}: more than this machine has", "check the largest index of the data"
-            )
+        self.check_possible(needed, what, "check the largest index of the data")
 
     def lend(self, count: int, each: int, needed: int, what: str, hint: str) -> None:
         """Divide the rest among ``count`` processes, or raise if their shares would be too small.

@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from screenpath.data.files.csv_file import HEADER, header_of
-from screenpath.data.files.dataset import Dataset
-from screenpath.data.files.form import Form
+from screenpath.data.files.dataset import Dataset, Form
 from screenpath.data.files.libsvm import BLOCK, NEWLINE, Parser, last_line_end, whole_lines
 from screenpath.data.files.read import is_table_file, opened
 from screenpath.data.files.source import BUFFER, Begun, Kept, open_source

@@ -22,7 +22,7 @@ from typing import TypeGuard
 
 import numpy as np
 
-from screenpath.data.files.form import Form, is_form
+from screenpath.data.files.dataset import Form, is_form
 from screenpath.data.safe.memory import count_mapped
 from screenpath.data.safe.values import are_words, is_flag, is_mapping, is_text, is_whole
 from screenpath.data.words.numerals import is_spelled

@@ -24,8 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from screenpath.data.files.dataset import Dataset
-from screenpath.data.files.form import Form
+from screenpath.data.files.dataset import Dataset, Form
 from screenpath.data.shards import checks
 from screenpath.data.shards.checks import HASHED, Mapped, NotAnArray, map_array, signature
 from screenpath.data.words.numerals import Spelled
