@@ -239,17 +239,11 @@ def whole_lines(file: Path, size: int):
     with open(file, "rb") as stream:
         header = stream.readline(size)
         yield header
-        left, rest = size - len(header), b""
-        while left > 0 and (data := stream.read(min(CHUNK, left))):
-            left -= len(data)
-            lines, newline, tail = data.rpartition(b"\n")
-            if newline:
-                yield rest + lines + newline
-                rest = tail
-            else:
-                rest += data
-        if rest and file.suffix != ".partial":
-            yield rest
+        left = size - len(header)
+        while left > 0 and (lines := stream.readlines(min(CHUNK, left))):
+            body = b"".join(lines)[:left]
+            left -= len(body)
+            yield body[: body.rfind(b"\n") + 1] if file.suffix == ".partial" else body
 
 
 def records_of(file: Path, dtype, size: int) -> np.ndarray:
@@ -268,7 +262,7 @@ def record_parts(file: Path, dtype, size: int):
 def npz_parts(file: Path, width: int, most: int):
     """Yield rows, columns and values of a matrix written by ``scipy.sparse.save_npz``.
 
-    It has ``width`` columns and at most ``most`` rows, so that no part expands to more memory.
+    It has ``width`` columns and at most ``most`` rows, so that it expands to no more memory than they take.
     """
     with zipfile.ZipFile(file) as archive:
         if len(set(archive.namelist())) < len(archive.namelist()):
@@ -281,20 +275,12 @@ def npz_parts(file: Path, width: int, most: int):
         if columns != width:
             raise ValueError(f"{columns} columns in place of {width}")
         ends = _whole(archive, "indptr", most + 1)
-        with archive.open("indices.npy") as indices, archive.open("data.npy") as data:
-            kinds = [array_header(member, archive.getinfo(member.name).file_size) for member in (indices, data)]
-            (shape, one), (same, other) = kinds
-            fits = len(shape) == 1 and shape == same and ends.ndim == 1 and ends.size == rows + 1
-            if not fits or ends.dtype.kind + one.kind + other.kind != "iif":
-                raise ValueError("its parts do not fit together")
-            if ends[0] != 0 or ends[-1] != shape[0] or np.any(np.diff(ends) < 0):
-                raise ValueError("its rows do not fit together")
-            for start in range(0, shape[0], PART):
-                count = min(PART, shape[0] - start)
-                found = np.searchsorted(ends, np.arange(start, start + count), side="right") - 1
-                yield found, _read(indices, one, count), _read(data, other, count)
-            if indices.read() or data.read():  # to the end, where the checksum is verified
-                raise ValueError("there is more in it than its rows")
+        if ends.shape != (rows + 1,) or ends.dtype.kind != "i" or ends[0] != 0 or np.any(np.diff(ends) < 0):
+            raise ValueError("its rows do not fit together")
+        indices, values = (_whole(archive, name, min(int(ends[-1]), rows * width)) for name in ("indices", "data"))
+    if indices.dtype.kind + values.dtype.kind != "if" or not indices.shape == values.shape == (ends[-1],):
+        raise ValueError("its parts do not fit together")
+    yield np.repeat(np.arange(rows), np.diff(ends)), indices, values
 
 
 def _whole(archive: zipfile.ZipFile, name: str, most: int) -> np.ndarray:
@@ -303,8 +289,4 @@ def _whole(archive: zipfile.ZipFile, name: str, most: int) -> np.ndarray:
         raise ValueError(f"its part {name} has {info.file_size:,} bytes, more than the run's steps have")
     with archive.open(info) as member:
         shape, dtype = array_header(member, info.file_size)
-        return np.frombuffer(member.read(), dtype=dtype).reshape(shape)
-
-
-def _read(member, dtype, count: int) -> np.ndarray:
-    return np.frombuffer(member.read(count * dtype.itemsize), dtype=dtype)
+        return np.frombuffer(member.read(), dtype=dtype).reshape(shape)  # to the end, where the checksum is verified
