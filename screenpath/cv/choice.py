@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from screenpath.catalogue.scores import Choice, one_se_above
 from screenpath.data.words.tables import CsvTable
 from screenpath.errors import UsageError
-from screenpath.store.choose import Choice, one_se_above
 from screenpath.walk.step import BUDGET, CERTIFIED, FAILED, ROUNDING
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
+from screenpath.catalogue.scores import at_boundary, choose
 from screenpath.cv.choice import chosen, scores_text
 from screenpath.data.words.tables import dump_json, now, readable_json
 from screenpath.engine.options import numbers_of
 from screenpath.engine.record import circumstances, versions
 from screenpath.errors import RunFolderError, UsageError
-from screenpath.store.choose import at_boundary, choose
 from screenpath.store.folder import RunFolder
 from screenpath.store.open import Run, lost_coefficients, open_run
 from screenpath.store.outputs import refuse_inputs
@@ -215,7 +215,7 @@ def _write(plan: Plan, out: Path, force: bool, command: list) -> None:
     folder = RunFolder(out, options["format"], options["coefficients"])
     try:
         previous = folder.previous(replace=force)
-        if previous is not None and not force:
+        if previous is not None:
             folder.refuse(previous)
         if force:
             folder.clear()

@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from screenpath.catalogue.scores import CLASSIFICATION, REGRESSION, choose_score
+from screenpath.catalogue.scores import CLASSIFICATION, REGRESSION, Choice, at_boundary, choose, choose_score
 from screenpath.cv import folds as drawing
 from screenpath.cv.certify import ErrorBounds
 from screenpath.cv.choice import (
@@ -37,7 +37,6 @@ from screenpath.inputs import load
 from screenpath.inputs.load import class_weights, matrix_memory
 from screenpath.inputs.rows import Samples
 from screenpath.rows.cluster import tasks_on
-from screenpath.store.choose import Choice, at_boundary, choose
 from screenpath.store.folder import FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, run_key
 from screenpath.walk.step import CERTIFIED
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from screenpath.catalogue.losses import LOSSES
-from screenpath.catalogue.scores import higher_is_better
+from screenpath.catalogue.scores import at_boundary, best_and_one_se, higher_is_better
 from screenpath.data.files.prepare import peaks
 from screenpath.kernels.problem.box import ZERO
 from screenpath.numbers import sparse as sp
 from screenpath.rows.memory import MemoryRows
-from screenpath.store.choose import at_boundary, best_and_one_se
 from screenpath.store.record import read_steps
 
 HARDLY = 0.2  # mean screening rate below which scaling may help
@@ -116,7 +115,7 @@ def _end_of_grid(session):
 
 
 def wider(options: dict, points: list[dict], best: int, at: str) -> str:
-    """Return what to type where the best step is at the end ``at`` of the grid (``choose.at_boundary``)."""
+    """Return what to type where the best step is at the end ``at`` of the grid (``scores.at_boundary``)."""
     given = options.get("c_list") is not None or options.get("lambda_list") is not None
     C = points[best].get("C")
     more = "a wider grid"

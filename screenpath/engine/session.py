@@ -17,7 +17,7 @@ from screenpath.catalogue.specs import SPECS
 from screenpath.data.files.arrays import Given
 from screenpath.data.files.source import reading
 from screenpath.data.safe.memory import in_force
-from screenpath.data.words.tables import now
+from screenpath.data.words.tables import check_same, now
 from screenpath.engine import warm
 from screenpath.engine.hints import best_lines, hints
 from screenpath.engine.interrupts import Interrupts, Stopped
@@ -100,12 +100,9 @@ class Session:
             self.before_walk()
             self.walk(self.start())
         finally:
-            if self.proof is not None:
-                self.proof.close()
-            if self.sink is not None:
-                self.sink.close()
-            if self.data is not None:
-                self.data.close()
+            for one in (self.proof, self.sink, self.data):
+                if one is not None:
+                    one.close()
 
     def prepare(self) -> None:
         from screenpath.kernels.compilation import clock, compile_seconds, stop_helpers
@@ -182,10 +179,10 @@ class Session:
         folder = RunFolder(self.folder(), o["format"], o["coefficients"])
         try:
             previous = folder.previous(replace=o["force"])
-            if previous is not None and not o["force"]:
+            if previous is not None:
                 if not o["resume"]:
                     folder.refuse(previous, self.refusal)
-                folder.check_identity(previous, self.identity())
+                check_same(folder.path, previous["identity"], self.identity())
                 if previous["status"] == COMPLETE:
                     folder.check_complete(previous)
                     self.status, self.good = COMPLETE, all_good(previous)
@@ -196,8 +193,8 @@ class Session:
         except BaseException:
             folder.close()
             raise
-        self.resumable = previous is not None and not o["force"]
-        self.continued = list(previous.get("continued", ())) if self.resumable else []
+        self.resumable = previous is not None
+        self.continued = list((previous or {}).get("continued", ()))
         return folder
 
     def folder(self) -> pathlib.Path:

@@ -10,7 +10,7 @@ from pathlib import PurePath
 
 import numpy as np
 
-from screenpath.catalogue.scores import SCORES, of_rows
+from screenpath.catalogue.scores import SCORES, levelled, of_rows
 from screenpath.catalogue.specs import SPECS
 from screenpath.data.safe.values import is_number
 from screenpath.data.words.labels import label_text
@@ -22,7 +22,6 @@ from screenpath.inputs.run_data import found_path, read_new
 from screenpath.report.figures import seconds_text
 from screenpath.report.series import folds_of, read_cv
 from screenpath.report.show import folded, support_vectors
-from screenpath.store.choose import levelled
 from screenpath.store.open import Run
 
 CLEAR = 2.0  # standard errors above which a difference is called clear

@@ -21,7 +21,7 @@ from sklearn.utils.metaestimators import available_if
 from screenpath.catalogue.keywords import keywords_of
 from screenpath.catalogue.option import Option
 from screenpath.catalogue.options import UNTIL_TURN, VALUES
-from screenpath.catalogue.scores import SCORES, Score, choose_score
+from screenpath.catalogue.scores import SCORES, Choice, Score, choose, choose_score
 from screenpath.catalogue.specs import SPECS
 from screenpath.cv import folds as drawing
 from screenpath.cv.choice import check_spacing, grown, turned
@@ -31,7 +31,6 @@ from screenpath.data.safe.memory import free_memory
 from screenpath.engine.problem import Problem
 from screenpath.errors import UsageError
 from screenpath.sklearn.base import PathEstimator, value_errors
-from screenpath.store.choose import Choice, choose
 from screenpath.walk.step import CERTIFIED
 
 # Scikit-learn's names of the library's own scores.

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from screenpath.data.safe.atomic import LOCK, TEMPORARY, Appender, FolderLock, check_kept, remove_temporaries, replacing
-from screenpath.data.words.tables import CsvTable, JsonTable, check_same, finite, parquet_of, readable_json
+from screenpath.data.words.tables import CsvTable, JsonTable, finite, parquet_of, readable_json
 from screenpath.errors import RunFolderError
 from screenpath.store import record as records
 from screenpath.store.archive import Damaged, load_archive, save_archive
@@ -82,8 +82,8 @@ class RunFolder:
     # -- an earlier run -------------------------------------------------------------------------------------------
 
     def previous(self, replace: bool = False) -> dict | None:
-        """Return the run.json of an earlier run, or None. One that is to be replaced may be damaged, but it must be
-        ours.
+        """Return the run.json of an earlier run; None if there is none, or it is to be replaced: such a one may be
+        damaged, but must be ours.
         """
         try:
             record = records.read_record(self.path)
@@ -97,10 +97,9 @@ class RunFolder:
         except RunFolderError:
             if not replace:
                 raise
-            record = None
         if replace:
             self._check_ours()
-            return record
+            return None
         if record["status"] == records.EMPTIED:
             return None
         file = self.path / records.RUN
@@ -161,10 +160,6 @@ class RunFolder:
         lost = [name for name in previous.get("files") or () if not os.path.lexists(self.path / name)]
         if lost:
             raise RunFolderError(f"{self.path} has lost its {lost[0]}", "compute it again with `force`")
-
-    def check_identity(self, previous: dict, identity: dict) -> None:
-        """Check that resuming would give the same numbers; the error lists all differences."""
-        check_same(self.path, previous["identity"], identity)
 
     def load_checkpoint(self, identity: dict) -> Checkpoint | None:
         """Return where the earlier run with this identity can continue; None if it must start at the first step."""

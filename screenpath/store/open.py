@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from screenpath.catalogue.scores import higher_is_better
+from screenpath.catalogue.scores import best_and_one_se, higher_is_better
 from screenpath.catalogue.spec import Spec
 from screenpath.catalogue.specs import SPECS
 from screenpath.data.files.dataset import Form
@@ -20,7 +20,6 @@ from screenpath.data.words.numerals import number_of
 from screenpath.errors import DataError, RunFolderError, UsageError
 from screenpath.numbers import sparse as sp
 from screenpath.store import record as records
-from screenpath.store.choose import best_and_one_se
 from screenpath.store.coefficients import NPZ, Layout, read_matrix
 from screenpath.store.folder import Progress, run_key
 from screenpath.store.record import damaged, read_steps

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from screenpath.catalogue.scores import Choice, best_and_one_se
 from screenpath.cv.choice import patience, turn_line, turned
 from screenpath.problem.grid import further_c, further_lambda, log_grid
-from screenpath.store.choose import Choice, best_and_one_se
 
 
 def choice(mean, se=0.1, higher=True):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from screenpath.catalogue.scores import at_boundary, choose, levelled
 from screenpath.engine.hints import wider
 from screenpath.errors import ResourceError
-from screenpath.store.choose import at_boundary, choose, levelled
 
 
 def test_mean_standard_error_best_and_one_se():
