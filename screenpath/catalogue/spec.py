@@ -13,7 +13,7 @@ from importlib import import_module
 
 from screenpath.catalogue.option import completed, usual
 from screenpath.catalogue.options import C_GRID, PATH
-from screenpath.data.safe.memory import BOX, FREE, FREE_KERNEL, FREE_MIRRORED, FREE_SPARSE, MIRRORED, Needs
+from screenpath.data.safe.memory import BOX, FREE, FREE_KERNEL, FREE_MIRRORED, FREE_SPARSE, MIRRORED, SPARSE, Needs
 from screenpath.data.safe.plugins import Plugin, identified
 from screenpath.errors import UsageError
 from screenpath.problem import INTERVAL
@@ -47,10 +47,8 @@ def chunked(spec: Spec, options: dict) -> Spec:
     return replace(spec, rule=partial(spec.rule, chunk=options["chunk"], form=options["chunk_form"] or FORM))
 
 
-def with_intercept(spec: Spec, options: dict, free: Callable | None = None) -> Spec:
-    """Return the model with the intercept of the options, after making ``intercept`` and ``bias`` agree; ``free(spec)``
-    gives it a free one, by default :func:`free_intercept`.
-    """
+def with_intercept(spec: Spec, options: dict) -> Spec:
+    """Return the model with the intercept of the options, after making ``intercept`` and ``bias`` agree."""
     kind, bias = options.get("intercept"), options["bias"]
     if bias != 0.0 and kind in ("none", "free"):
         raise UsageError(
@@ -59,11 +57,11 @@ def with_intercept(spec: Spec, options: dict, free: Callable | None = None) -> S
     if kind is None:
         kind = "penalised" if bias != 0.0 else "none"
     options["intercept"], options["bias"] = kind, bias or (1.0 if kind == "penalised" else 0.0)
-    return (free or free_intercept)(spec) if kind == "free" else spec
+    return free_intercept(spec) if kind == "free" else spec
 
 
 def free_intercept(spec: Spec) -> Spec:
-    """Return a box model with a free intercept, which is its last coefficient."""
+    """Return a model with a free intercept, which is its last coefficient."""
     formula = spec.objective.replace("- x_i.w", "- x_i.w - b")
     for form in ("x_i.w", "w.Phi(x_i)"):
         formula = formula.replace(f"y_i {form}", f"y_i ({form} + b)")
@@ -72,32 +70,16 @@ def free_intercept(spec: Spec) -> Spec:
         "kernel_modules": ("box", "newton", "lever", "intercept", "multiplier"),
         "needs": FREE_MIRRORED if spec.needs is MIRRORED else FREE,
     }
+    if spec.needs is SPARSE:
+        modules = (*spec.kernel_modules, "sparse_intercept", "sifs_free", "sparse_newton")
+        own = {"kernel_modules": modules, "needs": FREE_SPARSE}
     if spec.rows is not None:
-        modules = (*spec.kernel_modules, "intercept", "lever", "smo_free")
         own = {
             "solver": Later("solve.smo_free", "make_free_kernel_solver"),
-            "kernel_modules": modules,
+            "kernel_modules": (*spec.kernel_modules, "intercept", "lever", "smo_free"),
             "needs": FREE_KERNEL,
         }
-    return replace(
-        spec,
-        objective=formula,
-        free_bias=True,
-        columns=(*spec.columns, *INTERVAL),
-        **own,
-    )
-
-
-def free_sparse_intercept(spec: Spec) -> Spec:
-    """Return the sparse SVM with a free intercept, which is its last coefficient."""
-    return replace(
-        spec,
-        objective=spec.objective.replace("y_i x_i.w", "y_i (x_i.w + b)"),
-        free_bias=True,
-        columns=(*spec.columns, *INTERVAL),
-        kernel_modules=(*spec.kernel_modules, "sparse_intercept", "sifs_free", "sparse_newton"),
-        needs=FREE_SPARSE,
-    )
+    return replace(spec, objective=formula, free_bias=True, columns=(*spec.columns, *INTERVAL), **own)
 
 
 def with_intercept_chunked(spec: Spec, options: dict) -> Spec:

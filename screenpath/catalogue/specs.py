@@ -16,7 +16,6 @@ from screenpath.catalogue.spec import (
     chunked,
     class_targets,
     free_intercept,
-    free_sparse_intercept,
     sign_targets,
     with_intercept,
 )
@@ -339,7 +338,7 @@ def check_exact_hinge(options: dict) -> None:
 
 
 def _sparse_resolved(spec: Spec, options: dict) -> Spec:
-    spec = with_intercept(spec, options, free_sparse_intercept)
+    spec = with_intercept(spec, options)
     hinge_width(options)  # refuses contradictions
     return replace(hinge_named(spec, options), rule=partial(SPARSE_RULE, first=options["first"]))
 
