@@ -145,35 +145,36 @@ def _along(axes, axis, values, label: str, wide: bool = False, **style) -> None:
         axes.plot(axis.x[group], values[group], label=label if number == 0 else None, marker=marker, **style)
 
 
-def _legend_below(figure, axes) -> None:
+def _legend_below(figure, axes, most: int = 3) -> None:
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 3))
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), most))
 
 
 def draw_grid(run):
     """Draw scaling ratio, screened samples and features, and the score over (alpha, beta), as Hong 2019."""
     grid = series.grid(run)
+    shares = [name for name in grid.values if not name.startswith(("test", "cv"))]
+    return _heat_maps(grid, run.parameters, f"{run.model}: share screened over the grid", shares)[0]
+
+
+def _heat_maps(grid, parameters, title: str, shares=()) -> tuple:
+    """Draw a heat map for each of the values of a grid; colours of ``shares`` range from 0 to 1."""
     count = len(grid.values)
     figure, axes = f.new_figure(3.3 * count + 0.6, 3.6, 1, count, sharey=True)
     for panel, (name, values) in zip(axes[0], grid.values.items(), strict=True):
-        heat_map(figure, panel, grid, values, name, run.parameters, share=not name.startswith(("test", "cv")))
-    axes[0, 0].set_ylabel(run.parameters[1])
-    figure.suptitle(f"{run.model}: share screened over the grid", fontsize=10)
-    return figure
-
-
-def heat_map(figure, panel, grid, values, name: str, parameters, share: bool) -> None:
-    """Draw one heat map; ``share``: colours range from 0 to 1."""
-    limits = {"vmin": 0.0, "vmax": 1.0} if share else {}
-    panel.set_facecolor(f.LIGHT)  # where the grid has no step
-    mesh = panel.pcolormesh(np.ma.masked_invalid(values), cmap=f.MAP, edgecolors="face", linewidth=0.3, **limits)
-    panel.yaxis.set_inverted(True)  # the largest on top; set, not toggled, because panels share the axis
-    for setter, names in ((panel.set_xticks, grid.columns), (panel.set_yticks, [f"{v:.3g}" for v in grid.rows])):
-        every = max(1, -(-len(names) // 5))
-        setter(np.arange(0, len(names), every) + 0.5, names[::every])
-    panel.set_xlabel(grid.label)
-    panel.set_title(name)
-    figure.colorbar(mesh, ax=panel, shrink=0.9)
+        limits = {"vmin": 0.0, "vmax": 1.0} if name in shares else {}
+        panel.set_facecolor(f.LIGHT)  # where the grid has no step
+        mesh = panel.pcolormesh(np.ma.masked_invalid(values), cmap=f.MAP, edgecolors="face", linewidth=0.3, **limits)
+        panel.yaxis.set_inverted(True)  # the largest on top; set, not toggled, because panels share the axis
+        for setter, names in ((panel.set_xticks, grid.columns), (panel.set_yticks, [f"{v:.3g}" for v in grid.rows])):
+            every = max(1, -(-len(names) // 5))
+            setter(np.arange(0, len(names), every) + 0.5, names[::every])
+        panel.set_xlabel(grid.label)
+        panel.set_title(name)
+        figure.colorbar(mesh, ax=panel, shrink=0.9)
+    axes[0, 0].set_ylabel(parameters[1])
+    figure.suptitle(title, fontsize=10)
+    return figure, axes[0, 0]
 
 
 def draw_cv(run):
@@ -204,21 +205,20 @@ def draw_cv(run):
     axis.apply(axes)
     axes.set_ylabel(record["score"].replace("-", " "))
     axes.set_title(_cv_title(record))
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2)
+    _legend_below(figure, axes, 2)
     return figure
 
 
 def _mark(axes, x, y, key: str, label: str, record: dict, color: str) -> None:
     """Mark a choice: the best by a star, one standard error by a coloured diamond; around the star if they are one."""
-    style: dict = {"clip_on": False, "zorder": 4, "label": label}
     same = record["best"]["step"] == record["one_se"]["step"]
     if key == "best":
-        axes.scatter(x, y, marker="*", s=90 if same else 160, color=f.RED, edgecolor="white", linewidth=0.6, **style)
+        style: dict = {"marker": "*", "s": 90 if same else 160, "color": f.RED, "edgecolor": "white", "linewidth": 0.6}
     elif same:
-        axes.scatter(x, y, marker="D", s=110, facecolor="none", edgecolor=color, linewidth=1.2, **style)
+        style = {"marker": "D", "s": 110, "facecolor": "none", "edgecolor": color, "linewidth": 1.2}
     else:
-        axes.scatter(x, y, marker="D", s=45, color=color, edgecolor="white", linewidth=0.6, **style)
+        style = {"marker": "D", "s": 45, "color": color, "edgecolor": "white", "linewidth": 0.6}
+    axes.scatter(x, y, clip_on=False, zorder=4, label=label, **style)
 
 
 def _draw_bounds(axes, axis, bounds) -> None:
@@ -241,24 +241,18 @@ def _cv_title(record) -> str:
 
 
 def _draw_cv_grid(run, cv):
-    names = cv.record["parameters"]
-    mean, se = (np.array([row[name] for row in cv.steps]) for name in ("mean", "se"))
-    grid = series.fold_grid(cv.steps, names, {cv.record["score"]: mean, "standard error": se})
-    figure, axes = f.new_figure(8.4, 3.9, 1, 2, sharey=True)
-    for panel, (name, values) in zip(axes[0], grid.values.items(), strict=True):
-        heat_map(figure, panel, grid, values, name, names, share=False)
-    second = names[1]
+    names, record = cv.record["parameters"], cv.record
+    values = {record["score"]: "mean", "standard error": "se"}
+    shown = {title: np.array([row[name] for row in cv.steps]) for title, name in values.items()}
+    grid = series.fold_grid(cv.steps, names, shown)
+    figure, axes = _heat_maps(grid, names, _cv_title(record))
     for key, text in CHOICES.items():
-        chosen = cv.record[key]
-        row = int(np.argmin([abs(value - chosen["parameters"][second]) for value in grid.rows]))
-        members = [int(s["step"]) for s in cv.steps if s[second] == grid.rows[row]]
-        where = members.index(int(chosen["step"])) if int(chosen["step"]) in members else None
-        if where is not None:
-            _mark(axes[0, 0], where + 0.5, row + 0.5, key, text, record=cv.record, color=f.RED)
-    axes[0, 0].set_ylabel(second)
-    figure.suptitle(_cv_title(cv.record), fontsize=10)
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2)
+        chosen = record[key]
+        row = int(np.argmin([abs(value - chosen["parameters"][names[1]]) for value in grid.rows]))
+        members = [int(s["step"]) for s in cv.steps if s[names[1]] == grid.rows[row]]
+        if int(chosen["step"]) in members:
+            _mark(axes, members.index(int(chosen["step"])) + 0.5, row + 0.5, key, text, record=record, color=f.RED)
+    _legend_below(figure, axes, 2)
     return figure
 
 

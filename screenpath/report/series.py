@@ -170,17 +170,28 @@ def read_cv(run) -> CrossValidation:
     return CrossValidation(record, steps, np.array(bounds, dtype=float).reshape(-1, 3))
 
 
+def read_folds(run) -> list[dict]:
+    """Return the rows of folds.csv: status, numbers of repeat, fold and step, and the score (nan: none)."""
+    file = run.path / "folds.csv"
+    try:
+        return [
+            {
+                "status": row["status"],
+                "score": float(row["score"]) if row["score"] else math.nan,
+                **{name: int(row[name]) for name in ("repeat", "fold", "step")},
+            }
+            for row in _rows(file)
+        ]
+    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+        raise RunFolderError(f"{file} is damaged: {error}", "compute the cross-validation again with `force`") from None
+
+
 def unmet_folds(run) -> str | None:
     """Return the notice about steps of folds that are not certified; None if all are."""
     if not (run.has("cv.json") and run.has("folds.csv")):
         return None
-    cv, file = read_cv(run), run.path / "folds.csv"
-    try:
-        names = ("repeat", "fold", "step")
-        rows = [{"status": row["status"], **{name: int(row[name]) for name in names}} for row in _rows(file)]
-    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
-        raise RunFolderError(f"{file} is damaged: {error}", "compute the cross-validation again with `force`") from None
-    return unmet_line(rows, folds_of(cv.record)[0] * len(cv.steps))
+    cv = read_cv(run)
+    return unmet_line(read_folds(run), folds_of(cv.record)[0] * len(cv.steps))
 
 
 def _check_cv(record, run, n_steps: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from screenpath.errors import DataError, RunFolderError, UsageError
 from screenpath.inputs.load import ARRAYS
 from screenpath.inputs.run_data import found_path, read_new
 from screenpath.report.figures import seconds_text
-from screenpath.report.series import folds_of, read_cv
+from screenpath.report.series import folds_of, read_cv, read_folds
 from screenpath.report.show import folded, support_vectors
 from screenpath.store.open import Run
 
@@ -284,7 +283,10 @@ def _own_folds(run) -> range:
 def _on_folds(runs, rows, step: str) -> RunComparison:
     records = [read_cv(run).record for run in runs]
     folds, repeats, whole = records[0]["folds"], records[0].get("repeats") or 1, folds_of(records[0])[1]
-    scores = [_fold_scores(run, row["step"]) for run, row in zip(runs, rows, strict=True)]
+    scores = [
+        np.array([fold["score"] for fold in read_folds(run) if fold["step"] == row["step"]])
+        for run, row in zip(runs, rows, strict=True)
+    ]
     count = scores[0].size
     if any(parts.size != count or not np.isfinite(parts).all() for parts in scores):
         raise UsageError("some folds did not reach the steps that are compared", "let the runs go on with `resume`")
@@ -299,16 +301,6 @@ def _on_folds(runs, rows, step: str) -> RunComparison:
     if step == "best":
         notes.append("the steps were chosen on these folds, which flatters all scores a little")
     return _compared(sides, records[0]["score"], f"the same {those} of {name}", factor, notes)
-
-
-def _fold_scores(run, step: int) -> np.ndarray:
-    file = run.path / "folds.csv"
-    try:
-        with open(file, newline="", encoding="utf-8") as stream:
-            rows = [row for row in csv.DictReader(stream, strict=True) if int(row["step"]) == step]
-        return np.array([float(row["score"]) if row["score"] else math.nan for row in rows])
-    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
-        raise RunFolderError(f"{file} is damaged: {error}", "compute the cross-validation again with `force`") from None
 
 
 # -- on the same test data ---------------------------------------------------------------------------------------------
