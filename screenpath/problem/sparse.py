@@ -198,7 +198,7 @@ class SparseModel(PathModel):
 
     def shrunk(self, u: np.ndarray) -> np.ndarray:
         """Return the soft threshold ``S_beta(u)``."""
-        return np.where(np.abs(u) > self.beta, u - np.copysign(self.beta, u), 0.0)  # what is no number has no weight
+        return u - np.clip(u, -self.beta, self.beta)
 
     def column_sums(self, psi: np.ndarray) -> np.ndarray:
         """Return ``X' psi / n`` over all features, shape (classes * d,); one data pass a class."""
@@ -464,8 +464,10 @@ class SparseModel(PathModel):
 
         With the squared hinge only the latter can be.
         """
+        if reference.theta is not self.top:
+            return False
         top = self._top()[0]
-        return reference.theta is self.top and alpha >= top and (top == 0.0 or not self.squared)
+        return alpha >= top and (top == 0.0 or not self.squared)
 
     # -- screening and the reduced problem -----------------------------------------------------------------------
 

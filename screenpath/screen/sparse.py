@@ -132,9 +132,10 @@ def _from_stretched(model, at: SparseScreened, reference, alpha: float) -> np.nd
     """
     n, view = model.n, model.views.columns(at.keep)
     theta, psi = np.empty(reference.theta.size), np.empty(reference.theta.size)
-    w, features = np.where(at.keep, reference.w, 0.0), np.flatnonzero(at.keep)
+    w = np.empty(reference.w.size)
+    features, dropped = sums.mask(reference.w, at.keep, w)
     scores, u = reference.scores, np.zeros(w.size)
-    if not np.array_equal(w, reference.w):
+    if dropped:
         scores = np.zeros(theta.size)
         model.rows.touched += sums.products(view, n, w, scores)
     square, size = float(w @ w), float(np.abs(w).sum())

@@ -91,11 +91,12 @@ class _Run:
 
     def _restrict(self, w: np.ndarray, theta: np.ndarray) -> None:
         """Start from ``w`` on the surviving features; sums over the data are recomputed only where they change."""
-        self.w, self.features = np.where(self.at.keep, w, 0.0), np.flatnonzero(self.at.keep)
-        if not np.array_equal(self.w, w):
+        self.w = np.empty(w.size)
+        self.features, dropped = sums.mask(w, self.at.keep, self.w)
+        if dropped:
             self._multiply()
         self._respond()
-        if not np.array_equal(self.theta, theta):
+        if np.any(self.theta != theta):
             self._new_u()
         self._evaluate()
 

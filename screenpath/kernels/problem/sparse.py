@@ -164,29 +164,6 @@ def add_column(data, indices, start, stop, n, value, out):
 
 
 @kernel(fastmath=SUMS, leaf=True)
-def two_columns(data, first, second, n, psi, multiply, first_value, second_value, out):
-    """Return ``x . psi`` of two full columns, stored from ``first`` and from ``second`` on.
-
-    If asked to ``multiply``, add a multiple of each to ``out``. One column alone takes up to twice the time per column:
-    ``psi`` and ``out`` are read for both, and memory serves both at once.
-    """
-    one, two = data[first : first + n], data[second : second + n]
-    total, other = 0.0, 0.0
-    if multiply:
-        for i in range(n):
-            weight = psi[i]
-            total += one[i] * weight
-            other += two[i] * weight
-            out[i] += first_value * one[i] + second_value * two[i]
-    else:
-        for i in range(n):
-            weight = psi[i]
-            total += one[i] * weight
-            other += two[i] * weight
-    return total, other
-
-
-@kernel(fastmath=SUMS, leaf=True)
 def column_sums(view, n, features, psi, scale, out):
     """Write ``scale * x^j . psi_c`` to ``out[f]`` for the features ``f = c d + j``; return the values touched."""
     data, indices, indptr = view
@@ -248,7 +225,6 @@ def pair_sums(view, n, w, psi, before, old, old_slack, norms, dual_norms, beta, 
     data, indices, indptr = view
     d = indptr.size - 1
     touched, count, done, scale = 0, 0, 0, 1.0 / n
-    waiting = np.empty(2, dtype=np.int64)
     features, formed = np.empty(w.size, dtype=np.int64), np.empty(d, dtype=np.bool_)
     if multiply:
         scores[:] = 0.0
@@ -267,31 +243,12 @@ def pair_sums(view, n, w, psi, before, old, old_slack, norms, dual_norms, beta, 
                 features[count] = c * d + j
                 count += 1
                 touched += indptr[j + 1] - indptr[j]
-        waiting[:] = -1  # a column without gaps, for another one that is (1) or is not (0) to be multiplied as well
         for k in range(done, count):
             f = features[k]
-            j = f - c * d
-            start, stop = indptr[j], indptr[j + 1]
-            slack[f] = 0.0
-            if stop - start < n:
-                out[f] = scale * column_sum(data, indices, start, stop, n, weights)
-                if multiply:
-                    add_column(data, indices, start, stop, n, w[f], block)
-                continue
-            kind = 1 if multiply and w[f] != 0.0 else 0
-            other = waiting[kind]
-            if other < 0:
-                waiting[kind] = f
-                continue
-            waiting[kind] = -1
-            sums = two_columns(data, indptr[other - c * d], start, n, weights, kind == 1, w[other], w[f], block)
-            out[other], out[f] = scale * sums[0], scale * sums[1]
-        for f in waiting:
-            if f >= 0:
-                start, stop = indptr[f - c * d], indptr[f - c * d + 1]
-                out[f] = scale * column_sum(data, indices, start, stop, n, weights)
-                if multiply:
-                    add_column(data, indices, start, stop, n, w[f], block)
+            start, stop = indptr[f - c * d], indptr[f - c * d + 1]
+            out[f], slack[f] = scale * column_sum(data, indices, start, stop, n, weights), 0.0
+            if multiply:
+                add_column(data, indices, start, stop, n, w[f], block)
         done = count
     return touched, features[:count].copy()
 
@@ -377,6 +334,31 @@ def feature_terms(w, u, features, norms, alpha, beta):
     return w_sq, w_l1, kink, lag_sq, lag_w, reach, active, nonzero
 
 
+@kernel
+def mask(w, keep, out):
+    """Write ``w`` with the screened weights at 0; return the surviving features, and whether a weight changed."""
+    features = np.empty(w.size, dtype=np.int64)
+    count, dropped = 0, False
+    for f in range(w.size):
+        features[count] = f
+        count += keep[f] != 0
+        out[f] = w[f] if keep[f] != 0 else 0.0
+        dropped |= out[f] != w[f]
+    return features[:count].copy(), dropped
+
+
+@kernel(leaf=True)
+def tally(status, keep):
+    """Count the decisions: dual variables at 0, at 1, and weights at 0."""
+    n_R, n_L, zeroed = 0, 0, 0
+    for t in range(status.size):
+        n_R += status[t] < 0
+        n_L += status[t] > 0
+    for f in range(keep.size):
+        zeroed += keep[f] == 0
+    return n_R, n_L, zeroed
+
+
 @kernel(fastmath=SUMS, leaf=True)
 def column_squares(view, n, classes, weights, out):
     """Write ``sum_i x_ij^2 weights_ci`` to ``out[c d + j]``."""
@@ -402,6 +384,9 @@ def warm_up():
     row_squares(view, 2, b, np.zeros(2, dtype=np.int64))
     feature_terms(a, b, np.arange(2), a, 1.0, 1.0)
     column_squares(view, 2, 1, a, b)
+    keep = np.ones(2, dtype=np.int8)
+    mask(a, keep, b)
+    tally(keep, keep)
     samples, status = Samples(np.array([1, -1], dtype=np.int64), a, 2, 1, 0.5), np.zeros(2, dtype=np.int8)
     weigh(a, samples, b)
     respond(a, samples, status, b, b.copy())
