@@ -7,8 +7,6 @@ with all rows need few rows of the kernel matrix.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, fields
-
 import numpy as np
 
 from screenpath.kernels.problem import box as box_kernels
@@ -18,23 +16,11 @@ from screenpath.numbers.rounding import UNIT, gamma
 from screenpath.problem.box_types import Certificate, Screened
 from screenpath.problem.free_base import FreeIntercept
 from screenpath.problem.kernel import KernelModel, KernelReduced, Multiplied, sum_error
+from screenpath.problem.reduced import Freed
 from screenpath.regions.lever import KernelLevered, LeverBall
 
 TRIES = 4  # times that a dual point is moved until it sums to 0 at the intercept of its own w
 SAMPLE = 64  # rows from which a typical distance is taken
-
-
-@dataclass(slots=True)
-class FreeKernelReduced(KernelReduced):
-    """The reduced problem of a kernel model with a free intercept; fields as in
-    :class:`screenpath.problem.free.FreeReduced`.
-    """
-
-    _: KW_ONLY
-    signs: np.ndarray
-    rest: float
-    rest_error: float
-    typical: float
 
 
 class FreeKernelModel(FreeIntercept, KernelModel):
@@ -141,15 +127,11 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         inner, error = self.products_of(index, share)
         return center, float(share @ inner[index]) + error * float(share @ self.norms[index])
 
-    def reduce(self, C: float, screened: Screened, reference) -> FreeKernelReduced:  # type: ignore[override]
-        plain = super().reduce(C, screened, reference)
-        fixed = plain.start.copy()
-        fixed[plain.index] = 0.0
+    def reduce(self, C: float, screened: Screened, reference) -> KernelReduced:  # type: ignore[override]
+        reduced = super().reduce(C, screened, reference)
+        fixed = reduced.start.copy()
+        fixed[reduced.index] = 0.0
         rest, unsure = kernels.excess(fixed, self.signs)
-        return FreeKernelReduced(
-            **{field.name: getattr(plain, field.name) for field in fields(KernelReduced)},
-            signs=self.signs[plain.index].astype(np.float64),
-            rest=-C * rest,
-            rest_error=C * (unsure + plain.slope * float(np.abs(fixed).sum())),
-            typical=self.typical,
-        )
+        rest_error = C * (unsure + reduced.slope * float(np.abs(fixed).sum()))
+        reduced.free = Freed(self.signs, -C * rest, rest_error, reference.intercept, self.typical)
+        return reduced

@@ -33,6 +33,7 @@ from screenpath.problem import ends
 from screenpath.problem.box import BoxModel
 from screenpath.problem.box_types import Certificate, Screened
 from screenpath.problem.kernel_sharp import sharpened
+from screenpath.problem.reduced import Freed
 from screenpath.regions.geometry import Ball, KernelPoint
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ class KernelReduced:
     start: np.ndarray  # shape (n,): dual variables that the solver starts from (theta scale), fixed rows included
     ahead: float  # ``ahead * start_products`` estimates the products at the optimum
     slope: float  # largest part of a slope that was rounded away when the model was made
+    free: Freed | None = None
 
     @property
     def size(self) -> int:

@@ -4,6 +4,9 @@ Each epoch takes a working set of survivors (all of them, those that shrinking l
 makes pair steps on its square part of the kernel matrix, and then, in the hybrid, Newton steps on the coordinates that
 are inside their box. Pair steps find out which these are; one Newton step then solves for them exactly. Stops when the
 duality gap of the reduced problem is at most ``tol`` times its primal value.
+
+With a free intercept the signed sum of the dual variables is kept. Pair steps raise one signless variable and lower
+another by as much; Newton steps have the sum as a constraint, for which the factor in use is asked once more.
 """
 
 from __future__ import annotations
@@ -16,11 +19,15 @@ import numpy as np
 
 from screenpath.errors import UsageError
 from screenpath.kernels.problem import box as box_kernels
+from screenpath.kernels.problem import intercept as intercept_kernels
 from screenpath.kernels.rows import gram
 from screenpath.kernels.solve import smo as kernels
+from screenpath.kernels.solve import smo_free as free_kernels
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
+from screenpath.problem.intercept import NONE, balanced_to
 from screenpath.problem.kernel import KernelReduced, sum_error
 from screenpath.regions.geometry import ROUNDING
+from screenpath.regions.lever import KernelLevered
 from screenpath.solve.base import Budget, Solution, Solver
 from screenpath.solve.face_newton import FaceNewton
 from screenpath.solve.plugins import takes_plugins
@@ -68,8 +75,8 @@ class Smo(Solver):
         self.newton, self.shrinking = newton, shrinking
         self.name = "smo+newton" if newton else "smo"
 
-    def run(self, reduced) -> Run:
-        return Run(reduced)
+    def run(self, reduced: KernelReduced) -> Run:
+        return Run(reduced) if reduced.free is None else FreeRun(reduced)
 
     def solve(self, reduced: KernelReduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         run = self.run(reduced)
@@ -268,6 +275,139 @@ class Run:
         return np.maximum(violation, 0.0) + 1e-3 * violation.max() * ~(low | high)
 
 
+class FreeRun(Run):
+    """State of one solve whose signed sum is kept; the intercept is the best one wherever the gap is looked at."""
+
+    def __init__(self, reduced: KernelReduced):
+        assert reduced.free is not None
+        self.free, self.signs = reduced.free, reduced.free.signs[reduced.index]
+        self.signed, self.b = self.signs.astype(np.float64), 0.0
+        super().__init__(reduced)
+        self.newton: SumNewton = SumNewton(reduced.rows.plan.free)
+        self.width = reduced.hi - reduced.lo
+        self.level = float(np.where(self.signed > 0.0, reduced.hi, -reduced.lo).sum()) - self.free.rest
+        self.balance()
+
+    # -- the intercept and the sum -------------------------------------------------------------------------------
+
+    def best(self, products: np.ndarray) -> float:
+        """Return the intercept that is best for products."""
+        if not self.width.any():
+            return 0.0
+        beta, slack = self.signed * (self.reduced.c - products), 4.0 * UNIT * self.width.size * float(self.width.sum())
+        low, high = intercept_kernels.best_interval(beta, self.width, self.level, slack, NONE, np.empty((2, beta.size)))
+        return low + 0.5 * (high - low)
+
+    def kinks_at(self, products: np.ndarray) -> np.ndarray:
+        """Return where products have their kinks, with the intercept that is best for them."""
+        return self.reduced.c - self.signed * self.best(products)
+
+    def place(self) -> None:
+        """Take the intercept that is best now."""
+        self.b = self.best(self.products)
+        self.kinks, self.floor = self.reduced.c - self.signed * self.b, 2.0 * UNIT * abs(self.b)
+
+    def balance(self) -> None:
+        """Bring the sum of the dual variables back to what it must be: those nearest to their kinks are moved."""
+        r = self.reduced
+        if not r.size:
+            return
+        self.place()
+        free = self.decided == 0
+        lo, hi = np.where(free, r.lo, self.alpha), np.where(free, r.hi, self.alpha)
+        found = balanced_to(self.alpha, self.kinks - self.products, lo, hi, self.signs, self.free.rest)
+        if found is not self.alpha:
+            step = found - self.alpha
+            index = np.flatnonzero(step)
+            self.alpha = found
+            self.move(index, step[index])
+
+    # -- gap and screening ---------------------------------------------------------------------------------------
+
+    def terms(self) -> tuple[float, float]:
+        self.place()
+        return super().terms()[0], float(self.alpha @ self.reduced.c)
+
+    def decide(self, gap: float) -> np.ndarray:
+        """Return what the ball of the iterate and its levers decide."""
+        r = self.reduced
+        found, error = intercept_kernels.excess(self.alpha, self.signs)
+        residue = abs(found - self.free.rest) + error + self.free.rest_error + 4.0 * UNIT * abs(self.free.rest)
+        t, free = self.kinks - self.products, self.decided == 0
+        lo, hi = np.where(free, r.lo, self.alpha), np.where(free, r.hi, self.alpha)
+        near = intercept_kernels.inside(self.alpha, lo, hi)
+        found = intercept_kernels.nearest_movable(t, self.alpha, lo, hi, self.signs, residue, near, False)
+        rows = [k for k in found if k >= 0]
+        status = np.zeros(r.size, dtype=np.int8)
+        if len(rows) < 2:
+            return status
+        off = residue * max(abs(t[k]) + self.error * r.norms[k] + self.floor for k in rows)
+        radius = self.radius(gap + off) + residue * max(r.norms[k] for k in rows)
+        slack = ROUNDING * (r.norms * self.extent(radius) + np.abs(r.c))
+        up, down = hi - self.alpha - residue, self.alpha - lo - residue
+        flipped = self.signed < 0.0
+        seen = KernelLevered(
+            self.signed * (r.c - self.products), np.where(flipped, up, down), np.where(flipped, down, up), slack,
+            self.free.typical, r.norms, self._combined,
+        )  # fmt: skip
+        return np.where(free, seen.decide(radius) * self.signs, self.decided).astype(np.int8)
+
+    def _combined(self, index: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the products of the survivors, without signs, with a combination of some; and their error."""
+        r, order = self.reduced, np.argsort(index)
+        index, weights = index[order], weights[order]
+        out = r.rows.sum_at(r.index[index], weights * self.signed[index], r.index)
+        spread = float(weights @ r.norms[index]) * (1.0 + gamma(index.size + 8))
+        return out * self.signed, sum_error(r.rows, index.size, spread, True)
+
+    def _screen(self, gap: float) -> None:
+        before = self.screened
+        super()._screen(gap)
+        if self.screened > before:
+            self.balance()
+
+    # -- one epoch -----------------------------------------------------------------------------------------------
+
+    def left(self, W: np.ndarray, lo, hi, alpha, t) -> float:
+        return free_kernels.free_slack(t, self.signed[W], lo, hi, alpha)[0]
+
+    def pairs(self, W: np.ndarray, diagonal, lo, hi, alpha, t, limit: int, target: float) -> int:
+        self.newton.signs = self.signed[W]
+        return free_kernels.smo_free(*self.square.parts, diagonal, self.newton.signs, lo, hi, alpha, t, limit, target)
+
+
+class SumNewton(FaceNewton):
+    """Newton steps on faces of the box that keep the signed sum of the coordinates; ``signs`` are those of the working
+    set.
+    """
+
+    signs: np.ndarray
+
+    def measure(self, t, lo, hi, alpha) -> tuple[float, np.ndarray]:
+        left, b = free_kernels.free_slack(t, self.signs, lo, hi, alpha)
+        return left, t - b * self.signs
+
+    def on_face(self, Q, free, where, pull, step) -> np.ndarray:
+        """Return the maximum without bounds of those in ``where`` that keeps the sum."""
+        signs, others = self.signs[free], step.copy()
+        others[where] = 0.0
+        own = signs[where]
+        found, along = self.solve(Q, free[where], pull[where]), self.solve(Q, free[where], own)
+        bent = float(own @ along)
+        return found - along * ((float(own @ found) + float(signs @ others)) / bent) if bent > 0.0 else found
+
+    def face_step(self, Q, free, t, low, high) -> np.ndarray:
+        """Return a step as :meth:`FaceNewton.face_step` does, cut so that it keeps the sum where bounds have cut it."""
+        step = super().face_step(Q, free, t, low, high)
+        moves = self.signs[free] * step
+        rise, fall = float(moves[moves > 0.0].sum()), -float(moves[moves < 0.0].sum())
+        if rise > fall:
+            step[moves > 0.0] *= fall / rise
+        elif fall > rise:
+            step[moves < 0.0] *= rise / fall
+        return step
+
+
 def _pairs_are_cheaper(before: float, left: float, target: float, lo, hi, alpha) -> bool:
     """Tell whether more pair steps, at the rate of the last round, cost less than a Newton step.
 
@@ -290,13 +430,8 @@ def make_kernel_solver(name: str, seed: int = 0, shrinking: bool = True, warm: b
     UsageError
         For an unknown name, or a cold start, which no kernel solver has.
     """
-    return solver_named(Smo, name, shrinking, warm)
-
-
-def solver_named(kind, name: str, shrinking: bool, warm: bool):
-    """Return a solver of some kind as :func:`make_kernel_solver` does."""
     if name not in NAMES:
         raise UsageError(f"a kernel model has no solver '{name}'", f"use one of {', '.join(NAMES)}")
     if not warm:
         raise UsageError("a kernel model's solver starts from the previous grid point", "leave out `start`")
-    return kind(newton=name != "smo", shrinking=shrinking)
+    return Smo(newton=name != "smo", shrinking=shrinking)

@@ -15,7 +15,7 @@ from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen import parse_rule
 from screenpath.solve.newton import Newton
-from screenpath.solve.smo_free import make_free_kernel_solver
+from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.conftest import two_classes
 from tests.cv.test_certify import bound_at
@@ -28,7 +28,7 @@ def fold_of(X, signs, split, grid, tol, kernel):
     training, test = split.training(signs.size), X[split.held_out]
     if kernel:
         rows = GramRows(X[training], KernelFunction("rbf", gamma=0.2), signs[training])
-        model, solver, test = kernel_svm_model(rows, None, "free"), make_free_kernel_solver("auto"), rows.held_out(test)
+        model, solver, test = kernel_svm_model(rows, None, "free"), make_kernel_solver("auto"), rows.held_out(test)
     else:
         model, solver = SVM.model(MemoryRows(X[training]), signs[training], None, "free"), Newton()
         test = np.column_stack([test, np.ones(len(test))])

@@ -18,7 +18,7 @@ from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen import parse_rule
 from screenpath.solve.newton import Newton
-from screenpath.solve.smo_free import make_free_kernel_solver
+from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.free_problems import SHAPES, free_problem, free_walk, objective
 
@@ -224,7 +224,7 @@ def test_no_certificate_behind_a_kernel_is_below_the_gap_in_exact_arithmetic():
         scale = 1.0 / float(np.median(model.norms)) ** 2
         for C in (0.1 * scale, 30.0 * scale):
             rough = model.certify(C, None, rng.uniform(size=7))
-            solver, options = make_free_kernel_solver("auto"), PathOptions(tol=1e-13)
+            solver, options = make_kernel_solver("auto"), PathOptions(tol=1e-13)
             solved = [one for _, one in walk(model, [C], parse_rule("none"), solver, options)]
             for found in (rough, *solved):
                 for one in (found, model.sharpened(found, 1e-9)):
@@ -256,7 +256,7 @@ def test_the_closed_form_is_optimal_up_to_its_end_and_not_beyond(name):
     for share, optimal in ((0.01, True), (0.999, True), (1.05, False)):
         found = model.certify(share * limit, None, theta)
         assert (found.gap <= 1e-9 * found.primal) == optimal, (share, found.gap / found.primal)
-    solver = make_free_kernel_solver("auto") if name == "kernel" else Newton()
+    solver = make_kernel_solver("auto") if name == "kernel" else Newton()
     grid = [0.3 * limit, 0.9 * limit, 1.3 * limit]
     steps = [step for step, _ in walk(model, grid, parse_rule("dvi"), solver, PathOptions(tol=1e-8))]
     assert [step.solver == "closed-form" for step in steps] == [True, True, False]

@@ -29,7 +29,6 @@ from screenpath.screen import parse_kernel_rule, parse_rule
 from screenpath.screen import sparse as rules
 from screenpath.solve import make_solver, sparse_newton
 from screenpath.solve.smo import make_kernel_solver
-from screenpath.solve.smo_free import make_free_kernel_solver
 from screenpath.solve.sparse_newton import make_sparse_solver
 from screenpath.walk.loop import PathOptions, solve_point, walk
 from tests.free_problems import SHAPES, free_problem
@@ -218,7 +217,7 @@ def of_free(model, C: float, solver, square) -> tuple:
 
 def of_free_kernel(model, C: float) -> tuple:
     """Return :func:`of_free` behind a kernel."""
-    return of_free(model, C, make_free_kernel_solver, kernel_matrix)
+    return of_free(model, C, make_kernel_solver, kernel_matrix)
 
 
 def with_first(make, first: str):
@@ -240,7 +239,7 @@ ATTACKS = {
     "kernel": partial(attack_box, make=test_kernel.random_problem, parse=parse_kernel_rule,
                       solvers=with_first(make_kernel_solver, "smo"), judge=of_kernel),
     "kernel free": partial(attack_box, make=test_intercept_kernel.free_problem, parse=parse_rule,
-                           solvers=with_first(make_free_kernel_solver, "smo"), judge=of_free_kernel),
+                           solvers=with_first(make_kernel_solver, "smo"), judge=of_free_kernel),
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.screen import Screening, parse_rule
 from screenpath.screen.box import BT2, DVI, IT
-from screenpath.solve.smo_free import make_free_kernel_solver
+from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk.loop import Audit, PathOptions, contradicted, solve_point, walk
 from tests.safety.test_kernel import FUNCTIONS, random_problem
 from tests.width import wide
@@ -39,7 +39,7 @@ def reference(rng, model, C, accuracy):
     if accuracy == "arbitrary":
         return model.certify(C, None, rng.uniform(model.lo, model.hi) * rng.choice([0.01, 1.0]))
     limit, tol = (1, 1e-14) if accuracy == "1 epoch" else (200, float(accuracy))
-    solver = make_free_kernel_solver("smo" if limit == 1 else "auto")
+    solver = make_kernel_solver("smo" if limit == 1 else "auto")
     return solve_point(model, C, 0, model.start(C), UNSCREENED, solver, PathOptions(tol=tol, max_epochs=limit))[1]
 
 
@@ -86,7 +86,7 @@ def test_the_attack_finds_a_radius_that_is_too_small(rule):
 @pytest.mark.parametrize("solver", ["auto", "smo"])
 @pytest.mark.parametrize("rule", ["dvi", "gap", "dvi+gap", "it+gap"])
 def test_hostile_paths_are_safe_and_agree_with_unscreened_ones(rule, solver):
-    solver, options = make_free_kernel_solver(solver), PathOptions(tol=1e-7, max_epochs=400)
+    solver, options = make_kernel_solver(solver), PathOptions(tol=1e-7, max_epochs=400)
     audit, decided = Audit(solver, options, contradicted), 0
     count = wide(5, 12)
     for seed in range(100, 100 + count):
@@ -110,11 +110,11 @@ def test_what_the_dynamic_rule_fixes_while_solving_is_right():
     y = np.where(X[:, 0] + 0.5 * rng.normal(size=200) > 0.8, 1.0, -1.0)
     model = kernel_svm_model(GramRows(X, FUNCTIONS[0], y), None, "free")
     for C in (0.05, 1.0):
-        ((_, best),) = walk(model, [C], UNSCREENED, make_free_kernel_solver("auto"), PathOptions(tol=1e-11))
+        ((_, best),) = walk(model, [C], UNSCREENED, make_kernel_solver("auto"), PathOptions(tol=1e-11))
         near = solve_point(
-            model, C, 0, model.start(C), UNSCREENED, make_free_kernel_solver("smo"), PathOptions(tol=1e-3)
+            model, C, 0, model.start(C), UNSCREENED, make_kernel_solver("smo"), PathOptions(tol=1e-3)
         )[1]
-        run = make_free_kernel_solver("smo").run(model.reduce(C, model.nothing_screened(), near))
+        run = make_kernel_solver("smo").run(model.reduce(C, model.nothing_screened(), near))
         for _ in range(3):
             run.check(1e-12, True)
             run.epoch(0.0, True, False)
@@ -132,7 +132,7 @@ def test_a_linear_kernel_far_from_the_origin_still_decides():
     steps = [
         s
         for s, _ in walk(
-            model, np.geomspace(0.1, 10.0, 20), parse_rule("dvi"), make_free_kernel_solver("auto"), PathOptions()
+            model, np.geomspace(0.1, 10.0, 20), parse_rule("dvi"), make_kernel_solver("auto"), PathOptions()
         )
     ]
     assert all(s.status == "certified" for s in steps) and sum(s.screened_R + s.screened_L for s in steps) > 600
