@@ -27,7 +27,7 @@ import numpy as np
 from screenpath.kernels.problem import box as kernels
 from screenpath.kernels.problem import partition
 from screenpath.numbers import states
-from screenpath.problem import box_rounding, ends
+from screenpath.problem import INTERVAL, box_rounding, ends
 from screenpath.problem.base import RegionModel, Resumable
 from screenpath.problem.box_types import Certificate, Screened
 from screenpath.problem.faces import Faces
@@ -248,6 +248,10 @@ class BoxModel(RegionModel, Resumable):
         total = self.weighted_sum(s)
         slope = self.margins(total)
         return s, total, self.range_of(slope), slope
+
+    def slope_of(self, theta: np.ndarray) -> np.ndarray:
+        """Return the products of the rows with ``G'theta``."""
+        return self.margins(self.weighted_sum(theta))
 
     def range_of(self, slope: np.ndarray) -> float:
         """Return the largest C up to which no ``c_i - C slope_i`` changes its sign; only slopes with the sign of c_i
@@ -481,7 +485,7 @@ class BoxModel(RegionModel, Resumable):
     def counts(self, certificate: Certificate, screened: Screened) -> dict:
         w, ends = certificate.point.vector, (certificate.n_R, certificate.n_L)
         n_E, survivors, ratio, rate = partition.shares(self.size, *ends, screened.n_R, screened.n_L)
-        return {
+        found: dict = {
             "n_R": certificate.n_R,
             "n_L": certificate.n_L,
             "n_E": n_E,
@@ -494,3 +498,7 @@ class BoxModel(RegionModel, Resumable):
             "nnz_w": int(np.count_nonzero(w)),
             "coefficients": w,
         }
+        if certificate.intercept is not None:  # the last coefficient
+            found["coefficients"] = np.append(w, certificate.intercept)
+            found["extras"] = dict(zip(INTERVAL, (float(certificate.low), float(certificate.high)), strict=True))
+        return found

@@ -54,10 +54,10 @@ def constant(model, reference, C: float) -> tuple:
     return point.vector, theta, total, updates, point.products, error
 
 
-def polished(model, reference, C: float, free: bool = False):
+def polished(model, reference, C: float):
     """Return a certificate at a larger ``C`` of the reference's pair with its rows on their kinks; None if unknown.
 
-    The rows between the ends of their boxes must satisfy ``w = G'alpha`` and ``c - G w - s b = 0``, with a ``free``
+    The rows between the ends of their boxes must satisfy ``w = G'alpha`` and ``c - G w - s b = 0``, with a free
     intercept ``s.alpha = 0`` too: conjugate gradients in the space of such changes, from the current ``alpha``. No
     other row is touched. None if a dual variable would leave its box.
     """
@@ -65,7 +65,7 @@ def polished(model, reference, C: float, free: bool = False):
     if not index.size:
         return None
     rows, alpha = matrix_of(model.take(index)), reference.C * reference.theta[index]
-    signs = model.signs[index] if free else np.zeros(index.size)
+    signs = model.signs[index] if reference.intercept is not None else np.zeros(index.size)
     w, out = np.zeros(model.rows.d), np.empty(index.size)
 
     def summed(weights):

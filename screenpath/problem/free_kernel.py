@@ -11,13 +11,12 @@ import numpy as np
 
 from screenpath.kernels.problem import box as box_kernels
 from screenpath.kernels.problem import intercept as kernels
-from screenpath.kernels.screen import lever as lever_kernels
 from screenpath.numbers.rounding import UNIT, gamma
 from screenpath.problem.box_types import Certificate, Screened
-from screenpath.problem.free_base import FreeIntercept
+from screenpath.problem.free import FreeIntercept
 from screenpath.problem.kernel import KernelModel, KernelReduced, Multiplied, sum_error
 from screenpath.problem.reduced import Freed
-from screenpath.regions.lever import KernelLevered, LeverBall
+from screenpath.regions.lever import KernelLevered
 
 TRIES = 4  # times that a dual point is moved until it sums to 0 at the intercept of its own w
 SAMPLE = 64  # rows from which a typical distance is taken
@@ -77,17 +76,8 @@ class FreeKernelModel(FreeIntercept, KernelModel):
     def form_error(self, certificate) -> np.ndarray:
         return super().form_error(certificate) + 2.0 * UNIT * abs(certificate.intercept)
 
-    def start(self, C: float) -> Certificate:
-        """Return the first reference: the closed form at the largest parameter <= C where it is optimal.
-
-        If there is none, a dual point that is optimal at ``w = 0``, at ``C``.
-        """
-        theta, _, limit = self.closed_form()
-        return self.certify(min(C, limit) if limit > 0.0 else C, None, theta)
-
-    def slope_of(self, theta: np.ndarray) -> np.ndarray:
-        """Return the products of the rows with ``w`` at C = 1."""
-        return self.rows.weighted_sum(theta)
+    def at_zero(self, C: float, theta: np.ndarray) -> Certificate:
+        return self.certify(C, None, theta)
 
     def restore(self, state) -> Certificate:
         found = super().restore(state)
@@ -101,15 +91,8 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         """Start the solver from the reference: a guess belongs to another intercept."""
         return reference, 0.0
 
-    def decide(self, region: LeverBall) -> np.ndarray:
-        ball, own = region.ball, self.signless
-        tau, slack, down, up = np.empty((4, self.size))
-        lever_kernels.seen_from(
-            own.kinks, self.signs, ball.center.products, 1.0, self.norms, self.extent(ball), self.rounding,
-            region.theta, region.C, own.lo, own.hi, region.C * region.residue, tau, slack, down, up,
-        )  # fmt: skip
-        seen = KernelLevered(tau, down, up, slack, self.typical, self.norms, self.products_of)
-        return seen.decide(ball.radius)
+    def seen(self, tau, down, up, slack) -> KernelLevered:
+        return KernelLevered(tau, down, up, slack, self.typical, self.norms, self.products_of)
 
     def products_of(self, index: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the products of all rows, without signs, with a combination of some; and their error."""
@@ -133,5 +116,5 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         fixed[reduced.index] = 0.0
         rest, unsure = kernels.excess(fixed, self.signs)
         rest_error = C * (unsure + reduced.slope * float(np.abs(fixed).sum()))
-        reduced.free = Freed(self.signs, -C * rest, rest_error, reference.intercept, self.typical)
+        reduced.free = Freed(self.signs, -C * rest, reference.intercept, self.typical, rest_error)
         return reduced

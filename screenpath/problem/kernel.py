@@ -315,8 +315,11 @@ class KernelModel(BoxModel):
     def closed_form(self) -> tuple[np.ndarray, np.ndarray, float]:
         """Return ``s``, ``Q s`` and the largest C up to which ``theta = s`` is optimal (Ogawa 2014, Lemma 9)."""
         s = box_closed_form(self.c, self.lo, self.hi)
-        total = self.rows.weighted_sum(s)
+        total = self.slope_of(s)
         return s, total, self.range_of(total)
+
+    def slope_of(self, theta: np.ndarray) -> np.ndarray:
+        return self.rows.weighted_sum(theta)
 
     def start(self, C: float) -> Certificate:
         """Return the first reference, see :meth:`BoxModel.start`; one pass over the matrix."""
@@ -437,7 +440,8 @@ class KernelModel(BoxModel):
     def counts(self, certificate: Certificate, screened: Screened) -> dict:
         """Return the counts and ratios of a step; the coefficients are ``s_i alpha_i``: ``w = sum coef_i Phi(x_i)``."""
         counts = super().counts(certificate, screened)
-        counts["coefficients"] = self.rows.signs * certificate.point.vector
+        own = counts["coefficients"]  # a free intercept is behind them
+        counts["coefficients"] = np.append(self.rows.signs * own[: self.size], own[self.size :])
         return counts
 
 

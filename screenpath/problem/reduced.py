@@ -18,9 +18,9 @@ class Freed:
 
     signs: np.ndarray  # int8 of shape (N,): of all dual variables
     rest: float
-    rest_error: float  # what rounding may have done to that
     intercept: float  # to start from
     typical: float  # distance of a row from the middle of all rows, above 0
+    rest_error: float = 0.0  # behind a kernel: what rounding may have done to the sum
 
 
 @dataclass(slots=True)
