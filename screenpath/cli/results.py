@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import sys
 import warnings
 from dataclasses import replace
@@ -252,7 +253,9 @@ SHOWN = 20  # most faults listed
 @helped("verify", "screenpath verify runs/svm-data", "screenpath verify runs/svm-data data.libsvm")
 @click.argument("run", type=click.Path())
 @click.argument("data", required=False, type=click.Path())
-def verify(run, data):
+@click.option("--format", type=click.Choice(["text", "json"]), default="text", show_default=True,
+              help="json: an object with all that was found.")
+def verify(run, data, format):
     """Check the certificate of the run folder RUN against its data.
 
     The checker reads DATA (LIBSVM text, CSV or Parquet; by default the file of the run) in two passes and computes
@@ -260,17 +263,21 @@ def verify(run, data):
     every step, and the rows claimed to be at a bound in the optimum. The run needs --certificate.
 
     Everything else in the run folder (options, labels, weights, scaling, step table, totals, coefficients) must agree
-    with certificate and data. What cannot be compared, such as times, is listed as not covered.
+    with certificate and data. What cannot be compared, such as times, is listed as not covered. --format json has the
+    list of what was compared, too.
 
     The exit code is 0 if every claim holds, 1 if one does not, and 3 if all hold but some steps claim nothing because
     the run itself does not call them certified.
     """
     from screenpath.verify import verify_certificate
-    from screenpath.verify.run import not_covered
+    from screenpath.verify.run import how_much, not_covered
 
     found = verify_certificate(run, data)
+    if format == "json":
+        click.echo(json.dumps(found.record(), indent=1))
+        return ERROR if found.faults else UNCERTIFIED if found.unclaimed else DONE
     click.echo(str(found))
-    for line in not_covered(found.uncovered):
+    for line in ([how_much(found.covered)] if found.covered else []) + not_covered(found.uncovered):
         click.echo(line)
     for step, reason in found.faults[:SHOWN]:
         click.echo(reason if step is None else f"step {step}, {reason}", err=True)

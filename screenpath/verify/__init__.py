@@ -66,8 +66,9 @@ class Verification:
     pairs : dict of int to object
         What was found out about each step that claims anything, by step; ``solution`` are its coefficients, as the
         scaled rows have them.
-    uncovered : list of str
-        What the run folder says and nothing was compared with, as ``file: name``.
+    covered, uncovered : list of str
+        What the run folder says and was compared with certificate and data, and what nothing was compared with, as
+        ``file: name``.
     """
 
     path: str
@@ -79,6 +80,7 @@ class Verification:
     tol: float = 0.0
     faults: list[tuple[int | None, str]] = field(default_factory=list)
     pairs: dict[int, Any] = field(default_factory=dict, repr=False)
+    covered: list[str] = field(default_factory=list, repr=False)
     uncovered: list[str] = field(default_factory=list, repr=False)
 
     @property
@@ -91,6 +93,16 @@ class Verification:
         held = f"{self.proven} of {self.steps} steps proven, {self.claims} rows fixed{gap}"
         rest = f", {len(self.unclaimed)} steps claim nothing" if self.unclaimed else ""
         return f"{self.path}: {held} (tol {self.tol:g}){rest}"
+
+    def record(self) -> dict:
+        """Return what was found as numbers and texts that JSON has."""
+        return {
+            "run": self.path, "holds": self.holds, "steps": self.steps, "proven": self.proven,
+            "unclaimed": self.unclaimed, "rows_fixed": self.claims, "tol": self.tol,
+            "worst_rel_gap": None if self.worst is None else float(self.worst),
+            "faults": [{"step": step, "reason": reason} for step, reason in self.faults],
+            "covered": self.covered, "not_covered": self.uncovered,
+        }  # fmt: skip
 
 
 def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str] | None = None) -> Verification:
@@ -129,7 +141,8 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
     found = check(header, steps, data, str(folder), problem.watch, problem.roundings())
     if not found.faults:
         with _in_words(str(folder)):
-            found.faults, found.uncovered = differences(folder, problem, steps, found.pairs, hashed.entry)
+            parts = differences(folder, problem, steps, found.pairs, hashed.entry)
+            found.faults, found.covered, found.uncovered = parts
     return found
 
 

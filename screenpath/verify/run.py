@@ -58,8 +58,8 @@ def read_record(folder: Path) -> dict:
         raise unreadable(folder / RUN, error) from None
 
 
-def differences(folder: Path, problem: Problem, steps: list, pairs: dict, certificate: dict) -> tuple[list, list[str]]:
-    """Return (step or None, what differs) for all that the run folder says otherwise, and what was not compared.
+def differences(folder: Path, problem: Problem, steps: list, pairs: dict, certificate: dict) -> tuple[list, ...]:
+    """Return (step or None, what differs) for all that the run folder says otherwise; what was compared, and what not.
 
     ``certificate`` is the hash of what was read of the certificate. The other files are read once: what is hashed here
     is what is compared.
@@ -70,7 +70,7 @@ def differences(folder: Path, problem: Problem, steps: list, pairs: dict, certif
         contents, entries = _read(folder, record, files)
         changed = _changed(record, {**entries, NAME: certificate})
         if changed:
-            return [(None, f"{name} is not what the run wrote (its hash differs)") for name in changed], []
+            return [(None, f"{name} is not what the run wrote (its hash differs)") for name in changed], [], []
         found: list = []
         found += _other_files(folder, record, files)
         found += [(None, fault) for fault in problem.faults()]
@@ -80,7 +80,7 @@ def differences(folder: Path, problem: Problem, steps: list, pairs: dict, certif
         columns, table = _tables(folder, files, contents, found)
         found += tables.table_faults(header, record, columns, table, steps, pairs)
         if found:
-            return found, []
+            return found, [], []
         facts = problem.expected()
         facts |= tables.totals_of(table, steps, record, record["parameters"])
         facts["columns"], facts["parameters"] = columns, record["parameters"]
@@ -95,8 +95,10 @@ def differences(folder: Path, problem: Problem, steps: list, pairs: dict, certif
         uncovered = _uncovered(record, facts)
         if problem.source.spells and not problem.source.texts:
             uncovered.append(f"{RUN}: how labels that are numbers are written")
-        covered = tables.covered_columns(pairs, header)
-        uncovered += [f"{TABLE}: {name}" for name in columns if name not in covered]
+        known = tables.covered_columns(pairs, header)
+        covered = [f"{RUN}: {'.'.join(place)}" for place in facts]
+        covered += [f"{TABLE}: {name}" for name in columns if name in known]
+        uncovered += [f"{TABLE}: {name}" for name in columns if name not in known]
         if any(entry["status"] != CERTIFIED for entry in steps):
             uncovered += [f"{TABLE}: steps that claim nothing", "coefficients: steps that claim nothing"]
     except (*UNREADABLE, ArithmeticError) as error:
@@ -104,7 +106,8 @@ def differences(folder: Path, problem: Problem, steps: list, pairs: dict, certif
     if record["options"]["coefficients"] != "none":
         solutions = {step: pair.solution for step, pair in pairs.items()}
         found += coefficient_faults(folder / files[-1], contents.get(files[-1]), header, len(steps), solutions)
-    return found, uncovered
+        covered.append("coefficients: every value")
+    return found, [name for name in covered if name not in uncovered], uncovered
 
 
 def files_of(options: dict) -> list[str]:
@@ -182,6 +185,14 @@ def _uncovered(record: dict, facts: dict) -> list[str]:
     places += [("identity", name) for name in record["identity"] if name in free]
     names = [next((place[:k] for k in range(1, len(place)) if place[:k] not in covered), place) for place in places]
     return [f"{RUN}: {'.'.join(name)}" for name in dict.fromkeys(names)]
+
+
+def how_much(names: list[str]) -> str:
+    """Return the words for what was compared besides the certificate itself."""
+    numbers = {RUN: "entries of run.json", TABLE: "columns of the step table"}
+    counts = [(sum(name.startswith(part) for name in names), text) for part, text in numbers.items()]
+    rest = [name for name in names if name.partition(": ")[0] not in numbers]
+    return "covered: " + ", ".join([*(f"{count} {text}" for count, text in counts), *rest])
 
 
 def not_covered(names: list[str]) -> list[str]:

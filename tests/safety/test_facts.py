@@ -50,7 +50,7 @@ def test_every_fact_changed_alone_is_refused_or_named(folders, tmp_path):
 
 
 def test_a_checker_that_compares_nothing_would_be_caught(folders, tmp_path, monkeypatch):
-    monkeypatch.setattr("screenpath.verify.differences", lambda *_: ([], []))
+    monkeypatch.setattr("screenpath.verify.differences", lambda *_: ([], [], []))
     found = attack(folders[:1], tmp_path, 20)
     assert len(found["believed"]) > 15
 

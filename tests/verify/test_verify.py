@@ -411,3 +411,19 @@ def test_files_of_weights_are_found_from_other_folders(call, tmp_path, monkeypat
     assert unknown not in checked()
     right.unlink()
     assert unknown in checked()
+
+
+def test_what_was_found_as_json(call, data, tmp_path):  # noqa: F811
+    """The object has what the words have, and all that was compared and was not, each once."""
+    assert call("svm", data, *GRID, "--certificate", "-o", "r").code == 0
+    words, found = call("verify", "r").out, json.loads(call("verify", "r", "--format", "json").out)
+    assert (found["holds"], found["steps"], found["proven"], found["faults"]) == (True, 6, 6, [])
+    assert f"{found['rows_fixed']} rows fixed" in words and found["worst_rel_gap"] <= found["tol"]
+    covered, rest = found["covered"], found["not_covered"]
+    assert len({*covered, *rest}) == len(covered) + len(rest)
+    assert {"run.json: options.tol", "step table: gap", "coefficients: every value"} <= set(covered)
+    assert {"run.json: machine", "step table: solve_s"} <= set(rest) and "covered: " in words
+    record = json.loads((tmp_path / "r" / "run.json").read_text())
+    seal(tmp_path / "r", {**record, "objective": "another"})
+    done = call("verify", "r", "--format", "json")
+    assert done.code == 1 and "objective" in json.loads(done.out)["faults"][0]["reason"]
