@@ -34,8 +34,7 @@ def need(good, reason: str) -> None:
         raise ValueError(reason)
 
 
-def root(x: Fraction) -> Fraction:
-    """Return the square root of a positive number, to a relative 2^-BITS (section 1)."""
+def root(x: Fraction) -> Fraction:  # section 1: to a relative 2^-BITS
     shift = BITS + x.denominator.bit_length()
     return Fraction(math.isqrt((x.numerator << 2 * shift) // x.denominator), 1 << shift)
 
@@ -215,15 +214,16 @@ Dual = namedtuple("Dual", "row sides c v low high")
 class Problem:
     def __init__(self, header: dict, data: Data):
         self.header, self.name, self.data, n = header, header["model"], data, data.n
-        self.rows, self.kernel, labels = scaled(data, header), header.get("kernel"), dict(header["labels"] or {})
+        self.rows, self.kernel = scaled(data, header), header.get("kernel")
+        labels = {} if header["labels"] is None else header["labels"]
         self.box, self.own = self.name in BOXES, self.name == "l1svm"
         need(self.box or self.own or self.name == "sparse-svm", "the model is unknown")
         self.tol, self.free = real(header, "tol"), self.own or header.get("intercept") == "free"
         need(type(header["tol"]) is float and self.tol > 0, "the tolerance is not positive")
         place = data.names.__getitem__ if data.names else float
-        classes = [place(label) for label in labels["classes"]] if "classes" in labels else []
+        classes = [place(label) for label in labels.get("classes", ())]
         good = self.name == "sparse-svm" and len(classes) > 2 and rising(*classes) and not self.free
-        need(not classes or good, "the classes do not rise, or are not of this problem")
+        need("classes" not in labels or good, "the classes do not rise, or are not of this problem")
         need(not self.free or real(header, "bias") == (0 if self.kernel else 1), "the bias is not a free intercept's")
         s = [Fraction(v) for v in array(header, "weights", "f8", n)] if "weights" in header else [ONE] * n
         need(min(s) >= 0 < sum(s), "a weight is negative, or all are 0")
