@@ -15,30 +15,30 @@ from screenpath.catalogue.option import Option, grouped
 POSITIVE_COUNT: dict[str, Any] = {"kind": "whole", "least": 1}
 VALUES = "int | Sequence[float] | np.ndarray"  # of a keyword: the number of values, or the values
 FORCE = Option("force", False, "flag", "Replace an existing file.", group="output")
-QUIET = Option("quiet", False, "flag", "Nothing on stderr but errors.", short="-q", group="output", everyday=True)
+QUIET = Option("quiet", False, "flag", "Print only errors on stderr.", short="-q", group="output", everyday=True)
 LOG_FORMAT = Option(
-    "log_format", "text", "choice", "Of what stderr says; json: an object a line, for machines.", stated=True,
+    "log_format", "text", "choice", "Format of stderr; json: one object a line, for machines.", stated=True,
     choices=("text", "json"), group="output",
 )  # fmt: skip
 MAX_MEMORY = Option(
     "max_memory", kind="size", group="limits", metavar="SIZE",
-    help="Private memory that may be used (2G, 800M): an error says what to do before it is crossed.  [default: no "
-    "limit; for a kernel matrix half of the free memory]",
+    help="Stop before using more private memory than this (2G, 800M), and say what to do.  [default: no limit; "
+    "for a kernel matrix half of the free memory]",
 )  # fmt: skip
 TARGET = Option(
     "target", metavar="COLUMN", changes=True, group="data", everyday=True,
     help="Column of labels or targets, in CSV or Parquet.  [default: the one called target, label, class or y]",
 )  # fmt: skip
 ONE_HOT = Option(
-    "one_hot", (), "texts", "Make a feature of each value of this column. Repeatable; for CSV and Parquet.",
+    "one_hot", (), "texts", "Encode a text column: a 0/1 feature for each value. Repeatable.",
     metavar="COLUMN", changes=True, group="data", everyday=True,
 )  # fmt: skip
 READING = (
     MAX_MEMORY,
     *grouped(
         "data",
-        Option("cache", kind="path", metavar="DIR", help="Keep what was parsed here: the same file is parsed once."),
-        Option("n_features", help="Number of features, where the file shows fewer.", changes=True, **POSITIVE_COUNT),
+        Option("cache", kind="path", metavar="DIR", help="Keep parsed files here, so that each is parsed once."),
+        Option("n_features", help="Number of features, if the file shows fewer.", changes=True, **POSITIVE_COUNT),
         Option("zero_based", False, "flag", "Feature indices start at 0 instead of 1.", changes=True),
         TARGET,
         ONE_HOT,
@@ -54,21 +54,21 @@ CLASS_WEIGHT = Option(
     help="Weight of a label, repeatable; or 'balanced': n / (classes x samples of the class).",
 )  # fmt: skip
 WEIGHTS = Option(
-    "weights", kind="path", metavar="FILE", help="Sample weights, one number a line; 2 is the sample twice.",
+    "weights", kind="path", metavar="FILE", help="Sample weights, one number a line; 2 counts a sample twice.",
     python="paths", type="ArrayLike",
-    about="How often each sample stands in the data, of shape (n,): in the loss, in `scale` and in "
+    about="How often each sample occurs in the data, of shape (n,): in the loss, in `scale` and in "
     "``class_weight='balanced'``.",
 )  # fmt: skip
 PENALTY_WEIGHTS = Option(
     "penalty_weights", kind="path", metavar="FILE", python="paths", type="ArrayLike",
     about="How much the penalty counts the weight of each (scaled) feature: numbers above 0, of shape (d,).",
-    help="How much the penalty counts the weight of each feature (after `scale`): one number above 0 a line.",
+    help="Factor of the penalty on each feature (after `scale`): one number above 0 a line.",
 )  # fmt: skip
 INTERCEPT = Option(
     "intercept", None, "choice", choices=("none", "free", "penalised"), changes=True, python="models",
     everyday=True,
-    help="Add an intercept, not penalised (free) or penalised. free is that of LIBSVM; penalised is a constant feature "
-    "of the value `bias`, 1 where none is given.  [default: none, or penalised with `bias`]",
+    help="Add an unpenalised (free) or a penalised intercept. free is as in LIBSVM; penalised adds a constant feature "
+    "of value `bias`, by default 1.  [default: none, or penalised with `bias`]",
 )  # fmt: skip
 C_GRID = grouped(
     "grid",
@@ -89,65 +89,65 @@ C_GRID = grouped(
     Option("c_list", None, "numbers", "The grid itself, for example 0.1,1,10.", changes=True),
     Option(
         "eps_path", None, "positive", metavar="EPS", changes=True,
-        help="Choose the points so that every C from `cmin` to `cmax` is solved to the relative gap EPS by a step.",
+        help="Choose the steps so that every C from `cmin` to `cmax` is solved to the relative gap EPS.",
     ),
-    Option("c", None, "positive", "A single problem instead of a grid.", metavar="C", changes=True),
+    Option("c", None, "positive", "Solve one C instead of a grid.", metavar="C", changes=True),
     Option(
         "reference", None, "positive", metavar="C", changes=True,
         help="With `c`: solve this C first (step 0) and screen the problem (step 1) from it, once.",
     ),
     Option(
         "chunk", metavar="M", changes=True, python="paths", **POSITIVE_COUNT,
-        help="ssnsv, essnsv: one rule for M grid points, from a feasible point found by line search (Ogawa 2013).",
+        help="ssnsv, essnsv: use one region for M steps, from a feasible point found by line search (Ogawa 2013).",
     ),
     Option(
         "chunk_form", None, "choice", choices=("C", "s"), changes=True, usual="C", python="paths",
-        help="How that point's loss is bounded: proven before use (C), or tried and proven later (s).",
+        help="How to bound the loss of that point: prove before use (C), or try and prove later (s).",
     ),
 )  # fmt: skip
 RULE = Option(
     "rule", "dvi+gap", "plugin", stated=True, changes=True, group="screening and solver", python="models",
     help="Screening rule: none; gap (dynamic, while solving); a static rule, before each solve: dvi (= bt1), bt2, it, "
     "ssnsv, essnsv; a static one with +gap; or heuristic, sieve (guess, check, repeat: safe only by the certificate); "
-    "or a class of yours, mine.py:MyRule, also with +gap.",
+    "or your own class, mine.py:MyRule, also with +gap.",
 )  # fmt: skip
 TOL = Option(
-    "tol", 1e-6, "share", "Relative duality gap of every grid point, on the full data.", stated=True, changes=True,
+    "tol", 1e-6, "share", "Relative duality gap to reach at every step, on the full data.", stated=True, changes=True,
     group="screening and solver", python="models",
 )  # fmt: skip
 MAX_EPOCHS = Option(
-    "max_epochs", 100_000, help="Sweeps or Newton iterations a grid point.", stated=True, changes=True, group="limits",
-    python="models", **POSITIVE_COUNT,
+    "max_epochs", 100_000, help="Most sweeps or Newton iterations of a step.", stated=True, changes=True,
+    group="limits", python="models", **POSITIVE_COUNT,
 )  # fmt: skip
 TIME_LIMIT = Option(
     "time_limit", None, "positive", metavar="SECONDS", group="limits", python="paths",
-    about="Seconds for the whole call, kernels that are being compiled apart; grid points after it are steps "
-    "``skipped``, with coefficients of nan.",
-    help="For the whole command, from its start; on a first run it ends only after kernels have compiled.",
+    about="Seconds for the whole call, not counting the compilation of kernels; later steps are ``skipped``, with "
+    "coefficients of nan.",
+    help="Stop the whole command after this time; on a first run, kernels finish compiling first.",
 )  # fmt: skip
 SEED = Option(
-    "seed", 0, "whole", "Of the random order.", least=0, stated=True, changes=True, group="screening and solver",
+    "seed", 0, "whole", "Seed of the random order.", least=0, stated=True, changes=True, group="screening and solver",
     python="models",
 )  # fmt: skip
 THREADS = Option(
     "threads", 1, stated=True, group="limits", python="models", **POSITIVE_COUNT,
-    help="For passes over all rows; on dense rows in memory, for whole grid points.",
+    help="Threads for passes over all rows; on dense rows in memory, for whole steps.",
 )  # fmt: skip
 AUDIT = Option(
-    "audit", False, "flag", "Solve each step unscreened too and count unsafe decisions.", changes=True,
+    "audit", False, "flag", "Solve each step again unscreened, and count unsafe decisions.", changes=True,
     group="screening and solver",
 )  # fmt: skip
 BIAS = Option(
-    "bias", 0.0, "number", "Value of a constant feature; 0 for none.", stated=True, changes=True, python="models"
+    "bias", 0.0, "number", "Value of a constant, penalised feature.", stated=True, changes=True, python="models"
 )
 SCALE = Option(
     "scale", "none", "choice", choices=("none", "maxabs", "standard", "l2"), stated=True, changes=True, group="data",
     python="models", everyday=True,
     help="Scale the features (l2: the rows). Coefficients are reported in the file's units.",
-    about="Scaling of the features (l2: of the rows); coefficients are in the units of the data all the same.",
+    about="Scaling of the features (l2: of the rows); coefficients are reported in the units of the data.",
 )  # fmt: skip
 STORAGE = Option(
-    "storage", "auto", "choice", "How rows are kept in memory; auto decides by density.", stated=True,
+    "storage", "auto", "choice", "Form of the rows in memory; auto decides by density.", stated=True,
     choices=("auto", "dense", "sparse"), changes=True, group="data", python="paths",
 )  # fmt: skip
 DTYPE = Option(
@@ -162,11 +162,11 @@ OUTPUT = grouped(
         help="Run folder to write. - prints the step table to stdout, and nothing else.  [default: runs/MODEL-DATA]",
     ),
     Option(
-        "format", "csv", "choice", "Of the step table; parquet writes it beside steps.csv when the path is complete.",
+        "format", "csv", "choice", "Format of the step table; parquet adds to steps.csv when the path is complete.",
         choices=("csv", "json", "parquet"), stated=True, changes=True,
     ),
     Option(
-        "coefficients", None, "choice", "File of the coefficients.  [default: csv; none with -o -]",
+        "coefficients", None, "choice", "Format of the coefficients.  [default: csv; none with -o -]",
         choices=("csv", "npz", "none"), changes=True,
     ),
     Option("test", kind="path", metavar="FILE", help="Score every step on this data file.", everyday=True),
@@ -175,12 +175,12 @@ OUTPUT = grouped(
     QUIET,
     Option(
         "progress", None, "switch",
-        "Progress on stderr: a bar on a terminal, else a line now and then.  [default: on unless `quiet`]",
+        "Show progress on stderr: a bar on a terminal, else a line now and then.  [default: on unless `quiet`]",
     ),
     LOG_FORMAT,
 )  # fmt: skip
 CERTIFICATE = Option(
-    "certificate", False, "flag", "Write what is claimed, for the independent checker: screenpath verify RUN.",
+    "certificate", False, "flag", "Write a certificate for the independent checker: screenpath verify RUN.",
     changes=True, group="output",
 )  # fmt: skip
 CLUSTER = grouped(
@@ -191,13 +191,13 @@ CLUSTER = grouped(
         "values of beta (sparse-svm), folds (cv).",
     ),
     Option(
-        "connect_timeout", 10.0, "positive", "Time for the scheduler to answer.", metavar="SECONDS", stated=True
+        "connect_timeout", 10.0, "positive", "Time for the scheduler to answer in.", metavar="SECONDS", stated=True
     ),
 )  # fmt: skip
 PART_OF = Option(
     "part", kind="part", metavar="I/K", changes=True, group="cluster",
     help="Compute part I of K of the grid (of cv: of the folds), one for each task of a job array; screenpath merge "
-    "puts the runs together.",
+    "joins the runs.",
 )  # fmt: skip
 JOBS = Option("jobs", 1, metavar="N", stated=True, group="limits", **POSITIVE_COUNT)
 PATH = (*READING, *PREPARATION, *CLUSTER, PART_OF, *OUTPUT)
@@ -207,7 +207,7 @@ def solving(rule: Option = RULE, solvers: tuple = ("auto", "newton", "cd"), *, s
     """Return the options of rule, solver, accuracy and limits; ``seeded``: the solver draws random numbers;
     ``threaded``: several threads have work.
     """
-    text = f"One of {', '.join(solvers)}; or mine.py:MySolver, a class of yours."
+    text = f"One of {', '.join(solvers)}; or your own class, mine.py:MySolver."
     solver = Option("solver", "auto", "plugin", text, stated=True, changes=True, python="models")
     solver = replace(solver, group="screening and solver")
     return (
@@ -219,7 +219,7 @@ def solving(rule: Option = RULE, solvers: tuple = ("auto", "newton", "cd"), *, s
 
 ONE_VS_REST = Option(
     "one_vs_rest", False, "flag", changes=True,
-    help="More than two labels: a path for each, on one grid; the largest form decides.",
+    help="More than two labels: fit each against the rest; the largest decision value wins.",
 )  # fmt: skip
 KERNEL = (
     Option(
@@ -227,17 +227,17 @@ KERNEL = (
         python="models", everyday=True,
         help="Fit kernel SVMs. The kernel is exp(-gamma |x-z|^2), x.z or (gamma x.z + coef0)^degree.  [default: a "
         "linear model]",
-        about="``exp(-gamma |x-z|^2)``, ``x.z`` or ``(gamma x.z + coef0)^degree``; a linear model where it is None.",
+        about="``exp(-gamma |x-z|^2)``, ``x.z`` or ``(gamma x.z + coef0)^degree``; None fits a linear model.",
     ),
     Option(
-        "gamma", metavar="GAMMA", help="rbf, poly: a number, or NUMBER/d, d counting features.", usual="1/d",
+        "gamma", metavar="GAMMA", help="rbf, poly: a number, or NUMBER/d, where d counts features.", usual="1/d",
         python="models", type="float | str",
     ),
-    Option("degree", help="poly.", usual=3, python="models", **POSITIVE_COUNT),
-    Option("coef0", None, "number", "poly, at least 0.", usual=0.0, python="models"),
+    Option("degree", help="Degree of poly.", usual=3, python="models", **POSITIVE_COUNT),
+    Option("coef0", None, "number", "Constant of poly, at least 0.", usual=0.0, python="models"),
     Option(
         "gram", None, "choice", choices=("auto", "full", "cache"), usual="auto", python="paths",
-        help="Precompute the kernel matrix where it fits, always, or never (rows as needed, kept while there is room).",
+        help="Compute the kernel matrix first if it fits (auto), always (full), or never (cache: rows as needed).",
     ),
 )  # fmt: skip
 LAMBDA_GRID = grouped(
@@ -248,9 +248,9 @@ LAMBDA_GRID = grouped(
         about="Number K of values ``lambda_max / k``, k = 1..K; or the values, walked from the largest down (of "
         "estimators those of ``C = 1 / (2 lambda)``).",
     ),
-    Option("log", False, "flag", "Space the points evenly in the logarithm instead.", changes=True, python="models"),
+    Option("log", False, "flag", "Space the values evenly on a log scale instead.", changes=True, python="models"),
     Option(
-        "lambda_min_ratio", None, "share", "With `log`: last point over lambda_max.", usual=0.05, changes=True,
+        "lambda_min_ratio", None, "share", "With `log`: last value divided by lambda_max.", usual=0.05, changes=True,
         python="models",
     ),
     Option("lambda_list", None, "numbers", "The grid itself, for example 10,5,1.", changes=True),
@@ -272,21 +272,21 @@ PAIR_GRID = grouped(
         "the values. 0 may be one of them: the L1 penalty alone.",
     ),
     Option(
-        "beta_min_ratio", None, "share", "Last beta over beta_max.", usual=0.05, ends=(False, True), changes=True,
+        "beta_min_ratio", None, "share", "Last beta divided by beta_max.", usual=0.05, ends=(False, True), changes=True,
         python="models",
     ),
     Option(
-        "alpha_min_ratio", None, "share", "Last alpha over alpha_max(beta).", usual=0.01, ends=(False, True),
+        "alpha_min_ratio", None, "share", "Last alpha divided by alpha_max(beta).", usual=0.01, ends=(False, True),
         changes=True, python="models",
     ),
     Option("beta", None, "numbers", "The values of beta themselves, for example 0.1,0.01.", changes=True),
     Option(
         "alpha", None, "numbers", changes=True,
-        help="The values of alpha themselves, the same for each beta; 0, the last one, is the L1 penalty alone.",
+        help="The values of alpha themselves, the same for each beta; 0 (the last) leaves the L1 penalty alone.",
     ),
     Option(
         "references", 0, "whole", metavar="M", least=0, stated=True, changes=True, python="paths",
-        help="With `alpha`: further grid points, log-spaced, before each value; screening needs near ones.",
+        help="With `alpha`: log-spaced steps to add before each value, so that screening starts near it.",
     ),
 )  # fmt: skip
 LOSS = Option(
@@ -312,12 +312,12 @@ FOLDS = (
     *grouped(
         "cross-validation",
     Option("folds", None, "whole", "Number of folds.", least=2, metavar="K", usual=5, everyday=True),
-    Option("repeats", metavar="R", help="Partitions into folds, each drawn anew.", usual=1, **POSITIVE_COUNT),
+    Option("repeats", metavar="R", help="Number of partitions into folds, each drawn anew.", usual=1, **POSITIVE_COUNT),
     Option(
-        "stratify", None, "switch", "Each fold has each class in the same proportion.  [default: on for classifiers]"
+        "stratify", None, "switch", "Keep the proportions of the classes in each fold.  [default: on for classifiers]"
     ),
-    Option("fold_seed", 0, "whole", "Of the drawing of the folds.", least=0, stated=True),
-    Option("fold_file", kind="path", metavar="FILE", help="The fold of each sample, a whole number a line."),
+    Option("fold_seed", 0, "whole", "Seed for drawing the folds.", least=0, stated=True),
+    Option("fold_file", kind="path", metavar="FILE", help="Fold of each sample, one whole number a line."),
     Option(
         "score", None, "choice", "Score of the held-out samples.  [default: accuracy; quantile: pinball; other "
         "regressions: mae]", choices=("accuracy", "balanced-accuracy", "f1", "auc", "mae", "mse", "pinball"),
@@ -330,7 +330,7 @@ UNTIL_TURN = grouped(
     "cross-validation",
     Option(
         "until_turn", False, "flag",
-        "Go on past the end of the grid, as it is spaced, until the mean score over the folds has turned.",
+        "Extend the grid, with its spacing, until the mean score over the folds has turned.",
     ),
     Option(
         "turn_points", None, "whole", "Grid points that `until_turn` may add.", least=1, metavar="N", usual=100

@@ -64,7 +64,7 @@ def _svm_resolved(spec: Spec, options: dict) -> Spec:
         if options["chunk"] is not None or options["chunk_form"] is not None:
             raise UsageError("`chunk` is for ssnsv and essnsv, which a kernel model does not have", "leave out `chunk`")
         if options.get("one_vs_rest"):
-            raise UsageError("`one_vs_rest` has no kernel", "use `positive=LABEL`, one run a class")
+            raise UsageError("`one_vs_rest` does not support kernels", "use `positive=LABEL`, one run for each class")
         return spec
     if not options.get("one_vs_rest"):
         return chunked(spec, options)
@@ -72,7 +72,7 @@ def _svm_resolved(spec: Spec, options: dict) -> Spec:
         raise UsageError(*ONE_OR_ALL)
     for name in ("eps_path", "chunk"):
         if options[name] is not None:
-            raise UsageError(f"`{name}` follows a single path, `one_vs_rest` has one a class", "use one of the two")
+            raise UsageError(f"`{name}` follows a single path, `one_vs_rest` computes several", "use one of the two")
     if options.get("certify"):
         raise UsageError("`certify` bounds the error of two classes", "leave out `one_vs_rest`")
     if options["intercept"] == "free":  # the step table has no columns for the intervals of several intercepts
@@ -92,9 +92,9 @@ LINEAR_SVM = replace(
     example="`kernel=rbf` `gamma=1/d` `grid=20`",
     about="The results go to a run folder: run.json, steps.csv (or .json) and coefficients.csv (or .npz; feature 0 is "
     "the intercept).\n\n"
-    "With `kernel` a penalised intercept is a constant in it: `bias=B` adds B^2. `dtype` is that of the stored kernel "
-    "values, and the coefficients y_i alpha_i belong to samples. The rules are none, gap, dvi (= bt1), bt2, it and "
-    "those with +gap, the solvers auto (= newton) and smo.",
+    "With `kernel`, a penalised intercept is a constant in the kernel: `bias=B` adds B^2. `dtype` is the type of the "
+    "stored kernel values; the coefficients are y_i alpha_i, one for each sample. The rules are none, gap, dvi "
+    "(= bt1), bt2, it and those with +gap, the solvers auto (= newton) and smo.",
 )  # fmt: skip
 ONE_VS_REST = replace(
     LINEAR_SVM, objective=f"for each class against the rest: {LINEAR_SVM.objective}", walk=_classes_walk
@@ -217,7 +217,7 @@ def _l1_resolved(spec: Spec, options: dict) -> Spec:
         raise UsageError("l1svm has a free bias of its own", "leave out `bias`")
     if options.get("penalty_weights") is not None:
         if options["scale"] == "l2":
-            raise UsageError("`penalty_weights` are of features, `scale=l2` scales rows", "leave out one of the two")
+            raise UsageError("`penalty_weights` apply to features, `scale=l2` scales rows", "leave out one of the two")
         spec = replace(spec, objective=spec.objective.replace("||w||_1", "sum_j p_j |w_j|"))
     if not options.get("one_vs_rest"):
         return spec
@@ -295,7 +295,7 @@ def _sparse_grid(model, options):
             if options[one] is not None and options[name] is not None:
                 raise UsageError(f"`{one}` gives the values themselves", f"leave out `{name}`")
     if options["references"] and options["alpha"] is None:
-        raise UsageError("`references` leads up to given values of alpha", "add `alpha=VALUE`")
+        raise UsageError("`references` adds steps before given values of alpha", "add `alpha=VALUE`")
     given = {one.name: options[one.name] or one.usual for one in o.PAIR_GRID}
     betas = options["beta"] if options["beta"] is not None else given["betas"]
     values = beta_values(model.base, betas, given["beta_min_ratio"])
@@ -310,7 +310,7 @@ def hinge_width(options: dict) -> float:
         return options["smoothing"]
     if options["smoothing"] != o.SMOOTHING.default:
         raise UsageError(
-            "`smoothing` is of the hinge, and `loss=squared-hinge` is another loss", "leave one of them out"
+            "`smoothing` applies to the hinge, and `loss=squared-hinge` is another loss", "leave one of them out"
         )
     return inf
 

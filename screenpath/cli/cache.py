@@ -41,7 +41,7 @@ def warm(modules):
 
     unknown = set(modules) - set(known := kernel_modules())
     if unknown:
-        raise UsageError(f"{sorted(unknown)[0]!r} is no module of kernels", f"the modules are {', '.join(known)}")
+        raise UsageError(f"{sorted(unknown)[0]!r} is not a kernel module", f"the modules are {', '.join(known)}")
     names = modules or tuple(known)
     on_first_compile(lambda: start_helpers(names))
     try:

@@ -93,7 +93,7 @@ def show(run, step, top, duals, force, training, quiet):
     from screenpath.store.outputs import Output
 
     if training is not None and duals is None:
-        raise UsageError("--training serves --duals alone here", "leave it out, or add --duals FILE")
+        raise UsageError("--training is used only with --duals here", "leave it out, or add --duals FILE")
     name, run = run, _opened(run)
     inputs = [run.path, training or run.record["data"].get("path")]
     output = None if duals is None else Output(duals, force, inputs)
@@ -188,7 +188,7 @@ def plot(run, kind, out, force, terminal, quiet):
     """Draw the run folder RUN, or the newest.
 
     \b
-    rejection     what the rule fixed at each step, stacked
+    rejection     what the rule screened before each solve, stacked
     coefficients  weights along the path, the largest named
     gap           duality gap against its target
     time          seconds of screening, solving, certifying
@@ -330,7 +330,7 @@ def predict(run, data, step, decision, out, format, force, zero_based, no_labels
     if training is not None and run.kernel is None:
         raise UsageError(f"{run.path} is a linear run: predict needs no training data", "leave out --training")
     if decision and run.labels is None:
-        raise UsageError(f"{run.model} is a regression: its values are what predict writes", "leave out --decision")
+        raise UsageError(f"{run.model} is a regression: predict writes its values anyway", "leave out --decision")
     with warnings.catch_warnings():
         if quiet:
             warnings.simplefilter("ignore")

@@ -45,7 +45,7 @@ def rules(model):
         for rule, text in rules_of(name, kernel, free).items():
             head = f"  {rule:<{NAMES - 2}}"
             lines += textwrap.wrap(text, WIDTH, initial_indent=head, subsequent_indent=" " * NAMES)
-    lines += textwrap.wrap("X+gap (in either order, but for sparse-svm): X before each solve, gap inside it.", WIDTH)
+    lines += textwrap.wrap("X+gap (in either order, except for sparse-svm): X before each solve, gap inside it.", WIDTH)
     say("\n".join(lines) + "\n")
 
 
@@ -67,10 +67,10 @@ RULES = f"""Walk the path of MODEL on DATA under each of several rules, and prin
 
     {SPEEDUP}
 
-    The solver is the one that a run takes by default, so that the table speaks about your runs; the papers' tables are
-    those of --solver cd (smo behind a kernel). Runs of different models are compared by: screenpath runs.
+    The solver is the default of a run, so the table describes your runs; the papers' tables need --solver cd (smo with
+    a kernel). To compare runs of different models, use screenpath runs.
 
-    --audit and --attack N count unsafe decisions, also of a rule of yours: --rules dvi,mine.py:MyRule.
+    --audit and --attack N count unsafe decisions, also of your own rule: --rules dvi,mine.py:MyRule.
 
     All variants must certify the same optimal values; the exit code is 3 if some grid point is not certified. For the
     configurations of the L1-regularised model see: screenpath compare-rules l1svm --help; for grids of (alpha, beta):

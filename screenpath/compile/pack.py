@@ -88,7 +88,7 @@ def unpack_kernels(content: bytes, name: str) -> tuple[int, int, bool]:
                 )
             found = {member: _checked(archive, member, digest) for member, digest in listed.items()}
     except (zipfile.BadZipFile, KeyError, TypeError, ValueError, EOFError, OSError, NotImplementedError) as error:
-        raise ResourceError(f"{name} is no file of packed kernels, or damaged ({error})", AGAIN) from None
+        raise ResourceError(f"{name} is not a file of packed kernels, or is damaged ({error})", AGAIN) from None
     current = [member for member in found if is_current(member)]
     if not current:
         raise ResourceError(f"{name} was packed by another version of screenpath: none of its kernels fits", AGAIN)

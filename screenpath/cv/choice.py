@@ -119,7 +119,7 @@ def new_points(certified: ErrorBounds, target: float, limit: int) -> list[float]
 def check_spacing(grid, screening, rule: str, default: str) -> None:
     """Refuse a grid that cannot be extended: one without a spacing, or a rule that needs a solution at its end."""
     if len(grid) < 2:
-        raise UsageError("`until_turn` goes on as the grid is spaced", "use `grid` with 2 or more points")
+        raise UsageError("`until_turn` continues the spacing of the grid", "use `grid` with 2 or more points")
     if screening.needs_far_end:
         raise UsageError(
             f"`rule={rule}` needs a solution at the end of the grid, which `until_turn` moves", f"use `rule={default}`"

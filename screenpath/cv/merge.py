@@ -79,7 +79,7 @@ def open_parts(folders) -> list[Run]:
     """Return the runs of two or more folders; they must be complete."""
     runs = [open_run(folder) for folder in folders]
     if len(runs) < 2:
-        raise UsageError("there is nothing to put together", "name the folders of two or more runs")
+        raise UsageError("there is nothing to merge", "name the folders of two or more runs")
     for run in runs:
         if run.record["status"] != COMPLETE:
             raise UsageError(
@@ -89,7 +89,7 @@ def open_parts(folders) -> list[Run]:
             )
         if run.record["options"].get("certificate"):
             raise UsageError(
-                f"{run.path} has a certificate, which is of that run alone", "compute the parts without `certificate`"
+                f"{run.path} has a certificate, which covers that run alone", "compute the parts without `certificate`"
             )
         lost = lost_coefficients(run.path, run.record)
         if lost:  # steps without their weights
@@ -166,7 +166,7 @@ def plan_of_folds(runs: list) -> Plan:
     part.
     """
     if not all(run.record["options"].get("part") for run in runs):
-        raise UsageError("cross-validations are put together from parts of their folds", "compute them with `part=I/K`")
+        raise UsageError("cross-validations are merged from parts of their folds", "compute them with `part=I/K`")
     runs = in_order(runs)
     check_alike(runs, ("part",))
     records = [json.loads((run.path / "cv.json").read_text()) for run in runs]

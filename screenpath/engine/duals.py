@@ -132,7 +132,7 @@ def duals_of(run: Run, step: dict, training: str | None = None) -> Duals:
 def _check(run: Run) -> None:
     if run.model not in GIVEN:
         raise UsageError(
-            f"dual variables are given for {', '.join(GIVEN)}, not for {run.model}",
+            f"dual variables are available for {', '.join(GIVEN)}, not for {run.model}",
             "its run folder keeps weights of features only; leave out `duals`",
         )
     if run.classes:

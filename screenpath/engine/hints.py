@@ -156,7 +156,7 @@ def _unscaled(session):
     screened, factor = 100.0 * tally.rejection_sum / tally.steps, float(f"{size.max() / size.min():.1g}")
     yield (
         f"hardly anything was screened ({screened:.1f} %), and features differ in size by a factor of {factor:,.0f}: "
-        f"`scale={kind}` makes them alike, which lets rules fix far more"
+        f"`scale={kind}` makes them alike, so that rules screen far more"
     )
 
 
@@ -174,7 +174,7 @@ def _no_intercept(session):
     if square > 0.0 and float(mean @ mean) >= OFF * square:
         free = "intercept" in session.options
         how = "`intercept=free` or `bias=1`" if free else "`bias=1`"
-        yield f"there is no intercept, and the rows lie off the origin: {how} may fit them better"
+        yield f"there is no intercept, and the rows lie far from the origin: {how} may fit them better"
 
 
 def _centre_of_targets(session) -> float | None:

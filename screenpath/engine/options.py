@@ -85,7 +85,7 @@ def _check_part(options: dict) -> None:
         return
     for name, why in WHOLE.items():
         if options.get(name):
-            raise UsageError(f"`part` and `{name}` do not go together: {why}", f"leave out `part` or `{name}`")
+            raise UsageError(f"`part` and `{name}` cannot be combined: {why}", f"leave out `part` or `{name}`")
 
 
 def numbers_of(part: str) -> tuple[int, int]:
@@ -139,7 +139,7 @@ def cv_resolved(spec: Spec, options: dict) -> tuple[Spec, dict]:
     if options["fold_file"] is not None:
         for name in ("folds", "repeats", "stratify"):
             if options[name] is not None:
-                raise UsageError("`fold_file` says which samples are held out together", f"leave out `{name}`")
+                raise UsageError("`fold_file` already defines the folds", f"leave out `{name}`")
     if options["out"] == "-":
         raise UsageError("cv writes several tables", "give a folder with `out=DIR`")
     options |= {one.name: options[one.name] or one.usual for one in FOLDS if one.usual is not None}
@@ -161,7 +161,7 @@ def counted(options: dict) -> dict:
         if options[name] is None:
             options[name] = most
         elif options[serves] is None or options[serves] is False:
-            raise UsageError(f"`{name}` serves `{serves}` alone", f"add `{serves}`, or leave it out")
+            raise UsageError(f"`{name}` is used only with `{serves}`", f"add `{serves}`, or leave it out")
     return options
 
 
@@ -169,6 +169,6 @@ def check_open_end(options: dict) -> None:
     """Refuse ``until_turn`` with a fixed grid, or with some of the folds only."""
     for name in ("c_list", "lambda_list"):
         if options.get(name) is not None:
-            raise UsageError(f"`{name}` is the whole grid, `until_turn` goes on as it is spaced", f"leave out `{name}`")
+            raise UsageError(f"`{name}` is the whole grid, and `until_turn` would extend it", f"leave out `{name}`")
     if options["part"] is not None:
-        raise UsageError("`until_turn` looks at all folds, `part` has some of them", "leave out one of the two")
+        raise UsageError("`until_turn` needs all folds, and `part` computes some", "leave out one of the two")

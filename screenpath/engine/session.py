@@ -337,7 +337,7 @@ class Session:
         """Write a checkpoint, from which the path can continue with more memory."""
         self.sink.checkpoint(self.state(self.latest), self.tally.array())
         if self.options["out"] != "-":
-            error.hint = f"{error.hint}; with `resume` it goes on behind the {self.sink.count} steps that are done"
+            error.hint = f"{error.hint}; with `resume` it continues after the {self.sink.count} steps that are done"
 
     def keep_steps(self, found) -> None:
         """Write the steps of the walk, up to the end of the grid or the time limit."""

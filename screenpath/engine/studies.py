@@ -33,7 +33,7 @@ REPEATS = Option(
     **o.POSITIVE_COUNT,
 )
 AUDIT = replace(
-    o.AUDIT, help="Walk once more with each rule, solve each step unscreened too, and count unsafe decisions."
+    o.AUDIT, help="Solve each step of each rule again unscreened, and count unsafe decisions."
 )
 ATTACK = Option(
     "attack", 0, "whole", least=0, metavar="N", group=SOLVING,
@@ -41,24 +41,24 @@ ATTACK = Option(
     "DATA, and count unsafe decisions.",
 )  # fmt: skip
 CHECKS = (AUDIT, ATTACK)
-LIMITS = (o.TOL, replace(o.MAX_EPOCHS, help="A grid point."))
-SOLVER = Option("solver", group=SOLVING, help="The same for all rules.  [default: auto, as of a run]")
+LIMITS = (o.TOL, replace(o.MAX_EPOCHS, help="Most sweeps or Newton iterations of a step."))
+SOLVER = Option("solver", group=SOLVING, help="Solver of all rules.  [default: auto, as in a run]")
 RULES = Option(
     "rules", "none,dvi,dvi+gap", group=SOLVING, stated=True, everyday=True,
-    help="Comma-separated; the first is what speed-ups refer to.",
+    help="Comma-separated; speed-ups refer to the first.",
 )  # fmt: skip
 START = Option(
     "start", "warm", stated=True, group=SOLVING,
-    help="Where the solver begins at each grid point, with and without rules: warm, at the previous point; cold, at "
-    "theta = 0; or both, as warm,cold.",
+    help="Where the solver starts at each step, with and without rules: warm, at the previous solution; cold, at "
+    "theta = 0; or both: warm,cold.",
 )  # fmt: skip
 BOX = (
-    RULES, replace(START, help=f"{START.help} cold: solver cd only."),
+    RULES, replace(START, help=f"{START.help} cold needs --solver cd."),
     Option(
         "shrinking", "on", "choice", "Shrinking of the solvers cd and smo.", choices=("on", "off", "both"), stated=True,
         group=SOLVING,
     ),
-    REPEATS, SOLVER, *CHECKS, *LIMITS, o.SEED, replace(o.THREADS, help="For passes over all rows."),
+    REPEATS, SOLVER, *CHECKS, *LIMITS, o.SEED, replace(o.THREADS, help="Threads for passes over all rows."),
     *(replace(one, help=f"{loss.name}: {one.help}") for loss in LOSSES.values() for one in loss.options),
     replace(o.POSITIVE, help="svm: this label against all others."), o.INTERCEPT, o.CLASS_WEIGHT,
     o.WEIGHTS, *o.READING, *o.PREPARATION, *o.C_GRID, *o.KERNEL,
@@ -68,7 +68,7 @@ PAIRS = (
         RULES, default="none,iss,ifs,sifs,sifs+gap",
         help="Comma-separated, of none, iss, ifs, sifs, gap, and these with +gap; speed-ups refer to the first.",
     ),
-    replace(START, help=f"{START.help} cold: a solver of yours alone. Speed-ups refer to the same start."),
+    replace(START, help=f"{START.help} cold needs your own solver. Speed-ups refer to the same start."),
     REPEATS, SOLVER,
     *CHECKS, *LIMITS, o.SEED, o.POSITIVE, o.INTERCEPT, *o.READING, *o.PREPARATION, *o.PAIR_GRID, o.LOSS, o.SMOOTHING,
     o.FIRST,
@@ -76,11 +76,11 @@ PAIRS = (
 FEATURES = (
     Option(
         "configurations", "org,warm,shr,warm+shr,scr,warm+scr,scr+shr,warm+scr+gap,default", stated=True, group=SOLVING,
-        everyday=True, help="Some of these, joined by commas. warm+scr+gap: the dynamic rule besides; default: also "
+        everyday=True, help="Some of these, joined by commas. warm+scr+gap adds the dynamic rule; default adds "
         "working sets and Newton steps. Speed-ups refer to the first.",
     ),
-    REPEATS, *CHECKS, *LIMITS, replace(o.TIME_LIMIT, help="For each run of a configuration."),
-    Option("steps", False, "flag", "One row a configuration and grid point instead of the totals.", group="output"),
+    REPEATS, *CHECKS, *LIMITS, replace(o.TIME_LIMIT, help="Stop each run of a configuration after this time."),
+    Option("steps", False, "flag", "Print a row for each configuration and step instead of totals.", group="output"),
     o.THREADS, o.POSITIVE, *o.READING, *(one for one in o.PREPARATION if one is not o.BIAS), *o.LAMBDA_GRID,
 )  # fmt: skip
 

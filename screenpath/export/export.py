@@ -151,7 +151,7 @@ def kind_of(run: Run, name: str) -> str:
     kind = SUFFIXES.get(PurePath(name).suffix.lower())
     if kind is None:
         ends, own = ", ".join(SUFFIXES), "onnx" if run.kernel else "json"
-        raise UsageError(f"the file name {name} tells no format", f"end it in {ends}, or add `to={own}`")
+        raise UsageError(f"the file name {name} does not indicate a format", f"end it in {ends}, or add `to={own}`")
     return "libsvm" if kind == "liblinear" and run.kernel else kind
 
 
@@ -162,7 +162,7 @@ def exported(run: Run, step: dict, kind: str, training: str | None = None):
     """
     run.declared()
     if training is not None and not (run.kernel and kind in KERNEL):
-        raise UsageError("`training` has the support vectors of a kernel run", "leave it out")
+        raise UsageError("`training` is used only for a kernel run", "leave it out")
     if run.kernel and kind not in KERNEL:
         raise UsageError(
             f"{run.path} is a kernel run: it has no weights of features",
@@ -170,7 +170,7 @@ def exported(run: Run, step: dict, kind: str, training: str | None = None):
         )
     if run.n_features > MOST and _lists_all(run, kind):
         raise UsageError(
-            f"`to={kind}` has a place for every feature, and {run.path} has features up to {run.n_features:,}",
+            f"`to={kind}` stores a weight for every feature, and {run.path} has features up to {run.n_features:,}",
             "export `to=onnx`" if run.kernel else "export `to=json`, `to=npz` or `to=onnx`",
         )
     return FORMATS[kind](run, step, training) if kind in KERNEL else FORMATS[kind](run, step)

@@ -48,7 +48,7 @@ def onnx_bytes(run: Run, step: dict, training: str | None = None) -> bytes:
         import onnx
     except ImportError:
         raise ResourceError(
-            "this takes the package onnx, which is not installed", "pip install 'screenpath[onnx]'"
+            "this needs the package onnx, which is not installed", "pip install 'screenpath[onnx]'"
         ) from None
     g, double = Graph(onnx), onnx.TensorProto.DOUBLE
     rows = "X"

@@ -330,10 +330,10 @@ def _check_cluster(spec, options: dict) -> None:
     if not named_cluster(options) or spec.spreads:
         return
     if spec.rows is not None:
-        raise UsageError("a kernel run does not go on a cluster: its kernel matrix is in one memory", "leave it out")
+        raise UsageError("a kernel run cannot use a cluster: its matrix is on one machine", "leave out `scheduler`")
     if not spec.streams:
         raise UsageError(
-            f"{spec.name} does not run on a cluster: it needs the columns of the data in memory",
+            f"{spec.name} cannot use a cluster: it needs the columns of the data in memory",
             "svm, lad, quantile, svr and sparse-svm do, and the folds of cv",
         )
     if not is_shards(options["data"]):
@@ -423,7 +423,7 @@ def _stream_columns(spec, options: dict, limit: MemoryLimit, folder: ShardFolder
 
     source = options["data"]
     if options["dtype"] != "float64":
-        raise UsageError("`dtype=float32` is that of values in memory", "leave it out: columns keep theirs on disk")
+        raise UsageError("`dtype=float32` applies to values in memory", "leave it out: columns keep theirs on disk")
     folder.checked_width(options["n_features"])
     say_notices(folder.meta["notices"], source, tell)
     bias = options["bias"]

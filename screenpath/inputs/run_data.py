@@ -32,7 +32,7 @@ def training_path(run: Run, path: str | None = None) -> str:
         return path
     named = run.record["data"].get("path")
     if named is None:
-        raise DataError(f"{run.path} does not say where its training data are", HINT)
+        raise DataError(f"{run.path} does not record where its training data are", HINT)
     if named == "-":
         raise DataError("the run read its training data from standard input", HINT)
     if named == ARRAYS and "sha256" in run.record["data"] and not Path(named).exists():
@@ -61,7 +61,7 @@ def training_data(run: Run, path: str | None = None) -> Dataset:
         else:
             data = read_like(where, form=run.form, zero_based=zero_based, n_features=run.n_features)
     except DataError as error:
-        raise DataError(f"this takes rows of the training data: {error.message}", HINT) from None
+        raise DataError(f"this needs rows of the training data: {error.message}", HINT) from None
     if data.fingerprint() != run.record["data"]["sha256"]:
         raise DataError(f"{where} is not the training data of {run.path}: its values differ", HINT)
     return data
@@ -88,7 +88,7 @@ def read_new(
         return data
     if run.labels is None:
         if data.label_names is not None:
-            hint = "leave a target empty, or write ?, where it is not known; or say `no_labels`"
+            hint = "leave a target empty, or write ?, where it is not known; or use `no_labels`"
             if data.text_label is not None:
                 raise replace(data.text_label, hint=f"{run.model} is a regression: {hint}").error()
             what = f"{run.model} is a regression, the targets are texts: {data.label_names[0]}, ..."

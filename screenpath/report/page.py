@@ -27,7 +27,7 @@ COLUMNS = (
 )  # fmt: skip
 
 CAPTIONS = {
-    "rejection": "What the screening rule fixed before each solve. The dashed line is what any rule could fix at most.",
+    "rejection": "What the rule screened before each solve. The dashed line is what any rule could screen at most.",
     "coefficients": "Coefficients along the path; those that become largest are named, the others grey.",
     "gap": "Primal minus dual on the full data, over the primal, at each step; below the dashed line is certified.",
     "time": "Seconds of screening, solving and certifying.",

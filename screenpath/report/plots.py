@@ -37,20 +37,20 @@ def draw_rejection(run):
     found, (figure, axes, axis) = series.rejection(run), _panel(run)
     samples = bool(np.nansum(found.R + found.L))
     if samples or found.features is None:
-        parts = [(found.R, "fixed at the lower end (R)", f.BLUE), (found.L, "fixed at the upper end (L)", f.ORANGE)]
+        parts = [(found.R, "screened, lower bound (R)", f.BLUE), (found.L, "screened, upper bound (L)", f.ORANGE)]
         _stack(axes, axis, parts)
-        _along(axes, axis, found.at_end, color=f.BLACK, linestyle="--", linewidth=1.2, label="at an end (limit)")
+        _along(axes, axis, found.at_end, color=f.BLACK, linestyle="--", linewidth=1.2, label="at a bound (limit)")
     else:
-        _stack(axes, axis, [(found.features, "features fixed to zero", f.GREEN)])
+        _stack(axes, axis, [(found.features, "screened features", f.GREEN)])
     if samples and found.features is not None:
-        _along(axes, axis, found.features, color=f.GREEN, linewidth=1.8, label="features fixed to zero")
+        _along(axes, axis, found.features, color=f.GREEN, linewidth=1.8, label="screened features")
     if not samples and found.features is None:
         axes.annotate(
-            "nothing was fixed before a solve", (0.5, 0.5), xycoords="axes fraction", ha="center", color=f.GREY
+            "nothing was screened before a solve", (0.5, 0.5), xycoords="axes fraction", ha="center", color=f.GREY
         )
     axis.apply(axes)
     axes.set_ylim(0.0, 1.0)
-    axes.set_ylabel("share fixed before the solve")
+    axes.set_ylabel("share screened before the solve")
     axes.set_title(f"{run.model}: rejection by the rule {run.record['options'].get('rule', '')}".rstrip())
     _legend_below(figure, axes)
     return figure

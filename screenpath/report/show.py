@@ -299,13 +299,13 @@ def _ends(run, step: dict) -> list:
     if any(step.get(name) is None for name in ("n_R", "n_E", "n_L")):
         return ["not counted"]
     lines = [
-        f"R {step['n_R']:,} at the lower end, E {step['n_E']:,} between, L {step['n_L']:,} at the upper end"
+        f"R {step['n_R']:,} at the lower bound, E {step['n_E']:,} between, L {step['n_L']:,} at the upper bound"
         + (", over all classes" if run.classes else "")
     ]
-    fixed = [f"{step[name]:,} {side}" for side, name in (("R", "screened_R"), ("L", "screened_L")) if step.get(name)]
+    screened = [f"{step[name]:,} {side}" for side, name in (("R", "screened_R"), ("L", "screened_L")) if step.get(name)]
     support = support_vectors(run, step)
     lines += [] if support is None else [f"support vectors: {support:,}"]
-    return lines + ([f"fixed before the solve: {' and '.join(fixed)}"] if fixed else [])
+    return lines + ([f"screened before the solve: {' and '.join(screened)}"] if screened else [])
 
 
 def support_vectors(run, step: dict) -> int | None:

@@ -192,7 +192,7 @@ def compare_runs(
     parts = all(run.record["options"].get("part") for run in runs)
     first = "put the parts of each cross-validation together with screenpath merge, or " if parts else ""
     raise UsageError(
-        f"these runs have nothing in common to be compared on: {why_not}, and {no_tests}",
+        f"these runs share nothing to compare them on: {why_not}, and {no_tests}",
         f"{first}score all of them on one file with `test=FILE`",
     )
 
@@ -200,7 +200,7 @@ def compare_runs(
 def _check(runs) -> None:
     """Refuse runs whose scores do not mean the same."""
     if len(runs) < 2:
-        raise UsageError("a comparison takes two runs or more", "name their folders")
+        raise UsageError("a comparison needs two runs or more", "name their folders")
     places = [run.path.resolve() for run in runs]
     if len(set(places)) < len(places):
         twice = next(place for place in places if places.count(place) > 1)
@@ -215,7 +215,7 @@ def _check(runs) -> None:
             raise UsageError(f"{one.path} is a regression, {other.path} a classifier", "compare runs of one task")
         if _named(run) != _named(first):
             raise UsageError(
-                f"{first.path} and {run.path} tell other labels apart: {_named(first)}, and {_named(run)}",
+                f"{first.path} and {run.path} decide between different labels: {_named(first)}, and {_named(run)}",
                 "compare runs that decide between the same labels",
             )
 
@@ -289,7 +289,7 @@ def _on_folds(runs, rows, step: str) -> RunComparison:
     ]
     count = scores[0].size
     if any(parts.size != count or not np.isfinite(parts).all() for parts in scores):
-        raise UsageError("some folds did not reach the steps that are compared", "let the runs go on with `resume`")
+        raise UsageError("some folds did not reach the steps that are compared", "continue the runs with `resume`")
     sides = [_side(run, row, float(parts.mean()), parts) for run, row, parts in zip(runs, rows, scores, strict=True)]
     name = PurePath(runs[0].record["data"].get("path", "data")).name
     times = f", {repeats} times" if repeats > 1 else ""

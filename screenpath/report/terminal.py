@@ -51,8 +51,8 @@ def _rejection(run, width):
         bar = "█" * cells + "▒" * (round(width * (first[k] + second[k])) - cells)
         numbers = [f"{100 * values[k]:.1f} %" for values in ((first, second) if samples else (first,))]
         rows.append([*_where(run.steps[k], run.parameters), *numbers, bar.ljust(width)])
-    words = "█ fixed at the lower end (R), ▒ at the upper end (L), before the solve"
-    return [*aligned(rows), words if samples else "█ features fixed to zero before the solve"]
+    words = "█ screened at the lower bound (R), ▒ at the upper bound (L)"
+    return [*aligned(rows), words if samples else "█ features screened before the solve"]
 
 
 def _curve(values, low: float, high: float) -> str:

@@ -29,7 +29,7 @@ def plugged_rule(value, composed=None, pathwise=None, chunk: int | None = None):
         return PluginScreening(plugin)
     static = PluginRule(plugin)
     if static.needs_far_end and pathwise is None:
-        raise UsageError(f"the rule '{plugin}' needs a far end, which this model has not", "use a rule without one")
+        raise UsageError(f"the rule '{plugin}' needs a far end, which this model lacks", "use a rule without one")
     make: Any = pathwise if static.needs_far_end else composed
     return make(static, plugin.dynamic, str(plugin))
 

@@ -119,7 +119,7 @@ class Run:
             names = ", ".join(label_text(label) for label in sorted(labels))
             raise DataError(
                 f"the data has the label {label_text(strange[0])}; the run is a classifier of the labels {names}",
-                "predict data of the same task; write the label ? where it is unknown, or say `no_labels`",
+                "predict data of the same task; write the label ? where it is unknown, or use `no_labels`",
             )
         return known
 
@@ -205,7 +205,7 @@ class Run:
         if one_se and not self.cross_validated:
             raise UsageError(f"{self.path} has no standard errors", "use `step=best`, or compute it with screenpath cv")
         if not scored and self.cross_validated:
-            raise UsageError(f"{self.path}: no step has a score of all folds yet", "let the run go on with `resume`")
+            raise UsageError(f"{self.path}: no step has a score of all folds yet", "continue the run with `resume`")
         if not scored:
             raise UsageError(
                 f"{self.path} was computed without `test`: no step is known to be the best",
@@ -382,7 +382,7 @@ def _read(path: Path) -> Run:
         raise damaged(table[0], f"it has {len(steps)} of {asked} steps")
     solved = [row for row in steps if row["primal"] is not None]
     if not solved:
-        raise RunFolderError(f"{path} has no finished step", "let the run go on with `resume`")
+        raise RunFolderError(f"{path} has no finished step", "continue the run with `resume`")
     lost = lost_coefficients(path, record)
     notices = [f"{path} has lost its {lost}: there are no coefficients"] if lost else []
     if record["status"] != records.COMPLETE:

@@ -55,9 +55,9 @@ class Output:
             return
         where = _input_that_is(self.path, self.inputs)
         if where is not None:
-            raise UsageError(f"{self.name} is read by this command ({where}): it is not written to", OTHER)
+            raise UsageError(f"{self.name} is read by this command ({where}) and is never overwritten", OTHER)
         if _is_part(self.path):
-            raise UsageError(f"{self.name} is a part of a run folder: it is not written to", OTHER)
+            raise UsageError(f"{self.name} is part of a run folder and is never overwritten", OTHER)
         if mode is None:
             return
         if not stat.S_ISREG(mode):

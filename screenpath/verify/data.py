@@ -127,7 +127,7 @@ class Source:
 
     def _other(self) -> DataError:
         return DataError(
-            f"{self.path} is not the data of the certificate: its content is another", "name the same data"
+            f"{self.path} is not the data of the certificate: its content differs", "name the same data"
         )
 
     def _blocks(self):
@@ -288,7 +288,7 @@ def scaled(block: Block, header: dict, d: int) -> Block:
     elif kind == "l2":
         values, tails = divided(values, 0.0, *(part[block.rows] for part in row_norms(block)))
     elif kind != "none":
-        raise DataError(f"the certificate names the scaling '{kind}', which nobody knows")
+        raise DataError(f"the certificate names the scaling '{kind}', which the checker does not know")
     if bias:
         ends = indptr[1:]
         columns, values = np.insert(columns, ends, d), np.insert(values, ends, bias)

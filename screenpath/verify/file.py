@@ -102,7 +102,7 @@ def frames(path, hashed: Hashed | None = None):
                 yield head[:1], fields, arrays
     except FileNotFoundError:
         if Path(f"{path}.partial").exists():
-            raise DataError(f"{path} is not finished", "let the run go on with `resume`") from None
+            raise DataError(f"{path} is not finished", "continue the run with `resume`") from None
         raise DataError(
             f"{path}: no such file",
             "compute a whole path in one run with `certificate`: runs that were merged, one-vs-rest and cv have none",
@@ -189,7 +189,7 @@ def read_certificate(path, hashed: Hashed | None = None) -> tuple[dict, list]:
         else:
             raise damaged(path, "its parts are not in order")
     if end is None:
-        raise DataError(f"{path} is not finished", "let the run go on with `resume`; or the file was cut short")
+        raise DataError(f"{path} is not finished", "continue the run with `resume`; or the file was cut short")
     return header, steps
 
 

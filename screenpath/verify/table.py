@@ -121,7 +121,7 @@ class CsvSource(TableSource):
         try:
             return line.decode()
         except UnicodeDecodeError:
-            raise DataError(f"{self.path}, line {line_number}: bytes that are no text", SAME) from None
+            raise DataError(f"{self.path}, line {line_number}: these bytes are not text", SAME) from None
 
 
 class ParquetSource(TableSource):
@@ -131,7 +131,7 @@ class ParquetSource(TableSource):
         try:
             import pyarrow.parquet
         except ImportError:
-            raise DataError(f"{self.path} is Parquet, which takes pyarrow to read", "pip install pyarrow") from None
+            raise DataError(f"{self.path} is Parquet, which needs pyarrow", "pip install pyarrow") from None
         names = [name for name, _, _ in self.cells]
         try:
             schema = pyarrow.parquet.read_schema(self.path)

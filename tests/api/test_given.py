@@ -43,7 +43,7 @@ def test_sparse_rows_with_subscripts_out_of_range(where, what):
     getattr(rows, where)[3] = what
     path = screenpath.svm_path(X, Y, grid=[1.0])
     for read in (lambda: screenpath.svm_path(rows, Y, grid=3), lambda: path.predict(rows)):
-        with pytest.raises(DataError, match="no valid sparse matrix"):
+        with pytest.raises(DataError, match="not a valid sparse matrix"):
             read()
 
 

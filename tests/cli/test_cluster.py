@@ -125,7 +125,7 @@ def test_usage(call, data, shards):
         (("l1svm", shards, "--scheduler", "tcp://a:1"), "svm, lad, quantile, svr and sparse-svm do"),
         (("sparse-svm", data, "--scheduler", "tcp://a:1", "--jobs", 2), "use one of the two"),
         (("cv", "lad", data, "--scheduler", "tcp://a:1", "--jobs", 2), "use one of the two"),
-        (("svm", shards, "--kernel", "rbf", "--scheduler", "tcp://a:1"), "a kernel run does not go on a cluster"),
+        (("svm", shards, "--kernel", "rbf", "--scheduler", "tcp://a:1"), "a kernel run cannot use a cluster"),
     ):
         result = call(*arguments)
         assert result.code == 2 and message in result.err, result.err

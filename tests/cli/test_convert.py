@@ -262,7 +262,7 @@ def test_what_else_takes_columns(call, data, by_columns):
     assert result.code == 2 and "convert again with --by rows" in result.err
     for option, said in (
         (("--scale", "l2"), "--by rows"), (("--dtype", "float32"), "leave it out"), (("--n-features", 9), "5 features"),
-        (("--certificate",), "name the file"), (("--scheduler", "tcp://a:1"), "does not run on a cluster"),
+        (("--certificate",), "name the file"), (("--scheduler", "tcp://a:1"), "cannot use a cluster"),
     ):  # fmt: skip
         result = call("l1svm", by_columns, *option)
         assert result.code == 2 and said in result.err

@@ -134,7 +134,7 @@ def test_inputs_and_parts_are_never_written_to(call, files, name, inputs, link):
         before = everything(files)
         for more in ((), ("--force",)):
             result = call(*words(name, file), *more)
-            assert result.code == 2 and "not written to" in result.err, result
+            assert result.code == 2 and "never overwritten" in result.err, result
             assert everything(files) == before
 
 

@@ -23,7 +23,7 @@ def test_refusals(call, data):
     assert call("svm", data, "--c", 2, "-o", "b", "-q").code == 0
     assert call("runs", "a").code == 2
     found = call("runs", "a", "b", "--step", 0)
-    assert found.code == 2 and "nothing in common" in found.err and "--test FILE" in found.err and found.out == ""
+    assert found.code == 2 and "share nothing" in found.err and "--test FILE" in found.err and found.out == ""
     assert call("runs", "a", "nothing").code == 1
     assert "without --test" in call("runs", "a", "b").err
     assert call("runs", "a", "b", "--step", 0, "--test", "gone").code == 1

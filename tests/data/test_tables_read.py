@@ -264,7 +264,7 @@ def test_faults_of_parquet(tmp_path):
 def test_without_pyarrow_parquet_is_one_clear_error(tmp_path, monkeypatch):
     path = parquet(tmp_path / "a", a=[1.0, 2.0], y=[1, 2])
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(UsageError, match=r"takes pyarrow to read[\s\S]*screenpath\[parquet\]"):
+    with pytest.raises(UsageError, match=r"which needs pyarrow[\s\S]*screenpath\[parquet\]"):
         read_data(path)
 
 
@@ -629,7 +629,7 @@ def test_texts_that_share_their_beginnings_are_refused(tmp_path):
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     table = pa.table({"a": ["x" * k for k in range(2, 8)], "y": [1, 2] * 3})
     pq.write_table(table, tmp_path / "p", use_dictionary=False, column_encoding={"a": "DELTA_BYTE_ARRAY", "y": "PLAIN"})
-    with pytest.raises(DataError, match="the column a is written as DELTA_BYTE_ARRAY"):
+    with pytest.raises(DataError, match="the column a is encoded as DELTA_BYTE_ARRAY"):
         read_data(tmp_path / "p", one_hot=["a"])
     pq.write_table(table, tmp_path / "p")
     assert read_data(tmp_path / "p", one_hot=["a"]).X.shape == (6, 6)

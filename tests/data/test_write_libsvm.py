@@ -34,7 +34,7 @@ def test_labels_that_are_words(tmp_path):
     data = read_libsvm(tmp_path / "w")
     assert [data.label_names[int(code)] for code in data.y] == labels.tolist()
     for bad in ("", "a b", "a:b", "a,b", "C#", "1a", "nan", "_a", "a\n1 1:1"):
-        with pytest.raises(DataError, match="cannot stand in LIBSVM text"):
+        with pytest.raises(DataError, match="cannot be written as LIBSVM text"):
             list(libsvm_lines(np.eye(2), ["ham", bad]))
 
 

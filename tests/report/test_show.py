@@ -17,7 +17,7 @@ def test_every_kind_of_run_fits_a_narrow_terminal(runs, name):
     for title in ("fitted", "certificate", "step", "scores", "dual variables", "intercept"):
         assert title in lines
     row = runs[name].steps[-1]
-    assert f"R {row['n_R']:,} at the lower end" in text
+    assert f"R {row['n_R']:,} at the lower bound" in text
 
 
 def test_features_are_ordered_by_their_scaled_size(runs):

@@ -103,7 +103,7 @@ def test_test_data_that_are_gone(folder, tmp_path):
         (("run-a",), {}, "two runs or more"),
         (("run-a", "run-a"), {}, "named twice"),
         (("run-a", "lad"), {}, "is a regression"),
-        (("run-a", "positive"), {"step": 0}, "other labels apart: 1 and 2, and rest and 1"),
+        (("run-a", "positive"), {"step": 0}, "between different labels: 1 and 2, and rest and 1"),
         (("run-a", "untested"), {"step": 0}, "untested has no test data"),
         (("run-a", "other"), {"step": 0}, "their test data differ"),
         (("cv-a", "cv-3"), {}, "the folds of their cross-validations differ"),

@@ -109,7 +109,7 @@ def _whole(X, what: str):
         X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)  # scipy's check would drop entries after the last row
         X.check_format(full_check=True)
     except ValueError as error:
-        raise DataError(f"{what} are no valid sparse matrix: {error}") from None
+        raise DataError(f"{what} are not a valid sparse matrix: {error}") from None
     return canonical(X)
 
 

@@ -125,7 +125,7 @@ class CsvFile:
                     line.encode()
                 except UnicodeEncodeError:
                     raise DataError(
-                        f"{self.name}, line {number}: bytes that are no UTF-8 text", "save the file as UTF-8"
+                        f"{self.name}, line {number}: these bytes are not UTF-8 text", "save the file as UTF-8"
                     ) from None
             yield line
 

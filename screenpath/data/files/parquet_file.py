@@ -42,7 +42,7 @@ class ParquetFile:
             import pyarrow.parquet
         except ImportError:
             raise UsageError(
-                f"{path} is Parquet, which takes pyarrow to read", "pip install 'screenpath[parquet]', or use CSV"
+                f"{path} is Parquet, which needs pyarrow", "pip install 'screenpath[parquet]', or use CSV"
             ) from None
         self.name = str(path)
         try:
@@ -108,7 +108,7 @@ class ParquetFile:
             in_force().check_possible(needed, what, hint)
             if chunk.shared:
                 raise DataError(
-                    f"{self.name}: the column {chunk.column} is written as DELTA_BYTE_ARRAY: it unfolds to any size",
+                    f"{self.name}: the column {chunk.column} is encoded as DELTA_BYTE_ARRAY: it unpacks to any size",
                     "write it with a dictionary, or leave it out",
                 )
 

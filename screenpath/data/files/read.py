@@ -144,7 +144,7 @@ def _whole(table: TableFile, form: Form, settled: bool = False, **how) -> Datase
     if faults:
         raise faults[0].error()
     if data is None:
-        raise DataError(f"{table.name} holds no samples", "write a row for each of them")
+        raise DataError(f"{table.name} holds no samples", "add a row for each sample")
     return data
 
 
@@ -154,7 +154,7 @@ def refuse_columns(name: str, target: str | None, one_hot=(), stream=None) -> No
     asked = {name for name in (target, *([one_hot] if isinstance(one_hot, str) else one_hot)) if name}
     if asked & {cell.strip(" '\"\ufeff\r") for cell in re.split(r"[|:^~\s]", first)}:
         raise DataError(
-            f"{name}: its first line has names of columns, but no delimiter between them that is read",
+            f"{name}: the first line has column names, but no known delimiter between them",
             "write it with a comma, a semicolon or a tab between cells",
         )
     for option, given in (("target", target), ("one_hot", one_hot)):

@@ -103,7 +103,7 @@ def form_of(table: TableFile, target: str | None = None, one_hot: str | Sequence
             if name not in table.columns:
                 raise UsageError(f"{table.name} has no column '{name}' (`{what}={name}`)", f"there are {there}")
     if target in one_hot:
-        raise UsageError(f"the column '{target}' is the target, no feature", "leave it out of `one_hot`")
+        raise UsageError(f"the column '{target}' is the target, not a feature", "leave it out of `one_hot`")
     columns = tuple(name for name in table.columns if name != target)
     if not columns:
         raise DataError(f"{table.name} has no column of features besides the target '{target}'", "check the file")

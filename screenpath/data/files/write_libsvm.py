@@ -53,7 +53,7 @@ def libsvm_lines(X, y):
     for one in dict.fromkeys(y.tolist()) if texts else ():
         if not is_word(one):
             raise DataError(
-                f"the label '{shown(one)}' cannot stand in LIBSVM text",
+                f"the label '{shown(one)}' cannot be written as LIBSVM text",
                 "labels begin with a letter and hold no white space, colon, comma or #",
             )
     if not (np.isfinite(X.data).all() and (texts or np.isfinite(y).all())):

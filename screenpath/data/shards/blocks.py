@@ -235,7 +235,7 @@ def _batches(table: TableFile, reader: Reader, names, rows: int):
         _raise([*wrong, *missing, *target.take(batch)])
         if names is None and target.vocabulary is not None:
             raise DataError(
-                f"{table.name}: labels are numbers in the first rows and texts behind them",
+                f"{table.name}: labels are numbers in the first rows and texts after them",
                 "write all labels as texts, or all as numbers",
             )
         spelled, full = target.spelled, target.spellings.full

@@ -187,9 +187,9 @@ def checked_rows(path: Path, zero_based: bool, n_features: int | None, dtype: np
     folder = ShardFolder(path)
     folder.check_indices(zero_based)
     if n_features not in (None, folder.d):
-        raise UsageError(f"{path} has {folder.d} features, and is turned over as it is", "leave out `n_features`")
+        raise UsageError(f"{path} has {folder.d} features, which `by=columns` keeps", "leave out `n_features`")
     if dtype not in (folder.dtype, np.dtype(np.float64)):
-        raise UsageError(f"{path} holds {folder.dtype} values, and is turned over as it is", "leave out `dtype`")
+        raise UsageError(f"{path} holds {folder.dtype} values, which `by=columns` keeps", "leave out `dtype`")
     return folder
 
 

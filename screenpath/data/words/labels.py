@@ -212,7 +212,7 @@ def whole_label(label: float, tool: str) -> str:
     text = label_text(label)
     if not is_plain(text) or not float(text).is_integer() or abs(float(text)) > INT_MAX:
         raise UsageError(
-            f"{tool}'s labels are whole numbers, {text} is none it can hold",
+            f"{tool}'s labels are whole numbers, {text} is not one that it can hold",
             "export `to=json`, npz or onnx, or rename the labels in the data file",
         )
     return str(int(float(text)))

@@ -112,7 +112,7 @@ def aligned(rows: list, left: int = 0) -> list[str]:
 def need_parquet() -> None:
     """Check, before anything is computed, that tables can be written as Parquet."""
     if find_spec("pyarrow") is None:
-        raise UsageError("`format=parquet` takes pyarrow", "pip install 'screenpath[parquet]', or use csv")
+        raise UsageError("`format=parquet` needs pyarrow", "pip install 'screenpath[parquet]', or use csv")
 
 
 def parquet_of(text: str) -> bytes:
