@@ -271,7 +271,8 @@ class Result(ABC, Generic[Place]):
         DataError
             For rows of another width, or a table without some column.
         """
-        return self._forms(X, self.solved(step, **parameters))
+        found = self.solved(step, **parameters)
+        return self._forms(self._rows(X), found)
 
     @property
     def coefficients(self) -> Any:
@@ -300,9 +301,12 @@ class Result(ABC, Generic[Place]):
         The weights are those of the features that have a column, or of samples behind a kernel.
         """
 
-    @abstractmethod
-    def _forms(self, X: RowsLike, step) -> np.ndarray:
-        """Return the linear forms of new rows."""
+    def _forms(self, X, step) -> np.ndarray:
+        """Return the linear forms of new rows, of shape (m, features that have a column)."""
+        weights, intercept = self._solution(step)
+        if self.preparation.kind == "l2":  # the only scaling that the weights do not undo
+            X = replace(self.preparation, bias=0.0).apply(X)
+        return X @ np.asarray(weights).T + intercept
 
     @property
     def _of_samples(self) -> bool:
@@ -313,19 +317,18 @@ class Result(ABC, Generic[Place]):
         return weights if self._of_samples else self.preparation.widened(weights)
 
     def _rows(self, X):
-        """Return new rows, with the columns of the model where only some features have one."""
-        return self.preparation.narrowed(self._checked(X, self.preparation.columns is not None))
+        """Return new rows as wide as the training data, with the columns of the model.
 
-    def _checked(self, X, wide: bool):
-        """Return new rows, as wide as the training data unless these are ``wide``: then other features are ignored."""
+        Where only some features have a column, the others are ignored.
+        """
         places = found_in(names_of(X), self.feature_names)
         X = X if places is None else rows_of(X, places)
         X = checked_rows(X, "the new rows").astype(np.float64, copy=False)
         width = self.preparation.width or self.preparation.n_features
-        if X.shape[1] != width and not wide:
+        if X.shape[1] != width and self.preparation.columns is None:
             shape = " x ".join(map(str, X.shape))
             raise DataError(f"the new rows are {shape}; the path was computed with {width} features")
-        return X
+        return self.preparation.narrowed(X)
 
 
 @dataclass(frozen=True, repr=False)
@@ -365,13 +368,6 @@ class PathResult(Result[int]):
     def _shape(self) -> tuple:
         """Return the shape of the intercepts of a step."""
         return ()
-
-    def _forms(self, X, step) -> np.ndarray:
-        weights, intercept = self._solution(step)
-        X = self._rows(X)
-        if self.preparation.kind == "l2":  # the only scaling that the weights do not undo
-            X = replace(self.preparation, bias=0.0).apply(X)
-        return X @ np.asarray(weights).T + intercept
 
 
 @dataclass(frozen=True, repr=False)
@@ -427,4 +423,4 @@ class KernelPathResult(Result[int]):
         return step.coefficients[:n], float(step.coefficients[n:].sum())
 
     def _forms(self, X, step) -> np.ndarray:
-        return self.rows.held_out(self.preparation.apply(self._rows(X))) @ step.coefficients
+        return self.rows.held_out(self.preparation.apply(X)) @ step.coefficients

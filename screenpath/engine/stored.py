@@ -14,7 +14,6 @@ from screenpath.data.words.labels import in_python, label_text
 from screenpath.engine.result import Result
 from screenpath.errors import folder_of
 from screenpath.numbers import sparse as sp
-from screenpath.numbers.csr import on_columns
 from screenpath.store.open import UNLABELLED, Run, open_run
 from screenpath.walk.step import Step
 
@@ -133,8 +132,12 @@ class StoredPath(Result[int | str]):
         return duals_of(self.run, self.solved(step, **parameters).cells, self.training)
 
     def _forms(self, X, step) -> np.ndarray:
-        X = self._checked(X, self.run.numbers is not None)
-        return decision_values(self.run, step.cells, sp.csr_array(X), self.training)[0]
+        X = sp.csr_array(X)
+        if not self.run.kernel:
+            return super()._forms(X, step)
+        from screenpath.inputs.run_data import kernel_values
+
+        return kernel_values(self.run, step.cells, X, self.training)
 
 
 def load_run(folder: FileLike, training: str | None = None) -> StoredPath:
@@ -164,7 +167,10 @@ def load_run(folder: FileLike, training: str | None = None) -> StoredPath:
     >>> path.predict(X, C=0.1)  # doctest: +SKIP
     >>> screenpath.load_run("runs/cv-svm-breast_cancer").predict(X, step="one-se")  # doctest: +SKIP
     """
-    run = open_run(folder_of(folder))
+    return _path_of(open_run(folder_of(folder)), None if training is None else str(training))
+
+
+def _path_of(run: Run, training: str | None) -> StoredPath:
     names = tuple(run.parameters)
     steps = [Step(row, names) for row in run.table]
     known = [label for label in run.sides if not isinstance(label, str)]  # a text stands for all others: rest
@@ -173,7 +179,6 @@ def load_run(folder: FileLike, training: str | None = None) -> StoredPath:
     p = run.record["preparation"]
     columns = None if run.numbers is None else run.numbers - 1
     preparation = Preparation(p.get("scaling", "none"), None, None, 0.0, run.n_columns, columns, run.n_features)
-    training = None if training is None else str(training)
     return StoredPath(steps, preparation, labels, run, training, feature_names=run.feature_names)
 
 
@@ -206,17 +211,8 @@ def decision_values(run: Run, step: dict, X, training: str | None = None) -> tup
         notice = f"the data shows {X.shape[1]:,} of the {d:,} features of the run; the others are 0 in every row"
     X = sp.csr_array(X[:, :d]) if X.shape[1] > d else X
     X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], d))
-    if run.numbers is not None:
-        X = on_columns(X, run.numbers - 1)
-    if run.kernel:
-        from screenpath.inputs.run_data import kernel_values
-
-        return kernel_values(run, step, X, training), notice
-    weights, intercepts = run.coefficients(step)
-    if run.record["preparation"].get("scaling") == "l2":  # the only scaling that the coefficients do not undo
-        X = Preparation("l2", None, None, 0.0, X.shape[1]).apply(X)
-    values = X @ weights.T + intercepts
-    return (values if run.classes else values[:, 0]), notice
+    path = _path_of(run, training)
+    return path._forms(path.preparation.narrowed(X), Step(step, tuple(run.parameters))), notice
 
 
 def predicted_labels(run: Run, values: np.ndarray) -> np.ndarray:
