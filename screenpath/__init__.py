@@ -31,7 +31,7 @@ _HOMES = {
     "read_data": "screenpath.data.files.read",
     "read_libsvm": "screenpath.data.files.libsvm",
     "report_run": "screenpath.api.runs",
-    "rules_of": "screenpath.catalogue.rules",
+    "rules_of": "screenpath.catalogue.specs",
     "run": "screenpath.api.runs",
     "show_run": "screenpath.api.runs",
     "sparse_svm_path": "screenpath.api.paths",

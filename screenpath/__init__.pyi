@@ -16,7 +16,7 @@ from screenpath.api.runs import plot_run as plot_run
 from screenpath.api.runs import report_run as report_run
 from screenpath.api.runs import run as run
 from screenpath.api.runs import show_run as show_run
-from screenpath.catalogue.rules import rules_of as rules_of
+from screenpath.catalogue.specs import rules_of as rules_of
 from screenpath.data.files.dataset import RowsLike
 from screenpath.data.files.generate import generate as generate
 from screenpath.data.files.libsvm import read_libsvm as read_libsvm

@@ -20,8 +20,7 @@ from pathlib import Path
 import click
 
 from screenpath.catalogue.option import GROUPS
-from screenpath.catalogue.rules import rules_of
-from screenpath.catalogue.specs import SPECS
+from screenpath.catalogue.specs import SPECS, rules_of
 from screenpath.cli.app import ALIASES, COMMANDS, cli
 from screenpath.cli.help import whole_page
 from screenpath.engine.options import cv_spec

@@ -31,7 +31,7 @@ def rules(model):
 
     These are the values of --rule; each except none, heuristic and sieve can be combined with +gap.
     """
-    from screenpath.catalogue.rules import rules_of
+    from screenpath.catalogue.specs import rules_of
 
     losses = ", ".join(LOSSES) if model is None else model
     pages = [] if model not in (None, *LOSSES) else [(losses, "svm", False, False)]
