@@ -89,10 +89,7 @@ def unheard():
 def folder_of(run, remedy: str = "write it to one with its method save(DIR), and pass DIR") -> Path:
     """Return the folder of a run that a Python function was given: its name, or the run as an object.
 
-    Raises
-    ------
-    UsageError
-        For anything else, with the remedy for a path that is in memory.
+    Anything else is a :class:`UsageError`, with the remedy for a path that is in memory.
     """
     try:
         return Path(getattr(run, "folder", run))
@@ -103,13 +100,7 @@ def folder_of(run, remedy: str = "write it to one with its method save(DIR), and
 
 
 def file_name(value, option: str) -> str:
-    """Return the name of a file that a Python function was given as an option.
-
-    Raises
-    ------
-    UsageError
-        For what is no name.
-    """
+    """Return the name of a file that a Python function was given as an option; else a :class:`UsageError`."""
     try:
         return os.fsdecode(value)
     except TypeError:

@@ -197,11 +197,7 @@ def clear_cache() -> int:
     if folder is None:
         return 0
     freed = 0
-    for path in [
-        *folder.parent.glob(f"*/*{SUFFIX}"),
-        *folder.parent.glob(f"*/*{PARTIAL}"),
-        *folder.parent.glob(f"*/{LOCKS}"),
-    ]:
+    for path in [path for name in (f"*{SUFFIX}", f"*{PARTIAL}", LOCKS) for path in folder.parent.glob(f"*/{name}")]:
         try:
             size = path.stat().st_size
             path.unlink()
@@ -325,10 +321,6 @@ class KernelCache:
         key = (signature, processor, self.stamp, fields(getattr(signature, "args", signature)))
         return f"{self.name}-{self.stamp}-{digest(repr(key).encode())[:20]}{SUFFIX}", key
 
-    def _entries(self) -> list[Path]:
-        folder = cache_folder()
-        return list(folder.glob(f"{self.name}-{self.stamp}-*{SUFFIX}")) if folder else []
-
     def load_overload(self, signature, target_context):
         """Return the compile result of a signature, or None if it is missing or unusable."""
         # numba refreshes the whole context here, which takes longer than to load all kernels. Compiling does it by
@@ -402,8 +394,3 @@ class KernelCache:
             )
         finally:
             end_turn(folder, name)
-
-    def flush(self) -> None:
-        """Forget every signature of this function (numba's ``Dispatcher.recompile``)."""
-        for path in self._entries():
-            evict(path)

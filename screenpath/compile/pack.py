@@ -59,20 +59,11 @@ def pack_kernels() -> tuple[bytes, int]:
 
 
 def unpack_kernels(content: bytes, name: str) -> tuple[int, int, bool]:
-    """Store the ``content`` of a file of packed kernels where this process looks for them; ``name`` is that of the
-    file.
+    """Store the ``content`` of the file ``name`` of packed kernels where this process looks for them.
 
-    Returns
-    -------
-    count, others : int
-        Kernels of these sources, and of others, which are skipped.
-    fits : bool
-        Whether they are for this kind of processor; others are compiled again when needed.
-
-    Raises
-    ------
-    ResourceError
-        If the file is damaged, of another version, or there is no folder for kernels. Then nothing is unpacked.
+    Return how many are of these sources, how many of others, which are skipped, and whether they are for this kind of
+    processor; others are compiled again when needed. A file that is damaged or of another version, or no folder for
+    kernels, is a :class:`ResourceError`: then nothing is unpacked.
     """
     folder = cache_folder()
     if folder is None:

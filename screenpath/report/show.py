@@ -41,31 +41,15 @@ SCALED = {
 
 @dataclass(frozen=True)
 class ScoreShown:
-    """A score of a step.
+    """A score of a step."""
 
-    Parameters
-    ----------
-    name : str
-        Of ``catalogue.scores.SCORES``.
-    kind : {"cv", "test"}
-    value : float
-    error : float or None
-        Standard error over the folds; None for test data, and for a single fold.
-    interval : tuple of float or None
-        95 % interval of an accuracy on test data (Wilson 1927).
-    count : int or None
-        Folds, or rows of the test data.
-    whole : int, optional
-        Folds of the whole cross-validation, if the run is a part of it.
-    """
-
-    name: str
-    kind: str
+    name: str  # of ``catalogue.scores.SCORES``
+    kind: str  # "cv" or "test"
     value: float
-    error: float | None
-    interval: tuple | None
-    count: int | None
-    whole: int | None = None
+    error: float | None  # standard error over the folds; None for test data, and for a single fold
+    interval: tuple | None  # 95 % interval of an accuracy on test data (Wilson 1927)
+    count: int | None  # folds, or rows of the test data
+    whole: int | None = None  # folds of the whole cross-validation, if the run is a part of it
 
     def __str__(self) -> str:
         text = f"{self.name.replace('-', ' ')} {self.value:.6g}"
@@ -81,30 +65,14 @@ class ScoreShown:
 
 @dataclass(frozen=True)
 class FeatureShown:
-    """A feature of a linear model, or a support vector of a kernel model.
+    """A feature of a linear model, or a support vector of a kernel model."""
 
-    Parameters
-    ----------
-    number : int
-        From 1, as in the file.
-    name : str or None
-        Of a feature, if the data was a table.
-    weight : float
-        In the units of the file; with several classes the one of the largest scaled size.
-    scaled : float
-        See ``SCALED``.
-    label : float or None
-        The class, if each has its weights.
-    entered : dict or None
-        Row of the step table at which the feature first has a weight, in sparse models.
-    """
-
-    number: int
-    name: str | None
-    weight: float
-    scaled: float
-    label: float | None
-    entered: dict | None
+    number: int  # from 1, as in the file
+    name: str | None  # of a feature, if the data was a table
+    weight: float  # in the units of the file; with several classes the one of the largest scaled size
+    scaled: float  # see ``SCALED``
+    label: float | None  # the class, if each has its weights
+    entered: dict | None  # row of the step table at which the feature first has a weight, in sparse models
 
 
 @dataclass(frozen=True, repr=False)

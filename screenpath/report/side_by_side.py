@@ -28,31 +28,15 @@ CLEAR = 2.0  # standard errors above which a difference is called clear
 
 @dataclass(frozen=True, repr=False)
 class Side:
-    """One run of a comparison.
-
-    Parameters
-    ----------
-    run : Run
-    step : dict
-        Row of the step table that is compared.
-    score : float
-    features : int or None
-        With a weight; None for a kernel model.
-    support : int or None
-        Support vectors; None if the model has none.
-    seconds : float
-        Of the run, including folds.
-    parts : ndarray or None
-        The score of each fold, or the part of each row of the test data; None if unknown.
-    """
+    """One run of a comparison."""
 
     run: Run
-    step: dict
+    step: dict  # row of the step table that is compared
     score: float
-    features: int | None
-    support: int | None
-    seconds: float
-    parts: np.ndarray | None
+    features: int | None  # with a weight; None for a kernel model
+    support: int | None  # support vectors; None if the model has none
+    seconds: float  # of the run, including folds
+    parts: np.ndarray | None  # the score of each fold, or the part of each row of the test data; None if unknown
 
     def __repr__(self) -> str:
         return f"<Side: {self.name}, {self.run.describe(self.step)}, {self.score:.6g}>"
@@ -64,21 +48,11 @@ class Side:
 
 @dataclass(frozen=True)
 class Difference:
-    """How much better the best run is than another.
+    """How much better the best run is than another."""
 
-    Parameters
-    ----------
-    other : int
-        Its place.
-    mean : float
-        In favour of the best run, never negative.
-    error : float or None
-        Standard error of the mean, from paired parts; None if there are none.
-    """
-
-    other: int
-    mean: float
-    error: float | None
+    other: int  # its place
+    mean: float  # in favour of the best run, never negative
+    error: float | None  # standard error of the mean, from paired parts; None if there are none
 
     @property
     def clear(self) -> bool | None:
@@ -156,25 +130,7 @@ def _size(side: Side) -> str:
 def compare_runs(
     runs: Sequence[Run], step: str = "best", test: str | None = None, target: str | None = None
 ) -> RunComparison:
-    """Compare a step of each of several runs on what they have in common.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        Two or more.
-    step : str, default "best"
-        As in :meth:`Run.choose`, for every run.
-    test : str, optional
-        Data on which all runs are scored; by default the folds that they share, else their test data.
-    target : str, optional
-        Column of labels in ``test``, if its name differs from the training data's.
-
-    Raises
-    ------
-    UsageError
-        For runs that cannot be compared, saying why.
-    DataError, RunFolderError
-    """
+    """Compare a step of each of several runs on what they have in common, as :func:`screenpath.compare_runs`."""
     _check(runs)
     rows = [run.choose(step) for run in runs]
     if test is not None:

@@ -295,11 +295,7 @@ class SearchedC(OpenEnded):
 class Decided(BaseEstimator):
     """The decisions of a step on some rows, as a fitted estimator for scorers; it ignores the X they pass.
 
-    Parameters
-    ----------
-    forms : ndarray of shape (m, problems)
-    classes : ndarray or None
-        None of a regression.
+    ``forms`` have the shape (m, problems); ``classes`` are None of a regression.
     """
 
     def __init__(self, forms, classes):

@@ -134,13 +134,7 @@ def _empty(run: Run, step: dict):
 
 
 def skops_bytes(run: Run, step: dict, training: str | None = None) -> bytes:
-    """Return the estimator of a step as a skops file.
-
-    Raises
-    ------
-    ImportError
-        Without skops.
-    """
+    """Return the estimator of a step as a skops file; an ImportError without skops."""
     import skops.io
 
     return skops.io.dumps(estimator_of(run, step, training))

@@ -117,13 +117,7 @@ def memory() -> int:
 
 
 def largest(fields: dict) -> int:
-    """Return the bytes that the arrays of a part have at most, as the problem says.
-
-    Raises
-    ------
-    ValueError, KeyError, TypeError, AttributeError
-        If the problem's numbers are none.
-    """
+    """Return the bytes that the arrays of a part have at most, as the problem says; one of ``UNFIT`` if it does not."""
     n, d, tol = fields["data"]["n_samples"], fields["data"]["n_features"], fields["tol"]
     if type(n) is not int or type(d) is not int or n < 1 or d < 0:
         raise ValueError("numbers of samples and features that no data has")

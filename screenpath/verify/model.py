@@ -177,13 +177,7 @@ class Model:
         return [Part(first, own, 1 - own, ones, zeros, v, every, cells)]
 
     def solution(self, entry: dict) -> np.ndarray:
-        """Return the primal point of a step, a row for each node; its numbers are as many as there must be.
-
-        Raises
-        ------
-        DataError
-            If any number of the step is none that it may be.
-        """
+        """Return the primal point of a step, a row for each node; a DataError if a number is none that it may be."""
         names = ("C",) if self.box else ("lambda",) if self.own else ("alpha", "beta")
         size = -(-self.n * self.parts_each // 4)
         codes = [entry[name] for name in ("states", "claims", "after") if entry.get(name) is not None]

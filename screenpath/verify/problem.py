@@ -53,20 +53,9 @@ def objective_of(header: dict, penalties: bool, written: object = None) -> str:
 class Problem:
     """The options of a run beside its data: weights and labels as numbers, as far as they can be known here.
 
-    Parameters
-    ----------
-    record : dict
-        run.json.
-    header : dict
-        Of the certificate.
-    beside : sequence of Path
-        The data file and the run folder: files that options name relative to where the run was started are looked for
-        in the folders above these, too.
-
-    Attributes
-    ----------
-    unknown : set of tuple
-        Places of run.json that nothing could be compared with.
+    ``record`` is run.json, ``header`` that of the certificate. ``beside`` are the data file and the run folder: files
+    that options name relative to where the run was started are looked for in the folders above these, too. ``unknown``
+    are the places of run.json that nothing could be compared with.
     """
 
     def __init__(self, record: dict, header: dict, beside: tuple[Path, ...] = ()):
@@ -320,22 +309,8 @@ def same(found, wanted) -> bool:
 class Seen:
     """Watches the blocks of a source: the first pass takes counts and sums, the second one what needs the means.
 
-    Parameters
-    ----------
-    header : dict
-        Of the certificate.
-    source : verify.data.Source
-    sample_weights : ndarray of shape (n,), optional
-        Of the run's file of weights: they count in the scaling, those of classes do not.
-
-    Attributes
-    ----------
-    labels : ndarray of shape (n,)
-        As numbers.
-    nnz : int
-        Values that the data hold.
-    used : ndarray of int
-        Features, from 0, that occur.
+    ``sample_weights``, shape (n,), are those of the run's file: they count in the scaling, those of classes do not.
+    Known are then ``labels`` as numbers, shape (n,), ``nnz`` values, and ``used``, the features, from 0, that occur.
     """
 
     def __init__(self, header: dict, source, sample_weights=None):

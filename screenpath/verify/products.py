@@ -98,14 +98,8 @@ class Centred:
 class KernelPair(Pair):
     """What the passes find out about one step; its solution are the coefficients ``y_i C theta_i`` of the samples.
 
-    Attributes
-    ----------
-    b : float
-        The intercept.
-    shares : ndarray of shape (n,)
-        ``y_i theta_i``.
-    square, square_error : list of float
-        Shares of the blocks in ``||w||^2``, and what they may be off by.
+    ``b`` is the intercept, ``shares`` are ``y_i theta_i``, shape (n,), ``square`` and ``square_error`` the shares of
+    the blocks in ``||w||^2`` and what they may be off by.
     """
 
     def __init__(self, model: Model, entry: dict):
@@ -116,7 +110,6 @@ class KernelPair(Pair):
         self.square_error: list[float] = []
 
     def add(self, block: Block, part: Part, theta: np.ndarray) -> None:
-        """Keep the dual variables of a block."""
         self.shares[part.first : part.first + theta.size] = part.signs * theta
 
     def settle(self) -> None:
@@ -125,12 +118,10 @@ class KernelPair(Pair):
 
     @property
     def nnz(self) -> int:
-        """Return how many coefficients of samples are not 0."""
         return int(np.count_nonzero(self.shares))
 
     @cached_property
     def residue(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sum of the dual variables, and a bound of its error."""
         value = fsum(self.shares)
         return np.array([value]), np.array([UP * UNIT * abs(value)])
 
@@ -140,7 +131,6 @@ class KernelPair(Pair):
 
     @property
     def pull(self) -> tuple[float, float]:
-        """Return what a unit of a row's norm is worth when a row is chosen."""
         return 0.0, 0.5 * self.num * self.flow_size
 
     @property
@@ -150,13 +140,11 @@ class KernelPair(Pair):
         return 0.5 * squared(away), away, None, None
 
     def away(self, x: float) -> float:
-        """Return an upper bound of ``||w - x u||``."""
         part = abs(1.0 - x) + (4.0 * UNIT * x if x != 1.0 else 0.0) + x * UP * self.model.inexact
         return UP * part * math.sqrt(max(UP * sum(self.norm_squared()), 0.0)) if part else 0.0
 
     @property
     def penalty(self) -> tuple[float, float]:
-        """Return half of ``||w||^2``, and a bound of its error."""
         square, error = self.norm_squared()
         return 0.5 * square, UP * 0.5 * error
 
@@ -169,7 +157,6 @@ class Kernels:
         self.rows: list[np.ndarray] = []
 
     def first(self, block: Block) -> None:
-        """Keep the rows of a block."""
         self.rows.append(_dense(block, self.d))
 
     def settle(self) -> None:
@@ -208,14 +195,8 @@ class Kernels:
 def _exactly(kernel: dict, pair: KernelPair, part: Part, rows: tuple, p: np.ndarray, e: np.ndarray) -> None:
     """Form those products again, in place, whose errors a claim of the pair would not survive.
 
-    Parameters
-    ----------
-    kernel, pair, part
-        Of the block.
-    rows : tuple of ndarray
-        The block's rows, those with a share, and which rows these are.
-    p, e : ndarray
-        Products ``sum_j y_j theta_j K(x_i, x_j)`` and bounds of their errors.
+    ``p, e``: products ``sum_j y_j theta_j K(x_i, x_j)`` and bounds of their errors; ``rows``: those of the block, those
+    with a share, and which these are.
     """
     Z, support, used = rows
     C, (lo, hi, _, _) = pair.num, part.cells

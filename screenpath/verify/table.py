@@ -22,13 +22,7 @@ TRUTH = {"true": 1.0, "false": 0.0}
 
 
 class TableSource(Source):
-    """Rows of a table, block by block; the columns are found by their names.
-
-    Parameters
-    ----------
-    path, header, rows
-        As of :class:`verify.data.Source`; ``header["data"]["table"]`` names the columns.
-    """
+    """Rows of a table, block by block; columns are found by their names, which stand in ``header["data"]["table"]``."""
 
     def __init__(self, path, header: dict, rows: int):
         super().__init__(path, header, rows)

@@ -14,7 +14,7 @@ PLANTED = ("numpy.py", "numba.py", "screenpath/__init__.py", "multiprocessing.py
 HELPERS = """
 from screenpath.kernels import compilation
 compilation.helpers = lambda: 1
-compilation.start_helpers(("text",))
+compilation.start_helpers(("dome",))
 print(compilation._helpers[0].wait())
 """
 SPAWN = """
@@ -53,7 +53,7 @@ def run(tmp_path):
 @pytest.mark.skipif(bool(config.DISABLE_JIT), reason="the jit is disabled")
 def test_helpers(run, tmp_path):
     assert run(HELPERS) == ("0", "")
-    assert {path.name.partition(".")[0] for path in tmp_path.rglob("*.kernel")} == {"text"}
+    assert {path.name.partition(".")[0] for path in tmp_path.rglob("*.kernel")} == {"dome"}
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="multiprocessing cannot be told so before Python 3.11")

@@ -14,7 +14,7 @@ from tests.conftest import HANGS, ROOT
 MAKE = """
 import sys
 from screenpath.kernels.compilation import compile_seconds, ensure_compiled
-ensure_compiled("text", "distances")
+ensure_compiled("dome", "partition")
 print(compile_seconds())
 """
 # All refusals in one process: what is refused leaves nothing.

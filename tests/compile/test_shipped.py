@@ -15,7 +15,7 @@ pytestmark = pytest.mark.wide_only
 SAMPLE = ROOT / "data_samples" / "breast_cancer.libsvm"
 TEXT = """
 from screenpath.kernels.compilation import compile_seconds, ensure_compiled
-ensure_compiled("text")
+ensure_compiled("dome")
 print(compile_seconds())
 """
 
@@ -26,7 +26,7 @@ def installed(tmp_path_factory):
     if not (ROOT / ".venv" / ".installed").exists():
         pytest.skip("`make wheel` needs the environment that `make test` makes")
     base = tmp_path_factory.mktemp("wheel")
-    build = [f"BUILD={base / 'build'}", f"DIST={base / 'dist'}", "KERNELS=parse text rows l1svm dome l1newton"]
+    build = [f"BUILD={base / 'build'}", f"DIST={base / 'dist'}", "KERNELS=parse rows l1svm dome l1newton"]
     subprocess.run(["make", "-C", str(ROOT), "wheel", *build], check=True, capture_output=True, timeout=HANGS)
     (wheel,) = (base / "dist").glob("*.whl")
     assert f"cp{sys.version_info.major}{sys.version_info.minor}" in wheel.name and "any" not in wheel.name
@@ -69,6 +69,6 @@ def test_what_does_not_fit_is_compiled(go, installed, tmp_path):
     file.write_bytes(whole[: len(whole) // 2])
     assert float(go("-c", TEXT, site=site).stdout) > 0.0
     file.write_bytes(whole)
-    with open(site / "screenpath" / "kernels" / "rows" / "text.py", "a") as source:  # kernels of other sources
+    with open(site / "screenpath" / "kernels" / "screen" / "dome.py", "a") as source:  # kernels of other sources
         source.write("\n# edited\n")
     assert float(go("-c", TEXT, site=site).stdout) > 0.0
