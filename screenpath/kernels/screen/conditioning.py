@@ -7,6 +7,7 @@ the costs tell which is cheaper. Layout of all arrays: see ``kernels/problem/spa
 import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
+from screenpath.kernels.problem.sparse import add_column
 
 
 @kernel
@@ -86,9 +87,7 @@ def drop_columns(columns, n, w, pending, count, twice, scores, row_part):
         for r in range(values.size):
             x = np.float64(values[r])
             part[at(r) if full else at(lines[r])] -= x * (x - m)
-        if value != 0.0:
-            for r in range(values.size):
-                score[at(r) if full else at(lines[r])] -= value * values[r]
+        add_column(data, indices, start, indptr[j + 1], n, -value, score)
         touched += indptr[j + 1] - start
     return touched
 
@@ -109,12 +108,8 @@ def keep_columns(columns, n, w, keep, live, pending, count, twice, scores, row_p
         if w[f] != 0.0:
             c = f // d
             j = f - c * d
-            start, stop = indptr[j], indptr[j + 1]
-            full = stop - start == n
-            values, lines, score = data[start:stop], indices[start:stop], scores[c * n : (c + 1) * n]
-            for r in range(values.size):
-                score[at(r) if full else at(lines[r])] -= w[f] * values[r]
-            touched += stop - start
+            add_column(data, indices, indptr[j], indptr[j + 1], n, -w[f], scores[c * n : (c + 1) * n])
+            touched += indptr[j + 1] - indptr[j]
     unknown = 0
     for f in range(keep.size):
         unknown += keep[f] != known_keep[f]

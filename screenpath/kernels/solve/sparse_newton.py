@@ -6,7 +6,7 @@
 import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
-from screenpath.kernels.problem.sparse import Samples, respond
+from screenpath.kernels.problem.sparse import Samples, add_column, column_sum, respond
 from screenpath.kernels.problem.sparse_intercept import settle
 from screenpath.kernels.rows.matrix import add, borrowed, dot, matrix_of
 from screenpath.kernels.rows.newton_system import advance, inner
@@ -177,12 +177,7 @@ def implicit_conjugate_gradients(view, samples, roots, active, place, level, alp
         for k in range(size):
             c = active[k] // d
             j = active[k] - c * d
-            start, end = indptr[j], indptr[j + 1]
-            full = end - start == n
-            v = direction[k]
-            values, lines, block = data[start:end], indices[start:end], scores[c * n : (c + 1) * n]
-            for r in range(values.size):
-                block[at(r) if full else at(lines[r])] += v * values[r]
+            add_column(data, indices, indptr[j], indptr[j + 1], n, direction[k], scores[c * n : (c + 1) * n])
         shares[:] = 0.0
         for t in range(place.size if shares.size > 0 else 0):
             if place[t] >= 0:
@@ -213,12 +208,7 @@ def implicit_conjugate_gradients(view, samples, roots, active, place, level, alp
         for k in range(size):
             c = active[k] // d
             j = active[k] - c * d
-            start, end = indptr[j], indptr[j + 1]
-            full = end - start == n
-            total = 0.0
-            values, lines, block = data[start:end], indices[start:end], psi[c * n : (c + 1) * n]
-            for r in range(values.size):
-                total += values[r] * block[at(r) if full else at(lines[r])]
+            total = column_sum(data, indices, indptr[j], indptr[j + 1], n, psi[c * n : (c + 1) * n])
             product[k] = alpha * direction[k] + scale * total
             curvature += product[k] * direction[k]
         if not curvature > 0.0:  # squares have left the range of floating point
@@ -260,17 +250,8 @@ def trial(view, samples, status, alpha, beta, w, active, count, signs, rhs, dire
         w_sq += alpha * value * value  # not w^2 alone: see kernels.sparse.feature_terms
         w_l1 += abs(value)
         c = f // d
-        base = c * n
-        j = f - c * d
-        start, stop = indptr[j], indptr[j + 1]
-        if stop - start == n:
-            column, block = data[start:stop], scores[base : base + n]
-            for i in range(n):
-                block[i] += value * column[i]
-        else:
-            block = scores[base : base + n]
-            for p in range(at(start), at(stop)):
-                block[at(indices[p])] += value * data[p]
+        start, stop = indptr[f - c * d], indptr[f - c * d + 1]
+        add_column(data, indices, start, stop, n, value, scores[c * n : (c + 1) * n])
         touched += stop - start
     if level is not None:
         level[0] = settle(scores, samples.labels, samples.weights, samples.gamma, status, level[0])
@@ -326,8 +307,7 @@ def descend(view, samples, status, alpha, beta, col_sq, features, w, scores):
         if step == 0.0:
             continue
         w[f] = value
-        for r in range(values.size):
-            block[at(r) if full else at(lines[r])] += step * values[r]
+        add_column(data, indices, start, end, n, step, block)
         touched += end - start
     return touched
 
