@@ -30,8 +30,7 @@ from screenpath.numbers import states
 from screenpath.problem import INTERVAL, box_rounding, ends
 from screenpath.problem.base import RegionModel, Resumable
 from screenpath.problem.box_types import Certificate, Screened
-from screenpath.problem.faces import Faces
-from screenpath.problem.reduced import Reduced
+from screenpath.problem.reduced import Faces, Reduced
 from screenpath.problem.sharp import sharpened
 from screenpath.regions.geometry import GAP_ROUNDING, ROUNDING, Point
 

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from screenpath.numbers.rounding import Proven
-from screenpath.problem.faces import Faces
+from screenpath.problem.reduced import Faces
 from screenpath.regions.geometry import GAP_ROUNDING, Point
 
 

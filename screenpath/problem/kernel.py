@@ -32,8 +32,8 @@ from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 from screenpath.problem import ends
 from screenpath.problem.box import BoxModel
 from screenpath.problem.box_types import Certificate, Screened
-from screenpath.problem.kernel_sharp import sharpened
 from screenpath.problem.reduced import Freed
+from screenpath.problem.sharp import kernel_sharpened
 from screenpath.regions.geometry import Ball, KernelPoint
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ class KernelModel(BoxModel):
         return cast(KernelPoint, certificate.point).error * self.norms
 
     def sharpened(self, certificate: Certificate, tol: float) -> Certificate:
-        return sharpened(self, certificate, tol)
+        return kernel_sharpened(self, certificate, tol)
 
     def fallbacks(self, C: float, reference: Certificate) -> list[Certificate]:
         return [self.certify(C, None, theta) for theta in (np.zeros(self.size), reference.theta)]

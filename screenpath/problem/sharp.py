@@ -2,7 +2,8 @@
 
 A margin counts only if its row's share of the gap may not be 0, and the sum over rows only through its distance
 from ``w``. Both are recomputed as sums of two doubles. If the pair itself is a few units in the last place from
-one that meets the gap, such as a hinge of 1e-16 that a large C weighs, neighbours of ``w`` are tried.
+one that meets the gap, such as a hinge of 1e-16 that a large C weighs, neighbours of ``w`` are tried. A solver that
+continues from such sums reaches accuracies that plain ones would hide.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from screenpath.kernels.problem import box
 from screenpath.kernels.rows import double
 from screenpath.kernels.rows.matrix import matrix_of
-from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, gamma, meets
+from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, blurred, gamma, meets
 
 CHUNK = 4096  # rows that are copied at a time
 ULPS = (1, 2, 4, 8)  # by so many units in the last place w grows
@@ -98,6 +99,54 @@ def _with_rows(model, certificate, tol: float, sum_error: float | None, apart: _
     found = 0.5 * float(np.square(w - C * certificate.total).sum())
     square = certificate.point.sqnorm, 2.0 * gamma(w.size + 8) * certificate.point.sqnorm
     return with_terms(model, certificate, t, e, square, (0.5 * distance * distance, found))
+
+
+def kernel_sharpened(model, certificate, tol: float):
+    """Return the certificate of a kernel model with a narrower bound on rounding, or unchanged.
+
+    Products are recomputed from the data, with kernel values that are sums of two doubles. Losses at the end of their
+    box have no share of the gap, so they are recomputed only if the gap is met and the primal value is uncertain;
+    usually it is enough to count the errors of these alone.
+    """
+    if not meets(certificate, tol):
+        found = _kernel_formed(model, certificate, 1.0)
+        return found if found.gap < certificate.gap else certificate
+    best = certificate
+    for target in (None, tol):
+        found = _kernel_formed(model, certificate, target)
+        if meets(found, tol) and found.primal_error < best.primal_error:
+            best = found
+        if not blurred(best, tol):
+            break
+    return best
+
+
+def _kernel_formed(model, certificate, tol: float | None):
+    """Return the certificate with those products recomputed that matter to the gap and to ``tol`` of the primal
+    value; with None, none of them.
+    """
+    alpha, point = certificate.point.vector, certificate.point
+    kinks, rest = model.kinks_of(certificate)
+    rest = np.broadcast_to(rest, kinks.shape)
+    t, e = kinks - point.products, model.form_error(certificate)
+    index = np.empty(0, np.int64) if tol is None else that_matter(model, certificate, t, e, tol)
+    (margins, totals), off = model.rows.precise_sums(index, np.stack([alpha, certificate.theta]))
+    t[index] = difference(kinks[index], *margins) + rest[index]
+    e[index] = off * point.spread * OUTWARD * model.norms[index] + 4.0 * UNIT * np.abs(rest[index])
+    # The gap is to hold for C theta as well, which the coefficients are but for rounding.
+    apart = np.empty(index.size)
+    double.double_difference(margins[0], certificate.C, totals, apart)
+    e[index] += np.abs(apart + margins[1]) * OUTWARD
+    # ||w||^2 = sum alpha_i g_i.w, with the margins as they are known now.
+    error, terms = e + 2.0 * UNIT * np.abs(t), np.abs(alpha) @ (np.abs(kinks) + np.abs(t))
+    square_error = float(np.abs(alpha) @ error + gamma(alpha.size + 16) * terms) * OUTWARD
+    square = max(float(alpha @ (kinks - t)), 0.0), square_error
+    # Of the coefficients, from C theta.
+    moved = (UNIT + model.inexact) * point.spread * OUTWARD + certificate.C * certificate.shift
+    found = with_terms(model, certificate, t, e, square, (0.5 * moved * moved, 0.0))
+    products, total = point.products.copy(), certificate.total.copy()
+    products[index], total[index] = margins[0], totals[0]
+    return replace(found, point=replace(point, products=products), total=total)
 
 
 def that_matter(model, certificate, t, e, tol: float) -> np.ndarray:

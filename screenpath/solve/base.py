@@ -13,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from screenpath.problem.faces import Faces
+from screenpath.problem.reduced import Faces
 
 HALF = 0.5  # a solve gets on while the gap falls to this part of the smallest one before, within a few evaluations
 

@@ -14,8 +14,7 @@ from screenpath.kernels.solve import descent
 from screenpath.kernels.solve import face as kernels
 from screenpath.kernels.solve.pool import STEPS
 from screenpath.kernels.solve.survey import nothing_known
-from screenpath.problem.faces import Faces
-from screenpath.problem.reduced import Reduced
+from screenpath.problem.reduced import Faces, Reduced
 from screenpath.solve.base import Budget, Solution, Solver
 from screenpath.solve.cd import Descent, draws
 

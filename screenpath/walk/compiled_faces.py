@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 from screenpath.kernels.walk import face_walk as kernels
-from screenpath.problem.faces import Faces
+from screenpath.problem.reduced import Faces
 from screenpath.solve.face import FaceDescent, begun, recalled
 from screenpath.walk.compiled import CELLS, POINTS, CompiledWalk
 

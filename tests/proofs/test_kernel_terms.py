@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from screenpath.kernels.problem import box as kernels
-from screenpath.problem import kernel, kernel_sharp
+from screenpath.problem import kernel, sharp
 from screenpath.problem.box_types import Screened
 from screenpath.problem.kernel import KernelModel, Multiplied
 from screenpath.regions.geometry import Ball, KernelPoint
@@ -26,7 +26,7 @@ def large(depth):
 
 @pytest.fixture
 def coarse(monkeypatch):
-    for module in (kernel, kernel_sharp):
+    for module in (kernel, sharp):
         for name, value in (("gamma", large), ("UNIT", UNIT), ("OUTWARD", OUTWARD)):
             monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(kernels, "UNDERFLOW", UNDERFLOW)
@@ -312,8 +312,8 @@ def test_a_sharper_certificate_of_a_kernel_model(better, coarse, monkeypatch):
         seen.append((t.copy(), e.copy(), square, apart))
         return replace(certificate, gap=4.0 if better else 5.0)
 
-    monkeypatch.setattr(kernel_sharp, "that_matter", matter)
-    monkeypatch.setattr(kernel_sharp, "with_terms", terms)
+    monkeypatch.setattr(sharp, "that_matter", matter)
+    monkeypatch.setattr(sharp, "with_terms", terms)
     monkeypatch.setattr(model.rows, "precise_sums", precise_sums)
     found = model.sharpened(pair, 1e-6)
     t, e = model.c - pair.point.products, pair.point.error * model.norms

@@ -13,8 +13,8 @@ from screenpath.kernels.solve import face as kernels
 from screenpath.kernels.solve.pool import STEPS
 from screenpath.kernels.walk import face_walk
 from screenpath.problem.box import BoxModel
-from screenpath.problem.faces import PROX, ROWS, Faces
 from screenpath.problem.grid import log_grid
+from screenpath.problem.reduced import PROX, ROWS, Faces
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen import parse_rule
 from screenpath.solve import make_free_solver, make_solver
