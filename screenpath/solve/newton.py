@@ -17,8 +17,9 @@ import numpy as np
 
 from screenpath.kernels.problem import box
 from screenpath.kernels.rows.barrier import Team, make_board
-from screenpath.kernels.rows.matrix import listed_products, matrix_of
+from screenpath.kernels.rows.matrix import Matrix, listed_products, matrix_of
 from screenpath.kernels.solve import newton as kernels
+from screenpath.numbers import sparse as sp
 from screenpath.problem.reduced import Reduced
 from screenpath.regions.geometry import ROUNDING
 from screenpath.solve.base import Budget, Progress, Solution, Solver
@@ -46,7 +47,7 @@ class Newton(Solver):
         for row, values in zip(vectors, (r.c, r.lo, r.hi, r.norms, r.start_alpha), strict=False):
             row[:] = values
         lists[kernels.WHERE], room.marks[kernels.SIGNS] = where, signs
-        norms, b, near = r.norms, 0.0 if free is None else free.intercept, free is None or r.sparse
+        norms, b, near = r.norms, 0.0 if free is None else free.intercept, free is None
         iterations, touched, errors, progress = 0, 0, r.errors, Progress(STALLS)
         while True:
             vectors[kernels.T], lists[kernels.ALIVE] = r.c - margins - b * signs, np.arange(k)
@@ -74,11 +75,10 @@ class Newton(Solver):
                 or time.monotonic() > budget.deadline
             ):
                 break
-            if not near:  # far from the origin much cancels: any vector added to all rows is one of the intercept
-                rows, near = X.dense[where], True
-                mean = rows.mean(axis=0)
-                X, where, b = matrix_of(rows - mean), np.arange(k), b + float(mean @ w[:d])
-                norms, lists[kernels.WHERE] = np.linalg.norm(X.dense, axis=1) * (1.0 + ROUNDING), where
+            if not near:
+                (X, mean), where, near = _around_mean(X, where, d), np.arange(k), True
+                b, lists[kernels.WHERE] = b + float(mean @ w[:d]), where
+                norms = _norms(X, k) * (1.0 + ROUNDING)
             margins = np.empty(k)
             listed_products(X, where, w[:d], margins)
             margins *= signs
@@ -95,3 +95,27 @@ class Newton(Solver):
             return status
 
         return Solution(w[:d], alpha, iterations, touched, converged, k - count, self.name, decided)
+
+
+def _around_mean(X: Matrix, where: np.ndarray, d: int) -> tuple[Matrix, np.ndarray]:
+    """Return a copy of rows less a vector, and that vector: their mean, of sparse rows where most have an entry.
+
+    Any vector that is added to all rows is one of the intercept; far from the origin much cancels without it.
+    """
+    if not X.sparse:
+        rows = X.dense[where]
+        mean = rows.mean(axis=0)
+        return matrix_of(rows - mean), mean
+    rows = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.indptr.size - 1, d))[where]
+    many = 2 * np.bincount(rows.indices, minlength=d) > where.size
+    mean = np.where(many, rows.sum(axis=0) / where.size, 0.0)
+    rows = sp.csr_array(rows - sp.csr_array(np.ones((where.size, 1))) @ sp.csr_array(mean[None]))
+    indices, indptr = rows.indices.astype(X.indices.dtype), rows.indptr.astype(X.indptr.dtype)
+    return matrix_of((rows.data, indices, indptr)), mean
+
+
+def _norms(X: Matrix, k: int) -> np.ndarray:
+    """Return the norms of rows that stand one after the other."""
+    if not X.sparse:
+        return np.linalg.norm(X.dense, axis=1)
+    return np.sqrt(np.bincount(np.repeat(np.arange(k), np.diff(X.indptr)), np.square(X.data), k))

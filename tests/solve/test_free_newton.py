@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
+import screenpath
 from screenpath.catalogue.losses import LAD
 from screenpath.problem import INTERVAL
 from screenpath.rows.memory import MemoryRows
@@ -70,12 +72,15 @@ def test_dual_variables_of_a_solution_sum_to_what_is_left_for_them():
 
 
 @pytest.mark.parametrize("copied", [False, True])
-def test_rows_far_from_the_origin_are_solved_around_their_mean(copied):
+@pytest.mark.parametrize("sparse", [False, True])
+def test_rows_far_from_the_origin_are_solved_around_their_mean(sparse, copied):
     """In place such rows leave Newton's method no digits; shifted, they have those of rows at the origin."""
-    solutions = []
+    solutions, plain = [], free_problem("lad", "sparse" if sparse else "plain", 11)
+    X = plain.rows.stored
+    X = sp.csr_array(X, shape=(plain.rows.n, plain.rows.d)).toarray() if sparse else X
     for shift in (0.0, 1e6):
-        model = free_problem("lad", "plain", 11)
-        model = LAD.model(MemoryRows(model.rows.stored + shift), model.c, None, "free")
+        far = X + shift * np.array([1.0, -1.0, 0.0, 0.0])  # two columns, which all rows then have
+        model = LAD.model(MemoryRows(sp.csr_array(far) if sparse else far), plain.c, None, "free")
         reduced = model.reduce(1.0, model.nothing_screened(), model.start(1.0))
         if copied:
             reduced.copy()
@@ -83,3 +88,13 @@ def test_rows_far_from_the_origin_are_solved_around_their_mean(copied):
         assert found.converged
         solutions.append(found.w)
     np.testing.assert_allclose(*solutions, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("storage", ["sparse", "dense"])
+def test_columns_of_sparse_rows_may_be_far_from_the_origin(storage):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 8)) * (rng.random((300, 8)) < 0.3)
+    X[:, :2] = np.array([1e3, -1e3]) + rng.normal(size=(300, 2))
+    target = X[:, 2:6].sum(axis=1) + 0.3 * rng.normal(size=300) + 0.5 * (X[:, 0] - 1e3)
+    path = screenpath.lad_path(sp.csr_array(X), target + 1e3, intercept="free", grid=8, storage=storage)
+    assert path.certified
