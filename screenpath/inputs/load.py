@@ -25,7 +25,6 @@ from screenpath.data.safe.memory import (
     free_memory,
     in_force,
     preparing,
-    private_size,
     shape_of,
 )
 from screenpath.data.words.labels import are_targets, label_number, label_text, named, recoded
@@ -296,7 +295,7 @@ def ask_for_rows(spec, options: dict, data: Dataset, labels: dict | None, kept: 
     asked = Bytes.of(spec.needs, shape, data.nnz, options)
     X, source = data.stored, name_of(options["data"])
     left = [] if kept else [X.data, X.indices, X.indptr] if shape.dense or options["bias"] else [X.data]
-    freed = 0 if asked.rows == 16 * data.n else private_size(*left)
+    freed = 0 if asked.rows == 16 * data.n else sum(part.nbytes for part in left)
     hint = ON_DISK if spec.streams_columns and spec.in_memory(options) is None else TOO_LARGE
     limit.check(asked.peak(freed), f"a path on {source} ({data.n:,} x {data.d:,})", hint)
     limit.promised = asked.vectors + asked.build
@@ -381,92 +380,74 @@ def held_out_bytes(data: Dataset, d: int, sparse: bool, options: dict) -> int:
     return cut + way + (3 * rows if shape.dense else rows)
 
 
-SMALLER = "convert with a smaller `block_mb`"
-
-
 def _streamed(spec, options: dict, limit: MemoryLimit, tell) -> Training | None:
     """Return the training data of a shard folder that stays on disk; None where it must be read into memory."""
     folder, source = open_shards(options), name_of(options["data"])
-    if folder.by == "rows":
-        stays = spec.streams and not _fits_narrowed(folder, options)
-        return _stream_shards(spec, options, limit, folder, tell) if stays else None
+    by_rows, dtype, bias = folder.by == "rows", options["dtype"], options["bias"]
+    if not _stays(spec, options, folder, source, tell):
+        return None
+    if not by_rows and dtype != "float64":
+        raise UsageError("`dtype=float32` applies to values in memory", "leave it out: columns keep theirs on disk")
+    if np.dtype(dtype) != folder.dtype and dtype != "float64":
+        raise UsageError(f"{folder.path} holds {folder.dtype} values", f"convert with `dtype={dtype}`, or leave it out")
+    width = folder.checked_width(options["n_features"])
+    shape = Shape(folder.n, folder.d, 0, True)
+    if not by_rows:
+        shape = Shape(folder.n, folder.lines + (bias != 0.0), folder.nnz, False)
+    limit.check_vectors(spec.needs.vectors(shape), shape.n, shape.d, source)
+    say_notices(folder.meta["notices"], source, tell)
+    options, known = learned(spec, options, folder, folder.labels(), source)
+    given, classes = known["sample_weights"], len((known["labels"] or {}).get("classes", (0,)))
+    if by_rows:
+        rows = _shard_rows(folder, {**options, "tell": tell}, given, limit)
+        vectors = rows.needs(spec.needs, bool(options["scale"] != "none" or bias), classes)
+        limit.check(vectors, f"a path on {source} ({rows.n:,} x {width:,})")
+    else:
+        from screenpath.rows.column_shards import ColumnShards
+
+        weights = read_weights(options.get("penalty_weights"), "feature")
+        known["penalties"] = penalties = checked_penalties(weights, folder.d, folder.numbers)
+        rows = ColumnShards(folder, options["scale"], options["storage"], given, penalties, options["threads"], bias)
+        shape = replace(shape, stored=rows.size, dense=not rows.sparse, classes=classes)
+        vectors = spec.needs.vectors(shape) + rows.passing
+        limit.check(vectors, f"a path on {source} ({shape.n:,} x {shape.d:,})", "convert with a smaller `block_mb`")
+    limit.promised = vectors
+    say_nearly_constant(rows.preparation, folder.names, source, tell)
+    return Training(
+        path=source, rows=rows, preparation=with_free_bias(spec, rows.preparation), sha256=folder.sha256,
+        shape=(folder.n, width), nnz=folder.nnz, vectors=vectors, **known,
+    )  # fmt: skip
+
+
+def _stays(spec, options: dict, folder: ShardFolder, source: str, tell) -> bool:
+    """Tell whether a path leaves a folder on disk; say why not where the model could."""
+    if folder.by == "rows":  # unless all values in memory take less than one vector of all features
+        wide = is_wide(folder.checked_width(options["n_features"]), folder.nnz)
+        return spec.streams and (not wide or named_cluster(options))
     needed = spec.in_memory(options)
     if spec.streams_columns and needed is None:
-        return _stream_columns(spec, options, limit, folder, tell)
+        return True
     if spec.streams_columns and tell is not None:
         tell(f"{source}: `{needed}` needs the data in memory, where the columns are read")
     if named_cluster(options) and not spec.spreads:
         raise UsageError(f"{folder.path} was converted by columns", "convert again with `by=rows`")
-    return None
+    return False
 
 
-def _stream_shards(spec, options: dict, limit: MemoryLimit, folder: ShardFolder, tell) -> Training:
-    if np.dtype(options["dtype"]) != folder.dtype and options["dtype"] != "float64":
-        raise UsageError(
-            f"{folder.path} holds {folder.dtype} values", f"convert with `dtype={options['dtype']}`, or leave it out"
-        )
-    limit.check_vectors(spec.needs.vectors(Shape(folder.n, folder.d, 0, True)), folder.n, folder.d, options["data"])
-    say_notices(folder.meta["notices"], options["data"], tell)
-    options, known = learned(spec, options, folder, folder.labels(), options["data"])
-    classes = len((known["labels"] or {}).get("classes", (0,)))
-    rows = _shard_rows(
-        folder, {**options, "tell": tell}, options["scale"], options["bias"], options["storage"], options["n_features"],
-        limit=limit, weights=known["sample_weights"], free=options.get("intercept") == "free",
-    )  # fmt: skip
-    vectors = rows.needs(spec.needs, bool(options["scale"] != "none" or options["bias"]), classes)
-    limit.check(vectors, f"a path on {options['data']} ({rows.n:,} x {rows.raw_d:,})")
-    return _training(spec, folder, rows, (rows.n, rows.raw_d), vectors, options["data"], tell, known)
-
-
-def _stream_columns(spec, options: dict, limit: MemoryLimit, folder: ShardFolder, tell) -> Training:
-    from screenpath.rows.column_shards import ColumnShards
-
-    source = options["data"]
-    if options["dtype"] != "float64":
-        raise UsageError("`dtype=float32` applies to values in memory", "leave it out: columns keep theirs on disk")
-    folder.checked_width(options["n_features"])
-    say_notices(folder.meta["notices"], source, tell)
-    bias = options["bias"]
-    shape = Shape(folder.n, folder.lines + (bias != 0.0), folder.nnz, False)
-    limit.check_vectors(spec.needs.vectors(shape), shape.n, shape.d, source)
-    options, known = learned(spec, options, folder, folder.labels(), source)
-    penalties = checked_penalties(read_weights(options.get("penalty_weights"), "feature"), folder.d, folder.numbers)
-    given, classes = known["sample_weights"], len((known["labels"] or {}).get("classes", (0,)))
-    columns = ColumnShards(folder, options["scale"], options["storage"], given, penalties, options["threads"], bias)
-    vectors = spec.needs.vectors(replace(shape, stored=columns.size, dense=not columns.sparse, classes=classes))
-    vectors += columns.passing
-    limit.check(vectors, f"a path on {source} ({shape.n:,} x {shape.d:,})", SMALLER)
-    return _training(
-        spec, folder, columns, (folder.n, folder.d), vectors, source, tell, {**known, "penalties": penalties}
-    )
-
-
-def _training(spec, folder, rows, shape: tuple, vectors: int, source: str, tell, known: dict) -> Training:
-    in_force().promised = vectors
-    say_nearly_constant(rows.preparation, folder.names, source, tell)
-    return Training(
-        path=source, rows=rows, preparation=with_free_bias(spec, rows.preparation), sha256=folder.sha256, shape=shape,
-        nnz=folder.nnz, vectors=vectors, **known,
-    )  # fmt: skip
-
-
-def _shard_rows(folder: ShardFolder, options: dict, *arguments, limit: MemoryLimit, **more):
+def _shard_rows(folder: ShardFolder, options: dict, weights, limit: MemoryLimit):
     """Return the rows of a folder on this machine, or on the cluster that the options name."""
+    how = options["scale"], options["bias"], options["storage"], options["n_features"]
+    more = {"limit": limit, "weights": weights, "free": options.get("intercept") == "free"}
     scheduler = options.get("scheduler")
     if scheduler is None:
         from screenpath.rows.shards import ShardRows
 
-        return ShardRows(folder, *arguments, threads=options["threads"], limit=limit, **more)
+        return ShardRows(folder, *how, threads=options["threads"], **more)
     from screenpath.rows.cluster import ClusterRows, connect
 
     client = connect(scheduler, options["connect_timeout"], options.get("tell"))
     try:
-        return ClusterRows(client, folder, *arguments, limit=limit, **more)
+        return ClusterRows(client, folder, *how, **more)
     except BaseException:
         client.close()
         raise
-
-
-def _fits_narrowed(folder: ShardFolder, options: dict) -> bool:
-    """Tell whether all values in memory take less than one vector of all features."""
-    return is_wide(folder.checked_width(options["n_features"]), folder.nnz) and not named_cluster(options)

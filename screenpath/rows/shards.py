@@ -45,9 +45,9 @@ class Plan:
         return np.append(shard.columns, self.raw_d) if self.preparation.bias else shard.columns
 
     def prepared(self, shard: Shard, start: int, stop: int):
-        """Yield (first row, rows) for the rows ``start <= i < stop`` of a shard, prepared, a chunk at a time.
+        """Yield (first row, count, arrays) for the rows ``start <= i < stop`` of a shard, prepared, a chunk at a time.
 
-        Dense rows are arrays of ``d`` columns, sparse ones tuples (data, indices, indptr), whose indices count
+        Dense rows are one array of ``d`` columns, sparse ones data, indices, indptr, whose indices count
         :meth:`columns`.
         """
         p = self.preparation
@@ -55,16 +55,17 @@ class Plan:
         if not self.dense:
             if plain and shard.dense is None:
                 indptr = shard.indptr[start : stop + 1]  # offsets into the whole arrays: nothing is copied
-                yield start, (shard.data, shard.indices, indptr)
+                yield start, stop - start, (shard.data, shard.indices, indptr)
                 return
-            yield start, self._sparse(shard, np.arange(start, stop))
+            yield start, stop - start, self._sparse(shard, np.arange(start, stop))
             return
         if plain and shard.dense is not None and shard.dense.shape[1] == self.raw_d:
-            yield start, shard.dense[start:stop]
+            yield start, stop - start, (shard.dense[start:stop],)
             return
         step = max(1, CHUNK_CELLS // self.d)
         for first in range(start, stop, step):
-            yield first, self._dense(shard, np.arange(first, min(first + step, stop)))
+            count = min(step, stop - first)
+            yield first, count, (self._dense(shard, np.arange(first, first + count)),)
 
     def take(self, shard: Shard, index, signs):
         """Return prepared rows ``signs[k] * x_index[k]``; indices of sparse ones count all columns."""
@@ -101,32 +102,25 @@ def shard_checked(shard: Shard, plan: Plan) -> None:
 
 
 def shard_products(shard: Shard, plan: Plan, v):
-    out = np.empty(shard.rows)
-    for first, rows in plan.prepared(shard, 0, shard.rows):
-        if plan.dense:
-            kernels.dense_products(rows, v, out[first : first + len(rows)], 0, len(rows))
-        else:
-            kernels.csr_products(*rows, v, out[first:], 0, rows[2].size - 1)
+    out, products = np.empty(shard.rows), kernels.dense_products if plan.dense else kernels.csr_products
+    for first, count, rows in plan.prepared(shard, 0, shard.rows):
+        products(*rows, v, out[first:], 0, count)
     return out
 
 
 def shard_sum(shard: Shard, plan: Plan, start: int, stop: int, theta, carry):
     """Add ``sum_i theta_i x_i`` over rows of a shard to ``carry``, row by row; return it and the rows touched."""
-    touched = 0
-    for first, rows in plan.prepared(shard, start, stop):
-        here = theta[first - start :]
-        if plan.dense:
-            touched += kernels.dense_sum(rows, here, carry, 0, len(rows))
-        else:
-            touched += kernels.csr_sum(*rows, here, carry, 0, rows[2].size - 1)
+    touched, add = 0, kernels.dense_sum if plan.dense else kernels.csr_sum
+    for first, count, rows in plan.prepared(shard, start, stop):
+        touched += add(*rows, theta[first - start :], carry, 0, count)
     return carry, touched
 
 
 def shard_squared_norms(shard: Shard, plan: Plan):
     out = np.empty(shard.rows)
-    for first, rows in plan.prepared(shard, 0, shard.rows):
+    for first, count, rows in plan.prepared(shard, 0, shard.rows):
         if plan.dense:
-            kernels.dense_squared_norms(rows, out[first : first + len(rows)])
+            kernels.dense_squared_norms(*rows, out[first : first + count])
         else:
             kernels.csr_squared_norms(rows[0], rows[2], out)
     return out
@@ -416,7 +410,7 @@ class ShardRows(Rows):
         """Yield (first row, rows as a dense array of float64), a few rows at a time."""
         for k in range(self.folder.count):
             shard, begin = self.folder.shard(k), int(self.folder.starts[k])
-            for first, rows in self._plan(k).prepared(shard, 0, shard.rows):
+            for first, _, (rows,) in self._plan(k).prepared(shard, 0, shard.rows):
                 yield begin + first, rows
 
     def _squared_norms(self) -> np.ndarray:

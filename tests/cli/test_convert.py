@@ -349,12 +349,12 @@ def test_convert_by_columns(call, data, tmp_path):
 
 
 def test_convert_by_columns_goes_on(call, data, monkeypatch, tmp_path):
-    from screenpath.data.shards import convert_columns
+    from screenpath.data.shards import blocks
     from screenpath.data.shards.convert import convert
     from screenpath.data.shards.write_shards import ShardWriter
 
     monkeypatch.setattr("screenpath.data.shards.convert.BLOCK", 1 << 11)
-    monkeypatch.setattr(convert_columns, "AT_ONCE", 1 << 11)  # a pass over the rows for each block
+    monkeypatch.setattr(blocks, "AT_ONCE", 1 << 11)  # a pass over the rows for each block
     whole = convert([data], tmp_path / "whole", block_mb=1e-3, by="columns")
     written, plain = [], ShardWriter.write
 

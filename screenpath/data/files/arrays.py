@@ -62,6 +62,19 @@ def stored_type(dtype) -> np.dtype:
     return found
 
 
+def stored_as(X, dtype: np.dtype, name: str):
+    """Return values or rows in the type that is stored; a number that float32 cannot hold is an error."""
+    if dtype == np.float64:
+        return X
+    with np.errstate(over="ignore"):
+        found = X.astype(dtype)
+    finite = np.isfinite(found.data if sp.issparse(found) else found)
+    if not finite.all():
+        value = float((X.data if sp.issparse(X) else X)[~finite][0])
+        raise DataError(f"{name}: the value {value!r} is too large for {dtype.name}", "keep it as `dtype=float64`")
+    return found
+
+
 def checked_rows(X, what: str = "the data"):
     """Return rows as an array that every model accepts: dense, CSR or CSC; tables are read column by column.
 

@@ -13,7 +13,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import DTypeLike
 
-from screenpath.data.files.arrays import stored_type
+from screenpath.data.files.arrays import stored_as, stored_type
 from screenpath.data.files.dataset import Dataset, Growing
 from screenpath.data.files.source import open_source
 from screenpath.data.safe.memory import MemoryLimit
@@ -115,8 +115,7 @@ class Parser:
             entries = np.repeat(kept, counts)
             labels, counts, values, indices = labels[kept], counts[kept], values[entries], indices[entries]
             self.seen[1] = max(widest, indices.max(initial=-1))
-        if self.values.array.dtype != np.float64:
-            self._check_range(values)
+        values = stored_as(values, self.values.array.dtype, self.source)
         self.lines += lines
         if self.seen[1] > np.iinfo(np.int32).max and self.indices.array.dtype == np.int32:
             self._ask(2 * self.indices.array.nbytes)
@@ -187,14 +186,6 @@ class Parser:
                 noted.add(line)
         self.faults.sort(key=lambda fault: fault.line)
         del self.faults[self.max_faults :]
-
-    def _check_range(self, values) -> None:
-        dtype = self.values.array.dtype
-        with np.errstate(over="ignore"):
-            beyond = ~np.isfinite(values.astype(dtype))
-        if beyond.any():
-            value = float(values[beyond.argmax()])
-            raise DataError(f"{self.source}: the value {value!r} is too large for {dtype}", "read it as float64")
 
     @property
     def full(self) -> bool:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import math
-import mmap
 import os
 import resource
 import threading
@@ -318,17 +317,6 @@ class MemoryLimit:
         if self.whole is not None:
             size = self.whole + self.count * (size - limit)
         return f"use `max_memory={as_option(size)}`"
-
-
-def private_size(*arrays) -> int:
-    """Return the bytes of arrays that are not parts of mapped files."""
-    return sum(array.nbytes for array in arrays if not _is_mapped(array))
-
-
-def _is_mapped(array) -> bool:
-    while array is not None and not isinstance(array, mmap.mmap):
-        array = getattr(array, "base", None)
-    return array is not None
 
 
 def _free_at_once() -> None:

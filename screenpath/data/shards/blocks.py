@@ -1,4 +1,7 @@
-"""Data files in blocks for shards: whole lines of LIBSVM text, or rows of tables; streams become readable twice."""
+"""Data in blocks for shards: whole lines of LIBSVM text, rows of tables, columns of shards by rows.
+
+Streams become readable twice. Each pass over the rows fills as many blocks of columns as memory allows.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,16 @@ from screenpath.data.files.read import is_table_file, opened
 from screenpath.data.files.source import BUFFER, Begun, Kept, open_source
 from screenpath.data.files.table import Reader, TableFile, Target, form_like, form_of
 from screenpath.data.safe.memory import MemoryLimit
-from screenpath.data.shards.shards import content_sha256
+from screenpath.data.shards.shards import ShardFolder, content_sha256
 from screenpath.data.words.faults import Fault, first_is_word, words_of
 from screenpath.data.words.numerals import MOST, FirstTexts, Spelled, Spellings
 from screenpath.errors import DataError
 from screenpath.numbers import sparse as sp
+from screenpath.numbers.csr import is_wide, row_pointers, shared_csr
 
 BATCH = 1 << 17  # cells decoded at a time: they are transposed in the processor's cache
+AT_ONCE = 1 << 30  # bytes of columns filled in one pass over the rows, without a lower limit
+SHARE = 0.25  # of what the limit leaves, for them: writing them takes as much again
 MEMORY_FACTOR = 8  # bytes that a job needs per byte of its block: text, parsed entries, binary parts
 
 
@@ -254,14 +260,75 @@ def _raise(faults: list[Fault]) -> None:
         raise min(faults, key=lambda fault: fault.line).error()
 
 
-def stored_as(X, dtype: np.dtype, name: str):
-    """Return rows in the type that shards store; a number that float32 cannot hold is an error."""
-    if dtype == np.float64:
-        return X
-    with np.errstate(over="ignore"):
-        found = X.astype(dtype)
-    finite = np.isfinite(found.data if sp.issparse(found) else found)
-    if not finite.all():
-        value = float((X.data if sp.issparse(X) else X)[~finite][0])
-        raise DataError(f"{name}: the value {value!r} is too large for {dtype.name}", "convert with `dtype=float64`")
-    return found
+def occurring_columns(rows: ShardFolder) -> tuple[np.ndarray, np.ndarray]:
+    """Return the features that get a row (in wide data those that occur), and their numbers of values."""
+    wide = is_wide(rows.d, rows.nnz)
+    numbers = np.zeros(1, dtype=np.int64) if wide else np.arange(rows.d)
+    counts = np.zeros(numbers.size, dtype=np.int64)
+    for k in range(rows.count):
+        shard = rows.shard(k)
+        if shard.dense is not None:
+            columns, found = np.arange(shard.dense.shape[1]), np.count_nonzero(shard.dense, axis=0)
+        else:
+            columns, found = shard.columns, np.bincount(shard.indices, minlength=shard.columns.size)
+        if wide:
+            both = np.union1d(numbers, columns)
+            more = np.zeros(both.size, dtype=np.int64)
+            more[np.searchsorted(both, numbers)] = counts
+            numbers, counts = both, more
+        counts[np.searchsorted(numbers, columns)] += found
+    there = counts > 0 if wide and counts.any() else np.ones(numbers.size, dtype=bool)
+    return numbers[there], counts[there]
+
+
+def cut(sizes: np.ndarray, size: int) -> list[tuple[int, int]]:
+    """Cut columns into blocks of about ``size`` bytes, at least one column each."""
+    blocks, ends = [], np.cumsum(sizes)
+    start = 0
+    while start < sizes.size:
+        before = ends[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, before + size, side="right")))
+        blocks.append((start, stop))
+        start = stop
+    return blocks
+
+
+def groups(blocks: list, sizes: np.ndarray, limit: MemoryLimit) -> Iterator[list[int]]:
+    """Yield the numbers of blocks that are filled in one pass, as memory allows; a single one must fit."""
+    weights = [int(sizes[start:stop].sum()) for start, stop in blocks]
+    limit.check(2 * max(weights), "turning a block of columns over", "use a smaller `block_mb`")
+    room = AT_ONCE if limit.left is None else min(AT_ONCE, int(SHARE * limit.left))
+    group: list[int] = []
+    for k, weight in enumerate(weights):
+        if group and sum(weights[one] for one in group) + weight > room:
+            yield group
+            group = []
+        group.append(k)
+    yield group
+
+
+def turned_over(rows: ShardFolder, numbers: np.ndarray, counts: np.ndarray) -> sp.csr_array:
+    """Return some features as the rows of a CSR array over all samples, in one pass over the data."""
+    indptr = row_pointers(counts)
+    kind = sp.get_index_dtype(maxval=max(rows.n, int(indptr[-1])))
+    data, samples = np.empty(indptr[-1], dtype=rows.dtype), np.empty(indptr[-1], dtype=kind)
+    filled = indptr[:-1].copy()
+    for k in range(rows.count):
+        here, part = _columns_of(rows, k, numbers)
+        found = np.diff(part.indptr)
+        place = np.repeat(filled[here] - part.indptr[:-1], found) + np.arange(part.nnz)
+        data[place], samples[place] = part.data, part.indices + samples.dtype.type(rows.starts[k])
+        filled[here] += found
+    return sp.csr_array((data, samples, indptr.astype(samples.dtype)), shape=(numbers.size, rows.n))
+
+
+def _columns_of(rows: ShardFolder, k: int, numbers: np.ndarray) -> tuple[np.ndarray, sp.csr_array]:
+    """Return which of the features a shard has, and these as the rows of a CSR array over its samples."""
+    shard = rows.shard(k)
+    if shard.dense is not None:
+        there = numbers[numbers < shard.dense.shape[1]]
+        return np.arange(there.size), sp.csr_array(np.ascontiguousarray(shard.dense[:, there].T))
+    places = np.minimum(np.searchsorted(numbers, shard.columns), numbers.size - 1)
+    known = numbers[places] == shard.columns
+    X = shared_csr(shard.data, shard.indices, shard.indptr, (shard.rows, shard.columns.size))
+    return places[known], sp.csr_array(X[:, np.flatnonzero(known)].T)

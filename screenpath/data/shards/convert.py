@@ -1,4 +1,7 @@
-"""Convert data files to a folder of binary shards, block by block, so that data larger than memory can be converted."""
+"""Convert data files to a folder of binary shards, block by block, so that data larger than memory can be converted.
+
+Shards by blocks of columns are made from shards by rows, which are transposed.
+"""
 
 from __future__ import annotations
 
@@ -15,38 +18,39 @@ from typing import Any
 import numpy as np
 
 from screenpath import __version__
+from screenpath.data.files.arrays import stored_as
 from screenpath.data.files.centring import SINGLE, far_ranges, is_far
 from screenpath.data.files.libsvm import BLOCK, no_features
-from screenpath.data.files.prepare import ROUNDED_AWAY, column_names
+from screenpath.data.files.prepare import ROUNDED_AWAY, column_names, dense_form
 from screenpath.data.files.read import opened, refuse_columns, refuse_indices
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.shards.blocks import (
     MEMORY_FACTOR,
+    cut,
+    groups,
     label_words,
+    occurring_columns,
     rereadable,
     settle,
-    stored_as,
     table_blocks,
     text_blocks,
+    turned_over,
 )
 from screenpath.data.shards.checks import joint_sha256
-from screenpath.data.shards.convert_columns import (
-    check_source,
-    checked_rows,
-    convert_columns,
-    finished,
-    refuse_out,
-    rows_folder,
-)
-from screenpath.data.shards.shards import COLUMNWISE, ROWWISE, SCHEMA_VERSION, ShardFolder, in_order
-from screenpath.data.shards.write_shards import ShardWriter, partial_folder, remove_ours
+from screenpath.data.shards.shards import COLUMNWISE, LABELS, ROWWISE, SCHEMA_VERSION, ShardFolder, in_order
+from screenpath.data.shards.write_shards import ShardWriter, clear_leftovers, partial_folder, remove_ours
 from screenpath.data.words.labels import label_text
 from screenpath.data.words.numerals import FirstTexts, Spelled
+from screenpath.data.words.tables import check_same
 from screenpath.errors import DataError, InUseError, ResourceError, RunFolderError, UsageError
+from screenpath.numbers.csr import check_width
 
 BLOCK_MB = 32
 SAMPLED = 1 << 16  # bytes of both ends of a file that identify it
 CLASSES = 100  # more labels are not listed
+VALUE = 12  # bytes of a stored value and its index
+# entries of meta.json that shards by columns have of those by rows
+FROM_ROWS = ("zero_based", "dtype", "notices", "sources", "block_bytes", "label_names", "table", "spelled")
 
 
 def convert(
@@ -135,7 +139,8 @@ def convert(
         "storage": storage, "dtype": np.dtype(dtype), "target": target, "one_hot": one_hot, "progress": progress,
     }  # fmt: skip
     if by == COLUMNWISE:
-        refuse_out(out, force, resume)
+        if Path(out).exists() and not (force or resume):  # before hours are spent on its rows
+            raise RunFolderError(f"{out} exists already", "use `force` to replace it, or another name")
         asked = {"by": by, "zero_based": zero_based, "dtype": np.dtype(dtype).name, "sources": _names(sources)}
         done = finished(COLUMNWISE, out, {**asked, "column_bytes": size}) if resume else None
         if done is not None:
@@ -208,10 +213,95 @@ def _convert(
             raise DataError(f"{named} holds no samples", "a line is 'label index:value index:value ...'")
         if words and not any(shard["nnz"] for shard in shards):
             raise no_features(str(names[0]))
-        meta = _meta(names, shards, seen, zero_based, n_features, dtype, size, table.get("label_names"))
-        meta = {**meta, **table, **seen.record, "notices": seen.notices_of(settled.form.names if settled else None)}
+        counts, texts = seen.labels, table.get("label_names")
+        meta = {  # which does not depend on when or where it is written
+            "schema_version": SCHEMA_VERSION, "tool": "screenpath", "n": seen.rows, "d": n_features or seen.width,
+            "nnz": sum(shard["nnz"] for shard in shards), **known, **seen.record, "sha256": joint_sha256(shards),
+            "labels": None if counts is None else {label_text(one, texts): counts[one] for one in sorted(counts)},
+            "notices": seen.notices_of(settled.form.names if settled else None), "shards": shards,
+        }  # fmt: skip
         writer.finish(meta if origin is None else {**meta, "origin": origin})
     return ShardFolder(out)
+
+
+def rows_folder(out: Path) -> Path:
+    """Return the name of the temporary shards by rows."""
+    return out.with_name(out.name + ".by-rows")
+
+
+def convert_columns(
+    rows: ShardFolder, out, size: int, storage: str, limit: MemoryLimit, force=False, resume=False
+) -> ShardFolder:
+    """Transpose shards by rows into shards by blocks of columns of about ``size`` bytes; see ``convert.convert``."""
+    check_width(rows.path, rows.d)
+    known: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION, "by": COLUMNWISE, "width": rows.d, "rows_sha256": rows.sha256,
+        "column_bytes": size, **{name: rows.meta[name] for name in FROM_ROWS if name in rows.meta},
+    }  # fmt: skip
+    found = finished(COLUMNWISE, out, known) if resume else None
+    if found is not None:
+        return found
+    settings = {**known, "tool_version": __version__, "storage": storage}
+    with closing(ShardWriter(out, force, settings, resume)) as writer:
+        numbers, counts = occurring_columns(rows)
+        dense = dense_form(storage, (rows.n, numbers.size), lambda: rows.nnz)
+        sizes = np.full(numbers.size, 8 * rows.n) if dense else VALUE * counts + 16
+        blocks = cut(sizes, size)
+        entries = []
+        for group in groups(blocks, sizes, limit):
+            left = [k for k in group if k not in writer.known]
+            first, last = blocks[group[0]][0], blocks[group[-1]][1]
+            columns: Any = turned_over(rows, numbers[first:last], counts[first:last]) if left else None
+            for k in group:
+                start, stop = blocks[k]
+                if k in writer.known:  # of the same rows, as the settings say
+                    entries.append(writer.known[k]["entry"])
+                    continue
+                labels = numbers[start:stop].astype(np.float64)
+                record = writer.write(k, columns[start - first : stop - first], labels, storage)
+                seen = {"rows": stop - start, "width": rows.n, "notices": [], "labels": None}
+                writer.note({**record, "text": rows.sha256, "seen": seen})
+                entries.append(record["entry"])
+        meta = {
+            "schema_version": SCHEMA_VERSION, "tool": "screenpath", **known, "n": numbers.size, "d": rows.n,
+            "nnz": sum(entry["nnz"] for entry in entries), "labels": None, "sha256": joint_sha256(entries),
+            "labels_file": writer.write_file(LABELS, rows.targets()), "shards": entries,
+        }  # fmt: skip
+        writer.finish(meta)
+    return ShardFolder(out, by=COLUMNWISE)
+
+
+def finished(by: str, out, known: dict) -> ShardFolder | None:
+    """Return the folder that an earlier call completed with these settings; None if there is none."""
+    if not Path(out).exists() or partial_folder(Path(out)).exists():
+        return None
+    folder = ShardFolder(out, by=by)
+    check_same(folder.path, {name: folder.meta.get(name) for name in known}, known)
+    clear_leftovers(folder.path)
+    if by == COLUMNWISE:
+        remove_ours(rows_folder(folder.path))
+    return folder
+
+
+def check_source(sources, by: str) -> Path | None:
+    """Return the folder of shards by rows to transpose; None if the sources are files."""
+    folders = [source for source in sources if isinstance(source, (str, Path)) and Path(source).is_dir()]
+    if not folders:
+        return None
+    if by != COLUMNWISE or len(sources) > 1:
+        raise UsageError(f"{folders[0]} is a folder", "name files; or one folder of shards, with `by=columns`")
+    return Path(folders[0])
+
+
+def checked_rows(path: Path, zero_based: bool, n_features: int | None, dtype: np.dtype) -> ShardFolder:
+    """Return the shards by rows to transpose; other indices, widths or types cannot be requested."""
+    folder = ShardFolder(path)
+    folder.check_indices(zero_based)
+    if n_features not in (None, folder.d):
+        raise UsageError(f"{path} has {folder.d} features, which `by=columns` keeps", "leave out `n_features`")
+    if dtype not in (folder.dtype, np.dtype(np.float64)):
+        raise UsageError(f"{path} holds {folder.dtype} values, which `by=columns` keeps", "leave out `dtype`")
+    return folder
 
 
 class DataCacheWarning(UserWarning):
@@ -357,22 +447,3 @@ def _checked(record: dict, digest: str, name: str) -> dict:
             "start again without `resume`",
         )
     return record
-
-
-def _meta(sources, shards, seen: _Seen, zero_based: bool, n_features: int | None, dtype, size: int, names) -> dict:
-    """Return the content of meta.json, which does not depend on when or where it is written."""
-    labels = seen.labels
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "tool": "screenpath",
-        "n": seen.rows,
-        "d": n_features or seen.width,
-        "nnz": sum(shard["nnz"] for shard in shards),
-        "dtype": np.dtype(dtype).name,
-        "zero_based": zero_based,
-        "labels": None if labels is None else {label_text(label, names): labels[label] for label in sorted(labels)},
-        "sources": _names(sources),
-        "block_bytes": size,
-        "sha256": joint_sha256(shards),
-        "shards": shards,
-    }

@@ -202,11 +202,9 @@ class ShardFolder:
         if k in self._kept and self._unchanged(k):
             return self._kept[k]
         self._kept.pop(k, None)
-        parts = self._rows_seen(k)
-        if not parts:
-            parts, faults = self._open(k)
-            if faults:
-                raise faults[0].error()
+        parts, faults = self._open(k)
+        if faults:
+            raise faults[0].error()
         shard = Shard(*(parts.get(name) for name in ROWS))
         if sum(name in parts for name in ROWS) * (len(self._kept) + 1) <= KEPT_FILES:
             self._kept[k] = shard
@@ -261,19 +259,6 @@ class ShardFolder:
             )
         except OSError:  # whoever maps it says why
             return False
-
-    def _rows_seen(self, k: int) -> dict:
-        """Return the arrays of a shard's rows if they are unchanged since they were found without fault; otherwise
-        {}.
-        """
-        states, parts = self._shards_seen.get(k, {}), {}
-        for name in states:
-            if name in ROWS:
-                found, faults = self._part(k, name)
-                if found is None or faults or found.signature != states[name]:
-                    return {}
-                parts[name] = found.array
-        return parts
 
     def _part(self, k: int, name: str) -> tuple[Mapped | None, list[ShardFault]]:
         """Map one part, and return its faults; unchanged parts without fault are not checked again."""

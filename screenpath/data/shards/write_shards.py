@@ -110,7 +110,8 @@ class ShardWriter:
 
     def _is_whole(self, record: dict) -> bool:
         k, hashes = record["shard"], record["entry"]["crc32"]
-        return all(_crc32(self.partial / part_name(k, name)) == hashes[name] for name in hashes)
+        files = {self.partial / part_name(k, name): value for name, value in hashes.items()}
+        return all(file.is_file() and _crc32(file) == value for file, value in files.items())
 
     def note(self, record: dict) -> None:
         """Log a finished shard: what :meth:`write` returns and what else a later call needs to keep it."""
@@ -142,9 +143,8 @@ class ShardWriter:
 
     def _save(self, name: str, array: np.ndarray) -> int:
         with replacing(self.partial / name) as file:
-            hashed = _Hashed(file)
-            np.save(hashed, array, allow_pickle=False)
-        return hashed.crc32
+            np.save(file, array, allow_pickle=False)
+        return _crc32(self.partial / name)
 
     def finish(self, meta: dict) -> None:
         """Write meta.json and give the folder its name, replacing an older one."""
@@ -188,18 +188,7 @@ def _stored(rows) -> int:
     return int(np.count_nonzero(rows) if isinstance(rows, np.ndarray) else rows.nnz)
 
 
-class _Hashed:
-    def __init__(self, file):
-        self._file, self.crc32 = file, 0
-
-    def write(self, data: bytes) -> None:
-        self._file.write(data)
-        self.crc32 = zlib.crc32(data, self.crc32)
-
-
-def _crc32(file: Path) -> int | None:
-    if not file.is_file():
-        return None
+def _crc32(file: Path) -> int:
     value = 0
     with open(file, "rb") as stream:
         while data := stream.read(1 << 20):

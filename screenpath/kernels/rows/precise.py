@@ -64,46 +64,30 @@ def exp_minus(t, t_low):
 
 
 @kernel
-def inner(X, i, j):
-    """Return the inner product of two rows."""
-    dense, data, indices, indptr, sparse = X
-    high, low = 0.0, 0.0
-    if not sparse:
-        for k in range(dense.shape[1]):
-            high, low = accumulate(high, low, dense[i, k], dense[j, k])
-        return two_sum(high, low)
-    p, q = indptr[i], indptr[j]
-    while p < indptr[i + 1] and q < indptr[j + 1]:
-        left, right = indices[p], indices[q]
-        if left == right:
-            high, low = accumulate(high, low, data[p], data[q])
-        p += left <= right
-        q += right <= left
-    return two_sum(high, low)
-
-
-@kernel
-def square(high, low, a, b):
-    """Return the two parts of a sum after adding ``(a - b)^2``."""
+def added(high, low, a, b, apart):
+    """Return the two parts of a sum after adding ``(a - b)^2`` of values ``apart``, ``a b`` of others."""
+    if not apart:
+        return accumulate(high, low, a, b)
     step, rest = two_sum(a, -b)
     high, low = accumulate(high, low, step, step)
     return high, low + 2.0 * step * rest
 
 
 @kernel
-def distance(X, i, j):
-    """Return the squared distance of two rows."""
+def inner(X, i, j, apart):
+    """Return the inner product of two rows or, if they are taken ``apart``, their squared distance."""
     dense, data, indices, indptr, sparse = X
     high, low = 0.0, 0.0
     if not sparse:
         for k in range(dense.shape[1]):
-            high, low = square(high, low, dense[i, k], dense[j, k])
+            high, low = added(high, low, dense[i, k], dense[j, k], apart)
         return two_sum(high, low)
     p, q = indptr[i], indptr[j]
     while p < indptr[i + 1] or q < indptr[j + 1]:
         left = indices[p] if p < indptr[i + 1] else np.iinfo(np.int32).max
         right = indices[q] if q < indptr[j + 1] else np.iinfo(np.int32).max
-        high, low = square(high, low, data[p] if left <= right else 0.0, data[q] if right <= left else 0.0)
+        if apart or left == right:
+            high, low = added(high, low, data[p] if left <= right else 0.0, data[q] if right <= left else 0.0, apart)
         p += left <= right
         q += right <= left
     return two_sum(high, low)
@@ -113,11 +97,11 @@ def distance(X, i, j):
 def value(X, i, j, kind, gamma, degree, coef0, constant):
     """Return the kernel of two rows; parameters as in ``rows.kernel_functions``."""
     if kind == RBF:
-        high, low = distance(X, i, j)
+        high, low = inner(X, i, j, True)
         high, low = times(high, low, gamma, 0.0)
         high, low = exp_minus(high, low)
     else:
-        high, low = inner(X, i, j)
+        high, low = inner(X, i, j, False)
         if kind == POLY:
             base, base_low = times(high, low, gamma, 0.0)
             base, base_low = plus(base, base_low, coef0, 0.0)
@@ -149,9 +133,8 @@ def warm_up():
     X, index = matrix_of(np.eye(2)), np.arange(2)
     sums(X, index, index, np.ones((2, 2)), RBF, 1.0, 3, 1.0, 0.0, np.empty((2, 2, 2)))
     value(X, 0, 1, RBF, 1.0, 3, 1.0, 0.0)
-    inner(X, 0, 1)
-    distance(X, 0, 1)
-    square(1.0, 0.0, 1.0, 1.0)
+    inner(X, 0, 1, True)
+    added(1.0, 0.0, 1.0, 1.0, True)
     exp_minus(1.0, 0.0)
     times(1.0, 0.0, 1.0, 0.0)
     plus(1.0, 0.0, 1.0, 0.0)

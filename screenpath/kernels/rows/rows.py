@@ -150,19 +150,11 @@ def csr_sum(data, indices, indptr, theta, out, start, stop):
 @kernel(fastmath=SUMS)
 def dense_squared_norms(X, out):
     """Write the squared norm of every dense row to ``out``."""
-    d = X.shape[1]
     for i in range(at(out.size)):
         total = 0.0
-        if 0 < d <= 3:  # the loop over so few columns would take longer than its work
-            total = np.float64(X[i, 0]) * X[i, 0]
-            if d > 1:
-                total += np.float64(X[i, 1]) * X[i, 1]
-            if d > 2:
-                total += np.float64(X[i, 2]) * X[i, 2]
-        else:
-            for j in range(d):
-                value = np.float64(X[i, j])
-                total += value * value
+        for j in range(X.shape[1]):
+            value = np.float64(X[i, j])
+            total += value * value
         out[i] = total
 
 
