@@ -24,7 +24,7 @@ from pathlib import Path
 LOW, HIGH, BETWEEN = 0, 1, 2
 PAIRS = {1: 0, 2: -1, 3: 1}  # which step proves a claim: own, before, after
 BOXES = ("svm", "lad", "quantile", "svr")
-CHOICES = 8  # most dual variables that are tried for what a free intercept asks
+CHOICES = 4  # most dual variables that are tried for what a free intercept asks
 BITS, SPARE = 320, Fraction(1, 1 << 200)  # section 1: of irrational numbers, and what is asked for because of them
 ZERO, ONE, TRUTH = Fraction(0), Fraction(1), {"true": "1", "false": "0"}
 
@@ -294,7 +294,8 @@ class Step:
             penalty = self.square / 2
         else:
             self.w = self.primal_point()
-            forms = [[dot(row, dict(enumerate(w))) for w in self.w] for row in problem.rows]
+            places = [{j: x for j, x in enumerate(w) if x} for w in self.w]
+            forms = [[dot(row, w) for w in places] for row in problem.rows]
             weights = [x for w in self.w for x in w[: problem.penalised]]
             penalty = self.alpha * sum(x * x for x in weights) / 2 + self.beta * sum(map(abs, weights))
         self.form = [sum(sign * forms[d.row][node] for node, sign in d.sides.items()) for d in duals]
@@ -339,8 +340,8 @@ class Step:
         for d, x in zip(self.problem.duals, theta, strict=True):
             for node, sign in d.sides.items() if x else ():
                 for j, value in self.problem.rows[d.row].items():
-                    found[node][j] += sign * self.W * d.v * x * value
-        return found
+                    found[node][j] += sign * d.v * x * value
+        return [[self.W * value for value in vector] for vector in found]
 
     def completed(self) -> list:
         """Return dual points that meet what a free intercept asks for: one variable is moved."""
@@ -352,8 +353,7 @@ class Step:
                 slopes.append((abs(t - self.problem.gamma * x), k, moved))
         return [[*theta[:k], x, *theta[k + 1 :]] for _, k, x in sorted(slopes)[:CHOICES]] if rest else [theta]
 
-    def gap(self, theta: list) -> Fraction:
-        """Return the gap of the primal point and a feasible dual point."""
+    def gap(self, theta: list) -> Fraction:  # of the primal point and a feasible dual point
         problem, duals = self.problem, self.problem.duals
         L = self.W * sum(d.v * d.c * x for d, x in zip(duals, theta, strict=True))
         Q = self.W * problem.gamma / 2 * sum(d.v * x * x for d, x in zip(duals, theta, strict=True))
