@@ -437,9 +437,9 @@ def spec_of(model: str) -> Spec:
 
 # -- the screening rules of each model in a line each ------------------------------------------------------------------
 
-NONE = "No screening: every grid point is solved with all rows and features."
-GAP = "Ball of the current pair, by its duality gap, again and again while solving (dynamic)."
-FREE = {False: " The intercept follows by levers.", True: " The intercept lies in an interval."}
+NONE = "No screening: every step is solved with all rows and features."
+GAP = "Dynamic: ball of the current solution, by its duality gap, again and again while solving."
+FREE = {False: " Dual points bound the intercept.", True: " The intercept lies in an interval."}
 SAID = {
     (True, True): "Samples and features in alternation, by balls of primal and dual (Hong 2019).",
     (True, False): "Samples alone, by the same balls.",

@@ -26,20 +26,20 @@ from screenpath.report.console import Console
 SECTIONS: dict[str, dict[str, tuple]] = {
     "Fit a path": {
         **{name: (None, f"Path of {spec.title}.") for name, spec in SPECS.items()},
-        "merge": ("results:merge", "Put the runs of a job array together: parts of a grid, or of the folds of cv."),
+        "merge": ("results:merge", "Join the runs of a job array: parts of a grid, or of the folds of cv."),
     },
     "Choose and use": {
         "cv": ("models:cv", "Cross-validate a model's path, choose a step, and fit it to all data."),
         "show": ("results:show", "Describe a run and one of its steps: certificate, scores, features, dual variables."),
         "runs": ("results:runs", "List the runs in this folder, or compare some: scores, paired differences, times."),
-        "predict": ("results:predict", "Labels, decision values or regression values of a run on new data."),
-        "export": ("export:export", "A step of a run as a model file: LIBLINEAR, ONNX, scikit-learn, JSON, NPZ."),
-        "plot": ("results:plot", "Pictures of a run: PNG, SVG, PDF, or on the terminal."),
-        "report": ("results:report", "One self-contained HTML page about a run."),
+        "predict": ("results:predict", "Predict labels, decision values or regression values of new data."),
+        "export": ("export:export", "Write a step as a model file: LIBLINEAR, LIBSVM, ONNX, scikit-learn, JSON, NPZ."),
+        "plot": ("results:plot", "Draw pictures of a run: PNG, SVG, PDF, or on the terminal."),
+        "report": ("results:report", "Write one self-contained HTML page about a run."),
     },
     "Trust and study": {
-        "verify": ("results:verify", "Check a run's certificate against its data, independently of what computed it."),
-        "compare-rules": ("rules:compare_rules", "Walk one path under several rules and print the speed-up table."),
+        "verify": ("results:verify", "Check a run's certificate against its data, without the code that made it."),
+        "compare-rules": ("rules:compare_rules", "Compute one path with several rules and print their speed-ups."),
         "rules": ("rules:rules", "List the screening rules of each model, a line each."),
     },
     "Data and set-up": {

@@ -123,6 +123,6 @@ MISSING = f"""Missing model.
 def cv():
     """Cross-validate the path of a model: screenpath cv MODEL DATA.
 
-    Mean and standard error over the folds at each grid point, the best step, the most regularised one within one
-    standard error of it, and the path on all data.
+    Computes the mean score at each step with its standard error over the folds, chooses the best step and the most
+    regularised one within one standard error of it, and computes the path on all data.
     """

@@ -228,7 +228,7 @@ def plot(run, kind, out, force, terminal, quiet):
 @click.option("--force", is_flag=True, help="Replace the run in the folder.")
 @quiet_option
 def merge(runs, out, force, quiet):
-    """Put the runs in several folders RUN together into one run folder.
+    """Join the runs in several folders RUN into one run folder.
 
     The runs are the parts of a grid that --part I/K computes, the parts of the folds of cv, or runs that differ only in
     the values of their grid (--c-list, --lambda-list, --beta). The new folder is that of one run, for show, predict,

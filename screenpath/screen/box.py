@@ -160,7 +160,7 @@ def feasible_dome(reference, far: Ball, parameters, enhanced: bool) -> Dome | Ba
 
 
 class SSNSV(StaticRule):
-    """Dome test of Ogawa 2013: the reference below, the solution at the largest C of the path above."""
+    """Dome test of Ogawa 2013, between the previous solution and that at the largest C."""
 
     name = "ssnsv"
     needs_far_end = True

@@ -383,7 +383,7 @@ class Heuristic(BoxScreening):
 
 
 class Sieve(Heuristic):
-    """Guess R and L as ``heuristic``, solve roughly, free those whose residuals are wrong or nearly so, repeat.
+    """Guess R and L like ``heuristic``, solve roughly, free rows with (nearly) wrong residuals, repeat.
 
     Adaptive sieving (Yuan, Lin, Sun and Toh 2023, arXiv 2306.17369, Algorithm 1), of samples instead of features: it
     needs no radius, however far apart the steps are. Not safe by itself: every step is certified on the full data.
