@@ -55,8 +55,11 @@ class Source:
         Most rows of a block.
     """
 
+    wrong, other = "this is not LIBSVM text", OTHER
+
     def __init__(self, path, header: dict, rows: int):
         self.path, self.header = Path(path), header
+        self.base = 0 if header["data"]["zero_based"] else 1  # of the numbers of columns in the file
         self.n, self.width = header["data"]["n_samples"], header["data"]["n_features"]
         self.longest = min(LINE + CELL * self.width, memory() // 16)  # of a text; numbers take more
         self.columns = header.get("columns")
@@ -131,9 +134,29 @@ class Source:
         )
 
     def _blocks(self):
-        base, first = 0 if self.header["data"]["zero_based"] else 1, 0
-        rows: list[float] = []
-        counts = [0]
+        """Gather rows into blocks."""
+        first, labels, counts = 0, [], [0]
+        columns: list[float] = []
+        values: list[float] = []
+        for label, places, numbers in self._entries():
+            labels.append(label)
+            columns.extend(places)
+            values.extend(numbers)
+            counts.append(len(values))
+            if len(labels) >= self.rows or len(values) > ENTRIES:
+                yield self._block(first, labels, counts, columns, values)
+                first, labels, counts, columns, values = first + len(labels), [], [0], [], []
+        if labels:
+            yield self._block(first, labels, counts, columns, values)
+
+    def _block(self, first, labels, counts, columns, values) -> Block:
+        y, places, numbers = np.array(labels), np.array(columns, dtype=np.float64), np.array(values, dtype=np.float64)
+        if not all(np.all(np.isfinite(part)) for part in (y, places, numbers)):
+            raise DataError(f"{self.path}, rows {first + 1} to {first + y.size}: {self.wrong}", self.other)
+        return Block(first, y, np.array(counts), places.astype(np.int64) - self.base, numbers)
+
+    def _entries(self):
+        """Yield each row: its label, the columns of its values as the file counts them, and the values."""
         for number, line in enumerate(self._lines(), start=1):
             line = line.partition(b"#")[0]
             if b"qid:" in line:
@@ -146,27 +169,12 @@ class Source:
                     tokens[0] = self.label(tokens[0].decode("utf-8", "replace"))
                 elif self.spells:
                     self.texts.setdefault(float(tokens[0]), tokens[0].decode("utf-8", "replace"))
-                rows.extend(map(float, tokens))
+                numbers = [*map(float, tokens)]
             except ValueError:
-                raise DataError(f"{self.path}, line {number}: this is not LIBSVM text", OTHER) from None
-            counts.append(counts[-1] + len(tokens))
-            if len(counts) > self.rows or counts[-1] > 2 * ENTRIES:
-                yield self._block(first, rows, counts, base)
-                first, rows, counts = first + len(counts) - 1, [], [0]
-        if len(counts) > 1:
-            yield self._block(first, rows, counts, base)
-
-    def _block(self, first, numbers, counts, base) -> Block:
-        numbers, starts = np.array(numbers), np.array(counts[:-1])
-        lengths = np.diff(counts)
-        if not np.all(lengths % 2) or not np.all(np.isfinite(numbers)):
-            raise DataError(f"{self.path}: rows {first + 1} to {first + starts.size} are not LIBSVM text", OTHER)
-        entries = np.delete(numbers, starts).reshape(-1, 2)
-        indptr, index = np.concatenate([[0], np.cumsum(lengths // 2)]), entries[:, 0]
-        falls = np.flatnonzero(np.diff(index) <= 0.0) + 1  # from one row to the next one only
-        if np.any(index % 1.0) or not np.all(np.isin(falls, indptr)):
-            raise DataError(f"{self.path}: indices of rows {first + 1} to {first + starts.size} do not rise", OTHER)
-        return Block(first, numbers[starts], indptr, index.astype(np.int64) - base, entries[:, 1].copy())
+                raise DataError(f"{self.path}, line {number}: {self.wrong}", OTHER) from None
+            if not len(numbers) % 2:
+                raise DataError(f"{self.path}, line {number}: {self.wrong}", OTHER)
+            yield numbers[0], numbers[1::2], numbers[2::2]
 
     def _lines(self):
         try:

@@ -7,10 +7,8 @@ import math
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-import numpy as np
-
 from screenpath.errors import DataError, ResourceError
-from screenpath.verify.data import ENTRIES, Block, Source, need_file, usual
+from screenpath.verify.data import Source, need_file, usual
 from screenpath.verify.file import memory
 
 PARQUET = b"PAR1"
@@ -24,8 +22,11 @@ TRUTH = {"true": 1.0, "false": 0.0}
 class TableSource(Source):
     """Rows of a table, block by block; columns are found by their names, which stand in ``header["data"]["table"]``."""
 
+    wrong, other = "a cell is no number", SAME
+
     def __init__(self, path, header: dict, rows: int):
         super().__init__(path, header, rows)
+        self.base = 0
         table = header["data"]["table"]
         self.target, hot, self.cells, at = table["target"].strip(), table["one_hot"], [], 0
         self.pending = 0  # bytes since the last row: quoted line breaks may make one of many lines
@@ -34,33 +35,16 @@ class TableSource(Source):
             self.cells.append((name.strip(), at, values))
             at += 1 if values is None else len(values)
 
-    def _blocks(self):
-        first, labels, counts = 0, [], [0]
-        columns: list[int] = []
-        values: list[float] = []
+    def _entries(self):
         for label, cells in self._rows():
-            labels.append(label)
+            columns, values = [], []
             for (_, feature, places), cell in zip(self.cells, cells, strict=True):
-                if places is not None:
-                    if str(cell) not in places:
-                        raise self._other()
-                    columns.append(places[str(cell)])
-                    values.append(1.0)
-                elif cell != 0.0:
-                    columns.append(feature)
-                    values.append(cell)
-            counts.append(len(values))
-            if len(labels) >= self.rows or len(values) > ENTRIES:
-                yield self._made(first, labels, counts, columns, values)
-                first, labels, counts, columns, values = first + len(labels), [], [0], [], []
-        if labels:
-            yield self._made(first, labels, counts, columns, values)
-
-    def _made(self, first, labels, counts, columns, values) -> Block:
-        y, numbers = np.array(labels), np.array(values)
-        if not np.all(np.isfinite(y)) or not np.all(np.isfinite(numbers)):
-            raise DataError(f"{self.path}: a cell of rows {first + 1} to {first + y.size} is no number", SAME)
-        return Block(first, y, np.array(counts), np.array(columns, dtype=np.int64), numbers)
+                if places is not None and str(cell) not in places:
+                    raise self._other()
+                if places is not None or cell != 0.0:
+                    columns.append(feature if places is None else places[str(cell)])
+                    values.append(cell if places is None else 1.0)
+            yield label, columns, values
 
     def _rows(self):
         """Yield the label of each row, and its cells: a number, or the text of a column with a feature a value."""
