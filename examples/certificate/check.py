@@ -40,8 +40,8 @@ def root(x: Fraction) -> Fraction:  # section 1: to a relative 2^-BITS
 
 
 def exp_minus(x: Fraction) -> Fraction:
-    """Return ``exp(-x)``, x >= 0, to a relative 2^-BITS: the series at ``x / 2^k <= 1``, and k squares."""
-    k = math.ceil(x).bit_length()
+    """Return ``exp(-x)``, x >= 0, to a relative 2^-BITS or 2^-1000: the series at ``x / 2^k <= 1``, and k squares."""
+    k = math.ceil(x := min(x, Fraction(1000))).bit_length()
     bits = BITS + 2 * k + 16  # a square doubles the relative error
     z, value, shift, term, place = math.floor(x * Fraction(2) ** (bits - k)), 0, bits, 1 << bits, 0
     while term:

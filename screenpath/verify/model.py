@@ -191,7 +191,7 @@ class Model:
         found = np.zeros(self.nodes * self.width)
         if self.kernel:
             found = np.array([entry["b"]] if self.free else [])
-            good &= not self.free or isinstance(entry["b"], float)
+            good &= not self.free or type(entry["b"]) in (int, float)
         elif self.box:
             found = np.asarray(entry["w"])
             good &= found.size == self.width
@@ -202,8 +202,8 @@ class Model:
             if good:
                 found[index] = values
             if self.own:
-                found[-1] = entry["b"]
-                good &= math.isfinite(entry.get("b_off", 0.0))
+                found[-1], off = entry["b"], entry.get("b_off", 0.0)
+                good &= {type(entry["b"]), type(off)} <= {int, float} and math.isfinite(off)
         if not good or not np.all(np.isfinite(found)):
             raise DataError(f"step {entry['step']}: the certificate's numbers do not fit the data")
         return found if self.kernel else found.reshape(self.nodes, self.width)
