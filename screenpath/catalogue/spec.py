@@ -67,7 +67,7 @@ def free_intercept(spec: Spec) -> Spec:
         formula = formula.replace(f"y_i {form}", f"y_i ({form} + b)")
     own: dict = {
         "solver": Later("solve", "make_free_solver"),
-        "kernel_modules": ("box", "newton", "lever", "intercept", "multiplier"),
+        "kernel_modules": ("box", "newton", "lever", "intercept"),
         "needs": FREE_MIRRORED if spec.needs is MIRRORED else FREE,
     }
     if spec.needs is SPARSE:
