@@ -203,7 +203,8 @@ class Model:
                 found[index] = values
             if self.own:
                 found[-1], off = entry["b"], entry.get("b_off", 0.0)
-                good &= {type(entry["b"]), type(off)} <= {int, float} and math.isfinite(off)
+                numbers = all(isinstance(v, int | float) and type(v) is not bool for v in (entry["b"], off))
+                good &= numbers and math.isfinite(off)
         if not good or not np.all(np.isfinite(found)):
             raise DataError(f"step {entry['step']}: the certificate's numbers do not fit the data")
         return found if self.kernel else found.reshape(self.nodes, self.width)
