@@ -153,6 +153,9 @@ class Source:
         y, places, numbers = np.array(labels), np.array(columns, dtype=np.float64), np.array(values, dtype=np.float64)
         if not all(np.all(np.isfinite(part)) for part in (y, places, numbers)):
             raise DataError(f"{self.path}, rows {first + 1} to {first + y.size}: {self.wrong}", self.other)
+        falls = np.flatnonzero(np.diff(places) <= 0.0) + 1  # from one row to the next one only
+        if np.any(places % 1.0) or not np.all(np.isin(falls, counts)):
+            raise DataError(f"{self.path}: indices of rows {first + 1} to {first + y.size} do not rise", self.other)
         return Block(first, y, np.array(counts), places.astype(np.int64) - self.base, numbers)
 
     def _entries(self):
