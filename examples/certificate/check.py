@@ -24,7 +24,7 @@ from pathlib import Path
 LOW, HIGH, BETWEEN = 0, 1, 2
 PAIRS = {1: 0, 2: -1, 3: 1}  # which step proves a claim: own, before, after
 BOXES = ("svm", "lad", "quantile", "svr")
-CHOICES = 4  # most dual variables that are tried for what a free intercept asks
+CHOICES = 32  # most dual variables that are tried for what a free intercept asks
 BITS, SPARE = 320, Fraction(1, 1 << 200)  # section 1: of irrational numbers, and what is asked for because of them
 ZERO, ONE, TRUTH = Fraction(0), Fraction(1), {"true": "1", "false": "0"}
 
