@@ -47,6 +47,7 @@ SECTIONS: dict[str, dict[str, tuple]] = {
         "convert": ("files:convert", "Turn data files into a folder of binary shards, for data larger than memory."),
         "generate": ("files:generate", "Write one of the papers' synthetic data sets as LIBSVM text."),
         "cache": ("cache:cache", "Compile the numerical kernels ahead of time, move them, or remove them."),
+        "info": ("cache:info", "Show versions, processor, threads, and the folder of compiled kernels."),
         "completion": ("help:completion", "Make bash, zsh or fish complete commands and options."),
         "help": ("help:command", "Show the page of a command: screenpath help svm."),
     },
@@ -112,10 +113,19 @@ class LazyGroup(Suggesting):
 @click.group(
     cls=LazyGroup, epilog=EPILOG, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
 )
-@click.version_option(__version__, "-V", "--version", prog_name="screenpath")
+@click.option("-V", "--version", is_flag=True, help="Show the version and exit.")
+@click.option("--json", "as_json", is_flag=True, help="With --version: as JSON, with all that screenpath info shows.")
 @click.pass_context
-def cli(ctx):
+def cli(ctx, version, as_json):
     """Certified regularization paths of large-margin models with safe screening."""
+    if as_json and not version:
+        raise click.UsageError("--json belongs to --version: screenpath --version --json", ctx)
+    if version:
+        if as_json:
+            ctx.invoke(import_module("screenpath.cli.cache").info, as_json=True)
+        else:
+            say(f"screenpath, version {__version__}\n")
+        ctx.exit()
     if ctx.invoked_subcommand is None:
         say(FRONT.format("".join(f"{title:<16} {', '.join(section)}\n" for title, section in SECTIONS.items())))
 

@@ -1,14 +1,16 @@
-"""``screenpath cache``: the compiled kernels."""
+"""``screenpath cache``: the compiled kernels; ``screenpath info``: versions, machine, and where kernels are kept."""
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import click
 
 from screenpath.cli.help import Suggesting, helped
-from screenpath.cli.options import force_option
-from screenpath.errors import UsageError, tell
+from screenpath.cli.options import force_option, say
+from screenpath.errors import UsageError, shown, tell
 
 
 @click.group(
@@ -104,3 +106,58 @@ def clear():
 
     freed = clear_cache()
     tell(f"removed {freed / 1e6:.1f} MB of compiled kernels beside {cache_folder()}")
+
+
+KEPT = "*/*.kernel"  # the kernels of every version, below the folder of the cache
+
+
+def facts() -> dict:
+    """Return versions, machine, and the folder of compiled kernels with its size, without importing numba."""
+    from screenpath.compile.sharing import user_cache
+    from screenpath.data.words.tables import circumstances, versions
+
+    machine, named = circumstances()["machine"], os.environ.get("NUMBA_CACHE_DIR")
+    try:
+        folder = Path(named).absolute() / "screenpath" if named else user_cache()
+        kernels = [file.stat().st_size for file in folder.glob(KEPT)]
+        writable = os.access(next(one for one in (folder, *folder.parents) if one.exists()), os.W_OK)
+    except OSError:  # no home folder
+        folder, kernels, writable = None, [], False
+    cache = {
+        "folder": None if folder is None else str(folder), "writable": writable,
+        "kernels": len(kernels), "bytes": sum(kernels),
+    }  # fmt: skip
+    names = ("system", "architecture", "processors", "processors_allowed")
+    machine = {"processor": _processor() or machine["architecture"], **{name: machine[name] for name in names}}
+    return {"versions": versions(), "machine": machine, "cache": cache}
+
+
+def _processor() -> str | None:
+    """Return the name of the processor, where Linux tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
+    except OSError:
+        return None
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
+
+
+@helped("info", "screenpath info", "screenpath info --json")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+def info(as_json):
+    """Show the versions of screenpath and its libraries, the machine, and the folder of compiled kernels.
+
+    Add it to a report of an error. screenpath --version --json prints the same as JSON.
+    """
+    found = facts()
+    if as_json:
+        say(f"{json.dumps(found, indent=1)}\n")
+        return
+    machine, cache = found["machine"], found["cache"]
+    allowed = f"{machine['processors_allowed']} of {machine['processors']} processors: up to that many --threads help"
+    kept = f"{cache['folder'] or 'no home folder'}: {cache['kernels']:,} kernels, {cache['bytes'] / 1e6:.1f} MB"
+    lines = {
+        **found["versions"], "system": f"{machine['system']}, {machine['architecture']}",
+        "processor": machine["processor"], "threads": allowed,
+        "cache": kept if cache["writable"] else f"{kept}; nothing can be written there: set NUMBA_CACHE_DIR",
+    }  # fmt: skip
+    say("".join(f"{name:<12}{shown(str(text))}\n" for name, text in lines.items()))

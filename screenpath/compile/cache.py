@@ -37,7 +37,7 @@ from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from screenpath.compile.apart import keep_apart, needed, remember
-from screenpath.compile.sharing import LOCKS, changeable, end_turn, read_own, take_turn, wait_for_turn
+from screenpath.compile.sharing import LOCKS, changeable, end_turn, read_own, take_turn, user_cache, wait_for_turn
 from screenpath.compile.sources import closure, digest
 from screenpath.errors import ResourceError
 
@@ -101,15 +101,6 @@ def _private(folder: Path) -> bool:
     return stat.S_ISDIR(state.st_mode) and mine and stat.S_IMODE(state.st_mode) == 0o700
 
 
-def _user_cache() -> Path:
-    """Return the user's cache folder: XDG_CACHE_HOME, if it is absolute, or ~/.cache; OSError without a home folder."""
-    xdg = os.environ.get("XDG_CACHE_HOME", "")
-    try:
-        return (Path(xdg) if os.path.isabs(xdg) else Path.home() / ".cache") / "screenpath"
-    except RuntimeError as error:
-        raise OSError(str(error)) from error
-
-
 def _named_by_user() -> Path:
     return Path(config.CACHE_DIR).absolute() / "screenpath"
 
@@ -162,7 +153,7 @@ def cache_folder() -> Path | None:
     used.
     """
     candidates = [_named_by_user] if config.CACHE_DIR else []
-    candidates += [_user_cache, _private_temporary]
+    candidates += [user_cache, _private_temporary]
     chosen = None
     for candidate in candidates:
         try:

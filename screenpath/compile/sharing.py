@@ -23,6 +23,15 @@ POLL = 0.01  # seconds
 SYSTEM = 0  # user number of root, which everybody must trust
 
 
+def user_cache() -> Path:
+    """Return the user's cache folder: XDG_CACHE_HOME, if it is absolute, or ~/.cache; OSError without a home folder."""
+    xdg = os.environ.get("XDG_CACHE_HOME", "")
+    try:
+        return (Path(xdg) if os.path.isabs(xdg) else Path.home() / ".cache") / "screenpath"
+    except RuntimeError as error:
+        raise OSError(str(error)) from error
+
+
 @functools.cache
 def _locks(folder: Path) -> int | None:
     """Return the file of a folder whose bytes represent its entries. Closing it would release all its locks."""

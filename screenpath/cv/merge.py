@@ -15,9 +15,8 @@ import numpy as np
 
 from screenpath.catalogue.scores import at_boundary, choose
 from screenpath.cv.choice import chosen, scores_text
-from screenpath.data.words.tables import dump_json, now, readable_json
+from screenpath.data.words.tables import circumstances, dump_json, now, readable_json, versions
 from screenpath.engine.options import numbers_of
-from screenpath.engine.record import circumstances, versions
 from screenpath.errors import RunFolderError, UsageError
 from screenpath.store.folder import RunFolder
 from screenpath.store.open import Run, lost_coefficients, open_run

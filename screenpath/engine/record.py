@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from math import isfinite
 
 import numpy as np
 
-from screenpath import __version__
 from screenpath.data.safe.plugins import Plugin
-from screenpath.data.words.tables import finite, now
+from screenpath.data.words.tables import circumstances, finite, now, versions
 from screenpath.engine.options import INPUTS
 from screenpath.inputs.load import ARRAYS
 from screenpath.problem.ends import CONSTANT
@@ -26,24 +24,6 @@ LONG = 10.0  # seconds after which a step is continued, not repeated
 MARK = "begun_"  # prefix of its arrays in a checkpoint
 WORK = ("screen_s", "solve_s", "certify_s", "epochs", "rounds", "passes")  # columns that add up over the runs
 REASON = "the run was stopped within this step"
-
-
-def circumstances() -> dict:
-    """Return machine, processors (all, and those allowed to this process) and working directory, for run.json."""
-    import platform
-
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    kind = {"system": f"{platform.system()} {platform.release()}", "architecture": platform.machine()}
-    machine = {"name": platform.node(), **kind, "processors": os.cpu_count(), "processors_allowed": allowed}
-    return {"machine": machine, "working_directory": os.getcwd()}
-
-
-def versions() -> dict:
-    import platform
-    from importlib.metadata import version
-
-    names = ("numpy", "scipy", "numba")
-    return {"screenpath": __version__, "python": platform.python_version(), **{name: version(name) for name in names}}
 
 
 def record_of(session, status: str) -> dict:

@@ -94,8 +94,8 @@ def in_process(script: str, *arguments, **options):
     """Run a Python script in a real process, from the project's root."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
     command = [sys.executable, "-c", script, *(str(a) for a in arguments)]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.run(command, text=True, env=environment, timeout=HANGS, **{**pipes, **options})
+    pipes = {"env": environment, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.run(command, text=True, timeout=HANGS, **{**pipes, **options})
 
 
 def screenpath(*arguments, **options):

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import time
+from importlib.metadata import version
 
 import click
 import pytest
@@ -13,14 +14,24 @@ from screenpath.cli.app import COMMANDS, cli
 from screenpath.cli.signals import Signals, Stopped
 from screenpath.errors import shown, shown_lines
 from screenpath.report.console import Console
-from tests.cli.conftest import in_process, screenpath
+from tests.cli.conftest import ROOT, in_process, screenpath
 from tests.conftest import HANGS
 
 HEAVY = ("numba", "numpy", "scipy", "rich")
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["--help"], ["--version"], ["svm", "--help"], ["svm", "--help-all"], ["help", "cv", "svm"]]
+    "arguments",
+    [
+        [],
+        ["--help"],
+        ["--version"],
+        ["--version", "--json"],
+        ["info"],
+        ["svm", "--help"],
+        ["svm", "--help-all"],
+        ["help", "cv", "svm"],
+    ],
 )
 def test_help_imports_nothing_heavy(arguments):
     script = f"""
@@ -71,6 +82,41 @@ def test_help_lists_commands_and_exit_codes(call):
 
 def test_version(call):
     assert call("--version").out == f"screenpath, version {__version__}\n"
+
+
+def test_version_as_json_is_what_info_shows(call, tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kept"))
+    found = json.loads(call("--version", "--json").out)
+    assert found["versions"]["screenpath"] == __version__ and found["versions"]["numpy"] == version("numpy")
+    assert 1 <= found["machine"]["processors_allowed"] <= found["machine"]["processors"] == os.cpu_count()
+    folder = tmp_path / "kept" / "screenpath"
+    assert found["cache"] == {"folder": str(folder), "writable": True, "kernels": 0, "bytes": 0}
+    assert call("info", "--json").out == call("--version", "--json").out
+    (folder / "key").mkdir(parents=True)
+    (folder / "key" / "a.kernel").write_bytes(bytes(2_500_000))
+    assert json.loads(call("--version", "--json").out)["cache"]["bytes"] == 2_500_000
+    lines = dict(line.split(maxsplit=1) for line in call("info").out.splitlines())
+    assert lines["cache"] == f"{folder}: 1 kernels, 2.5 MB" and lines["numba"] == version("numba")
+    assert [*lines] == [*found["versions"], "system", "processor", "threads", "cache"]
+
+
+def test_info_names_the_folder_that_kernels_are_kept_in(tmp_path):
+    """What is shown without numba is what numba's side chooses."""
+    script = """
+from screenpath.cli.cache import facts
+from screenpath.compile.cache import cache_folder
+assert str(cache_folder().parent) == facts()["cache"]["folder"], (cache_folder(), facts())
+"""
+    for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+        environment = {key: text for key, text in os.environ.items() if key != "NUMBA_CACHE_DIR"}
+        done = in_process(script, env={**environment, name: str(tmp_path / name), "PYTHONPATH": str(ROOT)})
+        assert done.returncode == 0, done.stderr
+
+
+def test_json_alone_says_where_it_belongs(call):
+    found = call("--json")
+    assert found.code == 2 and found.err.startswith("error: --json belongs to --version")
+    assert call("--version", "--json").code == 0
 
 
 def commands():

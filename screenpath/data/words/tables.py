@@ -1,4 +1,6 @@
-"""The step table as text: CSV or JSON, one line per step, floats with all their digits; the time of day for logs."""
+"""The step table as text: CSV or JSON, one line per step, floats with all their digits; the time of day for logs;
+machine and versions for records.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +8,12 @@ import csv
 import io
 import json
 import math
+import os
 from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 
+from screenpath import __version__
 from screenpath.errors import RunFolderError, UsageError
 
 SCHEMA_VERSION = 1
@@ -142,6 +146,24 @@ def check_same(path: Path, before: dict, now: dict) -> None:
 def _short(value) -> str:
     text = json.dumps(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def circumstances() -> dict:
+    """Return machine, processors (all, and those allowed to this process) and working directory, for run.json."""
+    import platform  # which takes long to import
+
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    kind = {"system": f"{platform.system()} {platform.release()}", "architecture": platform.machine()}
+    machine = {"name": platform.node(), **kind, "processors": os.cpu_count(), "processors_allowed": allowed}
+    return {"machine": machine, "working_directory": os.getcwd()}
+
+
+def versions() -> dict:
+    import platform
+    from importlib.metadata import version
+
+    names = ("numpy", "scipy", "numba")
+    return {"screenpath": __version__, "python": platform.python_version(), **{name: version(name) for name in names}}
 
 
 def now() -> str:
