@@ -94,6 +94,7 @@ class Model:
         header, kernel, sizes = self.header, self.kernel, {"weights": self.n, "scale": d, "shift": d}
         arrays = [(header[name], size) for name, size in sizes.items() if name in header]
         good = all(array.dtype == np.float64 and array.size == size for array, size in arrays)
+        good &= header.get("columns", np.int64()).dtype == np.int64
         good &= bool(np.all(header.get("scale", 1.0) > 0.0)) and header.get("epsilon", 0.0) >= 0.0
         good &= type(header["bias"]) in (int, float) and math.isfinite(header["bias"])
         if kernel:  # with another sign it is none, and a dual value no bound

@@ -212,6 +212,7 @@ CASES = {
     "problem-scale-missing": ("svm-standard", lambda f, _: f.header[2].pop("scale") is None),
     "problem-shift-without-a-free-intercept": ("svm", lambda f, _: f.header[2].update(shift=np.zeros(3))),
     "problem-columns-not-rising": ("svm-few-columns", arrays(None, columns=lambda c: c[::-1].copy())),
+    "problem-columns-of-another-type": ("svm-few-columns", arrays(None, columns=lambda c: c.astype(float))),
     "problem-column-missing": ("svm-few-columns", arrays(None, columns=[0, 68, 29999999])),
     # section 3: the data
     "data-another-value": ("svm", data(lambda text: text.replace("1:0.5", "1:0.25"), hashed=False)),
