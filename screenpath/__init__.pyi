@@ -36,7 +36,8 @@ __version__: str
 def kernel_svm_path(
     X: RowsLike, y: ArrayLike, *, bias: float = 0.0, intercept: str | None = None,
     class_weight: Mapping | str | None = None, sample_weight: ArrayLike | None = None, gamma: float | str = "1/d",
-    degree: int = 3, coef0: float = 0.0, gram: str = "auto", scale: str = "none", storage: str = "auto",
+    degree: int = 3, coef0: float = 0.0, gram: str = "auto", columns: str | Sequence[str] | None = None,
+    drop: str | Sequence[str] | None = None, scale: str = "none", storage: str = "auto",
     dtype: DTypeLike = "float64", grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01,
     cmax: float = 10.0, rule: str | Any = "dvi+gap", solver: str | Any = "auto", tol: float = 1e-06,
     max_epochs: int = 100000, time_limit: float | None = None, threads: int = 1, kernel: str = "rbf",
@@ -45,7 +46,8 @@ def kernel_svm_path(
 
 def l1_svm_path(
     X: RowsLike, y: ArrayLike, *, class_weight: Mapping | str | None = None, sample_weight: ArrayLike | None = None,
-    penalty_weights: ArrayLike | None = None, scale: str = "none", storage: str = "auto",
+    penalty_weights: ArrayLike | None = None, columns: str | Sequence[str] | None = None,
+    drop: str | Sequence[str] | None = None, scale: str = "none", storage: str = "auto",
     dtype: DTypeLike = "float64", grid: int | Sequence[float] | np.ndarray = 20, log: bool = False,
     lambda_min_ratio: float = 0.05, rule: str | Any = "vi+gap", solver: str | Any = "auto", tol: float = 1e-06,
     max_epochs: int = 100000, time_limit: float | None = None, threads: int = 1,
@@ -53,7 +55,8 @@ def l1_svm_path(
 
 def lad_path(
     X: RowsLike, y: ArrayLike, *, bias: float = 0.0, intercept: str | None = None,
-    sample_weight: ArrayLike | None = None, scale: str = "none", storage: str = "auto",
+    sample_weight: ArrayLike | None = None, columns: str | Sequence[str] | None = None,
+    drop: str | Sequence[str] | None = None, scale: str = "none", storage: str = "auto",
     dtype: DTypeLike = "float64", grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01,
     cmax: float = 10.0, chunk: int | None = None, chunk_form: str = "C", rule: str | Any = "dvi+gap",
     solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
@@ -62,7 +65,8 @@ def lad_path(
 
 def quantile_path(
     X: RowsLike, y: ArrayLike, *, bias: float = 0.0, tau: float = 0.5, intercept: str | None = None,
-    sample_weight: ArrayLike | None = None, scale: str = "none", storage: str = "auto",
+    sample_weight: ArrayLike | None = None, columns: str | Sequence[str] | None = None,
+    drop: str | Sequence[str] | None = None, scale: str = "none", storage: str = "auto",
     dtype: DTypeLike = "float64", grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01,
     cmax: float = 10.0, chunk: int | None = None, chunk_form: str = "C", rule: str | Any = "dvi+gap",
     solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
@@ -72,7 +76,8 @@ def quantile_path(
 def sparse_svm_path(
     X: RowsLike, y: ArrayLike, *, bias: float = 0.0, intercept: str | None = None,
     class_weight: Mapping | str | None = None, sample_weight: ArrayLike | None = None, loss: str = "hinge",
-    smoothing: float = 0.5, scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
+    smoothing: float = 0.5, columns: str | Sequence[str] | None = None, drop: str | Sequence[str] | None = None,
+    scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
     betas: int | Sequence[float] | np.ndarray = 10, alphas: int | Sequence[float] | np.ndarray = 100,
     beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01, references: int = 0, first: str = "features",
     rule: str | Any = "sifs+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, jobs: int = 1,
@@ -81,7 +86,8 @@ def sparse_svm_path(
 
 def svm_path(
     X: RowsLike, y: ArrayLike, *, bias: float = 0.0, intercept: str | None = None,
-    class_weight: Mapping | str | None = None, sample_weight: ArrayLike | None = None, scale: str = "none",
+    class_weight: Mapping | str | None = None, sample_weight: ArrayLike | None = None,
+    columns: str | Sequence[str] | None = None, drop: str | Sequence[str] | None = None, scale: str = "none",
     storage: str = "auto", dtype: DTypeLike = "float64",
     grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01, cmax: float = 10.0,
     chunk: int | None = None, chunk_form: str = "C", rule: str | Any = "dvi+gap", solver: str | Any = "auto",
@@ -90,7 +96,8 @@ def svm_path(
 
 def svr_path(
     X: RowsLike, y: ArrayLike, *, bias: float = 0.0, epsilon: float = 0.1, intercept: str | None = None,
-    sample_weight: ArrayLike | None = None, scale: str = "none", storage: str = "auto",
+    sample_weight: ArrayLike | None = None, columns: str | Sequence[str] | None = None,
+    drop: str | Sequence[str] | None = None, scale: str = "none", storage: str = "auto",
     dtype: DTypeLike = "float64", grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01,
     cmax: float = 10.0, chunk: int | None = None, chunk_form: str = "C", rule: str | Any = "dvi+gap",
     solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,

@@ -33,6 +33,15 @@ ONE_HOT = Option(
     "one_hot", (), "texts", "Encode a text column: a 0/1 feature for each value. Repeatable.",
     metavar="COLUMN", changes=True, group="data", everyday=True,
 )  # fmt: skip
+SELECTOR: dict[str, Any] = {
+    "default": (), "kind": "texts", "metavar": "SELECTOR", "changes": True, "group": "data", "python": "paths",
+    "type": "str | Sequence[str]",
+}  # fmt: skip
+COLUMNS = Option(
+    "columns", help="Columns of a table that are features: names, a,b, ranges a:c by position, /regex/; ! takes out "
+    "again. Repeatable.  [default: all but the target]", **SELECTOR,
+)  # fmt: skip
+DROP = Option("drop", help="Leave out columns: a,b, a:c. Otherwise as in `columns`.", everyday=True, **SELECTOR)
 READING = (
     MAX_MEMORY,
     *grouped(
@@ -43,6 +52,8 @@ READING = (
         TARGET,
         ONE_HOT,
     ),
+    COLUMNS,
+    DROP,
 )
 POSITIVE = Option(
     "positive", kind="label", metavar="LABEL", changes=True, everyday=True,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from screenpath.catalogue.options import DTYPE, LOG_FORMAT, MAX_MEMORY, ONE_HOT, QUIET, STORAGE, TARGET
+from screenpath.catalogue.options import COLUMNS, DROP, DTYPE, LOG_FORMAT, MAX_MEMORY, ONE_HOT, QUIET, STORAGE, TARGET
 from screenpath.cli import options as shared
 from screenpath.cli.help import helped
 from screenpath.cli.options import DONE, ERROR, flag, force_option
 from screenpath.errors import UsageError, flags, shown
 
-COLUMNS = 5  # columns listed by widest range
+WIDEST = 5  # columns listed by widest range
 CLASSES_SHOWN = 20
 WIDEST_NAME = 40  # names up to this many characters are aligned
 
@@ -23,7 +23,9 @@ WIDEST_NAME = 40  # names up to this many characters are aligned
 )
 @flag(TARGET)
 @flag(ONE_HOT)
-def inspect(data, zero_based, max_faults, target, one_hot):
+@flag(COLUMNS)
+@flag(DROP)
+def inspect(data, **options):
     """Show shape, density, labels, column ranges and all faults of DATA (LIBSVM text, CSV, Parquet; '-' for stdin).
 
     DATA may be a folder of shards: every file in it is compared with what convert wrote, and shards with a fault are
@@ -31,7 +33,7 @@ def inspect(data, zero_based, max_faults, target, one_hot):
     """
     from screenpath.inputs.inspect import inspect
 
-    seen = inspect(data, max_faults=max_faults, zero_based=zero_based, target=target, one_hot=one_hot)
+    seen = inspect(data, **options)
     if seen.data is not None:
         facts = list(_facts(seen))
         width = min(max(17, *(len(shown(name)) for name, _ in facts)), WIDEST_NAME)
@@ -75,13 +77,13 @@ def _facts(seen):
     nearly = columns[nearly_constant(low, high)]
     if nearly.size:
         yield "nearly constant", f"{column_names(nearly, data.names)} within rounding of one value"
-    widest = np.argsort(low / 2 - high / 2, kind="stable")[:COLUMNS]  # halves, so that the difference does not overflow
+    widest = np.argsort(low / 2 - high / 2, kind="stable")[:WIDEST]  # halves, so that the difference does not overflow
     for j in widest:
         column = columns[j] + (seen.zero_based is False) if data.names is None else data.names[columns[j]]
         yield f"  column {column}", f"{low[j]:g} to {high[j]:g}"
-    if data.d > COLUMNS:
+    if data.d > WIDEST:
         numbered = "" if data.names is not None else "; numbered as in the file"
-        yield "", f"({COLUMNS} widest of {data.d:,}{numbered})"
+        yield "", f"({WIDEST} widest of {data.d:,}{numbered})"
     for notice in data.notices:
         yield "notice", flags(notice)
 
@@ -109,6 +111,8 @@ def _facts(seen):
 @shared.flag(DTYPE, help="Type of the stored values; float32 halves them.")
 @shared.flag(TARGET)
 @shared.flag(ONE_HOT)
+@shared.flag(COLUMNS)
+@shared.flag(DROP)
 @click.option("--resume", is_flag=True, help="Keep the shards that a stopped conversion has made (or start it).")
 @click.option("--force", is_flag=True, help="Replace an older folder.")
 @shared.flag(QUIET)

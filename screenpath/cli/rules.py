@@ -76,7 +76,7 @@ RULES = f"""Walk the path of MODEL on DATA under each of several rules, and prin
     configurations of the L1-regularised model see: screenpath compare-rules l1svm --help; for grids of (alpha, beta):
     screenpath compare-rules sparse-svm --help."""
 FORMAT = Option(
-    "format", None, "choice", "Format of the table. markdown and the others have all columns, table a few that fit a "
+    "format", None, "choice", "Format. markdown and the others have all columns, table a few that fit a "
     "terminal.  [default: table on a terminal, else markdown]",
     choices=("table", "markdown", "csv", "json", "parquet"), group="output", everyday=True,
 )  # fmt: skip

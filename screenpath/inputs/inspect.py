@@ -162,6 +162,8 @@ def inspect(
     zero_based: bool = False,
     target: str | None = None,
     one_hot: str | Sequence[str] = (),
+    columns: str | Sequence[str] = (),
+    drop: str | Sequence[str] = (),
 ) -> Inspection:
     """Look at a data file or at a shard folder, whatever is wrong with single rows.
 
@@ -173,7 +175,7 @@ def inspect(
         Reading ends at this many.
     zero_based : bool, default False
         Of LIBSVM text.
-    target, one_hot : str, str or sequence of str
+    target, one_hot, columns, drop : str, or (but for the target) sequence of str
         Columns of a table, see :func:`screenpath.read_data`.
 
     Returns
@@ -186,14 +188,14 @@ def inspect(
         If the file cannot be opened or is a damaged archive.
     """
     if not hasattr(source, "read") and is_shard_folder(source):
-        refuse_columns(str(source), target, one_hot)
+        refuse_columns(str(source), target, one_hot, None, columns, drop)
         return _inspect_shards(Path(source), max_faults, zero_based)
     with opened(source) as (table, stream, name):
         if table is None:
-            refuse_columns(name, target, one_hot, stream)
+            refuse_columns(name, target, one_hot, stream, columns, drop)
             return _inspect_text(stream, name, max_faults, zero_based)
         refuse_indices(name, zero_based, None)
-        data, faults = read_table(table, form_of(table, target, one_hot), max_faults=max_faults)
+        data, faults = read_table(table, form_of(table, target, one_hot, columns, drop), max_faults=max_faults)
         data = data and replace(data, notices=(*data.notices, *_mixed_labels(data)))
         return Inspection(data, faults, len(faults) < max_faults, False)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from screenpath.rows.gram import Allowance
 
 
+SEVERAL = ("one_hot", "columns", "drop")  # options that name columns
 ARRAYS = "arrays"  # in place of a file's name
 TOO_LARGE = "convert the file (screenpath convert) and name the folder with a model that streams it"
 
@@ -60,12 +61,19 @@ def open_shards(options: dict) -> ShardFolder:
     folder = ShardFolder(options["data"], bool(options.get("resume")), by=None)
     folder.check_indices(options["zero_based"])
     if folder.form is None or options.get("one_hot"):
-        refuse_columns(str(folder.path), options.get("target"), options.get("one_hot", ()))
+        refuse_columns(str(folder.path), **asked_columns(options))
+    elif options.get("columns") or options.get("drop"):
+        raise UsageError(f"{folder.path} has its columns already", "convert again with `columns` or `drop`")
     elif options.get("target") not in (None, folder.form.target):
         raise UsageError(
             f"{folder.path} was converted with the target '{folder.form.target}'", "convert again with `target`"
         )
     return folder
+
+
+def asked_columns(options: dict) -> dict[str, Any]:
+    """Return the options that name columns of a table."""
+    return {"target": options.get("target")} | {name: tuple(options.get(name) or ()) for name in SEVERAL}
 
 
 def read_data(path, options: dict, limit: MemoryLimit, n_features: int | None = None) -> Dataset:
@@ -75,10 +83,10 @@ def read_data(path, options: dict, limit: MemoryLimit, n_features: int | None = 
     ------
     DataError, UsageError, ResourceError
     """
-    columns = {"target": options.get("target"), "one_hot": tuple(options.get("one_hot") or ())}
+    columns = asked_columns(options)
     if not isinstance(path, str):
-        refuse_columns("what was passed in", **columns)
-        return dataset_of(path, ARRAYS)
+        refuse_columns("what was passed in", columns["target"], columns["one_hot"])
+        return dataset_of(path, ARRAYS, columns=columns["columns"], drop=columns["drop"])
     zero_based = options["zero_based"]
     if is_shard_folder(path):
         folder = open_shards({**options, "data": path})
@@ -367,8 +375,10 @@ def load_test(spec, options: dict, training: Training) -> TestData:
 def _read_test(options: dict, training: Training, limit: MemoryLimit) -> Dataset:
     """Read the test data; of a table the columns of the training data, found by name."""
     path = options["test"]
-    if training.form is None or not isinstance(path, str) or is_shards(path):
-        return read_data(path, {**options, "target": None, "one_hot": ()}, limit)
+    if not isinstance(path, str):
+        return dataset_of(path, ARRAYS, like=training.names)
+    if training.form is None or is_shards(path):
+        return read_data(path, {**options, "target": None, **dict.fromkeys(SEVERAL, ())}, limit)
     return read_like(path, form=training.form, limit=limit)
 
 

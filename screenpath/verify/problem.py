@@ -16,6 +16,7 @@ import numpy as np
 
 from screenpath.verify.data import ROUNDINGS, usual
 from screenpath.verify.exact import UNIT, ColumnSums, gamma
+from screenpath.verify.table import features
 
 RULE = "primal - dual <= tol * primal on the full data"
 OBJECTIVES = {
@@ -226,7 +227,23 @@ class Problem:
             "n_features": lambda value: value is None or value == data["n_features"],
             "target": lambda value: value is None or table is not None and value == table["target"],
             "one_hot": list(table["one_hot"]) if table else [],
+            **self._selectors(table),
         }
+
+    def _selectors(self, table: dict | None) -> dict:
+        """Return the facts of the options that select columns.
+
+        They are not known of rows that were no table, of patterns, and, if there are none, of a file with more columns
+        than the run's.
+        """
+        columns, drop = (list(self.options.get(name) or []) for name in ("columns", "drop"))
+        if table is None:
+            return {} if columns or drop else {"columns": [], "drop": []}
+        chosen = features(self.source.names, table["target"].strip(), columns, drop)
+        right = chosen == {name.strip() for name in table["columns"]}
+        if chosen is None or not right and not (columns or drop):
+            return {}
+        return dict.fromkeys(("columns", "drop"), lambda value: right)
 
     def _identity(self, names) -> dict:
         """Return the facts of ``identity``: hashes, and the options again."""

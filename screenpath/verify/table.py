@@ -29,6 +29,7 @@ class TableSource(Source):
         self.base = 0
         table = header["data"]["table"]
         self.target, hot, self.cells, at = table["target"].strip(), table["one_hot"], [], 0
+        self.names: list[str] = []  # of all columns of the file, once its rows are read
         self.pending = 0  # bytes since the last row: quoted line breaks may make one of many lines
         for name in table["columns"]:  # the feature of a number; the features of each value
             values = {value: at + k for k, value in enumerate(hot[name])} if name in hot else None
@@ -78,6 +79,7 @@ class CsvSource(TableSource):
             else:
                 raise self._other()
             y, at = names.index(self.target), [names.index(name) for name, _, _ in self.cells]
+            self.names = names
             for row in csv.reader(lines, delimiter=delimiter, strict=True):
                 self.pending = 0
                 if row and len(row) != len(names):
@@ -114,6 +116,7 @@ class ParquetSource(TableSource):
         try:
             schema = pyarrow.parquet.read_schema(self.path)
             found = {name.strip(): name for name in schema.names}
+            self.names = list(found)
             if not {self.target, *names} <= set(found):
                 raise self._other()
             wanted = [found[name] for name in (self.target, *names)]
@@ -174,6 +177,31 @@ def exactly(text: str) -> Decimal | None:
     except InvalidOperation:
         return None
     return value if value.is_finite() else None
+
+
+def features(names: list[str], target: str, columns: list, drop: list) -> set[str] | None:
+    """Return the columns that options select; None if a pattern does, which may take any time, or no column is meant.
+
+    ``columns`` are the features, by default all, ``drop`` what is none: names, ``a,b``, ranges ``a:c``, ``!name``.
+    """
+    places, found = {name: k for k, name in enumerate(names)}, []
+    for selectors in (columns, drop):
+        some: set[str] = set()
+        pieces = [one for text in selectors for one in ([text] if text in places else text.split(",")) if one.strip()]
+        for k, piece in enumerate(one if one in places else one.strip() for one in pieces):
+            out = piece.startswith("!") and piece not in places
+            name = piece[out:].strip()
+            cuts = [(name, name), *((name[:j], name[j + 1 :]) for j in range(len(name)) if name[j] == ":")]
+            ends = [(places.get(first.strip()), places.get(last.strip())) for first, last in cuts]
+            start, end = next((pair for pair in ends if None not in pair), (None, None))
+            if start is None or end is None:
+                return None
+            if out and k == 0:
+                some = set(names)
+            these = names[start : end + 1]
+            some = some.difference(these) if out else some.union(these)
+        found.append(some)
+    return (found[0] if columns else set(names)) - found[1] - {target}
 
 
 def open_data(path, header: dict, rows: int) -> Source:

@@ -9,6 +9,7 @@ import pytest
 
 import screenpath
 from tests.cli.conftest import clouds, libsvm_text, read_csv, without_times
+from tests.verify.test_edited import seal
 
 GRID = ("--grid", "6", "--cmax", "1", "--quiet")
 NAMES = ("age", "height", "weight", "pulse", "steps")
@@ -321,3 +322,74 @@ def test_regressions_on_tables(call, tmp_path):
     refused = call("predict", "b", "texts", "--step", 0)
     assert refused.code == 1 and "the targets are texts: high" in refused.err and "--no-labels" in refused.err
     assert call("predict", "b", "texts", "--step", 0, "--no-labels", "--quiet").out.count("\n") == 4
+
+
+PEOPLE = "id,name,age,height,steps,smoker\n" + "".join(
+    f"{k},P{k},{20 + 3 * k},{150 + 7 * k % 40},{k * k % 11},{'yes' if k % 3 else 'no'}\n" for k in range(1, 21)
+)
+
+
+def test_columns_that_are_no_features(call, tmp_path):
+    """A run with --drop or --columns is the run on a table without these columns, here and in all that follows."""
+    Path("people.csv").write_text(PEOPLE)
+    Path("less.csv").write_text("".join(",".join(line.split(",")[2:]) + "\n" for line in PEOPLE.splitlines()))
+    shared = ("--target", "smoker", "--grid", "4", "--scale", "standard", "--quiet", "--certificate")
+    assert call("svm", "less.csv", *shared, "-o", "less").code == 0
+    for k, chosen in enumerate((("--drop", "id,name"), ("--columns", "age:steps"), ("--columns", "!/^(id|na)/"))):
+        assert call("svm", "people.csv", *shared, *chosen, "-o", f"run{k}").code == 0
+        assert without_times("less/steps.csv") == without_times(f"run{k}/steps.csv")
+        assert Path(f"run{k}/coefficients.csv").read_bytes() == Path("less/coefficients.csv").read_bytes()
+    predicted = call("predict", "run0", "people.csv", "--step", 3)
+    assert predicted.out == call("predict", "less", "less.csv", "--step", 3).out
+    assert "columns that the model does not use are ignored: id, name" in predicted.err
+    assert call("predict", "run0", "less.csv", "--step", 3).out == predicted.out
+    again = call("svm", "people.csv", *shared, "--drop", "id:age", "--resume", "-o", "run0")
+    assert again.code == 1 and 'drop was ["id,name"], now ["id:age"]' in again.err
+    assert call("convert", "people.csv", "shards", "--target", "smoker", "--drop", "id,name", "--quiet").code == 0
+    assert call("svm", "shards", *shared[:-1], "--test", "people.csv", "-o", "streamed").code == 0
+    assert without_times("less/steps.csv", "passes", "test_accuracy") == without_times(
+        "streamed/steps.csv", "passes", "test_accuracy"
+    )
+    assert call("svm", "shards", *shared, "--drop", "age", "-o", "two").code == 2  # the folder has its columns
+    assert call("svm", "people.csv", *shared, "--drop", "id:name", "--cache", "kept", "-o", "cached").code == 0
+    assert without_times("less/steps.csv") == without_times("cached/steps.csv")
+    assert "features          3" in call("inspect", "people.csv", "--target", "smoker", "--drop", "id,name").out
+
+
+def test_the_checker_knows_which_columns_are_features(call, tmp_path):
+    Path("people.csv").write_text(PEOPLE)
+    shared = ("people.csv", "--target", "smoker", "--grid", "2", "--quiet", "--certificate")
+    for chosen, covered in (("--drop=id:name", True), ("--columns=!id,!name", True), ("--drop=/^(id|n)/", False)):
+        assert call("svm", *shared, chosen, "-o", "run", "--force").code == 0
+        checked = call("verify", "run")
+        assert checked.code == 0
+        (left,) = [line for line in checked.out.splitlines() if line.startswith("not covered, run.json")]
+        assert ("drop" in left.split("options (")[1].split(")")[0].split(", ")) != covered
+        record = json.loads(Path("run/run.json").read_text())
+        for forged in (["id:age"], ["id,name,steps"], ["id"]):
+            for part in (record["options"], record["identity"]):
+                part |= {"columns": [], "drop": forged}
+            Path("run/run.json").write_text(json.dumps(record))
+            seal(Path("run"))
+            found = call("verify", "run")
+            assert found.code == 1 and "run.json has another drop" in found.out + found.err
+
+
+def test_selectors_that_select_nothing(call, tmp_path):
+    Path("people.csv").write_text(PEOPLE)
+    for option, text, what, remedy in (
+        ("--drop", "nme,id", "people.csv has no column 'nme' (--drop nme)", "did you mean name?"),
+        ("--columns", "age:stps", "people.csv has no column 'stps'", "did you mean steps?"),
+        ("--columns", "/^z/", "no column matches --columns /^z/", "there are id, name"),
+        ("--columns", "steps:age", "'steps' stands after 'age'", "write age:steps"),
+        ("--drop", "/(/", "is not a regular expression", "Python"),
+        ("--drop", "id:name,smoker", "--drop smoker names the target", "leave it out of --drop"),
+        ("--drop", "id:steps", "leave no column of features", "there are id"),
+    ):
+        for command in (("svm", "people.csv"), ("inspect", "people.csv")):
+            said = call(*command, "--target", "smoker", option, text)
+            assert said.code == 2 and what in said.err and remedy in said.err
+    said = call("svm", "people.csv", "--target", "smoker")
+    assert "leave the column out: --drop name, or encode" in said.err
+    said = call("svm", "people.csv", "--target", "smoker", "--drop", "name", "--one-hot", "name")
+    assert said.code == 2 and "leave it out of --one-hot" in said.err

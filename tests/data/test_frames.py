@@ -76,7 +76,7 @@ def test_columns_of_new_rows_are_found_by_their_names(data, library):
         path = function(table(library, columns), y, **options)
         expected = path.decision_function(X)
         assert np.array_equal(path.decision_function(turned), expected)
-        with pytest.warns(UserWarning, match="does not have are ignored: name$"):
+        with pytest.warns(UserWarning, match="does not use are ignored: name$"):
             assert np.array_equal(path.decision_function(more), expected)
         for few in (dict(list(columns.items())[:3]), {**dict(list(columns.items())[:3]), "other": X[:, 3]}):
             with pytest.raises(DataError, match="are missing\n.*found by their names, in any order"):
@@ -202,3 +202,23 @@ def test_labels_that_are_texts_in_python(data, tmp_path):
         screenpath.lad_path(X, texts)
     with pytest.raises(UsageError, match="among the labels of the data"):
         screenpath.svm_path(X, texts, class_weight={"maybe": 2.0})
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_columns_that_are_no_features(data, library, tmp_path):
+    X, y = data
+    columns = {"name": ["text"] * 60, **dict(zip(NAMES, X.T, strict=True))}
+    frame, plain = table(library, columns), screenpath.svm_path(X[:, 1:], y, grid=[1.0])
+    some = {"columns": ["height in $:[red]weight", NAMES[3]]}
+    for chosen in ({"drop": "name:age"}, some, {"drop": "/a.*e/,!/[$d]/"}):
+        path = screenpath.svm_path(frame, y, grid=[1.0], **chosen)
+        assert path.feature_names == NAMES[1:] and np.array_equal(path.coef(), plain.coef())
+        with pytest.warns(UserWarning, match="does not use are ignored: name, age$"):
+            assert np.array_equal(path.decision_function(frame), plain.decision_function(X[:, 1:]))
+    more = {"c_list": [1.0], "test": (frame, y), "out": tmp_path / "run", "quiet": True}
+    run = screenpath.run("svm", (frame, y), drop=["name", "age"], **more)
+    assert run.feature_names == NAMES[1:] and np.array_equal(run.coef(0), plain.coef())
+    with pytest.raises(UsageError, match="no column 'nam'.*\n?.*"):
+        screenpath.svm_path(frame, y, drop="nam")
+    with pytest.raises(UsageError, match="the data has no names"):
+        screenpath.svm_path(X, y, drop="name")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import screenpath
+from screenpath.data.files.columns import features
 from screenpath.data.files.libsvm import MARKED
 from screenpath.data.files.parquet_file import ParquetFile, row_groups
 from screenpath.data.files.read import read_data, read_like
@@ -633,3 +634,21 @@ def test_texts_that_share_their_beginnings_are_refused(tmp_path):
         read_data(tmp_path / "p", one_hot=["a"])
     pq.write_table(table, tmp_path / "p")
     assert read_data(tmp_path / "p", one_hot=["a"]).X.shape == (6, 6)
+
+
+
+def test_selectors_of_columns():
+    names = ("a", "b", "c", "a:c", "x1", "x2", "y", "d,e")
+    for columns, drop, expected in (
+        ((), (), ("a", "b", "c", "a:c", "x1", "x2", "d,e")),
+        ("a:x1", (), ("a", "b", "c", "a:c", "x1")),
+        ("a:c", (), ("a:c",)),  # a column of this name
+        ("x2, a", (), ("a", "x2")),
+        (["d,e", "/x[1,2]/"], (), ("x1", "x2", "d,e")),
+        ("!b,!/x/", (), ("a", "c", "a:c", "d,e")),
+        ("a:x2,!c", "a", ("b", "a:c", "x1", "x2")),
+        ((), "/x/,!x2", ("a", "b", "c", "a:c", "x2", "d,e")),
+        ((), "x1:y", ("a", "b", "c", "a:c", "d,e")),  # a range over the target leaves it
+        ((), "a:c:x1", ("a", "b", "c", "x2", "d,e")),
+    ):
+        assert features(names, "y", columns, drop) == expected

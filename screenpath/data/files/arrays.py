@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from screenpath.data.files.columns import features
 from screenpath.data.files.dataset import Dataset
 from screenpath.data.words.labels import label_number
 from screenpath.errors import DataError, UsageError
@@ -163,8 +164,17 @@ class Given:
     truths: bool = False  # whether labels are True and False
 
     @classmethod
-    def of(cls, X, y, what: str = "labels") -> Given:
+    def of(cls, X, y, what: str = "labels", columns=None, drop=None, like: tuple[str, ...] | None = None) -> Given:
+        """Check arguments; of a table those columns that ``columns`` and ``drop`` leave, or those that are ``like``."""
         names, texts = names_of(X), texts_of(y)
+        if names is None and (columns or drop):
+            option = "columns" if columns else "drop"
+            raise UsageError(f"`{option}` names columns of a table, the data has no names", "pass a data frame")
+        if names is not None and (columns or drop):
+            like = features(names, None, columns, drop)
+        places = found_in(names, like, warn=not (columns or drop))
+        if places is not None:
+            X, names = rows_of(X, places), like
         X, numbers = check_data(X, numbered(y, texts), what)
         truths = texts is None and are_truths(y)
         return cls(X, numbers, names, texts, numbers if texts is None else y, truths)
@@ -196,13 +206,13 @@ class Given:
         return {label_number(label, self.texts, "class_weight"): weight for label, weight in weights.items()}
 
 
-def dataset_of(data, source: str) -> Dataset:
-    """Return arrays ``(X, y)`` as reading a file returns them."""
+def dataset_of(data, source: str, **columns) -> Dataset:
+    """Return arrays ``(X, y)`` as reading a file returns them; ``columns`` as of :meth:`Given.of`."""
     try:
         X, y = data
     except (TypeError, ValueError):
         raise DataError("data are the name of a file, or a pair of arrays: (X, y)") from None
-    given = Given.of(X, y)
+    given = Given.of(X, y, **columns)
     if not given.X.shape[1]:
         raise DataError("the data has no columns", "give it a feature")
     X = sp.csr_array(given.X, dtype=np.float64)
@@ -261,11 +271,14 @@ def rows_of(X, places: list[int] | None = None) -> np.ndarray:
     return rows
 
 
-def found_in(given: tuple[str, ...] | None, names: tuple[str, ...] | None) -> list[int] | None:
+def found_in(
+    given: tuple[str, ...] | None, names: tuple[str, ...] | None, warn: bool = True
+) -> list[int] | None:
     """Return where new rows have the columns of the training data, by name; None if they match already or have no
     names.
 
-    Columns unknown to the training data are ignored, with a warning; a missing one raises a :class:`DataError`.
+    Columns that the model does not use are ignored, with a warning if ``warn``; a missing one raises a
+    :class:`DataError`.
     """
     if given is None or names is None or given == names:
         return None
@@ -279,8 +292,8 @@ def found_in(given: tuple[str, ...] | None, names: tuple[str, ...] | None) -> li
         )
     known = set(names)
     more = [name for name in given if name not in known]
-    if more:
-        warnings.warn(f"columns that the training data does not have are ignored: {_listed(more)}", stacklevel=2)
+    if more and warn:
+        warnings.warn(f"columns that the model does not use are ignored: {_listed(more)}", stacklevel=2)
     return [places[name] for name in names]
 
 

@@ -273,4 +273,4 @@ def _words(cell: str, name: str) -> tuple[str, str]:
         return NOT_FINITE
     if COMMAS.fullmatch(cell):
         return "a number with a comma", "write a decimal point, and nothing between thousands: 1234.5"
-    return "this is not a number", f"write a number, leave the column out, {ENCODE.format(name)}"
+    return "this is not a number", f"write a number, {ENCODE.format(name)}"

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from screenpath.data.files.arrays import stored_type
+from screenpath.data.files.columns import as_texts
 from screenpath.data.files.csv_file import CsvFile, first_line, header_of
 from screenpath.data.files.dataset import Dataset, FileLike, Form
 from screenpath.data.files.libsvm import BLOCK, GIVEN, read_stream
@@ -52,6 +53,8 @@ def read_data(
     *,
     target: str | None = None,
     one_hot: str | Sequence[str] = (),
+    columns: str | Sequence[str] = (),
+    drop: str | Sequence[str] = (),
     zero_based: bool = False,
     n_features: int | None = None,
     dtype: DTypeLike = np.float64,
@@ -68,6 +71,9 @@ def read_data(
         Column of labels or targets in a table; by default the one named target, label, class or y.
     one_hot : str or sequence of str
         Columns of a table that become one 0/1 feature per value.
+    columns, drop : str or sequence of str
+        Columns of a table that are features (by default all), and those that are not: names, ``a,b``, ranges ``a:c``
+        by position, ``/regex/``; ``!`` takes out again.
     zero_based, n_features : bool, int
         For LIBSVM text, see :func:`screenpath.read_libsvm`.
     dtype : float64 or float32
@@ -96,12 +102,12 @@ def read_data(
     """
     with opened(source) as (table, stream, name):
         if table is None:
-            refuse_columns(name, target, one_hot, stream)
+            refuse_columns(name, target, one_hot, stream, columns, drop)
             return read_stream(
                 stream, name, zero_based=zero_based, n_features=n_features, dtype=dtype, block=block, limit=limit
             )
         refuse_indices(name, zero_based, n_features)
-        return _whole(table, form_of(table, target, one_hot), limit=limit, dtype=stored_type(dtype))
+        return _whole(table, form_of(table, target, one_hot, columns, drop), limit=limit, dtype=stored_type(dtype))
 
 
 def read_like(
@@ -148,16 +154,16 @@ def _whole(table: TableFile, form: Form, settled: bool = False, **how) -> Datase
     return data
 
 
-def refuse_columns(name: str, target: str | None, one_hot=(), stream=None) -> None:
+def refuse_columns(name: str, target: str | None, one_hot=(), stream=None, columns=(), drop=()) -> None:
     """Refuse column options for LIBSVM text; ``stream`` lets the message recognise a table with another delimiter."""
     first = "" if stream is None else stream.peek(1).lstrip().split(b"\n", 1)[0].decode("utf-8", "replace")
-    asked = {name for name in (target, *([one_hot] if isinstance(one_hot, str) else one_hot)) if name}
+    asked = {name for name in (target, *as_texts(one_hot), *as_texts(columns), *as_texts(drop)) if name}
     if asked & {cell.strip(" '\"\ufeff\r") for cell in re.split(r"[|:^~\s]", first)}:
         raise DataError(
             f"{name}: the first line has column names, but no known delimiter between them",
             "write it with a comma, a semicolon or a tab between cells",
         )
-    for option, given in (("target", target), ("one_hot", one_hot)):
+    for option, given in (("target", target), ("one_hot", one_hot), ("columns", columns), ("drop", drop)):
         if given:
             raise UsageError(
                 f"`{option}` names a column of CSV or Parquet, {name} is neither",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from screenpath.data.files.columns import as_texts, features, listed
 from screenpath.data.files.dataset import Dataset, Growing
 from screenpath.data.words.labels import label_text, sorted_labels
 from screenpath.data.words.numerals import Spelled, Spellings, is_number, is_numberlike, same_number, usual_text
@@ -21,13 +22,13 @@ if TYPE_CHECKING:  # faults know the parser, whose kernels nobody needs who only
 from screenpath.data.files.dataset import Form
 
 TARGETS = ("target", "label", "class", "y")  # default names of the target column
-SHOWN = 20  # columns that a message lists
 CLASSES = 100  # a text after more distinct numbers in the target column is a fault, not a label
 UNKNOWN = ("", "?")  # stand for an unknown label
 MISSING = ("the value is missing", "fill it in, or leave the row out")
 NUMBERS = "write a number, or leave the row out"
 NAMED = "name a column of numbers: `target=COLUMN`, or write these as numbers"
-ENCODE = "or encode its texts: `one_hot={}`"  # hint for a text feature, if one_hot can be chosen
+# hint for a text feature, if columns can be chosen
+ENCODE = "leave the column out: `drop={0}`, or encode its texts: `one_hot={0}`"
 NOT_FINITE = ("nan or infinity", "fill in a number, or leave the row out")
 BEHIND_MEMORY = "convert it first, screenpath convert DATA SHARDS, and name the folder instead of the file"
 CELLS = 1 << 18  # of a batch that is read into memory
@@ -82,14 +83,21 @@ class TableFile(Protocol):
         """Yield the rows in order, at most ``rows`` at once, with at least the ``wanted`` columns."""
 
 
-def form_of(table: TableFile, target: str | None = None, one_hot: str | Sequence[str] = ()) -> Form:
+def form_of(
+    table: TableFile,
+    target: str | None = None,
+    one_hot: str | Sequence[str] = (),
+    columns: str | Sequence[str] = (),
+    drop: str | Sequence[str] = (),
+) -> Form:
     """Return the form of a training table; the values of ``one_hot`` columns are still to be found.
 
-    A single text names one column. The target is by default the column named target, label, class or y.
+    A single text names one column. The target is by default the column named target, label, class or y; features are
+    what :func:`screenpath.data.files.columns.features` returns.
     """
     _check_columns(table)
-    one_hot = [one_hot] if isinstance(one_hot, str) else one_hot  # else its letters are the columns
-    there = _listed(table.columns)
+    one_hot = as_texts(one_hot)
+    there = listed(table.columns)
     if target is None:
         found = [name for name in table.columns if name.lower() in TARGETS]
         if len(found) != 1:
@@ -104,10 +112,15 @@ def form_of(table: TableFile, target: str | None = None, one_hot: str | Sequence
                 raise UsageError(f"{table.name} has no column '{name}' (`{what}={name}`)", f"there are {there}")
     if target in one_hot:
         raise UsageError(f"the column '{target}' is the target, not a feature", "leave it out of `one_hot`")
-    columns = tuple(name for name in table.columns if name != target)
-    if not columns:
+    kept = features(table.columns, target, columns, drop, table.name)
+    if not kept and (columns or drop):
+        raise UsageError(f"{table.name}: `columns` and `drop` leave no column of features", f"there are {there}")
+    if not kept:
         raise DataError(f"{table.name} has no column of features besides the target '{target}'", "check the file")
-    return Form(target, columns, {name: () for name in one_hot})
+    for name in one_hot:
+        if name not in kept:
+            raise UsageError(f"the column '{name}' is left out by `columns` or `drop`", "leave it out of `one_hot`")
+    return Form(target, kept, {name: () for name in one_hot})
 
 
 def form_like(table: TableFile, known: Form, target: str | None = None) -> tuple[Form, tuple[str, ...]]:
@@ -119,7 +132,7 @@ def form_like(table: TableFile, known: Form, target: str | None = None) -> tuple
     known = known.stripped()
     if target is not None and target not in table.columns:
         raise UsageError(
-            f"{table.name} has no column '{target}' (`target={target}`)", f"there are {_listed(table.columns)}"
+            f"{table.name} has no column '{target}' (`target={target}`)", f"there are {listed(table.columns)}"
         )
     usual = [name for name in table.columns if name not in known.columns and name.lower() in TARGETS]
     if target is not None or known.target in table.columns:
@@ -129,10 +142,10 @@ def form_like(table: TableFile, known: Form, target: str | None = None) -> tuple
     missing = [name for name in known.columns if name not in table.columns]
     if missing:
         raise DataError(
-            f"{table.name} lacks columns of the training data: {_listed(missing)}", f"it has {_listed(table.columns)}"
+            f"{table.name} lacks columns of the training data: {listed(missing)}", f"it has {listed(table.columns)}"
         )
     more = [name for name in table.columns if name not in (*known.columns, found, known.target)]
-    notices = (f"columns that the training data does not have are ignored: {_listed(more)}",) if more else ()
+    notices = (f"columns that the model does not use are ignored: {listed(more)}",) if more else ()
     return Form(found, known.columns, known.one_hot), notices
 
 
@@ -155,10 +168,6 @@ def _check_columns(table: TableFile) -> None:
             )
         if name in table.columns[:k]:
             raise DataError(f"{table.name}: two columns have the name '{name}'", "rename one of them")
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:SHOWN]) + (f", ... ({len(names)} in all)" if len(names) > SHOWN else "")
 
 
 class Vocabulary:

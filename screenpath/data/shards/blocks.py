@@ -165,10 +165,10 @@ class TableBlock:
         return self
 
 
-def settle(sources: Sequence, target: str | None, one_hot: str | Sequence[str]) -> Settled | None:
+def settle(sources: Sequence, target: str | None, one_hot: str | Sequence[str], **more) -> Settled | None:
     """Return the form and text labels of tables; None if the files are LIBSVM text.
 
-    Text labels and one-hot columns are read once for their values.
+    Text labels and one-hot columns are read once for their values; arguments are those of ``form_of``.
     """
     kinds = [is_table_file(source) for source in sources]
     if not any(kinds):
@@ -177,7 +177,7 @@ def settle(sources: Sequence, target: str | None, one_hot: str | Sequence[str]) 
         one, other = sources[kinds.index(True)], sources[kinds.index(False)]
         raise DataError(f"{one} is a table, {other} is not", "convert files of one kind into one folder")
     with opened(sources[0]) as (first, _, _):
-        form = form_of(first, target, one_hot)
+        form = form_of(first, target, one_hot, **more)
     if not form.one_hot and not any(_has_texts(source, form) for source in sources):
         return Settled(form, None)
     found = Target(form.target), Reader(form, first)

@@ -68,6 +68,8 @@ def convert(
     resume: bool = False,
     target: str | None = None,
     one_hot: str | Sequence[str] = (),
+    columns: str | Sequence[str] = (),
+    drop: str | Sequence[str] = (),
     progress=None,
     origin: dict | None = None,
     by: str = ROWWISE,
@@ -100,7 +102,7 @@ def convert(
     resume : bool
         Continue an unfinished conversion, or begin it. The text is read again and compared with that of the finished
         shards, but not parsed again. A complete folder is left unchanged.
-    target, one_hot : str, str or sequence of str
+    target, one_hot, columns, drop : str, or (but for the target) sequence of str
         Columns of tables, see :func:`screenpath.read_data`.
     progress : callable, optional
         ``progress(rows, bytes)`` after each shard.
@@ -131,12 +133,13 @@ def convert(
         raise UsageError(f"shards are by rows or by columns, not by '{by}'", "use `by=rows` or `by=columns`")
     given = check_source(sources, by)
     if given is not None:
-        refuse_columns(str(given), target, one_hot)
+        refuse_columns(str(given), target, one_hot, None, columns, drop)
         rows = checked_rows(given, zero_based, n_features, np.dtype(dtype))
         return convert_columns(rows, out, size, storage, limit, force, resume)
     how: dict[str, Any] = {
         "size": size, "jobs": jobs, "limit": limit, "zero_based": zero_based, "n_features": n_features,
-        "storage": storage, "dtype": np.dtype(dtype), "target": target, "one_hot": one_hot, "progress": progress,
+        "storage": storage, "dtype": np.dtype(dtype), "progress": progress,
+        "chosen": {"target": target, "one_hot": one_hot, "columns": columns, "drop": drop},
     }  # fmt: skip
     if by == COLUMNWISE:
         if Path(out).exists() and not (force or resume):  # before hours are spent on its rows
@@ -158,17 +161,17 @@ def _by_rows(sources, out, force: bool, resume: bool, **how) -> ShardFolder:
 
 
 def _convert(
-    sources, names, out, force, resume, *, size, jobs, limit, zero_based, n_features, storage, dtype, target, one_hot,
-    progress, origin=None,
+    sources, names, out, force, resume, *, size, jobs, limit, zero_based, n_features, storage, dtype, chosen, progress,
+    origin=None,
 ) -> ShardFolder:  # fmt: skip
     """Convert sources that can be read repeatedly; ``names`` are those for messages."""
-    settled = settle(sources, target, one_hot)
+    settled = settle(sources, **chosen)
     words: tuple[str, ...] = ()
     if settled is None:
-        if (target or one_hot) and isinstance(sources[0], str | os.PathLike) and os.path.isfile(sources[0]):
+        if any(chosen.values()) and isinstance(sources[0], str | os.PathLike) and os.path.isfile(sources[0]):
             with opened(sources[0]) as (_, stream, _):
-                refuse_columns(str(names[0]), target, one_hot, stream)
-        refuse_columns(str(names[0]), target, one_hot)
+                refuse_columns(str(names[0]), stream=stream, **chosen)
+        refuse_columns(str(names[0]), **chosen)
         words = label_words(sources, limit)
     else:
         refuse_indices(str(names[0]), zero_based, n_features)
@@ -309,7 +312,7 @@ class DataCacheWarning(UserWarning):
 
 
 def cached_shards(
-    path, cache, zero_based: bool = False, max_memory: int | None = None, target: str | None = None, one_hot=()
+    path, cache, zero_based: bool = False, max_memory: int | None = None, target: str | None = None, one_hot=(), **more
 ) -> ShardFolder | None:
     """Return a data file as shards from a cache folder, after converting it if they are missing or damaged.
 
@@ -317,7 +320,8 @@ def cached_shards(
     None while another process makes the same entry, and (with a warning) if it cannot be made.
     """
     path = Path(path)
-    origin = {**_origin(path, zero_based), "target": target, "one_hot": list(one_hot)}
+    more = {name: list(given) for name, given in more.items() if given}  # columns, drop
+    origin = {**_origin(path, zero_based), "target": target, "one_hot": list(one_hot), **more}
     key = {name: value for name, value in origin.items() if name not in ("inode", "changed_ns")}
     name = hashlib.sha256(repr(sorted(key.items())).encode()).hexdigest()[:32]
     entry = Path(cache) / f"{path.name}-{name}.shards"
@@ -330,6 +334,7 @@ def cached_shards(
         convert(
             [path], entry, block_mb=block_within(max_memory), zero_based=zero_based, storage="sparse",
             max_memory=max_memory, force=True, origin=origin, target=target, one_hot=one_hot,
+            **more,
         )  # fmt: skip
         return ShardFolder(entry)
     except InUseError:
