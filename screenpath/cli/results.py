@@ -16,7 +16,7 @@ import click
 from screenpath.catalogue.options import TARGET
 from screenpath.cli.help import helped
 from screenpath.cli.options import DONE, ERROR, UNCERTIFIED, flag, force_option, quiet_option, say
-from screenpath.errors import ScreenpathError, UsageError, shown, tell
+from screenpath.errors import ScreenpathError, UsageError, flags, shown, tell
 
 STEP_HELP = (
     "best (by cross-validation, else on the --test data), one-se (of a cv run), the number of a step, or NAME=VALUE, "
@@ -44,26 +44,46 @@ def _tell_of(run, name: str | None, quiet: bool) -> None:
 
 
 def _listed() -> str:
-    """Return a table of the runs below the current folder, a line each, the newest first."""
-    from screenpath.data.words.tables import aligned
-    from screenpath.store.record import COMPLETE, read_record, run_folders
+    """Return a table of the runs below the current folder, a line each, the newest first; what is damaged stands below
+    it.
+    """
+    from screenpath.store.record import read_record, run_folders
 
-    rows, lost = [["run", "model", "rule", "certified", "rejection", "passes", "seconds"]], []
+    records, lost = {}, []
     for path in run_folders(Path()):
         try:
             record = read_record(path)
-            totals, seconds = record["totals"], record["totals"]["seconds"]
-            known = totals["mean_rejection_ratio"] or 0, totals["passes"], sum(seconds.values()) - seconds["compiling"]
+            _line_of(path, record)
         except ScreenpathError as error:
             lost.append(error.message)
         except (KeyError, TypeError, FileNotFoundError):  # emptied, removed, or of the first version
             lost.append(f"{path} holds no run with totals")
         else:
-            kind = "cv " * any(name.startswith("cv_") for name in record["columns"]) + record["model"]
-            state = "" if record["status"] == COMPLETE else f" {record['status']}"
-            good, rule = f"{totals['certified']}/{totals['n_steps']}{state}", shown(str(record["options"].get("rule")))
-            rows.append([shown(str(path)), kind, rule, good, *(f"{one:.3g}" for one in known)])
-    return "".join(f"{line}\n" for line in (*aligned(rows, 3), *map(shown, lost)))
+            records[path] = record
+    return _lines_of(records) + "".join(f"{shown(line)}\n" for line in lost)
+
+
+def _lines_of(records: dict) -> str:
+    """Return a table with a line for each of several runs, from the record of each folder."""
+    from screenpath.data.words.tables import aligned
+
+    heads = ["run", "model", "rule", "certified", "rejection", "passes", "seconds"]
+    return "".join(f"{line}\n" for line in aligned([heads, *(_line_of(*one) for one in records.items())], 3))
+
+
+def _line_of(path, record: dict) -> list[str]:
+    from screenpath.report.figures import seconds_text
+    from screenpath.store.record import COMPLETE
+
+    totals, seconds = record["totals"], record["totals"]["seconds"]
+    spent = seconds_text(sum(seconds.values()) - seconds["compiling"])
+    kind = "cv " * any(name.startswith("cv_") for name in record["columns"]) + record["model"]
+    state = "" if record["status"] == COMPLETE else f" {record['status']}"
+    good, rule = f"{totals['certified']}/{totals['n_steps']}{state}", shown(str(record["options"].get("rule")))
+    return [
+        shown(str(path)), kind, rule, good,
+        f"{totals['mean_rejection_ratio'] or 0:.3g}", f"{totals['passes']:.3g}", spent,
+    ]  # fmt: skip
 
 
 @helped("show", "screenpath show", "screenpath show runs/svm-data --step C=0.1 --top 5 --duals duals.csv")
@@ -129,10 +149,10 @@ def show(run, step, top, duals, force, training, quiet):
 def runs(runs, step, test, target, quiet):
     """List the runs below the current folder, or compare those in several folders RUN.
 
-    The list has a line for each run, the newest first. A comparison has models, scores, sizes and times, in words: runs
-    are scored on the folds that they share, else on their common test data, or on --test FILE. Differences are paired,
-    fold by fold or row by row, and have a standard error. Runs that share no data, or decide between other labels, are
-    refused.
+    The list has a line for each run, the newest first. Named runs have a line each, too, scored or not. If they share
+    folds or test data, or --test FILE names some, a comparison of their scores follows: differences are paired, fold by
+    fold or row by row, and have a standard error. With --step or --test, runs that share no data or decide between
+    other labels are refused.
     """
     if not runs:
         if step or test or target:
@@ -142,13 +162,18 @@ def runs(runs, step, test, target, quiet):
     from screenpath.report.side_by_side import compare_runs
     from screenpath.store.open import open_run
 
-    opened = [open_run(run) for run in runs]
-    found = compare_runs(opened, step or "best", test, target)
-    if not quiet:
-        for run in opened:
-            for notice in run.notices:
-                tell(notice)
-    say(str(found))
+    opened, found, why_not = [open_run(run) for run in runs], None, None
+    try:
+        found = compare_runs(opened, step or "best", test, target)
+    except UsageError as error:
+        if step or test or target:
+            raise
+        why_not = f"no comparison of scores: {error.message}" if len(opened) > 1 else None
+    lines = _lines_of({run.path: run.record for run in opened})
+    for notice in () if quiet else (*(one for run in opened for one in run.notices), why_not):
+        if notice:
+            tell(flags(notice))
+    say(lines if found is None else f"{lines}\n{found}")
 
 
 @helped("report", "screenpath report", "screenpath report runs/cv-svm-data -o report.html")
@@ -177,15 +202,18 @@ def report(run, out, force, quiet):
 KINDS = ("rejection", "coefficients", "gap", "time", "cv", "grid")
 
 
-@helped("plot", "screenpath plot", "screenpath plot runs/svm-data --kind gap --terminal")
-@run_argument
+@helped("plot", "screenpath plot", "screenpath plot runs/dvi runs/gap --kind time -o time.svg")
+@click.argument("runs", metavar="[RUN...]", nargs=-1, type=click.Path())
 @click.option("--kind", type=click.Choice(KINDS), help="What to draw.  [default: cv if RUN has one, else rejection]")
-@click.option("-o", "--out", metavar="FILE", help="Picture ending in .png, .svg or .pdf.  [default: RUN/KIND.png]")
+@click.option(
+    "-o", "--out", metavar="FILE",
+    help="Picture ending in .png, .svg or .pdf.  [default: RUN/KIND.png; of several runs KIND.png here]",
+)  # fmt: skip
 @force_option
 @click.option("--terminal", is_flag=True, help="Draw with characters on standard output; needs no matplotlib.")
 @quiet_option
-def plot(run, kind, out, force, terminal, quiet):
-    """Draw the run folder RUN, or the newest.
+def plot(runs, kind, out, force, terminal, quiet):
+    """Draw the run folder RUN, or the newest; of several one picture, with a line for each.
 
     \b
     rejection     what the rule screened before each solve, stacked
@@ -194,26 +222,33 @@ def plot(run, kind, out, force, terminal, quiet):
     time          seconds of screening, solving, certifying
     cv            cross-validation curve, choices, certified bound
     grid          heat maps over (alpha, beta) of sparse-svm
+
+    Several runs with the same parameter can be compared by rejection, gap, time and cv.
     """
     from screenpath.report import series
 
     if terminal and out:
         raise UsageError("--terminal writes no file", "leave out --out, or leave out --terminal")
     series.picture_form(out)  # refuses a wrong name early
-    name, run = run, _opened(run)
-    kind = kind or series.available(run)[0]
-    series.check_kind(run, kind)
-    _tell_of(run, name, quiet)
+    opened = [_opened(name) for name in runs or (None,)]
+    kind = kind or series.common_kind(opened)
+    for run in opened:
+        series.check_kind(run, kind)
+    lines = series.lines(opened, kind) if len(opened) > 1 else None  # refuses what does not fit together
+    for run, name in zip(opened, runs or (None,), strict=True):
+        _tell_of(run, name, quiet)
     if terminal:
-        from screenpath.report.terminal import drawn
+        from screenpath.report import terminal as characters
 
-        say(drawn(run, kind, get_terminal_size().columns, getattr(sys.stdout, "encoding", None) or "utf-8"))
+        form = get_terminal_size().columns, getattr(sys.stdout, "encoding", None) or "utf-8"
+        say(characters.drawn(opened[0], kind, *form) if lines is None else characters.drawn_together(lines, *form))
         return
-    from screenpath.report.plots import picture
+    from screenpath.report.plots import picture, picture_together
     from screenpath.store.outputs import Output
 
-    output = Output(out or str(run.path / f"{kind}.png"), force, [run.path])
-    output.write(picture(run, kind, out)[1])
+    place = f"{kind}.png" if lines else str(opened[0].path / f"{kind}.png")
+    output = Output(out or place, force, [run.path for run in opened])
+    output.write(picture(opened[0], kind, out)[1] if lines is None else picture_together(lines, out))
     if not quiet:
         tell(f"wrote {output.name}")
 

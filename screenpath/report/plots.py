@@ -11,7 +11,6 @@ from screenpath.report import figures as f
 from screenpath.report import series
 from screenpath.report.figures import to_bytes
 
-FLOOR = 1e-17  # smaller relative gaps are drawn here: they are rounding, and a logarithmic axis has no zero
 CEILING = 1e100  # ... and larger ones, of steps that overflowed, here
 CHOICES = {"best": "best", "one_se": "one standard error"}
 MANY = 60  # with more steps, standard errors are drawn as a band, not bars
@@ -60,7 +59,7 @@ def draw_gap(run):
     """Draw the relative duality gap of each step against its target."""
     (gap, target), (figure, axes, axis) = series.gaps(run), _panel(run)
     certified = np.array([row["status"] == "certified" for row in run.steps])
-    zero = gap <= FLOOR
+    zero = gap <= series.FLOOR
     size = 16 if gap.size <= 200 else 5
     for where, color, marker, label in (
         (certified & ~zero, f.BLUE, "o", "certified"),
@@ -69,12 +68,12 @@ def draw_gap(run):
     ):
         if where.any():
             label = f"{label}: {int(where.sum())}"
-            shown = np.clip(gap[where], FLOOR, CEILING)
+            shown = np.clip(gap[where], series.FLOOR, CEILING)
             axes.scatter(axis.x[where], shown, s=size, c=color, marker=marker, label=label, clip_on=False, zorder=3)
     _along(axes, axis, target, color=f.BLACK, linestyle="--", linewidth=1.2, label="target", wide=True)
     axes.set_yscale("log")
     axis.apply(axes)
-    known = np.concatenate([gap[np.isfinite(gap)], target[np.isfinite(target)]]).clip(FLOOR, CEILING)
+    known = np.concatenate([gap[np.isfinite(gap)], target[np.isfinite(target)]]).clip(series.FLOOR, CEILING)
     if known.size:
         axes.set_ylim(known.min() / 3, known.max() * 5)
     axes.set_ylabel("(primal − dual) / primal")
@@ -365,6 +364,28 @@ def picture(run, kind: str | None, name: str | None) -> tuple[str, bytes]:
     kind = kind or series.available(run)[0]
     series.check_kind(run, kind)
     return name or str(run.path / f"{kind}.png"), to_bytes(draw(run, kind), form)
+
+
+def picture_together(lines: series.Lines, name: str | None) -> bytes:
+    """Return the picture of several runs: a line for each."""
+    with f.need_matplotlib().rc_context(f.STYLE):
+        figure, grid = f.new_figure()
+        axes, every = grid[0, 0], np.concatenate(lines.x)
+        for number, (label, x, y) in enumerate(zip(lines.names, lines.x, lines.y, strict=True)):
+            color, style = f.LINES[number % len(f.LINES)]
+            y = np.clip(y, series.FLOOR, CEILING) if lines.log else y
+            axes.plot(x, y, style, color=color, marker="o", markersize=3, linewidth=1.4, label=shown(label))
+        powers = every.min() > 0 and np.abs(np.log10(every)).max() <= f.DECADES
+        if lines.label != "step" and powers and every.max() / 5 >= every.min():
+            axes.set_xscale("log")
+        if lines.log:
+            axes.set_yscale("log")
+        if lines.x[0][-1] < lines.x[0][0]:  # values decrease along the path
+            axes.xaxis.set_inverted(True)
+        axes.set_xlabel(lines.label)
+        axes.set_ylabel(lines.title)
+        _legend_below(figure, axes, 1)
+        return to_bytes(figure, series.picture_form(name))
 
 
 def draw_rules(rows: list[dict]):

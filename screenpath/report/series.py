@@ -18,6 +18,7 @@ from screenpath.walk.step import SKIPPED
 
 KINDS = ("rejection", "coefficients", "gap", "time", "cv", "grid")
 FORMS = ("png", "svg", "pdf")
+FLOOR = 1e-17  # smaller relative gaps are drawn here: they are rounding, and a logarithmic axis has no zero
 PHASES = (("screen_s", "screen"), ("solve_s", "solve"), ("certify_s", "certify"), ("init_s", "far end"))
 LABELLED, DRAWN, PANELS = 8, 150, 12  # most feature paths with a name, feature paths drawn, and classes
 
@@ -245,6 +246,56 @@ def _floats(row: dict, names) -> dict:
     if any(math.isinf(value) for value in found.values()):
         raise ValueError("a number is not finite")
     return found
+
+
+def common_kind(runs) -> str:
+    """Return the most informative kind of picture that all runs have."""
+    return next(kind for kind in available(runs[0]) if all(kind in available(run) for run in runs))
+
+
+@dataclass(frozen=True)
+class Lines:
+    """One number along the paths of several runs."""
+
+    title: str  # what the number is
+    label: str  # the parameter, or that steps are counted
+    log: bool  # whether the number has a logarithmic axis
+    names: list[str]  # a run each: its folder and rule
+    x: list[np.ndarray]  # the parameter, or the number of the step if a run has two parameters
+    y: list[np.ndarray]
+
+
+def lines(runs, kind: str) -> Lines:
+    """Return what a picture of several runs shows: a line for each."""
+    along = {
+        "rejection": ("share screened before the solve", _share_screened),
+        "gap": ("(primal − dual) / primal", lambda run: column(run, "rel_gap")),
+        "time": ("seconds per step", lambda run: sum(seconds for _, seconds in times(run))),
+        "cv": ("mean score", lambda run: np.array([row["mean"] for row in read_cv(run).steps])),
+    }
+    if kind not in along:
+        raise UsageError(f"a picture of the kind '{kind}' shows one run", f"name one run, or `kind={'|'.join(along)}`")
+    first = runs[0]
+    for run in runs[1:]:
+        if run.parameters != first.parameters:
+            said = [f"{one.path} by {' and '.join(one.parameters)}" for one in (first, run)]
+            raise UsageError(f"{said[0]} and {said[1]}: no axis fits both", "draw runs with the same parameter")
+    scores = {read_cv(run).record["score"] for run in runs} if kind == "cv" else {""}
+    if len(scores) > 1:
+        raise UsageError(f"the runs have other scores: {', '.join(sorted(scores))}", "draw runs with the same score")
+    title, values = along[kind]
+    tables = [read_cv(run).steps if kind == "cv" else run.steps for run in runs]
+    named = "step" if len(first.parameters) > 1 else first.parameters[0]
+    x = [np.array([row[named] for row in table], dtype=float) for table in tables]
+    names = [f"{run.path} ({run.record['options'].get('rule')})" for run in runs]
+    title = f"{scores.pop().replace('-', ' ')}, mean over folds" if kind == "cv" else title
+    return Lines(title, named, kind == "gap", names, x, [values(run) for run in runs])
+
+
+def _share_screened(run) -> np.ndarray:
+    found = rejection(run)
+    samples = found.R + found.L
+    return samples if found.features is None or np.nansum(samples) else found.features
 
 
 def available(run) -> list:

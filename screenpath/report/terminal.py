@@ -25,12 +25,33 @@ def drawn(run, kind: str, columns: int, encoding: str) -> str:
     columns = WIDTH + NUMBERS if columns < NARROWEST else columns  # it does not know its size: lines are left to it
     width = max(10, min(WIDTH, columns - NUMBERS))
     lines = [shown(f"{run.model}: {kind} of {run.path}"), *SHOW[kind](run, width)]
-    text = "".join(f"{line}\n" for line in lines)
+    return _in(encoding, "".join(f"{line}\n" for line in lines))
+
+
+def _in(encoding: str, text: str) -> str:
+    """Return a text, in ASCII if the encoding lacks its characters."""
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
         return text.translate(ASCII)
     return text
+
+
+def drawn_together(lines: series.Lines, columns: int, encoding: str) -> str:
+    """Return the lines of several runs as rows of characters, all on one scale."""
+    columns = WIDTH + NUMBERS if columns < NARROWEST else columns
+    ys = [np.log10(np.maximum(y, series.FLOOR)) if lines.log else y for y in lines.y]
+    known = np.concatenate([y[np.isfinite(y)] for y in ys] or [np.zeros(0)])
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+    names = [shown(name) for name in lines.names]
+    width = max(10, min(WIDTH, columns - max(map(len, names)) - 22))
+    rows = [["run", "path".ljust(width), "first", "last"]]
+    for name, y, raw in zip(names, ys, lines.y, strict=True):
+        curve = _curve(y[_chosen(y.size, width)], low, high).ljust(width)
+        rows.append([name, curve, *(f"{raw[k]:.3g}" for k in (0, -1))])
+    ends = [f"{10.0**one if lines.log else one:.3g}" for one in (low, high)]
+    along = f"{lines.title} along {lines.label}, first step to last; from {ends[0]} (lowest) to {ends[1]}"
+    return _in(encoding, "".join(f"{line}\n" for line in (*aligned(rows, 2), along)))
 
 
 def _chosen(n: int, most: int = LINES) -> list:
@@ -58,7 +79,7 @@ def _rejection(run, width):
 def _curve(values, low: float, high: float) -> str:
     if high <= low:
         return BLOCKS[4] * len(values)
-    return "".join(BLOCKS[1 + min(7, int(8 * (v - low) / (high - low)))] for v in values)
+    return "".join(BLOCKS[1 + min(7, int(8 * (v - low) / (high - low)))] if math.isfinite(v) else " " for v in values)
 
 
 def _coefficients(run, width):

@@ -50,6 +50,42 @@ def test_wrong_usage(call, run):
     assert result.code == 1 and "not a run folder" in result.err
 
 
+@pytest.fixture
+def several(call, data):
+    """Run folders of two rules, and of another parameter."""
+    scaled = ("--rule", "dvi", "--scale", "standard")
+    for name, model, *rest in (("a", "svm", "--rule", "none"), ("b", "svm", *scaled), ("c", "l1svm")):
+        assert call(model, data, "--grid", 6, *rest, "-o", name, "-q").code == 0
+
+
+def test_several_runs_on_one_picture(call, several, tmp_path):
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    found = call("plot", "a", "b")
+    assert found.code == 0 and found.err == "wrote rejection.png\n"
+    assert (tmp_path / "rejection.png").read_bytes().startswith(b"\x89PNG")
+    assert call("plot", "a", "b").code == 2  # it is there
+    for kind in ("rejection", "gap", "time"):
+        assert call("plot", "a", "b", "--kind", kind, "-o", f"{kind}.svg").code == 0
+        text = (tmp_path / f"{kind}.svg").read_text()
+        assert "a (none)" in text and "b (dvi)" in text
+
+
+def test_several_runs_on_the_terminal(call, several, tmp_path):
+    found = call("plot", "a", "b", "--terminal")
+    assert found.code == 0 and found.err == "" and not list(tmp_path.glob("*.png"))
+    _, none, dvi, along = found.out.splitlines()
+    assert none.split() == ["a", "(none)", "▁" * 6, "0", "0"]  # nothing is screened
+    assert dvi.startswith("b (dvi)") and "█" in dvi and dvi.split()[2] != "▁" * 6
+    assert along.startswith("share screened before the solve along C")
+
+
+def test_runs_that_no_picture_can_show_together(call, several):
+    found = call("plot", "a", "c", "--terminal")
+    assert found.code == 2 and "a by C and c by lambda" in found.err
+    found = call("plot", "a", "b", "--kind", "coefficients")
+    assert found.code == 2 and "--kind rejection|gap|time|cv" in found.err and found.out == ""
+
+
 @pytest.mark.parametrize("values", ["1e-307,1e-200,1,100", "1,1e100,1e200,1e300", "2e299,3e299,4e299,5e299"])
 def test_parameters_near_the_ends_of_double_precision(call, data, tmp_path, values):
     """A logarithmic axis overflows there: the picture has the powers of ten on a plain one."""

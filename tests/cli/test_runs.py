@@ -21,12 +21,28 @@ def test_side_by_side(call, data):
 def test_refusals(call, data):
     assert call("svm", data, "--c", 1, "-o", "a", "-q").code == 0
     assert call("svm", data, "--c", 2, "-o", "b", "-q").code == 0
-    assert call("runs", "a").code == 2
     found = call("runs", "a", "b", "--step", 0)
     assert found.code == 2 and "share nothing" in found.err and "--test FILE" in found.err and found.out == ""
     assert call("runs", "a", "nothing").code == 1
-    assert "without --test" in call("runs", "a", "b").err
     assert call("runs", "a", "b", "--step", 0, "--test", "gone").code == 1
+
+
+def test_runs_without_scores_have_a_line_each(call, three):
+    listed = call("runs").out.splitlines()
+    found = call("runs", three[2], three[0])
+    assert found.code == 0 and found.err.startswith("no comparison of scores: ") and "without --test" in found.err
+    assert [line.split() for line in found.out.splitlines()] == [listed[k].split() for k in (0, 3, 1)]
+    assert call("runs", three[2], three[0], "--quiet").err == ""
+    alone = call("runs", three[1])
+    assert alone.code == 0 and alone.err == "" and alone.out.splitlines()[1].split() == listed[2].split()
+
+
+def test_a_comparison_comes_after_the_lines(call, data):
+    for name, grid in (("a", 4), ("b", 5)):
+        assert call("cv", "svm", data, "--grid", grid, "--folds", 3, "-o", name, "-q").code == 0
+    head, first, second, blank, rest = call("runs", "a", "b").out.split("\n", 4)
+    assert [line.split()[0] for line in (head, first, second)] == ["run", "a", "b"] and blank == ""
+    assert rest.startswith("2 runs on the same 3 folds")
 
 
 @pytest.fixture
