@@ -197,7 +197,7 @@ def export_run(path: RunLike, to: str, out: FileLike, *, step: int | str = "best
     return Path(out)
 
 
-def show_run(path: RunLike, step: int | str | None = None, top: int = 20) -> RunSummary:
+def show_run(path: RunLike, step: int | str | None = None, top: int = 20, *, details: bool = False) -> RunSummary:
     """Return a run and one of its steps in words, as ``screenpath show RUN`` prints them.
 
     Parameters
@@ -207,6 +207,8 @@ def show_run(path: RunLike, step: int | str | None = None, top: int = 20) -> Run
         As of :func:`export_run`; the best where steps have scores, else the last.
     top : int, default 20
         Maximal number of features, the largest by scaled size first.
+    details : bool, default False
+        Whether the page ends with the counts of dual variables at their bounds.
 
     Returns
     -------
@@ -225,7 +227,7 @@ def show_run(path: RunLike, step: int | str | None = None, top: int = 20) -> Run
     from screenpath.report.show import summary_of
 
     shown = Option("top", 20, "whole", least=0).checked(top)
-    return summary_of(_opened(path).run, None if step is None else str(step), shown)
+    return summary_of(_opened(path).run, None if step is None else str(step), shown, details)
 
 
 def compare_runs(

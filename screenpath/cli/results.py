@@ -93,12 +93,13 @@ def _line_of(path, record: dict) -> list[str]:
     "--top", default=20, show_default=True, type=click.IntRange(min=0),
     help="Number of features shown, the largest first.",
 )  # fmt: skip
+@click.option("--details", is_flag=True, help="Show how many dual variables are at their bounds, too.")
 @click.option("--duals", metavar="FILE", help="Write the dual variable of every row as CSV; - is standard output.")
 @force_option
 @training_option
 @quiet_option
-def show(run, step, top, duals, force, training, quiet):
-    """Show what the run folder RUN, or the newest, holds: model, certificate, scores, and one step in detail.
+def show(run, step, top, details, duals, force, training, quiet):
+    """Show what the run folder RUN, or the newest, holds: scores, one step and its features, certificate, model.
 
     Features are ordered by scaled size; sparse models also show at which step each one enters.
 
@@ -118,7 +119,7 @@ def show(run, step, top, duals, force, training, quiet):
     inputs = [run.path, training or run.record["data"].get("path")]
     output = None if duals is None else Output(duals, force, inputs)
     step = step or default_step(run)
-    summary = summary_of(run, step, top)
+    summary = summary_of(run, step, top, details)
     page = str(summary)  # finds damage before anything is printed
     _tell_of(run, name, quiet)
     if not quiet:

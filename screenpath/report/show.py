@@ -93,6 +93,8 @@ class RunSummary:
         How many have a weight.
     intercepts : list of float
         One, or one per class; none in a kernel model.
+    details : bool, default False
+        Whether the page ends with the counts of dual variables at their bounds.
     """
 
     run: Run
@@ -103,6 +105,7 @@ class RunSummary:
     features: list
     nonzero: int
     intercepts: list
+    details: bool = False
 
     def __repr__(self) -> str:
         return f"<RunSummary: {self.run.model}, {self.run.describe(self.step)}>"
@@ -110,13 +113,13 @@ class RunSummary:
     def __str__(self) -> str:
         parts = [
             ("", [f"{self.run.model} on {PurePath(str(self.run.record['data'].get('path', 'data'))).name}"]),
-            ("fitted", _fitted(self.run)),
-            ("certificate", self.certificate()),
-            ("step", self._step()),
             ("scores", self._scored()),
-            ("dual variables", _ends(self.run, self.step)),
-            ("intercept", self._intercept()),
+            ("step", self._step()),
             (f"{self.run.unit}s", self._features()),
+            ("intercept", self._intercept()),
+            ("certificate", self.certificate()),
+            ("fitted", _fitted(self.run)),
+            *([("dual variables", _ends(self.run, self.step))] if self.details else []),
         ]
         lines = []
         for title, texts in parts:
@@ -159,6 +162,8 @@ class RunSummary:
         step = self.step
         gap = f", relative gap {step['rel_gap']:.1e}" if step.get("rel_gap") is not None else ""
         lines = [f"{self.run.describe(step)}: {step['status']}{gap}"]
+        support = support_vectors(self.run, step)
+        lines += [] if support is None else [f"support vectors: {support:,}"]
         return lines + ([step["reason"]] if step.get("reason") else [])
 
     def _intercept(self) -> list:
@@ -271,8 +276,6 @@ def _ends(run, step: dict) -> list:
         + (", over all classes" if run.classes else "")
     ]
     screened = [f"{step[name]:,} {side}" for side, name in (("R", "screened_R"), ("L", "screened_L")) if step.get(name)]
-    support = support_vectors(run, step)
-    lines += [] if support is None else [f"support vectors: {support:,}"]
     return lines + ([f"screened before the solve: {' and '.join(screened)}"] if screened else [])
 
 
@@ -357,11 +360,13 @@ def default_step(run) -> str:
     return "best" if scored else str(run.steps[-1]["step"])
 
 
-def summary_of(run: Run, step: str | None = None, top: int = 20) -> RunSummary:
-    """Return the summary of a run and a step, named as for :meth:`Run.choose`, with at most ``top`` features."""
+def summary_of(run: Run, step: str | None = None, top: int = 20, details: bool = False) -> RunSummary:
+    """Return the summary of a run and a step, named as for :meth:`Run.choose`, with at most ``top`` features; its page
+    has the dual variables with ``details``.
+    """
     run.declared()
     row = run.choose(step or default_step(run))
     features, nonzero, intercepts = ([], 0, []) if run.stored is None else _features(run, row, top)
     asked = max((run.record.get("totals") or {}).get("n_steps") or 0, len(run.table))
     certified = sum(one["status"] == "certified" for one in run.table)
-    return RunSummary(run, row, certified, asked, _scores(run, row), features, nonzero, intercepts)
+    return RunSummary(run, row, certified, asked, _scores(run, row), features, nonzero, intercepts, details)

@@ -12,6 +12,7 @@ from screenpath.report import series
 from screenpath.report.figures import seconds_text
 
 LINES = 24  # most steps shown, evenly chosen
+NAME, FIGURES = 24, 9  # characters of a name, and of a number of three digits
 WIDTH, NUMBERS = 50, 46  # characters of the longest bar; of all that may stand beside it
 BLOCKS = " ▁▂▃▄▅▆▇█"
 SHADES = " ░▒▓█"
@@ -83,16 +84,18 @@ def _curve(values, low: float, high: float) -> str:
 
 
 def _coefficients(run, width):
-    columns, lines = _chosen(len(run.steps), width + 10), []
+    lines = []
     for path in series.feature_paths(run):
         named = path.values[:, : series.LABELLED]
-        low, high = (float(named.min()), float(named.max())) if named.size else (0.0, 0.0)
-        names = path.names or [str(number) for number in path.features]
-        curves = [_curve(values, low, high) for values in named[columns].T]
         head = f"{run.unit} ({path.title})" if path.title else run.unit
-        cells = zip([*map(shown, names)], curves, [f"{value:.4g}" for value in named[-1]], strict=False)
-        lines += aligned([[head, "path".ljust(len(columns)), "last"], *map(list, cells)])
-        lines += [f"from {low:.4g} (lowest) to {high:.4g}, first step to last; {path.nonzero} {run.unit}s have weights"]
+        names = [shown(name)[:NAME] for name in path.names or map(str, path.features[: series.LABELLED])]
+        room = width + NUMBERS - max(map(len, [head, *names])) - 3 * (FIGURES + 2) - 2
+        columns = _chosen(len(run.steps), max(10, min(WIDTH, room)))
+        rows = [[head, "path".ljust(len(columns)), "lowest", "highest", "last"]]
+        for name, values in zip(names, named.T, strict=False):
+            ends = float(values.min()), float(values.max())
+            rows.append([name, _curve(values[columns], *ends), *(f"{one:.3g}" for one in (*ends, values[-1]))])
+        lines += [*aligned(rows), f"each from its lowest to its highest; {path.nonzero} {run.unit}s have weights"]
     return lines
 
 

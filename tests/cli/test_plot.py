@@ -79,6 +79,20 @@ def test_several_runs_on_the_terminal(call, several, tmp_path):
     assert along.startswith("share screened before the solve along C")
 
 
+@pytest.mark.parametrize("width", [80, 100, 0])
+def test_weights_along_a_path_fit_the_terminal_each_on_its_own_scale(call, tmp_path, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    names = ["a", "a name that is longer than there is room for it on a line"]
+    rows = [f"{k % 2},{k % 5 + 3 * (k % 2)},{1000 * (k % 3) + 700 * (k % 2)}" for k in range(40)]
+    (tmp_path / "t.csv").write_text("\n".join([",".join(["label", *names]), *rows, ""]))
+    assert call("svm", "t.csv", "--target", "label", "--grid", 100, "-o", "r", "-q").code == 0
+    lines = call("plot", "r", "--terminal", "--kind", "coefficients").out.splitlines()
+    assert max(map(len, lines)) <= (width or 96)
+    assert any(names[1][:24] in line for line in lines)
+    for line in lines[2:4]:
+        assert "▁" in line and "█" in line  # a small weight is as visible as a large one
+
+
 def test_runs_that_no_picture_can_show_together(call, several):
     found = call("plot", "a", "c", "--terminal")
     assert found.code == 2 and "a by C and c by lambda" in found.err

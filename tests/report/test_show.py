@@ -11,11 +11,12 @@ from tests.report.conftest import COMMANDS
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_kind_of_run_fits_a_narrow_terminal(runs, name):
-    text = str(summary_of(runs[name]))
+    text = str(summary_of(runs[name], details=True))
     lines = text.splitlines()
     assert max(map(len, lines)) <= WIDTH and text.isascii() and text.endswith("\n")
-    for title in ("fitted", "certificate", "step", "scores", "dual variables", "intercept"):
-        assert title in lines
+    titles = ["scores", "step", f"{runs[name].unit}s", "intercept", "certificate", "fitted", "dual variables"]
+    assert [line for line in lines[1:] if not line.startswith(" ")] == titles
+    assert text.startswith(str(summary_of(runs[name]))) and "dual variables" not in str(summary_of(runs[name]))
     row = runs[name].steps[-1]
     assert f"R {row['n_R']:,} at the lower bound" in text
 
