@@ -80,7 +80,7 @@ def parse_rule(text: str, chunk: int | None = None, form: str = "C"):
         elif part not in ("none", *GUESSED) or len(parts) > 1:
             raise UsageError(
                 f"unknown rule '{text}'",
-                f"use none, gap, {', '.join((*GUESSED, *STATIC))}; or one of these with +gap, such as dvi+gap",
+                f"use none, gap, {', '.join((*GUESSED, *STATIC))}; the last {len(STATIC)} also with +gap: dvi+gap",
             )
     if static is not None and static.needs_far_end:
         return Pathwise(static, dynamic, text, chunk, form)

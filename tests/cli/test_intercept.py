@@ -151,7 +151,7 @@ def test_each_class_against_the_rest(call):
 
 
 REFUSED = {
-    "rule": ({"rule": "heuristic+gap"}, "no rule 'heuristic.gap'"),
+    "rule": ({"rule": "heuristic+gap"}, "unknown rule 'heuristic.gap'"),
     "solver": ({"solver": "cd"}, "no solver 'cd'"),
     "bias": ({"bias": 1.0}, "leave one of the two out"),
     "kernel rule": ({"kernel": "rbf", "rule": "ssnsv"}, "no rule 'ssnsv'"),

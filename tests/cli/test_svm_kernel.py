@@ -118,7 +118,7 @@ def test_memory_is_told_and_refused(call, data):
         (("--kernel", "rbf", "--rule", "ssnsv"), "no rule"),
         (("--kernel", "rbf", "--solver", "cd"), "no solver"),
         (("--kernel", "rbf", "--chunk", "3"), "--chunk"),
-        (("--kernel", "rbf", "--scheduler", "tcp://a:1"), "kernel matrix"),
+        (("--kernel", "rbf", "--scheduler", "tcp://a:1"), "cannot use a cluster"),
     ],
 )
 def test_options_without_a_meaning_are_refused(call, data, options, words):
