@@ -42,6 +42,10 @@ COLUMNS = Option(
     "again. Repeatable.  [default: all but the target]", **SELECTOR,
 )  # fmt: skip
 DROP = Option("drop", help="Leave out columns: a,b, a:c. Otherwise as in `columns`.", everyday=True, **SELECTOR)
+ID = Option(
+    "id", metavar="COLUMN", changes=True, group="data",
+    help="Column of a table that names the rows and is not a feature; it is the first column of predictions.",
+)  # fmt: skip
 READING = (
     MAX_MEMORY,
     *grouped(
@@ -54,6 +58,7 @@ READING = (
     ),
     COLUMNS,
     DROP,
+    ID,
 )
 POSITIVE = Option(
     "positive", kind="label", metavar="LABEL", changes=True, everyday=True,

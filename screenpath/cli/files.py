@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import click
 
-from screenpath.catalogue.options import COLUMNS, DROP, DTYPE, LOG_FORMAT, MAX_MEMORY, ONE_HOT, QUIET, STORAGE, TARGET
+from screenpath.catalogue.options import (
+    COLUMNS,
+    DROP,
+    DTYPE,
+    ID,
+    LOG_FORMAT,
+    MAX_MEMORY,
+    ONE_HOT,
+    QUIET,
+    STORAGE,
+    TARGET,
+)
 from screenpath.cli import options as shared
 from screenpath.cli.help import helped
 from screenpath.cli.options import DONE, ERROR, flag, force_option
@@ -25,6 +36,7 @@ WIDEST_NAME = 40  # names up to this many characters are aligned
 @flag(ONE_HOT)
 @flag(COLUMNS)
 @flag(DROP)
+@flag(ID)
 def inspect(data, **options):
     """Show shape, density, labels, column ranges and all faults of DATA (LIBSVM text, CSV, Parquet; '-' for stdin).
 
@@ -113,6 +125,7 @@ def _facts(seen):
 @shared.flag(ONE_HOT)
 @shared.flag(COLUMNS)
 @shared.flag(DROP)
+@shared.flag(ID)
 @click.option("--resume", is_flag=True, help="Keep the shards that a stopped conversion has made (or start it).")
 @click.option("--force", is_flag=True, help="Replace an older folder.")
 @shared.flag(QUIET)

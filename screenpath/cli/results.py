@@ -372,13 +372,15 @@ def predict(run, data, step, decision, out, format, force, zero_based, no_labels
             warnings.simplefilter("ignore")
         read = read_new(run, data, zero_based, labelled=not no_labels, target=target)
     values, notice = decision_values(run, chosen, read.X, training)
+    own = run.form.id if run.form is not None and read.ids is None else None
+    unnamed = f"{data} has no column '{own}' of names: rows are in its order" if own is not None else ""
     # Before writing: wrong data must not leave a file.
     scores = [] if no_labels else [score_line(spec, run, values, read.y), not_scored(run, read.y)]
-    text = table(run, values, decision)
+    text = table(run, values, decision, read)
     output.write(text if format == "csv" else parquet_of(text))
     if not quiet:
         say_step(run, chosen, step)
-        for line in (*read.notices, notice, *scores):
+        for line in (*read.notices, unnamed, notice, *scores):
             if line:
                 tell(line)
 
@@ -423,22 +425,23 @@ def score_line(spec, run, values, y) -> str:
     return f"{said} on {int(known.sum())} rows"
 
 
-def table(run, values, decision: bool) -> str:
+def table(run, values, decision: bool, data) -> str:
     from screenpath.data.words.labels import label_text
     from screenpath.engine.stored import predicted_labels
 
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     if run.labels is None:
-        writer.writerow(["value"])
-        writer.writerows([repr(value)] for value in values.tolist())
-        return text.getvalue()
-    labels = predicted_labels(run, values).tolist()
-    names = [f"decision_{label_text(label)}" for label in run.classes] if run.classes else ["decision"]
-    writer.writerow(["label", *(names if decision else [])])
-    if not decision:
-        writer.writerows([label] for label in labels)
+        header, rows = ["value"], [[repr(value)] for value in values.tolist()]
     else:
-        forms = values.reshape(len(labels), -1).tolist()
-        writer.writerows([label, *(repr(v) for v in row)] for label, row in zip(labels, forms, strict=True))
+        labels, header = predicted_labels(run, values).tolist(), ["label"]
+        rows = [[label] for label in labels]
+        if decision:
+            header += [f"decision_{label_text(label)}" for label in run.classes] if run.classes else ["decision"]
+            forms = values.reshape(len(labels), -1).tolist()
+            rows = [[label, *map(repr, row)] for label, row in zip(labels, forms, strict=True)]
+    if data.ids is not None:
+        header = ["id" if data.form.id in header else data.form.id, *header]
+        rows = [[text, *row] for text, row in zip(data.ids, rows, strict=True)]
+    writer.writerows([header, *rows])
     return text.getvalue()

@@ -164,6 +164,7 @@ def inspect(
     one_hot: str | Sequence[str] = (),
     columns: str | Sequence[str] = (),
     drop: str | Sequence[str] = (),
+    id: str | None = None,
 ) -> Inspection:
     """Look at a data file or at a shard folder, whatever is wrong with single rows.
 
@@ -175,7 +176,7 @@ def inspect(
         Reading ends at this many.
     zero_based : bool, default False
         Of LIBSVM text.
-    target, one_hot, columns, drop : str, or (but for the target) sequence of str
+    target, one_hot, columns, drop, id : str, or (of those in the middle) sequence of str
         Columns of a table, see :func:`screenpath.read_data`.
 
     Returns
@@ -188,14 +189,14 @@ def inspect(
         If the file cannot be opened or is a damaged archive.
     """
     if not hasattr(source, "read") and is_shard_folder(source):
-        refuse_columns(str(source), target, one_hot, None, columns, drop)
+        refuse_columns(str(source), target, one_hot, None, columns, drop, id)
         return _inspect_shards(Path(source), max_faults, zero_based)
     with opened(source) as (table, stream, name):
         if table is None:
-            refuse_columns(name, target, one_hot, stream, columns, drop)
+            refuse_columns(name, target, one_hot, stream, columns, drop, id)
             return _inspect_text(stream, name, max_faults, zero_based)
         refuse_indices(name, zero_based, None)
-        data, faults = read_table(table, form_of(table, target, one_hot, columns, drop), max_faults=max_faults)
+        data, faults = read_table(table, form_of(table, target, one_hot, columns, drop, id), max_faults=max_faults)
         data = data and replace(data, notices=(*data.notices, *_mixed_labels(data)))
         return Inspection(data, faults, len(faults) < max_faults, False)
 

@@ -62,8 +62,8 @@ def open_shards(options: dict) -> ShardFolder:
     folder.check_indices(options["zero_based"])
     if folder.form is None or options.get("one_hot"):
         refuse_columns(str(folder.path), **asked_columns(options))
-    elif options.get("columns") or options.get("drop"):
-        raise UsageError(f"{folder.path} has its columns already", "convert again with `columns` or `drop`")
+    elif options.get("columns") or options.get("drop") or options.get("id") not in (None, folder.form.id):
+        raise UsageError(f"{folder.path} has its columns already", "convert again with `columns`, `drop` or `id`")
     elif options.get("target") not in (None, folder.form.target):
         raise UsageError(
             f"{folder.path} was converted with the target '{folder.form.target}'", "convert again with `target`"
@@ -73,7 +73,8 @@ def open_shards(options: dict) -> ShardFolder:
 
 def asked_columns(options: dict) -> dict[str, Any]:
     """Return the options that name columns of a table."""
-    return {"target": options.get("target")} | {name: tuple(options.get(name) or ()) for name in SEVERAL}
+    several = {name: tuple(options.get(name) or ()) for name in SEVERAL}
+    return {"target": options.get("target"), "id": options.get("id"), **several}
 
 
 def read_data(path, options: dict, limit: MemoryLimit, n_features: int | None = None) -> Dataset:
@@ -85,7 +86,7 @@ def read_data(path, options: dict, limit: MemoryLimit, n_features: int | None = 
     """
     columns = asked_columns(options)
     if not isinstance(path, str):
-        refuse_columns("what was passed in", columns["target"], columns["one_hot"])
+        refuse_columns("what was passed in", columns["target"], columns["one_hot"], id=columns["id"])
         return dataset_of(path, ARRAYS, columns=columns["columns"], drop=columns["drop"])
     zero_based = options["zero_based"]
     if is_shard_folder(path):
@@ -378,7 +379,7 @@ def _read_test(options: dict, training: Training, limit: MemoryLimit) -> Dataset
     if not isinstance(path, str):
         return dataset_of(path, ARRAYS, like=training.names)
     if training.form is None or is_shards(path):
-        return read_data(path, {**options, "target": None, **dict.fromkeys(SEVERAL, ())}, limit)
+        return read_data(path, {**options, "target": None, "id": None, **dict.fromkeys(SEVERAL, ())}, limit)
     return read_like(path, form=training.form, limit=limit)
 
 

@@ -82,7 +82,7 @@ def read_new(
         zero_based = run.record["options"].get("zero_based", False) if zero_based is None else zero_based
         labels = MARKED if labelled else ABSENT
         data = read_like(
-            path, form=_form(run), width=run.n_features, target=target, zero_based=zero_based, labels=labels
+            path, form=_form(run), width=run.n_features, target=target, zero_based=zero_based, labels=labels, ids=True
         )
     if not labelled:
         return data

@@ -238,12 +238,15 @@ class Problem:
         """
         columns, drop = (list(self.options.get(name) or []) for name in ("columns", "drop"))
         if table is None:
-            return {} if columns or drop else {"columns": [], "drop": []}
-        chosen = features(self.source.names, table["target"].strip(), columns, drop)
+            return {"id": None, **({} if columns or drop else {"columns": [], "drop": []})}
+        names, own = self.source.names, table.get("id")
+        named = {"id": lambda value: value in (None, own) and (own is None or own in names)}
+        chosen = features(names, table["target"].strip(), columns, drop)
+        chosen = None if chosen is None else chosen - {own}
         right = chosen == {name.strip() for name in table["columns"]}
         if chosen is None or not right and not (columns or drop):
-            return {}
-        return dict.fromkeys(("columns", "drop"), lambda value: right)
+            return named
+        return {**named, **dict.fromkeys(("columns", "drop"), lambda value: right)}
 
     def _identity(self, names) -> dict:
         """Return the facts of ``identity``: hashes, and the options again."""

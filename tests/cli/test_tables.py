@@ -393,3 +393,61 @@ def test_selectors_that_select_nothing(call, tmp_path):
     assert "leave the column out: --drop name, or encode" in said.err
     said = call("svm", "people.csv", "--target", "smoker", "--drop", "name", "--one-hot", "name")
     assert said.code == 2 and "leave it out of --one-hot" in said.err
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_column_names_the_rows(call, tmp_path, kind):
+    """The column of --id is no feature; predictions begin with its texts, as the file writes them."""
+    text = PEOPLE.replace("\n1,P1,", '\n007,"P,1",').replace("\n2,P2", "\n,P2")
+    Path("people").write_text(text)
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+        import pyarrow.csv
+        import pyarrow.parquet
+
+        how = pyarrow.csv.ConvertOptions(column_types={"id": "string"})
+        pyarrow.parquet.write_table(pyarrow.csv.read_csv("people", convert_options=how), "people")
+    shared = ("people", "--target", "smoker", "--grid", "2", "--quiet")
+    assert call("svm", *shared, "--drop", "id,name", "-o", "plain").code == 0
+    more = ("--certificate", "--test", "people")
+    assert call("svm", *shared, "--drop", "name", "--id", "id", *more, "-o", "id").code == 0
+    assert call("svm", *shared, "--drop", "id", "--id", "name", "--certificate", "-o", "name").code == 0
+    assert Path("plain/coefficients.csv").read_bytes() == Path("id/coefficients.csv").read_bytes()
+    for more in ((), ("--decision",)):
+        plain = [line.split(",") for line in call("predict", "plain", "people", "--step", 1, *more).out.splitlines()]
+        for run, first in (("id", ["007", "", "3"]), ("name", ["P,1", "P2", "P3"])):
+            said = call("predict", run, "people", "--step", 1, *more)
+            header, *rows = csv.reader(said.out.splitlines())
+            assert header == [run, *plain[0]] and [row[1:] for row in rows] == plain[1:]
+            assert [row[0] for row in rows[:3]] == first and f": {run}" not in said.err
+    for run in ("id", "name"):
+        assert call("verify", run).code == 0
+        record = json.loads(Path(f"{run}/run.json").read_text())
+        assert record["data"]["table"]["id"] == record["options"]["id"] == run
+        for forged in (None, "age"):  # nobody needs to have asked for it: the folder of shards may have it
+            record["options"]["id"] = record["identity"]["id"] = forged
+            Path(f"{run}/run.json").write_text(json.dumps(record))
+            seal(Path(run))
+            assert call("verify", run).code == (0 if forged is None else 1)
+    chosen = ("--target", "smoker", "--id", "id", "--drop", "name", "--quiet")
+    assert call("convert", "people", "shards", *chosen).code == 0
+    assert call("svm", "shards", *shared[1:], "-o", "streamed").code == 0
+    said = call("predict", "streamed", "people", "--step", 1).out
+    assert said.splitlines()[:2] == ["id,label", "007,yes"]
+    Path("new.csv").write_text("steps,height,age\n1,160,30\n")
+    said = call("predict", "streamed", "new.csv", "--step", 1)
+    assert said.out.splitlines()[0] == "label" and "new.csv has no column 'id' of names" in said.err
+
+
+def test_columns_that_cannot_name_rows(call, tmp_path):
+    Path("people.csv").write_text(PEOPLE)
+    for more, what in (
+        (("--id", "smoker"), "is the target"),
+        (("--id", "name", "--one-hot", "name"), "is a feature"),
+        (("--id", "nam"), "has no column 'nam' (--id nam)"),
+    ):
+        said = call("svm", "people.csv", "--target", "smoker", *more)
+        assert said.code == 2 and what in said.err
+    Path("text").write_text("1 1:2\n-1 1:3\n")
+    said = call("svm", "text", "--id", "name")
+    assert said.code == 2 and "--id names a column of CSV or Parquet" in said.err

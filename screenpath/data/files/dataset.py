@@ -54,6 +54,8 @@ class Dataset:
         The texts of numeric labels that the file writes in an unusual way.
     text_label : faults.Fault, optional
         The first label of a table that is not a number although others are; a regression reports it.
+    ids : tuple of str, optional
+        Texts that name the rows, of shape (n,), if they were asked for.
     """
 
     stored: Csr | sp.csr_array
@@ -67,6 +69,7 @@ class Dataset:
     form: Form | None = None
     spelled: Spelled | None = None
     text_label: Fault | None = None
+    ids: tuple[str, ...] | None = None
 
     def __post_init__(self):
         if self.width is None:
@@ -145,6 +148,7 @@ class Form:
     columns: tuple[str, ...]  # columns of features, in their order
     # sorted values of each one-hot encoded column
     one_hot: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    id: str | None = None  # column that names the rows
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -157,7 +161,8 @@ class Form:
     def stripped(self) -> Form:
         """Return the form with blanks around names removed; older runs stored them."""
         hot = {name.strip(): values for name, values in self.one_hot.items()}
-        return Form(self.target and self.target.strip(), tuple(name.strip() for name in self.columns), hot)
+        columns = tuple(name.strip() for name in self.columns)
+        return Form(self.target and self.target.strip(), columns, hot, self.id and self.id.strip())
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -166,17 +171,20 @@ class Form:
 
     def record(self) -> dict:
         one_hot = {name: list(values) for name, values in self.one_hot.items()}
-        return {"target": self.target, "columns": list(self.columns), "one_hot": one_hot}
+        known = {"target": self.target, "columns": list(self.columns), "one_hot": one_hot}
+        return known if self.id is None else {**known, "id": self.id}
 
     @classmethod
     def of_record(cls, record: dict) -> Form:
         one_hot = {name: tuple(values) for name, values in record["one_hot"].items()}
-        return cls(record["target"], tuple(record["columns"]), one_hot)
+        return cls(record["target"], tuple(record["columns"]), one_hot, record.get("id"))
 
 
 def is_form(value) -> bool:
     """Tell whether a JSON value is a valid record of a form."""
-    if not is_mapping(value) or set(value) != {"target", "columns", "one_hot"} or not are_words(value["columns"]):
+    if not is_mapping(value) or set(value) - {"id"} != {"target", "columns", "one_hot"}:
+        return False
+    if not are_words(value["columns"]) or not is_text(value.get("id", "")) or value.get("id") in value["columns"]:
         return False
     one_hot, columns = value["one_hot"], value["columns"]
     known = is_mapping(one_hot) and all(name in columns and are_words(values) for name, values in one_hot.items())

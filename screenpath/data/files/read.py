@@ -55,6 +55,7 @@ def read_data(
     one_hot: str | Sequence[str] = (),
     columns: str | Sequence[str] = (),
     drop: str | Sequence[str] = (),
+    id: str | None = None,
     zero_based: bool = False,
     n_features: int | None = None,
     dtype: DTypeLike = np.float64,
@@ -74,6 +75,8 @@ def read_data(
     columns, drop : str or sequence of str
         Columns of a table that are features (by default all), and those that are not: names, ``a,b``, ranges ``a:c``
         by position, ``/regex/``; ``!`` takes out again.
+    id : str, optional
+        Column of a table that names the rows and is not a feature.
     zero_based, n_features : bool, int
         For LIBSVM text, see :func:`screenpath.read_libsvm`.
     dtype : float64 or float32
@@ -102,12 +105,12 @@ def read_data(
     """
     with opened(source) as (table, stream, name):
         if table is None:
-            refuse_columns(name, target, one_hot, stream, columns, drop)
+            refuse_columns(name, target, one_hot, stream, columns, drop, id)
             return read_stream(
                 stream, name, zero_based=zero_based, n_features=n_features, dtype=dtype, block=block, limit=limit
             )
         refuse_indices(name, zero_based, n_features)
-        return _whole(table, form_of(table, target, one_hot, columns, drop), limit=limit, dtype=stored_type(dtype))
+        return _whole(table, form_of(table, target, one_hot, columns, drop, id), limit=limit, dtype=stored_type(dtype))
 
 
 def read_like(
@@ -120,13 +123,14 @@ def read_like(
     n_features: int | None = None,
     labels: str = GIVEN,
     limit: MemoryLimit | None = None,
+    ids: bool = False,
 ) -> Dataset:
     """Read data that must match data read before: ``form`` is that of a training table, whose columns are found by
     name.
 
     Without one, ``width`` features are taken in order. ``target`` is the column of labels if its name differs here.
     ``zero_based``, ``n_features`` and ``labels`` are as in :func:`screenpath.read_libsvm`; unless ``labels`` are
-    ``given``, a label of a table may be unknown.
+    ``given``, a label of a table may be unknown. ``ids``: with the texts that name the rows.
     """
     with opened(source) as (table, stream, name):
         if table is None:
@@ -139,7 +143,7 @@ def read_like(
             found = form_of(table, target) if width is None else form_by_place(table, width, target)
         if labels == GIVEN and found.target is None:
             raise DataError(f"{name} has no column of labels", "name it: `target=COLUMN`")
-        return _whole(table, found, True, given=labels == GIVEN, notices=notices, limit=limit)
+        return _whole(table, found, True, given=labels == GIVEN, notices=notices, limit=limit, ids=ids)
 
 
 def _whole(table: TableFile, form: Form, settled: bool = False, **how) -> Dataset:
@@ -154,16 +158,17 @@ def _whole(table: TableFile, form: Form, settled: bool = False, **how) -> Datase
     return data
 
 
-def refuse_columns(name: str, target: str | None, one_hot=(), stream=None, columns=(), drop=()) -> None:
+def refuse_columns(name: str, target: str | None, one_hot=(), stream=None, columns=(), drop=(), id=None) -> None:
     """Refuse column options for LIBSVM text; ``stream`` lets the message recognise a table with another delimiter."""
     first = "" if stream is None else stream.peek(1).lstrip().split(b"\n", 1)[0].decode("utf-8", "replace")
-    asked = {name for name in (target, *as_texts(one_hot), *as_texts(columns), *as_texts(drop)) if name}
+    asked = {name for name in (target, id, *as_texts(one_hot), *as_texts(columns), *as_texts(drop)) if name}
     if asked & {cell.strip(" '\"\ufeff\r") for cell in re.split(r"[|:^~\s]", first)}:
         raise DataError(
             f"{name}: the first line has column names, but no known delimiter between them",
             "write it with a comma, a semicolon or a tab between cells",
         )
-    for option, given in (("target", target), ("one_hot", one_hot), ("columns", columns), ("drop", drop)):
+    named = {"target": target, "one_hot": one_hot, "columns": columns, "drop": drop, "id": id}
+    for option, given in named.items():
         if given:
             raise UsageError(
                 f"`{option}` names a column of CSV or Parquet, {name} is neither",

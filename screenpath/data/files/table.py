@@ -89,6 +89,7 @@ def form_of(
     one_hot: str | Sequence[str] = (),
     columns: str | Sequence[str] = (),
     drop: str | Sequence[str] = (),
+    id: str | None = None,
 ) -> Form:
     """Return the form of a training table; the values of ``one_hot`` columns are still to be found.
 
@@ -106,13 +107,16 @@ def form_of(
                 f"{table.name}: which column is the target? {what}", f"name it: `target=COLUMN`; there are {there}"
             )
         target = found[0]
-    for what, names in (("target", [target]), ("one_hot", one_hot)):
+    for what, names in (("target", [target]), ("one_hot", one_hot), ("id", [] if id is None else [id])):
         for name in names:
             if name not in table.columns:
                 raise UsageError(f"{table.name} has no column '{name}' (`{what}={name}`)", f"there are {there}")
     if target in one_hot:
         raise UsageError(f"the column '{target}' is the target, not a feature", "leave it out of `one_hot`")
-    kept = features(table.columns, target, columns, drop, table.name)
+    if id is not None and id in (target, *one_hot):
+        what = "the target" if id == target else "a feature (`one_hot`)"
+        raise UsageError(f"the column '{id}' is {what}, it cannot name the rows too", "name another column as `id`")
+    kept = tuple(name for name in features(table.columns, target, columns, drop, table.name) if name != id)
     if not kept and (columns or drop):
         raise UsageError(f"{table.name}: `columns` and `drop` leave no column of features", f"there are {there}")
     if not kept:
@@ -120,7 +124,7 @@ def form_of(
     for name in one_hot:
         if name not in kept:
             raise UsageError(f"the column '{name}' is left out by `columns` or `drop`", "leave it out of `one_hot`")
-    return Form(target, kept, {name: () for name in one_hot})
+    return Form(target, kept, {name: () for name in one_hot}, id)
 
 
 def form_like(table: TableFile, known: Form, target: str | None = None) -> tuple[Form, tuple[str, ...]]:
@@ -144,9 +148,9 @@ def form_like(table: TableFile, known: Form, target: str | None = None) -> tuple
         raise DataError(
             f"{table.name} lacks columns of the training data: {listed(missing)}", f"it has {listed(table.columns)}"
         )
-    more = [name for name in table.columns if name not in (*known.columns, found, known.target)]
+    more = [name for name in table.columns if name not in (*known.columns, found, known.target, known.id)]
     notices = (f"columns that the model does not use are ignored: {listed(more)}",) if more else ()
-    return Form(found, known.columns, known.one_hot), notices
+    return Form(found, known.columns, known.one_hot, known.id if known.id in table.columns else None), notices
 
 
 def form_by_place(table: TableFile, width: int, target: str | None = None) -> Form:
@@ -380,7 +384,7 @@ class Reader:
     def settled(self) -> Form:
         """Return the form with the one-hot values that were found."""
         found = {name: vocabulary.order()[0] for name, vocabulary in self.vocabularies.items()}
-        return Form(self.form.target, self.form.columns, found)
+        return replace(self.form, one_hot=found)
 
     def rows(self, numbers: sp.csr_array, hot: np.ndarray) -> sp.csr_array:
         """Return rows of all features, given those of the numeric columns and the numbers of one-hot values."""
@@ -424,18 +428,21 @@ def read_table(
     dtype=np.float64,
     max_faults: int = 1,
     notices: tuple[str, ...] = (),
+    ids: bool = False,
 ) -> tuple[Dataset | None, list[Fault]]:
     """Read a table into memory: the data (None if every row has a fault), and the faults.
 
     Unless labels are ``given``, an unknown one is nan. Rows with a fault are left out; reading ends at ``max_faults``,
-    counting the first few of each kind per column.
+    counting the first few of each kind per column. ``ids``: keep the texts of the column that names the rows.
     """
+    named: list[str] | None = [] if ids and form.id is not None else None
     reader, target = Reader(form, table), Target(form.target, given)
     values, indices, counts, hot, keep = (Growing(t) for t in (dtype, np.int32, np.int64, np.int64, bool))
     from screenpath.data.words.faults import Faults
 
     faults = Faults()
-    for batch in table.batches(max(1, CELLS // max(len(form.columns), 1)), reader.wanted):
+    wanted = reader.wanted if named is None or form.id is None else (*reader.wanted, form.id)
+    for batch in table.batches(max(1, CELLS // max(len(form.columns), 1)), wanted):
         block, wrong = reader.block(batch, dtype)
         places, missing = reader.hot(batch)
         without = target.take(batch)
@@ -447,6 +454,9 @@ def read_table(
                 return None, faults.counted(max_faults)
             good[[batch.row_of(fault) for fault in here]] = False
             block[~good] = 0.0
+        if named is not None and form.id is not None:
+            cells = batch.texts(form.id)
+            named += [cells.values[code] if code >= 0 else "" for code in cells.codes[good].tolist()]
         keep.extend(good)
         row, column = np.nonzero(block)
         if limit is not None:
@@ -474,5 +484,5 @@ def read_table(
     text = target.text if any(map(is_number, names or ())) else None
     return Dataset(
         X, y, table.name, notices, names=settled.names, label_names=names, form=settled, text_label=text,
-        spelled=spelled,
+        spelled=spelled, ids=None if named is None else tuple(named),
     ), found  # fmt: skip

@@ -70,6 +70,7 @@ def convert(
     one_hot: str | Sequence[str] = (),
     columns: str | Sequence[str] = (),
     drop: str | Sequence[str] = (),
+    id: str | None = None,
     progress=None,
     origin: dict | None = None,
     by: str = ROWWISE,
@@ -102,7 +103,7 @@ def convert(
     resume : bool
         Continue an unfinished conversion, or begin it. The text is read again and compared with that of the finished
         shards, but not parsed again. A complete folder is left unchanged.
-    target, one_hot, columns, drop : str, or (but for the target) sequence of str
+    target, one_hot, columns, drop, id : str, or (of those in the middle) sequence of str
         Columns of tables, see :func:`screenpath.read_data`.
     progress : callable, optional
         ``progress(rows, bytes)`` after each shard.
@@ -133,13 +134,13 @@ def convert(
         raise UsageError(f"shards are by rows or by columns, not by '{by}'", "use `by=rows` or `by=columns`")
     given = check_source(sources, by)
     if given is not None:
-        refuse_columns(str(given), target, one_hot, None, columns, drop)
+        refuse_columns(str(given), target, one_hot, None, columns, drop, id)
         rows = checked_rows(given, zero_based, n_features, np.dtype(dtype))
         return convert_columns(rows, out, size, storage, limit, force, resume)
     how: dict[str, Any] = {
         "size": size, "jobs": jobs, "limit": limit, "zero_based": zero_based, "n_features": n_features,
         "storage": storage, "dtype": np.dtype(dtype), "progress": progress,
-        "chosen": {"target": target, "one_hot": one_hot, "columns": columns, "drop": drop},
+        "chosen": {"target": target, "one_hot": one_hot, "columns": columns, "drop": drop, "id": id},
     }  # fmt: skip
     if by == COLUMNWISE:
         if Path(out).exists() and not (force or resume):  # before hours are spent on its rows
@@ -320,7 +321,7 @@ def cached_shards(
     None while another process makes the same entry, and (with a warning) if it cannot be made.
     """
     path = Path(path)
-    more = {name: list(given) for name, given in more.items() if given}  # columns, drop
+    more = {name: given if isinstance(given, str) else list(given) for name, given in more.items() if given}
     origin = {**_origin(path, zero_based), "target": target, "one_hot": list(one_hot), **more}
     key = {name: value for name, value in origin.items() if name not in ("inode", "changed_ns")}
     name = hashlib.sha256(repr(sorted(key.items())).encode()).hexdigest()[:32]
