@@ -169,7 +169,7 @@ def runs(runs, step, test, target, quiet):
     except UsageError as error:
         if step or test or target:
             raise
-        why_not = f"no comparison of scores: {error.message}" if len(opened) > 1 else None
+        why_not = f"no comparison of scores: {error.message}; {error.hint}" if len(opened) > 1 else None
     lines = _lines_of({run.path: run.record for run in opened})
     for notice in () if quiet else (*(one for run in opened for one in run.notices), why_not):
         if notice:
