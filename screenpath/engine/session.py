@@ -28,7 +28,7 @@ from screenpath.errors import ResourceError, UsageError, file_name
 from screenpath.inputs import load
 from screenpath.solve.base import Pulse
 from screenpath.store.coefficients import Layout
-from screenpath.store.folder import COMPLETE, FAILED, INTERRUPTED, REPLACE, RUNNING, TIME_LIMIT, RunFolder
+from screenpath.store.folder import COMPLETE, FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, RunFolder
 from screenpath.store.outputs import Stream, refuse_inputs
 from screenpath.walk import step as steps
 from screenpath.walk.loop import AUDITED, Audit, PathOptions, restore_walk, walk_state
@@ -79,7 +79,7 @@ class Session:
         self.told: dict = {}  # entries that every run.json of this process shares
         self.scored: list[dict] = []  # step, parameters and test score of each step of this process
 
-    refusal = f"use `resume` to continue it, {REPLACE}"
+    continues = True  # whether `resume` can continue such a run
     offset = 0  # points of the whole grid before those of this run
     cross_validated = False
 
@@ -181,7 +181,7 @@ class Session:
             previous = folder.previous(replace=o["force"])
             if previous is not None:
                 if not o["resume"]:
-                    folder.refuse(previous, self.refusal)
+                    folder.refuse(previous, self.identity(), self.continues)
                 check_same(folder.path, previous["identity"], self.identity())
                 if previous["status"] == COMPLETE:
                     folder.check_complete(previous)
@@ -451,7 +451,7 @@ class Silent:
 class SavedSession(Session):
     """A session that writes known steps instead of computing them."""
 
-    refusal = f"use {REPLACE}"
+    continues = False
 
     def __init__(self, steps, names, *arguments, **more):
         super().__init__(*arguments, **more)

@@ -13,23 +13,25 @@ import contextlib
 import hashlib
 import os
 import re
+import shlex
 import stat
 import time
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from screenpath.data.safe.atomic import LOCK, TEMPORARY, Appender, FolderLock, check_kept, remove_temporaries, replacing
-from screenpath.data.words.tables import CsvTable, JsonTable, finite, parquet_of, readable_json
+from screenpath.data.words.tables import CsvTable, JsonTable, differences, finite, parquet_of, readable_json
 from screenpath.errors import RunFolderError
 from screenpath.store import record as records
 from screenpath.store.archive import Damaged, load_archive, save_archive
 from screenpath.store.coefficients import WRITERS, Layout, sparse_coefficients
 from screenpath.store.record import COMPLETE, FAILED, INTERRUPTED, RUNNING, TIME_LIMIT  # noqa: F401 (words of this module)
 
-REPLACE = "`force` to replace it, or another `out`"
+NAMED = 3  # most differences that the error about a run in the way names
 EVERY = 1.0  # seconds between two checkpoints, each with one fsync per file
 RESERVED = {*records.FILES, records.PARTS}
 FOLD = re.compile(r"[0-9]+-[0-9]+\.npz")  # file of a fold
@@ -149,12 +151,24 @@ class RunFolder:
                     f"{self.path / name} is {what}: the run is not replaced", "remove it, or choose another `out`"
                 )
 
-    def refuse(self, previous: dict, hint: str = f"use {REPLACE}") -> None:
-        """Raise an error: the folder holds a run already."""
+    def refuse(self, previous: dict, identity: dict | None = None, resumable: bool = False) -> None:
+        """Raise an error: the folder holds a run already. It names the next free folder, and what differs from a run of
+        this ``identity``.
+        """
         # we hold the lock: a "running" run was killed, unless it is on a machine that does not see the lock
         known = {COMPLETE: "a finished run", RUNNING: "a run that was killed (or still runs on another machine)"}
         what = known.get(previous["status"], f"a run that ended as '{previous['status']}'")
-        raise RunFolderError(f"{self.path} holds {what} already", hint)
+        other = [] if identity is None else differences(previous["identity"], identity)
+        if other and identity is not None and previous["identity"].get("model") != identity["model"]:
+            other = [one for one in other if one.startswith("model ")]  # each has options of its own
+        other = [f"other {one.partition('_sha256')[0]}" if "_sha256 was" in one else one for one in other]
+        more = [f"and {len(other) - NAMED} more"] if len(other) > NAMED else []
+        said = "; ".join([*other[:NAMED], *more]) or ("of the same data and options" if identity is not None else "")
+        free = next(one for k in count(2) if not os.path.lexists(one := f"{self.path}-{k}"))
+        ways = ["`resume` to continue it"] if resumable and not other and previous["status"] != COMPLETE else []
+        ways += ["`force` to replace it", f"`out={shlex.quote(free)}`"]
+        said = f": {said}" if said else ""
+        raise RunFolderError(f"{self.path} holds {what} already{said}", f"use {', '.join(ways[:-1])}, or {ways[-1]}")
 
     def check_complete(self, previous: dict) -> None:
         lost = [name for name in previous.get("files") or () if not os.path.lexists(self.path / name)]

@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shlex
 import signal
 from pathlib import Path
 
@@ -85,6 +86,26 @@ main()
 """
 
 
+def test_a_run_in_the_way_tells_what_differs_and_the_next_free_name(call, data, tmp_path):
+    """The name that it offers works when typed, also one that a shell would split."""
+    first = ["svm", data, *GRID, "--rule", "none", "-q"]
+    assert call(*first, "-o", "my run").code == 0
+    same = call(*first, "-o", "my run")
+    assert same.code == 1 and "holds a finished run already: of the same data and options" in same.err
+    assert same.err.splitlines()[1] == "  use --force to replace it, or --out 'my run-2'"
+    found = call(*first, "--tol", 1e-3, "--rule", "dvi", "-o", "my run")
+    assert 'rule was "none", now "dvi"' in found.err and "tol was 1e-06, now 0.001" in found.err
+    offered = shlex.split(found.err.splitlines()[1].rpartition(", or ")[2])
+    assert call(*first, "--tol", 1e-3, *offered).code == 0 and (tmp_path / "my run-2" / "run.json").exists()
+    assert "--out 'my run-3'" in call(*first, "-o", "my run").err
+    other = call("lad", data, *GRID, "-o", "my run")
+    assert 'already: model was "svm", now "lad"\n' in other.err
+    many = call("svm", data, *GRID, "--tol", 1e-3, "--scale", "l2", "--bias", 1, "--seed", 5, "-o", "my run")
+    assert many.err.count(";") == 3 and "; and 3 more\n" in many.err
+    data.write_text(data.read_text().replace("1:", "1:9", 1))
+    assert "already: other data" in call(*first, "-o", "my run").err
+
+
 @pytest.mark.parametrize(("saved", "killed", "form"), [(99, 5, "csv"), (3, 7, "csv"), (6, 8, "json")])
 def test_kill_keeps_steps_and_resume_gives_the_same_numbers(call, data, saved, killed, form):
     """The last checkpoint is older than the last step: what follows it is dropped and computed again."""
@@ -96,7 +117,8 @@ def test_kill_keeps_steps_and_resume_gives_the_same_numbers(call, data, saved, k
     assert text.count("certified") == killed + 1
     assert not Path(f"cut/steps.{form}").exists()
     assert json.loads(Path("cut/run.json").read_text())["status"] == "running"
-    assert "holds a run that was killed" in call("svm", data, *more, "-o", "cut").err
+    found = call("svm", data, *more, "-o", "cut").err
+    assert "holds a run that was killed" in found and "use --resume to continue it, --force to replace it, or " in found
     assert call("svm", data, *more, "-o", "cut", "--resume").code == 0
     same_run("whole", "cut", f"steps.{form}")
 

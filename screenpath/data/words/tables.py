@@ -133,14 +133,19 @@ def parquet_of(text: str) -> bytes:
 
 def check_same(path: Path, before: dict, now: dict) -> None:
     """Check that a resumed run was started with the same settings; the error lists all differences."""
-    now = json.loads(dump_json(now))
-    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
-    if names:
-        parts = [f"{name} was {_short(before.get(name))}, now {_short(now.get(name))}" for name in names]
+    parts = differences(before, now)
+    if parts:
         raise RunFolderError(
             f"cannot resume {path}: " + "; ".join(parts),
             "repeat the first run's command with `resume`, or start again with `force`",
         )
+
+
+def differences(before: dict, now: dict) -> list[str]:
+    """Return the settings in which two runs differ, with both values."""
+    now = json.loads(dump_json(now))
+    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    return [f"{name} was {_short(before.get(name))}, now {_short(now.get(name))}" for name in names]
 
 
 def _short(value) -> str:
