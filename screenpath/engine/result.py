@@ -79,8 +79,20 @@ class Result(ABC, Generic[Place]):
     def __getitem__(self, step: int) -> Step: ...
     @overload
     def __getitem__(self, step: slice) -> list[Step]: ...
-    def __getitem__(self, step: int | slice) -> Step | list[Step]:
-        return self.steps[step]
+    @overload
+    def __getitem__(self, step: str) -> np.ndarray: ...
+    def __getitem__(self, step: int | slice | str) -> Step | list[Step] | np.ndarray:
+        """Return a step by its place, steps, or a column of the step table by its name, of shape (n_steps,); numbers
+        that are not known are nan.
+        """
+        if not isinstance(step, str):
+            return self.steps[step]
+        rows = self.table()
+        if rows and step not in rows[0]:
+            raise UsageError(f"the step table has no column '{step}'", f"its columns are {', '.join(rows[0])}")
+        cells = [row[step] for row in rows]
+        texts = any(isinstance(one, str) for one in cells)
+        return np.array(cells if texts else [nan if one is None else one for one in cells])
 
     def __repr__(self) -> str:
         if not len(self):

@@ -42,6 +42,9 @@ class Run:
     notices: list[str] = field(default_factory=list)  # what a user should know
     table: list[dict] = field(default_factory=list)  # all rows of the step table
 
+    def __repr__(self) -> str:
+        return f"<Run: {self.model} in {self.path}, {len(self.steps)} steps>"
+
     def has(self, name: str) -> bool:
         """Tell whether a further file (``cv.json``) belongs to the run: run.json must list it."""
         listed, there = self.record.get("files"), (self.path / name).is_file()

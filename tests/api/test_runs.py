@@ -121,6 +121,8 @@ def test_a_run_is_the_command(here, call, model):  # noqa: F811
     np.testing.assert_array_equal(path.predict(X, 2), told)
     again = screenpath.load_run("python")
     assert again.table() == path.table() and repr(again) == repr(path)
+    assert repr(again.run) == f"<Run: {again.model} in {again.folder}, {len(path)} steps>"
+    assert again["primal"].tolist() == [row["primal"] for row in path.table()]
     assert f"{len(path)} of {len(path)} steps certified" in repr(path)
 
 
@@ -221,7 +223,7 @@ def test_a_time_limit_leaves_steps_to_resume(here):
     path = screenpath.run("svm", (X, y), grid=6, out="r", resume=True, **QUIET)
     assert path.certified and len(path) == 6
     assert screenpath.run("svm", (X, y), grid=6, out="r", resume=True, **QUIET).table() == path.table()
-    with pytest.raises(RunFolderError, match="`resume` to continue it"):
+    with pytest.raises(RunFolderError, match="`force` to replace it, or `out=r-2`"):
         screenpath.run("svm", (X, y), grid=6, out="r", **QUIET)
 
 
@@ -443,7 +445,7 @@ def test_a_saved_path_is_the_path(here, name):
         np.testing.assert_allclose(stored.predict(X, 1), path.predict(X, 1), rtol=1e-12)
     with pytest.raises(UsageError, match="in a run folder already"):
         stored.save("again")
-    with pytest.raises(RunFolderError, match="already\n.*use `force` to replace it"):  # save() resumes nothing
+    with pytest.raises(RunFolderError, match="already: .*\n.*use `force` to replace it"):  # save() resumes nothing
         path.save("r")
     path.save("r", force=True)
 

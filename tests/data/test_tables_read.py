@@ -83,6 +83,7 @@ def test_parquet_is_the_same(tmp_path):
         y=[1, 2, 1],
     )
     data = read_data(path)
+    assert repr(data) == f"<Dataset: {data.n:,} rows, {data.width:,} features, from {data.source}>"
     same(data, b"1 1:1 2:2.5 3:1\n2 2:-3\n1 1:4 3:1\n")
     assert data.names == ("age", "height", "wed")
     with pytest.raises(DataError, match="not read from a stream"), open(path, "rb") as stream:

@@ -58,6 +58,10 @@ def test_steps_by_place_and_by_parameter():
     assert path[0] is path.steps[0] and path.solved() is path[2] and path.solved(-3) is path[0]
     assert path.position(C=1.0000001) == 1
     assert repr(path) == "<PathResult: 3 of 3 steps certified, C = 0.1 to C = 10>"
+    for name in ("rejection_ratio", "status", "n_E"):
+        assert path[name].tolist() == [row[name] for row in path.table()]
+    with pytest.raises(UsageError, match="no column 'rejection'"):
+        path["rejection"]
     for question, answer in (
         ({"step": 3}, "there is no step 3"),
         ({"step": -4}, "there is no step -4"),

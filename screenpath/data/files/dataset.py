@@ -71,6 +71,9 @@ class Dataset:
     text_label: Fault | None = None
     ids: tuple[str, ...] | None = None
 
+    def __repr__(self) -> str:
+        return f"<Dataset: {self.n:,} rows, {self.width:,} features, from {self.source}>"
+
     def __post_init__(self):
         if self.width is None:
             object.__setattr__(self, "width", self.stored.shape[1])
