@@ -8,7 +8,7 @@ from math import isfinite
 import numpy as np
 
 from screenpath.data.safe.plugins import Plugin
-from screenpath.data.words.tables import circumstances, finite, now, versions
+from screenpath.data.words.tables import finite, now, surroundings
 from screenpath.engine.options import INPUTS
 from screenpath.inputs.load import ARRAYS
 from screenpath.problem.ends import CONSTANT
@@ -32,19 +32,19 @@ def record_of(session, status: str) -> dict:
     told = s.told = s.told or {
         "data": data.description(), "preparation": data.preparation_record(), "identity": s.identity(),
     }  # fmt: skip
-    closed = getattr(s.model, "closed_until", None)
+    closed, (here, libraries) = getattr(s.model, "closed_until", None), surroundings()
     return {
         "schema_version": SCHEMA_VERSION,
         "tool": "screenpath",
         "status": status,
         "command": s.command,
-        **circumstances(),
+        **here,
         "started": s.started,
         **({} if status == RUNNING else {"ended": now()}),
         "model": s.spec.name,
         "objective": s.spec.objective,
         "stopping_rule": "primal - dual <= tol * primal on the full data",
-        "versions": versions(),
+        "versions": libraries,
         "options": {name: _named(o[name], name in INPUTS) for name in sorted(o)},
         "data": told["data"],
         "test": s.test.description() if s.test is not None else None,
