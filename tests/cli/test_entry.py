@@ -395,7 +395,7 @@ def test_errors_warnings_and_signals_are_objects_too(call, data, monkeypatch):
     assert result.code == 143 and "stopping: finished steps are kept" in events[0]["message"]
     assert events[-1]["event"] == "summary" and ["ended", "interrupted"] in events[-1]["items"]
     monkeypatch.undo()
-    result = call("svm", data, "--out", data.parent / "run", "--log-format", "json")
+    result = call("svm", data, "--grid", 3, "--out", data.parent / "run", "--log-format", "json")
     (error,) = map(json.loads, result.err.splitlines())
     assert result.code == 1 and "--resume" in error["hint"]
 
