@@ -8,7 +8,7 @@ from math import isfinite
 import numpy as np
 
 from screenpath.data.safe.plugins import Plugin
-from screenpath.data.words.tables import finite, now, surroundings
+from screenpath.data.words.tables import now, surroundings
 from screenpath.engine.options import INPUTS
 from screenpath.inputs.load import ARRAYS
 from screenpath.problem.ends import CONSTANT
@@ -31,8 +31,9 @@ def record_of(session, status: str) -> dict:
     s, o, data, grid = session, session.options, session.data, _grid(session)
     told = s.told = s.told or {
         "data": data.description(), "preparation": data.preparation_record(), "identity": s.identity(),
+        "here": surroundings(),
     }  # fmt: skip
-    closed, (here, libraries) = getattr(s.model, "closed_until", None), surroundings()
+    closed, (here, libraries) = getattr(s.model, "closed_until", None), told["here"]
     return {
         "schema_version": SCHEMA_VERSION,
         "tool": "screenpath",
@@ -52,7 +53,7 @@ def record_of(session, status: str) -> dict:
         "preparation": told["preparation"],
         "kernel": data.rows.describe() if s.spec.rows is not None else None,
         "guarantee": s.guarantee(),
-        **({} if closed is None else {"closed_form_until": finite(closed)}),
+        **({} if closed is None else {"closed_form_until": closed}),
         "parameters": list(grid["first"]),
         "columns": list(s.columns),
         "identity": told["identity"],
