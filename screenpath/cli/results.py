@@ -377,7 +377,8 @@ def predict(run, data, step, decision, out, format, force, zero_based, no_labels
     # Before writing: wrong data must not leave a file.
     scores = [] if no_labels else [score_line(spec, run, values, read.y), not_scored(run, read.y)]
     text = table(run, values, decision, read)
-    output.write(text if format == "csv" else parquet_of(text))
+    ids = () if read.ids is None else next(csv.reader(io.StringIO(text)))[:1]
+    output.write(text if format == "csv" else parquet_of(text, ids))
     if not quiet:
         say_step(run, chosen, step)
         for line in (*read.notices, unnamed, notice, *scores):

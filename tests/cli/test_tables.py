@@ -420,6 +420,9 @@ def test_a_column_names_the_rows(call, tmp_path, kind):
             header, *rows = csv.reader(said.out.splitlines())
             assert header == [run, *plain[0]] and [row[1:] for row in rows] == plain[1:]
             assert [row[0] for row in rows[:3]] == first and f": {run}" not in said.err
+    if kind == "parquet":
+        assert call("predict", "id", "people", "--step", 1, "--format", "parquet", "-o", "p").code == 0
+        assert pyarrow.parquet.read_table("p")["id"].to_pylist()[:3] == ["007", None, "3"]
     for run in ("id", "name"):
         assert call("verify", run).code == 0
         record = json.loads(Path(f"{run}/run.json").read_text())

@@ -9,6 +9,7 @@ import io
 import json
 import math
 import os
+from collections.abc import Sequence
 from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -119,12 +120,15 @@ def need_parquet() -> None:
         raise UsageError("`format=parquet` needs pyarrow", "pip install 'screenpath[parquet]', or use csv")
 
 
-def parquet_of(text: str) -> bytes:
-    """Return CSV text as Parquet: column types are inferred, empty fields are null."""
+def parquet_of(text: str, texts: Sequence[str] = ()) -> bytes:
+    """Return CSV text as Parquet: column types are inferred but for columns of ``texts``; empty fields are null."""
     import pyarrow.csv
     import pyarrow.parquet
 
-    how = pyarrow.csv.ConvertOptions(strings_can_be_null=True, null_values=[""], true_values=[], false_values=[])
+    how = pyarrow.csv.ConvertOptions(
+        strings_can_be_null=True, null_values=[""], true_values=[], false_values=[],
+        column_types=dict.fromkeys(texts, pyarrow.string()),
+    )  # fmt: skip
     table = pyarrow.csv.read_csv(io.BytesIO(text.encode()), convert_options=how)
     out = io.BytesIO()
     pyarrow.parquet.write_table(table, out)
