@@ -3,7 +3,7 @@
 Usage: python check.py RUN DATA
 
 Written from `examples/guide/certificate.md`, whose sections are named below. It shares no code with screenpath, and
-rounds nothing. Made for small data: a product of two fractions takes microseconds, not nanoseconds.
+rounds nothing (irrational numbers lie between two fractions). Made for small data: products take microseconds.
 """
 
 import bz2
@@ -17,6 +17,7 @@ import struct
 import sys
 import zlib
 from collections import namedtuple
+from decimal import Context
 from fractions import Fraction
 from operator import mul
 from pathlib import Path
@@ -25,7 +26,7 @@ LOW, HIGH, BETWEEN = 0, 1, 2
 PAIRS = {1: 0, 2: -1, 3: 1}  # which step proves a claim: own, before, after
 BOXES = ("svm", "lad", "quantile", "svr")
 CHOICES = 32  # most dual variables that are tried for what a free intercept asks
-BITS, SPARE = 320, Fraction(1, 1 << 200)  # section 1: of irrational numbers, and what is asked for because of them
+BITS, DECIMALS = 320, Context(prec=120)  # section 1: of irrational numbers
 ZERO, ONE, TRUTH = Fraction(0), Fraction(1), {"true": "1", "false": "0"}
 
 
@@ -34,28 +35,42 @@ def need(good, reason: str) -> None:
         raise ValueError(reason)
 
 
-def root(x: Fraction) -> Fraction:  # section 1: to a relative 2^-BITS
-    shift = BITS + x.denominator.bit_length()
-    return Fraction(math.isqrt((x.numerator << 2 * shift) // x.denominator), 1 << shift)
+class Range(namedtuple("Range", "least most")):  # section 1
+    """A real number that lies between two fractions; a comparison holds if it does for all numbers between them."""
+
+    __mul__, __pow__, __add__ = (
+        lambda x, y: Range(min(found := [a * b for a in x for b in set(ends(y))]), max(found)),
+        lambda x, n: Range(min(found := [a**n for a in x] + [ZERO] * (x.least < 0 < x.most)), max(found)),
+        lambda x, y: Range(x.least + ends(y)[0], x.most + ends(y)[1]),
+    )
+    __radd__, __rmul__, __abs__, __neg__ = __add__, __mul__, lambda x: larger(x, -x), lambda x: x * -1
+    __sub__, __rsub__, __truediv__ = lambda x, y: x + -y, lambda x, y: -x + y, lambda x, y: x * (1 / y)
+    __le__, __lt__ = lambda x, y: x.most <= ends(y)[0], lambda x, y: x.most < ends(y)[0]
+    __ge__, __gt__ = lambda x, y: x.least >= ends(y)[1], lambda x, y: x.least > ends(y)[1]
 
 
-def exp_minus(x: Fraction) -> Fraction:
-    """Return ``exp(-x)``, x >= 0, to a relative 2^-BITS or 2^-1000: the series at ``x / 2^k <= 1``, and k squares."""
-    k = math.ceil(x := min(x, Fraction(1000))).bit_length()
-    bits = BITS + 2 * k + 16  # a square doubles the relative error
-    z, value, shift, term, place = math.floor(x * Fraction(2) ** (bits - k)), 0, bits, 1 << bits, 0
-    while term:
-        value, place = value + (-term if place % 2 else term), place + 1
-        term = (term * z >> bits) // place
-    for _ in range(k):  # the number is value / 2^shift
-        less = 2 * value.bit_length() - 2 - bits
-        value, shift = value * value >> less, 2 * shift - less
-    return Fraction(value, 1 << shift)
+def ends(x) -> tuple:
+    return x if isinstance(x, Range) else (x, x)
+
+
+def larger(*values):
+    least, most = map(max, zip(*map(ends, values), strict=True))
+    return Range(least, most) if any(isinstance(x, Range) for x in values) else most
+
+
+def norm_inverse(square: Fraction) -> Range:  # to a relative 2^-BITS
+    bits = BITS + square.numerator.bit_length()
+    found = math.isqrt((square.denominator << 2 * bits) // square.numerator)
+    return Range(Fraction(found, 1 << bits), Fraction(found + 1, 1 << bits))
+
+
+def exp_minus(x) -> Range:  # to 2^-BITS: the argument is off by less than 10^-115, and exp is rounded correctly
+    parts = (DECIMALS.divide(-y.numerator, y.denominator) for y in (min(y, Fraction(BITS)) for y in ends(x)))
+    most, least = (math.floor(Fraction(DECIMALS.exp(part)) * (1 << BITS)) for part in parts)
+    return Range(Fraction(max(least - 1, 0), 1 << BITS), Fraction(most + 2, 1 << BITS))
 
 
 # -- section 4: the bytes -----------------------------------------------------------------------------------------
-
-
 def frames(content: bytes):
     """Yield kind and entries of each frame; an array is its type and a tuple of numbers."""
     at = len(magic := b"screenpath certificate 1\n")
@@ -115,11 +130,7 @@ def rising(*numbers) -> bool:
 
 
 # -- section 3: the data ------------------------------------------------------------------------------------------
-
-
-class Data:
-    """Labels (doubles) and entries (feature, double) of the rows."""
-
+class Data:  # labels (doubles) and entries (feature, double) of the rows
     def __init__(self, path, header: dict):
         about, names = header["data"], header["data"].get("label_names") or ()
         self.n, self.d = about["n_samples"], about["n_features"]
@@ -191,8 +202,8 @@ def scaled(data: Data, header: dict) -> list[dict]:
     good = None not in (scale, shift) if kind == "standard" else shift is None or centred
     need(good, "scale or shift are missing, or there is a shift that changes the problem")
     if kind == "l2":
-        norms = [root(sum(v * v for v in row.values())) if any(row.values()) else ONE for row in rows]
-        rows = [{j: v / norm for j, v in row.items()} for row, norm in zip(rows, norms, strict=True)]
+        norms = [norm_inverse(sum(v * v for v in row.values())) if any(row.values()) else ONE for row in rows]
+        rows = [{j: v * norm for j, v in row.items()} for row, norm in zip(rows, norms, strict=True)]
     if shift:
         rows = [{j: row.get(j, ZERO) - shift[j] for j in range(d)} for row in rows]
     if scale:
@@ -205,8 +216,6 @@ def dot(x: dict, w: dict) -> Fraction:
 
 
 # -- section 2: the problem ---------------------------------------------------------------------------------------
-
-
 # A dual variable; its sides are the vectors that its row is in, each with its sign there.
 Dual = namedtuple("Dual", "row sides c v low high")
 
@@ -255,7 +264,7 @@ class Problem:
             need(minus == "rest" or set(own) <= {plus, place(minus)}, "a label is not in the map")
             self.duals = [Dual(i, {0: 1 if own[i] == plus else -1}, ONE, *ranges[i]) for i in range(n)]
         self.K = self.matrix(self.kernel) if self.kernel else []
-        self.spare = SPARE if header["scaling"] == "l2" or self.kernel and self.kernel["kernel"] == "rbf" else ZERO
+        self.irrational = header["scaling"] == "l2" or self.kernel and self.kernel["kernel"] == "rbf"
 
     def matrix(self, kernel: dict) -> list:
         name, constant = kernel["kernel"], real(kernel, "constant")
@@ -267,16 +276,12 @@ class Problem:
         K = [[dot(x, z) for z in self.rows] for x in self.rows]
         if name != "rbf":
             return [[(gamma * value + shift) ** power + constant for value in row] for row in K]
-        away = [[max(K[i][i] + K[k][k] - 2 * value, ZERO) for k, value in enumerate(row)] for i, row in enumerate(K)]
+        away = [[larger(K[i][i] + K[k][k] - 2 * value, ZERO) for k, value in enumerate(row)] for i, row in enumerate(K)]
         return [[exp_minus(gamma * value) + constant for value in row] for row in away]
 
 
 # -- sections 5 and 6: a step -------------------------------------------------------------------------------------
-
-
-class Step:
-    """What follows from the points of a certified step."""
-
+class Step:  # what follows from the points of a certified step
     def __init__(self, problem: Problem, entry: dict):
         self.problem, self.entry, self.fault, duals = problem, entry, "", problem.duals
         names = ("C",) if problem.box else ("lambda",) if problem.own else ("alpha", "beta")
@@ -305,7 +310,7 @@ class Step:
         self.P = self.W * sum(d.v * loss for d, loss in zip(duals, self.losses, strict=True)) + penalty
         if problem.own:
             off = real(entry, "b_off") if "b_off" in entry else ZERO
-            self.theta = [max(t - d.sides[0] * off, ZERO) for d, t in zip(duals, self.t, strict=True)]
+            self.theta = [larger(t - d.sides[0] * off, ZERO) for d, t in zip(duals, self.t, strict=True)]
 
     def dual_point(self) -> list:
         duals, found, top = self.problem.duals, [], self.problem.box
@@ -331,8 +336,8 @@ class Step:
 
     def loss(self, d: Dual, t: Fraction) -> Fraction:
         if not self.problem.gamma:
-            return max(t * d.low, t * d.high)
-        best = min(max(t / self.problem.gamma, ZERO), d.high)
+            return larger(t * d.low, t * d.high)
+        best = -larger(-larger(t / self.problem.gamma, ZERO), -d.high)
         return t * best - self.problem.gamma / 2 * best * best
 
     def point(self, theta: list) -> list:  # u
@@ -350,7 +355,7 @@ class Step:
         for k, (d, x, t) in enumerate(zip(duals, theta, self.t, strict=True) if rest else ()):
             moved = x - d.sides[0] * rest / d.v if d.v else -math.inf
             if d.low <= moved <= d.high:
-                slopes.append((abs(t - self.problem.gamma * x), k, moved))
+                slopes.append((ends(abs(t - self.problem.gamma * x))[1], k, moved))
         return [[*theta[:k], x, *theta[k + 1 :]] for _, k, x in sorted(slopes)[:CHOICES]] if rest else [theta]
 
     def gap(self, theta: list) -> Fraction:  # of the primal point and a feasible dual point
@@ -362,9 +367,9 @@ class Step:
             return self.P - L + sum(m * sum(map(mul, row, mass)) for m, row in zip(mass, problem.K, strict=True)) / 2
         sizes = [abs(x) for vector in self.point(theta) for x in vector[: problem.penalised]]
         if self.alpha:
-            return self.P - L + Q + sum(max(x - self.beta, ZERO) ** 2 for x in sizes) / (2 * self.alpha)
-        most = max(sizes, default=ZERO)
-        best = ONE if not problem.own else L / (2 * Q) if Q else ZERO
+            return self.P - L + Q + sum(larger(x - self.beta, ZERO) ** 2 for x in sizes) / (2 * self.alpha)
+        most, top = ends(larger(ZERO, *sizes))[1], ends(2 * Q)[1]
+        best = ONE if not problem.own else ends(L)[0] / top if top else ZERO  # whatever it is: D is a bound
         x = min(best, self.beta / most) if most else best
         return self.P - x * L + x * x * Q if problem.own else self.P - x * (L - Q)
 
@@ -376,17 +381,15 @@ class Step:
         gaps, (primal, error, claimed) = list(map(self.gap, self.completed())), map(Fraction, claims)
         if not gaps:
             return "no dual variable has room for what a free intercept asks"
-        digits = self.P * Fraction(2.0**-40 if problem.own else 2.0**-50 if problem.free or problem.kernel else 0)
-        spare, small, apart = problem.spare * self.P, Fraction(2.0**-30), abs(self.P - primal)
-        if not min(gaps) + spare <= problem.tol * self.P:
-            return "the gap is not within the tolerance"
-        if not min(gaps) + spare <= claimed * (1 + Fraction(1, 1 << 40)) + digits:
-            return "the gap is larger than claimed"
-        if not claimed + spare <= problem.tol * self.P * (1 + Fraction(1, 1 << 50)) + digits:
-            return "the gap that is claimed is not within the tolerance"
-        if not apart + spare <= min(error + small * self.P, max(small, problem.tol) * self.P):
-            return "the primal value is another"
-        return ""
+        P, gap, apart, small = self.P, min(ends(gap)[1] for gap in gaps), abs(self.P - primal), Fraction(2.0**-30)
+        digits = P * Fraction(2.0**-40 if problem.own else 2.0**-50 if problem.free or problem.kernel else 0)
+        checks = {
+            "the gap is not within the tolerance": gap <= problem.tol * P,
+            "the gap is larger than claimed": gap <= claimed * (1 + Fraction(2.0**-40)) + digits,
+            "the gap is claimed to be too large": claimed <= problem.tol * P * (1 + Fraction(2.0**-50)) + digits,
+            "the primal value is another": apart <= error + small * P and apart <= max(small, problem.tol) * P,
+        }
+        return next((reason for reason, good in checks.items() if not good), "")
 
     def claims(self, steps: dict) -> str:
         """Return which claim about a row does not hold; nothing if all do."""
@@ -402,13 +405,12 @@ class Step:
             h, one, two = balls[pair]
             norm = problem.K[d.row][d.row] if problem.kernel else sum(x * x for x in problem.rows[d.row].values())
             margin = (h * pair.form[k] - d.c) * (1 if self.states[k] == LOW else -1)
-            first = margin * margin * (1 - problem.spare) - norm * (one + two)
-            if not (margin > 0 < first and first * first * (1 - problem.spare) > 4 * norm * norm * one * two):
+            first = margin * margin - norm * (one + two)
+            if not (margin > 0 and first > 0 and first * first > 4 * norm * norm * one * two):
                 return f"row {k + 1}: it is not proven to be at its end in the optimum"
         return ""
 
-    def ball(self, x: Fraction) -> tuple:
-        """Return h, and the squares of the two parts of R."""
+    def ball(self, x: Fraction) -> tuple:  # h, and the squares of the two parts of R
         terms, two = zip(self.losses, self.theta, self.t, strict=True), ZERO
         if self.problem.kernel:
             one = (1 - x) ** 2 * self.square
@@ -430,8 +432,6 @@ def certified(content: bytes, path) -> tuple[dict, list, dict, list]:
 
 
 # -- section 8: the folder around it ------------------------------------------------------------------------------
-
-
 def compare(folder: Path, header: dict, entries: list, steps: dict):
     """Yield (step, fault) of what the folder says otherwise."""
     record = json.loads((folder / "run.json").read_text(encoding="utf-8"))

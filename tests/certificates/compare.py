@@ -4,7 +4,7 @@ Where they differ, one of these is the reason, or one of them is wrong:
 
 - the claim is true, and so close to false that doubles cannot prove it: if it claims a little less, they do;
 - a number is so large or small that doubles do not hold its products;
-- numbers are irrational, and the tolerance is below what the exact checker asks to have to spare (2^-200);
+- numbers are irrational, and the tolerance is so small that the ends between which they lie are too far apart;
 - a free intercept asks for sums that are 0, and those of the step are far from it (no run writes such a step).
 """
 
@@ -70,7 +70,7 @@ def difference(content: bytes, data: Path, scratch: Path) -> str:
     if whole or refused:
         accepted = not (whole or one) or not (refused or two)
         return f"verify: {whole or verdict}; check: {refused or other}" if accepted else ""
-    if any(step.problem.spare and step.problem.tol < TIGHT for step in steps.values()):
+    if any(step.problem.irrational and step.problem.tol < TIGHT for step in steps.values()):
         return ""
     if claimless != nothing or set(two) - set(one):
         return f"verify: {verdict}; check: {other}"
@@ -88,7 +88,7 @@ def _far(step) -> bool:
     if not step.problem.free:
         return False
     parts = [d.sides[0] * d.v * x for d, x in zip(step.problem.duals, step.theta, strict=True)]
-    return abs(sum(parts)) > FAR * sum(map(abs, parts))
+    return not abs(sum(parts)) <= FAR * sum(map(abs, parts))
 
 
 def _extreme(value) -> bool:
@@ -117,8 +117,8 @@ def truth(data: Path):
         steps = by_fractions(content, data)[3]
         values = {}
         for k, step in steps.items():
-            gaps = [] if step.fault else list(map(step.gap, step.completed()))
-            values[k] = (step.P, min(gaps)) if gaps else None
+            gaps = [] if step.fault else [exact.ends(step.gap(theta))[1] for theta in step.completed()]
+            values[k] = (exact.ends(step.P)[1], min(gaps)) if gaps else None
         return values or None
 
     return found

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -132,3 +133,44 @@ def test_the_example_of_the_page(tmp_path):
     (gap,) = map(steps[0].gap, steps[0].completed())
     assert (steps[0].P, gap, steps[0].t) == (F(529, 512), F(9, 256), [F(-7, 8), F(1, 16), F(17, 32)])
     assert steps[0].ball(F(1)) == (1, F(9, 256), 0) and "529/512" in PAGE and "9/256" in PAGE
+
+
+ONES = 16  # features of the row that cancels
+
+
+def cancelling(norm, folder):
+    """Return certificate and data of a row whose loss is 0 if this is its norm.
+
+    If it is not, the primal value is far above the claimed one, because C is large. Each feature takes up what the
+    features before it leave of the norm.
+    """
+    row, C, w = [2.0**27, *[1.0] * ONES], 2.0**600, []
+    left, d = norm, ONES + 1
+    for value in row:
+        w.append(float(left / F(value)))
+        left -= F(w[-1]) * F(value)
+    assert left == 0
+    data = folder / "data"
+    data.write_text("1 " + " ".join(f"{j}:{value!r}" for j, value in enumerate(row, 1)) + "\n")
+    about = {"n_samples": 1, "n_features": d, "zero_based": False}
+    about["sha256"] = make_invalid.digest(data.read_text(), about)
+    problem = {"model": "lad", "tol": 1e-3, "labels": None, "scaling": "l2", "bias": 0.0, "data": about}
+    primal = 0.5 * sum(value * value for value in w)
+    claimed = {"step": 0, "status": "certified", "C": C, "primal": primal, "primal_error": 0.0, "gap": 1e-4}
+    arrays = {"states": np.uint8([2]), "claims": np.uint8([0]), "between": np.array([1 / C]), "w": np.array(w)}
+    parts = ((b"H", problem, {}), (b"S", claimed, arrays), (b"E", {"steps": 1}, {}))
+    return MAGIC + b"".join(packed(*part) for part in parts), data
+
+
+@pytest.mark.parametrize("bits", [321, 330, 352, 400])
+@pytest.mark.parametrize("end", range(3))
+def test_no_rational_number_in_the_place_of_a_norm_proves_what_is_false(bits, end, tmp_path):
+    """Neither the ends between which the checker puts it, nor a number between these, nor the norm to some bits."""
+    square = F(2**54 + ONES)
+    least, most = exact.norm_inverse(square)
+    norm = F(math.isqrt(int(square) << 2 * bits) + (end == 2), 1 << bits)
+    norm = 1 / (least, most, (least + most) / 2)[end] if bits == 321 else norm
+    content, data = cancelling(F(round(norm * 2**400), 2**400), tmp_path)  # so that some double takes up all
+    (tmp_path / "certificate").write_bytes(content)
+    assert by_verify(tmp_path / "certificate", data)[0]
+    assert list(by_fractions(content, data)[0]) == [0]
