@@ -141,6 +141,16 @@ def claimed(step: int, own: bool, between: bool = False):
     return change
 
 
+def claimed_behind(step: int, k: int, value: int):
+    """Let the frame N about a step claim something of a row."""
+
+    def change(frames: Frames, folder: Path) -> None:
+        (found,) = (arrays for kind, entries, arrays in frames.found if (kind, entries.get("step")) == (b"N", step))
+        found["claims"] = ends_of(found["claims"].copy(), k, value)
+
+    return change
+
+
 def raw(entries_of: dict, listed: list, content: bytes):
     """Put a frame in the place of the first step's."""
 
@@ -261,6 +271,9 @@ CASES = {
     "claim-of-a-row-between": ("svm", claimed(2, own=True, between=True)),
     "claim-of-a-row-without-weight": ("svm-sample-weights", claimed(1, own=True)),
     "claim-not-proven-by-the-step-before": ("svm", claimed(2, own=False)),
+    "claim-not-proven-by-the-step-after": ("claims-after", arrays(0, **code("claims", 0, 3))),
+    "claim-of-a-frame-N-not-proven": ("claims-next", claimed_behind(1, 6, 3)),
+    "claim-of-a-frame-N-of-a-row-between": ("claims-next", claimed_behind(1, 1, 1)),
     "claim-by-a-step-that-is-not-there": ("svm", arrays(0, **code("claims", 1, 2))),
     "claim-with-a-free-intercept": ("svm-free", arrays(1, **code("claims", 0, 1))),
     # section 8: the folder

@@ -18,6 +18,8 @@ import shutil
 import sys
 from pathlib import Path
 
+import numpy as np
+
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
@@ -115,6 +117,25 @@ RUNS = {
     "sparse-classes-csv": ("table", "sparse-svm", *SPARSE, "--target", "shade", "--one-hot", "kind"),
     "sparse-zero-based": ("zero", "sparse-svm", *SPARSE, "--zero-based"),
 }  # fmt: skip
+# name: data, model and options, and what a step claims of a row that these codes prove (its own, that of its frame N)
+CLOSE = ("--cmin", "0.5", "--cmax", "2", "--grid", "4", "--tol", "1e-6")
+CLAIMS = {
+    "claims-before": (("two", "svm", *CLOSE), lambda proven, _: (2 if 2 in proven else 0, None)),
+    "claims-after": (("two", "svm", *CLOSE), lambda proven, _: (3 if 3 in proven else 0, None)),
+    "claims-next": (("targets", "lad", *CLOSE), lambda proven, k: (0, proven[k % len(proven)] if proven else 0)),
+    "claims-next-ignored": (
+        ("two", "svm", *CLOSE),
+        lambda proven, k: (
+            proven[k % len(proven)] if proven else 0,
+            min({1, 2, 3} - {*proven}, default=0) if proven else 0,
+        ),
+    ),
+    "claims-l2": (
+        ("targets", "lad", *CLOSE, "--scale", "l2"),
+        lambda proven, k: ((0, max(proven)) if k % 2 else (min(proven), 0)) if proven else (0, 0),
+    ),
+}
+RUNS |= {name: run for name, (run, _) in CLAIMS.items()}
 OPENERS = {"gz": lambda data: gzip.compress(data, mtime=0), "bz2": bz2.compress, "xz": lzma.compress}
 GRIDS = {"sparse-svm": (), "l1svm": ("--grid", "3")}
 
@@ -136,7 +157,11 @@ def make(name: str, out: Path) -> Path:
         Path(data).write_bytes(OPENERS.get(packed, bytes)(text.encode()))
         for file in set(files) & set(options):
             Path(file).write_text(files[file])
-        grid = () if "--eps-path" in options else GRIDS.get(model, ("--grid", "3", "--cmin", "0.05", "--cmax", "5"))
+        grid = (
+            ()
+            if {"--eps-path", "--grid"} & set(options)
+            else GRIDS.get(model, ("--grid", "3", "--cmin", "0.05", "--cmax", "5"))
+        )
         code = run([model, data, *grid, "--certificate", "--quiet", *options, "-o", "run", "--force"])
         assert code == (3 if name == "svm-stopped" else 0), (name, code)
     finally:
@@ -144,8 +169,52 @@ def make(name: str, out: Path) -> Path:
     for file in sorted((folder / "run").iterdir()):
         file.rename(folder / file.name)
     (folder / "run").rmdir()
+    if name in CLAIMS:
+        claim(folder, folder / data, CLAIMS[name][1])
     tidy(folder)
     return folder
+
+
+def claim(folder: Path, data: Path, rule) -> None:
+    """Let the steps of a certificate claim of rows what a rule says, of the codes that are proven."""
+    from tests.certificates.compare import exact
+    from tests.certificates.mutants import Frames
+
+    file = folder / "certificate.bin"
+    frames = Frames(file.read_bytes())
+    _, _, steps, _ = exact.certified(file.read_bytes(), data)
+    head, *given, end = (frame for frame in frames.found if frame[0] != b"N")
+    frames.found = [head]
+    later = None
+    for number, frame in enumerate(given):
+        step, codes = steps[number], []
+        for k in range(len(step.states)):
+            proven = [code for code in (1, 2, 3) if is_proven(step, steps, k, code)]
+            codes.append(rule(proven, k))
+        frame[2]["claims"] = of_two_bits([own for own, _ in codes])
+        frames.found += [frame, *([later] if later else [])]
+        later = [b"N", {"step": number}, {"claims": of_two_bits([code or 0 for _, code in codes])}]
+        later = None if codes[0][1] is None else later
+    frames.found.append(end)
+    file.write_bytes(frames.packed())
+
+
+def is_proven(step, steps: dict, k: int, code: int) -> bool:
+    """Tell whether a step may claim this of a row, by the exact checker."""
+    entry = step.entry
+    codes = [code * (i == k) for i in range(len(step.states))]
+    step.entry = {**entry, "claims": ("u1", tuple(of_two_bits(codes).tolist()))}
+    step.entry.pop("after", None)
+    found = step.claims(steps)
+    step.entry = entry
+    return not found
+
+
+def of_two_bits(codes: list):
+    """Return codes as the file has them."""
+    return np.array(
+        [sum(code << 2 * j for j, code in enumerate(codes[i : i + 4])) for i in range(0, len(codes), 4)], "u1"
+    )
 
 
 def tidy(folder: Path) -> None:

@@ -63,6 +63,16 @@ def test_what_is_invalid_does_not(folder, capsys, monkeypatch):
         assert re.match(r"does not hold at step \d+, row \d+: ", text)
 
 
+@pytest.mark.parametrize("name", ["claims-before", "claims-after", "claims-next", "claims-l2"])
+def test_the_corpus_tells_the_step_before_from_the_step_after(name, monkeypatch):
+    """A checker that takes one for the other refuses what is valid."""
+    (folder,) = (folder for folder in VALID if folder.name == name)
+    content, data = (folder / "certificate.bin").read_bytes(), data_of(folder)
+    assert by_fractions(content, data)[0] == {}
+    monkeypatch.setattr(exact, "PAIRS", {1: 0, 2: 1, 3: -1})
+    assert by_fractions(content, data)[0] != {}
+
+
 def test_the_page_names_every_file_of_the_invalid_half_and_has_no_other():
     names = {folder.name for folder in INVALID}
     assert (
