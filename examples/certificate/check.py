@@ -100,9 +100,10 @@ def read(content: bytes) -> tuple[dict, list]:
         need(kind in (b"S", b"N"), "a frame is unknown, or not in its place")
         need(entries["step"] == len(steps) - 2 * (kind == b"N") >= 0, "the frames are not in order")
         if kind == b"S":
-            steps.append(entries)
-        elif "claims" in entries:
-            steps[-2]["after"] = entries["claims"]
+            steps.append(entries | {"after": None})
+        else:
+            need(steps[-2]["after"] is None, "a step has two frames N")
+            steps[-2]["after"] = entries.get("claims")
     need(found[-1][1]["steps"] == len(steps) > 0, "there are more or fewer steps, or none")
     return header, steps
 
@@ -391,10 +392,9 @@ class Step:  # what follows from the points of a certified step
         }
         return next((reason for reason, good in checks.items() if not good), "")
 
-    def claims(self, steps: dict) -> str:
-        """Return which claim about a row does not hold; nothing if all do."""
+    def claims(self, steps: dict) -> str:  # which claim about a row does not hold; nothing if all do
         n, balls, problem = len(self.states), {}, self.problem
-        after = codes(self.entry, "after", n) if "after" in self.entry else [0] * n
+        after = [0] * n if self.entry["after"] is None else codes(self.entry, "after", n)
         for k, (own, later, d) in enumerate(zip(codes(self.entry, "claims", n), after, problem.duals, strict=True)):
             if not (own or later):
                 continue

@@ -126,12 +126,10 @@ class Source:
             return labels
         if "classes" in labels:
             return {"classes": [number(text) for text in labels["classes"]]}
-        return {sign: text if text == "rest" else number(text) for sign, text in labels.items()}
+        return {sign: text if (sign, text) == ("-1", "rest") else number(text) for sign, text in labels.items()}
 
     def _other(self) -> DataError:
-        return DataError(
-            f"{self.path} is not the data of the certificate: its content differs", "name the same data"
-        )
+        return DataError(f"{self.path} is not the data of the certificate: its content differs", "name the same data")
 
     def _blocks(self):
         """Gather rows into blocks."""
@@ -297,6 +295,8 @@ def scaled(block: Block, header: dict, d: int) -> Block:
         if "scale" in header:
             values, tails = divided(values, 0.0 if tails is None else tails, header["scale"][columns], 0.0)
     elif kind == "l2":
+        if "scale" in header or "shift" in header:
+            raise DataError("the certificate has a scale or a shift beside the scaling 'l2', which has none")
         values, tails = divided(values, 0.0, *(part[block.rows] for part in row_norms(block)))
     elif kind != "none":
         raise DataError(f"the certificate names the scaling '{kind}', which the checker does not know")

@@ -140,6 +140,8 @@ def _content(path, content: bytes, most: int | None, left: int) -> tuple[dict, d
         listed = [(name, np.dtype(TYPES[kind]), size) for name, kind, size in fields.pop("arrays")]
         if any(type(n) is not str or n in fields or type(size) is not int or size < 0 for n, _, size in listed):
             raise ValueError("an array has a name or a size that none has")
+        if len({name for name, _, _ in listed}) < len(listed):
+            raise ValueError("two arrays have one name")
         total = sum(size * dtype.itemsize for _, dtype, size in listed)
         if total > min(largest(fields) if most is None else most, left):
             raise ValueError(f"arrays of {total:,} bytes: more than the problem has, or than this machine can hold")
@@ -175,8 +177,8 @@ def read_certificate(path, hashed: Hashed | None = None) -> tuple[dict, list]:
         if kind == HEADER:
             header = content
         elif kind == STEP and fields.get("step") == len(steps):
-            steps.append(content)
-        elif kind == NEXT and fields.get("step") == len(steps) - 2:
+            steps.append(content | {"after": None})
+        elif kind == NEXT and steps[1:] and fields.get("step") == len(steps) - 2 and steps[-2]["after"] is None:
             steps[-2]["after"] = content.get("claims")
         elif kind == END and fields.get("steps") == len(steps):
             end = content

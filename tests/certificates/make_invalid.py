@@ -191,6 +191,8 @@ CASES = {
     "bytes-fewer-than-arrays": ("svm", raw({}, [["w", "f8", 3]], b"\0" * 23)),
     "bytes-more-than-arrays": ("svm", raw({}, [["w", "f8", 3]], b"\0" * 25)),
     "bytes-unknown-type": ("svm", raw({}, [["w", "f4", 3]], b"\0" * 12)),
+    "bytes-two-arrays-of-one-name": ("svm", raw({}, [["w", "f8", 1], ["w", "f8", 1]], b"\0" * 16)),
+    "bytes-two-frames-N": ("claims-next", frames_as(lambda found: [*found[:3], found[3], *found[3:]])),
     "bytes-array-named-as-an-entry": ("svm", raw({}, [["C", "f8", 1]], b"\0" * 8)),
     # section 2 and 3: the problem
     "problem-unknown-model": ("svm", header(model="ridge")),
@@ -221,6 +223,8 @@ CASES = {
     "problem-scale-of-another-size": ("svm-maxabs", arrays(None, scale=lambda s: np.append(s, 1.0))),
     "problem-scale-missing": ("svm-standard", lambda f, _: f.header[2].pop("scale") is None),
     "problem-shift-without-a-free-intercept": ("svm", lambda f, _: f.header[2].update(shift=np.zeros(3))),
+    "problem-scale-beside-l2": ("svm-l2", lambda f, _: f.header[2].update(scale=np.ones(3))),
+    "problem-shift-beside-l2": ("svr-free", lambda f, _: f.header[2].update(shift=np.zeros(3))),
     "problem-columns-not-rising": ("svm-few-columns", arrays(None, columns=lambda c: c[::-1].copy())),
     "problem-columns-of-another-type": ("svm-few-columns", arrays(None, columns=lambda c: c.astype(float))),
     "problem-column-missing": ("svm-few-columns", arrays(None, columns=[0, 68, 29999999])),

@@ -39,6 +39,7 @@ TARGETS = "\n".join(
 THREE = "\n".join(f"{k % 3} {line.split(' ', 1)[1]}" for k, line in enumerate(TWO.splitlines()))
 WORDS = "\n".join(f"{'no' if line[0] == '-' else 'yes'} {line.split(' ', 1)[1]}" for line in TWO.splitlines())
 FAR = "\n".join(f"{(-1) ** k} 1:{1e8 + 3 * k * k!r} 2:{-3e7 + k % 3!r} 3:{k % 4 + 0.5}" for k in range(8))
+REST = WORDS.replace("yes", "rest")
 WIDE = TWO.replace("3:", "30000000:").replace(" 2:", " 70:")
 NONE = "\n".join(f"{line.split(' ', 1)[0]} 1:{k % 2}.5" for k, line in enumerate(TWO.splitlines()))
 TABLE = """size,shade,weight,kind
@@ -52,8 +53,8 @@ TABLE = """size,shade,weight,kind
 WEIGHTS = "1\n0.3\n2\n0\n1.7\n0.9\n1\n1\n"
 PENALTIES = "1\n0.3\n2\n"
 DATA = {
-    "two": TWO, "targets": TARGETS, "three": THREE, "words": WORDS, "far": FAR, "wide": WIDE, "none": NONE,
-    "zero": TWO.replace(" 1:", " 0:"),
+    "two": TWO, "targets": TARGETS, "three": THREE, "words": WORDS, "rest": REST, "far": FAR, "wide": WIDE,
+    "none": NONE, "zero": TWO.replace(" 1:", " 0:"),
 }  # fmt: skip
 SPARSE = ("--betas", "2", "--alphas", "2")
 # name: data, model and options
@@ -73,6 +74,7 @@ RUNS = {
     "svm-balanced": ("two", "svm", "--class-weight", "balanced", "--weights", "weights.txt"),
     "svm-positive": ("three", "svm", "--positive", "2"),
     "svm-words": ("words", "svm"),
+    "svm-word-rest": ("rest", "svm"),
     "svm-gzip": ("two.gz", "svm"),
     "svm-bzip2": ("two.bz2", "svm"),
     "svm-xz": ("two.xz", "svm"),
@@ -203,8 +205,7 @@ def is_proven(step, steps: dict, k: int, code: int) -> bool:
     """Tell whether a step may claim this of a row, by the exact checker."""
     entry = step.entry
     codes = [code * (i == k) for i in range(len(step.states))]
-    step.entry = {**entry, "claims": ("u1", tuple(of_two_bits(codes).tolist()))}
-    step.entry.pop("after", None)
+    step.entry = {**entry, "after": None, "claims": ("u1", tuple(of_two_bits(codes).tolist()))}
     found = step.claims(steps)
     step.entry = entry
     return not found

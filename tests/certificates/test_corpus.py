@@ -142,6 +142,8 @@ def test_the_example_of_the_page(tmp_path):
     assert (faults, refused) == ({}, "")
     (gap,) = map(steps[0].gap, steps[0].completed())
     assert (steps[0].P, gap, steps[0].t) == (F(529, 512), F(9, 256), [F(-7, 8), F(1, 16), F(17, 32)])
+    shown = re.search(r'\{"model": "svm".*?\}\}', PAGE, re.DOTALL).group()
+    assert json.loads(shown) == {**problem, "data": about, "arrays": []}
     assert steps[0].ball(F(1)) == (1, F(9, 256), 0) and "529/512" in PAGE and "9/256" in PAGE
 
 
