@@ -100,8 +100,8 @@ class PathModel(Protocol):
         """
         return None
 
-    def polished(self, reference, parameter) -> Any:
-        """Return a certificate at a larger parameter of the reference's solution, made more accurate; None if unknown.
+    def polished(self, reference, parameter, gap: float) -> Any:
+        """Return a certificate at a larger parameter of the reference's solution, brought to ``gap``; None if unknown.
 
         Asked where the reference :meth:`rests`.
         """

@@ -288,9 +288,9 @@ class BoxModel(RegionModel, Resumable):
         """Tell whether no dual variable is at an end of its box other than 0."""
         return ends.rests(self, certificate)
 
-    def polished(self, reference: Certificate, C: float) -> Certificate | None:
+    def polished(self, reference: Certificate, C: float, gap: float) -> Certificate | None:
         """Return the pair of a constant end, more accurate; see :func:`problem.ends.polished`."""
-        return ends.polished(self, reference, C)
+        return ends.polished(self, reference, C, gap)
 
     def held(self, reference: Certificate, C: float) -> tuple[Certificate, str] | None:
         """Return the pair that is known at ``C`` without a solve, at the ends of a path; see :mod:`problem.ends`."""

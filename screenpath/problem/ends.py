@@ -18,7 +18,6 @@ from screenpath.kernels.rows.matrix import matrix_of, products, weighted_sum
 from screenpath.numbers.rounding import UNIT
 
 ROUNDS, STEPS = 3, 1000  # of a polish: residuals formed anew, and steps of conjugate gradients for each
-FINE = 1e-11  # of a residual's norm at which its correction is good enough
 CONSTANT, CLOSED = "constant", "closed-form"  # what a step says in the place of a solver
 
 
@@ -54,12 +53,13 @@ def constant(model, reference, C: float) -> tuple:
     return point.vector, theta, total, updates, point.products, error
 
 
-def polished(model, reference, C: float):
+def polished(model, reference, C: float, gap: float):
     """Return a certificate at a larger ``C`` of the reference's pair with its rows on their kinks; None if unknown.
 
     The rows between the ends of their boxes must satisfy ``w = G'alpha`` and ``c - G w - s b = 0``, with a free
     intercept ``s.alpha = 0`` too: conjugate gradients in the space of such changes, from the current ``alpha``. No
-    other row is touched. None if a dual variable would leave its box.
+    other row is touched, and no more often than brings the sum of losses, ``C sum |residual|``, to ``gap``. None if a
+    dual variable would leave its box.
     """
     index = np.flatnonzero((model.lo < reference.theta) & (reference.theta < model.hi))
     if not index.size:
@@ -78,10 +78,10 @@ def polished(model, reference, C: float):
     def along(values):
         return values - signs * (float(signs @ values) / index.size)
 
+    least = max((gap / C) ** 2 / index.size, UNIT * UNIT * float(model.c[index] @ model.c[index]))
     for _ in range(ROUNDS):
         residual = along(model.c[index] - summed(alpha))
         change, direction, square = np.zeros(index.size), residual, float(residual @ residual)
-        least = max(FINE * FINE * square, UNIT * UNIT * float(model.c[index] @ model.c[index]))
         for _ in range(STEPS):
             if not square > least:
                 break

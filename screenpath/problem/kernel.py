@@ -327,7 +327,7 @@ class KernelModel(BoxModel):
         at = min(C, limit) if limit > 0.0 else C
         return self._pair(at, s, total, 0, self._sum_error(s), self._spread(s))
 
-    def polished(self, reference: Certificate, C: float) -> None:
+    def polished(self, reference: Certificate, C: float, gap: float) -> None:
         """Return None: kernel rows cost as much as the solver's own steps."""
         return None
 

@@ -307,7 +307,8 @@ def _held(model, parameter, reference, tol: float):
 
 def _polished(model, parameter, reference, tol: float):
     """Return the solution known except for its accuracy, polished, and its name; None unless it meets ``tol``."""
-    found = model.polished(reference, parameter) if parameter > reference.at[0] else None
+    gap = HELD * tol * abs(reference.primal)
+    found = model.polished(reference, parameter, gap) if parameter > reference.at[0] else None
     found = None if found is None else _sharp(model, found, tol)
     return None if found is None or not rounding.meets(found, tol) else (found, CONSTANT)
 

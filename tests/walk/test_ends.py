@@ -80,7 +80,7 @@ def test_what_is_not_solved_is_what_a_solver_finds(name, monkeypatch):
         if one.solver == "constant":
             assert one.epochs == 0
             reading += one.passes > 0.0
-    assert reading <= 1 or "free" in name  # a polish reads rows, and is made once
+    assert reading <= 3 or "free" in name  # a polish reads rows, and serves a decade of C at least
 
 
 def test_below_the_least_c_the_closed_form_is_taken(monkeypatch):
