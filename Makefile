@@ -144,13 +144,14 @@ fuzz: coverage
 BUILD ?= build
 DIST  ?= dist
 WHEEL := $(abspath $(BUILD))/wheel
-LEVEL := NUMBA_CACHE_DIR=$(abspath $(BUILD))/kernels NUMBA_CPU_NAME=x86-64-v3 NUMBA_CPU_FEATURES=
+KEPT  := $(abspath $(BUILD))/kernels
+LEVEL := NUMBA_CACHE_DIR=$(KEPT) NUMBA_CPU_NAME=x86-64-v3 NUMBA_CPU_FEATURES=
 wheel: $(VENV)/.installed
-	rm -rf $(WHEEL)
+	rm -rf $(WHEEL) $(KEPT)
 	mkdir -p $(WHEEL)
 	cp -r pyproject.toml README.md LICENSE screenpath $(WHEEL)
 	$(LEVEL) $(BIN)/screenpath cache warm $(KERNELS)
-	$(LEVEL) $(BIN)/screenpath cache pack $(WHEEL)/screenpath/compile/shipped.zip
+	cd $(KEPT)/screenpath && $(abspath $(BIN))/python -m zipfile -c $(WHEEL)/screenpath/compile/shipped.zip *
 	$(BIN)/python -m pip install --quiet wheel
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir $(WHEEL)/dist $(WHEEL)
 	mkdir -p $(DIST)

@@ -9,18 +9,19 @@ from pathlib import Path
 import click
 
 from screenpath.cli.help import Suggesting, helped
-from screenpath.cli.options import force_option, say
+from screenpath.cli.options import say
 from screenpath.errors import UsageError, shown, tell
 
 
 @click.group(
-    "cache", cls=Suggesting, no_args_is_help=False,
-    examples=("screenpath cache warm", "screenpath cache pack kernels.zip"),
-)  # fmt: skip
+    "cache", cls=Suggesting, no_args_is_help=False, examples=("screenpath cache warm", "screenpath cache clear")
+)
 def cache():
-    """Compile the numerical kernels ahead of time, move them to other machines, or remove what was compiled.
+    """Compile the numerical kernels ahead of time, or remove what was compiled.
 
-    They are stored in NUMBA_CACHE_DIR if it is set, else in the user's cache folder.
+    They are stored in NUMBA_CACHE_DIR if it is set, else in the user's cache folder; screenpath info shows where. A
+    copy of that folder serves other machines of this kind (containers, nodes of a cluster): the same version of
+    screenpath, numba and Python, the same kind of processor.
     """
 
 
@@ -54,49 +55,6 @@ def warm(modules):
     for name, seconds in done:
         tell(f"{name:<12} {seconds:6.2f} s")
     tell(f"compiled kernels are kept in {cache_folder() or 'no folder: none can be written to'}")
-
-
-@helped("pack", "screenpath cache pack kernels.zip", "screenpath cache pack /shared/kernels.zip --force", group=cache)
-@click.argument("file", metavar="FILE", type=click.Path())
-@force_option
-def pack(file, force):
-    """Write all compiled kernels to FILE, for other machines of this kind (containers, nodes of a cluster).
-
-    They work with the same version of screenpath, numba and Python on the same kind of processor.
-    """
-    from screenpath.compile.pack import pack_kernels
-    from screenpath.kernels.compilation import kernel_modules
-    from screenpath.store.outputs import Output
-
-    output = Output(file, force)
-    kernel_modules()  # imports them all: each knows its own entries
-    content, count = pack_kernels()
-    output.write(content)
-    tell(f"{count} kernels, {len(content) / 1e6:.1f} MB: {file}")
-
-
-@helped(
-    "unpack",
-    "screenpath cache unpack kernels.zip",
-    "NUMBA_CACHE_DIR=/scratch screenpath cache unpack kernels.zip",
-    group=cache,
-)
-@click.argument("file", metavar="FILE", type=click.Path(exists=True, dir_okay=False))
-def unpack(file):
-    """Install the compiled kernels of FILE, so that nothing is compiled here. FILE contains code: its source must be
-    trusted.
-    """
-    from screenpath.compile.cache import cache_folder
-    from screenpath.compile.pack import unpack_kernels
-    from screenpath.kernels.compilation import kernel_modules
-
-    kernel_modules()  # imports them all: each knows its own entries
-    count, others, fits = unpack_kernels(Path(file).read_bytes(), file)
-    tell(f"{count} kernels are in {cache_folder()}")
-    if others:
-        tell(f"{others} others are of another version of screenpath: they are compiled again when they are needed")
-    if not fits:
-        tell("they were compiled for another kind of processor: they are compiled again when they are needed")
 
 
 @helped("clear", "screenpath cache clear", "NUMBA_CACHE_DIR=/scratch screenpath cache clear", group=cache)

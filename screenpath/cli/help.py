@@ -151,7 +151,7 @@ def examples_of(spec) -> tuple:
     return first, f"screenpath {spec.name} data.libsvm {flags(spec.example)}"
 
 
-@helped("help", "screenpath help svm", "screenpath help cache pack")
+@helped("help", "screenpath help svm", "screenpath help cache warm")
 @click.argument("names", metavar="[COMMAND]...", nargs=-1)
 @click.pass_context
 def command(ctx, names):

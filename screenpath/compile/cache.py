@@ -16,7 +16,6 @@ import contextlib
 import functools
 import hashlib
 import io
-import json
 import os
 import pickle
 import secrets
@@ -47,9 +46,9 @@ KERNELS: dict = {}
 SUFFIX = ".kernel"
 PARTIAL = ".partial"
 CHECKSUM_BYTES = hashlib.sha256().digest_size
-# Kernels that came with the package: a file in the format of `cache pack` that `make wheel` makes, trusted like the
+# Kernels that came with the package: the folder of a cache as an archive that `make wheel` makes, trusted like the
 # package. They are for a level of the architecture that most processors support; what does not fit is compiled.
-SHIPPED, MANIFEST = Path(__file__).with_name("shipped.zip"), "manifest.json"
+SHIPPED = Path(__file__).with_name("shipped.zip")
 LEVEL = "x86-64-v3"
 # Features of that level beyond the first processors with 64 bits.
 FEATURES = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2")
@@ -226,11 +225,6 @@ def _entry_of(content: bytes):
 def write_entry(path: Path, entry) -> None:
     """Store an object so that other processes see it whole or not at all; OSError if it cannot be written."""
     payload = dumps(entry)  # numba's pickler: it knows numba's types
-    store(path, hashlib.sha256(payload).digest() + payload)
-
-
-def store(path: Path, content: bytes) -> None:
-    """Write a file so that other processes see it whole or not at all; OSError if it cannot be written."""
     _make(path.parent)
     # A random name, since process numbers repeat across the machines that share a folder; not mkstemp, whose files
     # nobody else may read, since a folder may be warmed by one user for a group. Only the owner may write, whatever
@@ -238,7 +232,7 @@ def store(path: Path, content: bytes) -> None:
     partial = path.with_name(f"{path.name}.{secrets.token_hex(8)}{PARTIAL}")
     try:
         with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb") as file:
-            file.write(content)
+            file.write(hashlib.sha256(payload).digest() + payload)
         os.replace(partial, path)
     except BaseException:  # also an interrupt must leave no incomplete file
         partial.unlink(missing_ok=True)
@@ -255,15 +249,13 @@ def evict(path: Path) -> None:
 
 @functools.cache
 def _shipped(triple: str) -> zipfile.ZipFile | None:
-    """Return the archive of shipped kernels, if they run here and were made by this numba and Python, else None."""
+    """Return the archive of shipped kernels, if kernels for its level run here, else None."""
     if config.CPU_NAME is not None or not triple.startswith("x86_64"):
         return None
     try:
-        archive = zipfile.ZipFile(io.BytesIO(SHIPPED.read_bytes()))  # forks would share the position in an open file
-        manifest, here = json.loads(archive.read(MANIFEST)), binding.get_host_cpu_features()
-        made_so = manifest["key"] == cache_key() and manifest["processor"][1] == LEVEL
-        return archive if made_so and all(here.get(name, False) for name in FEATURES) else None
-    except (OSError, RuntimeError, zipfile.BadZipFile, ValueError, KeyError, TypeError, IndexError):
+        here, content = binding.get_host_cpu_features(), io.BytesIO(SHIPPED.read_bytes())  # forks share an open file
+        return zipfile.ZipFile(content) if all(here.get(name, False) for name in FEATURES) else None
+    except (OSError, RuntimeError, zipfile.BadZipFile):
         return None  # no file, a damaged one, or unknown features
 
 
@@ -328,7 +320,7 @@ class KernelCache:
             return None
         name, key = self._entry(signature, (triple, LEVEL, ""))
         try:
-            return self._rebuilt(_entry_of(archive.read(name)), key, target_context)
+            return self._rebuilt(_entry_of(archive.read(f"{cache_key()}/{name}")), key, target_context)
         except Exception:  # it is not there, or as below
             return None
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import re
 import shlex
 from html import escape
 from itertools import pairwise
 from pathlib import PurePath
 
-import numpy as np
-
 from screenpath.cv.choice import turn_line
 from screenpath.export.export import title_of
-from screenpath.report import figures as f
 from screenpath.report import series
 from screenpath.report.figures import seconds_text, to_bytes
 from screenpath.report.show import RunSummary, facts_of, summary_of
@@ -51,9 +47,6 @@ svg { max-width: 100%; height: auto; background: #fff; }
   h2 { border-color: #555; } figcaption { color: #b5b5b5; } .yes { color: #5fd0a8; } .no { color: #ff9a6b; } }
 @media print { body { max-width: none; } figure { break-inside: avoid; } }
 """
-MOST = 300  # most areas of a picture
-NAMED = 6  # most features listed per step
-UNSEEN = 0.004  # opacity; unpainted areas would not react to the pointer
 
 
 def page(run) -> str:
@@ -194,9 +187,7 @@ def _choice(run) -> list:
 def _figure(run, kind: str) -> str:
     from screenpath.report.plots import draw
 
-    figure = draw(run, kind)
-    words = add_areas(figure, run, kind)
-    svg = inline_svg(titled(to_bytes(figure, "svg").decode("utf-8"), words), kind)
+    svg = inline_svg(to_bytes(draw(run, kind), "svg").decode("utf-8"), kind)
     caption = escape(CAPTIONS[kind])
     svg = svg.replace("<svg", f'<svg role="img" aria-label="{caption}"', 1).replace(
         ">", f"><title>{caption}</title>", 1
@@ -240,73 +231,3 @@ def _origin(record) -> list:
     if record["options"].get("seed") is not None:
         pairs.append(("seed", record["options"]["seed"]))
     return pairs
-
-
-def add_areas(figure, run, kind: str) -> list[str]:
-    """Add an area over each step of a picture with one panel along the path; return their texts."""
-    if kind == "grid" or len(figure.axes) != 1:
-        return []
-    rows = series.read_cv(run).steps if kind == "cv" else run.steps
-    words = {"cv": _scores, "coefficients": _weights}.get(kind, _told)(run, rows)
-    axis, axes = f.path_axis(rows, run.parameters), figure.axes[0]
-    limits, edges = (axes.get_xlim(), axes.get_ylim()), _edges(axis)
-    found: list[str] = []
-    for k in np.unique(np.linspace(0, len(rows) - 1, min(len(rows), MOST)).astype(int)):
-        where = ", ".join(f"{name} = {rows[k][name]:.6g}" for name in run.parameters)
-        axes.axvspan(*edges[k], color="white", alpha=UNSEEN, linewidth=0.0, zorder=10, gid=f"hover-{len(found)}")
-        found.append(f"step {int(rows[k]['step'])} ({where}): {words[k]}")
-    axes.set_xlim(*limits[0])
-    axes.set_ylim(*limits[1])
-    return found
-
-
-def _told(run, rows) -> list[str]:
-    """Return what is told of each step: what was screened, the gap and the times."""
-    found, times, gap = series.rejection(run), series.times(run), series.column(run, "rel_gap")
-    parts = [("R", found.R), ("L", found.L), ("at an end", found.at_end)]
-    parts += [] if found.features is None else [("features", found.features)]
-    return [
-        ", ".join([
-            *(f"{name} {100.0 * values[k]:.1f} %" for name, values in parts),
-            f"relative gap {gap[k]:.2e}, {row['status']}",
-            *(f"{name} {seconds_text(float(s[k]))}" for name, s in times),
-        ])
-        for k, row in enumerate(rows)
-    ]  # fmt: skip
-
-
-def _weights(run, rows) -> list[str]:
-    path = series.feature_paths(run)[0]
-    names = path.names or [f"{run.unit} {number}" for number in path.features]
-    largest = [np.argsort(-np.abs(values), kind="stable")[:NAMED] for values in path.values]
-    words = [
-        ", ".join(f"{names[j]}: {values[j]:.4g}" for j in some if values[j] != 0.0)
-        for some, values in zip(largest, path.values, strict=True)
-    ]
-    return [text or "no weights" for text in words]
-
-
-def _scores(run, rows) -> list[str]:
-    score = series.read_cv(run).record["score"]
-    errors = ["" if math.isnan(row["se"]) else f" ± {row['se']:.2g}" for row in rows]
-    return [f"{score} {row['mean']:.5g}{error}" for row, error in zip(rows, errors, strict=True)]
-
-
-def titled(svg: str, words: list[str]) -> str:
-    """Return an SVG text with titles for its areas."""
-    return re.sub(r'<g id="hover-(\d+)">', lambda found: f"<g><title>{escape(words[int(found[1])])}</title>", svg)
-
-
-def _edges(axis) -> list[tuple[float, float]]:
-    x = axis.x
-    if axis.few or x.size < 2:
-        return [(at - 0.4, at + 0.4) for at in x]
-    order = np.argsort(x, kind="stable")
-    sorted_x = np.log(x[order]) if axis.log else x[order]
-    middle = 0.5 * (sorted_x[1:] + sorted_x[:-1])
-    edges = np.concatenate([sorted_x[:1], middle, sorted_x[-1:]])
-    edges = np.exp(edges) if axis.log else edges
-    found: list = [None] * x.size
-    for place, k in enumerate(order):
-        found[k] = (float(edges[place]), float(edges[place + 1]))
-    return found

@@ -196,7 +196,7 @@ def test_rules_of_all_models(call):
         parse_kernel_rule(name)
 
 
-@pytest.mark.parametrize("names", ["cv", "cache", *(f"cache {name}" for name in ("warm", "pack", "unpack", "clear"))])
+@pytest.mark.parametrize("names", ["cv", "cache", *(f"cache {name}" for name in ("warm", "clear"))])
 def test_groups_and_the_cache_have_two_examples(names):
     command, here = found(names)
     assert len(set(command.examples)) == 2
@@ -210,7 +210,7 @@ def test_groups_and_the_cache_have_two_examples(names):
     ("typed", "wanted"),
     [
         ("sv", ["svm", "svr"]), ("svm x --scal", ["--scale"]), ("svm x --scale m", ["maxabs"]), ("cv qu", ["quantile"]),
-        ("cache pa", ["pack"]), ("compare-rules l1svm --conf", ["--configurations"]),
+        ("cache wa", ["warm"]), ("compare-rules l1svm --conf", ["--configurations"]),
         ("svm x --max-e", ["--max-epochs"]), ("completion ", ["bash", "zsh", "fish"]), ("", list(COMMANDS)),
         ("cv ", list(SPECS)),
     ],

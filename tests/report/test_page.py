@@ -169,15 +169,3 @@ def test_a_browser_shows_it(runs, tmp_path):
     assert pixels.shape == (3000, 1000, 3)
     blue = np.all(np.abs(pixels - np.array([0x00, 0x72, 0xB2]) / 255) < 0.02, axis=2)
     assert blue.sum() > 20_000  # the areas of R
-
-
-def test_numbers_are_shown_where_the_pointer_rests(runs, drawn):
-    run, text = runs["path"], drawn("path")
-    said = re.findall(r"<g><title>(step \d+ [^<]*)</title>", text)
-    kinds = len(re.findall(r"<figure>", text))
-    assert kinds * len(run.steps) == len(said) and len(set(said)) == 2 * len(run.steps)  # of the weights other numbers
-    row = run.steps[-1]
-    share = row["screened_R"] / (row["n_R"] + row["n_L"] + row["n_E"])
-    of_step = [one for one in said if one.startswith(f"step {row['step']} (C = {row['C']:.6g})")]
-    assert len(of_step) == kinds and any(f"R {100.0 * share:.1f} %" in one for one in of_step)
-    assert any(f"relative gap {row['rel_gap']:.2e}" in one for one in of_step)
