@@ -39,24 +39,11 @@ class Loss:
     liblinear: str = "L2R_L1LOSS_SVR_DUAL"
 
     def model(self, rows, targets, weights=None, intercept=None, **values):
-        """Return the model of some rows.
+        """Return the model of some rows; ``targets``, shape (n,), are signs or real targets, and ``weights``, shape
+        (n,), are ``s``: how often each row counts.
 
-        Parameters
-        ----------
-        rows : Rows
-        targets : array_like of shape (n,)
-            Signs or real targets.
-        weights : array_like of shape (n,), optional
-            ``s``: how often each row counts.
-        intercept : str, optional
-            ``free`` for an unpenalised one; any other is a feature of the rows, or absent.
-        **values : float
-            Of ``options``.
-
-        Raises
-        ------
-        UsageError
-            For an invalid value of an option.
+        With ``intercept="free"`` it has an unpenalised one; any other is a feature of the rows, or absent. ``values``
+        are those of ``options``; an invalid one is a :class:`UsageError`.
         """
         import numpy as np
 

@@ -73,29 +73,15 @@ def real_targets(y, options, known=None):
 
 
 def row_weights(y, class_weight=None, sample_weight=None, texts=None) -> np.ndarray | None:
-    """Combine class and sample weights.
+    """Return the weights of rows, shape (n,): class weights times sample weights; None if there are none.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        Labels as in the data.
-    class_weight : dict of label to weight, "balanced", or None
-        ``balanced`` gives label k the weight n / (K n_k), counting each sample with its weight. Labels that are not in
-        the dict have weight 1.
-    sample_weight : ndarray of shape (n,), optional
-        How often each sample counts.
-    texts : sequence of str or Spelled, optional
-        How the data writes labels, for messages.
+    ``y``, shape (n,), has the labels as in the data. ``class_weight`` is a dict of label to weight, 1 for other labels;
+    or ``balanced``, which gives label k the weight n / (K n_k), counting each sample with its weight; or None.
+    ``sample_weight``, shape (n,), says how often each sample counts; ``texts`` is how the data writes labels, for
+    messages.
 
-    Returns
-    -------
-    ndarray of shape (n,), or None if there are no weights
-
-    Raises
-    ------
-    UsageError
-        For an unknown label, a class weight that is negative or not finite, or sample weights of another length,
-        negative, not finite or all 0.
+    A :class:`UsageError` names an unknown label, a class weight that is negative or not finite, or sample weights of
+    another length, negative, not finite or all 0.
     """
     sample_weight = checked_weights(y, sample_weight)
     if class_weight is None:

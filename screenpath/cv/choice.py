@@ -61,29 +61,14 @@ def grown(first: np.ndarray, folds, most: int, further, has_turned, walk) -> tup
 
 
 def refine(certified: ErrorBounds, target: float, budget: int, tol: float, solve) -> int:
-    """Refine the grid until the certified bound reaches a target, or nothing more can be done.
+    """Refine the grid until the certified bound reaches a target, or nothing more can be done; return the points added.
 
-    A solution too inaccurate to decide enough held-out samples at its own C is solved again, closer: no neighbour
-    would help. Otherwise all of the weakest segments are divided at once.
+    A solution too inaccurate to decide enough held-out samples at its own C is solved again, closer: no neighbour would
+    help. Otherwise all of the weakest segments are divided at once.
 
-    Parameters
-    ----------
-    certified : ErrorBounds
-        Brought up to date by ``solve``.
-    target : float
-        Difference of best error and lower bound.
-    budget : int
-        Grid points that may be added.
-    tol : float
-        Relative gap of the solutions so far.
-    solve : callable
-        ``solve(points, tol)`` solves the values of C for all folds and updates ``certified``; it returns whether there
-        was time for all of them.
-
-    Returns
-    -------
-    int
-        Points added.
+    ``target`` is the difference of best error and lower bound, ``budget`` the most points to add, ``tol`` the relative
+    gap of the solutions so far. ``solve(points, tol)`` solves the values of C for all folds, updates ``certified``, and
+    returns whether there was time for all of them.
     """
     added, solved = 0, dict.fromkeys(certified.grid, tol)
     while certified.difference > target:

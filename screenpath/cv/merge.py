@@ -42,29 +42,11 @@ class Plan:
 
 
 def merge_runs(folders, out, force: bool = False, command=("screenpath.merge_runs",)) -> dict:
-    """Merge runs that are parts of one into a run folder.
+    """Merge the runs in ``folders``, parts of one, into the run folder ``out``; return the run.json that was written.
 
-    Parameters
-    ----------
-    folders : sequence of path-like
-        Of ``part=1/K`` to ``part=K/K`` of a path or of a cross-validation, or of runs that differ in the values of
-        their grid alone.
-    out : path-like
-    force : bool
-    command : sequence of str
-        For run.json.
-
-    Returns
-    -------
-    dict
-        Content of the run.json that was written.
-
-    Raises
-    ------
-    UsageError
-        If they are not parts of one run, saying what does not fit.
-    RunFolderError
-        If one is damaged, or there is a run in the folder already.
+    They are ``part=1/K`` to ``part=K/K`` of a path or of a cross-validation, or differ in the values of their grid
+    alone. ``command`` is for run.json. A :class:`UsageError` says what does not fit, a :class:`RunFolderError` which
+    folder is damaged, or that there is a run in ``out`` already.
     """
     runs = open_parts(folders)
     validated = [run.has("cv.json") for run in runs]

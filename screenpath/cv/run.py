@@ -199,21 +199,10 @@ def fold_paths(
 ):  # fmt: skip
     """Yield the path of every fold, in order; the numbers do not depend on ``jobs``.
 
-    Parameters
-    ----------
-    jobs : int or Processes, default 1
-        How many processes, or Processes of the same samples and task, kept from call to call.
-    folder : Folder, optional
-        For a file a fold: finished ones are not computed again.
-    spread : screenpath.rows.cluster.Spread, optional
-        Cluster whose workers compute the folds.
-    begun : list of FoldPath, optional
-        The paths over the first points of the grid.
-
-    Raises
-    ------
-    ResourceError
-        If a process dies.
+    ``jobs`` is how many processes compute them, or Processes of the same samples and task, kept from call to call;
+    ``spread`` (:class:`screenpath.rows.cluster.Spread`) is a cluster that computes them instead. ``folder`` gets a file
+    for each fold: finished ones are not computed again. ``begun`` are the paths over the first points of the grid. A
+    :class:`ResourceError` tells that a process died.
     """
     known = finished_paths(samples, task, splits, grid, tol, folder)
     begun = [None] * len(splits) if begun is None else begun

@@ -60,18 +60,11 @@ class FoldPath:
 
 
 class FoldFile:
-    """File of one fold over one grid.
+    """File of one fold over one grid, in the folder of this grid; a finer one has a folder of its own.
 
-    Parameters
-    ----------
-    folder : Path
-        Of this grid; a finer one has a folder of its own.
-    run : str, optional
-        Key of the data and the options of the run (``store.folder.run_key``).
-    width : int, optional
-        Entries of a line's centre, where the file is to have lines.
-    grows : bool, default False
-        Whether points may follow after the grid: then the reference of the next one is kept.
+    ``run`` is the key of data and options (``store.folder.run_key``), ``width`` the entries of a line's centre, where
+    the file is to have lines. If the grid ``grows``, points may follow after it: then the reference of the next one is
+    kept.
     """
 
     def __init__(

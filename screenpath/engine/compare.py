@@ -111,28 +111,14 @@ def over_hits(model, step) -> int:
 def compare(variants: list[Variant], build, grid, options: dict, progress=None, contradicted=None) -> list[dict]:
     """Walk the same grid by every variant, in turn (A B C A B C ...), and store the measurements in the variants.
 
-    Parameters
-    ----------
-    build : callable
-        ``build() -> model``, called for each run, so that no run profits from another's data structures.
-    grid : callable
-        ``grid(model) -> sequence``. An eps-path grows with the solutions of the first run; the others walk its points.
-    options : dict
-        ``repeats``, ``tol``, ``max_epochs`` and, for each run, ``time_limit``.
-    progress : callable, optional
-        Called with a line of text before each run.
-    contradicted : callable, optional
-        See :class:`screenpath.walk.loop.Audit`: each variant walks once more to count its unsafe decisions.
+    ``build() -> model`` is called for each run, so that no run profits from another's data structures; ``grid(model)``
+    once: an eps-path grows with the solutions of the first run, and the others walk its points. ``options`` are
+    ``repeats``, ``tol``, ``max_epochs`` and, for each run, ``time_limit``. ``progress`` gets a line of text before each
+    run.
 
-    Returns
-    -------
-    list of dict
-        Further cells of each variant: ``unsafe`` with ``contradicted``.
-
-    Raises
-    ------
-    DisagreementError
-        If two variants' certified values contradict each other.
+    With ``contradicted`` (see :class:`screenpath.walk.loop.Audit`) each variant walks once more to count its unsafe
+    decisions: the result has further cells for each. A :class:`DisagreementError` tells that certified values
+    contradict each other.
     """
     values: Any = None
     for repeat in range(options["repeats"]):

@@ -83,23 +83,12 @@ class Duals:
 
 
 def duals_of(run: Run, step: dict, training: str | None = None) -> Duals:
-    """Return the dual variables of a step.
+    """Return the dual variables of a step, a row of the step table; ``training`` are the training data, if they have
+    moved.
 
-    Parameters
-    ----------
-    step : dict
-        Row of the step table.
-    training : str, optional
-        The training data, if they have moved.
-
-    Raises
-    ------
-    UsageError
-        For a model without dual variables of rows, or with several paths.
-    DataError
-        If the training data are missing, or are not those of the run.
-    RunFolderError
-        If the certificate is damaged, or the step could not be certified again.
+    A :class:`UsageError` refuses models without dual variables of rows, and several paths; a :class:`DataError`
+    training data that are missing or not those of the run; a :class:`RunFolderError` a damaged certificate, or a step
+    that could not be certified again.
     """
     _check(run)
     data = training_data(run, training)

@@ -22,26 +22,15 @@ class Interrupts:
 
     Only the main thread gets signals: in another thread this changes nothing. Compiled kernels are not interrupted:
     Python runs the handler when the kernel returns, and each call is of bounded length.
-
-    Attributes
-    ----------
-    received : int or None
-        The first signal.
-    keeping : bool
-        Whether there are files to keep.
-    kept : str
-        The answer to the first signal.
-    softly : callable
-        ``softly() -> bool``: asks the work under way to end by itself, and tells whether it will; then :meth:`check`
-        raises.
     """
 
     numbers: tuple = (signal.SIGINT,)
     patient = True  # the program continues, so a compilation must not be cut (screenpath.errors.waits)
 
     def __init__(self):
-        self.received, self.keeping = None, False
-        self.kept = "finished steps are kept"
+        self.received, self.keeping = None, False  # the first signal; whether there are files to keep
+        self.kept = "finished steps are kept"  # the answer to the first signal
+        # asks the work under way to end by itself, and tells whether it will; then :meth:`check` raises
         self.softly: Callable[[], bool] = lambda: False
         self._held = self._told = False
         self._before = {}

@@ -23,41 +23,20 @@ from screenpath.rows.gram import TrainedRows
 
 @dataclass(frozen=True)
 class Targets:
-    """What the problems learn.
+    """What the problems learn."""
 
-    Parameters
-    ----------
-    codes : ndarray of float64 of shape (n,)
-        Numbers of the classes, or the targets of a regression.
-    parts : list of ndarray of shape (n,)
-        What each problem learns: signs, class numbers of a model that takes them, or real targets.
-    labels : list of tuple or None
-        Of each problem, the label behind -1 first; None of a regression.
-    known : dict or None
-        The label map of the model.
-    """
-
-    codes: np.ndarray
-    parts: list
-    labels: list
-    known: dict | None = None
+    codes: np.ndarray  # float64, shape (n,): numbers of the classes, or the targets of a regression
+    parts: list  # of ndarray of shape (n,), a problem each: signs, class numbers if the model takes them, or targets
+    labels: list  # a tuple for each problem, the label behind -1 first; None of a regression
+    known: dict | None = None  # the label map of the model
 
 
 class Problem:
-    """A declared model, its options and its data.
+    """A declared model, by the ``name`` of its command, with the options ``given`` for its path and its data.
 
-    Parameters
-    ----------
-    name : str
-        Of the model, as the command line has it.
-    given : dict
-        Options of its path that are not the defaults.
-    X : ndarray, csr_array or csc_array of shape (n, d)
-    targets : Targets
-    sample_weight : ndarray of shape (n,) or None
-    class_weight : dict of number in ``targets.codes`` to weight, "balanced" or None
-    more : dict
-        Not options: ``tell``, called with sentences about memory, and ``solver``, keywords of the solver.
+    ``X`` has the shape (n, d), ``sample_weight`` (n,); ``class_weight`` is a dict of number in ``targets.codes`` to
+    weight, "balanced" or None. ``more`` are no options: ``tell``, called with sentences about memory, and ``solver``,
+    keywords of the solver.
     """
 
     def __init__(self, name: str, given: dict, X, targets: Targets, sample_weight=None, class_weight=None, **more):

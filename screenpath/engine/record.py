@@ -86,25 +86,16 @@ def _named(value, is_file: bool):
 
 
 class Tally:
-    """Sums over the steps of a path, and seconds by phase; a checkpoint stores them.
-
-    Attributes
-    ----------
-    steps, certified, unsafe, epochs : int
-    unaudited : int
-        Steps that the audit could not solve.
-    passes, rejection_sum, worst_rel_gap : float
-    solved_at, constant_from : float
-        C of the last step that was solved; the same if the solution stays optimal for all larger C, else 0.
-    seconds : dict of str to float
-        By phase.
-    """
+    """Sums over the steps of a path, and seconds by phase; a checkpoint stores them."""
 
     def __init__(self):
-        self.steps = self.certified = self.unsafe = self.unaudited = self.epochs = 0
+        self.steps = self.certified = self.unsafe = self.epochs = 0
+        self.unaudited = 0  # steps that the audit could not solve
         self.audited = False  # whether any decision was looked at again
-        self.passes = self.rejection_sum = self.worst_rel_gap = self.solved_at = self.constant_from = 0.0
-        self.seconds = dict.fromkeys(PHASES, 0.0)
+        self.passes = self.rejection_sum = self.worst_rel_gap = 0.0
+        # C of the last step that was solved; the same if the solution stays optimal for all larger C, else 0
+        self.solved_at = self.constant_from = 0.0
+        self.seconds = dict.fromkeys(PHASES, 0.0)  # by phase
 
     def add(self, step) -> None:
         cells = step.cells

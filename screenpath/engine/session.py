@@ -37,26 +37,9 @@ from screenpath.walk.loop import AUDITED, Audit, PathOptions, restore_walk, walk
 class Session:
     """One run of a path: its data, model, grid, limits and files.
 
-    Parameters
-    ----------
-    spec : Spec
-        Resolved by the options (``Spec.resolved``).
-    options : dict
-        The value of every option, and ``data``: a path, or arrays (X, y).
-    console : report.console.Console
-    began : float, optional
-        ``time.monotonic()`` value from which ``time_limit`` counts; now by default.
-    command : list of str, optional
-        For run.json.
-
-    Attributes
-    ----------
-    status : str or None
-        How it ended: ``complete``, ``interrupted`` or ``time limit``.
-    good : bool or None
-        See :func:`screenpath.engine.record.all_good`.
-    stopped : int or None
-        The signal that ended it.
+    ``spec`` is resolved by the options (``Spec.resolved``), which have a value each, and ``data``: a path, or arrays
+    (X, y). ``console`` is a :class:`screenpath.report.console.Console`. ``began`` is the ``time.monotonic()`` value
+    from which ``time_limit`` counts, now by default; ``command`` is for run.json.
     """
 
     def __init__(self, spec: Spec, options: dict, console, signals: Interrupts | None = None, began=None, command=()):
@@ -70,9 +53,9 @@ class Session:
         self.sink: Any = None  # a RunFolder or a Stream
         self.data: Any = None
         self.proof: Any = None
-        self.status: str | None = None
-        self.good: bool | None = None
-        self.stopped: int | None = None
+        self.status: str | None = None  # how it ended: ``complete``, ``interrupted`` or ``time limit``
+        self.good: bool | None = None  # see :func:`screenpath.engine.record.all_good`
+        self.stopped: int | None = None  # the signal that ended it
         self.resumable = False
         self.begun: Unfinished | None = None  # the step that was cut short, here or in an earlier run
         self.continued: list[int] = []  # steps that were continued from such a one

@@ -186,23 +186,12 @@ def _path_of(run: Run, training: str | None) -> StoredPath:
 
 
 def decision_values(run: Run, step: dict, X, training: str | None = None) -> tuple[np.ndarray, str | None]:
-    """Return the linear forms of a step for new data.
+    """Return the linear forms of a step for new data, shape (m,) or (m, classes); and which features were ignored or
+    are missing, or None.
 
-    Parameters
-    ----------
-    step : dict
-        Row of the step table.
-    X : csr_array of shape (m, any)
-        In the units of the data file; features unknown to the model are ignored.
-    training : str, optional
-        Training data of a kernel run, if they have moved.
-
-    Returns
-    -------
-    values : ndarray of shape (m,), or (m, classes)
-        ``x.w + intercept``, for ``--scale l2`` with ``x`` divided by its norm.
-    notice : str or None
-        Which features were ignored or are missing.
+    ``step`` is a row of the step table. ``X``, a csr_array with m rows, is in the units of the data file; features
+    unknown to the model are ignored. The forms are ``x.w + intercept``, for ``--scale l2`` with ``x`` divided by its
+    norm. ``training`` are the training data of a kernel run, if they have moved.
     """
     d, notice = run.n_features, None
     if X.shape[1] > d:

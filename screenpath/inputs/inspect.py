@@ -134,18 +134,10 @@ class ShardData:
 
 @dataclass(frozen=True)
 class ShardInspection(Inspection):
-    """What a shard folder holds, read one shard at a time.
+    """What a shard folder holds, read one shard at a time."""
 
-    Parameters
-    ----------
-    folder : ShardFolder or None
-        None where meta.json has a fault.
-    whole : list of int
-        The shards without fault.
-    """
-
-    folder: ShardFolder | None
-    whole: list[int]
+    folder: ShardFolder | None  # None where meta.json has a fault
+    whole: list[int]  # the shards without fault
 
     def _blocks(self):
         start, by_rows = 0, self.folder.by == ROWWISE
@@ -210,12 +202,8 @@ def _mixed_labels(data: Dataset) -> tuple[str, ...]:
 
 
 def _inspect_shards(path: Path, max_faults: int, zero_based: bool) -> ShardInspection:
-    """Look at every file of a shard folder; a ``zero_based`` other than the folder's is refused.
-
-    Raises
-    ------
-    DataError, UsageError
-        If there is no meta.json, or none that could be read.
+    """Look at every file of a shard folder; a ``zero_based`` other than the folder's is refused, and so is a folder
+    without a meta.json that can be read.
     """
     faults = [ShardFault(path / META, what) for what in checks.meta_faults(read_meta(path)[0])]
     if faults:

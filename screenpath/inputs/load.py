@@ -78,12 +78,7 @@ def asked_columns(options: dict) -> dict[str, Any]:
 
 
 def read_data(path, options: dict, limit: MemoryLimit, n_features: int | None = None) -> Dataset:
-    """Read a text file, a shard folder or what ``--cache`` kept of a text file into memory.
-
-    Raises
-    ------
-    DataError, UsageError, ResourceError
-    """
+    """Read a text file, a shard folder or what ``--cache`` kept of a text file into memory."""
     columns = asked_columns(options)
     if not isinstance(path, str):
         refuse_columns("what was passed in", columns["target"], columns["one_hot"], id=columns["id"])

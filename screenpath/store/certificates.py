@@ -26,16 +26,8 @@ RELATIVE, ABSOLUTE = 1e-9, 1e-10
 class CertificateFile:
     """``certificate.bin`` of a path in progress: solutions, and of a box model which rows they prove to be at a bound.
 
-    Parameters
-    ----------
-    folder : Path
-    model : problem.box.BoxModel or another model
-    header : dict
-        The problem: fields and arrays of the first frame.
-    state : dict, optional
-        Return value of :meth:`state` at the checkpoint of a resumed run.
-    reference : Certificate, optional
-        Of the step before the next one, in a resumed run.
+    ``header`` is the problem: fields and arrays of the first frame. In a resumed run, ``state`` is the return value of
+    :meth:`state` at the checkpoint, and ``reference`` the certificate of the step before the next one.
     """
 
     def __init__(self, folder, model, header: dict, state: dict | None = None, reference=None):

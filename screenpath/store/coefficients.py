@@ -147,14 +147,8 @@ WRITERS = {"csv": CsvCoefficients, "npz": NpzCoefficients}
 def read_matrix(stored: tuple, layout: Layout, last: int, asked: int, step: int | None) -> sp.csr_array:
     """Return the matrix of coefficients up to the step ``last``, or with the rows of one step alone; all are checked.
 
-    Parameters
-    ----------
-    stored : (Path, int)
-        The file, and how many of its bytes belong to the steps.
-    last : int
-        Coefficients of later steps, whose row of the table was lost, are ignored.
-    asked : int
-        Steps of the whole path.
+    ``stored`` is the file, and how many of its bytes belong to the steps. Coefficients after ``last``, whose row of the
+    table was lost, are ignored; ``asked`` counts the steps of the whole path.
     """
     file, size = stored
     try:

@@ -259,23 +259,12 @@ class Run:
     # -- coefficients --------------------------------------------------------------------------------------------
 
     def coefficients(self, step: dict) -> tuple[np.ndarray, np.ndarray]:
-        """Return weights and intercepts of a step, in the units of the data file; for a kernel model ``y_i alpha_i``.
+        """Return weights and intercepts of a step, a row of the table, in the units of the data file; of a kernel model
+        ``y_i alpha_i``.
 
-        Parameters
-        ----------
-        step : dict
-            Row of the step table.
-
-        Returns
-        -------
-        weights : ndarray of shape (k, d)
-            One row, or one per class in the order of ``classes``; a weight for each of ``numbers``, or of all features.
-        intercepts : ndarray of shape (k,)
-
-        Raises
-        ------
-        RunFolderError
-            If the file is missing, unreadable, or holds less than the step table says.
+        Weights have the shape (k, d): one row, or one per class in the order of ``classes``, and a weight for each of
+        ``numbers``, or of all features; intercepts (k,). A file that is missing, unreadable, or holds less than the
+        step table says is a :class:`RunFolderError`.
         """
         k = self.layout.blocks
         try:

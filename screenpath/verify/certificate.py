@@ -117,33 +117,24 @@ def worst_ways(parts: np.ndarray) -> np.ndarray:
 
 
 class Pair:
-    """What the passes find out about one step.
-
-    Attributes
-    ----------
-    solution : ndarray
-        What the run reports as coefficients, before they are scaled back; a row for each class where there are several.
-    counts : dict of str to [int, int]
-        Fewest and most dual variables at 0 or their lower end (R), at their upper end (L), between (E).
-    terms, losses, spread, squares : list of float
-        By block, before W: upper bounds of the rows' shares; their losses, and what these may be off by;
-        ``curve/2 theta^2``.
-    allowed : dict of int to (float, int)
-        For each kind of claim the radius at which the first row would fail, and that row.
-    """
+    """What the passes find out about one step."""
 
     def __init__(self, model: Model, entry: dict):
         self.model, self.entry = model, entry
         self.w = model.solution(entry)
+        # What the run reports as coefficients, before they are scaled back; a row for each class if there are several.
         self.solution = self.w if self.w.ndim > 1 and model.nodes > 1 else self.w.ravel()
         self.num, self.alpha, self.beta = model.penalty(entry)
         self.sums = [ColumnSums(model.width) for _ in range(model.nodes)]
         self.flow, self.lost = Flow(max(model.nodes, 2)), 0.0  # what t is off by in addition to its products
-        self.terms: list[float] = []
-        self.losses: list[float] = []
-        self.spread: list[float] = []
-        self.squares: list[float] = []
+        # By block, before W:
+        self.terms: list[float] = []  # upper bounds of the rows' shares
+        self.losses: list[float] = []  # their losses,
+        self.spread: list[float] = []  # and what these may be off by
+        self.squares: list[float] = []  # ``curve/2 theta^2``
+        # For each kind of claim the radius at which the first row would fail, and that row.
         self.allowed: dict[int, tuple[float, int]] = {}
+        # Fewest and most dual variables at 0 or their lower end (R), at their upper end (L), between (E).
         self.counts = {name: [0, 0] for name in ("n_R", "n_L", "n_E")}
         self.faults: list[str] = []
         self.claims, self.digits = 0, model.digits

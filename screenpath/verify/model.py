@@ -55,21 +55,7 @@ class Part(NamedTuple):
 
 
 class Model:
-    """The problem of a certificate.
-
-    Attributes
-    ----------
-    n, width : int
-        Rows; numbers of the primal point of each node, a bias or an intercept among them.
-    classes : ndarray or None
-        Labels of the nodes; None where there are not several.
-    free : bool
-        Whether the last number is an intercept that is not penalised.
-    inexact : float
-        Largest relative error of the weights: products that were rounded.
-    digits : float
-        Part of the primal value to which a claimed gap is read.
-    """
+    """The problem of a certificate."""
 
     def __init__(self, header: dict, source):
         self.header, self.name, self.n = header, header["model"], source.n
@@ -78,14 +64,17 @@ class Model:
         if self.name not in (*BOXES, "sparse-svm", "l1svm"):
             raise DataError(f"certificates of the model '{self.name}' cannot be checked yet")
         self.box, self.own = self.name in BOXES, self.name == "l1svm"
-        self.free = self.own or header.get("intercept") == "free"
+        self.free = self.own or header.get("intercept") == "free"  # the last number is an intercept without penalty
+        # Labels of the nodes; None if there are not several.
         self.classes = np.array(labels["classes"], float) if "classes" in labels else None
         self.nodes = 1 if self.classes is None else self.classes.size
         self.lo, self.hi, self.curve = self._loss()
+        # Numbers of the primal point of each node, a bias or an intercept among them.
         self.width = 0 if self.kernel else source.d + (header["bias"] != 0.0)
         self.penalised = self.width - (self.free and not self.kernel)
         self.parts_each = 2 if self.name == "svr" else self.nodes
         self.inexact = self._inexact()
+        # Part of the primal value to which a claimed gap is read.
         self.digits = OWN_DIGITS if self.own else FREE_DIGITS if self.free or self.kernel else 0.0
         self.samples, self.samples_tail = self._samples(header.get("weights"))
         self._refuse(labels, source.d)
