@@ -38,22 +38,15 @@ GIVEN = (*LOSSES, SPARSE_SVM.name)  # models with a dual variable for each row
 
 @dataclass(frozen=True, repr=False)
 class Duals:
-    """The dual variables of a step.
+    """The dual variables of a step, for each of the n rows; ``labels`` are those of the data file.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (n,)
-        As the data file has them.
-    values : ndarray of shape (n,)
-        ``w = sum_i values_i x_i`` over the prepared rows: ``y_i alpha_i`` of a classifier, ``alpha_i`` of a regression.
-        Of ``sparse-svm`` ``y_i s_i theta_i / n``, ``s_i`` the row's weight over the mean of all, whose sum is
-        soft-thresholded by beta and divided by alpha to give ``w``.
-    sides : ndarray of str of shape (n,)
-        ``R`` at its lower bound, ``L`` at its upper bound, ``E`` between. ``svr`` has two a row: ``R`` where both are
-        0, within the tube; ``L`` where one is at its upper bound.
-    certified : ndarray of bool of shape (n,)
-        Whether the row is proven to be on this side in the optimum.
-    source : {"certificate.bin", "solved again"}
+    ``w = sum_i values_i x_i`` over the prepared rows: ``y_i alpha_i`` of a classifier, ``alpha_i`` of a regression. Of
+    ``sparse-svm`` the values are ``y_i s_i theta_i / n``, ``s_i`` the row's weight over the mean of all; their sum is
+    soft-thresholded by beta and divided by alpha to give ``w``.
+
+    ``sides`` are ``R`` at the lower bound, ``L`` at the upper bound, ``E`` between. ``svr`` has two a row: ``R`` where
+    both are 0, within the tube; ``L`` where one is at its upper bound. ``certified``, bool, tells whether the row is
+    proven to be on this side in the optimum. ``source`` is ``certificate.bin``, or ``solved again``.
     """
 
     labels: np.ndarray

@@ -51,25 +51,16 @@ class Origin:
 class Result(ABC, Generic[Place]):
     """A walked grid: a sequence of its steps.
 
-    Parameters
-    ----------
-    steps : Steps
-        One Step per grid point, in the order of the walk: C grows, lambda, alpha and beta fall, whatever the order of a
-        list. ``skipped`` where a time limit left it out.
-    preparation : Preparation
-        Scaling (and bias) that were applied.
-    labels : tuple or None
-        Labels of a classifier, the one behind -1 first; None for a regression.
-    origin : Origin, optional
-        What it was computed from, for :meth:`save`.
-    feature_names : tuple of str, optional
-        Names of the columns, where the data was a table.
+    ``steps`` has a Step for each grid point, in the order of the walk: C grows, lambda, alpha and beta fall, whatever
+    the order of a list; one is ``skipped`` where a time limit left it out. ``preparation`` is the scaling (and bias)
+    that was applied, ``labels`` are those of a classifier, the one behind -1 first (None for a regression), and
+    ``feature_names`` those of a table's columns.
     """
 
     steps: Steps
     preparation: Preparation
     labels: tuple | None
-    origin: Origin | None = field(default=None, kw_only=True, compare=False)
+    origin: Origin | None = field(default=None, kw_only=True, compare=False)  # for :meth:`save`
     feature_names: tuple[str, ...] | None = field(default=None, kw_only=True)
 
     def __len__(self) -> int:
@@ -142,10 +133,6 @@ class Result(ABC, Generic[Place]):
         -------
         Picture
             ``figure`` is matplotlib's, ``save(FILE)`` writes it.
-
-        Raises
-        ------
-        UsageError, ResourceError
         """
         return Later("report.notebook", "plot_of")(self, kind)
 
@@ -403,11 +390,6 @@ class SparsePathResult(PathResult):
 class KernelPathResult(Result[int]):
     """A walked path of kernel SVMs.
 
-    Parameters
-    ----------
-    rows : rows.gram.TrainedRows
-        The training data behind its kernel.
-
     Attributes
     ----------
     dual_coefficients : ndarray of shape (n_steps, n)
@@ -417,11 +399,10 @@ class KernelPathResult(Result[int]):
         Free intercepts; zeros without one.
     """
 
-    rows: TrainedRows
+    rows: TrainedRows  # the training data behind its kernel
 
     @property
     def dual_coefficients(self) -> np.ndarray:
-        """Return ``y_i alpha_i``, one row a step."""
         return self.coefficients
 
     @property

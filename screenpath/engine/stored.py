@@ -25,13 +25,6 @@ if TYPE_CHECKING:
 class StoredPath(Result[int | str]):
     """A path in a run folder.
 
-    Parameters
-    ----------
-    run : Run
-        The folder, its record (``run.record``) and notices about it (``run.notices``).
-    training : str, optional
-        Training data of a kernel run, if they have moved.
-
     Attributes
     ----------
     coefficients : ndarray of shape (n_steps, d) or (n_steps, classes, d), or csr_array of shape (n_steps, d)
@@ -42,8 +35,8 @@ class StoredPath(Result[int | str]):
     """
 
     steps: list[Step]  # type: ignore[assignment]  # with the attributes of Steps that Result asks for
-    run: Run
-    training: str | None = None
+    run: Run  # the folder, its record (``run.record``) and notices about it (``run.notices``)
+    training: str | None = None  # training data of a kernel run, if they have moved
 
     @property
     def folder(self) -> Path:

@@ -25,24 +25,12 @@ CLASSES = 100  # with more labels, or labels that are not whole numbers, the fil
 
 @dataclass(frozen=True)
 class Inspection:
-    """What a data file holds.
+    """What a data file holds."""
 
-    Parameters
-    ----------
-    data : Dataset (or ShardData) or None
-        The lines without fault; None where there is none.
-    faults : list of Fault (or of ShardFault)
-        In the order of the file, at most as many as asked for.
-    complete : bool
-        Whether the whole file was looked at.
-    zero_based : bool
-        How its indices were read.
-    """
-
-    data: Any
-    faults: list[Fault] | list[ShardFault]
-    complete: bool
-    zero_based: bool
+    data: Any  # Dataset or ShardData: the lines without fault; None where there is none
+    faults: list[Fault] | list[ShardFault]  # in the order of the file, at most as many as asked for
+    complete: bool  # whether the whole file was looked at
+    zero_based: bool  # how its indices were read
 
     @property
     def label_counts(self) -> dict[float, int] | None:

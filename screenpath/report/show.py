@@ -77,35 +77,17 @@ class FeatureShown:
 
 @dataclass(frozen=True, repr=False)
 class RunSummary:
-    """What a run is, and one of its steps; ``str()`` of it is a page of text.
-
-    Parameters
-    ----------
-    run : Run
-    step : dict
-        Row of the step table.
-    certified, asked : int
-        Certified steps, and requested steps.
-    scores : list of ScoreShown
-    features : list of FeatureShown
-        The largest by scaled size.
-    nonzero : int
-        How many have a weight.
-    intercepts : list of float
-        One, or one per class; none in a kernel model.
-    details : bool, default False
-        Whether the page ends with the counts of dual variables at their bounds.
-    """
+    """What a run is, and one of its steps; ``str()`` of it is a page of text."""
 
     run: Run
-    step: dict
-    certified: int
+    step: dict  # row of the step table
+    certified: int  # certified steps, of the requested ones:
     asked: int
-    scores: list
-    features: list
-    nonzero: int
-    intercepts: list
-    details: bool = False
+    scores: list  # of ScoreShown
+    features: list  # of FeatureShown, the largest by scaled size
+    nonzero: int  # how many have a weight
+    intercepts: list  # numbers: one, or one per class; none in a kernel model
+    details: bool = False  # whether the page ends with the counts of dual variables at their bounds
 
     def __repr__(self) -> str:
         return f"<RunSummary: {self.run.model}, {self.run.describe(self.step)}>"

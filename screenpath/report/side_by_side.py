@@ -62,29 +62,14 @@ class Difference:
 
 @dataclass(frozen=True, repr=False)
 class RunComparison(Sequence):
-    """Runs side by side; ``str()`` of it describes them.
+    """Runs side by side, in the given order; ``str()`` of it describes them."""
 
-    Parameters
-    ----------
-    sides : list of Side
-        In the given order.
-    score : str
-    basis : str
-        What all of them were scored on, in words.
-    best : int
-        Place of the best one; ties go to the first.
-    differences : list of Difference
-        From the best to each of the others.
-    notes : list of str
-        What one should know about the numbers.
-    """
-
-    sides: list
+    sides: list  # of Side
     score: str
-    basis: str
-    best: int
-    differences: list
-    notes: list
+    basis: str  # what all of them were scored on, in words
+    best: int  # place of the best one; ties go to the first
+    differences: list  # of Difference, from the best to each of the others
+    notes: list  # sentences that one should know about the numbers
 
     def __getitem__(self, place):
         return self.sides[place]

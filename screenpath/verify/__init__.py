@@ -46,40 +46,21 @@ ROOM = "check the certificate's sizes, or check it on a machine with more memory
 
 @dataclass
 class Verification:
-    """What the checker found.
+    """What the checker found."""
 
-    Parameters
-    ----------
-    path : str
-        Run folder.
-    steps, proven : int
-        Steps of the path, and those whose every claim holds.
-    unclaimed : list of int
-        Steps that the run itself does not call certified.
-    claims : int
-        Rows claimed to be fixed in the optimum, over all steps.
-    worst : float or None
-        Largest relative gap of a step that is proven; None where none is.
-    tol : float
-    faults : list of (int or None, str)
-        Step (None: the folder as a whole) and reason of each claim that does not hold.
-    pairs : dict of int to object
-        What was found out about each step that claims anything, by step; ``solution`` are its coefficients, as the
-        scaled rows have them.
-    covered, uncovered : list of str
-        What the run folder says and was compared with certificate and data, and what nothing was compared with, as
-        ``file: name``.
-    """
-
-    path: str
-    steps: int = 0
-    proven: int = 0
-    unclaimed: list[int] = field(default_factory=list)
-    claims: int = 0
-    worst: float | None = None
+    path: str  # run folder
+    steps: int = 0  # of the path,
+    proven: int = 0  # and those whose every claim holds
+    unclaimed: list[int] = field(default_factory=list)  # steps that the run itself does not call certified
+    claims: int = 0  # rows claimed to be fixed in the optimum, over all steps
+    worst: float | None = None  # largest relative gap of a step that is proven
     tol: float = 0.0
+    # Step (None: the folder as a whole) and reason of each claim that does not hold.
     faults: list[tuple[int | None, str]] = field(default_factory=list)
+    # What was found out about each step that claims anything; its ``solution`` is as the scaled rows have it.
     pairs: dict[int, Any] = field(default_factory=dict, repr=False)
+    # What the run folder says and was compared with certificate and data, and what nothing was compared with, each as
+    # ``file: name``.
     covered: list[str] = field(default_factory=list, repr=False)
     uncovered: list[str] = field(default_factory=list, repr=False)
 
