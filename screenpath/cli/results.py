@@ -428,21 +428,19 @@ def score_line(spec, run, values, y) -> str:
 
 def table(run, values, decision: bool, data) -> str:
     from screenpath.data.words.labels import label_text
+    from screenpath.data.words.tables import csv_text
     from screenpath.engine.stored import predicted_labels
 
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     if run.labels is None:
-        header, rows = ["value"], [[repr(value)] for value in values.tolist()]
+        header, rows = ["value"], [[value] for value in values.tolist()]
     else:
         labels, header = predicted_labels(run, values).tolist(), ["label"]
         rows = [[label] for label in labels]
         if decision:
             header += [f"decision_{label_text(label)}" for label in run.classes] if run.classes else ["decision"]
             forms = values.reshape(len(labels), -1).tolist()
-            rows = [[label, *map(repr, row)] for label, row in zip(labels, forms, strict=True)]
+            rows = [[label, *row] for label, row in zip(labels, forms, strict=True)]
     if data.ids is not None:
         header = ["id" if data.form.id in header else data.form.id, *header]
         rows = [[text, *row] for text, row in zip(data.ids, rows, strict=True)]
-    writer.writerows([header, *rows])
-    return text.getvalue()
+    return csv_text(header, rows)

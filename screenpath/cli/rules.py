@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import sys
 import textwrap
@@ -157,15 +155,12 @@ def run_study(
 
 
 def _render(rows, kind: str) -> str | bytes:
-    from screenpath.data.words.tables import parquet_of
+    from screenpath.data.words.tables import csv_text, parquet_of
     from screenpath.engine.compare import to_markdown, to_table
 
     if kind in ("markdown", "table"):
         return to_markdown(rows) if kind == "markdown" else to_table(rows)
     if kind == "json":
         return json.dumps(rows, indent=1, allow_nan=False) + "\n"
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue() if kind == "csv" else parquet_of(text.getvalue())
+    text = csv_text(rows[0], (row.values() for row in rows))
+    return text if kind == "csv" else parquet_of(text)

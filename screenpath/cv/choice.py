@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from screenpath.catalogue.scores import Choice, one_se_above
-from screenpath.data.words.tables import CsvTable
+from screenpath.data.words.tables import csv_text
 from screenpath.errors import UsageError
 from screenpath.walk.step import BUDGET, CERTIFIED, FAILED, ROUNDING
 
@@ -121,22 +121,15 @@ def turn_line(growth: dict) -> tuple[str, str]:
     return "mean score", f"has turned within {to}" if added else f"had turned by the end of the grid ({at})"
 
 
-def csv_text(columns, rows) -> str:
-    table = CsvTable(columns)
-    return "".join([table.opening(), *(table.record(row, first=k == 0) for k, row in enumerate(rows))])
-
-
 def scores_text(parameters: list, choice: Choice, n_folds: int) -> str:
     """Return cv.csv: mean, standard error and choice at each grid point; ``parameters`` has a dict for each."""
-    names, scored = list(parameters[0]), np.isfinite(choice.mean)
-    rows = [
-        {
-            "step": k, **point, "mean": choice.mean[k], "se": choice.se[k], "n_folds": n_folds if scored[k] else 0,
-            "best": int(k == choice.best), "one_se": int(k == choice.one_se),
-        }
-        for k, point in enumerate(parameters)
-    ]  # fmt: skip
-    return csv_text(("step", *names, "mean", "se", "n_folds", "best", "one_se"), rows)
+    scored = np.where(np.isfinite(choice.mean), n_folds, 0)
+    chosen = [(int(k == choice.best), int(k == choice.one_se)) for k in range(len(parameters))]
+    rows = zip(parameters, choice.mean, choice.se, scored, chosen, strict=True)
+    return csv_text(
+        ("step", *parameters[0], "mean", "se", "n_folds", "best", "one_se"),
+        ([k, *point.values(), *cells, *marks] for k, (point, *cells, marks) in enumerate(rows)),
+    )
 
 
 def chosen(parameters: list, choice: Choice, step: int) -> dict:

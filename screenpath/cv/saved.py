@@ -86,13 +86,14 @@ class FoldFile:
             return None
         try:
             content = load_archive(self.path)
-            key, rows = json.loads(content.pop("record").tobytes())
+            key, rows, counts = json.loads(content.pop("record").tobytes())
             if key != self._key:
                 raise RunFolderError(
                     f"{self.path} is that of another run, fold or grid", "remove it: its fold is computed again"
                 )
             self._check_rows(rows)
-            held_out = _held_out(content, self._split.held_out.size, self._grid[: len(rows), 0].tolist(), self._width)
+            points = self._grid[: len(rows), 0].tolist()
+            held_out = _held_out(content, counts, self._split.held_out.size, points, self._width)
             if held_out is None and self._width is not None:
                 raise ValueError("there are no lines")
             state = {name.removeprefix(STATE): value for name, value in content.items()}
@@ -123,9 +124,12 @@ class FoldFile:
     def save(self, rows: list, held_out: HeldOut | None, state: dict) -> None:
         began = time.monotonic()
         arrays = {STATE + name: array for name, array in state.items()}
+        counts: list = []
         if held_out is not None:
             arrays |= _arrays(held_out)
-        record = json.dumps([self._key, plain(rows)]).encode()
+            # As text: int64 may not hold them.
+            counts = [held_out.weights.tolist(), [int(line.errors) for line in held_out.lines]]
+        record = json.dumps([self._key, plain(rows), counts]).encode()
         save_archive(self.path, {"record": np.frombuffer(record, dtype=np.uint8), **arrays})
         self._since = time.monotonic()
         self._seconds = max(EVERY, (self._since - began) / SHARE)
@@ -147,7 +151,6 @@ def plain(rows: list) -> list:
 def _arrays(held_out: HeldOut) -> dict:
     lines = held_out.lines
     arrays = {"signs": held_out.signs, "norms": held_out.norms, "at": np.array([line.C for line in lines])}
-    arrays |= {"weights": _digits(held_out.weights), "errors": _digits([line.errors for line in lines])}
     for k, line in enumerate(lines):
         if isinstance(line, FreeLine):
             found = line.arrays()
@@ -159,8 +162,8 @@ def _arrays(held_out: HeldOut) -> dict:
     return arrays
 
 
-def _held_out(content: dict, size: int, points: list, width: int | None) -> HeldOut | None:
-    """Undo :func:`_arrays`, removing its arrays from ``content``.
+def _held_out(content: dict, counts: list, size: int, points: list, width: int | None) -> HeldOut | None:
+    """Undo :func:`_arrays`, removing its arrays from ``content``; ``counts`` are weights of samples, errors of lines.
 
     A ValueError unless it has ``size`` held-out samples and the values of C ``points``.
     """
@@ -169,7 +172,9 @@ def _held_out(content: dict, size: int, points: list, width: int | None) -> Held
     signs, norms = states.vector(content, "signs", size, -1.0, 1.0), states.vector(content, "norms", size, 0.0)
     if states.vector(content, "at", len(points)).tolist() != points:
         raise ValueError("its lines are those of another grid")
-    errors, whole = _numbers(content, "errors", len(points)), _numbers(content, "weights", size)
+    whole, errors = counts
+    if (len(whole), len(errors)) != (size, len(points)) or any(type(n) is not int or n < 0 for n in (*whole, *errors)):
+        raise ValueError("its counts are not whole numbers of at least 0")
     levers, lines = 2 * len(RANGE_SIZES), []
     width = np.size(content.get("center-0", ())) if width is None else width
     free = {"pair": (9,), "forms": (2, size), "levers": (3, levers), "apart": (levers, size)}
@@ -185,19 +190,3 @@ def _held_out(content: dict, size: int, points: list, width: int | None) -> Held
     for name in [name for name in content if not name.startswith(STATE)]:
         del content[name]
     return HeldOut(signs, norms, np.array(whole, dtype=np.int64 if sum(whole) < LARGEST else object), lines)
-
-
-def _digits(numbers) -> np.ndarray:
-    """Return whole numbers of any size as text, one a line: int64 may not hold them."""
-    return np.frombuffer("\n".join(str(int(number)) for number in numbers).encode(), dtype=np.uint8)
-
-
-def _numbers(content: dict, name: str, count: int) -> list[int]:
-    """Undo :func:`_digits`; none is below 0."""
-    stored = np.asarray(content[name])
-    if stored.dtype != np.uint8:
-        raise ValueError(f"{name} has another form")
-    found = [int(number) for number in stored.tobytes().split()]
-    if len(found) != count or min(found, default=0) < 0:
-        raise ValueError(f"{name} holds numbers that it cannot hold")
-    return found

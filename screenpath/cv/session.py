@@ -16,7 +16,6 @@ from screenpath.cv.certify import ErrorBounds
 from screenpath.cv.choice import (
     check_spacing,
     chosen,
-    csv_text,
     grown,
     refine,
     scores_text,
@@ -27,7 +26,7 @@ from screenpath.cv.choice import (
 from screenpath.cv.run import COLUMNS, Processes, Task, finished_paths, fold_paths, needs_of_folds
 from screenpath.data.safe.memory import free_memory, in_force
 from screenpath.data.words.labels import label_text
-from screenpath.data.words.tables import SCHEMA_VERSION, readable_json
+from screenpath.data.words.tables import SCHEMA_VERSION, csv_text, readable_json
 from screenpath.engine.hints import wider
 from screenpath.engine.interrupts import Stopped
 from screenpath.engine.options import default_folder, stretch
@@ -306,13 +305,10 @@ class CvSession(Session):
         names = list(self.parameters[0])
         self.sink.write_output("cv.csv", scores_text(self.parameters, self.choice, len(self.folds)))
         columns = ("repeat", "fold", "step", *names, "score", *COLUMNS)
-        self.sink.write_output("folds.csv", csv_text(columns, self.fold_cells()))
+        self.sink.write_output("folds.csv", csv_text(columns, (map(row.get, columns) for row in self.fold_cells())))
         if self.certified is not None:
             whole = self.certified.denominator
-            bounds = [
-                {"C_from": s.low, "C_to": s.high, "lower": s.lower / whole, "upper": s.upper / whole}
-                for s in self.certified.segments
-            ]
+            bounds = [(s.low, s.high, s.lower / whole, s.upper / whole) for s in self.certified.segments]
             self.sink.write_output("bounds.csv", csv_text(("C_from", "C_to", "lower", "upper"), bounds))
         self.sink.write_output("cv.json", readable_json(self.cv_record()) + "\n")
 

@@ -6,8 +6,6 @@ tolerance of the run: what the ball of this solution proves holds for the same o
 
 from __future__ import annotations
 
-import csv
-import io
 import pathlib
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -18,6 +16,7 @@ import numpy as np
 from screenpath.catalogue.losses import LOSSES
 from screenpath.catalogue.specs import SPARSE_SVM, SPECS
 from screenpath.data.words.labels import NamedLabel, label_text
+from screenpath.data.words.tables import csv_text
 from screenpath.engine.path import Path
 from screenpath.errors import DataError, RunFolderError, UsageError
 from screenpath.inputs.load import ARRAYS, load_training
@@ -66,13 +65,9 @@ class Duals:
 
     def csv(self) -> str:
         """Return the table ``row, label, value, side, certified``, rows numbered from 1."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["row", "label", "value", "side", "certified"])
-        columns = (self.labels.tolist(), self.values.tolist(), self.sides.tolist(), self.certified.tolist())
-        for row, (label, value, side, sure) in enumerate(zip(*columns, strict=True), 1):
-            writer.writerow([row, label_text(label), repr(value), side, int(sure)])
-        return text.getvalue()
+        rows, labels = range(1, self.values.size + 1), map(label_text, self.labels.tolist())
+        columns = rows, labels, self.values.tolist(), self.sides.tolist(), self.certified.astype(int).tolist()
+        return csv_text(("row", "label", "value", "side", "certified"), zip(*columns, strict=True))
 
 
 def duals_of(run: Run, step: dict, training: str | None = None) -> Duals:

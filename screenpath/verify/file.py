@@ -1,25 +1,9 @@
-r"""The certificate file: what a run claims, in a form that needs no program but a few lines to read.
+"""The certificate file: what a run claims, in a form that needs no program but a few lines to read.
 
 ``certificate.bin`` begins with ``MAGIC`` and holds frames: one byte that says what it is, the length of its content
 (8 bytes, little-endian), the CRC-32 of kind and content (4 bytes) and the content, compressed by zlib: one line of JSON
-and then the bytes of the arrays that its entry ``arrays`` lists as ``[name, type, size]``.
-
-``H``  first: the problem. ``model``, its options (``tau``, ``epsilon``, kernel ...), ``labels``, ``scaling``, ``bias``,
-       ``intercept`` if it is free, ``tol``, ``data`` (SHA-256, shape; the columns of a table; the names of labels that
-       are texts); arrays ``scale``, ``shift`` and ``weights`` where there are any, and ``columns``, features
-       from 0, where only these have a column (of scale, shift and every primal point).
-``S``  a step: its number, status, parameters, ``primal``, ``primal_error``, ``gap``. A step that is not certified
-       claims nothing and has no arrays. Those of ``svm``, ``lad``, ``quantile`` and ``svr``: ``states``, 2 bits a row
-       (``LOW``, ``HIGH``, ``BETWEEN``; first row in the lowest bits), ``between``, the doubles of theta for the rows
-       between, in order; ``w``, the primal point (a kernel's is that of the dual); and ``claims``, 2 bits a row:
-       nothing, or that the row is at this end in the *optimum*, proven by the ball of the pair of this step (``OWN``),
-       the one before or the one after. With ``intercept`` = ``free`` in ``H`` the last entry of ``w`` is the
-       intercept, behind a kernel ``b``; no row is claimed to be fixed. ``sparse-svm``: ``states``, ``between``, and
-       ``index`` and ``values`` of the weights that are not 0; of several classes all of these are given for one class
-       after the other, and a row is LOW in its own class. ``l1svm``: these weights, and the bias ``b``; the dual
-       point is the checker's, with the bias ``b + b_off`` where the rounding of ``b`` matters.
-``N``  claims of the step before, by the pair of the step that follows.
-``E``  last: how many steps there are.
+and then the bytes of the arrays that its entry ``arrays`` lists as ``[name, type, size]``. The page
+``examples/guide/certificate.md`` defines what the frames of each model hold.
 """
 
 from __future__ import annotations
@@ -39,7 +23,8 @@ from screenpath.errors import DataError
 NAME, CERTIFIED = "certificate.bin", "certified"
 PARAMETERS = ("C", "alpha", "beta", "lambda")
 MAGIC = b"screenpath certificate 1\n"
-HEADER, STEP, NEXT, END = b"H", b"S", b"N", b"E"
+HEADER, STEP, END = b"H", b"S", b"E"  # the problem, first; a step each; last, how many steps there are
+NEXT = b"N"  # claims of the step before, by the pair of the step that follows
 # What unpacking and using a part whose entries are missing, of the wrong kind or too large may raise.
 UNFIT = (
     zlib.error, ValueError, KeyError, TypeError, IndexError, AttributeError, ArithmeticError, RecursionError,

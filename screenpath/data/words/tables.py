@@ -69,9 +69,7 @@ class CsvTable:
         return ""
 
     def _line(self, cells) -> str:
-        out = io.StringIO()
-        csv.writer(out, lineterminator="\n").writerow(cells)
-        return out.getvalue()
+        return csv_text(cells, ())
 
 
 class JsonTable(CsvTable):
@@ -100,6 +98,13 @@ class JsonLines(JsonTable):
 
     def closing(self) -> str:
         return ""
+
+
+def csv_text(columns, rows) -> str:
+    """Return a whole table, rows of values, as the lines of :class:`CsvTable`."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([columns, *(map(_cell, row) for row in rows)])
+    return out.getvalue()
 
 
 def _cell(value):
