@@ -95,7 +95,6 @@ class Loss:
 
 
 def build(name: str, rows, targets, weights, options: dict):
-    """Return the model of a loss with the values of a command's options."""
     loss, intercept = LOSSES[name], options.get("intercept")
     return loss.model(rows, targets, weights, intercept, **{one.name: options[one.name] for one in loss.options})
 

@@ -27,7 +27,6 @@ def decided(products, targets) -> tuple[np.ndarray, np.ndarray]:
 
 
 def mean(values, weights=None) -> float:
-    """Return the weighted mean over the rows."""
     return float(np.mean(values) if weights is None else np.average(values, weights=weights))
 
 
@@ -107,7 +106,6 @@ class Score:
 
     @property
     def column(self) -> str:
-        """Return the name in columns."""
         return self.name.replace("-", "_")
 
 

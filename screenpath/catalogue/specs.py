@@ -182,7 +182,6 @@ KERNEL_SVM = replace(
 
 
 def l1_model(rows, signs, weights=None, threads: int = 1):
-    """Return the model of two classes."""
     from screenpath.problem.l1svm import L1SVM
     from screenpath.rows.column_shards import columns_of
 

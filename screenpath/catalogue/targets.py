@@ -33,7 +33,7 @@ def sign_targets(y, options, known=None):
         data = options.get("data", "")
         source = data if isinstance(data, str) else "arrays"
         signs, _ = binary_labels(y, source=source, names=options.get("label_texts"))
-        return signs, _label_map(y, signs)
+        return signs, {"+1": float(y[signs > 0][0]), "-1": float(y[signs < 0][0])}
     strange = y[(y != known["+1"]) & (y != known["-1"])]
     if strange.size:
         raise DataError(
@@ -58,10 +58,6 @@ def class_targets(y, options, known=None):
             f"the test data has the label {label_text(strange[0])}, which the training data lacks", SAME_TASK
         )
     return codes, {"classes": [float(label) for label in classes]}
-
-
-def _label_map(y, signs):
-    return {"+1": float(y[signs > 0][0]), "-1": float(y[signs < 0][0])}
 
 
 def real_targets(y, options, known=None):

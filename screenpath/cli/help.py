@@ -44,7 +44,6 @@ class WithExamples:
                     formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
 
     def format_options(self, ctx, formatter):
-        """Write the examples, then the options."""
         self.format_examples(formatter)
         super().format_options(ctx, formatter)  # type: ignore[misc]  # that of a command
 
@@ -135,7 +134,6 @@ class Suggesting(WithExamples, click.Group):
         return super().resolve_command(ctx, args)
 
     def no_such(self, ctx, name: str) -> str:
-        """Return the message for an unknown command."""
         name = shown(name)
         near = difflib.get_close_matches(name, self.list_commands(ctx), SAID)
         if near:

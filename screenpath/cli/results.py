@@ -232,7 +232,8 @@ def plot(runs, kind, out, force, terminal, quiet):
         raise UsageError("--terminal writes no file", "leave out --out, or leave out --terminal")
     series.picture_form(out)  # refuses a wrong name early
     opened = [_opened(name) for name in runs or (None,)]
-    kind = kind or series.common_kind(opened)
+    kinds = [series.available(run) for run in opened]
+    kind = kind or next(one for one in kinds[0] if all(one in own for own in kinds))
     for run in opened:
         series.check_kind(run, kind)
     lines = series.lines(opened, kind) if len(opened) > 1 else None  # refuses what does not fit together

@@ -119,7 +119,6 @@ def study_command(model: str) -> click.Command:
 @click.argument("model", type=click.Choice([*LOSSES, *ABOUT]))
 @_options("svm")
 def compare_rules(model, **options):
-    """Compare the rules of a box model, see :data:`RULES`."""
     if model in ABOUT:  # it came after an option, so that its own command was not used
         raise UsageError(f"{model} has options of its own", f"name it first: screenpath compare-rules {model} DATA ...")
     return run_study(model, **options)

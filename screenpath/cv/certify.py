@@ -232,7 +232,6 @@ class ErrorBounds:
 
     @property
     def lower(self) -> int:
-        """Return the lower bound over the whole range."""
         return min(segment.lower for segment in self.segments)
 
     @property
@@ -327,7 +326,6 @@ class FreeLine(RangeLevers):
         return start, end
 
     def arrays(self) -> dict:
-        """Return the arrays of the line by their names."""
         return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("C", "errors")}
 
 

@@ -77,7 +77,6 @@ def read_fold_file(path, n: int) -> list[Split]:
 
 
 def check_count(n: int, k: int, stratified: bool = False) -> None:
-    """Refuse more folds than samples."""
     if k > n:
         leave_one_out = f"`folds={n}`" + (" with `stratify=False`" if stratified else "")
         raise UsageError(f"`folds={k}` is more than the {n} samples", f"use {leave_one_out} (leave one out), or fewer")

@@ -118,7 +118,6 @@ class FoldFile:
                 raise ValueError("a row is that of another grid point")
 
     def due(self) -> bool:
-        """Tell whether it is time to write the fold under way again."""
         return time.monotonic() - self._since >= self._seconds
 
     def save(self, rows: list, held_out: HeldOut | None, state: dict) -> None:

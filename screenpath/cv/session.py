@@ -76,7 +76,6 @@ class CvSession(Session):
         )  # fmt: skip
 
     def draw(self, task: str) -> list:
-        """Return the checked folds."""
         o, n = self.options, self.samples.y.size
         if task == REGRESSION and o["stratify"]:
             raise UsageError(f"`stratify` needs classes, and {self.spec.name} is a regression", "leave it out")

@@ -58,7 +58,6 @@ class Variant:
 
     @property
     def finished(self) -> bool:
-        """Tell whether every run certified every grid point."""
         return all(run["certified"] == run["points"] for run in self.runs)
 
     def row(self, measured) -> dict:

@@ -27,8 +27,6 @@ def limits_of(options: dict, began: float | None = None, **more) -> PathOptions:
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """A path that can be walked."""
-
     model: Any  # PathModel
     grid: Any  # sequence or EpsilonGrid: parameters in the order of the walk
     screening: Any

@@ -196,7 +196,6 @@ class Unfinished:
     work: list[float]  # one number for each of ``WORK``, earlier runs included
 
     def arrays(self, model) -> dict:
-        """Return its arrays for a checkpoint."""
         found = {MARK + name: value for name, value in model.state(self.certificate).items()}
         return {**found, f"{MARK}work": np.array(self.work, dtype=np.float64)}
 

@@ -297,7 +297,8 @@ class Session:
         if status != COMPLETE:
             self.keep_state()
         reason = steps.LATE if status == TIME_LIMIT else "a signal ended the path before this point"
-        skipped = [self.skipped_row(rank, reason) for rank in range(self.sink.count, len(self.grid))]
+        left = [(rank, self.model.parameters(self.grid[rank])) for rank in range(self.sink.count, len(self.grid))]
+        skipped = [{"step": k, **point, "status": steps.SKIPPED, "reason": reason} for k, point in left]
         self.tally.seconds["writing"] += time.perf_counter() - clock
         record = self.record(status)
         if self.proof is not None:
@@ -395,9 +396,6 @@ class Session:
             return (*preparation.original(weights), self.has_intercept)
         parts = [preparation.original(one) for one in weights]
         return [w for w, _ in parts], [b for _, b in parts], self.has_intercept
-
-    def skipped_row(self, rank: int, reason: str) -> dict:
-        return {"step": rank, **self.model.parameters(self.grid[rank]), "status": steps.SKIPPED, "reason": reason}
 
     # -- record and summary --------------------------------------------------------------------------------------
 

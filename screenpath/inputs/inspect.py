@@ -41,15 +41,11 @@ class Inspection:
         return {float(a): int(c) for a, c in zip(labels, counts, strict=True)}
 
     def column_ranges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the columns that store a value, and the smallest and largest value of each.
+        """Return the columns that store a value, from 0 and increasing, and the smallest and largest value of each; all
+        of shape (k,).
 
-        Returns
-        -------
-        columns : ndarray of shape (k,)
-            Increasing, from 0; the other d - k columns are empty. No array has d entries where d is far above
-            the number of stored values.
-        low, high : ndarray of shape (k,)
-            A row that stores no value in a column counts as 0 there.
+        The other d - k columns are empty: no array has d entries where d is far above the number of stored values. A
+        row that stores no value in a column counts as 0 there.
         """
         columns, ranges = np.empty(0, dtype=np.int64), np.empty((3, 0))
         for _, numbers, X in self._blocks():

@@ -29,8 +29,6 @@ MEGABYTE = 1e6
 
 @dataclass
 class Activity:
-    """One activity that takes time."""
-
     title: str
     unit: str = ""  # what is counted; empty if nothing is
     total: float = 0.0  # of these units; 0 if unknown
@@ -324,7 +322,6 @@ class Console:
         self._begin(Activity(title, "steps", total, done, bound, covered, pulse=pulse))
 
     def advance(self, step) -> None:
-        """Count a step as done."""
         self.count(1, step)
 
     def count(self, done: float, step=None, always: bool = False, more: str = "") -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from screenpath.data.words.tables import finite
 from screenpath.engine.result import KernelPathResult, Result
 from screenpath.errors import ResourceError, UsageError
 from screenpath.numbers import sparse as sp
@@ -83,7 +84,7 @@ def run_of(path: Result) -> Run:
     stored = getattr(path, "run", None)
     if stored is not None:
         return stored
-    rows = [{name: value if _shown(value) else None for name, value in row.items()} for row in path.table()]
+    rows = finite(path.table())
     weights: Any = None if isinstance(path, KernelPathResult) else path.coefficients
     linear = isinstance(weights, np.ndarray)
     preparation = path.preparation
@@ -110,7 +111,3 @@ def run_of(path: Result) -> Run:
         blocks = np.nan_to_num(weights).reshape(intercepts.shape[0], -1)
         vars(run)["matrix"] = sp.csr_array(np.hstack([intercepts, blocks]))
     return run
-
-
-def _shown(value) -> bool:
-    return not isinstance(value, float) or math.isfinite(value)

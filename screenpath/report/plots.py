@@ -200,7 +200,9 @@ def draw_cv(run):
             at = ", ".join(f"{name} = {record[key]['parameters'][name]:.3g}" for name in names)
             _mark(axes, axis.x[where], mean[where], key, f"{text}: step {record[key]['step']} ({at})", record, f.BLACK)
     if cv.bounds.size and record["score"] == "accuracy" and not axis.few:
-        _draw_bounds(axes, axis, cv.bounds)
+        edges = axis.place(np.append(cv.bounds[:, 0], cv.bounds[-1, 1]))
+        axes.stairs(1.0 - cv.bounds[:, 2], edges, baseline=None, color=f.GREEN, linewidth=1.2, linestyle="-",
+                    label="certified: no C above this (1 − lower bound on the error)")  # fmt: skip
     axis.apply(axes)
     axes.set_ylabel(record["score"].replace("-", " "))
     axes.set_title(_cv_title(record))
@@ -218,12 +220,6 @@ def _mark(axes, x, y, key: str, label: str, record: dict, color: str) -> None:
     else:
         style = {"marker": "D", "s": 45, "color": color, "edgecolor": "white", "linewidth": 0.6}
     axes.scatter(x, y, clip_on=False, zorder=4, label=label, **style)
-
-
-def _draw_bounds(axes, axis, bounds) -> None:
-    edges = axis.place(np.append(bounds[:, 0], bounds[-1, 1]))
-    axes.stairs(1.0 - bounds[:, 2], edges, baseline=None, color=f.GREEN, linewidth=1.2, linestyle="-",
-                label="certified: no C above this (1 − lower bound on the error)")  # fmt: skip
 
 
 def _cv_title(record) -> str:
@@ -398,7 +394,8 @@ def draw_rules(rows: list[dict]):
         for axis, (column, (title, form)) in zip(axes[0], panels.items(), strict=True):
             values = [row[column] or 0.0 for row in rows]
             bars = axis.barh(names, values, color=f.RED if column == "unsafe" else f.BLUE)
-            axis.bar_label(bars, [_rule_text(row[column], form) for row in rows], padding=3)
+            texts = ["not known" if row[column] is None else form.format(row[column]) for row in rows]
+            axis.bar_label(bars, texts, padding=3)
             axis.set_xlim(0.0, 1.35 * max(values) or 1.0)  # room for the numbers
             axis.set_title(title)
             axis.set_xticks([])
@@ -416,7 +413,3 @@ def _rule_names(rows: list[dict]) -> list[str]:
     return [
         ", ".join([row.get("rule") or row["configuration"], *more]) for row, more in zip(rows, further, strict=True)
     ]
-
-
-def _rule_text(value: float | None, form: str) -> str:
-    return "not known" if value is None else form.format(value)

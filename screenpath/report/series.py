@@ -136,8 +136,6 @@ def fold_grid(steps: list, parameters: list, shown: dict) -> Grid:
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """The results of ``screenpath cv``."""
-
     record: dict  # content of cv.json
     steps: list[dict]  # rows of cv.csv, in the order of the grid: the parameters, ``mean``, ``se``
     # shape (m, 3): C_from, C_to and the lower bound on the CV error between them; no rows without ``--certify``
@@ -246,11 +244,6 @@ def _floats(row: dict, names) -> dict:
     if any(math.isinf(value) for value in found.values()):
         raise ValueError("a number is not finite")
     return found
-
-
-def common_kind(runs) -> str:
-    """Return the most informative kind of picture that all runs have."""
-    return next(kind for kind in available(runs[0]) if all(kind in available(run) for run in runs))
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,9 @@ class RunComparison(Sequence):
     def __str__(self) -> str:
         lines = folded(f"{len(self.sides)} runs on {self.basis}")
         for side in self.sides:
-            lines += ["", *folded(side.name), *folded(self._about(side), "  "), *folded(_size(side), "  ")]
+            kernel = f" ({side.run.kernel} kernel)" if side.run.kernel else ""
+            score = f"{side.run.model}{kernel}, {side.run.describe(side.step)}: {self.score} {side.score:.6g}"
+            lines += ["", *folded(side.name), *folded(score, "  "), *folded(_size(side), "  ")]
         best = self.sides[self.best]
         lines += ["", *folded(f"{best.name} has the best {self.score}:")]
         for difference in self.differences:
@@ -91,10 +93,6 @@ class RunComparison(Sequence):
         for note in self.notes:
             lines += folded(f"note: {note}")
         return "\n".join(lines) + "\n"
-
-    def _about(self, side: Side) -> str:
-        kernel = f" ({side.run.kernel} kernel)" if side.run.kernel else ""
-        return f"{side.run.model}{kernel}, {side.run.describe(side.step)}: {self.score} {side.score:.6g}"
 
     def _words(self, difference: Difference) -> str:
         other = self.sides[difference.other].name

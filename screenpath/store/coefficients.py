@@ -38,7 +38,6 @@ class Layout:
 
     @property
     def blocks(self) -> int:
-        """Return the rows of a step."""
         return len(self.classes) if self.classes else 1
 
 

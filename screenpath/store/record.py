@@ -62,7 +62,6 @@ CHUNK = 1 << 20
 
 
 def damaged(what, why: str) -> RunFolderError:
-    """Return the error of a damaged run folder."""
     return RunFolderError(f"{what} is damaged: {why}", "compute the path again with `force`, or restore the folder")
 
 

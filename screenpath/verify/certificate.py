@@ -146,7 +146,6 @@ class Pair:
     # -- rows ----------------------------------------------------------------------------------------------------------
 
     def codes(self, name: str, part: Part) -> np.ndarray:
-        """Return the codes of the dual variables of a block."""
         return unpack(self.entry[name], part.first, part.first + part.c.size)
 
     def theta(self, part: Part) -> np.ndarray:
@@ -163,7 +162,6 @@ class Pair:
         return theta
 
     def add(self, block: Block, part: Part, theta: np.ndarray) -> None:
-        """Add the rows of a block to the sums."""
         for mass in [theta] if self.model.box else two_product(part.v, theta):
             for node, sums in enumerate(self.sums):
                 sums.add(block, np.where(part.own == node, mass, np.where(part.other == node, -mass, 0.0)))
@@ -309,7 +307,6 @@ class Pair:
 
     @property
     def gap(self) -> float:
-        """Return an upper bound of the gap."""
         (own, slope, _, _), (cost, shift, square), alpha = self.columns, self.costs, self.alpha
         if not (cost < math.inf and shift < math.inf):
             return math.inf

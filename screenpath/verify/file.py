@@ -38,7 +38,6 @@ EACH = 64  # bytes that the arrays of a part have at most for each sample and fe
 
 
 def frame(kind: bytes, fields: dict, arrays: dict) -> bytes:
-    """Return one frame of the file."""
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     listed = [[name, array.dtype.str[1:], array.size] for name, array in arrays.items()]
     text = json.dumps({**fields, "arrays": listed}) + "\n"
@@ -60,7 +59,6 @@ class Hashed:
 
     @property
     def entry(self) -> dict:
-        """Return the entry of the file in run.json."""
         return {"bytes": self._size, "sha256": self._digest.hexdigest()}
 
 
@@ -143,7 +141,6 @@ def _content(path, content: bytes, most: int | None, left: int) -> tuple[dict, d
 
 
 def damaged(path, why: str) -> DataError:
-    """Return the error for a certificate file that is not whole."""
     return DataError(f"{path} is damaged: {why}", "compute the path again with `certificate` and `force`")
 
 

@@ -140,7 +140,6 @@ class Model:
         return 1.0, *((0.0, entry["lambda"]) if self.own else (entry["alpha"], entry["beta"]))
 
     def parts(self, block: Block) -> list[Part]:
-        """Return the dual variables of a block."""
         y, n, first, header = block.labels, block.labels.size, block.first, self.header
         s, ones, zeros, every = weights_of(header, block), np.ones(n), np.zeros(n), np.ones(n, dtype=bool)
         cells, v = Cells(self.lo, self.hi, self.curve), s

@@ -273,7 +273,6 @@ class Problem:
 
 
 def feature_names(table: dict) -> list[str]:
-    """Return the names of the features of a table."""
     hot = table["one_hot"]
     return [
         text for name in table["columns"] for text in ([f"{name}={v}" for v in hot[name]] if name in hot else [name])
@@ -390,7 +389,6 @@ class Seen:
 
     @property
     def means(self) -> np.ndarray:
-        """Return the means of the columns."""
         return (self.sums.total + self.sums.rest) / self.total
 
     def scaling(self, penalties=None) -> dict:

@@ -150,8 +150,6 @@ class KernelPair(Pair):
 
 
 class Kernels:
-    """The products of rows behind a kernel."""
-
     def __init__(self, model: Model, source, pairs: dict):
         self.model, self.d, self.pairs = model, source.d, pairs
         self.rows: list[np.ndarray] = []
@@ -297,8 +295,6 @@ def values(kernel: dict, X: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 class Linear:
-    """The products of rows with primal points."""
-
     def __init__(self, model: Model, source, pairs: dict):
         self.model, self.source, self.pairs = model, source, pairs
 

@@ -41,7 +41,6 @@ UNREADABLE = (
 
 
 def read_record(folder: Path) -> dict:
-    """Return run.json."""
     try:
         record = json.loads((folder / RUN).read_text(encoding="utf-8"))
         (
