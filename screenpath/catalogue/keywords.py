@@ -31,9 +31,7 @@ SECTION = re.compile(r"\n\n(?=[A-Z][a-z]+\n-+\n)")
 
 
 def keywords_of(spec: Spec, *takers: str) -> tuple[Option, ...]:
-    """Return the options of a model that are keywords of the functions ("paths") or of functions and estimators
-    ("models").
-    """
+    """Return the options of a model that are keywords of functions ("paths"), or of estimators too ("models")."""
     own = [one.keyword for one in spec.path_options if one.python in takers]
     bias = not spec.free_bias  # models with an intercept of their own accept no other
     return tuple(sorted((one for one in own if one.name != "bias" or bias), key=lambda one: GROUPS.index(one.group)))
@@ -61,9 +59,7 @@ def entry(keyword: Option) -> str:
 
 
 def documented(text: str | None, keywords: Iterable[Option], before: str = "", behind: str = "") -> str:
-    """Return a docstring with its parameters, after the parameters ``before`` and followed by the sections
-    ``behind``.
-    """
+    """Return a docstring with its parameters: ``before`` them further ones, ``behind`` them sections."""
     summary, *rest = SECTION.split(inspect.cleandoc(text or ""), maxsplit=1)
     entries = "\n".join(filter(None, (before, *map(entry, keywords))))
     return "\n\n".join(filter(None, (summary, f"Parameters\n----------\n{entries}", behind, *rest))) + "\n"

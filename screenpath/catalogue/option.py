@@ -69,9 +69,7 @@ class Option:
         return replace(self, name=RENAMED.get(self.name, self.name), default=default, usual=None)
 
     def checked(self, value):
-        """Return a value as the library needs it; None is the default if that is None. Others raise a
-        :class:`UsageError` that says what the option must be.
-        """
+        """Return a value as the library needs it, None as the default; a :class:`UsageError` says what it must be."""
         if value is None and (self.default is None or self.kind == "texts"):
             return self.default
         try:

@@ -220,9 +220,7 @@ PATH = (*READING, *PREPARATION, *CLUSTER, PART_OF, *OUTPUT)
 
 
 def solving(rule: Option = RULE, solvers: tuple = ("auto", "newton", "cd"), *, seeded=True, threaded=True) -> tuple:
-    """Return the options of rule, solver, accuracy and limits; ``seeded``: the solver draws random numbers;
-    ``threaded``: several threads have work.
-    """
+    """Return the options of rule, solver, accuracy and limits; ``seeded`` is a solver that draws random numbers."""
     text = f"One of {', '.join(solvers)}; or your own class, mine.py:MySolver."
     solver = Option("solver", "auto", "plugin", text, stated=True, changes=True, python="models")
     solver = replace(solver, group="screening and solver")

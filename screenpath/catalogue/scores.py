@@ -136,9 +136,7 @@ def higher_is_better(column: str) -> bool:
 
 
 def choose_score(name: str | None, spec, task: str, classes: int = 2, tau: float | None = None) -> Score:
-    """Return the score of that name, by default the model's own, if it fits the task; ``tau`` is the level of the
-    pinball loss, 0.5 by default.
-    """
+    """Return the score of that name, or the model's own, if it fits the task; ``tau`` is that of the pinball loss."""
     if name is None:
         name = spec.chosen_by or spec.score
     score = SCORES[name]

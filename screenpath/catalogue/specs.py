@@ -143,9 +143,7 @@ def _kernel_rows(X, targets, options: dict, tell, inexact: float):
 
 
 def kernel_svm_model(rows, weights=None, intercept: str | None = None):
-    """Return the hinge-loss model with a kernel, for signed rows (Ogawa 2014, Section IV-D); ``weights``, shape (n,),
-    are ``s``.
-    """
+    """Return the hinge-loss model of signed rows behind a kernel (Ogawa 2014, Section IV-D); ``weights`` are ``s``."""
     import numpy as np
 
     from screenpath.numbers.rounding import WEIGHTS_ERROR

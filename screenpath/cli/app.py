@@ -131,9 +131,7 @@ def cli(ctx, version, as_json):
 
 
 def run(arguments=None, began: float | None = None) -> int:
-    """Run the command line and return the exit code, as in ``EPILOG``; every foreseeable error becomes one message on
-    stderr. ``began`` is the ``time.monotonic()`` value from which ``--time-limit`` counts; by default now.
-    """
+    """Run the command line, ``--time-limit`` counting from ``began``; errors become messages. Return the exit code."""
     known = {BEGAN: time.monotonic() if began is None else began, LOG_FORMAT: "text"}
     words = [str(word) for word in (sys.argv[1:] if arguments is None else arguments)]
     if "--log-format=json" in words or ("--log-format", "json") in pairwise(words):  # for messages before it is parsed

@@ -74,9 +74,7 @@ class Helped(WithExamples, click.Command):
         return [*super().get_params(ctx), HELP_ALL] if is_long(self) else super().get_params(ctx)
 
     def format_help(self, ctx, formatter):
-        """Write all of the page; of a long command the first paragraph, examples and everyday options unless ``WHOLE``
-        asks for all.
-        """
+        """Write the page: of a long command the everyday options, unless ``WHOLE`` asks for all."""
         if not is_long(self) or WHOLE in ctx.meta:
             return super().format_help(ctx, formatter)
         self.format_usage(ctx, formatter)

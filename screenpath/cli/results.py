@@ -44,9 +44,7 @@ def _tell_of(run, name: str | None, quiet: bool) -> None:
 
 
 def _listed() -> str:
-    """Return a table of the runs below the current folder, a line each, the newest first; what is damaged stands below
-    it.
-    """
+    """Return a table of the runs below the current folder, the newest first, and below it what is damaged."""
     from screenpath.store.record import read_record, run_folders
 
     records, lost = {}, []

@@ -203,9 +203,7 @@ def clear_cache() -> int:
 
 
 def read_entry(path: Path):
-    """Return what :func:`write_entry` stored; None if there is no such file. A damaged file is deleted, and None
-    returned.
-    """
+    """Return what :func:`write_entry` stored, None if there is no such file; a damaged one is deleted."""
     try:
         content = read_own(path)
     except OSError:

@@ -123,9 +123,7 @@ def _alone(user: int, group: int) -> bool:
 
 
 def read_own(path: Path) -> bytes:
-    """Return the bytes of a plain file that this user or root has written and nobody else may write to; else
-    OSError.
-    """
+    """Return the bytes of a plain file that this user or root alone can write to; else an OSError."""
     # Check the open file, because its name may change meanwhile. A pipe must not block.
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with open(os.open(path, flags), "rb") as file:

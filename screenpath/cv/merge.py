@@ -143,9 +143,7 @@ def _numbered(rows: list) -> list:
 
 
 def plan_of_folds(runs: list) -> Plan:
-    """Return the plan of a cross-validation over all folds: scores and choice anew, the path on all data from the first
-    part.
-    """
+    """Return the plan of a cross-validation over all folds, with the path on all data of the first part."""
     if not all(run.record["options"].get("part") for run in runs):
         raise UsageError("cross-validations are merged from parts of their folds", "compute them with `part=I/K`")
     runs = in_order(runs)

@@ -170,9 +170,7 @@ def to_markdown(rows) -> str:
 
 
 def to_table(rows, width: int = 80) -> str:
-    """Return the table for a terminal: what tells the rows apart, then of the columns ``FIRST`` (or of all, if there
-    are no times) those that fit the width.
-    """
+    """Return the table for a terminal: what tells rows apart, then those of ``FIRST`` (or all) that fit the width."""
     columns = list(rows[0])
     apart = columns[: columns.index("points")] if "cpu_s" in columns else columns[:1]
     chosen = [name for name in apart if name == columns[0] or len({str(row[name]) for row in rows}) > 1]

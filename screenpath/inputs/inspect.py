@@ -186,9 +186,7 @@ def _mixed_labels(data: Dataset) -> tuple[str, ...]:
 
 
 def _inspect_shards(path: Path, max_faults: int, zero_based: bool) -> ShardInspection:
-    """Look at every file of a shard folder; a ``zero_based`` other than the folder's is refused, and so is a folder
-    without a meta.json that can be read.
-    """
+    """Look at every file of a shard folder; refuse a ``zero_based`` other than its own, and unreadable metadata."""
     faults = [ShardFault(path / META, what) for what in checks.meta_faults(read_meta(path)[0])]
     if faults:
         return ShardInspection(None, faults[:max_faults], True, zero_based, None, [])

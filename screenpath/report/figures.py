@@ -71,9 +71,7 @@ class PathAxis:
 
 
 def path_axis(steps: list, parameters: list) -> PathAxis:
-    """Return the axis of a path: the parameter, or for two parameters the number of the step, with a group for each
-    ``beta``.
-    """
+    """Return the axis of a path: its parameter, or of two the number of the step, with a group for each ``beta``."""
     n = len(steps)
     if n <= FEW:
         names = ["\n".join(f"{name} = {row[name]:.4g}" for name in parameters) for row in steps]

@@ -343,9 +343,7 @@ def default_step(run) -> str:
 
 
 def summary_of(run: Run, step: str | None = None, top: int = 20, details: bool = False) -> RunSummary:
-    """Return the summary of a run and a step, named as for :meth:`Run.choose`, with at most ``top`` features; its page
-    has the dual variables with ``details``.
-    """
+    """Return the summary of a run and a step, named as for :meth:`Run.choose`, with at most ``top`` features."""
     run.declared()
     row = run.choose(step or default_step(run))
     features, nonzero, intercepts = ([], 0, []) if run.stored is None else _features(run, row, top)

@@ -54,9 +54,7 @@ def load_archive(path: Path) -> dict:
 
 
 def read_npz(file) -> dict:
-    """Return the arrays of an NPZ file: plain ones, none larger than the file says; otherwise raise one of
-    ``FAULTS``.
-    """
+    """Return the arrays of an NPZ file, plain ones, none larger than the file says; else raise one of ``FAULTS``."""
     found = {}
     with zipfile.ZipFile(file) as archive:
         left = archive.start_dir  # bytes before the directory

@@ -84,8 +84,8 @@ class RunFolder:
     # -- an earlier run -------------------------------------------------------------------------------------------
 
     def previous(self, replace: bool = False) -> dict | None:
-        """Return the run.json of an earlier run; None if there is none, or it is to be replaced: such a one may be
-        damaged, but must be ours.
+        """Return the run.json of an earlier run; None if there is none, or if it, which must be ours, is to be
+        replaced.
         """
         try:
             record = records.read_record(self.path)
@@ -152,9 +152,7 @@ class RunFolder:
                 )
 
     def refuse(self, previous: dict, identity: dict | None = None, resumable: bool = False) -> None:
-        """Raise an error: the folder holds a run already. It names the next free folder, and what differs from a run of
-        this ``identity``.
-        """
+        """Raise the error about a run in the way: what differs from this ``identity``, and the next free folder."""
         # we hold the lock: a "running" run was killed, unless it is on a machine that does not see the lock
         known = {COMPLETE: "a finished run", RUNNING: "a run that was killed (or still runs on another machine)"}
         what = known.get(previous["status"], f"a run that ended as '{previous['status']}'")
@@ -334,9 +332,7 @@ class RunFolder:
         self._saved = time.monotonic()
 
     def finish(self, record: dict, skipped) -> None:
-        """Complete all files: rows for the steps that were not reached, final names, run.json, then remove
-        leftovers.
-        """
+        """Complete all files: rows of steps that were not reached, names, run.json; then remove leftovers."""
         complete = record["status"] == COMPLETE
         for row in skipped:
             self._add_row(row)

@@ -283,9 +283,7 @@ class Run:
         return np.full((self.layout.blocks, d), np.nan), np.full(self.layout.blocks, np.nan)
 
     def sparse_coefficients(self, step: int) -> list[tuple]:
-        """Return features (as numbered in the file, 0 for the intercept) and values of a step, a pair per class,
-        including stored zeros.
-        """
+        """Return a pair per class: features as the file numbers them, 0 the intercept, and values, stored zeros too."""
         k, numbers = self.layout.blocks, self.layout.numbers
         numbers = None if numbers is None else np.append(0, numbers)
         found = []
@@ -302,9 +300,7 @@ class Run:
 
     @cached_property
     def matrix(self) -> sp.csr_array:
-        """Return all coefficients: shape (steps x classes, 1 + d), column 0 the intercepts; d as in
-        :meth:`coefficients`.
-        """
+        """Return all coefficients, shape (steps x classes, 1 + d), intercepts first; d as in :meth:`coefficients`."""
         return self._read(None)
 
     def _read(self, step: int | None) -> sp.csr_array:

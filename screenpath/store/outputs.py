@@ -67,8 +67,7 @@ class Output:
 
     @contextlib.contextmanager
     def open(self, parents: bool = False):
-        """Open the output for writing, with ``parents`` after making its folders; a file appears whole when the block
-        ends without an error.
+        """Open the output, with ``parents`` after making its folders; a file appears whole, and only without an error.
         """
         if self.descriptor is not None:
             with failures_named("standard output" if self.stdout else self.name):
@@ -163,9 +162,7 @@ def _same(one: Path, other: Path) -> bool:
 
 
 class Stream:
-    """The step table on stdout, a line as soon as a step is done; has the methods of ``RunFolder``, and ``json`` is one
-    object per line.
-    """
+    """The step table on stdout, a line a step (``json``: an object), with the methods of ``RunFolder``."""
 
     def __init__(self, file, format: str, columns):
         self.file = file

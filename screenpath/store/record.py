@@ -89,8 +89,7 @@ def file_entry(file: Path) -> dict:
 
 
 def check_files(path: Path, record: dict) -> None:
-    """Check that the finished files of a run folder are those of run.json; a missing one is no error, because large
-    tables may be removed.
+    """Check that the finished files are those of run.json; one that is missing, as a large table may be, is no error.
     """
     for name, entry in record.get("files", {}).items():
         file = path / name
