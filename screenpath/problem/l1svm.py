@@ -20,7 +20,6 @@ them where that costs no rounding (:mod:`screenpath.data.files.centring`). What 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, sqrt
 
@@ -108,43 +107,17 @@ class KeptFeatures:
 
 @dataclass(slots=True)
 class L1Reduced:
-    """The problem on the surviving features."""
+    """The reduced problem at one ``lam``, on the columns of the full data: what ``screened`` keeps, from ``start``."""
 
-    # (data, indices, begin, end): signed columns, float64, see ``kernels.problem.l1svm``. Perhaps those of all
-    # features: the problem is on the ones in ``where``.
-    columns: tuple
-    index: np.ndarray  # int64 of shape (k,): numbers of the features in the full problem
-    where: np.ndarray  # int64 of shape (k,): and of their columns; the same array where these are all columns
-    signs: np.ndarray  # shape (n,); ``z``, the column of the bias: labels -1 and +1, times the roots of the weights
+    model: L1SVM
     lam: float
-    # sqnorms, spreads: shape (c,): squared norms of the columns, and norms of these centred; not below the exact ones
-    sqnorms: np.ndarray
-    spreads: np.ndarray
-    blurs: np.ndarray  # shape (c,): see ``L1SVM.blurs``
-    means: np.ndarray  # shape (c,): means of the columns, as computed
-    rounding: L1Rounding
-    start_w: np.ndarray  # shape (c,), 0 but in ``where``; the solver may write to it
-    start_bias: float
-    # shape (n,): ``|z| - z (x.w + b)`` of the start; None where a weight of the reference was screened away
-    start_slack: np.ndarray | None
-    # shape (k,): products of the survivors with ``max(start_slack, 0)``, where they are known
-    start_products: np.ndarray | None
-    # ``f_a . f_b`` and ``f_a . z`` for some of the columns, over all samples; for sparse columns
-    inner_products: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-    fresh: bool  # whether the starting point comes from another parameter (a cold start may then ignore it)
+    screened: KeptFeatures
+    start: L1Certificate
 
     @property
-    def sparse(self) -> bool:
-        return self.columns[1].size > 0
-
-    @property
-    def counts(self) -> np.ndarray:
-        """Return how many values each column stores."""
-        return self.columns[3] - self.columns[2]
-
-    @property
-    def size(self) -> int:
-        return self.index.size
+    def index(self) -> np.ndarray:
+        """Return the numbers of the surviving features."""
+        return self.screened.index
 
 
 class L1SVM(PathModel, Resumable):
@@ -387,42 +360,11 @@ class L1SVM(PathModel, Resumable):
         return KeptFeatures(np.empty(0, dtype=np.int64), self.size, np.empty(0, dtype=np.int64))
 
     def reduce(self, lam: float, screened: KeptFeatures, reference: L1Certificate) -> L1Reduced:
-        """Build the problem on the surviving features; the others have weight 0."""
-        index, w = screened.index, reference.w
-        columns, where = self.rows.some(index)
-        among = slice(None) if where is index else index  # of the numbers that belong to these columns
-        start = w[index]
-        intact = np.count_nonzero(start) == np.count_nonzero(w)
-        if where is index:
-            start, kept = w.copy() if intact else np.zeros(self.size), start
-            start[index] = kept
-        known = intact and reference.scale > 0.0
-        return L1Reduced(
-            columns=columns,
-            index=index,
-            where=where,
-            signs=self.signs,
-            lam=lam,
-            sqnorms=self.sqnorms[among],
-            spreads=self.spreads[among],
-            blurs=self.blurs[among],
-            means=self.means[among],
-            rounding=self.rounding,
-            start_w=start,
-            start_bias=reference.offset,
-            start_slack=reference.slack if intact else None,
-            start_products=reference.products[index] * (reference.lam / reference.scale) if known else None,
-            inner_products=lambda chosen: self.rows.inner_products(chosen if where is index else index[chosen]),
-            fresh=reference.lam != lam,
-        )
+        return L1Reduced(self, lam, screened, reference)
 
     def lift(self, lam: float, reduced: L1Reduced, solution) -> tuple[np.ndarray, None]:
         """Return the weights of all features; :meth:`certify` makes the dual point."""
-        if reduced.where is reduced.index:
-            return solution.w, None
-        w = np.zeros(self.size)
-        w[reduced.index] = solution.w
-        return w, None
+        return solution.w, None
 
     # -- records -------------------------------------------------------------------------------------------------
 

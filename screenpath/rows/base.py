@@ -182,10 +182,7 @@ class FeatureColumns(Counted, Protocol):
 
     @abstractmethod
     def some(self, index: np.ndarray) -> tuple:
-        """Return columns for kernels as :meth:`slices`, and the places of the requested ones.
-
-        If all columns are in memory as float64, they are returned with ``index`` itself; else some of them.
-        """
+        """Return columns for kernels as :meth:`slices`, each at its number; those not requested may be empty."""
 
     @abstractmethod
     def inner_products(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

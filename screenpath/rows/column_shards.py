@@ -384,9 +384,6 @@ class ShardColumns(HeldColumns, KeptProducts):
         places = self._where[index]
         return data, indices, begin[places], end[places]
 
-    def some(self, index: np.ndarray) -> tuple:
-        return self.slices(index), np.arange(index.size)
-
 
 def columns_of(rows, signs, threads: int = 1, weights=None) -> Columns | ShardColumns:
     """Return the signed columns of sample rows in memory (a copy), or of columns on disk."""

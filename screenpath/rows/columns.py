@@ -58,6 +58,12 @@ class KeptProducts(FeatureColumns):
         chosen = self._position[index]
         return self._gram[chosen[:, None], chosen], self._sums[chosen]
 
+    def some(self, index: np.ndarray) -> tuple:
+        data, samples, *ends = self.slices(index)
+        places = np.zeros((2, self.n), dtype=np.int64)
+        places[:, index] = ends
+        return data, samples, *places
+
     def _keep(self, index: np.ndarray) -> int:
         """Compute the missing inner products of these columns; return how many columns that touches."""
         position = self._position
@@ -149,6 +155,4 @@ class Columns(MemoryRows, KeptProducts):
         return self.data[stored].astype(np.float64), self.indices[stored]
 
     def some(self, index: np.ndarray) -> tuple:
-        if self.stored is not None:
-            return self.slices(), index
-        return self.slices(index), np.arange(index.size)
+        return super().some(index) if self.stored is None else self.slices()

@@ -80,7 +80,7 @@ class FeatureDescent(Solver):
         def decided() -> np.ndarray:
             status = np.full(run.w.size, -1, dtype=np.int8)
             status[run.alive] = 0
-            return status[reduced.where]
+            return status[reduced.index]
 
         return Solution(run.w, np.empty(0), run.epochs, run.touched, converged, run.screened, self.name, decided)
 
@@ -103,25 +103,31 @@ class _Run:
     """Working arrays of one solve."""
 
     def __init__(self, reduced: L1Reduced, budget: Budget, options: FeatureDescent):
-        self.reduced, self.budget, self.options = reduced, budget, options
-        self.columns, where = reduced.columns, reduced.where
-        each = max(1, int((reduced.counts[where]).sum()) // max(reduced.size, 1))
+        self.model, self.lam, self.budget, self.options = reduced.model, reduced.lam, budget, options
+        self.alive, start = reduced.index, reduced.start
+        self.columns = self.model.rows.some(self.alive)
+        self.counts = self.columns[3] - self.columns[2]  # values that each column stores
+        each = max(1, int(self.counts[self.alive].sum()) // max(self.alive.size, 1))
         self.visits = max(1, VALUES // each)  # columns of one kernel call
-        self.alive = reduced.where
         self.epochs, self.touched, self.screened = 0, 0.0, 0
-        cold = reduced.fresh and not options.warm
-        self.w = np.zeros(reduced.start_w.size) if cold else reduced.start_w
-        self.bias = np.array([0.0 if cold else reduced.start_bias])
+        cold = start.lam != self.lam and not options.warm  # a start at this parameter is no other step's
+        self.w = np.zeros(self.model.size)
+        if not cold:
+            self.w[self.alive] = start.w[self.alive]
+        self.bias = np.array([0.0 if cold else start.offset])
         self.updates, self.moved = 0.0, 0.0  # of slack, since it was formed; see `drift`
         self.size: float | None = None
         self.terms = int(np.count_nonzero(self.w))  # weights when it was formed
-        if cold or reduced.start_slack is None:
-            self.form_slack()
+        whole = not cold and self.terms == np.count_nonzero(start.w)
+        if whole:
+            self.slack = start.slack.copy()
         else:
-            self.slack = reduced.start_slack.copy()
+            self.form_slack()
         self.products = np.zeros(self.w.size)
         self.means: np.ndarray | None = None  # along which a step takes the bias with it, once they are asked for
-        self.known = None if cold else reduced.start_products  # of the starting point, until it has moved
+        self.known: np.ndarray | None = None  # products of the starting point, until it has moved
+        if whole and start.scale > 0.0:
+            self.known = start.products[self.alive] * (start.lam / start.scale)
         self.room = FIRST_SET
         self.primal = self.gap = np.inf  # over all survivors, when last evaluated
         self.best, self.idle = np.inf, 0  # smallest gap met, gap evaluations since then
@@ -138,11 +144,11 @@ class _Run:
 
     def form_slack(self) -> None:
         """Form the slack of all samples anew: changed many times, it gathers rounding errors."""
-        self.slack = np.abs(self.reduced.signs) - self.bias * self.reduced.signs
+        self.slack = self.model.ones - self.bias * self.model.signs
         support = np.flatnonzero(self.w)
         kernels.columns_add(self.columns, support, -self.w[support], self.slack)
         self.touched += support.size
-        self.bias[0] = kernels.bias_root(self.slack, self.reduced.signs, self.bias[0])
+        self.bias[0] = kernels.bias_root(self.slack, self.model.signs, self.bias[0])
         self.updates, self.moved, self.size, self.terms = 0.0, 0.0, None, support.size
 
     def changed(self, updates: float, moved: float) -> None:
@@ -153,18 +159,18 @@ class _Run:
 
     def drift(self, sums: _Sums) -> float:
         """Return a bound on the norm of the error of the slack: as it was formed, and from its changes."""
-        formed = self.reduced.rounding.slack(self.terms, sums.reach + self.moved, float(self.bias[0]))
+        formed = self.model.rounding.slack(self.terms, sums.reach + self.moved, float(self.bias[0]))
         return formed + 2.0 * UNIT * (self.updates + 2.0) * ((self.size or 0.0) + 2.0 * self.moved)
 
     def evaluate(self, index: np.ndarray) -> _Sums:
         """Return the sums of the problem on some features."""
-        r, products = self.reduced, self.known  # the certificate of the starting point has those of all
+        m, products = self.model, self.known  # the certificate of the starting point has those of all
         fresh, self.known = products is None, None
         if products is None:
             products = np.empty(index.size)
             self.touched += index.size
         found = kernels.evaluate(
-            self.columns, index, r.signs, self.slack, self.w, r.blurs, r.rounding.column, r.lam, not fresh, products
+            self.columns, index, m.signs, self.slack, self.w, m.blurs, m.rounding.column, self.lam, not fresh, products
         )
         return _Sums(products, *found)
 
@@ -188,19 +194,19 @@ class _Run:
         """Drop the features the gap ball decides; return whether the point moved (a weight had to be set to 0)."""
         # |f_j.alpha*| <= scale |f_j.alpha| + spread_j sqrt(2 gap): the gap ball around the feasible scale * alpha; and
         # the ball halfway between that and alpha.
-        r, lam, scale = self.reduced, self.reduced.lam, sums.scale
-        column, norm, off = r.rounding.column, sqrt(sums.squares), self.drift(sums)
+        m, lam, scale = self.model, self.lam, sums.scale
+        column, norm, off = m.rounding.column, sqrt(sums.squares), self.drift(sums)
         taken = kernels.imbalance(sums.total, sums.balance, column)
         gap = sums.gap + (norm + 0.5 * off) * off + taken * scale * sums.total
         terms = sums.primal + sums.squares + scale * (sums.total + scale * sums.squares)
         gap = max(gap + (column + gamma(self.alive.size)) * terms, 0.0)
-        sizes, spreads = np.abs(sums.products), r.spreads[self.alive]
+        sizes, spreads = np.abs(sums.products), m.spreads[self.alive]
         radius = sqrt(2.0 * gap) + taken * scale * norm
         part, other = halfway(gap, scale, norm, max(off, taken * scale * norm))
         extent = max(radius, other) + max(part, 1.0) * sqrt(2.0 * sums.primal)
         bound = np.minimum(scale * sizes + radius * spreads, part * sizes + other * spreads)
         slack = max(ROUNDING, 8.0 * (column + taken))
-        gone = bound < lam - slack * (lam + extent * r.blurs[self.alive])
+        gone = bound < lam - slack * (lam + extent * m.blurs[self.alive])
         dropped = self.alive[gone]
         self.alive = self.alive[~gone]
         self.screened += dropped.size
@@ -220,7 +226,7 @@ class _Run:
         alive = self.alive
         if alive.size <= self.room:
             return alive
-        distance = (self.reduced.lam - np.abs(self.products[alive])) / np.maximum(self.reduced.spreads[alive], 1e-300)
+        distance = (self.lam - np.abs(self.products[alive])) / np.maximum(self.model.spreads[alive], 1e-300)
         distance[self.w[alive] != 0.0] = -np.inf
         support = int(np.count_nonzero(self.w[alive]))
         outside = int(np.count_nonzero(distance < 0.0)) - support
@@ -234,15 +240,15 @@ class _Run:
 
     def sweep(self, active: np.ndarray, sweeps: int) -> None:
         """Run sweeps over some features, in kernel calls of bounded length."""
-        r = self.reduced
+        m = self.model
         if self.means is None:  # a step along a centred column passes over all samples
-            self.means = np.where(r.counts == r.signs.size, r.means, 0.0)
+            self.means = np.where(self.counts == m.samples, m.means, 0.0)
         sweeps = min(sweeps, self.budget.epochs - self.epochs)
         each = max(1, self.visits // max(active.size, 1))
         while sweeps > 0 and time.monotonic() <= self.budget.deadline:
             now = min(each, sweeps)
             visited, violation, updates, moved = kernels.descend(
-                self.columns, r.signs, r.lam, r.sqnorms, self.means, self.w, self.slack, self.bias, active.copy(),
+                self.columns, m.signs, self.lam, m.sqnorms, self.means, self.w, self.slack, self.bias, active.copy(),
                 self.options.shrinking, now,
             )  # fmt: skip
             self.changed(updates, moved)
@@ -277,8 +283,8 @@ class _Newton:
         self.run, self.chosen = run, chosen
         k, n = chosen.size, run.slack.size
         # Where most samples are inside the margin, the others are subtracted from products over all samples.
-        if run.reduced.sparse and 2 * np.count_nonzero(run.slack > 0.0) > n:
-            self.gram, self.sums = run.reduced.inner_products(chosen)
+        if run.columns[1].size and 2 * np.count_nonzero(run.slack > 0.0) > n:
+            self.gram, self.sums = run.model.rows.inner_products(chosen)
             self.member = np.ones(n, dtype=np.int8)
         else:
             self.gram, self.sums, self.member = np.zeros((k, k)), np.zeros(k), np.zeros(n, dtype=np.int8)
@@ -289,10 +295,10 @@ class _Newton:
 
         The gap is inf where not even the first one lowered the objective.
         """
-        run, r = self.run, self.run.reduced
+        run, m = self.run, self.run.model
         tried, taken, going, gap, moved = l1newton.newton_steps(
-            run.columns, self.chosen, r.signs, r.lam, r.sqnorms, run.w, run.slack, run.bias, products, self.gram,
-            self.sums, self.member, NEWTON_OPTIONS, r.blurs, r.rounding.column, target, run.best,
+            run.columns, self.chosen, m.signs, run.lam, m.sqnorms, run.w, run.slack, run.bias, products, self.gram,
+            self.sums, self.member, NEWTON_OPTIONS, m.blurs, m.rounding.column, target, run.best,
             min(self.each, run.budget.epochs - run.epochs),
         )  # fmt: skip
         run.epochs += tried

@@ -64,7 +64,7 @@ class PluginSolver(Solver):
         if not isinstance(found, Solution):
             raise PluginError(f"{self.plugin}: solve() returned {type(found).__name__}", "return a Solution")
         sparse = isinstance(reduced, SparseReduced)
-        w = reduced.start.w if sparse else getattr(reduced, "start_w", None)
+        w = getattr(getattr(reduced, "start", None), "w", getattr(reduced, "start_w", None))  # KernelReduced has none
         alpha = reduced.start.theta if sparse else getattr(reduced, "start_alpha", None)
         found.w, found.alpha = self._like("w", found.w, w), self._like("alpha", found.alpha, alpha)
         if found.w is None and w is not None and (alpha is None or found.alpha is None):

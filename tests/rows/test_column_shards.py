@@ -49,10 +49,9 @@ def both(folder, data, scale="none", storage="auto", weights=None, penalties=Non
 
 def as_array(columns, index):
     """Return some columns as a dense array."""
-    found, where = columns.some(index)
-    data, samples, begin, end = found
+    data, samples, begin, end = columns.some(index)
     out = np.zeros((index.size, columns.d))
-    for row, first, last in zip(out, begin[where], end[where], strict=True):
+    for row, first, last in zip(out, begin[index], end[index], strict=True):
         row[samples[first:last] if columns.sparse else slice(None)] = data[first:last]
     return out
 
