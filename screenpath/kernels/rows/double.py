@@ -6,7 +6,8 @@ Nothing here may be reassociated or contracted: the errors of the operations are
 import numpy as np
 
 from screenpath.kernels import at, kernel
-from screenpath.kernels.rows.matrix import borrowed, matrix_of
+from screenpath.kernels.rows.matrix import matrix_of
+from screenpath.kernels.rows.unowned import unowned
 
 SPLITTER = 134217729.0  # 2^27 + 1
 
@@ -43,7 +44,7 @@ def accumulate(high, low, a, b):
 @kernel
 def double_products(X, w, out):
     """Write the products of rows with ``w`` to the two rows of ``out``: high parts, and remainders."""
-    dense, data, indices, indptr, sparse = borrowed(X)
+    dense, data, indices, indptr, sparse = unowned(X)
     for i in range(out.shape[1]):
         high, low = 0.0, 0.0
         if sparse:
@@ -58,7 +59,7 @@ def double_products(X, w, out):
 @kernel
 def double_sum(X, theta, out):
     """Add ``sum_i theta_i x_i`` to the two rows of ``out``."""
-    dense, data, indices, indptr, sparse = borrowed(X)
+    dense, data, indices, indptr, sparse = unowned(X)
     for i in range(theta.size):
         t = theta[i]
         if sparse:

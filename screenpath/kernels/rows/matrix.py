@@ -37,12 +37,6 @@ def matrix_of(stored) -> Matrix:
     return Matrix(NO_DENSE, *stored, True) if isinstance(stored, tuple) else Matrix(stored, *NO_CSR, False)
 
 
-@kernel
-def borrowed(X):
-    """Return the same rows with views that are not reference-counted, see ``unowned``."""
-    return Matrix(unowned(X.dense), unowned(X.data), unowned(X.indices), unowned(X.indptr), X.sparse)
-
-
 @kernel(fastmath=SUMS)
 def products(X, w, out, start, stop):
     """Write ``x_i . w`` to ``out[i]`` for ``start <= i < stop``."""
@@ -75,7 +69,7 @@ def dot(X, i, w):
 @kernel(fastmath=SUMS)
 def listed_products(X, where, w, out):
     """Write ``x_i . w`` for the listed rows ``i`` to ``out``, at their positions in the list."""
-    X, n = borrowed(X), where.size
+    X, n = unowned(X), where.size
     dense = X.dense
     if X.sparse:
         for r in range(n):
@@ -90,7 +84,7 @@ def listed_products(X, where, w, out):
 @kernel(fastmath=SUMS)
 def listed_sum(X, where, weights, v):
     """Add ``sum_r weights_r x_i`` over the listed rows ``i`` to ``v``; return how many weights are not 0."""
-    X, touched = borrowed(X), 0
+    X, touched = unowned(X), 0
     for r in range(where.size):
         if weights[r] != 0.0:
             add(X, where[r], weights[r], v)
@@ -160,7 +154,7 @@ def _relabel(indices, d):
 
 def warm_up():
     X, w, index = matrix_of(np.eye(2)), np.ones(2), np.arange(2)
-    borrowed(X)
+    unowned(X)
     products(X, w, np.empty(2), 0, 2)
     weighted_sum(X, w, np.zeros(2), 0, 2)
     dot(X, 0, w)

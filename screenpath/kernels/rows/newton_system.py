@@ -12,8 +12,9 @@ import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.rows.barrier import SIZE, meet
-from screenpath.kernels.rows.matrix import Matrix, add, borrowed, dot, taken
+from screenpath.kernels.rows.matrix import Matrix, add, dot, taken
 from screenpath.kernels.rows.rows import dense_products
+from screenpath.kernels.rows.unowned import unowned
 
 DIRECT = 600  # largest number of features whose Hessian is factorised
 GRAM = 150  # with more features: largest |J| whose Gram matrix is factorised; conjugate gradients beyond
@@ -238,7 +239,7 @@ def _conjugate_direction(X, J, sigma, p):
 @kernel(fastmath=SUMS)
 def _conjugate_gradients(X, size, sigma, p):
     """:func:`_conjugate_direction` with the rows of J alone."""
-    X = borrowed(X)
+    X = unowned(X)
     residual = p.copy()
     search = p.copy()
     image = np.empty(p.size)
@@ -271,7 +272,7 @@ def direction(X, inside, members, moved, H, scratch, sigma, p, team):
     H, scratch : ndarray of shape (d, d) or larger
         The kept matrix, and work space for a factor; empty beyond ``DIRECT`` features.
     """
-    X, d = borrowed(X), p.size
+    X, d = unowned(X), p.size
     size, changed = 0, 0
     for r in range(inside.size):
         moved[at(size)] = r  # kept where the next one does not overwrite it

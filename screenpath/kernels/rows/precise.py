@@ -13,7 +13,8 @@ import numpy as np
 
 from screenpath.kernels import kernel
 from screenpath.kernels.rows.double import accumulate, two_product, two_sum
-from screenpath.kernels.rows.matrix import borrowed, matrix_of
+from screenpath.kernels.rows.matrix import matrix_of
+from screenpath.kernels.rows.unowned import unowned
 
 LINEAR, POLY, RBF = range(3)
 UNIT = 2.0**-102
@@ -117,7 +118,7 @@ def sums(X, rows, support, weights, kind, gamma, degree, coef0, constant, out):
 
     ``weights`` has the shape (q, s), ``out`` (q, 2, m). ``kind`` is ``LINEAR``, ``POLY`` or ``RBF``.
     """
-    X = borrowed(X)
+    X = unowned(X)
     out[:] = 0.0
     for r in range(rows.size):
         for k in range(support.size):

@@ -11,7 +11,8 @@ import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.problem.box import UNIT
-from screenpath.kernels.rows.matrix import add, borrowed, dot, matrix_of
+from screenpath.kernels.rows.matrix import add, dot, matrix_of
+from screenpath.kernels.rows.unowned import unowned
 
 CHOSEN, FEWER = 64, 32  # rows at most that a lever is made of, or a single one
 SHARING = 12  # rows at least that share a lever: its centre is nearer to the middle of all rows then
@@ -106,7 +107,7 @@ def lever_centers(X, where, weights, mean, rounding, centers, lengths, away):
 
     Writes ``centers``, shape (k, d), their norms ``lengths``, and ``away``, at least their distances from ``mean``.
     """
-    X, base = borrowed(X), 0.0
+    X, base = unowned(X), 0.0
     for j in range(mean.size):
         base += mean[j] * mean[j]
     for k in range(weights.shape[0]):
@@ -236,9 +237,7 @@ def decide_by_levers(tau, slack, spread, radius, levers, offsets, distances, sta
     count = 0
     for i in range(tau.size):
         status[i], possible = 0, False
-        for k in range(
-            offsets.shape[0] - 1, -1, -1
-        ):  # the longest, which come last, decide most
+        for k in range(offsets.shape[0] - 1, -1, -1):  # the longest, which come last, decide most
             kappa = offsets[k, 1]
             if kappa <= 0.0:
                 continue
@@ -313,7 +312,7 @@ def decide_exactly(
     status : ndarray of int8 of shape (n,)
         Written.
     """
-    X, count = borrowed(X), offsets.shape[0]
+    X, count = unowned(X), offsets.shape[0]
     least = np.empty(count)
     for k in range(count):
         kappa = offsets[k, 1]

@@ -3,7 +3,8 @@
 import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
-from screenpath.kernels.rows.matrix import add, borrowed, dot, matrix_of
+from screenpath.kernels.rows.matrix import add, dot, matrix_of
+from screenpath.kernels.rows.unowned import unowned
 
 NO_SIGNS = np.empty(0, dtype=np.int8)
 
@@ -42,7 +43,7 @@ def placed_sweeps(X, where, signs, c, lo, hi, sqnorms, alpha, w, active, shrinki
 @kernel(fastmath=SUMS, forceinline=True)
 def _sweeps(X, where, signs, placed, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random):
     """Sweep; where this is inlined, a constant ``placed`` removes the other branch."""
-    X, size, touched = borrowed(X), active.size, 0
+    X, size, touched = unowned(X), active.size, 0
     # A row at its end is dropped only when its gradient points outward by more than the last sweep's worst violation.
     upper, lower = np.inf, -np.inf
     violation = np.inf

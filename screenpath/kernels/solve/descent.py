@@ -12,8 +12,9 @@ import numpy as np
 from screenpath.kernels import kernel
 from screenpath.kernels.problem import box
 from screenpath.kernels.rows.clock import seconds
-from screenpath.kernels.rows.matrix import borrowed, listed_products, listed_sum, matrix_of
+from screenpath.kernels.rows.matrix import listed_products, listed_sum, matrix_of
 from screenpath.kernels.rows.newton_system import inner
+from screenpath.kernels.rows.unowned import unowned
 from screenpath.kernels.solve import cd
 from screenpath.kernels.solve.face import face_step, movable
 from screenpath.kernels.solve.survey import nothing_known
@@ -276,7 +277,7 @@ def descend(X, task, names, size, alpha, w, margins, alive, decided, random, kno
         ``UNDER_WAY`` if the time is up, or the log is full.
     known, pool : tuple
     """
-    X, began = borrowed(X), seconds()
+    X, began = unowned(X), seconds()
     while True:
         begins = now[TOLD] == FORESEEN and foresees(task, alive, alpha, w, margins, AHEAD * how.tol, now)
         if not begins:

@@ -9,9 +9,10 @@ from there, until the set no longer changes. The step ends where the dual is lar
 import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
-from screenpath.kernels.rows.matrix import add, borrowed, dot, matrix_of
+from screenpath.kernels.rows.matrix import add, dot, matrix_of
 from screenpath.kernels.rows.newton_system import inner
-from screenpath.kernels.solve.pool import ADDED, COLUMNS, Pool, copies, frequent_add, frequent_dot, lent
+from screenpath.kernels.rows.unowned import unowned
+from screenpath.kernels.solve.pool import ADDED, COLUMNS, Pool, copies, frequent_add, frequent_dot
 from screenpath.kernels.solve.preconditioner import closed, diagonal, frequent_share, gap_of, precondition, solve_rows
 from screenpath.kernels.solve.survey import Survey, nameless, nothing_known, surveyed
 
@@ -168,7 +169,7 @@ def face_step(
         With the rows ``face``. Plain tuples: for named ones Python code would run, and a signal handler's error would
         be raised where numba expects none.
     """
-    X, n, survey, copied, added = borrowed(X), face.size, Survey(*known), Pool(*pool), 0
+    X, n, survey, copied, added = unowned(X), face.size, Survey(*known), Pool(*pool), 0
     if X.sparse:
         survey, copied, seats, order = surveyed(
             survey, copied, X, where, signs, face, names, sqnorms[face], size, w.size
@@ -176,12 +177,12 @@ def face_step(
         face, added, columns = face[order], copied.counts[ADDED], copied.columns[: copied.counts[COLUMNS]].copy()
         squares = sqnorms[face]
         ridge = prox * squares
-        M = precondition(survey, lent(copies(copied, X)), seats, ridge)
+        M = precondition(survey, unowned(copies(copied, X)), seats, ridge)
     else:
         squares, seats, columns = sqnorms[face], where[face], np.arange(w.size)
         ridge = prox * squares
         M = diagonal(ridge + squares)
-    t, box, own, rows = np.empty(n), np.empty((3, n)), w[columns], lent(copies(copied, X))  # `copied` is kept
+    t, box, own, rows = np.empty(n), np.empty((3, n)), w[columns], unowned(copies(copied, X))  # `copied` is kept
     for k in range(n):
         i, r = face[k], seats[k]
         t[k] = c[i] - (dot(rows.rare, r, own) + frequent_dot(rows, r, own) if moved else margins[i])
@@ -208,7 +209,7 @@ def recalled(X, where, signs, names, sqnorms, size, d, known, pool, prox):
     survey, copied, seats, order = surveyed(
         Survey(*known), Pool(*pool), X, where, signs, np.arange(names.size), names, sqnorms, size, d
     )
-    precondition(survey, lent(copies(copied, X)), seats, prox * sqnorms[order])
+    precondition(survey, unowned(copies(copied, X)), seats, prox * sqnorms[order])
     return nameless(survey, copied)
 
 

@@ -12,7 +12,8 @@ import numpy as np
 from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.problem.box import Errors
 from screenpath.kernels.rows.barrier import alone
-from screenpath.kernels.rows.matrix import add, borrowed, dot, matrix_of
+from screenpath.kernels.rows.matrix import add, dot, matrix_of
+from screenpath.kernels.rows.unowned import unowned
 from screenpath.kernels.solve.newton import (
     ALIVE,
     ALPHA,
@@ -23,7 +24,6 @@ from screenpath.kernels.solve.newton import (
     WHERE,
     C,
     T,
-    lent,
     minimise,
     table_of,
     workspace,
@@ -128,7 +128,7 @@ def minimise_free(X, k, offset, rest, b, typical, v, w, tol, limit, screen, erro
     solved : bool
         Whether its gap is small enough, and its dual variables sum up to ``rest`` up to rounding.
     """
-    X, room, d = borrowed(X), lent(room), w.size - 1
+    X, room, d = unowned(X), unowned(room), w.size - 1
     vectors, where, signs, alive = room.vectors, room.lists[WHERE], room.marks[SIGNS], room.lists[ALIVE]
     c, lo, hi, alpha, t = vectors[C], vectors[LO], vectors[HI], vectors[ALPHA], vectors[T]
     kinks, tied, size = c[:k].copy(), 0, 0.0

@@ -24,7 +24,7 @@ import numpy as np
 from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.problem.box import Errors, radius_around
 from screenpath.kernels.rows.barrier import LINE, Team, half, make_board, meet, share
-from screenpath.kernels.rows.matrix import Matrix, _relabel, add, borrowed, matrix_of, taken
+from screenpath.kernels.rows.matrix import Matrix, _relabel, add, matrix_of, taken
 from screenpath.kernels.rows.newton_system import DIRECT, GRAM, inner
 from screenpath.kernels.rows.rows import four_products, sparse_product
 from screenpath.kernels.rows.unowned import unowned
@@ -65,13 +65,6 @@ class Workspace(NamedTuple):
     marks: np.ndarray
     G: np.ndarray
     H: np.ndarray
-
-
-@kernel
-def lent(room):
-    """Return the same arrays with views that are not reference-counted, see ``unowned``."""
-    vectors, near, lists, marks, G, H = room
-    return Workspace(unowned(vectors), unowned(near), unowned(lists), unowned(marks), unowned(G), unowned(H))
 
 
 @kernel(fastmath=SUMS, leaf=True)
@@ -379,7 +372,7 @@ def minimise(X, k, offset, v, w, tol, limit, screen, errors, bias, room, team):
     gap, primal : float
         Of the returned pair.
     """
-    X, room, team = borrowed(X), lent(room), Team(unowned(team.table), unowned(team.board), team.me)
+    X, room, team = unowned(X), unowned(room), unowned(team)
     v, w = unowned(v), unowned(w)
     vectors, near, lists, sparse = room.vectors, room.near, room.lists, X.sparse
     count, touched, iterations = k, 0, 0

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
-from screenpath.kernels.rows.matrix import Matrix, _number_on, borrowed, matrix_of
+from screenpath.kernels.rows.matrix import Matrix, _number_on, matrix_of
 from screenpath.kernels.rows.rows import sparse_product
 from screenpath.kernels.rows.unowned import unowned
 
@@ -72,12 +72,6 @@ def copies(pool, X):
     """Return sparse rows by their seats, and dense ones where they are stored."""
     rare = Matrix(X.dense, pool.data, pool.indices, pool.indptr, True) if X.sparse else X
     return Parted(rare, pool.values, pool.places, pool.starts)
-
-
-@kernel
-def lent(rows):
-    """Return the same rows with views that are not reference-counted, see ``unowned``."""
-    return Parted(borrowed(rows.rare), unowned(rows.values), unowned(rows.places), unowned(rows.starts))
 
 
 @kernel(fastmath=SUMS, forceinline=True, leaf=True)
@@ -142,7 +136,7 @@ def begun(X, where, listed, sqnorms, size, d):
 
     The parameters are those of :func:`admitted`, and their squared norms.
     """
-    X, weights, heavy, found, count, light = borrowed(X), np.zeros(d), np.empty(d), 0, 0, heavy_of(listed.size)
+    X, weights, heavy, found, count, light = unowned(X), np.zeros(d), np.empty(d), 0, 0, heavy_of(listed.size)
     data, indices, indptr = X.data, X.indices, X.indptr
     for k in range(listed.size):
         i, scale = where[listed[k]], 1.0 / sqnorms[k]
@@ -210,7 +204,7 @@ def admitted(pool, X, where, signs, listed, names):
     ``listed`` of the sparse rows ``where`` are taken, which have the numbers ``names``. Also returns the seats, in
     ascending order, and which of the listed rows has each.
     """
-    X, seat, label, counts = borrowed(X), pool.seat, pool.label, pool.counts
+    X, seat, label, counts = unowned(X), pool.seat, pool.label, pool.counts
     fresh, more_often, more_rare = _fresh(pool, X, where, listed, names)
     data, indices, indptr, frequent = X.data, X.indices, X.indptr, counts[FREQUENT]
     rows, named = counts[SEATS], counts[COLUMNS]
@@ -256,6 +250,6 @@ def warm_up():
     data, index, one = np.ones(2), np.arange(2), np.ones(2, dtype=np.int8)
     X = matrix_of((data, np.zeros(2, dtype=np.int32), np.array([0, 1, 2])))
     pool, _, _ = admitted(begun(X, index, index, data, 2, 1), X, index, one, index, index)
-    rows = lent(copies(pool, X))
+    rows = unowned(copies(pool, X))
     frequent_dot(rows, 0, data)
     frequent_add(rows, 0, 1.0, data)

@@ -16,7 +16,8 @@ import numpy as np
 from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.rows.matrix import add, dot, matrix_of
 from screenpath.kernels.rows.newton_system import _factorise, inner, solve_factored
-from screenpath.kernels.solve.pool import copies, frequent_add, frequent_dot, lent
+from screenpath.kernels.rows.unowned import unowned
+from screenpath.kernels.solve.pool import copies, frequent_add, frequent_dot
 from screenpath.kernels.solve.survey import enter, nothing_known, room, surveyed
 
 LEAST = 1e-12  # of a squared norm is left of a row that stands twice, at least: rounding
@@ -228,7 +229,7 @@ def solve_rows(
         Rows; those that are read in part count for that part.
     curve : float
     """
-    rows, n, z = lent(rows), ridge.size, np.empty(ridge.size)
+    rows, n, z = unowned(rows), ridge.size, np.empty(ridge.size)
     half, sums, added = np.empty(n), np.empty(M.factor.shape[0]), np.empty(n)
     step[:] = 0.0
     change[:] = 0.0
@@ -275,7 +276,7 @@ def warm_up():
     index, signs, one = np.arange(2), np.ones(2, dtype=np.int8), np.empty(2)
     known, pool, seats, _ = surveyed(*nothing_known(), X, index, signs, index, index, data, 2, 1)
     rows = copies(pool, X)
-    M = precondition(known, lent(rows), seats, data)
+    M = precondition(known, unowned(rows), seats, data)
     diagonal(data)
     closed(M, np.full(2, True))
     preconditioned(M, rows, seats, data, one, one.copy(), np.empty(M.factor.shape[0]), one.copy())

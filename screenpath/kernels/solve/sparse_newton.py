@@ -8,8 +8,9 @@ import numpy as np
 from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.problem.sparse import Samples, add_column, column_sum, respond
 from screenpath.kernels.problem.sparse_intercept import settle
-from screenpath.kernels.rows.matrix import add, borrowed, dot, matrix_of
+from screenpath.kernels.rows.matrix import add, dot, matrix_of
 from screenpath.kernels.rows.newton_system import advance, inner
+from screenpath.kernels.rows.unowned import unowned
 
 
 @kernel(leaf=True)
@@ -136,7 +137,7 @@ def conjugate_gradients(Z, zone, level, alpha, scale, rhs, tol, limit, out):
     there are none without intercepts. Returns the iterations, and whether the residual fell to ``tol ||rhs||`` within
     ``limit`` of them.
     """
-    Z, size, image = borrowed(Z), rhs.size, np.empty(zone)
+    Z, size, image = unowned(Z), rhs.size, np.empty(zone)
     residual, direction, product = rhs.copy(), rhs.copy(), np.empty(size)
     out[:] = 0.0
     rr = inner(rhs, rhs)

@@ -9,6 +9,7 @@ import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.rows.matrix import dot, matrix_of
+from screenpath.kernels.rows.unowned import unowned
 from screenpath.kernels.solve.pool import (
     COLUMNS,
     FREQUENT,
@@ -19,7 +20,6 @@ from screenpath.kernels.solve.pool import (
     admitted,
     begun,
     copies,
-    lent,
     longer,
 )
 
@@ -272,7 +272,7 @@ def surveyed(known, pool, X, where, signs, listed, names, sqnorms, size, d):
         known = _of_none(pool.counts[FREQUENT])
     pool, seats, order = admitted(pool, X, where, signs, listed, names)
     known = _with_room(known, pool.counts)
-    _bring_up(known, pool.counts, lent(copies(pool, X)), seats, sqnorms[order])
+    _bring_up(known, pool.counts, unowned(copies(pool, X)), seats, sqnorms[order])
     pool.counts[STEPS] += 1
     return known, pool, seats, order
 
@@ -298,4 +298,4 @@ def nothing_known() -> tuple[Survey, Pool]:
 def warm_up():
     X, rows, one = matrix_of((np.ones(2), np.zeros(2, dtype=np.int32), np.array([0, 1, 2]))), np.arange(2), np.ones(2)
     known, pool, *_ = surveyed(*nothing_known(), X, rows, np.ones(2, dtype=np.int8), rows, rows, one, 2, 1)
-    enter(known, lent(copies(pool, X)), 0, 0.0, 1.0, *room(pool.starts, 2))
+    enter(known, unowned(copies(pool, X)), 0, 0.0, 1.0, *room(pool.starts, 2))

@@ -7,9 +7,10 @@ import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.rows.barrier import half, meet, share
-from screenpath.kernels.rows.matrix import borrowed, products
+from screenpath.kernels.rows.matrix import products
 from screenpath.kernels.rows.newton_system import DIRECT, GRAM, direction, inner
 from screenpath.kernels.rows.rows import csr_sum, dense_sum_listed
+from screenpath.kernels.rows.unowned import unowned
 
 BALANCE = 0.5  # a proximal round ends when the gap of its minimisation is below this fraction of its slackness
 FAST, MEDIUM, SLOW = 10.0, 4.0, 2.0  # growth of sigma after rounds of at most 2, at most 5, and more iterations
@@ -166,7 +167,7 @@ def solve_near(
     inside, H : ndarray of int8 of shape (n,), ndarray of shape (d, d) or larger
         Work space.
     """
-    X, n, d = borrowed(X), inside.size, w.size
+    X, n, d = unowned(X), inside.size, w.size
     iterative = d > DIRECT and n > GRAM  # a better conditioned system is worth a round more
     order = d if d <= DIRECT else 0
     scratch, p = np.empty((order, order)), np.empty(d)

@@ -9,24 +9,20 @@ from screenpath.kernels import kernel
 from screenpath.kernels.problem import box, intercept, partition
 from screenpath.kernels.rows.barrier import WORD, Team, make_board
 from screenpath.kernels.rows.clock import seconds
-from screenpath.kernels.rows.matrix import borrowed, matrix_of
+from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.kernels.rows.unowned import unowned
 from screenpath.kernels.solve.multiplier import minimise_free, shifted
-from screenpath.kernels.solve.newton import SIGNS, T, lent, minimise, table_of, workspace
+from screenpath.kernels.solve.newton import SIGNS, T, minimise, table_of, workspace
 from screenpath.kernels.walk.compiled_steps import (
     _balanced,
     _begin,
     _certify,
-    _changes_lent,
     _copied,
     _ends,
-    _free_lent,
     _levered,
     _lift,
     _mark,
     _note,
-    _points_lent,
-    _problem_lent,
     _put_back,
     _record,
     _screen,
@@ -65,8 +61,8 @@ def box_walk(X, problem, free, points, settings, changes, room, team):
     refused : bool
         Whether the step after them did not reach its gap at once, is worse than zero, or is not above its reference.
     """
-    X, room, team = borrowed(X), lent(room), Team(unowned(team.table), unowned(team.board), team.me)
-    problem, points, changes = _problem_lent(problem), _points_lent(points), _changes_lent(changes)
+    X, room, team = unowned(X), unowned(room), unowned(team)
+    problem, points, changes = unowned(problem), unowned(points), unowned(changes)
     c, lo, hi, bounds = problem.c, problem.lo, problem.hi, problem.bounds
     grid, w, total, theta, margins, numbers, decided = points
     n, d, me, board = c.size, w.shape[1], team.me, team.board
@@ -75,7 +71,7 @@ def box_walk(X, problem, free, points, settings, changes, room, team):
     nothing, more_w = np.zeros(n, dtype=np.int8), np.empty(v.size)
     forms, scratch, likely = margins[0], margins, changes.listed
     if free is not None:
-        own, forms, scratch, likely = _free_lent(free), np.empty(n), np.empty((2, n)), np.empty(n, dtype=np.int64)
+        own, forms, scratch, likely = unowned(free), np.empty(n), np.empty((2, n)), np.empty(n, dtype=np.int64)
     began, point = seconds(), theta[0]
     n_R, n_L, nonzero = _ends(point, lo, hi, changes.ends, team)
     for k in range(1, grid.size):

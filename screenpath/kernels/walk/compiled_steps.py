@@ -12,7 +12,6 @@ from screenpath.kernels.problem.partition import ROWS
 from screenpath.kernels.rows.barrier import SIZE, half, meet, share
 from screenpath.kernels.rows.matrix import add, products, weighted_sum
 from screenpath.kernels.rows.rows import add_rows
-from screenpath.kernels.rows.unowned import unowned
 from screenpath.kernels.screen import lever
 from screenpath.kernels.solve.newton import ALIVE, ALPHA, CHOSEN, NEAR, SIGNS, WHERE, T
 from screenpath.kernels.solve.newton import C as KINK
@@ -34,39 +33,7 @@ from screenpath.kernels.walk.compiled_types import (
     SLACK,
     SUM_ERROR,
     UPDATES,
-    Changes,
-    Free,
-    Points,
-    Problem,
 )  # fmt: skip
-
-
-@kernel
-def _problem_lent(problem):
-    edges, c, lo, hi, norms, signs, bounds = problem
-    return Problem(unowned(edges), unowned(c), unowned(lo), unowned(hi), unowned(norms), unowned(signs), bounds)
-
-
-@kernel
-def _points_lent(points):
-    grid, w, total, theta, margins, numbers, decided = points
-    numbers, decided = unowned(numbers), unowned(decided)
-    return Points(unowned(grid), unowned(w), unowned(total), unowned(theta), unowned(margins), numbers, decided)
-
-
-@kernel
-def _changes_lent(changes):
-    ends, listed, held, sums = changes
-    return Changes(unowned(ends), unowned(listed), unowned(held), unowned(sums))
-
-
-@kernel
-def _free_lent(free):
-    kinks, lo, hi, width, spread, mean, level, slack, typical, largest, largest_kink = free
-    return Free(
-        unowned(kinks), unowned(lo), unowned(hi), unowned(width), unowned(spread), unowned(mean), level, slack, typical,
-        largest, largest_kink,
-    )  # fmt: skip
 
 
 @kernel

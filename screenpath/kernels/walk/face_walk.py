@@ -10,12 +10,13 @@ import numpy as np
 from screenpath.kernels import kernel
 from screenpath.kernels.problem import box, partition
 from screenpath.kernels.rows.clock import seconds
-from screenpath.kernels.rows.matrix import borrowed, matrix_of
+from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.kernels.rows.rows import csr_products, csr_sum
+from screenpath.kernels.rows.unowned import unowned
 from screenpath.kernels.solve import cd, descent
 from screenpath.kernels.solve.pool import STEPS
 from screenpath.kernels.solve.survey import nothing_known
-from screenpath.kernels.walk.compiled_steps import _ball, _goes_by_changes, _note, _points_lent, _problem_lent
+from screenpath.kernels.walk.compiled_steps import _ball, _goes_by_changes, _note
 from screenpath.kernels.walk.compiled_types import (
     COUNTS,
     ELL,
@@ -318,7 +319,7 @@ def face_walk(X, problem, points, settings, how, ahead, known, pool, log, until)
     known, pool : tuple
         After the last solve, which may be that of a step that is refused.
     """
-    X, problem, points, began = borrowed(X), _problem_lent(problem), _points_lent(points), seconds()
+    X, problem, points, began = unowned(X), unowned(problem), unowned(points), seconds()
     grid, w, _, theta, margins, numbers, decided = points
     n, kept, region = problem.c.size, theta.shape[0] - 1, settings.region
     sums, nothing = Sums(np.empty(n), np.empty(w.shape[1]), np.empty(w.shape[1])), np.zeros(n, dtype=np.int8)
