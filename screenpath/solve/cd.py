@@ -8,6 +8,7 @@ conditioned data the Newton solver is the one to use.
 from __future__ import annotations
 
 import time
+from operator import attrgetter
 
 import numpy as np
 
@@ -70,26 +71,28 @@ class Descent:
     ``copied``: work on a copy of the survivors. Long sparse rows are read as fast in place.
     """
 
+    gap = property(lambda self: float(self.point.now[descent.GAP]))
+    primal = property(lambda self: float(self.point.now[descent.PRIMAL]))
+    touched = property(lambda self: float(self.point.now[descent.TOUCHED]))
+    screened = property(lambda self: int(self.point.now[descent.SCREENED]))
+    w, alpha, decided = (property(attrgetter(f"point.{name}")) for name in ("w", "alpha", "decided"))
+
     def __init__(self, reduced: Reduced, random: np.ndarray, copied: bool = True):
-        r, self.reduced, self.random, self.copied = reduced, reduced, random, copied
+        r = self.reduced = reduced
         if copied:
             r.copy()
         stored, where, signs = r.stored()
-        self.rows = matrix_of(stored)
-        self.task = descent.Task(where, signs, r.c, r.lo, r.hi, r.norms, r.norms**2, r.errors)
-        self.alpha, self.w, self.alive = r.start_alpha.copy(), r.start_sum.copy(), np.arange(r.size)
-        self.decided = np.zeros(r.size, dtype=np.int8)
-        self.margins, told = np.empty(r.size), descent.STALE
+        self.task = cd.Task(
+            matrix_of(stored), where, signs, r.c, r.lo, r.hi, r.norms, r.norms**2, r.errors, r.index, r.theta.size
+        )  # fmt: skip
+        self.alive = np.arange(r.size)
+        margins, told = np.empty(r.size), descent.STALE
         if r.start_w is r.start_sum:  # products with the start are known, until it moves
-            self.margins, told = r.start_margins.copy(), descent.KNOWN
+            margins, told = r.start_margins.copy(), descent.KNOWN
         elif r.foreseen is not None:
-            self.margins, told = r.foreseen, descent.FORESEEN
-        self.now = descent.begun(self.task, r.offset, told)
-
-    gap = property(lambda self: float(self.now[descent.GAP]))
-    primal = property(lambda self: float(self.now[descent.PRIMAL]))
-    touched = property(lambda self: float(self.now[descent.TOUCHED]))
-    screened = property(lambda self: int(self.now[descent.SCREENED]))
+            margins, told = r.foreseen, descent.FORESEEN
+        decided, now = np.zeros(r.size, dtype=np.int8), descent.begun(self.task, r.offset, told)
+        self.point = cd.Iterate(r.start_alpha.copy(), r.start_sum.copy(), margins, decided, random, now)
 
     def restart(self) -> None:
         """Replace the problem's start by the point of the box nearest to zero."""
@@ -97,20 +100,16 @@ class Descent:
 
     def place(self, rows: np.ndarray, values: np.ndarray) -> None:
         """Change the dual variables of some rows to new values."""
-        descent.place(self.rows, self.task, rows, values, self.alpha, self.w, self.now)
+        descent.place(self.task, self.point, rows, values)
 
     def sweep(self, sweeps: int, shrinking: bool, budget: Budget) -> None:
         """Run ``sweeps`` sweeps over all alive rows, in kernel calls of bounded length."""
-        r, t, self.now[descent.TOLD] = self.reduced, self.task, descent.STALE
+        self.point.now[descent.TOLD] = descent.STALE
         each = max(1, VISITS // max(self.alive.size, 1))
         while sweeps > 0 and time.monotonic() <= budget.deadline:
             now = min(each, sweeps)
-            problem = r.c, r.lo, r.hi, t.sqnorms, self.alpha, self.w, self.alive, shrinking, now, self.random
-            if self.copied:
-                touched, _ = cd.cd_sweeps(self.rows, *problem)
-            else:
-                touched, _ = cd.placed_sweeps(self.rows, t.where, t.signs, *problem)
-            self.now[descent.TOUCHED] += touched
+            touched, _ = cd.cd_sweeps(self.task, self.point, self.alive, shrinking, now)
+            self.point.now[descent.TOUCHED] += touched
             sweeps -= now
 
     def check(self, tol: float, dynamic: bool) -> bool:
@@ -119,7 +118,5 @@ class Descent:
         """
         self.alive.sort(kind="stable")  # sweeps have permuted it
         how = descent.How(tol, 1.0, dynamic, 0, 0, 0.0)
-        self.alive, met = descent.look(
-            self.rows, self.task, self.alive, self.alpha, self.w, self.margins, self.decided, how, self.now
-        )
+        self.alive, met = descent.look(self.task, self.point, self.alive, how)
         return met

@@ -13,7 +13,7 @@ from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.kernels.solve import descent
 from screenpath.kernels.solve import face as kernels
 from screenpath.kernels.solve.pool import STEPS
-from screenpath.kernels.solve.survey import nothing_known
+from screenpath.kernels.solve.survey import nameless, nothing_known
 from screenpath.problem.reduced import Faces, Reduced
 from screenpath.solve.base import Budget, Solution, Solver
 from screenpath.solve.cd import Descent, draws
@@ -43,21 +43,18 @@ class FaceDescent(Solver):
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         r, run = reduced, Descent(reduced, draws(self.seed, rank), copied=not reduced.sparse)
         how, size = self.how(tol, dynamic, budget.epochs, SLICE), r.theta.size
-        log, (known, pool) = begun(r.faces, size, MORE), recalled(r.faces, size, r.start_w.size, r.fetch)
+        log, memory = begun(r.faces, size, MORE), recalled(r.faces, size, r.start_w.size, r.fetch)
         while True:
-            run.alive, became, known, pool = descent.descend(
-                run.rows, run.task, r.index, size, run.alpha, run.w, run.margins, run.alive, run.decided, run.random,
-                known, pool, log, how, run.now,
-            )  # fmt: skip
+            run.alive, became, memory = descent.descend(run.task, run.point, run.alive, memory, log, how)
             budget.note(run.gap, run.primal, run.touched)
             if became != descent.UNDER_WAY or time.monotonic() > budget.deadline:
                 break
             if log.used[0] == log.prox.size:
-                log = begun(ended(log, known, pool), size, MORE)
-        faces = ended(log, known, pool) if r.sparse and log.used[0] > 0 else None
+                log = begun(ended(log, memory), size, MORE)
+        faces = ended(log, memory) if r.sparse and log.used[0] > 0 else None
         return Solution(
-            run.w, run.alpha, int(run.now[descent.EPOCHS]), run.touched, became == descent.MET, run.screened, self.name,
-            lambda: run.decided, faces,
+            run.w, run.alpha, int(run.point.now[descent.EPOCHS]), run.touched, became == descent.MET, run.screened,
+            self.name, lambda: run.decided, faces,
         )  # fmt: skip
 
 
@@ -70,11 +67,11 @@ def begun(faces: Faces | None, size: int, more: int) -> descent.Log:
     return descent.Log(marks, prox, np.array([before]))
 
 
-def ended(log: descent.Log, known: tuple, pool: tuple) -> Faces:
-    """Return the steps that ``known`` depends on."""
+def ended(log: descent.Log, memory: tuple) -> Faces:
+    """Return the steps that the ``memory`` of a descent depends on."""
     used = int(log.used[0])
-    first = used - int(pool[-1][STEPS])
-    return Faces(log.marks[first:used], log.prox[first:used], (known, pool))
+    first = used - int(memory[1][-1][STEPS])
+    return Faces(log.marks[first:used], log.prox[first:used], memory)
 
 
 def recalled(faces: Faces | None, size: int, d: int, fetch) -> tuple:
@@ -86,9 +83,9 @@ def recalled(faces: Faces | None, size: int, d: int, fetch) -> tuple:
     made = None if faces is None else faces.take()
     if made is not None:
         return made
-    known = tuple(map(tuple, nothing_known()))
+    memory = nameless(*nothing_known())
     for names, prox in () if faces is None else faces.steps(size):
         rows, norms = fetch(names)
         every, signs = np.arange(names.size), np.ones(names.size, dtype=np.int8)
-        known = kernels.recalled(matrix_of(rows), every, signs, names, norms**2, size, d, *known, prox)
-    return known
+        memory = kernels.recalled(matrix_of(rows), every, signs, names, norms**2, size, d, memory, prox)
+    return memory

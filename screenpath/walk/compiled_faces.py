@@ -58,11 +58,11 @@ class FaceWalk(CompiledWalk):
         o, d, (rounds, closer) = self.options, self.descent, self.again
         ahead = kernels.Ahead(before, np.uint64(d.seed % 2**64), np.uint64(rank), rounds, closer)
         how = d.how(self.aim, self.screening.dynamic, o.max_epochs, min(SOLVE, o.deadline - time.monotonic()))
-        found, refused, known, pool = kernels.face_walk(
-            self.X, self.problem, points, settings, how, ahead,
-            *recalled(r.faces, self.model.size, self.model.rows.d, self.model.fetch), self.log, self.until,
-        )  # fmt: skip
-        self.made = found, None if refused else (known, pool)
+        memory = recalled(r.faces, self.model.size, self.model.rows.d, self.model.fetch)
+        sums = kernels.Sums(np.empty(self.model.size), *np.empty((2, self.model.rows.d)))
+        walk = kernels.Walk(self.X, self.problem, points, settings, how, ahead, self.log, sums)
+        found, refused, memory = kernels.face_walk(walk, memory, self.until)
+        self.made = found, None if refused else memory
         return found, refused
 
     def _certificate(self, reference, points, k: int):

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from screenpath.kernels.problem.box import Errors
 from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.kernels.rows.rows import csr_products
 from screenpath.kernels.solve import pool as pools
 from screenpath.kernels.solve import preconditioner, survey
-from screenpath.kernels.solve.face import face_step
+from screenpath.kernels.solve.cd import Iterate, Task
+from screenpath.kernels.solve.face import System, face_step
 from screenpath.kernels.solve.pool import ADDED, COLUMNS, FREQUENT, SEATS, STEPS
 
 RIDGE = 1e-3
@@ -275,6 +277,10 @@ def test_rows_left_out_get_nothing_and_the_rest_is_positive_definite(rows):
     assert np.array_equal(every.weight, M.weight) and np.array_equal(every.like, M.like)
 
 
+def no_direction(d):
+    return preconditioner.Along(np.zeros(120), np.zeros(d), np.zeros(120), np.zeros(120))
+
+
 @pytest.mark.covering(9)
 @pytest.mark.parametrize("left", [0, 40])
 @pytest.mark.parametrize("sparse", [True, False])
@@ -285,10 +291,11 @@ def test_systems_are_solved_with_few_products(rows, sparse, left):
     if not sparse:
         parts, M, seats = dense(G), preconditioner.diagonal(ridge + np.sum(G * G, axis=1)), np.arange(120)
     d = G.shape[1]
-    step, change, residual, share = np.empty(120), np.empty(d), right.copy(), np.zeros(120)
+    step, change, residual = np.empty(120), np.empty(d), right.copy()
+    stop = preconditioner.Stop(opened.astype(float), 1e-12 * (right @ right), 200, -1.0)
     touched, _ = preconditioner.solve_rows(
-        parts, seats, preconditioner.closed(M, opened), ridge, residual, step, change, opened.astype(float),
-        1e-12 * (right @ right), 200, np.empty((3, 0)), -1.0, np.zeros(120), np.zeros(d), np.zeros(120), share, 0.0,
+        parts, seats, preconditioner.closed(M, opened), ridge, residual, step, change, stop, np.empty((3, 0)),
+        no_direction(d), 0.0,
     )  # fmt: skip
     K = G @ G.T + RIDGE * np.eye(120)
     assert not step[:left].any()
@@ -304,13 +311,13 @@ def test_a_system_goes_on_from_the_last_direction(rows):
     right, none, part, more = G @ np.sin(np.arange(d)), np.empty((3, 0)), np.empty(120), np.empty(d)
 
     def solve(goals, carried):
-        residual, p, image, share, curve, total = right.copy(), np.zeros(120), np.zeros(120), np.zeros(120), 0.0, 0
-        search, step, change = np.zeros(d), np.zeros(120), np.zeros(d)
+        residual, along, curve, total = right.copy(), no_direction(d), 0.0, 0
+        step, change = np.zeros(120), np.zeros(d)
         for goal in goals:
+            stop = preconditioner.Stop(np.ones(120), goal * (right @ right), 200, -1.0)
             touched, curve = preconditioner.solve_rows(
-                parts, seats, M, np.full(120, RIDGE), residual, part, more, np.ones(120),
-                goal * (right @ right), 200, none, -1.0, p, search, image, share, curve if carried else 0.0,
-            )  # fmt: skip
+                parts, seats, M, np.full(120, RIDGE), residual, part, more, stop, none, along, curve if carried else 0.0
+            )
             step, change, total = step + part, change + more, total + touched
         K = G @ G.T + RIDGE * np.eye(120)
         np.testing.assert_allclose(residual, right - K @ step, atol=1e-12)
@@ -328,12 +335,13 @@ def test_a_system_that_differs_by_its_last_direction_takes_no_product(rows):
     G, parts, seats, M = rows
     right, box, d = G @ np.cos(np.arange(G.shape[1])), np.empty((3, 0)), G.shape[1]
     ridge, ones, part, more = np.full(120, RIDGE), np.ones(120), np.empty(120), np.empty(d)
-    p, search, image, share, residual = np.zeros(120), np.zeros(d), np.zeros(120), np.zeros(120), right.copy()
-    system = parts, seats, M, ridge, residual, part, more, ones, 1e-20 * (right @ right), 200, box, -1.0
-    _, curve = preconditioner.solve_rows(*system, p, search, image, share, 0.0)
-    last = p.copy()
-    residual += 3.0 * image
-    touched, _ = preconditioner.solve_rows(*system, p, search, image, share, curve)
+    along, residual = no_direction(d), right.copy()
+    stop = preconditioner.Stop(ones, 1e-20 * (right @ right), 200, -1.0)
+    system = parts, seats, M, ridge, residual, part, more, stop, box, along
+    _, curve = preconditioner.solve_rows(*system, 0.0)
+    last = along.p.copy()
+    residual += 3.0 * along.image
+    touched, _ = preconditioner.solve_rows(*system, curve)
     assert touched == 0 and np.linalg.norm(residual) < 1e-9 * np.linalg.norm(right)
     np.testing.assert_allclose(part, 3.0 * last, rtol=1e-9, atol=1e-12 * np.abs(last).max())
 
@@ -366,21 +374,28 @@ def test_a_row_knows_its_heaviest_columns_that_are_not_frequent():
     assert (found[5] >= 0).sum() <= 2
 
 
+def stepped(X, signs, half, squares, start, moved, face, system):
+    """Return what a step on the face does, with a problem of kinks 1 and ends ``-half`` and ``half``."""
+    (alpha, w, margins), n = start, signs.size
+    one, rows, errors = np.ones(n), np.arange(n), Errors(1e-12, 1e-15, 0.0, 0.0)
+    task = Task(X, rows, signs, one, -half * one, half * one, np.sqrt(squares), squares, errors, rows, n)
+    point = Iterate(alpha, w, margins, np.zeros(n, np.int8), np.ones(1, np.uint64), np.zeros(12))
+    return face_step(task, point, moved, face, survey.nameless(*survey.nothing_known()), System(*system))
+
+
 def test_a_final_step_is_solved_on_though_it_had_to_find_the_set():
     """A step that others are to follow stops where the set is found."""
     G, n = text(120, 300, 4), 120
-    squares, half, one = np.sum(G * G, axis=1), np.full(n, 0.8), np.ones(n)
+    squares, half = np.sum(G * G, axis=1), 0.8
     rows, signs = np.arange(n), np.where(np.arange(n) % 2, 1, -1).astype(np.int8)
     X = matrix(signs[:, None] * G)
     kept = {}
     for final in (False, True):
         alpha, w, margins = np.zeros(n), np.zeros(300), np.full(n, np.nan if final else 0.0)  # as `moved` says
-        _, share, left, *_ = face_step(
-            X, rows, signs, one, -half, half, squares, alpha, w, margins, final, rows, rows, n,
-            *survey.nothing_known(), 1e-4, 1e-7, 0.1, 0.05, final, 80,
-        )  # fmt: skip
+        system = 1e-4, 1e-7, 0.1, 0.05, final, 80
+        _, share, left, _ = stepped(X, signs, half, squares, (alpha, w, margins), final, rows, system)
         assert np.any(alpha == half) and np.any(np.abs(alpha) < half)  # so the set was not known
-        t = one - G @ w
+        t = 1.0 - G @ w
         assert share == 1.0 and left == pytest.approx(np.sum(half * np.abs(t) - alpha * t), rel=1e-6)
         kept[final] = left
     assert kept[True] < 0.1 * kept[False]
@@ -389,14 +404,12 @@ def test_a_final_step_is_solved_on_though_it_had_to_find_the_set():
 @pytest.mark.parametrize("half", [50.0, 0.02])  # of the box: no variable reaches its ends, or many do
 def test_a_step_keeps_the_sum_and_raises_the_dual(half):
     G, n = text(120, 300, 1), 120
-    face, one = np.arange(3, n - 2), np.ones(n)
+    face, signs = np.arange(3, n - 2), np.ones(n, dtype=np.int8)
     alpha = np.zeros(n)
     w = G.T @ alpha
     squares = np.sum(G * G, axis=1)
-    touched, share, left, *_ = face_step(
-        matrix(G), np.arange(n), np.ones(n, dtype=np.int8), one, -half * one, half * one, squares, alpha, w, w[:n],
-        True, face, face, n, *survey.nothing_known(), 1e-4, 0.0, 1e-6, 1.0, False, 80,
-    )  # fmt: skip
+    start, system = (alpha, w, w[:n]), (1e-4, 0.0, 1e-6, 1.0, False, 80)
+    touched, share, left, _ = stepped(matrix(G), signs, half, squares, start, True, face, system)
     assert 0.0 < share <= 1.0 and touched > 0 and np.all(np.abs(alpha) <= half)
     np.testing.assert_allclose(w, G.T @ alpha, atol=1e-12)
     assert not alpha[:3].any() and alpha.sum() - 0.5 * w @ w > 0.0

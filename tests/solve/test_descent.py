@@ -54,7 +54,7 @@ def test_a_screened_row_on_the_wrong_side_is_seen_in_all_rows_alone():
     while not run.check(1e-6, True):
         run.sweep(3, True, budget)
     assert run.screened > 0
-    run.w = -run.w
+    run.w[:] = -run.w
     run.check(0.0, False)
     assert of_all(run)[0] > run.gap + 1e-3
 
@@ -63,10 +63,10 @@ def test_a_screened_row_on_the_wrong_side_is_seen_in_all_rows_alone():
 def test_margins_are_known_to_be_those_of_w_or_not(sparse):
     """Screening moves w as sweeps do, unless what it fixes is at its end already."""
     run, budget, seen = begun(sparse), Budget(10**6, np.inf), set()
-    assert run.now[TOLD] == STALE
+    assert run.point.now[TOLD] == STALE
     for k, dynamic in enumerate((False, True) * 20):
         run.sweep(1, False, budget)
-        assert run.now[TOLD] == STALE
+        assert run.point.now[TOLD] == STALE
         alive, r = run.alive, run.reduced
         if k > 10:  # off their ends, to which screening brings some of them back
             inside = 1e-6 * (r.hi - r.lo)[alive]
@@ -74,9 +74,9 @@ def test_margins_are_known_to_be_those_of_w_or_not(sparse):
         before, w = run.screened, run.w.copy()
         if run.check(1e-9, dynamic):
             break
-        moved = run.now[TOLD] != KNOWN
+        moved = run.point.now[TOLD] != KNOWN
         seen.add((run.screened > before, moved))
         assert moved == (not np.array_equal(run.w, w))
-        off = np.abs(run.margins[alive] - run.reduced.products(run.w)[alive]).max()
+        off = np.abs(run.point.margins[alive] - run.reduced.products(run.w)[alive]).max()
         assert moved or off < 1e-12
     assert {(False, False), (True, True)} <= seen

@@ -144,7 +144,7 @@ def steps_on(names, size, prox, made=None):
     """Return steps on some rows each."""
     log = begun(None, size, len(names))
     for rows, one in zip(names, prox, strict=True):
-        descent.noted(log, np.array(rows), one)
+        descent.noted(log, np.arange(100), np.array(rows), one)
     used = int(log.used[0])
     assert used == len(names)
     return Faces(log.marks[:used], log.prox[:used], made)

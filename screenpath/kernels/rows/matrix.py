@@ -154,7 +154,6 @@ def _relabel(indices, d):
 
 def warm_up():
     X, w, index = matrix_of(np.eye(2)), np.ones(2), np.arange(2)
-    unowned(X)
     products(X, w, np.empty(2), 0, 2)
     weighted_sum(X, w, np.zeros(2), 0, 2)
     dot(X, 0, w)

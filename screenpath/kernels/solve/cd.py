@@ -1,12 +1,59 @@
 """Dual coordinate descent sweeps for box problems (Hsieh et al. 2008), in random order and with shrinking."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
-from screenpath.kernels.rows.matrix import add, dot, matrix_of
+from screenpath.kernels.problem import box
+from screenpath.kernels.rows.matrix import Matrix, add, dot, matrix_of
 from screenpath.kernels.rows.unowned import unowned
 
-NO_SIGNS = np.empty(0, dtype=np.int8)
+
+class Task(NamedTuple):
+    """A reduced problem of k rows, ``signs[k]`` times ``X[where[k]]``.
+
+    Attributes
+    ----------
+    names : ndarray of int64 of shape (k,)
+        Numbers of the rows, the same in every step and below ``size``.
+    """
+
+    X: Matrix
+    where: np.ndarray
+    signs: np.ndarray
+    c: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    norms: np.ndarray
+    sqnorms: np.ndarray
+    errors: box.Errors
+    names: np.ndarray
+    size: int
+
+
+class Iterate(NamedTuple):
+    """Where a solve has come to: all of it is updated in place.
+
+    Attributes
+    ----------
+    alpha, w : ndarray of shape (k,), (d,)
+        A dual point, and ``base + G'alpha``, ``base`` being the sum of the rows fixed beforehand.
+    margins : ndarray of shape (k,)
+        What they are ``now`` tells.
+    decided : ndarray of int8 of shape (k,)
+    random : ndarray of uint64 of shape (1,)
+        State of the random generator (xorshift64*), see :func:`draws`.
+    now : ndarray of shape (12,)
+        Numbers of a descent, see ``descent.GAP``.
+    """
+
+    alpha: np.ndarray
+    w: np.ndarray
+    margins: np.ndarray
+    decided: np.ndarray
+    random: np.ndarray
+    now: np.ndarray
 
 
 @kernel
@@ -24,26 +71,14 @@ def draws(seed, rank):
 
 
 @kernel(fastmath=SUMS)
-def cd_sweeps(X, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random):
-    """Run at most ``sweeps`` sweeps over the rows ``active``, updating ``alpha`` and ``w = base + G'alpha``.
+def cd_sweeps(task, point, active, shrinking, sweeps):
+    """Run at most ``sweeps`` sweeps over the rows ``active``, updating ``point.alpha`` and ``point.w``.
 
-    ``active`` is permuted in place; shrinking drops rows from its front part for the rest of this call. ``random``,
-    uint64 of shape (1,), is the state of the generator (xorshift64*). Returns the rows visited, and the largest minus
-    the smallest projected gradient of the last sweep.
+    ``active`` is permuted in place; shrinking drops rows from its front part for the rest of this call. Returns the
+    rows visited, and the largest minus the smallest projected gradient of the last sweep.
     """
-    return _sweeps(X, active, NO_SIGNS, False, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random)
-
-
-@kernel(fastmath=SUMS)
-def placed_sweeps(X, where, signs, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random):
-    """:func:`cd_sweeps` for the rows ``signs[k]`` times ``X[where[k]]``."""
-    return _sweeps(X, where, signs, True, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random)
-
-
-@kernel(fastmath=SUMS, forceinline=True)
-def _sweeps(X, where, signs, placed, c, lo, hi, sqnorms, alpha, w, active, shrinking, sweeps, random):
-    """Sweep; where this is inlined, a constant ``placed`` removes the other branch."""
-    X, size, touched = unowned(X), active.size, 0
+    X, where, signs, c, lo, hi, _, sqnorms, _, _, _ = unowned(task)
+    (alpha, w, _, _, random, _), size, touched = unowned(point), active.size, 0
     # A row at its end is dropped only when its gradient points outward by more than the last sweep's worst violation.
     upper, lower = np.inf, -np.inf
     violation = np.inf
@@ -60,7 +95,7 @@ def _sweeps(X, where, signs, placed, c, lo, hi, sqnorms, alpha, w, active, shrin
         while k < size:
             i = at(active[k])
             touched += 1
-            row, sign, a = (at(where[i]), float(signs[i]), alpha[i]) if placed else (i, 1.0, alpha[i])
+            row, sign, a = at(where[i]), float(signs[i]), alpha[i]
             gradient = c[i] - sign * dot(X, row, w)
             if a <= lo[i]:
                 if shrinking and gradient < lower:
@@ -111,9 +146,14 @@ def parted(status, alive, lo, hi, decided):
     return kept[:n].copy(), fresh[:m].copy(), values[:m].copy()
 
 
+def example() -> tuple[Task, Iterate]:
+    """Return a problem of two rows and a start, to compile kernels with."""
+    one, rows, signs, errors = np.ones(2), np.arange(2), np.ones(2, dtype=np.int8), box.Errors(1e-12, 1e-15, 0.0, 0.0)
+    task = Task(matrix_of(np.eye(2)), rows, signs, one, -one, one, one, one, errors, rows, 2)
+    zero, random = np.zeros(2), draws(np.uint64(0), np.uint64(0))
+    return task, Iterate(zero, zero.copy(), zero.copy(), np.zeros(2, dtype=np.int8), random, np.zeros(12))
+
+
 def warm_up():
-    one, where, signs = np.ones(2), np.arange(2), np.ones(2, dtype=np.int8)
-    X, active, random = matrix_of(np.eye(2)), np.arange(2), draws(np.uint64(0), np.uint64(0))
-    cd_sweeps(X, one, -one, one, one, np.zeros(2), np.zeros(2), active, True, 1, random)
-    placed_sweeps(X, where, signs, one, -one, one, one, np.zeros(2), np.zeros(2), active, True, 1, random)
+    cd_sweeps(*example(), np.arange(2), True, 1)
     parted(np.zeros(2, dtype=np.int8), np.arange(2), np.zeros(2), np.ones(2), np.zeros(2, dtype=np.int8))

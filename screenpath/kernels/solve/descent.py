@@ -12,12 +12,12 @@ import numpy as np
 from screenpath.kernels import kernel
 from screenpath.kernels.problem import box
 from screenpath.kernels.rows.clock import seconds
-from screenpath.kernels.rows.matrix import listed_products, listed_sum, matrix_of
+from screenpath.kernels.rows.matrix import listed_products, listed_sum
 from screenpath.kernels.rows.newton_system import inner
 from screenpath.kernels.rows.unowned import unowned
 from screenpath.kernels.solve import cd
-from screenpath.kernels.solve.face import face_step, movable
-from screenpath.kernels.solve.survey import nothing_known
+from screenpath.kernels.solve.face import System, face_step, movable
+from screenpath.kernels.solve.survey import nameless, nothing_known
 
 # Of a round. Where the relative gap is below NEAR they would do more harm than good, but after a step cut short.
 SWEEPS, NEAR = 3, 3e-3
@@ -38,19 +38,6 @@ POOR = 0.5  # a round that leaves more than this part of the gap is one too many
 GAP, PRIMAL, OFFSET, TOUCHED, SCREENED, WIDTHS, EPOCHS, LAST, POORLY, SOFT, TAKEN, TOLD = range(12)
 STALE, KNOWN, FORESEEN = 0.0, 1.0, 2.0  # the margins: not those of ``w``, its products, or what these may be
 UNDER_WAY, ENDED, MET = range(3)  # what has become of a descent: ended short of its target, or met it
-
-
-class Task(NamedTuple):
-    """A reduced problem of k rows. Dense rows are stored with their signs: their ``signs`` are 1."""
-
-    where: np.ndarray
-    signs: np.ndarray
-    c: np.ndarray
-    lo: np.ndarray
-    hi: np.ndarray
-    norms: np.ndarray
-    sqnorms: np.ndarray
-    errors: box.Errors
 
 
 class Log(NamedTuple):
@@ -119,9 +106,9 @@ def _of(values, alive):
 
 
 @kernel
-def _evaluate(task, alive, alpha, w, margins, now):
+def _evaluate(task, point, alive):
     """Write the gap and the primal value of the alive rows; return ``||w||^2`` and the sum of their terms' sizes."""
-    own, a, n = _of(margins, alive), _of(alpha, alive), alive.size
+    own, a, n, w, now = _of(point.margins, alive), _of(point.alpha, alive), alive.size, point.w, point.now
     c, lo, hi = _of(task.c, alive), _of(task.lo, alive), _of(task.hi, alive)
     loss, linear, magnitude = box.box_summary(c, own, lo, hi, a, 0, n)
     w_sq = inner(w, w)
@@ -132,54 +119,55 @@ def _evaluate(task, alive, alpha, w, margins, now):
 
 
 @kernel
-def foresees(task, alive, alpha, w, margins, targets, now):
+def foresees(task, point, alive, targets):
     """Tell whether the predicted gap of the start is above so many relative targets."""
-    _evaluate(task, alive, alpha, w, margins, now)
+    _evaluate(task, point, alive)
+    now = point.now
     return targets * abs(now[PRIMAL]) < now[GAP] < np.inf
 
 
 @kernel
-def look(X, task, alive, alpha, w, margins, decided, how, now):
+def look(task, point, alive, how):
     """Evaluate the gap of the alive rows; if ``how.dynamic``, screen with its ball.
 
     Screened rows stay at the end of their box. Should ``w`` leave one of them on the wrong side of its kink, the
-    certificate on the full data shows it. ``now`` tells whether ``margins`` belong to ``w = base + G'alpha``, see
-    ``GAP``.
+    certificate on the full data shows it.
 
     Returns the rows that no ball has fixed, ascending, and whether the gap is at most the target.
     """
+    w, margins, now = point.w, point.margins, point.now
     if now[TOLD] != KNOWN:
         own, where, signs = np.empty(alive.size), np.empty_like(alive), task.signs
         for r in range(alive.size):
             where[r] = task.where[alive[r]]
-        listed_products(X, where, w, own)
+        listed_products(task.X, where, w, own)
         for r in range(alive.size):
             margins[alive[r]] = signs[alive[r]] * own[r]
         now[TOUCHED] += alive.size
         now[TOLD] = KNOWN
-    w_sq, size = _evaluate(task, alive, alpha, w, margins, now)
+    w_sq, size = _evaluate(task, point, alive)
     if now[GAP] <= how.tol * abs(now[PRIMAL]):
         return alive, True
     if how.dynamic and np.isfinite(now[GAP]):
         radius = box.radius_around(  # ``w`` is the sum over rows itself
             now[GAP], size, np.sqrt(w_sq), 0.0, now[WIDTHS], task.c.size, now[TOUCHED], task.errors
         )
-        alive = _screen(X, task, alive, alpha, w, margins, decided, radius, w_sq, now)
+        alive = _screen(task, point, alive, radius, w_sq)
     return alive, False
 
 
 @kernel
-def _screen(X, task, alive, alpha, w, margins, decided, radius, w_sq, now):
+def _screen(task, point, alive, radius, w_sq):
     """Fix the rows that the ball around ``w`` decides; return the others."""
-    status, n = np.empty(alive.size, dtype=np.int8), alive.size
+    status, n, margins, now = np.empty(alive.size, dtype=np.int8), alive.size, point.margins, point.now
     own, norms, c = _of(margins, alive), _of(task.norms, alive), _of(task.c, alive)
     n_R, n_L = box.box_decide_ball(
         own, 1.0, norms, radius, np.sqrt(w_sq) + radius, c, task.errors.rounding, status, 0, n
     )  # fmt: skip
     if n_R + n_L == 0:
         return alive
-    alive, fresh, values = cd.parted(status, alive, task.lo, task.hi, decided)
-    place(X, task, fresh, values, alpha, w, now)
+    alive, fresh, values = cd.parted(status, alive, task.lo, task.hi, point.decided)
+    place(task, point, fresh, values)
     for r in range(fresh.size):
         now[OFFSET] += task.c[fresh[r]] * values[r]
     now[SCREENED] += fresh.size
@@ -187,46 +175,42 @@ def _screen(X, task, alive, alpha, w, margins, decided, radius, w_sq, now):
 
 
 @kernel
-def place(X, task, rows, values, alpha, w, now):
+def place(task, point, rows, values):
     """Change the dual variables of some rows to new values."""
-    steps, where = np.empty(rows.size), np.empty_like(rows)
+    steps, where, alpha, now = np.empty(rows.size), np.empty_like(rows), point.alpha, point.now
     for r in range(rows.size):
         i = rows[r]
         steps[r], where[r] = task.signs[i] * (values[r] - alpha[i]), task.where[i]
         alpha[i] = values[r]
-    touched = listed_sum(X, where, steps, w)
+    touched = listed_sum(task.X, where, steps, point.w)
     now[TOUCHED] += touched
     if touched > 0:
         now[TOLD] = STALE
 
 
 @kernel
-def noted(log, names, prox):
-    """Write a step on the face of some dual variables to the log."""
+def noted(log, names, face, prox):
+    """Write a step on the face of the dual variables ``names[face]`` to the log."""
     k = log.used[0]
     line = log.marks[k]
     for j in range(line.size):
         line[j] = 0
-    for name in names:
+    for i in face:
+        name = names[i]
         line[name >> 3] |= np.uint8(128 >> (name & 7))
     log.prox[k] = prox
     log.used[0] = k + 1
 
 
 @kernel
-def _round(X, task, names, size, alpha, w, margins, alive, random, known, pool, log, near, how, now):
-    """Sweep if it pays, then step.
-
-    Returns what the free rows keep of the gap after the whole step, then ``known`` and ``pool``.
-    """
-    c, lo, hi, sqnorms = task.c, task.lo, task.hi, task.sqnorms
-    rows, face = movable(c, margins, lo, hi, alpha, sqnorms, alive)
+def _round(task, point, alive, memory, log, near, how):
+    """Sweep if it pays, then step; return what the free rows keep of the gap after the whole step, and ``memory``."""
+    lo, hi, sqnorms, alpha, now = task.lo, task.hi, task.sqnorms, point.alpha, point.now
+    rows, face = movable(task.c, point.margins, lo, hi, alpha, sqnorms, alive)
     sweeps = 1
     if not near or face.size < rows.size:
         sweeps, free, n = min(SWEEPS, how.epochs - int(now[EPOCHS])), rows.copy(), 0
-        touched, _ = cd.placed_sweeps(
-            X, task.where, task.signs, c, lo, hi, sqnorms, alpha, w, free, False, sweeps, random
-        )  # fmt: skip
+        touched, _ = cd.cd_sweeps(task, point, free, False, sweeps)
         now[TOUCHED] += touched
         now[TOLD] = STALE
         face = np.empty_like(rows)
@@ -237,35 +221,29 @@ def _round(X, task, names, size, alpha, w, margins, alive, random, known, pool, 
     now[EPOCHS] += sweeps
     if face.size == 0:
         now[TAKEN] = 1.0
-        return np.inf, known, pool
-    own = np.empty_like(face)
-    for k in range(face.size):
-        own[k] = names[face[k]]
+        return np.inf, memory
     target = how.tol * abs(now[PRIMAL])
-    touched, share, left, known, pool = face_step(
-        X, task.where, task.signs, c, lo, hi, sqnorms, alpha, w, margins, now[TOLD] == STALE, face, own, size, known,
-        pool, now[SOFT], how.share * target, FORCING, CLOSER if near else 1.0, now[GAP] <= FINAL * target, PRODUCTS,
+    system = System(
+        now[SOFT], how.share * target, FORCING, CLOSER if near else 1.0, now[GAP] <= FINAL * target, PRODUCTS
     )  # fmt: skip
-    if X.sparse:
-        noted(log, own, now[SOFT])
+    touched, share, left, memory = face_step(task, point, now[TOLD] == STALE, face, memory, system)
+    if task.X.sparse:
+        noted(log, task.names, face, now[SOFT])
     now[TOUCHED] += touched
     now[TOLD], now[TAKEN] = STALE, share
-    return left, known, pool
+    return left, memory
 
 
 @kernel
-def descend(X, task, names, size, alpha, w, margins, alive, decided, random, known, pool, log, how, now):
+def descend(task, point, alive, memory, log, how):
     """Descend by rounds, until the target is met, rounds bring too little, or the time is up.
 
     Parameters
     ----------
-    X, task, alpha, w, margins, alive, decided, how, now
-        See :func:`look`.
-    names : ndarray of int64 of shape (k,)
-        Numbers of the rows, the same in every step and below ``size``.
-    random : ndarray of uint64 of shape (1,)
-        See ``cd.placed_sweeps``.
-    known, pool : tuple
+    task, point : cd.Task, cd.Iterate
+    alive : ndarray of int64
+        Rows that are not fixed.
+    memory : tuple
         See ``face.face_step``.
     log : Log
         Of steps on sparse rows; with room for at least one when a descent begins or continues.
@@ -275,40 +253,36 @@ def descend(X, task, names, size, alpha, w, margins, alive, decided, random, kno
     alive : ndarray of int64
     became : int
         ``UNDER_WAY`` if the time is up, or the log is full.
-    known, pool : tuple
+    memory : tuple
     """
-    X, began = unowned(X), seconds()
+    task, point, began = unowned(task), unowned(point), seconds()
+    now = point.now
     while True:
-        begins = now[TOLD] == FORESEEN and foresees(task, alive, alpha, w, margins, AHEAD * how.tol, now)
+        begins = now[TOLD] == FORESEEN and foresees(task, point, alive, AHEAD * how.tol)
         if not begins:
-            alive, met = look(X, task, alive, alpha, w, margins, decided, how, now)
+            alive, met = look(task, point, alive, how)
             if met:
-                return alive, MET, known, pool
+                return alive, MET, memory
         now[POORLY] += now[GAP] > POOR * now[LAST]
         hopeless = not np.isfinite(now[GAP]) or alive.size == 0 or now[POORLY] > how.patience
         if hopeless or now[EPOCHS] >= how.epochs:
-            return alive, ENDED, known, pool
+            return alive, ENDED, memory
         now[LAST] = now[GAP]
         near = not begins and now[GAP] <= NEAR * abs(now[PRIMAL]) and now[TAKEN] >= WAY
-        left, known, pool = _round(
-            X, task, names, size, alpha, w, margins, alive, random, known, pool, log, near, how, now
-        )  # fmt: skip
+        left, memory = _round(task, point, alive, memory, log, near, how)
         share, target = now[TAKEN], how.tol * abs(now[PRIMAL])
         now[SOFT] = min(now[SOFT] * SOFTER, MOST) if share < WAY else max(now[SOFT] * HARDER, LEAST)
         if now[LAST] <= CLOSE * target and left + (1.0 - share) * now[LAST] <= SURE * target:
-            return alive, MET, known, pool
+            return alive, MET, memory
         if seconds() - began > how.slice_s or log.used[0] >= log.prox.size:
-            return alive, UNDER_WAY, known, pool
+            return alive, UNDER_WAY, memory
 
 
 def warm_up():
-    one, zero, rows, signs = np.ones(2), np.zeros(2), np.arange(2), np.ones(2, dtype=np.int8)
-    task = Task(rows, signs, one, -one, one, one, one, box.Errors(1e-12, 1e-15, 0.0, 0.0))
+    task, point = cd.example()
     log = Log(np.zeros((9, 1), np.uint8), np.zeros(9), np.zeros(1, np.int64))
-    how = How(1e-6, 0.5, True, 9, 2, 1.0)
-    now, X, start, random = begun(task, 0.0, STALE), matrix_of(np.eye(2)), (zero, zero.copy()), np.ones(1, np.uint64)
-    look(X, task, rows, *start, zero.copy(), signs.copy(), how, now)
-    place(X, task, rows, one, *start, now)
-    descend(
-        X, task, rows, 2, *start, zero.copy(), rows, signs.copy(), random, *map(tuple, nothing_known()), log, how, now
-    )  # fmt: skip
+    how, rows = How(1e-6, 0.5, True, 9, 2, 1.0), np.arange(2)
+    point = point._replace(now=begun(task, 0.0, STALE))
+    look(task, point, rows, how)
+    place(task, point, rows, np.ones(2))
+    descend(task, point, rows, nameless(*nothing_known()), log, how)

@@ -6,18 +6,56 @@ its end; variables that their margin draws away from an end become free again. T
 from there, until the set no longer changes. The step ends where the dual is largest on the way.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.rows.matrix import add, dot, matrix_of
 from screenpath.kernels.rows.newton_system import inner
 from screenpath.kernels.rows.unowned import unowned
+from screenpath.kernels.solve.cd import example
 from screenpath.kernels.solve.pool import ADDED, COLUMNS, Pool, copies, frequent_add, frequent_dot
-from screenpath.kernels.solve.preconditioner import closed, diagonal, frequent_share, gap_of, precondition, solve_rows
+from screenpath.kernels.solve.preconditioner import (
+    Along,
+    Stop,
+    closed,
+    diagonal,
+    frequent_share,
+    gap_of,
+    precondition,
+    solve_rows,
+)
 from screenpath.kernels.solve.survey import Survey, nameless, nothing_known, surveyed
 
 SYSTEMS, MORE = 4, 2  # at most, and further ones of a final step
 AT = 2  # row of a box that says where the variables are; the others are its ends
+
+
+class System(NamedTuple):
+    """How to solve for a step on the face.
+
+    Attributes
+    ----------
+    prox : float
+        Ridge, relative to the squared norms: duplicate rows would make the system singular.
+    aim : float
+        The variables' share of the gap at which to stop.
+    forcing, closer : float
+        Relative residual of a system; its factor for the later systems, once the first one has shown that the set is
+        right.
+    final : bool
+        Solve these too if the set had to be found first: no other step will follow.
+    limit : int
+        Products of a system at most.
+    """
+
+    prox: float
+    aim: float
+    forcing: float
+    closer: float
+    final: bool
+    limit: int
 
 
 @kernel
@@ -64,7 +102,7 @@ def _open(residual, box, opened):
 
 
 @kernel(fastmath=SUMS)
-def _settle(rows, where, d, t, M, ridge, sqnorms, box, aim, forcing, closer, final, limit):
+def _settle(rows, where, d, t, M, ridge, sqnorms, box, system):
     """Solve for the step of rows that are ``t`` away from their kinks and begin at ``box``.
 
     Returns
@@ -76,19 +114,19 @@ def _settle(rows, where, d, t, M, ridge, sqnorms, box, aim, forcing, closer, fin
     left : float
         The rows' share of the gap after that step; infinite if it is not the last one.
     """
-    n, moves, touched = t.size, 0, 0
+    n, moves, touched, (_, aim, forcing, closer, final, limit) = t.size, 0, 0, system
     residual, part, more = t.copy(), np.empty(n), np.empty(d)
     step, centre, change, opened, weights = np.zeros(n), np.zeros(n), np.zeros(d), np.full(n, True), np.empty(n)
     goal, best, best_step, best_change, last = 0.0, 0.0, np.zeros(n), np.zeros(d), False
-    direction, search, image, share, curve = np.zeros(n), np.zeros(d), np.zeros(n), np.zeros(n), 0.0
+    along, curve = Along(np.zeros(n), np.zeros(d), np.zeros(n), np.zeros(n)), 0.0
     for k in range(n):
         goal += (forcing * t[k]) ** 2 / sqnorms[k]
     for _ in range(SYSTEMS + MORE if final else SYSTEMS):
         for k in range(n):
             weights[k] = 1.0 / sqnorms[k] if opened[k] else 0.0
+        stop = Stop(weights, goal, limit, aim)
         read, curve = solve_rows(
-            rows, where, closed(M, opened), ridge, residual, part, more, weights, goal, limit, box, aim, direction,
-            search, image, share, curve,
+            rows, where, closed(M, opened), ridge, residual, part, more, stop, box, along, curve
         )  # fmt: skip
         touched += read
         for j in range(d):
@@ -130,33 +168,19 @@ def _settle(rows, where, d, t, M, ridge, sqnorms, box, aim, forcing, closer, fin
 
 
 @kernel(fastmath=SUMS)
-def face_step(
-    X, where, signs, c, lo, hi, sqnorms, alpha, w, margins, moved, face, names, size, known, pool, prox, aim, forcing,
-    closer, final, limit,
-):  # fmt: skip
+def face_step(task, point, moved, face, memory, system):
     """Move the free dual variables towards the point at which their rows are at their kink; update ``alpha`` and ``w``.
 
     Parameters
     ----------
+    task, point : cd.Task, cd.Iterate
     moved : bool
         Whether ``w`` has moved since ``margins`` were computed, so that they must be recomputed.
     face : ndarray of int64
         Rows whose dual variables are free, or at an end that their margin draws them away from; none is 0.
-    names : ndarray of int64
-        Numbers of these rows, the same in every step and below ``size``.
-    known, pool : tuple
+    memory : tuple
         The :class:`Survey` of the rows of earlier steps and their :class:`Pool`, both used up.
-    prox : float
-        Ridge, relative to the squared norms: duplicate rows would make the system singular.
-    aim : float
-        Their share of the gap at which to stop.
-    forcing, closer : float
-        Relative residual of a system; its factor for the later systems, once the first one has shown that the set is
-        right.
-    final : bool
-        Solve these too if the set had to be found first: no other step will follow.
-    limit : int
-        Products of a system at most.
+    system : System
 
     Returns
     -------
@@ -165,31 +189,31 @@ def face_step(
         Part of the step that was taken: 0 if it did not raise the dual.
     left : float
         The variables' share of the gap after the whole step; infinite if unknown.
-    known, pool : tuple
+    memory : tuple
         With the rows ``face``. Plain tuples: for named ones Python code would run, and a signal handler's error would
         be raised where numba expects none.
     """
-    X, n, survey, copied, added = unowned(X), face.size, Survey(*known), Pool(*pool), 0
+    X, where, signs, c, lo, hi, _, sqnorms, _, names, size = unowned(task)
+    (alpha, w, margins, _, _, _), n, added = unowned(point), face.size, 0
+    survey, copied = Survey(*memory[0]), Pool(*memory[1])
     if X.sparse:
         survey, copied, seats, order = surveyed(
-            survey, copied, X, where, signs, face, names, sqnorms[face], size, w.size
+            survey, copied, X, where, signs, face, names[face], sqnorms[face], size, w.size
         )  # fmt: skip
         face, added, columns = face[order], copied.counts[ADDED], copied.columns[: copied.counts[COLUMNS]].copy()
         squares = sqnorms[face]
-        ridge = prox * squares
+        ridge = system.prox * squares
         M = precondition(survey, unowned(copies(copied, X)), seats, ridge)
     else:
         squares, seats, columns = sqnorms[face], where[face], np.arange(w.size)
-        ridge = prox * squares
+        ridge = system.prox * squares
         M = diagonal(ridge + squares)
     t, box, own, rows = np.empty(n), np.empty((3, n)), w[columns], unowned(copies(copied, X))  # `copied` is kept
     for k in range(n):
         i, r = face[k], seats[k]
         t[k] = c[i] - (dot(rows.rare, r, own) + frequent_dot(rows, r, own) if moved else margins[i])
         box[0, k], box[1, k], box[AT, k] = lo[i], hi[i], alpha[i]
-    step, change, touched, left = _settle(
-        rows, seats, columns.size, t, M, ridge, squares, box, aim, forcing, closer, final, limit
-    )  # fmt: skip
+    step, change, touched, left = _settle(rows, seats, columns.size, t, M, ridge, squares, box, system)
     rise, square = inner(t, step), inner(change, change)
     share = min(rise / square, 1.0) if rise > 0.0 and square > 0.0 else 0.0
     for k in range(n):
@@ -197,30 +221,26 @@ def face_step(
         alpha[i] = min(max(alpha[i] + share * step[k], lo[i]), hi[i])
     for j in range(columns.size):
         w[columns[j]] += share * change[j]
-    return touched + added + n * int(moved), share, left, *nameless(survey, copied)
+    return touched + added + n * int(moved), share, left, nameless(survey, copied)
 
 
 @kernel
-def recalled(X, where, signs, names, sqnorms, size, d, known, pool, prox):
+def recalled(X, where, signs, names, sqnorms, size, d, memory, prox):
     """Return the survey and the pool that a step on these rows of ``d`` columns leaves, without the step.
 
     The other arguments are those of :func:`face_step`, of the rows of the step.
     """
     survey, copied, seats, order = surveyed(
-        Survey(*known), Pool(*pool), X, where, signs, np.arange(names.size), names, sqnorms, size, d
+        Survey(*memory[0]), Pool(*memory[1]), X, where, signs, np.arange(names.size), names, sqnorms, size, d
     )
     precondition(survey, unowned(copies(copied, X)), seats, prox * sqnorms[order])
     return nameless(survey, copied)
 
 
 def warm_up():
-    one, zero = np.ones(2), np.zeros(2)
-    X, rows, signs = matrix_of(np.eye(2)), np.arange(2), np.ones(2, dtype=np.int8)
+    one, rows, signs = np.ones(2), np.arange(2), np.ones(2, dtype=np.int8)
     movable(one, one, -one, one, one, one, rows)
-    face_step(
-        X, rows, signs, one, -one, one, one, zero, zero.copy(), zero.copy(), True, rows, rows, 2,
-        *map(tuple, nothing_known()), 1e-3, 0.0, 0.1, 0.1, True, 9,
-    )  # fmt: skip
-    ends = np.array([0, 1, 2])
-    sparse, nothing = matrix_of((one, np.zeros(2, np.int32), ends)), map(tuple, nothing_known())
-    recalled(sparse, rows, signs, rows, one, 2, 1, *nothing, 1e-3)
+    nothing = nameless(*nothing_known())
+    face_step(*example(), True, rows, nothing, System(1e-3, 0.0, 0.1, 0.1, True, 9))
+    sparse = matrix_of((one, np.zeros(2, np.int32), np.array([0, 1, 2])))
+    recalled(sparse, rows, signs, rows, one, 2, 1, nothing, 1e-3)

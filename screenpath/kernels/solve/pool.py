@@ -250,6 +250,6 @@ def warm_up():
     data, index, one = np.ones(2), np.arange(2), np.ones(2, dtype=np.int8)
     X = matrix_of((data, np.zeros(2, dtype=np.int32), np.array([0, 1, 2])))
     pool, _, _ = admitted(begun(X, index, index, data, 2, 1), X, index, one, index, index)
-    rows = unowned(copies(pool, X))
+    rows = copies(pool, X)
     frequent_dot(rows, 0, data)
     frequent_add(rows, 0, 1.0, data)

@@ -49,6 +49,40 @@ class Preconditioner(NamedTuple):
     whole: bool
 
 
+class Stop(NamedTuple):
+    """When conjugate gradients stop.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n,)
+        Rows of weight 0 are as if they were not listed.
+    goal : float
+        Stop when ``sum weights residual^2 <= goal``.
+    limit : int
+        Products at most.
+    aim : float
+        The rows' share of the gap at which to stop as well; none if it is negative.
+    """
+
+    weights: np.ndarray
+    goal: float
+    limit: int
+    aim: float
+
+
+class Along(NamedTuple):
+    """The last direction of conjugate gradients ``p``, shape (n,), and what is known of it; finite, and updated.
+
+    ``search``, shape (d,), is ``G'p``, ``image``, shape (n,), the matrix times it, and ``share``, shape (n,), the
+    frequent columns' part of that.
+    """
+
+    p: np.ndarray
+    search: np.ndarray
+    image: np.ndarray
+    share: np.ndarray
+
+
 @kernel
 def diagonal(pivot):
     """Return the preconditioner that divides by ``pivot``."""
@@ -185,8 +219,10 @@ def _sized(weights, residual):
 
 
 @kernel(fastmath=SUMS, leaf=True)
-def _advance(length, p, search, image, step, change, residual):
-    """Go ``length`` along a direction."""
+def _advance(along, curve, step, change, residual):
+    """Go along a direction, whose ``p . image`` is ``curve``, to where the residual is least."""
+    p, search, image, _ = along
+    length = inner(residual, p) / curve
     for k in range(p.size):
         step[k] += length * p[k]
         residual[k] -= length * image[k]
@@ -195,9 +231,7 @@ def _advance(length, p, search, image, step, change, residual):
 
 
 @kernel(fastmath=SUMS)
-def solve_rows(
-    rows, where, M, ridge, residual, step, change, weights, goal, limit, box, aim, p, search, image, share, curve
-):  # fmt: skip
+def solve_rows(rows, where, M, ridge, residual, step, change, stop, box, along, curve):
     """Solve ``(G G' + diag(ridge)) step = residual`` by preconditioned conjugate gradients.
 
     It may continue from the last direction of another system with nearly the same matrix.
@@ -209,17 +243,10 @@ def solve_rows(
     residual, step, change : ndarray of shape (n,), (n,) and (d,)
         The first is overwritten, the others are written: the solution, and ``G' step``. The latter's entries for
         frequent columns follow from the preconditioner: they may be off by more than the rounding of a sum.
-    weights, goal
-        Stop when ``sum weights residual^2 <= goal``. Rows of weight 0 are as if they were not listed.
-    limit : int
-        Products at most.
+    stop : Stop
     box : ndarray of shape (3, n)
-        Ends of the dual variables, and their values; read if ``aim`` is not negative.
-    aim : float
-        Their share of the gap at which to stop as well.
-    p, search, image, share : ndarray of shape (n,), (d,), (n,) and (n,)
-        The last direction, ``G'`` times it, the matrix times it, and the frequent columns' part of that; finite, and
-        updated.
+        Ends of the dual variables, and their values; read if ``stop.aim`` is not negative.
+    along : Along
     curve : float
         ``p . image``; 0 if there is no direction to continue from.
 
@@ -229,15 +256,16 @@ def solve_rows(
         Rows; those that are read in part count for that part.
     curve : float
     """
-    rows, n, z = unowned(rows), ridge.size, np.empty(ridge.size)
+    rows, n, z, (p, search, image, share) = unowned(rows), ridge.size, np.empty(ridge.size), along
+    weights = stop.weights
     half, sums, added = np.empty(n), np.empty(M.factor.shape[0]), np.empty(n)
     step[:] = 0.0
     change[:] = 0.0
     formed = 0
     if curve > 0.0:  # the right-hand side may have what this direction reaches
-        _advance(inner(residual, p) / curve, p, search, image, step, change, residual)
-    while formed < limit and _sized(weights, residual) > goal:
-        if aim >= 0.0 and gap_of(box, step, residual) <= aim:
+        _advance(along, curve, step, change, residual)
+    while formed < stop.limit and _sized(weights, residual) > stop.goal:
+        if stop.aim >= 0.0 and gap_of(box, step, residual) <= stop.aim:
             break
         preconditioned(M, rows, where, residual, z, half, sums, added)
         turn = -inner(z, image) / curve if curve > 0.0 else 0.0
@@ -251,7 +279,7 @@ def solve_rows(
         formed += 1
         if not curve > 0.0:  # solved, but for rounding
             break
-        _advance(inner(residual, p) / curve, p, search, image, step, change, residual)
+        _advance(along, curve, step, change, residual)
     count = 0
     for k in range(n):
         count += weights[k] > 0.0
@@ -276,11 +304,9 @@ def warm_up():
     index, signs, one = np.arange(2), np.ones(2, dtype=np.int8), np.empty(2)
     known, pool, seats, _ = surveyed(*nothing_known(), X, index, signs, index, index, data, 2, 1)
     rows = copies(pool, X)
-    M = precondition(known, unowned(rows), seats, data)
+    M = precondition(known, rows, seats, data)
     diagonal(data)
     closed(M, np.full(2, True))
     preconditioned(M, rows, seats, data, one, one.copy(), np.empty(M.factor.shape[0]), one.copy())
-    solve_rows(
-        rows, seats, M, data, data.copy(), data.copy(), np.empty(1), data, 0.1, 2, np.ones((3, 2)), -1.0,
-        data.copy(), np.empty(1), data.copy(), data.copy(), 0.0,
-    )  # fmt: skip
+    stop, along = Stop(data, 0.1, 2, -1.0), Along(data.copy(), np.empty(1), data.copy(), data.copy())
+    solve_rows(rows, seats, M, data, data.copy(), data.copy(), np.empty(1), stop, np.ones((3, 2)), along, 0.0)

@@ -10,12 +10,12 @@ import numpy as np
 from screenpath.kernels import kernel
 from screenpath.kernels.problem import box, partition
 from screenpath.kernels.rows.clock import seconds
-from screenpath.kernels.rows.matrix import matrix_of
+from screenpath.kernels.rows.matrix import Matrix, matrix_of
 from screenpath.kernels.rows.rows import csr_products, csr_sum
 from screenpath.kernels.rows.unowned import unowned
 from screenpath.kernels.solve import cd, descent
 from screenpath.kernels.solve.pool import STEPS
-from screenpath.kernels.solve.survey import nothing_known
+from screenpath.kernels.solve.survey import nameless, nothing_known
 from screenpath.kernels.walk.compiled_steps import _ball, _goes_by_changes, _note
 from screenpath.kernels.walk.compiled_types import (
     COUNTS,
@@ -69,6 +69,31 @@ class Sums(NamedTuple):
     part: np.ndarray
 
 
+class Walk(NamedTuple):
+    """What the steps of a walk share.
+
+    Attributes
+    ----------
+    points : Points
+        ``total``, ``theta`` and ``margins`` have one row more than steps and reference, or three used in turn, and one
+        row of work space; the last row but that is of the step before the reference. ``decided`` is given, or work
+        space.
+    how : descent.How
+        Of a step's first solve. One that takes longer than its slice of time is left to the loop.
+    log : descent.Log
+        The steps before, with room for more.
+    """
+
+    X: Matrix
+    problem: Problem
+    points: Points
+    settings: Settings
+    how: descent.How
+    ahead: Ahead
+    log: descent.Log
+    sums: Sums
+
+
 @kernel(leaf=True)
 def _copy(values, out):
     """Copy element by element: slices compile for seconds."""
@@ -77,9 +102,9 @@ def _copy(values, out):
 
 
 @kernel
-def _signed_sum(X, edges, sums):
+def _signed_sum(walk):
     """Write the sum over rows with the weights to ``sums.total``, in blocks; return the rows touched."""
-    weights, total, part = sums
+    X, edges, (weights, total, part) = walk.X, walk.problem.edges, walk.sums
     touched, total[:] = 0, 0.0
     for b in range(edges.size - 1):
         part[:] = 0.0
@@ -90,20 +115,21 @@ def _signed_sum(X, edges, sums):
 
 
 @kernel
-def _sum_up(X, problem, fresh_every, theta, known, reference, earlier, total, sums, now):
+def _sum_up(walk, theta, known, reference, earlier, total, now):
     """Write the sum over all rows to ``total``, from an ``earlier`` one or anew, as ``BoxModel.updated_sum`` computes
     it.
 
     The earlier sum belongs to the dual point ``reference``, whose numbers are ``known``. Returns the rows touched.
     """
+    problem, sums, fresh_every = walk.problem, walk.sums, walk.settings.fresh_every
     changed, nonzero = box.difference(theta, reference, problem.signs, sums.weights, 0, theta.size)
     if _goes_by_changes(known, float(changed), float(nonzero), fresh_every, problem.bounds, now):
-        touched = _signed_sum(X, problem.edges, sums) if changed > 0 else 0
+        touched = _signed_sum(walk) if changed > 0 else 0
         for j in range(total.size):
             total[j] = earlier[j] + sums.total[j] if changed > 0 else earlier[j]
         return touched
     box.signed(theta, problem.signs, sums.weights, 0, theta.size)
-    touched = _signed_sum(X, problem.edges, sums)
+    touched = _signed_sum(walk)
     _copy(sums.total, total)
     return touched
 
@@ -118,7 +144,7 @@ def _certify(C, problem, w, theta, total, margins, now):
 
 
 @kernel
-def _begin(X, problem, points, settings, C, C0, C1, known, last, before, status, theta, w, sums):
+def _begin(walk, C, C0, C1, known, last, before, status, theta, w):
     """Write the dual point that a solve starts from to ``theta``, and its ``w``, as ``BoxModel.reduce`` finds them.
 
     Parameters
@@ -132,15 +158,12 @@ def _begin(X, problem, points, settings, C, C0, C1, known, last, before, status,
 
     Returns
     -------
-    index : ndarray of int64
-        The survivors.
-    out : ndarray of shape (6, k)
-        Their numbers, see ``partition.box_survivors``.
-    linear : float
-        ``c . theta`` of the fixed variables.
-    errors : box.Errors
+    part : tuple
+        The survivors; their numbers, see ``partition.box_survivors``; ``c . theta`` of the fixed variables; the
+        ``box.Errors``.
     touched : int
     """
+    problem, points, sums, settings = walk.problem, walk.points, walk.sums, walk.settings
     c, lo, hi, signs = problem.c, problem.lo, problem.hi, problem.signs
     start, total, margins = points.theta[last], points.total[last], points.margins[last]
     linear, touched, sums.weights[:] = known[ELL], 0, 0.0
@@ -153,7 +176,7 @@ def _begin(X, problem, points, settings, C, C0, C1, known, last, before, status,
     some = moved.size > 0 or C1 > 0.0
     if some:
         partition.box_moves(moved, status, lo, hi, signs, theta, sums.weights)
-        touched = _signed_sum(X, problem.edges, sums)
+        touched = _signed_sum(walk)
     for j in range(w.size):
         w[j] = C * (total[j] + sums.total[j] if some else total[j])
     out = np.empty((6, index.size))
@@ -161,26 +184,28 @@ def _begin(X, problem, points, settings, C, C0, C1, known, last, before, status,
     error = box.start_error(
         C1, C0, C, known[SUM_ERROR], float(moved.size), float(c.size), settings.fresh_every, problem.bounds
     )
-    return index, out, linear, box.errors_of(C, error, settings.rounding, problem.bounds), touched
+    return (index, out, linear, box.errors_of(C, error, settings.rounding, problem.bounds)), touched
 
 
 @kernel
-def _solve(X, problem, C, index, out, linear, errors, told, theta, w, random, known, pool, log, how):
+def _solve(walk, C, part, told, theta, w, random, memory, how):
     """Descend from a start, and write the result to ``theta`` and ``w``.
 
-    Returns whether the target is met, epochs, rows touched, ``known`` and ``pool``.
+    Returns whether the target is met, epochs, rows touched, and ``memory``.
     """
-    where, signs = index, np.empty(index.size, dtype=np.int8)
-    sqnorms, alive, decided = np.empty(index.size), np.arange(index.size), np.zeros(index.size, dtype=np.int8)
+    (index, out, linear, errors), problem = part, walk.problem
+    signs, decided = np.empty(index.size, dtype=np.int8), np.zeros(index.size, dtype=np.int8)
+    sqnorms, alive = np.empty(index.size), np.arange(index.size)
     for k in range(index.size):
         signs[k], sqnorms[k] = problem.signs[index[k]], out[3, k] * out[3, k]
-    task = descent.Task(where, signs, out[0], out[1], out[2], out[3], sqnorms, errors)
+    task = cd.Task(
+        walk.X, index, signs, out[0], out[1], out[2], out[3], sqnorms, errors, index, theta.size
+    )  # fmt: skip
     now = descent.begun(task, C * linear, told)
-    _, became, known, pool = descent.descend(
-        X, task, index, theta.size, out[4], w, out[5], alive, decided, random, known, pool, log, how, now
-    )
+    point = cd.Iterate(out[4], w, out[5], decided, random, now)
+    _, became, memory = descent.descend(task, point, alive, memory, walk.log, how)
     partition.box_lift(theta, index, out[4], C, problem.lo, problem.hi)
-    return became == descent.MET, int(now[descent.EPOCHS]), now[descent.TOUCHED], known, pool
+    return became == descent.MET, int(now[descent.EPOCHS]), now[descent.TOUCHED], memory
 
 
 @kernel
@@ -202,15 +227,11 @@ def _goes_on(now, tol, epochs, rounds, limit, most, log):
 
 
 @kernel
-def _solve_point(
-    X, problem, points, k, C1, rows, status, settings, how, ahead, known, pool, log, sums, reference, held, now
-):  # fmt: skip
+def _solve_point(walk, k, C1, rows, status, memory, reference, held, now):
     """Solve and certify a step, and again from the result while it misses its gap (``loop.solve_point``).
 
     Parameters
     ----------
-    X, problem, points, settings, how, ahead, known, pool, log
-        See :func:`face_walk`.
     k : int
         Number of the step.
     C1 : float
@@ -229,39 +250,34 @@ def _solve_point(
     epochs, rounds : int
     touched : float
     solve_s, certify_s : float
-    known, pool : tuple
+    memory : tuple
     """
+    X, problem, points, settings, how, ahead, log, _ = walk
     grid, w, total, theta, margins, _, _ = points
     (at, last, before, room), n, target, C, C0 = rows, problem.c.size, how.tol, grid[k], grid[k - 1]
     epochs, rounds, touched, solve_s, certify_s, began = 0, 0, 0.0, 0.0, 0.0, seconds()
     again = np.empty(n, dtype=np.int8)
     _copy(reference, held)
     while True:
-        index, out, linear, errors, moved = _begin(
-            X, problem, points, settings, C, C0, C1, held, last, before, status, theta[at], w[k], sums
-        )
+        part, moved = _begin(walk, C, C0, C1, held, last, before, status, theta[at], w[k])
         told = descent.FORESEEN if C1 > 0.0 else descent.STALE
         random = cd.draws(ahead.seed, ahead.rank + np.uint64(k - 1))
         left = descent.How(
             target, how.share, how.dynamic, how.epochs - epochs, how.patience, how.slice_s
         )  # fmt: skip
-        met, swept, work, known, pool = _solve(
-            X, problem, C, index, out, linear, errors, told, theta[at], w[k], random, known, pool, log, left
-        )
+        met, swept, work, memory = _solve(walk, C, part, told, theta[at], w[k], random, memory, left)
         epochs, rounds, touched, certifying = epochs + swept, rounds + 1, touched + work + moved, seconds()
         solve_s += certifying - began
         if not met:
-            return False, epochs, rounds, touched, solve_s, certify_s, known, pool
-        touched += n + _sum_up(
-            X, problem, settings.fresh_every, theta[at], held, theta[last], total[last], total[at], sums, now
-        )
+            return False, epochs, rounds, touched, solve_s, certify_s, memory
+        touched += n + _sum_up(walk, theta[at], held, theta[last], total[last], total[at], now)
         csr_products(X.data, X.indices, X.indptr, w[k], margins[at], 0, n)
         box.sign(margins[at], problem.signs, 0, n)
         _certify(C, problem, w[k], theta[at], total[at], margins[at], now)
         good, began = box.meets(now[GAP], now[PRIMAL], now[PRIMAL + 1], settings.tol), seconds()
         certify_s += began - certifying
         if good or not _goes_on(now, settings.tol, epochs, rounds, how.epochs, ahead.rounds, log):
-            return good, epochs, rounds, touched, solve_s, certify_s, known, pool
+            return good, epochs, rounds, touched, solve_s, certify_s, memory
         last, C1, C0 = room, 0.0, C
         _copy(now, held)
         _copy(theta[at], theta[room])
@@ -292,21 +308,14 @@ def _no_worse(C, problem, points, k, rows, reference, tol, now):
 
 
 @kernel
-def face_walk(X, problem, points, settings, how, ahead, known, pool, log, until):
+def face_walk(walk, memory, until):
     """Walk several steps; each is certified on all (sparse) rows before it becomes the reference of the next.
 
     Parameters
     ----------
-    points : Points
-        ``total``, ``theta`` and ``margins`` have one row more than steps and reference, or three used in turn, and one
-        row of work space; the last row but that is of the step before the reference. ``decided`` is given, or work
-        space.
-    how : descent.How
-        Of a step's first solve. One that takes longer than its slice of time is left to the loop.
-    known, pool : tuple
+    walk : Walk
+    memory : tuple
         Of the steps on the face before, see ``face.face_step``; used up.
-    log : descent.Log
-        The steps before, with room for more.
     until : ndarray of int64 of shape (points + 1, 2)
         Written: how many rows of the log had been used after each step, and how many steps its pool then knew of.
 
@@ -316,42 +325,43 @@ def face_walk(X, problem, points, settings, how, ahead, known, pool, log, until)
         Steps that are done.
     refused : bool
         Whether the step after them is one for the loop.
-    known, pool : tuple
+    memory : tuple
         After the last solve, which may be that of a step that is refused.
     """
-    X, problem, points, began = unowned(X), unowned(problem), unowned(points), seconds()
+    walk, began = unowned(walk), seconds()
+    problem, points, settings, log = walk.problem, walk.points, walk.settings, walk.log
     grid, w, _, theta, margins, numbers, decided = points
     n, kept, region = problem.c.size, theta.shape[0] - 1, settings.region
-    sums, nothing = Sums(np.empty(n), np.empty(w.shape[1]), np.empty(w.shape[1])), np.zeros(n, dtype=np.int8)
+    nothing = np.zeros(n, dtype=np.int8)
     reference, held, now = numbers[0].copy(), numbers[0].copy(), numbers[0].copy()
     for k in range(1, grid.size):
         C, C0, clock, rows = grid[k], grid[k - 1], seconds(), (k % kept, (k - 1) % kept, (k - 2) % kept, kept)
         if not C > C0:
-            return k - 1, True, known, pool
+            return k - 1, True, memory
         if k > 1:
             rests = now[COUNTS] + now[COUNTS + 1] == n or partition.box_rests(theta[rows[1]], problem.lo, problem.hi)
             # Where a pair rests, what follows may need no solve.
             if rests or log.used[0] + ROOM > log.prox.size or clock - began > settings.slice_s:
-                return k - 1, False, known, pool
+                return k - 1, False, memory
             _copy(now, reference)
         n_R, n_L = numbers[k, SCREENED], numbers[k, SCREENED + 1]
         if region == PAIR_BALL:
             n_R, n_L = _decide(C, C0, reference, margins[rows[1]], problem, settings, decided)
         status = decided if region != NOTHING and n_R + n_L >= settings.few * n else nothing
         screen_s = seconds() - clock
-        good, epochs, rounds, touched, solve_s, certify_s, known, pool = _solve_point(
-            X, problem, points, k, ahead.C if k == 1 else grid[k - 2], rows, status, settings, how, ahead, known, pool,
-            log, sums, reference, held, now,
-        )  # fmt: skip
+        C1 = walk.ahead.C if k == 1 else grid[k - 2]
+        good, epochs, rounds, touched, solve_s, certify_s, memory = _solve_point(
+            walk, k, C1, rows, status, memory, reference, held, now
+        )
         if not good or not _no_worse(C, problem, points, k, rows, reference, settings.tol, now):
-            return k - 1, True, known, pool
+            return k - 1, True, memory
         _note(now, float(n), now[COUNTS], now[COUNTS + 1], n_R, n_L, epochs, rounds, touched, screen_s, solve_s)
         now[SECONDS + 2], now[NNZ] = certify_s, 0.0
         for j in range(w.shape[1]):
             now[NNZ] += w[k, j] != 0.0
         _copy(now, numbers[k])
-        until[k, 0], until[k, 1] = log.used[0], pool[-1][STEPS]
-    return grid.size - 1, False, known, pool
+        until[k, 0], until[k, 1] = log.used[0], memory[1][-1][STEPS]
+    return grid.size - 1, False, memory
 
 
 def warm_up():
@@ -364,6 +374,5 @@ def warm_up():
     log = descent.Log(np.zeros((40, 1), np.uint8), np.zeros(40), np.zeros(1, np.int64))
     ahead = Ahead(0.05, np.uint64(0), np.uint64(0), 6, 0.1)
     X = matrix_of((one, np.arange(2, dtype=np.int32), np.arange(3)))
-    face_walk(
-        X, problem, points, settings, how, ahead, *map(tuple, nothing_known()), log, np.zeros((2, 2), np.int64)
-    )  # fmt: skip
+    walk = Walk(X, problem, points, settings, how, ahead, log, Sums(one.copy(), one.copy(), one.copy()))
+    face_walk(walk, nameless(*nothing_known()), np.zeros((2, 2), np.int64))
