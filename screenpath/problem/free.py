@@ -221,13 +221,16 @@ class FreeIntercept(BoxModel):
 
     def decide(self, region: LeverBall) -> np.ndarray:
         """Return the decisions of a ball and its levers on signless rows; the products of its centre are known."""
-        ball, own = region.ball, self.signless
         tau, slack, down, up = np.empty((4, self.size))
-        lever_kernels.seen_from(
-            own.kinks, self.signs, ball.center.products, 1.0, self.norms, self.extent(ball), self.rounding,
-            region.theta, region.C, own.lo, own.hi, region.C * region.residue, tau, slack, down, up,
-        )  # fmt: skip
-        return self.seen(tau, down, up, slack).decide(ball.radius)
+        lever_kernels.seen_from(*self._lever_records(region, self.extent(region.ball)), tau, slack, down, up)
+        return self.seen(tau, down, up, slack).decide(region.ball.radius)
+
+    def _lever_records(self, region: LeverBall, extent: float) -> tuple:
+        """Return the rows, and the ball's centre with its dual point, as the kernels of levers take them."""
+        own, C = self.signless, region.C
+        rows = lever_kernels.Rows(own.kinks, self.signs, self.norms, own.lo, own.hi)
+        products, off = region.ball.center.products, C * region.residue
+        return rows, lever_kernels.Pair(products, 1.0, region.theta, C, off, extent, self.rounding)
 
     @abstractmethod
     def seen(self, tau: np.ndarray, down: np.ndarray, up: np.ndarray, slack: np.ndarray) -> Levered | KernelLevered:
@@ -352,15 +355,13 @@ class FreeModel(FreeIntercept):
 
     def _decide_by_one_each(self, region: LeverBall) -> np.ndarray:
         """Return the decisions of one lever on either side; only the rows that make them are read."""
-        own, center, extent = self.signless, region.ball.center, region.ball.extent
+        own = self._lever_records(region, region.ball.extent)
         (mean, spread, typical), radius = self.around, max(region.ball.radius, lever_kernels.LEAST)
         tau, status = np.empty(self.size), np.empty(self.size, dtype=np.int8)
         listed, weights = np.empty((2, lever_kernels.FEWER), dtype=np.int64), np.empty((2, lever_kernels.FEWER))
         offsets, (lengths, away), centers = np.empty((2, 2)), np.empty((2, 2)), np.empty((2, mean.size))
         counts = lever_kernels.one_lever_each(
-            own.kinks, self.signs, center.products, 1.0, self.norms, extent, self.rounding, region.theta, region.C,
-            own.lo, own.hi, region.C * region.residue, self.largest, radius, typical or 1.0, tau, listed, weights,
-            offsets,
+            *own, self.largest, radius, typical or 1.0, tau, listed, weights, offsets
         )  # fmt: skip
         for h, count in enumerate(counts):
             rows, where = self.signless_place(listed[h, :count])
@@ -369,10 +370,7 @@ class FreeModel(FreeIntercept):
                 rows, where, weights[own_part], mean, ROUNDING, centers[own_part], lengths[own_part],
                 away[own_part],
             )  # fmt: skip
-        lever_kernels.decide_by_one_each(
-            tau, own.kinks, self.signs, self.norms, extent, self.rounding, spread, radius, offsets, away, status, 0,
-            self.size,
-        )  # fmt: skip
+        lever_kernels.decide_by_one_each(*own, tau, spread, radius, offsets, away, status)
         return status * self.signs
 
     def screen(self, region) -> Screened:

@@ -158,9 +158,9 @@ class Levered(Seen):
         if left:
             index = unsure[:left]
             rows, where = self.place(index)
+            seen, levers = (self.tau, self.slack), kernels.Levers(offsets, away, centers, lengths)
             kernels.decide_exactly(
-                rows, where, index, self.norms, self.tau, self.slack, radius, count, offsets, away, centers,
-                lengths, 4.0 * self.product, ROUNDING, status,
+                rows, where, index, self.norms, seen, radius, levers, 4.0 * self.product, ROUNDING, status
             )  # fmt: skip
         return status
 
@@ -191,9 +191,9 @@ class KernelLevered(Seen):
                 products, off = self.combined(index, share)
                 spread = float(share @ self.norms[index])
                 square = max(float(share @ products[index]), 0.0) + (off + 2.0 * ROUNDING * spread) * spread
+                seen, own = (self.tau, self.slack), (float(offset), float(kappa))
                 kernels.decide_by_products(
-                    self.tau, self.slack, self.norms, products, square, off, radius, side, offset, kappa, ROUNDING,
-                    status,
+                    seen, self.norms, products, square, off, radius, side, own, ROUNDING, status
                 )  # fmt: skip
         return status
 

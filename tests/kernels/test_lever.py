@@ -98,9 +98,8 @@ def test_one_lever_of_either_side_leaves_what_the_slack_may_be():
         norms, signs = rng.uniform(0.0, 2.0, n), rng.choice([-1, 1], n).astype(np.int8)
         offsets, away = np.array([[0.3, 1.5], [-0.3, 0.8]]), rng.uniform(0.0, 0.5, 2)
         status = np.empty(n, dtype=np.int8)
-        counts = kernels.decide_by_one_each(
-            tau, kinks, signs, norms, extent, rounding, spread, radius, offsets, away, status, 0, n
-        )
+        own, pair = kernels.Rows(kinks, signs, norms, tau, tau), kernels.Pair(tau, 1.0, tau, 1.0, 0.0, extent, rounding)
+        counts = kernels.decide_by_one_each(own, pair, tau, spread, radius, offsets, away, status)
         slack = rounding * (norms * extent + np.abs(kinks))
         over = 0.3 - tau - slack > width(spread + away[0], radius, 1.5)
         under = tau + 0.3 - slack > width(spread + away[1], radius, 0.8)
@@ -119,9 +118,8 @@ def test_products_that_are_off_decide_nothing_that_the_true_distance_does_not(si
         norms, tau, slack = np.linalg.norm(X, axis=1), rng.normal(size=n), rng.uniform(0.0, 0.3, n)
         products = X @ center + off * norms * rng.choice([-1.0, 1.0], n)
         status = np.zeros(n, dtype=np.int8)
-        kernels.decide_by_products(
-            tau, slack, norms, products, float(center @ center), off, radius, side, 0.5 * side, kappa, 1e-12, status
-        )
+        square, own = float(center @ center), (0.5 * side, kappa)
+        kernels.decide_by_products((tau, slack), norms, products, square, off, radius, side, own, 1e-12, status)
         shown = side * (0.5 * side - tau) - slack - width(np.linalg.norm(X - center, axis=1), radius, kappa)
         assert np.all(shown[status != 0] > -1e-9) and set(status) <= {0, int(-side)}
         nearest = min(nearest, shown[status != 0].min(initial=np.inf))
@@ -141,9 +139,8 @@ def test_exact_distances_are_enlarged_by_what_they_may_be_off(sparse):
         offsets, status = np.array([[0.5, kappa], [-0.5, kappa]]), np.zeros(n, dtype=np.int8)
         few, every = sp.csr_array(X), np.arange(n)
         rows = matrix_of((few.data, few.indices, few.indptr) if sparse else X)
-        kernels.decide_exactly(
-            rows, every, every, norms, tau, slack, radius, 1, offsets, lengths, centers, lengths, off, rounding, status,
-        )  # fmt: skip
+        levers = kernels.Levers(offsets, lengths, centers, lengths)
+        kernels.decide_exactly(rows, every, every, norms, (tau, slack), radius, levers, off, rounding, status)
         for k, side in ((0, 1.0), (1, -1.0)):
             square = ((X - centers[k]) ** 2).sum(axis=1)
             most = (norms + lengths[k]) ** 2
@@ -160,7 +157,8 @@ def test_room_is_what_the_sum_of_the_dual_variables_leaves():
     signs, kinks, theta = rng.choice([-1, 1], 50).astype(np.int8), rng.normal(size=50), rng.uniform(-0.5, 0.5, 50)
     products, norms, lo, hi = rng.normal(size=50), rng.uniform(0.0, 2.0, 50), np.full(50, -1.0), np.full(50, 2.0)
     tau, slack, down, up = np.empty((4, 50))
-    kernels.seen_from(kinks, signs, products, 0.5, norms, 3.0, 0.01, theta, 2.0, lo, hi, 0.125, tau, slack, down, up)
+    own, pair = kernels.Rows(kinks, signs, norms, lo, hi), kernels.Pair(products, 0.5, theta, 2.0, 0.125, 3.0, 0.01)
+    kernels.seen_from(own, pair, tau, slack, down, up)
     np.testing.assert_allclose(tau, kinks - 0.5 * signs * products, atol=1e-15)
     np.testing.assert_allclose(slack, 0.01 * (3.0 * norms + np.abs(kinks)))
     # What is taken from one variable can be given to another one: all of it may be in the one that is moved.

@@ -19,7 +19,8 @@ def test_room_is_that_of_the_box_times_C():
     signs, theta, C = rng.choice([-1, 1], 50).astype(np.int8), rng.uniform(-0.5, 0.5, 50), 2.0
     lo, hi = -rng.uniform(0.6, 2.0, 50), rng.uniform(0.6, 2.0, 50)
     zero, (tau, slack, down, up) = np.zeros(50), np.empty((4, 50))
-    kernels.seen_from(zero, signs, zero, 0.5, zero, 3.0, 0.01, theta, C, lo, hi, 0.125, tau, slack, down, up)
+    own, pair = kernels.Rows(zero, signs, zero, lo, hi), kernels.Pair(zero, 0.5, theta, C, 0.125, 3.0, 0.01)
+    kernels.seen_from(own, pair, tau, slack, down, up)
     np.testing.assert_allclose(down + 0.125, C * (signs * theta - lo))
     np.testing.assert_allclose(up + 0.125, C * (hi - signs * theta))
 
@@ -75,10 +76,9 @@ def test_one_lever_of_either_side_is_made_of_the_foremost_rows_with_room(far):
         kinks, products, norms = rng.normal(size=n), rng.normal(size=n), rng.uniform(0.0, 2.0, n)
         rows, weights = np.zeros((2, kernels.FEWER), dtype=np.int64), np.zeros((2, kernels.FEWER))
         offsets, tau, largest = np.empty((2, 2)), np.empty(n), 0.05 if seed % 2 else 2.0
-        counts = kernels.one_lever_each(
-            kinks, signs, products, 0.5, norms, extent, rounding, theta, C, lo, hi, off, largest, radius, typical, tau,
-            rows, weights, offsets,
-        )  # fmt: skip
+        own = kernels.Rows(kinks, signs, norms, lo, hi)
+        pair = kernels.Pair(products, 0.5, theta, C, off, extent, rounding)
+        counts = kernels.one_lever_each(own, pair, largest, radius, typical, tau, rows, weights, offsets)
         np.testing.assert_allclose(tau, kinks - 0.5 * signs * products)
         size = kernels.LENGTH * 2.0 * radius / typical
         least = kernels.LITTLE * min(size / kernels.SHARING, C * largest)
@@ -133,10 +133,8 @@ def test_known_products_decide_what_the_distance_shows_and_nothing_else(side):
         tau, slack, off = 8.0 * rng.normal(size=n), rng.uniform(0.0, 0.3, n), float(rng.choice([0.0, 0.05]))
         before = np.where(rng.random(n) < 0.2, side, 0.0).astype(np.int8)
         status, norms = before.copy(), np.linalg.norm(X, axis=1)
-        kernels.decide_by_products(
-            tau, slack, norms, X @ center, float(center @ center), off, radius, side, 0.5 * side, kappa, rounding,
-            status,
-        )  # fmt: skip
+        square, own = float(center @ center), (0.5 * side, kappa)
+        kernels.decide_by_products((tau, slack), norms, X @ center, square, off, radius, side, own, rounding, status)
         apart = np.sqrt(((X - center) ** 2).sum(axis=1) + 2.0 * off * norms) * (1.0 + rounding)
         shown = side * (0.5 * side - tau) - slack - width(apart, radius, kappa)
         expected = np.where(before != 0, before, np.where(shown > 0.0, -side, 0.0))
@@ -153,11 +151,12 @@ def test_a_distance_of_products_that_cancel_is_not_below_the_true_one():
     norms, status = np.linalg.norm(X, axis=1), np.zeros(n, dtype=np.int8)
     square = float(center @ center) * (1.0 + 2.0**-52)
     # A long lever, so that a row is decided where its room is above its distance.
-    kernels.decide_by_products(-room, np.zeros(n), norms, X @ center, square, 0.0, 1.0, 1.0, 0.0, 1e12, 0.0, status)
+    known = norms, X @ center, square, 0.0, 1.0, 1.0, (0.0, 1e12), 0.0, status
+    kernels.decide_by_products((-room, np.zeros(n)), *known)
     decided = np.flatnonzero(status)
     assert all(F(room[i]) ** 2 > squares[i] for i in decided)
     wide = rng.uniform(1e-3, 2e-3, n)
-    kernels.decide_by_products(-wide, np.zeros(n), norms, X @ center, square, 0.0, 1.0, 1.0, 0.0, 1e12, 0.0, status)
+    kernels.decide_by_products((-wide, np.zeros(n)), *known)
     assert np.all(status == -1)
 
 
@@ -176,10 +175,8 @@ def test_exact_distances_decide_what_the_likeliest_lever_shows(sparse):
         offsets = np.column_stack([rng.normal(size=2 * count), rng.uniform(0.05, 5.0, 2 * count)])
         offsets[1, 1] = offsets[4, 1] = 0.0
         status, lengths = np.zeros(n, dtype=np.int8), np.linalg.norm(centers, axis=1)
-        kernels.decide_exactly(
-            rows, index, index, np.linalg.norm(X, axis=1), tau, slack, radius, count, offsets, away, centers, lengths,
-            0.0, 0.0, status,
-        )  # fmt: skip
+        norms, levers = np.linalg.norm(X, axis=1), kernels.Levers(offsets, away, centers, lengths)
+        kernels.decide_exactly(rows, index, index, norms, (tau, slack), radius, levers, 0.0, 0.0, status)
         for i in index:
             shown, reach = np.full(2 * count, -np.inf), np.full(2 * count, -np.inf)
             for k in range(2 * count):
@@ -217,10 +214,8 @@ def test_what_a_lever_shows_is_rounded_against_it(side):
     status, own = np.zeros(n, dtype=np.int8), np.array([[0.0, kappa]])
     offsets = np.concatenate([own, none] if side > 0 else [none, own])
     centers = np.concatenate([center, center])
-    kernels.decide_exactly(
-        matrix_of(X), every, every, norms, tau, zero, radius, 1, offsets, np.zeros(2), centers, np.ones(2), 0.0,
-        rounding, status,
-    )  # fmt: skip
+    levers = kernels.Levers(offsets, np.zeros(2), centers, np.ones(2))
+    kernels.decide_exactly(matrix_of(X), every, every, norms, (tau, zero), radius, levers, 0.0, rounding, status)
     close = np.abs(-side * tau - width(far, radius, kappa)) < 1e-9
     assert np.array_equal((status != 0)[1:], (expected & ~close)[1:])
     kinds |= set(status.tolist())

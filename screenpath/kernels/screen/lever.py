@@ -7,6 +7,8 @@ rounding included, and ``kappa``; a lever with ``kappa`` 0 decides nothing. ``si
 one fixed centre, the middle of the rows.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
@@ -23,13 +25,49 @@ LEAST = 1e-100  # radius of a ball, so that a lever's size is a number above 0
 LENGTH = 2.0  # of a single lever: `kappa` times a typical distance of a row, over 2 r
 
 
-@kernel
-def seen_from(kinks, signs, products, factor, norms, size, rounding, theta, C, lo, hi, off, tau, slack, down, up):
-    """Write what levers need of each row: ``tau`` at ``factor`` times a point, ``slack``, and room down and up.
+class Rows(NamedTuple):
+    """Rows with a free intercept: ``kinks``, ``lo`` and ``hi`` are signless."""
 
-    ``kinks``, ``lo`` and ``hi`` are signless, the others have signs. A product is off by at most ``rounding (norm size
-    + |kink|)``; ``off`` is subtracted from the room on either side.
+    kinks: np.ndarray
+    signs: np.ndarray
+    norms: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+
+
+class Pair(NamedTuple):
+    """A ball's centre, ``factor`` times the point of the ``products``, and the dual point ``theta`` at ``C``.
+
+    Both with the rows' signs. A product is off by at most ``rounding (norm extent + |kink|)``; ``off`` is subtracted
+    from the room of a dual variable on either side.
     """
+
+    products: np.ndarray
+    factor: float
+    theta: np.ndarray
+    C: float
+    off: float
+    extent: float
+    rounding: float
+
+
+class Levers(NamedTuple):
+    """Levers in order: the first half bounds ``x.w + b`` from below, the other from above.
+
+    ``offsets``, shape (2 k, 2); ``away``, shape (2 k,): distances from the fixed centre, as a decision asks for them;
+    ``centers``, shape (2 k, d), and their norms ``lengths``.
+    """
+
+    offsets: np.ndarray
+    away: np.ndarray
+    centers: np.ndarray
+    lengths: np.ndarray
+
+
+@kernel
+def seen_from(rows, pair, tau, slack, down, up):
+    """Write what levers need of each row: ``tau`` at the ball's centre, ``slack``, and room down and up."""
+    (kinks, signs, norms, lo, hi), (products, factor, theta, C, off, size, rounding) = rows, pair
     for i in range(at(tau.size)):
         tau[i] = kinks[i] - signs[i] * (factor * products[i])
         slack[i] = rounding * (norms[i] * size + abs(kinks[i]))
@@ -134,9 +172,9 @@ def _width(distance, radius, kappa, least):
 
 
 @kernel(fastmath=SUMS)
-def _candidates(tau, signs, theta, C, lo, hi, off, least, cuts, start, stop):
+def _candidates(rows, pair, tau, least, cuts, start, stop):
     """Return how many rows may be among the foremost of either side, those beyond ``cuts``."""
-    count = 0.0
+    (_, signs, _, lo, hi), (_, _, theta, C, off, _, _), count = rows, pair, 0.0
     for i in range(at(start), at(stop)):
         value = C * (signs[i] * theta[i])
         up, down = C * hi[i] - value - off, value - C * lo[i] - off
@@ -145,16 +183,12 @@ def _candidates(tau, signs, theta, C, lo, hi, off, least, cuts, start, stop):
 
 
 @kernel
-def one_lever_each(
-    kinks, signs, products, factor, norms, extent, rounding, theta, C, lo, hi, off, largest, radius, typical, tau, rows,
-    weights, offsets,
-):  # fmt: skip
+def one_lever_each(rows, pair, largest, radius, typical, tau, listed, weights, offsets):
     """Make one lever for either side, see :func:`seen_from` and :func:`lever_weights`; return how many rows each has.
 
     Parameters
     ----------
-    extent : float
-        The ``size`` of :func:`seen_from`.
+    rows, pair : Rows, Pair
     largest : float
         Of the ends of the boxes: rows with hardly any room relative to it, or to their share of a lever, are left out.
     radius : float
@@ -163,12 +197,13 @@ def one_lever_each(
         A typical distance of the rows from their middle.
     tau : ndarray of shape (n,)
         Written.
-    rows : ndarray of int64 of shape (2, FEWER)
-        Written: those of the lever that bounds from below, and from above.
+    listed : ndarray of int64 of shape (2, FEWER)
+        Written: the rows of the lever that bounds from below, and from above.
     weights, offsets : ndarray of shape (2, FEWER), (2, 2)
         Written.
     """
-    highest, lowest, upper, lower = np.empty(FEWER), np.empty(FEWER), rows[0], rows[1]
+    (kinks, signs, norms, lo, hi), (products, factor, theta, C, off, extent, rounding) = rows, pair
+    highest, lowest, upper, lower = np.empty(FEWER), np.empty(FEWER), listed[0], listed[1]
     counts, cuts = np.zeros(2, dtype=np.int64), np.full(2, -np.inf)
     sizes, sharing = np.full(1, LENGTH * (2.0 * radius / typical)), np.full(1, SHARING)
     least = LITTLE * min(sizes[0] / SHARING, C * largest)
@@ -176,7 +211,7 @@ def one_lever_each(
         e = min(s + GROUP, tau.size)
         for i in range(at(s), at(e)):
             tau[i] = kinks[i] - signs[i] * (factor * products[i])
-        if _candidates(tau, signs, theta, C, lo, hi, off, least, cuts, s, e) == 0.0:
+        if _candidates(rows, pair, tau, least, cuts, s, e) == 0.0:
             continue
         for i in range(s, e):
             value = C * (signs[i] * theta[i])
@@ -188,12 +223,12 @@ def one_lever_each(
                 cuts[1] = lowest[FEWER - 1] if counts[1] == FEWER else -np.inf
     for h in range(2):
         side, m = 1.0 if h == 0 else -1.0, counts[h]
-        while m > 1 and abs(tau[rows[h, m - 1]] - tau[rows[h, 0]]) > FAR * radius * typical:
+        while m > 1 and abs(tau[listed[h, m - 1]] - tau[listed[h, 0]]) > FAR * radius * typical:
             m -= 1
         counts[h] = m
         own, slack, room = np.empty(m), np.empty(m), np.empty(m)
         for r in range(m):
-            i = rows[h, r]
+            i = listed[h, r]
             value = C * (signs[i] * theta[i])
             own[r], slack[r] = tau[i], rounding * (norms[i] * extent + abs(kinks[i]))
             room[r] = C * hi[i] - value - off if h == 0 else value - C * lo[i] - off
@@ -202,20 +237,19 @@ def one_lever_each(
 
 
 @kernel(fastmath=SUMS)
-def decide_by_one_each(
-    tau, kinks, signs, norms, extent, rounding, spread, radius, offsets, distances, status, start, stop
-):  # fmt: skip
+def decide_by_one_each(rows, pair, tau, spread, radius, offsets, distances, status):
     """Decide rows by one lever on either side, using upper bounds of their distances from its centre.
 
-    The rows are described as in :func:`one_lever_each`. Writes ``status``, for the rows with their signs; returns
-    ``n_R, n_L``.
+    ``tau`` and ``offsets`` are those of :func:`one_lever_each`. Writes ``status``, for the rows with their signs;
+    returns ``n_R, n_L``.
     """
+    kinks, signs, norms, extent, rounding = rows.kinks, rows.signs, rows.norms, pair.extent, pair.rounding
     n_R, n_L = 0.0, 0.0
     first, above, second, below = offsets[0, 0], offsets[0, 1], offsets[1, 0], offsets[1, 1]
     least1 = radius * radius / above if above > 0.0 else np.inf
     least2 = radius * radius / below if below > 0.0 else np.inf
     near, far = distances[0], distances[1]
-    for i in range(at(start), at(stop)):
+    for i in range(at(tau.size)):
         slack = rounding * (norms[i] * extent + abs(kinks[i]))
         over = 1.0 if (first - tau[i]) - slack > _width(spread[i] + near, radius, above, least1) else 0.0
         under = 1.0 if (tau[i] - second) - slack > _width(spread[i] + far, radius, below, least2) else 0.0
@@ -284,9 +318,7 @@ def _shows(X, i, center, norm, length, off, rounding, reach):
 
 
 @kernel
-def decide_exactly(
-    X, where, index, norms, tau, slack, radius, levers, offsets, away, centers, lengths, off, rounding, status
-):  # fmt: skip
+def decide_exactly(X, where, index, norms, seen, radius, levers, off, rounding, status):
     """Decide some rows by their distance from the centre of the lever that is the likeliest to do so.
 
     All distances from the fixed centre being right angles, it would be the one whose reach, the square of the distance
@@ -297,14 +329,11 @@ def decide_exactly(
     X : Matrix
     where, index : ndarray of int64 of shape (k,)
         Which of them are to be decided, and their places in all that follows.
-    norms, tau, slack : ndarray of shape (n,)
-    radius, levers, offsets
-        As of :func:`decide_by_levers`.
-    away : ndarray of shape (2 * levers,)
-        Distances of the levers' centres from the fixed one, to choose by.
-    centers : ndarray of shape (2 * levers, d)
-    lengths : ndarray of shape (2 * levers,)
-        Their norms.
+    norms : ndarray of shape (n,)
+    seen : tuple of ndarray of shape (n,)
+        ``tau`` and ``slack``.
+    radius : float
+    levers : Levers
     off : float
         Relative error of a squared distance against the squared sum of the norms, where it is formed of products.
     rounding : float
@@ -312,8 +341,9 @@ def decide_exactly(
     status : ndarray of int8 of shape (n,)
         Written.
     """
-    X, count = unowned(X), offsets.shape[0]
-    least = np.empty(count)
+    X, (tau, slack), (offsets, away, centers, lengths) = unowned(X), seen, levers
+    count = offsets.shape[0]
+    half, least = count // 2, np.empty(count)
     for k in range(count):
         kappa = offsets[k, 1]
         least[k] = radius * radius / kappa if kappa > 0.0 else np.inf
@@ -322,7 +352,7 @@ def decide_exactly(
         best, most, reach = -1, -np.inf, -1.0
         for k in range(count):
             room = offsets[k, 0] - tau[i]
-            room = (room if k < levers else -room) - slack[i]
+            room = (room if k < half else -room) - slack[i]
             if room <= least[k]:
                 continue
             square, nearest = _reach(room, radius, least[k]) * (1.0 - rounding), norms[i] - lengths[k]
@@ -333,16 +363,17 @@ def decide_exactly(
         if best < 0:
             continue
         if _shows(X, where[r], centers[at(best)], norms[i], lengths[best], off, rounding, reach):
-            status[i] = np.int8(-1 if best < levers else 1)
+            status[i] = np.int8(-1 if best < half else 1)
 
 
 @kernel
-def decide_by_products(tau, slack, norms, products, square, off, radius, side, offset, kappa, rounding, status):
+def decide_by_products(seen, norms, products, square, off, radius, side, lever, rounding, status):
     """Decide rows with ``status`` 0 by one lever whose ``products`` with them are known, as behind a kernel.
 
-    ``square`` is at least the squared norm of the lever's centre; ``off`` is the error of a product relative to its
-    row's norm.
+    ``seen`` is that of :func:`decide_exactly`, ``lever`` a row of ``offsets``; ``square`` is at least the squared norm
+    of the lever's centre; ``off`` is the error of a product relative to its row's norm.
     """
+    (tau, slack), (offset, kappa) = seen, lever
     length, least = np.sqrt(square), radius * radius / kappa
     for i in range(tau.size):
         room = side * (offset - tau[i]) - slack[i]
@@ -357,15 +388,14 @@ def decide_by_products(tau, slack, norms, products, square, off, radius, side, o
 def warm_up():
     a, status, signs = np.ones(2), np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
     foremost(a, a)
-    seen_from(a, signs, a, 1.0, a, 1.0, 1e-12, a, 1.0, a, a, 0.0, a.copy(), a.copy(), a.copy(), a.copy())
-    pair, chosen, weights = np.ones((2, 2)), np.zeros((2, FEWER), dtype=np.int64), np.zeros((2, FEWER))
-    one_lever_each(
-        a, signs, a, 1.0, a, 1.0, 1e-12, a, 1.0, a, a, 0.0, 1.0, 1.0, 1.0, a.copy(), chosen, weights, pair
-    )  # fmt: skip
-    decide_by_one_each(a, a, signs, a, 1.0, 1e-12, a, 1.0, pair, a, status.copy(), 0, 2)
-    offsets, rows, X, where = np.ones((2, 2)), np.eye(2), matrix_of(np.eye(2)), np.zeros(2, dtype=np.int64)
+    own, pair = Rows(a, signs, a, a, a), Pair(a, 1.0, a, 1.0, 0.0, 1.0, 1e-12)
+    seen_from(own, pair, a.copy(), a.copy(), a.copy(), a.copy())
+    offsets, chosen, weights = np.ones((2, 2)), np.zeros((2, FEWER), dtype=np.int64), np.zeros((2, FEWER))
+    one_lever_each(own, pair, 1.0, 1.0, 1.0, a.copy(), chosen, weights, offsets)
+    decide_by_one_each(own, pair, a, a, 1.0, offsets, a, status.copy())
+    rows, X, where = np.eye(2), matrix_of(np.eye(2)), np.zeros(2, dtype=np.int64)
     decide_by_levers(a, a, a, 1.0, 1, offsets, a, status, np.zeros(2, dtype=np.int64))
     lever_weights(a, a, a, a, np.ones(2, dtype=np.int64), 1.0, 1e-12, offsets.copy(), rows.copy())
-    decide_by_products(a, a, a, a, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1e-12, status)
+    decide_by_products((a, a), a, a, 1.0, 0.0, 1.0, 1.0, (1.0, 1.0), 1e-12, status)
     lever_centers(X, where, rows, a, 1e-12, rows.copy(), a.copy(), a.copy())
-    decide_exactly(X, where, where, a, a, a, 1.0, 1, pair, a, rows, a, 1e-15, 1e-12, status)
+    decide_exactly(X, where, where, a, (a, a), 1.0, Levers(offsets, a, rows, a), 1e-15, 1e-12, status)

@@ -105,13 +105,14 @@ def _levered(C, C0, known, theta, X, margins, problem, free, settings, tau, stat
     d, (ahead, radius, _) = free.mean.size, _ball(C, C0, known, settings.relative)
     radius += C * known[SHIFT]
     extent = np.sqrt(ahead * ahead * known[0]) + radius
+    own = lever.Rows(free.kinks, problem.signs, problem.norms, free.lo, free.hi)
+    pair = lever.Pair(margins, ahead, theta, C, C * known[RESIDUE], extent, settings.rounding)
     rows, weights = np.empty((2, lever.FEWER), dtype=np.int64), np.empty((2, lever.FEWER))
     offsets, centers, lengths, away = np.empty((2, 2)), np.empty((2, d)), np.empty(2), np.empty(2)
     if radius < lever.LEAST:
         radius = lever.LEAST
     first, second = lever.one_lever_each(
-        free.kinks, problem.signs, margins, ahead, problem.norms, extent, settings.rounding, theta, C, free.lo, free.hi,
-        C * known[RESIDUE], free.largest, radius, free.typical, tau, rows, weights, offsets,
+        own, pair, free.largest, radius, free.typical, tau, rows, weights, offsets
     )  # fmt: skip
     for h in range(2):
         m = first if h == 0 else second
@@ -119,10 +120,7 @@ def _levered(C, C0, known, theta, X, margins, problem, free, settings, tau, stat
             X, rows[h, :m], weights[h : h + 1], free.mean, settings.lever, centers[h : h + 1],
             lengths[h : h + 1], away[h : h + 1],
         )  # fmt: skip
-    n_R, n_L = lever.decide_by_one_each(
-        tau, free.kinks, problem.signs, problem.norms, extent, settings.rounding, free.spread, radius, offsets, away,
-        status, 0, tau.size,
-    )  # fmt: skip
+    n_R, n_L = lever.decide_by_one_each(own, pair, tau, free.spread, radius, offsets, away, status)
     return n_R, n_L, first + second
 
 
