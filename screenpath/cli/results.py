@@ -107,7 +107,6 @@ def show(run, step, top, details, duals, force, training, quiet):
     the run; without one, the step's problem is solved again. For svm (also with a kernel), lad, quantile, svr and
     sparse-svm of two labels.
     """
-    from screenpath.engine.duals import duals_of
     from screenpath.report.show import default_step, summary_of
     from screenpath.store.outputs import Output
 
@@ -125,6 +124,8 @@ def show(run, step, top, details, duals, force, training, quiet):
     if output is None:
         say(page)
         return
+    from screenpath.engine.duals import duals_of  # it loads numba, which only this needs
+
     found = duals_of(run, summary.step, training)
     output.write(found.csv())
     if output.stdout:  # only the table goes there

@@ -35,14 +35,13 @@ from numba.core.event import trigger_event
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
+from screenpath.compile import KERNELS, name_of
 from screenpath.compile.apart import keep_apart, needed, remember
 from screenpath.compile.sharing import LOCKS, changeable, end_turn, read_own, take_turn, user_cache, wait_for_turn
 from screenpath.compile.sources import closure, digest
 from screenpath.errors import ResourceError
 
 FORMAT = 3  # of the files; another one when what is stored changes its shape
-# Every kernel imported so far, by "module.function"; what the tests go through.
-KERNELS: dict = {}
 SUFFIX = ".kernel"
 PARTIAL = ".partial"
 CHECKSUM_BYTES = hashlib.sha256().digest_size
@@ -284,7 +283,7 @@ class KernelCache:
     """The compiled signatures of one function on disk, in the form that a numba dispatcher expects."""
 
     def __init__(self, function):
-        self.name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__.replace('<locals>', '')}"
+        self.name = name_of(function)
         self._code = function.__code__
 
     @functools.cached_property

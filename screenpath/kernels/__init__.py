@@ -1,7 +1,7 @@
 """The only numba code of the package: plain arrays in, plain arrays out.
 
 Every kernel is compiled through :func:`kernel`, which keeps the machine code in the folder that
-:func:`screenpath.compile.cache.cache_folder` chooses. ``cache`` and ``compilation`` hold no kernels.
+:func:`screenpath.compile.cache.cache_folder` chooses. To import kernels does not import numba: the first call does.
 
 These names mean the same in every kernel. Other arrays are described where they are used.
 
@@ -17,13 +17,11 @@ These names mean the same in every kernel. Other arrays are described where they
 from __future__ import annotations
 
 import functools
+import threading
 
 import numpy as np
-from numba import njit, types
-from numba.core import serialize
 
-from screenpath.compile.apart import Pipeline
-from screenpath.compile.cache import KERNELS, KernelCache
+from screenpath.compile import KERNELS, name_of
 from screenpath.errors import waits
 
 # For subscripts of sparse rows: numba asks of each signed one whether it counts from the end, which takes about as long
@@ -31,12 +29,45 @@ from screenpath.errors import waits
 at = np.uint64
 # For `fastmath`: sums may be added up in any order, which lets them vectorise; nan and inf keep their meaning.
 SUMS = {"reassoc", "contract", "nsz", "arcp"}
+_one_at_a_time = threading.RLock()
 
-# numba asks Python for the class of every array and named tuple that a kernel returns, and there the handler of a
-# signal runs that came within the kernel. What it raises is lost then, or ends the process: numba does not look whether
-# there is a class. A memory that is no Python code lets the signal wait for the caller.
-if hasattr(serialize, "_numba_unpickle") and not hasattr(serialize._numba_unpickle, "cache_info"):
-    serialize._numba_unpickle = functools.lru_cache(maxsize=None)(serialize._numba_unpickle)
+
+class Kernel:
+    """A function that numba learns of when it is first called, from Python or by a kernel that is compiled.
+
+    Four hundred dispatchers take longer to make than a small path takes to walk; a command calls a few of them.
+
+    Parameters
+    ----------
+    function : callable
+        Over plain arrays and numbers.
+    options : dict
+        Of :func:`numba.njit`.
+    """
+
+    def __init__(self, function, options: dict):
+        functools.update_wrapper(self, function)
+        self.function, self._options, self._dispatcher = function, options, None
+        KERNELS[name_of(function)] = self
+
+    @property
+    def dispatcher(self):
+        """Return numba's dispatcher; under ``NUMBA_DISABLE_JIT=1`` the function itself."""
+        if self._dispatcher is None:
+            with _one_at_a_time:
+                if self._dispatcher is None:
+                    self._dispatcher = _dispatcher(self.function, self._options)
+        return self._dispatcher
+
+    @property
+    def _numba_type_(self):  # by which kernels call each other
+        return self.dispatcher._numba_type_
+
+    def __call__(self, *arguments, **named):
+        return self.dispatcher(*arguments, **named)
+
+    def __getattr__(self, name: str):
+        return getattr(self.dispatcher, name)
 
 
 def kernel(function=None, leaf=False, **options):
@@ -56,16 +87,26 @@ def kernel(function=None, leaf=False, **options):
 
     Returns
     -------
-    callable
-        The dispatcher, or the function itself under ``NUMBA_DISABLE_JIT=1``.
+    Kernel
     """
     if function is None:
         return lambda decorated: kernel(decorated, leaf, **options)
     # Wrappers take as long to compile as a small kernel: none for C, and none for Python where only kernels call it.
     wrappers = {"no_cfunc_wrapper": True, "no_cpython_wrapper": function.__name__.startswith("_")}
-    options["_nrt"] = not leaf  # said of every kernel: what is compiled on the way inherits it else
+    # `_nrt` is said of every kernel: what is compiled on the way inherits it else.
+    return Kernel(function, {"_nrt": not leaf, **wrappers, **options})
+
+
+@waits
+def _dispatcher(function, options: dict):
+    from numba import njit, types
+
+    from screenpath.compile.apart import Pipeline
+    from screenpath.compile.cache import KernelCache
+
+    prepare()
     # Divisions by zero give inf or nan, as in numpy: what overflows is named by its certificate, not by a traceback.
-    dispatcher = njit(nogil=True, error_model="numpy", pipeline_class=Pipeline, **wrappers, **options)(function)
+    dispatcher = njit(nogil=True, error_model="numpy", pipeline_class=Pipeline, **options)(function)
     if dispatcher is not function:  # NUMBA_DISABLE_JIT=1 hands the plain function back
         template = dispatcher.get_call_template
         # Numbers known to the compiler would be types of their own, each with its copy of what it is passed to.
@@ -73,5 +114,18 @@ def kernel(function=None, leaf=False, **options):
         dispatcher.compile = waits(dispatcher.compile)
         # In place of cache=True: numba's own store breaks on a damaged file, see cache.py.
         dispatcher._cache = KernelCache(function)
-        KERNELS[dispatcher._cache.name] = dispatcher
     return dispatcher
+
+
+@functools.cache
+def prepare() -> None:
+    """Tell numba what kernels need before the first of them is compiled."""
+    from numba.core import serialize
+
+    import screenpath.kernels.machine  # noqa: F401
+
+    # numba asks Python for the class of every array and named tuple that a kernel returns, and there the handler of a
+    # signal runs that came within the kernel. What it raises is lost then, or ends the process: numba does not look
+    # whether there is a class. A memory that is no Python code lets the signal wait for the caller.
+    if hasattr(serialize, "_numba_unpickle") and not hasattr(serialize._numba_unpickle, "cache_info"):
+        serialize._numba_unpickle = functools.lru_cache(maxsize=None)(serialize._numba_unpickle)

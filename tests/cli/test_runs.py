@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from tests.cli.conftest import in_process
+from tests.cli.conftest import ROOT, in_process
 
 
 def test_side_by_side(call, data):
@@ -100,14 +100,17 @@ def test_without_a_run_they_say_what_to_do(call, tmp_path):
         assert call("runs", option, "x").code == 2 and "two runs or more" in call("runs", option, "x").err
 
 
-def test_the_list_compiles_and_loads_no_kernel(three, tmp_path):
+def test_commands_that_print_load_no_numba(three, tmp_path):
     script = """
 import os, sys
 os.chdir(sys.argv[1])
 from screenpath.cli.app import run
-code = run(["runs"])
+codes = [run(words.split()) for words in sys.argv[2:]]
 assert "numba" not in sys.modules and "matplotlib" not in sys.modules
-sys.exit(code)
+sys.exit(max(codes))
 """
-    done = in_process(script, tmp_path)
-    assert done.returncode == 0 and len(done.stdout.splitlines()) == 4, done.stderr
+    run, data = three[1], ROOT / "data_samples" / "penguins.csv"
+    reading = f"inspect {data} --target sex --one-hot species --one-hot island"
+    commands = ["runs", f"show {run}", "rules svm", "info", reading]
+    done = in_process(script, tmp_path, *commands)
+    assert done.returncode == 0 and len(done.stdout.splitlines()) > 20, done.stdout + done.stderr

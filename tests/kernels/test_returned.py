@@ -29,6 +29,7 @@ def slow(n):
 def stop(number, frame):
     raise KeyboardInterrupt
 
+screenpath.kernels.prepare()
 slow(1)  # asks for the classes, once
 signal.signal(signal.SIGALRM, stop)
 signal.setitimer(signal.ITIMER_REAL, 0.02)

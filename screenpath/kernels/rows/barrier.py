@@ -15,13 +15,9 @@ whether one has failed, a word from the first thread to the others, and how many
 line apart.
 """
 
-import sys
 from typing import NamedTuple
 
 import numpy as np
-from numba import config, types
-from numba.extending import intrinsic
-from numba.np import arrayobj
 
 from screenpath.kernels import kernel
 
@@ -58,40 +54,28 @@ def leave(board) -> None:
 
 def can_share() -> bool:
     """Tell whether several threads can run one kernel: it has to be compiled."""
+    from numba import config
+
     return not config.DISABLE_JIT
 
 
-def _item(context, builder, signature, values):
-    """Return the address of an item of a one-dimensional array."""
-    array = arrayobj.make_array(signature.args[0])(context, builder, values[0])
-    return builder.gep(array.data, [values[1]])
+# What follows is atomic in compiled code, see ``kernels.machine``; the interpreter runs one thread only.
 
 
-@intrinsic
-def _add_one(typingctx, array, index):
-    def generate(context, builder, signature, values):
-        one = context.get_constant(types.int64, 1)
-        return builder.atomic_rmw("add", _item(context, builder, signature, values), one, "seq_cst")
-
-    return types.int64(array, types.int64), generate
+def add_one(array, index) -> int:
+    """Add 1 to an item; return what it was."""
+    array[index] += 1
+    return array[index] - 1
 
 
-@intrinsic
-def _load(typingctx, array, index):
-    def generate(context, builder, signature, values):
-        return builder.load_atomic(_item(context, builder, signature, values), "seq_cst", 8)
-
-    return types.int64(array, types.int64), generate
+def look_at(array, index) -> int:
+    """Return an item as the other threads left it."""
+    return array[index]
 
 
-if config.DISABLE_JIT or sys.platform == "win32":  # which has no such function
-
-    @kernel
-    def _yield():
-        return 0
-
-else:
-    _yield = types.ExternalFunction("sched_yield", types.int32())
+def give_way() -> int:
+    """Let another thread have the processor."""
+    return 0
 
 
 @kernel
@@ -101,13 +85,13 @@ def meet(team):
     board[OWN + me * LINE] += 1
     if board[SIZE] == 1:
         return
-    _add_one(board, ARRIVED)
+    add_one(board, ARRIVED)
     wanted, looks = board[OWN + me * LINE] * board[SIZE], 0
-    while _load(board, ARRIVED) < wanted:
+    while look_at(board, ARRIVED) < wanted:
         looks += 1
         if looks > PATIENCE:
-            _yield()
-            if _load(board, FAILED) > 0:
+            give_way()
+            if look_at(board, FAILED) > 0:
                 raise RuntimeError("another thread of the team has failed")
 
 
