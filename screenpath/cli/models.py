@@ -61,24 +61,28 @@ def run_job(spec: Spec, options: dict, kind=None) -> int:
     return 128 + session.stopped if session.stopped else DONE if session.good else UNCERTIFIED
 
 
-class CvGroup(Suggesting):
-    """One command per model, made of the model's options when used."""
+class ByModel(Suggesting):
+    """One command per model, which ``make`` makes of the model's options when used; ``line`` is that of the list."""
+
+    def __init__(self, *arguments, make, line: str, **more):
+        super().__init__(*arguments, **more)
+        self.make, self.line = make, line
 
     def parse_args(self, ctx, args):
         """Print a short usage if no model is named."""
         if not args and not ctx.resilient_parsing:
-            raise click.UsageError(MISSING, ctx)
+            raise click.UsageError(MISSING.format(ctx.command_path, ", ".join(SPECS)), ctx)
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx):
         return list(SPECS)
 
     def get_command(self, ctx, name):
-        return make_command(name) if name in SPECS else None
+        return self.make(name) if name in SPECS else None
 
     def format_commands(self, ctx, formatter):
         with formatter.section("Models"):
-            formatter.write_dl([(name, f"Paths of {spec.title}.") for name, spec in SPECS.items()])
+            formatter.write_dl([(name, self.line.format(spec.title)) for name, spec in SPECS.items()])
 
 
 def make_command(name: str) -> click.Command:
@@ -109,15 +113,17 @@ repeat the command with --resume. The exit code is 3 if some step of a fold or o
 certified."""
 
 
-MISSING = f"""Missing model.
-  screenpath cv MODEL DATA [OPTIONS]
-  MODEL: {", ".join(SPECS)}
-  for example: screenpath cv svm data.libsvm --folds 5"""
+MISSING = """Missing model.
+  {0} MODEL DATA [OPTIONS]
+  MODEL: {1}
+  for example: {0} svm data.libsvm"""
 
 
 @click.group(
     "cv",
-    cls=CvGroup,
+    cls=ByModel,
+    make=make_command,
+    line="Paths of {}.",
     examples=("screenpath cv svm data.libsvm --scale standard", "screenpath cv l1svm data.libsvm --grid 50 --log"),
 )
 def cv():

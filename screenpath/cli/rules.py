@@ -15,6 +15,7 @@ from screenpath.catalogue.options import FORCE, LOG_FORMAT, QUIET
 from screenpath.catalogue.specs import SPECS
 from screenpath.cli import options as shared
 from screenpath.cli.help import Helped, helped
+from screenpath.cli.models import ByModel
 from screenpath.cli.options import say
 from screenpath.engine.studies import SPEEDUP, study_options
 from screenpath.errors import UsageError, flags
@@ -47,32 +48,22 @@ def rules(model):
     say("\n".join(lines) + "\n")
 
 
-ABOUT = {
-    "l1svm": f"""Run the configurations of Zhao 2014 for L1-regularised SVMs on DATA, and print one table.
-
-    {SPEEDUP}
-
-    All configurations must certify the same optimal values; the exit code is 3 if one did not certify every grid
-    point.""",
-    "sparse-svm": f"""Walk the grid of sparse SVMs on DATA under each of several rules, and print one table.
-
-    {SPEEDUP}
-
-    The solver is that of a run; Hong 2019's comparison is in examples/papers/. All variants must
-    certify the same optimal values; the exit code is 3 if some grid point is not certified.""",
+# What a comparison does, where it is not to walk the path of a model by several rules.
+DOES = {
+    "l1svm": "Run the configurations of Zhao 2014 for L1-regularised SVMs on DATA",
+    "sparse-svm": "Walk the grid of sparse SVMs on DATA under each of several rules",
 }
-RULES = f"""Walk the path of MODEL on DATA under each of several rules, and print one table.
+WALK = "Walk the path of {} on DATA under each of several rules"
+ABOUT = f"""{{}}, and print one table.
 
     {SPEEDUP}
 
-    The solver is the default of a run, so the table describes your runs; the papers' tables need --solver cd (smo with
-    a kernel). To compare runs of different models, use screenpath runs.
+    The solver is the default of a run, so the table describes your runs; examples/papers/ makes the papers' tables. To
+    compare runs of different models, use screenpath runs.
 
-    --audit and --attack N count unsafe decisions, also of your own rule: --rules dvi,mine.py:MyRule.
+    --audit and --attack N count unsafe decisions, also of a rule of your own: mine.py:MyRule.
 
-    All variants must certify the same optimal values; the exit code is 3 if some grid point is not certified. For the
-    configurations of the L1-regularised model see: screenpath compare-rules l1svm --help; for grids of (alpha, beta):
-    screenpath compare-rules sparse-svm --help."""
+    All variants must certify the same optimal values; the exit code is 3 if some grid point is not certified."""
 FORMAT = Option(
     "format", None, "choice", "Format. markdown and the others have all columns, table a few that fit a "
     "terminal.  [default: table on a terminal, else markdown]",
@@ -83,45 +74,23 @@ PLOT = Option("plot", metavar="FILE", help="Draw the table too: .png, .svg or .p
 SAID = (*(replace(one, everyday=True) for one in (OUT, PLOT)), FORCE, QUIET, LOG_FORMAT)
 
 
-class Comparison(Helped):
-    """The comparison of rules; the models of ``ABOUT`` have their own options."""
-
-    def make_context(self, info_name, args, parent=None, **extra):
-        """Pass the arguments after a model of ``ABOUT`` to its own command."""
-        if args and args[0] in ABOUT:
-            return study_command(args[0]).make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
-        return super().make_context(info_name, args, parent, **extra)
-
-
-def _options(model: str):
-    data = click.argument("data", metavar="[DATA]", required=False, type=click.Path())
-    return shared.stack(data, shared.flags((*study_options(model), FORMAT, *SAID)))
-
-
 def study_command(model: str) -> click.Command:
-    """Return the command of a model with its own configurations or grids."""
     plain = f"screenpath compare-rules {model} data.libsvm"
-    examples = plain, f"{plain} --scale maxabs"
-    return click.command(model, cls=Helped, help=ABOUT[model], examples=examples)(
-        _options(model)(lambda **options: run_study(model, **options))
+    data = click.argument("data", metavar="[DATA]", required=False, type=click.Path())
+    options = shared.stack(data, shared.flags((*study_options(model), FORMAT, *SAID)))
+    text = ABOUT.format(DOES.get(model, WALK.format(model)))
+    return click.command(model, cls=Helped, help=text, examples=(plain, f"{plain} --scale maxabs"))(
+        options(lambda **options: run_study(model, **options))
     )
 
 
-@click.command(
-    "compare-rules",
-    cls=Comparison,
-    help=RULES,
+compare_rules = ByModel(
+    "compare-rules", make=study_command, line="Rules for {}.", help=ABOUT.format(WALK.format("MODEL")),
     examples=(
         "screenpath compare-rules svm data.libsvm --rules none,dvi,it",
         "screenpath compare-rules lad targets.libsvm --format csv -o table.csv",
     ),
-)
-@click.argument("model", type=click.Choice([*LOSSES, *ABOUT]))
-@_options("svm")
-def compare_rules(model, **options):
-    if model in ABOUT:  # it came after an option, so that its own command was not used
-        raise UsageError(f"{model} has options of its own", f"name it first: screenpath compare-rules {model} DATA ...")
-    return run_study(model, **options)
+)  # fmt: skip
 
 
 def run_study(

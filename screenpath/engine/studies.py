@@ -7,7 +7,6 @@ from functools import partial
 from itertools import product
 
 from screenpath.catalogue import options as o
-from screenpath.catalogue.losses import LOSSES
 from screenpath.catalogue.option import Option
 from screenpath.catalogue.spec import FORM
 from screenpath.catalogue.specs import L1_SVM, SPARSE_SVM, SPECS
@@ -52,26 +51,21 @@ START = Option(
     help="Where the solver starts at each step, with and without rules: warm, at the previous solution; cold, at "
     "theta = 0; or both: warm,cold.",
 )  # fmt: skip
+LAST = (REPEATS, SOLVER, *CHECKS, *LIMITS, o.SEED)
 BOX = (
     RULES, replace(START, help=f"{START.help} cold needs --solver cd."),
     Option(
         "shrinking", "on", "choice", "Shrinking of the solvers cd and smo.", choices=("on", "off", "both"), stated=True,
         group=SOLVING,
     ),
-    REPEATS, SOLVER, *CHECKS, *LIMITS, o.SEED, replace(o.THREADS, help="Threads for passes over all rows."),
-    *(replace(one, help=f"{loss.name}: {one.help}") for loss in LOSSES.values() for one in loss.options),
-    replace(o.POSITIVE, help="svm: this label against all others."), o.INTERCEPT, o.CLASS_WEIGHT,
-    o.WEIGHTS, *o.READING, *o.PREPARATION, *o.C_GRID, *o.KERNEL,
+    *LAST, replace(o.THREADS, help="Threads for passes over all rows."),
 )  # fmt: skip
 PAIRS = (
     replace(
         RULES, default="none,iss,ifs,sifs,sifs+gap",
         help="Comma-separated, of none, iss, ifs, sifs, gap, and these with +gap; speed-ups refer to the first.",
     ),
-    replace(START, help=f"{START.help} cold needs your own solver. Speed-ups refer to the same start."),
-    REPEATS, SOLVER,
-    *CHECKS, *LIMITS, o.SEED, o.POSITIVE, o.INTERCEPT, *o.READING, *o.PREPARATION, *o.PAIR_GRID, o.LOSS, o.SMOOTHING,
-    o.FIRST,
+    replace(START, help=f"{START.help} cold needs your own solver. Speed-ups refer to the same start."), *LAST, o.FIRST,
 )  # fmt: skip
 FEATURES = (
     Option(
@@ -81,12 +75,17 @@ FEATURES = (
     ),
     REPEATS, *CHECKS, *LIMITS, replace(o.TIME_LIMIT, help="Stop each run of a configuration after this time."),
     Option("steps", False, "flag", "Print a row for each configuration and step instead of totals.", group="output"),
-    o.THREADS, o.POSITIVE, *o.READING, *(one for one in o.PREPARATION if one is not o.BIAS), *o.LAMBDA_GRID,
+    o.THREADS,
 )  # fmt: skip
+OWN = {L1_SVM.name: FEATURES, SPARSE_SVM.name: PAIRS}  # other models: `BOX`
+WHERE = ("problem", "data", "grid")  # groups of the options of a path that define the problem
 
 
 def study_options(model: str) -> tuple:
-    return {L1_SVM.name: FEATURES, SPARSE_SVM.name: PAIRS}.get(model, BOX)
+    own = OWN.get(model, BOX)
+    known = {"one_vs_rest", *(one.name for one in own), *(("bias",) if SPECS[model].free_bias else ())}
+    problem = (one for one in SPECS[model].path_options if one.group in WHERE and one.name not in known)
+    return (*own, o.MAX_MEMORY, *problem)
 
 
 # Measured columns of the tables.
@@ -244,9 +243,7 @@ def _attacks(model: str, options: dict) -> tuple[list[dict], bool]:
 def _box(model: str, names: list, starts: list, options: dict) -> tuple:
     from screenpath.screen import takes_chunks
 
-    chunk, kernel, free = options["chunk"], options["kernel"] is not None, options["intercept"] == "free"
-    if model != "svm" and kernel:
-        raise UsageError(f"{model} has no kernel", "use compare-rules svm, or leave out `kernel`")
+    chunk, kernel, free = options["chunk"], options.get("kernel") is not None, options["intercept"] == "free"
     spec = SPECS[model].resolved(SPECS[model], options)  # makes `intercept` and `bias` agree
     if not kernel:  # chunks are for those of the rules that can
         spec = replace(spec, rule=partial(spec.rule, chunk=None))

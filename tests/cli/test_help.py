@@ -20,7 +20,9 @@ from screenpath.screen.sparse import parse_sparse_rule
 from tests.conftest import HANGS, ROOT
 
 GENERATED = [*SPECS, *(f"cv {name}" for name in SPECS)]
-ALL = [*(name for name in COMMANDS if name not in ("cv", "cache")), *GENERATED[len(SPECS) :]]
+COMPARED = [f"compare-rules {name}" for name in SPECS]
+BY_MODEL = ("cv", "compare-rules")
+ALL = [*(name for name in COMMANDS if name not in (*BY_MODEL, "cache")), *GENERATED[len(SPECS) :], *COMPARED]
 
 
 def found(names: str) -> tuple:
@@ -45,7 +47,7 @@ def test_options_stand_in_groups(names):
         assert text.count(f"  {one.opts[-1]}") + text.count(f"  {one.opts[0]}, ") >= 1
 
 
-@pytest.mark.parametrize("names", [*GENERATED, "compare-rules"])
+@pytest.mark.parametrize("names", [*GENERATED, *COMPARED])
 def test_the_short_page_is_examples_and_everyday_options(call, names):
     short, whole = call(*names.split(), "--help"), call(*names.split(), "--help-all")
     assert short.code == whole.code == 0 and short.err == whole.err == ""
@@ -59,11 +61,9 @@ def test_the_short_page_is_examples_and_everyday_options(call, names):
             name = f"  {one.opts[0]}"
             shown = [line for line in lines if line.startswith((f"{name} ", f"{name},")) or line == name]
             assert len(shown) == one.everyday, name
-    wanted = (
-        ("--scale", "--intercept", "--test", "-o, --out", "--target") if names in GENERATED else ("--rules", "--format")
-    )
+    wanted = ("--scale", "--intercept", "--target", "-o, --out", "--test" if names in GENERATED else "--rules")
     for name in wanted:
-        assert f"\n  {name} " in short.out or "l1svm" in names and name == "--intercept"
+        assert f"\n  {name} " in short.out or "l1svm" in names and name in ("--intercept", "--rules")
 
 
 def test_an_unknown_option_leads_to_the_list_that_has_all(call, data):
@@ -196,7 +196,7 @@ def test_rules_of_all_models(call):
         parse_kernel_rule(name)
 
 
-@pytest.mark.parametrize("names", ["cv", "cache", *(f"cache {name}" for name in ("warm", "clear"))])
+@pytest.mark.parametrize("names", [*BY_MODEL, "cache", *(f"cache {name}" for name in ("warm", "clear"))])
 def test_groups_and_the_cache_have_two_examples(names):
     command, here = found(names)
     assert len(set(command.examples)) == 2
