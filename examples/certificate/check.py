@@ -199,8 +199,8 @@ def scaled(data: Data, header: dict) -> list[dict]:
                     for name in ("shift", "scale"))  # fmt: skip
     need(kind in ("none", "maxabs", "standard", "l2"), "the scaling is unknown")
     need(scale is None or kind != "l2" and min(scale, default=1) > 0, "a scale is not positive, or should not be there")
-    centred = kind != "l2" and header.get("intercept") == "free" and "kernel" not in header
-    good = None not in (scale, shift) if kind == "standard" else shift is None or centred
+    free = kind != "l2" and "kernel" not in header and (header.get("intercept") == "free" or header["model"] == "l1svm")
+    good = None not in (scale, shift) if kind == "standard" else shift is None or free
     need(good, "scale or shift are missing, or there is a shift that changes the problem")
     if kind == "l2":
         norms = [norm_inverse(sum(v * v for v in row.values())) if any(row.values()) else ONE for row in rows]

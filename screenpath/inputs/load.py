@@ -413,7 +413,9 @@ def _streamed(spec, options: dict, limit: MemoryLimit, tell) -> Training | None:
 
         weights = read_weights(options.get("penalty_weights"), "feature")
         known["penalties"] = penalties = checked_penalties(weights, folder.d, folder.numbers)
-        rows = ColumnShards(folder, options["scale"], options["storage"], given, penalties, options["threads"], bias)
+        free = spec.free_bias or options.get("intercept") == "free"
+        how = options["scale"], options["storage"], given, penalties, options["threads"], bias, free
+        rows = ColumnShards(folder, *how)
         shape = replace(shape, stored=rows.size, dense=not rows.sparse, classes=classes)
         vectors = spec.needs.vectors(shape) + rows.passing
         limit.check(vectors, f"a path on {source} ({shape.n:,} x {shape.d:,})", "convert with a smaller `block_mb`")

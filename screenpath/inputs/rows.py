@@ -59,8 +59,8 @@ def shaped(spec, options: dict, X, storage: str, weights) -> tuple:
     return prepare(
         X, options["scale"], options["bias"], storage, np.dtype(options["dtype"]), weights,
         penalties=options.get("penalty_weights"),
-        free=options.get("intercept") == "free" or (spec.free_bias and np.dtype(options["dtype"]) != np.float64),
-    )  # fmt: skip  # l1svm centres its columns itself, with centres of the type of the rows
+        free=spec.free_bias or options.get("intercept") == "free",
+    )  # fmt: skip
 
 
 def rows_of(spec, options: dict, X, targets, preparation: Preparation) -> tuple:

@@ -50,24 +50,16 @@ def norm(a: np.ndarray) -> float:
 
 def inner(a: np.ndarray, b: np.ndarray, start: float = 0.0) -> tuple[float, float]:
     """Return ``start + a . b``, all finite, and a bound on its error: usually half a unit in the last place."""
-    value, _, error = inner_and_rest(a, b, start, rest=False)
-    return value, error
-
-
-def inner_and_rest(a: np.ndarray, b: np.ndarray, start: float = 0.0, rest: bool = True) -> tuple[float, float, float]:
-    """Return :func:`inner`, its rounding error (0 without ``rest``), and a bound on the error of the two together."""
     nonzero = (a != 0.0) & (b != 0.0)
     (a, first), (b, second) = scaled(a[nonzero]), scaled(b[nonzero])
     exponent = first + second
     beyond = int(np.frexp(start)[1]) > exponent + 960  # so large that the rounding of the products is negligible
     if not a.size or exponent < -960 or exponent > 960 or beyond:  # exponents to which a double can be scaled and back
         value = start + math.ldexp(math.fsum(a * b), exponent) if a.size and exponent <= 960 else start
-        return value, 0.0, (a.size + 2) * (2.0**-900 + UNIT * abs(value)) if exponent <= 960 else math.inf
+        return value, (a.size + 2) * (2.0**-900 + UNIT * abs(value)) if exponent <= 960 else math.inf
     high, low = two_products(a, b)
-    terms = [*high.tolist(), *low.tolist(), math.ldexp(start, -exponent)]
-    value = math.ldexp(math.fsum(terms), exponent)
-    missing = math.ldexp(math.fsum([*terms, -math.ldexp(value, -exponent)]), exponent) if rest else 0.0
-    return value, missing, UNIT * abs(missing if rest else value) + math.ldexp((a.size + 1) * LOST, exponent) + TINY
+    value = math.ldexp(math.fsum([*high.tolist(), *low.tolist(), math.ldexp(start, -exponent)]), exponent)
+    return value, UNIT * abs(value) + math.ldexp((a.size + 1) * LOST, exponent) + TINY
 
 
 def largest(values: np.ndarray, errors: np.ndarray, form) -> float:

@@ -12,10 +12,6 @@ its projection on the complement of ``z``: the column of ``X`` centred at its we
 weights ``z = y`` and ``|z| = 1``: the paper's problem. With them it is the same problem in which ``z`` takes the place
 of the bias's column ``y``, and ``|z|`` that of 1; so are its regions, which only use that ``theta`` is a projection on
 the feasible set (both balls and the half-space of the rule ``vi``), and that ``z.theta = 0``.
-
-With ``x_j - m_j`` for ``x_j`` the bias is ``b + m.w`` and all else the same: columns come with a number subtracted from
-them where that costs no rounding (:mod:`screenpath.data.files.centring`). What is reported and certified is ``w`` and
-``b``.
 """
 
 from __future__ import annotations
@@ -44,9 +40,7 @@ class L1Certificate(Proven):
     lam: float  # parameter at which the pair was certified
     w: np.ndarray  # shape (m,)
     bias: float  # minimiser of the objective for this ``w``, as near as a double comes
-    offset: float  # ``b + m.w``, the minimiser beside centred columns. Where these are none it is the bias.
-    astray: float  # ``offset - m.w - bias``: the rounding of the bias, of which the slack below knows nothing
-    slack: np.ndarray  # shape (n,): ``|z_i| - z_i ((x_i - m).w + offset)``
+    slack: np.ndarray  # shape (n,): ``|z_i| - z_i (x_i.w + b)``
     # shape (n,); dual point, divided by ``lam``: feasible but for rounding, see ``problem/penalised_rounding.py``
     theta: np.ndarray
     products: np.ndarray  # shape (m,): ``f_j . theta``, at most 1 in size
@@ -138,8 +132,6 @@ class L1SVM(PathModel, Resumable):
         Norms of the columns, their squares, and norms of the columns centred at their mean; not below the exact ones.
     means : ndarray of shape (m,)
         Of the columns, over all samples; as computed.
-    blurs : ndarray of shape (m,)
-        Norms to which rounding is relative: ``norms``, and more where a mean was subtracted from rounded data.
     constant : ndarray of bool of shape (m,)
         Columns whose values are all the same: their weight is 0 at the optimum, the bias does what they could.
     flat : ndarray of bool of shape (m,)
@@ -175,25 +167,20 @@ class L1SVM(PathModel, Resumable):
             )  # fmt: skip
         check_range(columns.norms, "feature")
         length = sqrt(self.total) * (1.0 + gamma(self.samples)) if weighted else None
-        self.doubts = columns.inexact * np.abs(columns.centres)  # of an entry of ``x_j - m_j``, beside its own rounding
-        self.rounding = L1Rounding(self.samples, self.size, length, columns.inexact, bool(self.doubts.any()))
+        self.rounding = L1Rounding(self.samples, self.size, length, columns.inexact)
         up, floor = 1.0 + 2.0 * self.rounding.column, np.sqrt(2.0 * self.samples * TINY)
         spreads, self.means = columns.spreads()
         self.norms, self.spreads = columns.norms * up + floor, spreads * up + floor
         # Of a mean times z, which was exact with labels, and of the data.
         self.spreads += (4.0 * self.rounding.inexact + 2.0 * self.rounding.data) * self.norms
-        lost = self.doubts * self.rounding.root * OUTWARD
-        self.norms, self.spreads = self.norms + lost, self.spreads + lost
         self.flat = self.spreads <= FLAT * self.norms + 2.0 * floor
         self.constant = np.zeros(self.size, dtype=bool)
         for j in np.flatnonzero(self.spreads <= 4.0 * up * self.rounding.column * self.norms + 2.0 * floor).tolist():
             self.constant[j] = self._is_constant(*self.column(j))
         self.flat |= self.constant
         self.norms[self.constant], self.spreads[self.constant] = 0.0, 0.0
-        self.blurs = self.norms + lost / self.rounding.column * OUTWARD if self.rounding.doubtful else self.norms
         self.sqnorms = self.norms**2
         self._no_flat, self._all = not self.flat.any(), np.flatnonzero(~self.flat)
-        self._centred = np.flatnonzero(columns.centres)
         self._resting = np.flatnonzero(self.flat & ~self.constant)
         self.null_slack = self.ones - self.null_bias * self.signs
         self.null_products = self.products(self.null_slack)
@@ -229,15 +216,15 @@ class L1SVM(PathModel, Resumable):
             values, places = self.column(j)
             parts = self.ones[places] * np.where(self.signs[places] > 0.0, 2.0 * self.negative, 2.0 * self.positive)
             total, error = accurate.inner(values, parts)
-            mass, lost = accurate.dot(np.abs(values), parts), float(np.sum(parts))
-            data = (16.0 if weighted else 4.0) * UNIT * (mass + abs(self.rows.centres[j]) * lost)
+            mass = accurate.dot(np.abs(values), parts)
+            data = (16.0 if weighted else 4.0) * UNIT * mass
             if weighted:  # the weights of the classes are sums, and the parts and values products
                 error += (16.0 * UNIT + 2.0 * gamma(self.samples)) * mass
-            error += (self.doubts[j] * lost + self.rounding.data * mass) * OUTWARD
+            error += self.rounding.data * mass * OUTWARD
             found[j] = abs(total) / self.total + error / self.total
             return total / self.total, (error + data) / self.total
 
-        errors = 2.0 * self.rounding.root * self.rounding.column * self.blurs
+        errors = 2.0 * self.rounding.root * self.rounding.column * self.norms
         top = accurate.largest(self.null_products, errors, form)
         bounds = np.minimum(np.abs(self.null_products) + errors, self.rounding.root * self.spreads)
         for j in np.flatnonzero(bounds > top * (1.0 + 1e-9)).tolist() if top > 0.0 else ():
@@ -257,21 +244,19 @@ class L1SVM(PathModel, Resumable):
         """
         lam = float(lam)
         if w is None:
-            w, offset = np.zeros(self.size), self.null_bias
+            w, bias = np.zeros(self.size), self.null_bias
             slack = self.null_slack
             alpha, *sums = kernels.positive_part(slack, self.signs)
             products = self.null_products
         else:
             slack = self.ones - self.rows.combine(w)
-            offset, alpha, *sums = kernels.dual_point(slack, self.signs)
+            bias, alpha, *sums = kernels.dual_point(slack, self.signs)
             products = self.products(alpha)
-        bias, astray, unsure = self.bias_of(w, offset)
-        missed = (abs(astray) + unsure) * self.rounding.root * OUTWARD
         inside, column = np.empty(self.size), self.rounding.column
         scale, hoped, terms, weight, reach, kink = kernels.certified_terms(
-            w, products, self.blurs, self.spreads, lam, column, OUTWARD, *sums, inside
+            w, products, self.norms, self.spreads, lam, column, OUTWARD, *sums, inside
         )
-        off = self.rounding.slack(terms, reach, offset) + missed
+        off = self.rounding.slack(terms, reach, bias)
         proof = self.rounding.proof(lam, scale, hoped, sums, (terms, weight, reach, kink), off)
         if scale > 0.0 and proof["gap"] > proof["primal"] + proof["primal_error"]:  # rounding has spoilt the point: 0
             scale, inside = 0.0, np.zeros(self.size)
@@ -280,8 +265,6 @@ class L1SVM(PathModel, Resumable):
             lam=lam,
             w=w,
             bias=bias,
-            offset=offset,
-            astray=astray,
             slack=slack,
             theta=alpha * (scale / lam),
             products=inside,
@@ -292,15 +275,6 @@ class L1SVM(PathModel, Resumable):
             known=self.rows.known,
             **proof,
         )
-
-    def bias_of(self, w: np.ndarray, offset: float) -> tuple[float, float, float]:
-        """Return the bias for uncentred columns, ``offset - m.w`` rounded once; its rounding error; a bound on its
-        accuracy.
-        """
-        moved = self._centred[w[self._centred] != 0.0] if self._centred.size else self._centred
-        if not moved.size:
-            return offset, 0.0, 0.0
-        return accurate.inner_and_rest(-self.rows.centres[moved], w[moved], offset)
 
     def sharpened(self, certificate: L1Certificate, tol: float) -> L1Certificate:
         return sharpened(self, certificate)
@@ -345,8 +319,8 @@ class L1SVM(PathModel, Resumable):
         """Keep the features whose constraint ``|f_j.theta| <= 1`` the region allows to be met with equality."""
         products = tuple(point.products for point in region.points)
         with np.errstate(over="ignore", invalid="ignore"):
-            lower, upper = region.bounds(products, self.spreads, self.blurs)
-            goal = 1.0 - slack * (1.0 + self.blurs * region.extent)
+            lower, upper = region.bounds(products, self.spreads, self.norms)
+            goal = 1.0 - slack * (1.0 + self.norms * region.extent)
         return self.kept(np.flatnonzero(~(np.maximum(upper, -lower) < goal)))  # what is no number decides nothing
 
     def kept(self, index: np.ndarray) -> KeptFeatures:

@@ -206,14 +206,11 @@ class L1Rounding:
     """Bounds for data of so many samples and features.
 
     ``length`` is ``||y||``, of weighted samples, not below the exact one. ``data`` is the largest relative error of a
-    value of the data; up to ``4 UNIT`` of it is part of ``EXTRA``. With ``doubtful``, norms of columns include the
-    uncertainty of the data, as so many times the rounding of ``column``.
+    value of the data; up to ``4 UNIT`` of it is part of ``EXTRA``.
     """
 
-    def __init__(
-        self, samples: int, features: int, length: float | None = None, data: float = 0.0, doubtful: bool = False
-    ):
-        self.data, self.doubtful = data, doubtful
+    def __init__(self, samples: int, features: int, length: float | None = None, data: float = 0.0):
+        self.data = data
         self.extra = extra(data)
         self.samples, self.root = samples, sqrt(samples) if length is None else length
         self.inexact = 0.0 if length is None else 0.5 * WEIGHTS_ERROR + 2.0 * UNIT
@@ -225,8 +222,7 @@ class L1Rounding:
         ``reach`` is ``sum |w_j| ||f_j||``.
         """
         lost = self.terms * max(self.root, sqrt(self.samples)) * TINY
-        depth = max(terms, self.samples) if self.doubtful else terms
-        return gamma(depth + self.extra) * (reach + 2.0 * self.root * (1.0 + abs(bias))) + lost
+        return gamma(terms + self.extra) * (reach + 2.0 * self.root * (1.0 + abs(bias))) + lost
 
     def proof(self, lam: float, scale: float, hoped: float, sums, weights, off: float) -> dict:
         """Return the primal objective, the gap and the bounds on their rounding, as the fields of a certificate.

@@ -209,14 +209,11 @@ def l1_slacks(model, c, support) -> tuple[np.ndarray, np.ndarray]:
         values, places = model.column(j)
         columns[k, places] = values
     model.rows.touched += support.size
-    _, astray, unsure = model.bias_of(c.w, c.offset)  # of the bias that is reported
-    rows = np.column_stack([columns.T, model.signs, model.signs])
-    weights = -np.append(c.w[support], [c.offset, -astray])
+    rows, weights = np.column_stack([columns.T, model.signs]), -np.append(c.w[support], c.bias)
     found = [accurate.inner(row, weights, one) for row, one in zip(rows, model.ones.tolist(), strict=True)]
     slack, off = (np.array(side) for side in zip(*found, strict=True))
     if model.rounding.inexact:
         off += 2.0 * model.rounding.inexact * (np.abs(rows) @ np.abs(weights) + model.ones)
-    off += model.ones * (float(model.doubts[support] @ np.abs(c.w[support])) + unsure) * OUTWARD
     if model.rounding.data:
         off += 2.0 * model.rounding.data * (np.abs(columns.T) @ np.abs(c.w[support]))
     return slack, off
@@ -230,7 +227,7 @@ def _l1_products(model, lam: float, r, balance: float, apart: float, support, be
     """
     norm = float(np.linalg.norm(r)) * OUTWARD
     products = model.products(r)
-    unsure = (model.rounding.column * norm + apart) * model.blurs
+    unsure = (model.rounding.column * norm + apart) * model.norms
     # Where the spread says more than the product does, the latter is taken for 0.
     spread = model.spreads * norm
     wide = np.abs(products) + unsure > spread
@@ -249,7 +246,6 @@ def _l1_products(model, lam: float, r, balance: float, apart: float, support, be
         unsure[j] = error + 2.0 * UNIT * abs(center * balance) + length * apart * (1.0 + model.rounding.column)
         if model.rounding.inexact:
             unsure[j] += 3.0 * model.rounding.inexact * model.norms[j] * (norm + apart)
-        rounded = model.doubts[j] * model.rounding.root + model.rounding.data * model.norms[j]
-        unsure[j] += rounded * (norm + apart) * OUTWARD
+        unsure[j] += model.rounding.data * model.norms[j] * (norm + apart) * OUTWARD
     model.rows.touched += int(np.count_nonzero(matters))
     return products, unsure

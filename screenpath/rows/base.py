@@ -149,14 +149,13 @@ class KernelRows(Counted, Protocol):
 
 @runtime_checkable
 class FeatureColumns(Counted, Protocol):
-    """Signed feature columns ``f_j = y * (x^j - m_j)``, ``n`` of them, of ``d`` samples; ``touched`` counts columns."""
+    """Signed feature columns ``f_j = y * x^j``, ``n`` of them, of ``d`` samples; ``touched`` counts columns."""
 
     d: int
     sparse: bool
     signs: np.ndarray  # shape (d,)
     norms: np.ndarray  # shape (n,)
-    centres: np.ndarray  # shape (n,): ``m``, subtracted without rounding
-    inexact: float  # largest relative error of a value before that
+    inexact: float  # largest relative error of a value
 
     @abstractmethod
     def products(self, v: np.ndarray) -> np.ndarray:

@@ -1,8 +1,8 @@
 """Feature columns in memory-mapped shards: passes over all features read from disk, survivors stay in memory.
 
-A pass prepares the columns block by block: it scales them, subtracts their centres and multiplies them by the signs of
-the samples. Quantities of a column are computed from it alone, by the kernels of :class:`rows.columns.Columns`, and
-sums over columns in the same blocks and order: a path on such shards has the bytes of the path in memory.
+A pass prepares the columns block by block: it centres and scales them and multiplies them by the signs of the samples.
+Quantities of a column are computed from it alone, by the kernels of :class:`rows.columns.Columns`, and sums over
+columns in the same blocks and order: a path on such shards has the bytes of the path in memory.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from screenpath.data.files.centring import dense_centres, sign_sparse, signed_dense, sparse_centres
+from screenpath.data.files.centring import far_centres
 from screenpath.data.files.prepare import Preparation, dense_form, fit_preparation
 from screenpath.data.safe.memory import F8, in_force
 from screenpath.data.shards.shards import Shard, ShardFolder, in_order
@@ -23,7 +23,7 @@ from screenpath.kernels.rows import rows as sums
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import row_pointers, shared_csr
 from screenpath.rows.base import Counted
-from screenpath.rows.columns import Columns, KeptProducts, as_columns, weighted_signs
+from screenpath.rows.columns import Columns, KeptProducts, as_columns, sign_sparse, weighted_signs
 from screenpath.rows.memory import sum_blocks, usable_threads
 
 COPIES = 4  # of a block: converted, scaled, signed, and temporary
@@ -45,6 +45,8 @@ class ColumnShards(Counted):
         Further divisors of the columns.
     bias : float, default 0
         Value of a constant last column, which is a shard of its own; 0 for none.
+    free : bool, default False
+        Whether the intercept is free: columns far from 0 that store a value for each sample are then centred.
 
     Attributes
     ----------
@@ -67,6 +69,7 @@ class ColumnShards(Counted):
         penalties=None,
         threads: int = 1,
         bias: float = 0.0,
+        free: bool = False,
     ):
         if scale == "l2":
             raise UsageError("`scale=l2` scales rows, the shards have columns", "convert again with `by=rows`")
@@ -83,7 +86,7 @@ class ColumnShards(Counted):
         self.counts = np.full(self.d, self.n)
         folder.check()
         self.preparation = Preparation("none", None, None, bias, self.d)
-        self.preparation = self._prepare(scale, weights, penalties)
+        self.preparation = self._prepare(scale, weights, penalties, free and scale in ("none", "maxabs"))
         if bias != 0.0:
             self.d += 1
             self.counts, self.starts = np.append(self.counts, self.n), np.append(self.starts, self.d)
@@ -117,7 +120,8 @@ class ColumnShards(Counted):
 
     @property
     def plain(self) -> bool:
-        return self.preparation.scale is None and self.folder.dtype == np.float64
+        p = self.preparation
+        return p.scale is None and p.shift is None and self.folder.dtype == np.float64
 
     def close(self) -> None:
         if self._pool is not None:
@@ -144,6 +148,8 @@ class ColumnShards(Counted):
                 F /= p.scale[columns, None]
             return F
         data, indices, indptr = self._sparse(shard, chosen)
+        if p.shift is not None:
+            data -= np.repeat(p.shift[columns], np.diff(indptr))
         if p.scale is not None:
             data *= np.repeat(1.0 / p.scale[columns], np.diff(indptr))
         return data, indices, indptr
@@ -164,29 +170,34 @@ class ColumnShards(Counted):
             samples = shard.columns[X.indices]
         return np.array(X.data, dtype=np.float64), samples.astype(self._index_type), X.indptr.astype(np.int64)
 
-    def _prepare(self, scale: str, weights, penalties) -> Preparation:
-        """Measure the scaling, and how many values each column stores."""
+    def _prepare(self, scale: str, weights, penalties, free: bool) -> Preparation:
+        """Measure the scaling, centres if ``free``, and how many values each column stores."""
         factors = np.ones(self.d) if scale != "none" else None
-        shift = np.zeros(self.d) if scale == "standard" else None
+        shift = np.zeros(self.d)
         starts, nearly = self.starts, []
-        for k in range(self.folder.count if self.sparse or scale != "none" else 0):
+        for k in range(self.folder.count if self.sparse or free or scale != "none" else 0):
             part, block = slice(int(starts[k]), int(starts[k + 1])), self.block(k)
             if self.sparse:
                 self.counts[part] = np.diff(block[2])
-            if factors is None:
+            if factors is None and not free:
                 continue
             shape = (part.stop - part.start, self.n)
             X = sp.csr_array(sp.csr_array(block, shape=shape).T) if self.sparse else block.T
+            if free and (centres := far_centres(X, None if self.sparse else weights)) is not None:
+                shift[part] = centres
+            if factors is None:
+                continue
             found = fit_preparation(X, scale, 0.0, weights, not self.sparse)
             factors[part] = found.scale
-            if shift is not None:
+            if scale == "standard":
                 shift[part] = found.shift
             if found.nearly is not None:
                 nearly.append(part.start + found.nearly)
         if penalties is not None:
             factors = penalties if factors is None else factors * penalties
+        moved = shift if scale == "standard" or shift.any() else None
         return replace(
-            self.preparation, kind=scale, scale=factors, shift=shift, columns=self.folder.numbers, width=self.folder.d,
+            self.preparation, kind=scale, scale=factors, shift=moved, columns=self.folder.numbers, width=self.folder.d,
             nearly=np.concatenate(nearly) if nearly else None,
         )  # fmt: skip
 
@@ -261,9 +272,9 @@ class ShardColumns(HeldColumns, KeptProducts):
         self.inexact, self.n, self.d, self.touched = source.preparation.inexact, source.d, source.n, 0
         self.signs, self._weights = weighted_signs(signs, weights), weights
         self._blocks = sum_blocks(self.n, source.size, self.d)
-        self.centres, squares = np.zeros(self.n), np.empty(self.n)
-        for part, centres, found in self._over(self._measured):
-            self.centres[part], squares[part] = centres, found
+        squares = np.empty(self.n)
+        for part, found in self._over(self._squares):
+            squares[part] = found
         self.norms = np.sqrt(squares)
         self.forget()
 
@@ -315,42 +326,27 @@ class ShardColumns(HeldColumns, KeptProducts):
         """
         if not self.source.plain or self._weights is not None:
             return None
-        if self.centres[int(self._starts[k]) : int(self._starts[k + 1])].any():
-            return None
         shard = self.source.folder.shard(k)
         return shard if (shard.dense is None) == self.sparse else None
 
-    def _measured(self, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the centres of the columns of a shard, and the squared norms after centring."""
-        block, part = self.source.block(k), slice(int(self._starts[k]), int(self._starts[k + 1]))
-        count = part.stop - part.start
-        if self.sparse:
-            data, indices, indptr = block
-            measured = sparse_centres(data, indices, indptr, self.d, self._weights)
-        else:
-            measured = dense_centres(block.T, self._weights)
-        self.centres[part] = measured
-        columns, squares = self._sign(block, measured), np.empty(count)
+    def _squares(self, k: int) -> tuple[np.ndarray]:
+        """Return the squared norms of the columns of a shard."""
+        columns, squares = self._signed(k), np.empty(int(self._starts[k + 1] - self._starts[k]))
         if self.sparse:
             sums.csr_squared_norms(columns[0], columns[2], squares)
         else:
             sums.dense_squared_norms(*columns, squares)
-        return measured, squares
+        return (squares,)
 
     def _signed(self, k: int, chosen=None) -> tuple:
         """Return signed columns of shard ``k`` for kernels."""
-        centres = self.centres[int(self._starts[k]) : int(self._starts[k + 1])]
-        return self._sign(self.source.block(k, chosen), centres if chosen is None else centres[chosen])
-
-    def _part(self, k: int, chosen: np.ndarray) -> tuple:
-        return self._signed(k, chosen)
-
-    def _sign(self, block: Any, centres) -> tuple:
+        block = self.source.block(k, chosen)
         if not self.sparse:
-            return (signed_dense(block.T, self.signs, centres),)
-        data, indices, indptr = block
-        sign_sparse(data, indices, indptr, self.signs, centres)
+            return (block * self.signs,)
+        sign_sparse(block[0], block[1], self.signs)
         return block
+
+    _part = _signed
 
     # -- columns in memory ---------------------------------------------------------------------------------------
 

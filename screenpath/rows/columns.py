@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from screenpath.data.files.centring import dense_centres, sign_sparse, signed_dense, sparse_centres
+from screenpath.data.safe.memory import VALUES_AT_ONCE
 from screenpath.errors import UsageError
 from screenpath.kernels.problem import l1svm as kernels
 from screenpath.kernels.solve import l1newton as newton
@@ -32,6 +32,13 @@ def as_columns(F, *sparse) -> tuple:
         return F, indices, ends[:-1], ends[1:]
     ends = np.arange(F.shape[0] + 1) * F.shape[1]
     return F.ravel(), NO_SAMPLES, ends[:-1], ends[1:]
+
+
+def sign_sparse(data, indices, signs: np.ndarray) -> None:
+    """Multiply sparse columns by the signs of the samples, in place."""
+    for start in range(0, data.size, VALUES_AT_ONCE):
+        part = slice(start, start + VALUES_AT_ONCE)
+        data[part] *= signs[indices[part]]
 
 
 class KeptProducts(FeatureColumns):
@@ -86,11 +93,10 @@ class KeptProducts(FeatureColumns):
 
 
 class Columns(MemoryRows, KeptProducts):
-    r"""Signed feature columns ``f_j = z * (x^j - m_j)``, stored one after the other; ``z_i = y_i sqrt(s_i)``.
+    r"""Signed feature columns ``f_j = z * x^j``, stored one after the other; ``z_i = y_i sqrt(s_i)``.
 
-    Most of the ``m_j`` are 0, see ``data.files.centring``; the model's bias absorbs them. The columns are the rows of
-    ``(diag(z) X)'``: ``products(v)`` is ``margins`` of the base class, ``combine(w)`` its ``weighted_sum``, and
-    ``touched`` counts columns.
+    The columns are the rows of ``(diag(z) X)'``: ``products(v)`` is ``margins`` of the base class, ``combine(w)`` its
+    ``weighted_sum``, and ``touched`` counts columns.
 
     Parameters
     ----------
@@ -110,14 +116,11 @@ class Columns(MemoryRows, KeptProducts):
         signs = weighted_signs(signs, weights).astype(X.dtype)
         if sp.issparse(X):
             transposed = sp.csr_array(X).T.tocsr()
-            kept = transposed.data, transposed.indices, transposed.indptr
-            centres = sparse_centres(*kept, X.shape[0], weights)
-            sign_sparse(*kept, signs, centres)
+            sign_sparse(transposed.data, transposed.indices, signs)
         else:
-            centres = dense_centres(X, weights)
-            transposed = signed_dense(X, signs, centres)
+            transposed = np.multiply(X.T, signs, order="C")
         super().__init__(transposed, threads, inexact)
-        self.signs, self.centres = signs.astype(np.float64), centres.astype(np.float64)
+        self.signs = signs.astype(np.float64)
         self.forget()
 
     @classmethod

@@ -114,7 +114,7 @@ class _Run:
         self.w = np.zeros(self.model.size)
         if not cold:
             self.w[self.alive] = start.w[self.alive]
-        self.bias = np.array([0.0 if cold else start.offset])
+        self.bias = np.array([0.0 if cold else start.bias])
         self.updates, self.moved = 0.0, 0.0  # of slack, since it was formed; see `drift`
         self.size: float | None = None
         self.terms = int(np.count_nonzero(self.w))  # weights when it was formed
@@ -170,7 +170,7 @@ class _Run:
             products = np.empty(index.size)
             self.touched += index.size
         found = kernels.evaluate(
-            self.columns, index, m.signs, self.slack, self.w, m.blurs, m.rounding.column, self.lam, not fresh, products
+            self.columns, index, m.signs, self.slack, self.w, m.norms, m.rounding.column, self.lam, not fresh, products
         )
         return _Sums(products, *found)
 
@@ -206,7 +206,7 @@ class _Run:
         extent = max(radius, other) + max(part, 1.0) * sqrt(2.0 * sums.primal)
         bound = np.minimum(scale * sizes + radius * spreads, part * sizes + other * spreads)
         slack = max(ROUNDING, 8.0 * (column + taken))
-        gone = bound < lam - slack * (lam + extent * m.blurs[self.alive])
+        gone = bound < lam - slack * (lam + extent * m.norms[self.alive])
         dropped = self.alive[gone]
         self.alive = self.alive[~gone]
         self.screened += dropped.size
@@ -298,7 +298,7 @@ class _Newton:
         run, m = self.run, self.run.model
         tried, taken, going, gap, moved = l1newton.newton_steps(
             run.columns, self.chosen, m.signs, run.lam, m.sqnorms, run.w, run.slack, run.bias, products, self.gram,
-            self.sums, self.member, NEWTON_OPTIONS, m.blurs, m.rounding.column, target, run.best,
+            self.sums, self.member, NEWTON_OPTIONS, m.norms, m.rounding.column, target, run.best,
             min(self.each, run.budget.epochs - run.epochs),
         )  # fmt: skip
         run.epochs += tried

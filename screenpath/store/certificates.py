@@ -80,8 +80,6 @@ class CertificateFile:
         arrays = {"index": w.index, "values": w.values}
         if isinstance(certificate, L1Certificate):
             fields["b"] = float(certificate.bias)
-            if certificate.astray:
-                fields["b_off"] = float(certificate.astray)
         else:
             # In terms of the given weights, not those of the model.
             theta = (

@@ -282,7 +282,7 @@ def scaled(block: Block, header: dict, d: int) -> Block:
         indptr, columns = np.arange(rows + 1) * d, np.tile(np.arange(d), rows)
     elif kind in ("none", "maxabs"):  # without a scaling, a scale is that of the penalty
         if "shift" in header:
-            if header.get("intercept") != "free" or "kernel" in header:
+            if not (header.get("intercept") == "free" or header["model"] == "l1svm") or "kernel" in header:
                 raise DataError("the certificate centres the columns of a problem that this changes")
             block = with_zeros(block, np.flatnonzero(header["shift"]))
             indptr, columns = block.indptr, block.columns

@@ -7,9 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from screenpath.data.files import centring
-from screenpath.rows.columns import Columns
-
-SIGNS = np.where(np.arange(40) % 3 == 0, 1.0, -1.0)
+from screenpath.data.files.centring import far_centres
 
 
 def raw(seed=0, n=40):
@@ -28,54 +26,34 @@ def test_differences_are_exact_and_the_same_from_sparse_columns(dtype, weighted)
     X = raw()
     X[:, 4] = X[:, 4] if dtype == np.float64 else -3e20
     X = X.astype(dtype)
-    weights = np.random.default_rng(1).uniform(0.5, 2.0, 40) if weighted and dtype == np.float64 else None
-    dense, sparse = Columns(X, SIGNS, 1, weights), Columns(sp.csr_array(X), SIGNS, 1, weights)
-    assert dense.centres.tolist() == sparse.centres.tolist()
-    assert np.flatnonzero(dense.centres).tolist() == list(range(6))
-    filled = sp.csr_array((sparse.data, sparse.indices, sparse.indptr), shape=(9, 40)).toarray()
-    np.testing.assert_array_equal(filled, dense.X)
-    if weights is None:
-        for column, stored, centre in zip(X.T, dense.X, dense.centres, strict=True):
-            exact = [int(z) * (Fraction(float(x)) - Fraction(centre)) for x, z in zip(column, SIGNS, strict=True)]
-            assert [Fraction(float(value)) for value in stored] == exact
-    mean = np.average(X, axis=0, weights=weights).astype(dtype)
-    np.testing.assert_allclose(dense.centres[:6], mean[:6], rtol=1e-6 if dtype == np.float32 else 1e-15)
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, 40) if weighted else None
+    dense, sparse = far_centres(X, weights, 1.0), far_centres(sp.csr_array(X), weights, 1.0)
+    assert dense.tolist() == sparse.tolist()
+    assert np.flatnonzero(dense).tolist() == list(range(6))
+    for column, centred, centre in zip(X.T, (X - dense).T, dense, strict=True):
+        assert column.min() <= centre <= column.max() or centre == 0.0
+        exact = [Fraction(float(x)) - Fraction(float(centre)) for x in column]
+        assert [Fraction(float(value)) for value in centred] == exact
 
 
 def test_what_is_sparse_stays_so():
     X = sp.random_array((40, 30), density=0.3, rng=np.random.default_rng(2), format="csr")
     X.data += 1e7
-    found = Columns(X, SIGNS)
-    assert found.data.size == X.nnz and not found.centres.any()
+    assert far_centres(X) is None
 
 
 def test_samples_without_weight_have_no_say():
     X, weights = raw(), np.ones(40)
-    plain = Columns(X, SIGNS, 1, weights).centres
     weights[3] = 0.0
     X[3] = 0.0
-    found = [Columns(kind(X), SIGNS, 1, weights) for kind in (np.asarray, sp.csr_array)]
-    assert found[0].centres.tolist() == found[1].centres.tolist()
-    assert np.flatnonzero(found[0].centres).tolist() == [0, 1, 2, 3, 4, 5, 8]
-    np.testing.assert_allclose(found[0].centres[:6], plain[:6], rtol=1e-2)
-    assert not found[0].X[:, 3].any()
-    assert not centring.dense_centres(X, np.zeros(40)).any()
-
-
-def test_columns_that_are_left_have_a_mean_of_few_spreads():
-    """Below 3 sqrt(n): a factor of two takes one value away from the rest."""
-    n = 10_000
-    worst = np.full((n, 2), 1e7)
-    worst[0] = 0.0, 2e7 + 1.0
-    assert not centring.dense_centres(worst).any()
-    assert np.all(np.abs(worst.mean(axis=0)) < 3.0 * np.sqrt(n) * worst.std(axis=0))
-    worst[0] = 0.6e7, 2e7
-    assert centring.dense_centres(worst).all()
+    found = [far_centres(kind(X), weights, 1.0) for kind in (np.asarray, sp.csr_array)]
+    assert found[0].tolist() == found[1].tolist()
+    assert np.flatnonzero(found[0]).tolist() == [0, 1, 2, 3, 4, 5, 8]
+    assert far_centres(X, np.zeros(40)) is None
 
 
 def test_many_columns_are_looked_at_some_at_a_time(monkeypatch):
     X = raw()
-    expected = Columns(X, SIGNS)
+    expected = far_centres(X)
     monkeypatch.setattr(centring, "VALUES_AT_ONCE", 100)
-    found = Columns(X, SIGNS)
-    assert found.X.tobytes() == expected.X.tobytes() and found.centres.tobytes() == expected.centres.tobytes()
+    assert far_centres(X).tobytes() == expected.tobytes()

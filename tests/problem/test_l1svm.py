@@ -8,19 +8,15 @@ import pytest
 import scipy.sparse as sp
 
 from screenpath import l1_svm_path
-from screenpath.catalogue.specs import l1_model
 from screenpath.errors import DataError
 from screenpath.problem.grid import lambda_grid
 from screenpath.problem.l1svm import L1SVM
 from screenpath.rows.columns import Columns
-from screenpath.rows.memory import MemoryRows
 from screenpath.screen.l1svm import parse_feature_rule
 from screenpath.solve.l1cd import make_feature_solver
 from screenpath.walk.loop import PathOptions, walk
-from screenpath.walk.one_vs_rest import OneVsRest
 from tests.conftest import two_classes
 from tests.l1_problems import l1_svm_model
-from tests.safety.rational_penalised import L1
 
 
 def objective(X, y, w, b, lam):
@@ -169,7 +165,7 @@ def test_a_mean_of_1e7_spreads_is_certified_all_along_the_path(storage, solver, 
 
 
 @pytest.mark.parametrize("options", [
-    {"scale": "maxabs"}, {"scale": "l2"}, {"penalty_weights": np.linspace(0.3, 3.0, 12)},
+    {"scale": "maxabs"}, {"penalty_weights": np.linspace(0.3, 3.0, 12)},
     {"class_weight": "balanced", "sample_weight": np.linspace(0.1, 3.0, 60)},
 ])  # fmt: skip
 def test_scaled_and_weighted_data_far_from_0(options):
@@ -182,25 +178,14 @@ def test_scaled_and_weighted_data_far_from_0(options):
         np.testing.assert_allclose([s.primal for s in path.steps], [s.primal for s in plain.steps], rtol=2e-6)
 
 
-def test_every_class_against_the_rest_far_from_0():
-    X, near, _ = far()
-    model = OneVsRest(l1_model, MemoryRows(X), np.arange(60) % 3)
-    for part in model.parts:
-        assert part.rows.centres.all()
-        np.testing.assert_allclose(part.norms, 60.0**0.5 * near.std(axis=0), rtol=1e-6)
-
-
-def test_a_bias_whose_rounding_is_too_much_is_not_certified():
-    """At 1e15 spreads the bias is known to about a tenth: the pair that is reported has that objective."""
+def test_columns_of_1e15_spreads_are_those_near_0():
+    """All that is subtracted is exact: path and certificate are those of the differences."""
     y = np.tile([1.0, -1.0], 20)
-    X = 1e17 + 16.0 * (np.random.default_rng(9).integers(-3, 4, size=(40, 3)) + y[:, None])
-    path = l1_svm_path(X, y, grid=8, tol=1e-9)
-    for step, w, b in zip(path.steps, path.coefficients, path.intercepts, strict=True):
-        exact = L1(X, y)
-        primal, dual = exact.objectives(w, b, step.parameters["lambda"])
-        assert step.status != "certified" or primal - dual <= Fraction(1e-9) * primal
-        assert Fraction(step.gap) >= (primal - dual) * (1 - Fraction(1, 10**9)) - Fraction(1, 10**12)
-    assert not path.certified
+    near = 16.0 * (np.random.default_rng(9).integers(-3, 4, size=(40, 3)) + y[:, None])
+    path, plain = (l1_svm_path(X, y, grid=[50.0, 20.0, 5.0], tol=1e-9) for X in (1e17 + near, near))
+    assert path.certified and plain.certified
+    np.testing.assert_allclose([s.primal for s in path.steps], [s.primal for s in plain.steps], rtol=2e-9)
+    np.testing.assert_allclose(path.coefficients, plain.coefficients, atol=1e-6)
 
 
 def test_a_walk_that_is_continued_counts_the_passes_of_one_that_was_not_stopped():

@@ -1,5 +1,6 @@
 """With a free intercept, columns far from the origin cost neither safety nor certificates, in whatever storage."""
 
+import json
 import warnings
 from dataclasses import replace
 
@@ -169,13 +170,39 @@ def test_dense_shards_are_centred_as_rows_in_memory(tmp_path, scale, weighted):
     assert [(a["primal"], a["gap"]) for a in one] == [(a["primal"], a["gap"]) for a in other]
 
 
-def test_the_certificate_of_centred_columns_is_verified(tmp_path):
+@pytest.mark.parametrize("storage", ["sparse", "dense"])
+@pytest.mark.parametrize(
+    ("model", "how"),
+    [
+        ("l1svm", {"lambda_list": [5.0, 1.0], "scale": "maxabs"}), ("l1svm", {"lambda_list": [5.0, 1.0]}),
+        ("sparse-svm", {"intercept": "free", "beta": [0.01], "alpha": [0.1, 0.01]}),
+    ],
+)  # fmt: skip
+def test_columns_in_shards_are_centred_as_in_memory(tmp_path, model, how, storage):
+    X, _, y, _ = problem(4, 1e7, "svm")
+    data = written(tmp_path / "data", X, y)
+    convert.convert([data], tmp_path / "shards", by="columns", block_mb=1e-4)
+    how = {**how, "storage": storage, "quiet": True}
+    runs = [
+        screenpath.run(model, str(tmp_path / source), **how, out=str(tmp_path / f"of-{source}"))
+        for source in ("data", "shards")
+    ]
+    records = [json.loads((run.folder / "run.json").read_text()) for run in runs]
+    assert records[0]["preparation"] == records[1]["preparation"] and records[0]["preparation"]["shift"]
+    one, other = (run.table() for run in runs)
+    assert [row["status"] for row in one] == ["certified"] * len(one)
+    assert [(a["primal"], a["gap"]) for a in one] == [(a["primal"], a["gap"]) for a in other]
+
+
+@pytest.mark.parametrize("storage", ["sparse", "dense"])
+@pytest.mark.parametrize(
+    ("model", "how"), [("svm", {"c_list": [0.1, 1.0], "intercept": "free"}), ("l1svm", {"lambda_list": [5.0, 1.0]})]
+)
+def test_the_certificate_of_centred_columns_is_verified(tmp_path, model, how, storage):
     X, _, y, _ = problem(4, 1e8, "svm")
     file = written(tmp_path / "data", X, y)
-    run = screenpath.run(
-        "svm", str(file), c_list=[0.1, 1.0], intercept="free", storage="sparse", certificate=True, quiet=True,
-        out=str(tmp_path / "R"), audit=True,
-    )  # fmt: skip
+    how = {**how, "storage": storage, "certificate": True, "quiet": True, "audit": True}
+    run = screenpath.run(model, str(file), **how, out=str(tmp_path / "R"))
     assert [row["unsafe"] for row in run.table()] == [0, 0]
     assert screenpath.verify_certificate(run.folder).holds
 

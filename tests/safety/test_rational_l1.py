@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from screenpath import l1_svm_path
+from screenpath.data.files.centring import far_centres
 from screenpath.errors import DataError
 from screenpath.kernels.problem import l1svm as kernels
 from screenpath.numbers.rounding import UNIT
@@ -80,7 +81,7 @@ def walked(X, y, lams, tol, rule="none", newton=True, sparse=False, weights=None
 @settings(max_examples=wide(20, 80), deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10**6), tol=st.sampled_from([1e-3, 1e-6, 1e-9]))
 def test_no_step_claims_more_than_is_true_far_from_0(seed, tol):
-    """Columns are centred; scaled ones were rounded before, relative to what they were."""
+    """Scaled columns were rounded before, relative to what they are."""
     rng = np.random.default_rng(seed)
     X, y = far_from_0(rng)
     scale = np.abs(X).max(axis=0) * rng.uniform(0.1, 1.0, X.shape[1]) if rng.integers(2) else None
@@ -107,12 +108,15 @@ def test_exact_sums_count_the_rounding_of_scaled_data():
 
 
 def test_how_many_of_them_are_certified():
-    for scaled, least in ((False, 0.75), (True, 0.5)):
+    for scaled, least in ((False, 0.9), (True, 0.9)):
         states = []
         for seed in range(wide(6, 12)):
             rng = np.random.default_rng(seed)
             X, y = far_from_0(rng)
-            scale = np.abs(X).max(axis=0) * rng.uniform(0.1, 1.0, X.shape[1]) if scaled else None
+            centres = far_centres(X)
+            X = X if centres is None else X - centres
+            sizes = np.abs(X).max(axis=0)
+            scale = np.where(sizes > 0.0, sizes, 1.0) * rng.uniform(0.1, 1.0, X.shape[1]) if scaled else None
             lams = grid(rng, X / scale if scaled else X, y)
             states += [step.status for step, _, _ in walked(X, y, lams, 1e-6, scale=scale)]
         assert states.count("certified") > least * len(states), (states.count("certified"), len(states))
@@ -167,7 +171,7 @@ def test_the_judge_notices_bounds_that_are_too_small(monkeypatch):
     monkeypatch.setattr(kernels, "certified_terms", lambda *a: terms(*a[:5], 0.0, 1.0, *a[7:9], 0.0, a[10]))  # no blur
     monkeypatch.setattr("screenpath.problem.l1svm.sharpened", lambda model, c: c)
     found = []
-    for seed in (*range(10), 56):
+    for seed in (*range(10), 67, 125):
         rng = np.random.default_rng(seed)
         X, y = hostile(rng)
         for _, _, wrong in walked(X, y, grid(rng, X, y), 1e-6):

@@ -107,9 +107,9 @@ def test_columns_far_from_0(call, far_from_0, tmp_path, options):  # noqa: F811
     found = call("verify", "r")
     assert found.out.startswith("r: 6 of 6 steps proven"), found.out
     header, steps = read_certificate(tmp_path / "r" / NAME)
-    assert any("b_off" in entry for entry in steps)
-    for name, factor in (("b", 1.0 + 1e-6), ("b_off", 1e6)):  # another bias, and a dual point of another
-        wrong = [{**entry, name: entry.get(name, 0.0) * factor} for entry in steps]
+    assert ("shift" in header) == ("l2" not in options)
+    other_bias = [{**entry, "b": entry["b"] * (1.0 + 1e-3)} for entry in steps]
+    for wrong in (other_bias, [{**entry, "b_off": 10.0} for entry in steps]):  # the latter: a dual point of another
         assert check(header, wrong, far_from_0).proven < 6
     with pytest.raises(ScreenpathError, match="do not fit"):
         check(header, [{**steps[-1], "b_off": float("inf")}], far_from_0)

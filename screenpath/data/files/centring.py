@@ -2,10 +2,9 @@ r"""Feature columns whose mean is far above their spread, and numbers to subtrac
 zeros.
 
 With a free intercept, subtracting a number from a column does not change the model, but it reduces rounding, which is
-relative to the values. Columns whose values all lie within a factor of two of each other are centred at about their
-mean ``m``: then ``x - m`` is exactly a double (Sterbenz 1974), so that the problem stays that of the data. No such
-column has a zero among its values: sparse ones are full already. Any other column has a value that differs from its
-mean by a third of the mean or more, so its mean is below ``3 sqrt(n)`` spreads: a few digits at most.
+relative to the values. Columns whose values all lie within a factor of two of each other can be centred at a number
+``m`` between them: then ``x - m`` is exactly a double (Sterbenz 1974), so that the problem stays that of the data. No
+such column has a zero among its values: sparse ones are full already.
 """
 
 from __future__ import annotations
@@ -19,24 +18,6 @@ from screenpath.numbers.csr import Csr, on_columns
 FEW = 8  # samples checked before all others
 FAR = 1000.0  # ranges from 0 at which rows of samples are centred: nearer ones lose at most three digits
 SINGLE = 100.0  # ... and at which float32 keeps at most five digits of a column's variation
-
-
-def dense_centres(X: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-    """Return the numbers to subtract from the columns of dense data, shape (m,), of the type of the data: mostly 0.
-
-    Samples whose ``weights``, shape (n,), are 0 are ignored.
-    """
-    centres = np.zeros(X.shape[1], dtype=X.dtype)
-    rows = np.arange(len(X)) if weights is None else np.flatnonzero(weights > 0.0)
-    if rows.size:
-        few = X[rows[:FEW]]  # enough to exclude most columns
-        for index in blocks(np.flatnonzero(close(few.min(axis=0), few.max(axis=0))), len(X)):
-            columns = np.ascontiguousarray(X[:, index].T)
-            there = columns if weights is None else columns[:, rows]
-            low, high = there.min(axis=1), there.max(axis=1)
-            narrow = np.flatnonzero(close(low, high))
-            centres[index[narrow]] = means(columns[narrow], low[narrow], high[narrow], weights)
-    return centres
 
 
 def far_centres(X, weights: np.ndarray | None = None, far: float = FAR) -> np.ndarray | None:
@@ -97,48 +78,6 @@ def blocks(index: np.ndarray, samples: int):
         yield index[start : start + step]
 
 
-def sparse_centres(data, indices, indptr, samples: int, weights: np.ndarray | None = None) -> np.ndarray:
-    """Return :func:`dense_centres` of the same data as sparse columns.
-
-    No sample occurs twice in a column. A column with a centre other than 0 has a stored value for each sample.
-    """
-    there = np.ones(samples, dtype=bool) if weights is None else weights > 0.0
-    count, row = np.count_nonzero(there), np.zeros(samples, dtype=data.dtype)
-    centres = np.zeros(indptr.size - 1, dtype=data.dtype)
-    for j in np.flatnonzero(np.diff(indptr) >= count).tolist() if count else ():
-        stored = slice(indptr[j], indptr[j + 1])
-        row[:] = 0.0
-        row[indices[stored]] = data[stored]
-        low, high = row.min(where=there, initial=np.inf), row.max(where=there, initial=-np.inf)
-        if close(low, high):
-            centres[j] = means(row[None, :], np.array([low]), np.array([high]), weights)[0]
-    return centres
-
-
-def signed_dense(X: np.ndarray, signs: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    """Return the columns of dense data, shape (m, n), centred, times the signs of the samples, all of one type."""
-    columns = np.multiply(X.T, signs, order="C")
-    for index in blocks(np.flatnonzero(centres), X.shape[0]):
-        columns[index] = (X[:, index] - centres[index]).T * signs
-    return columns
-
-
-def sign_sparse(data, indices, indptr, signs: np.ndarray, centres: np.ndarray) -> None:
-    """Centre sparse columns, and multiply them by the signs of the samples, in place."""
-    for j in np.flatnonzero(centres).tolist():
-        data[indptr[j] : indptr[j + 1]] -= centres[j]
-    for start in range(0, data.size, VALUES_AT_ONCE):
-        part = slice(start, start + VALUES_AT_ONCE)
-        data[part] *= signs[indices[part]]
-
-
 def close(low, high):
     """Tell whether all numbers between two are within a factor of two of each other, and not 0."""
     return ((low > 0.0) & (0.5 * high <= low)) | ((high < 0.0) & (0.5 * low >= high))
-
-
-def means(columns: np.ndarray, low, high, weights) -> np.ndarray:
-    """Return approximate means of columns, between their smallest and largest values."""
-    off = columns.astype(np.float64) - low[:, None]
-    mean = off.mean(axis=1) if weights is None else (off * weights).sum(axis=1) / weights.sum()
-    return np.clip((low + mean).astype(columns.dtype), low, high)
