@@ -24,7 +24,7 @@ import numpy as np
 
 from screenpath.errors import DataError
 from screenpath.kernels.problem import box as kernels
-from screenpath.kernels.problem.partition import ROWS, box_closed_form, box_ends
+from screenpath.kernels.problem.partition import ROWS, box_closed_form, box_ends, box_survivors
 from screenpath.kernels.rows import gram
 from screenpath.kernels.solve import start as start_kernels
 from screenpath.numbers import states
@@ -360,11 +360,9 @@ class KernelModel(BoxModel):
         them at the end of their box where the guess has them (:meth:`_turned`).
         """
         guess, share = self._toward(C, screened, reference)
-        ends = (reference.theta, reference.total, guess.theta, guess.total)
+        problem, way = self._way(screened, reference, guess)
         start, total, step = np.empty((3, self.size))
-        index, linear, changed = start_kernels.start_part(
-            screened.status, self.c, self.lo, self.hi, *ends, share, start, total, step
-        )
+        index, linear, changed = start_kernels.start_part(problem, way, share, start, total, step)
         error = reference.product_error
         if share > 0.0:  # between the two: products and the point itself are rounded
             both = self._spread(reference.theta) + self._spread(guess.theta)
@@ -383,9 +381,8 @@ class KernelModel(BoxModel):
                 start += step
                 error = drift(error + self._sum_error(step), self._spread(start))
         self._start = (reference, Multiplied(start, total, updates, error))
-        (c, lo, hi, norms, alpha, products), square = start_kernels.start_survivors(
-            index, C, self.c, self.lo, self.hi, self.norms, start, total
-        )
+        c, lo, hi, norms, alpha, products = out = np.empty((6, index.size))
+        box_survivors(index, C, self.c, self.lo, self.hi, self.norms, start, C * total, out, 0)
         return KernelReduced(
             rows=self.rows,
             index=index,
@@ -398,11 +395,16 @@ class KernelModel(BoxModel):
             start_error=C * drift(error, self.bounds[kernels.ALL_NORMS]) * OUTWARD,
             reach=C * self.bounds[kernels.ALL_NORMS],
             slope=float(self.bounds[kernels.SLOPE]),
-            start_w_sq=C * C * max(square, 0.0),
+            start_w_sq=C * C * max(gram.inner(start, total)[0], 0.0),
             offset=C * linear,
             start=start,
             ahead=ahead,
         )
+
+    def _way(self, screened, known, guess) -> tuple:
+        """Return the problem, and the way from a known point to the guess, as the kernels of ``start`` take them."""
+        way = known.theta, known.total, guess.theta, guess.total
+        return (screened.status, self.c, self.lo, self.hi), way
 
     def _toward(self, C, screened, reference):
         """Return the point towards which the start moves from the reference's before the solve, and how far.
@@ -414,21 +416,19 @@ class KernelModel(BoxModel):
         if self._guess_for[0] is not reference or self._guess_for[1] != C:
             return reference, 0.0  # the rule has made no guess
         guess, share = self._guess, max(1.0 - reference.C / C, 0.0)
-        ends = (reference.theta, reference.total, guess.theta, guess.total)
-        return guess, start_kernels.start_share(screened.status, self.c, self.lo, self.hi, *ends, C, share)
+        return guess, start_kernels.start_share(*self._way(screened, reference, guess), C, share)
 
     def _turned(self, C, screened, start, total, step) -> np.ndarray | None:
         """Return the products after survivors have changed ends as the guess suggests; None if that gains nothing.
 
         ``step`` becomes the change of ``start``. The kernel rows read are those that the solver would need.
         """
-        box = (screened.status, self.c, self.lo, self.hi)
-        guess = self._guess
-        if not start_kernels.start_turns(*box, start, total, guess.theta, guess.total, C, step):
+        problem, way = self._way(screened, Multiplied(start, total, 0, 0.0), self._guess)
+        if not start_kernels.start_turns(problem, way, C, step):
             return None
         turned = total + self.rows.weighted_sum(step)
-        before = start_kernels.start_gap(*box, start, total, C)
-        after = start_kernels.start_gap(*box, start + step, turned, C)
+        before = start_kernels.start_gap(problem, start, total, C)
+        after = start_kernels.start_gap(problem, start + step, turned, C)
         return turned if after < start_kernels.WORTH * before else None
 
     def lift(self, C: float, reduced: KernelReduced, solution):  # type: ignore[override]  # as of `reduce`

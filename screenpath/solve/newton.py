@@ -52,16 +52,16 @@ class Newton(Solver):
         while True:
             vectors[kernels.T], lists[kernels.ALIVE] = r.c - margins - b * signs, np.arange(k)
             limit = min(budget.epochs - iterations, CALL_ITERATIONS)
-            call = v, w, tol, limit, dynamic, errors
+            how = kernels.How(tol, limit, dynamic, errors)
             if free is None:
-                done, work, count, gap, primal = kernels.minimise(X, k, r.offset, *call, 0.0, room, team)
+                done, work, count, gap, primal = kernels.minimise(X, k, r.offset, v, w, how, 0.0, room, team)
                 converged, ended = gap <= tol * abs(primal), done < limit
             else:
                 from screenpath.kernels.solve.multiplier import minimise_free  # other paths start up without it
 
                 vectors[kernels.NORMS], count = norms, k
                 done, work, gap, primal, b, converged = minimise_free(
-                    X, k, r.offset, free.rest, b, free.typical, *call, room, team
+                    X, k, r.offset, free.rest, b, free.typical, v, w, how, room, team
                 )
                 ended = done == 0 and near
             iterations, touched = iterations + done, touched + work

@@ -228,7 +228,7 @@ class Run:
 
     def pairs(self, W: np.ndarray, diagonal, lo, hi, alpha, t, limit: int, target: float) -> int:
         """Take pair steps on a working set, in place; return how many."""
-        return kernels.smo(*self.square.parts, diagonal, lo, hi, alpha, t, limit, target)
+        return kernels.smo(self.square.parts, diagonal, lo, hi, alpha, t, limit, target)
 
     def _choose(self, shrinking: bool, held: Held) -> None:
         """Choose the working set and copy its part of the kernel matrix, unless the last one still serves."""
@@ -373,7 +373,7 @@ class FreeRun(Run):
 
     def pairs(self, W: np.ndarray, diagonal, lo, hi, alpha, t, limit: int, target: float) -> int:
         self.newton.signs = self.signed[W]
-        return free_kernels.smo_free(*self.square.parts, diagonal, self.newton.signs, lo, hi, alpha, t, limit, target)
+        return free_kernels.smo_free(self.square.parts, diagonal, self.newton.signs, lo, hi, alpha, t, limit, target)
 
 
 class SumNewton(FaceNewton):

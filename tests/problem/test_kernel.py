@@ -115,16 +115,17 @@ def test_a_wrong_estimate_of_the_optimum_costs_epochs_only(solver, ahead):
 def test_the_start_stays_where_many_would_leave_their_end():
     n, lo, hi = 12, np.zeros(12), np.ones(12)
     c, status, total, guess_total = np.ones(n), np.zeros(n, dtype=np.int8), np.zeros(n), np.full(n, 0.5)
+    problem = status, c, lo, hi
     theta = np.array([0.5] * 8 + [0.0] * 4)  # the gap of a variable is max(t, 0) - theta t, t = 1 here and 0 there
     for leaving, expected in ((0, 1.0), (4, 1.0), (5, 0.0)):
         point = theta.copy()
         point[7] = 0.5 if leaving < 5 else 0.0
         guess = point.copy()
         guess[n - leaving :] = 1.0
-        assert kernels.start_share(status, c, lo, hi, point, total, guess, guess_total, 1.0, 1.0) == 0.0  # t = 0.5
-        assert kernels.start_share(status, c, lo, hi, point, total, guess, 2.0 * guess_total, 1.0, 1.0) == expected
+        assert kernels.start_share(problem, (point, total, guess, guess_total), 1.0, 1.0) == 0.0  # t = 0.5
+        assert kernels.start_share(problem, (point, total, guess, 2.0 * guess_total), 1.0, 1.0) == expected
     status[:] = 1  # no survivors: there is no gap to make smaller
-    assert kernels.start_share(status, c, lo, hi, theta, total, 1.0 - theta, guess_total, 1.0, 1.0) == 0.0
+    assert kernels.start_share(problem, (theta, total, 1.0 - theta, guess_total), 1.0, 1.0) == 0.0
 
 
 def turning(n=240, gamma=1e-3):
@@ -169,19 +170,19 @@ def test_as_many_change_ends_as_a_part_of_the_way_is_worth(survivors, expected):
     status[:survivors] = 0
     step = np.full(n, 9.0)
     box = (status, c, lo, hi)
-    found = kernels.start_turns(*box, start, Q @ start, guess, Q @ guess, C, step)
+    found = kernels.start_turns(box, (start, Q @ start, guess, Q @ guess), C, step)
     assert found == expected
     if not expected:  # too few for the part of the way to be what they do
         return
     turned = np.flatnonzero(step)
     assert turned.size == expected and np.all(step[turned] == -1.0)
     assert set(turned) == set(np.argsort(c[:survivors])[:expected])  # those that the gradient c - C Q theta asks for
-    here, there = (kernels.start_gap(*box, x, Q @ x, C) for x in (start, start + step))
+    here, there = (kernels.start_gap(box, x, Q @ x, C) for x in (start, start + step))
     t = c - C * Q @ start
     assert here == pytest.approx(float(np.sum((np.maximum(t, 0.0) - start * t)[:survivors])))
     assert there < kernels.WORTH * here
     start[:] = 0.5  # none is at an end
-    assert kernels.start_turns(*box, start, Q @ start, guess, Q @ guess, C, step) == 0
+    assert kernels.start_turns(box, (start, Q @ start, guess, Q @ guess), C, step) == 0
 
 
 def test_what_has_not_moved_since_the_start_is_not_summed_again():

@@ -23,6 +23,7 @@ from screenpath.kernels.solve.newton import (
     SIGNS,
     WHERE,
     C,
+    How,
     T,
     minimise,
     table_of,
@@ -97,7 +98,7 @@ def shifted(k, values, signs, b, out):
 
 
 @kernel
-def minimise_free(X, k, offset, rest, b, typical, v, w, tol, limit, screen, errors, room, team):
+def minimise_free(X, k, offset, rest, b, typical, v, w, how, room, team):
     """Minimise a reduced box problem of ``k`` rows with a free intercept to a relative gap.
 
     Parameters
@@ -112,8 +113,8 @@ def minimise_free(X, k, offset, rest, b, typical, v, w, tol, limit, screen, erro
         A typical distance of the rows from their middle, above 0.
     v, w : ndarray of shape (d + 1,)
         As in :func:`newton.minimise`, and an entry that is overwritten.
-    tol, limit, screen, errors
-        As there; the gap ball is that of a penalised problem, and its decisions are not reported.
+    how : newton.How
+        The gap ball is that of a penalised problem, and its decisions are not reported.
     room : Workspace
         As there, of ``d + 1`` columns, without the intercept's; ``T`` holds ``c_i - g_i.w - s_i b``. Kinks, norms and
         ``ALIVE`` are overwritten.
@@ -128,7 +129,7 @@ def minimise_free(X, k, offset, rest, b, typical, v, w, tol, limit, screen, erro
     solved : bool
         Whether its gap is small enough, and its dual variables sum up to ``rest`` up to rounding.
     """
-    X, room, d = unowned(X), unowned(room), w.size - 1
+    X, room, d, (tol, limit, screen, errors) = unowned(X), unowned(room), w.size - 1, how
     vectors, where, signs, alive = room.vectors, room.lists[WHERE], room.marks[SIGNS], room.lists[ALIVE]
     c, lo, hi, alpha, t = vectors[C], vectors[LO], vectors[HI], vectors[ALPHA], vectors[T]
     kinks, tied, size = c[:k].copy(), 0, 0.0
@@ -145,9 +146,8 @@ def minimise_free(X, k, offset, rest, b, typical, v, w, tol, limit, screen, erro
     for _ in range(MOST):
         shifted(k, kinks, signs, mu, c)
         v[d] = w[d] = bias * missing
-        done, work, count, gap, primal = minimise(
-            X, k, offset + mu * rest, v, w, TIGHT * tol, limit - iterations, screen, errors, bias, room, team,
-        )  # fmt: skip
+        tight = How(TIGHT * tol, limit - iterations, screen, errors)
+        done, work, count, gap, primal = minimise(X, k, offset + mu * rest, v, w, tight, bias, room, team)
         iterations, touched, primal, b = iterations + done, touched + work, primal - 0.5 * w[d] ** 2, mu + bias * w[d]
         missing, size, free = summed(k, rest, lo, hi, alpha, signs)
         following = next_multiplier(mu, missing, mu_before, before, mu + rho * missing)
@@ -186,4 +186,5 @@ def warm_up():
     X, where, ends, signs = matrix_of(np.eye(2)), np.arange(2), np.ones(2), np.ones(2, dtype=np.int8)
     missing, _, free = summed(2, 0.0, -ends, ends, np.zeros(2), signs)
     share_out(X, 2, missing, free, w.copy(), where, -ends, ends, np.zeros(2), signs)
-    minimise_free(X, 2, 0.0, 0.0, 0.0, 1.0, w.copy(), w, 1e-6, 9, True, Errors(1e-12, 1e-15, 0.0, 0.0), room, team)
+    how = How(1e-6, 9, True, Errors(1e-12, 1e-15, 0.0, 0.0))
+    minimise_free(X, 2, 0.0, 0.0, 0.0, 1.0, w.copy(), w, how, room, team)

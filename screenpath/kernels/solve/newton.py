@@ -67,6 +67,17 @@ class Workspace(NamedTuple):
     H: np.ndarray
 
 
+class How(NamedTuple):
+    """How far to go: to a relative gap, or so many Newton iterations; ``screen`` fixes the rows that the gap ball of
+    the current pair decides.
+    """
+
+    tol: float
+    limit: int
+    screen: bool
+    errors: Errors
+
+
 @kernel(fastmath=SUMS, leaf=True)
 def _border(t, want, team):
     """Return a value that about ``want`` of the ``|t|`` do not exceed; within a factor of 1.5, which is enough."""
@@ -338,7 +349,7 @@ def table_of(blocks, d):
 
 
 @kernel(fastmath=SUMS)
-def minimise(X, k, offset, v, w, tol, limit, screen, errors, bias, room, team):
+def minimise(X, k, offset, v, w, how, bias, room, team):
     """Minimise a reduced box problem of ``k`` rows to a relative gap, by all threads of a team.
 
     The arrays may have room for more than ``k`` rows. ``v`` and ``w``, of shape (d,), are the thread's own.
@@ -353,11 +364,7 @@ def minimise(X, k, offset, v, w, tol, limit, screen, errors, bias, room, team):
         ``base + G'alpha`` at the start, ``base`` the sum of the rows fixed beforehand; overwritten.
     w : ndarray
         Primal point to start from; overwritten by the result.
-    limit : int
-        Newton iterations at most.
-    screen : bool
-        Fix rows that the gap ball of the current pair decides.
-    errors : box.Errors
+    how : How
     bias : float
         If not 0, each row has one more column than in ``X``, with this times its sign; the norms count it.
     room : Workspace
@@ -372,7 +379,7 @@ def minimise(X, k, offset, v, w, tol, limit, screen, errors, bias, room, team):
     gap, primal : float
         Of the returned pair.
     """
-    X, room, team = unowned(X), unowned(room), unowned(team)
+    X, room, team, (tol, limit, screen, errors) = unowned(X), unowned(room), unowned(team), how
     v, w = unowned(v), unowned(w)
     vectors, near, lists, sparse = room.vectors, room.near, room.lists, X.sparse
     count, touched, iterations = k, 0, 0
@@ -459,4 +466,4 @@ def warm_up():
     room.vectors[:] = np.array([[1.0, 0.0, 1.0, 1.0, 0.0, 1.0]]).T
     room.lists[WHERE], room.lists[ALIVE], room.marks[SIGNS] = np.arange(2), np.arange(2), 1
     X, w = matrix_of(np.eye(2)), np.zeros(2)
-    minimise(X, 2, 0.0, w.copy(), w, 1e-6, 9, True, Errors(1e-12, 1e-15, 0.0, 0.0), 0.0, room, team)
+    minimise(X, 2, 0.0, w.copy(), w, How(1e-6, 9, True, Errors(1e-12, 1e-15, 0.0, 0.0)), 0.0, room, team)

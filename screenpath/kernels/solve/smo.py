@@ -72,15 +72,14 @@ def leap(lo, hi, alpha, t, before, gradient):
 
 
 @kernel(fastmath=SUMS)
-def smo(source, index, Q, filled, diagonal, lo, hi, alpha, t, limit, target):
+def smo(square, diagonal, lo, hi, alpha, t, limit, target):
     """Take up to ``limit`` pair steps, in place; return their number.
 
     Parameters
     ----------
-    source, index : ndarray of shape (n, n), ndarray of int64 of shape (k,)
-        ``Q = source[index][:, index]``.
-    Q, filled : ndarray of shape (k, k), ndarray of int8 of shape (k,)
-        A row is copied from ``source`` when a step first needs it; ``filled`` marks those that are there.
+    square : tuple
+        ``source, index, Q, filled``, of shape (n, n), (k,), (k, k) and (k,): ``Q = source[index][:, index]``. A row is
+        copied from ``source`` when a step first needs it; ``filled`` (int8) marks those that are there.
     diagonal : ndarray of shape (k,)
         Of Q, positive.
     alpha, t : ndarray of shape (k,)
@@ -106,7 +105,7 @@ def smo(source, index, Q, filled, diagonal, lo, hi, alpha, t, limit, target):
         i = largest(gains)
         if i < 0:
             return step
-        row, ti, qi = row_of(source, index, Q, filled, i), t[i], diagonal[i]
+        row, ti, qi = row_of(square, i), t[i], diagonal[i]
         for j in range(size):
             tj, qj, q = t[j], diagonal[j], row[j]
             room = hi[j] - alpha[j] if tj > 0.0 else alpha[j] - lo[j]
@@ -120,7 +119,7 @@ def smo(source, index, Q, filled, diagonal, lo, hi, alpha, t, limit, target):
         else:
             low_i, high_i, low_j, high_j = lo[i] - alpha[i], hi[i] - alpha[i], lo[j] - alpha[j], hi[j] - alpha[j]
             si, sj = _pair(qi, diagonal[j], row[j], ti, t[j], low_i, high_i, low_j, high_j)
-        second = row_of(source, index, Q, filled, j)
+        second = row_of(square, j)
         alpha[i] = min(max(alpha[i] + si, lo[i]), hi[i])
         alpha[j] = min(max(alpha[j] + sj, lo[j]), hi[j])
         for k in range(size):  # the gradient, and with it what each coordinate would gain alone
@@ -132,8 +131,9 @@ def smo(source, index, Q, filled, diagonal, lo, hi, alpha, t, limit, target):
 
 
 @kernel()
-def row_of(source, index, Q, filled, i):
+def row_of(square, i):
     """Return row ``i`` of Q, copying it first if needed."""
+    source, index, Q, filled = square
     row = Q[i]
     if filled[i] == 0:
         filled[i] = 1
@@ -229,4 +229,5 @@ def warm_up():
     put(np.arange(2), one, one.copy())
     for dtype in (np.float64, np.float32):
         filled, index = np.zeros(2, dtype=np.int8), np.arange(2)
-        smo(np.eye(2, dtype=dtype), index, np.empty((2, 2)), filled, one, -one, one, np.zeros(2), one.copy(), 2, 0.0)
+        square = np.eye(2, dtype=dtype), index, np.empty((2, 2)), filled
+        smo(square, one, -one, one, np.zeros(2), one.copy(), 2, 0.0)

@@ -34,7 +34,7 @@ def free_slack(t, signs, lo, hi, alpha):
 
 
 @kernel(fastmath=SUMS)
-def smo_free(source, index, Q, filled, diagonal, signs, lo, hi, alpha, t, limit, target):
+def smo_free(square, diagonal, signs, lo, hi, alpha, t, limit, target):
     """Take up to ``limit`` steps of two coordinates each, in place; return their number.
 
     ``target`` is compared with :func:`free_slack`; other parameters are those of :func:`.smo.smo`. The sum of
@@ -60,7 +60,7 @@ def smo_free(source, index, Q, filled, diagonal, signs, lo, hi, alpha, t, limit,
         i = largest(gains)
         if i < 0:
             return step
-        row, di, qi, si = row_of(source, index, Q, filled, i), signs[i] * t[i], diagonal[i], signs[i]
+        row, di, qi, si = row_of(square, i), signs[i] * t[i], diagonal[i], signs[i]
         for k in range(size):
             room = alpha[k] - lo[k] if signs[k] > 0.0 else hi[k] - alpha[k]
             above, both = max(di - signs[k] * t[k], 0.0), qi + diagonal[k]
@@ -73,7 +73,7 @@ def smo_free(source, index, Q, filled, diagonal, signs, lo, hi, alpha, t, limit,
         rise = hi[i] - alpha[i] if si > 0.0 else alpha[i] - lo[i]
         fall = alpha[j] - lo[j] if sj > 0.0 else hi[j] - alpha[j]
         move = (di - sj * t[j]) / max(both - 2.0 * si * sj * row[j], 1e-12 * both)
-        second = row_of(source, index, Q, filled, j)
+        second = row_of(square, j)
         if move >= rise and rise <= fall:
             move = rise
             alpha[i] = hi[i] if si > 0.0 else lo[i]
@@ -95,7 +95,5 @@ def warm_up():
     free_slack(one, signs, -one, one, np.zeros(2))
     for dtype in (np.float64, np.float32):
         filled, index = np.zeros(2, dtype=np.int8), np.arange(2)
-        smo_free(
-            np.eye(2, dtype=dtype), index, np.empty((2, 2)), filled, one, signs, -one, one, np.zeros(2), one.copy(), 2,
-            0.0,
-        )  # fmt: skip
+        square = np.eye(2, dtype=dtype), index, np.empty((2, 2)), filled
+        smo_free(square, one, signs, -one, one, np.zeros(2), one.copy(), 2, 0.0)

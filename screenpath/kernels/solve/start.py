@@ -1,8 +1,10 @@
 """Where the solver of a kernel model starts: between the reference's dual point and the rule's guess.
 
 The products of both with all rows are known, and with them those of every point between the two. The best of these says
-how many variables change ends of their box, and which. ``total`` and ``guess_total`` are ``Q`` times the two points,
-and a ``share`` is a part of the way from the first to the second.
+how many variables change ends of their box, and which.
+
+``problem`` is a tuple of ``status, c, lo, hi``, and ``way`` one of ``theta, total, guess, guess_total``: the two
+points, each with ``Q`` times it. A ``share`` is a part of the way from the first to the second.
 """
 
 import numpy as np
@@ -17,12 +19,13 @@ TURNED = 32  # variables that change ends in one go, at least: the effect of few
 
 
 @kernel(fastmath=SUMS, leaf=True)
-def start_share(status, c, lo, hi, theta, total, guess, guess_total, C, share):
+def start_share(problem, way, C, share):
     """Return ``share`` if the survivors have a far smaller gap at that part of the way, else 0.
 
     Also 0 if many of them would leave the end of their box: their effects on the gap may cancel out, but each of them
     is one more variable to solve for.
     """
+    (status, c, lo, hi), (theta, total, guess, guess_total) = problem, way
     here, there, leaving, inside = 0.0, 0.0, 0.0, 0.0
     for i in range(c.size):
         alive = 1.0 if status[i] == 0 else 0.0
@@ -37,7 +40,7 @@ def start_share(status, c, lo, hi, theta, total, guess, guess_total, C, share):
 
 
 @kernel(fastmath=SUMS)
-def start_part(status, c, lo, hi, theta, total, guess, guess_total, share, start, start_total, step):
+def start_part(problem, way, share, start, start_total, step):
     """Write the starting point: fixed variables at their end, survivors on the way from ``theta`` to ``guess``.
 
     ``start_total`` belongs to the point on the way; ``step`` is the difference of ``start`` from it.
@@ -51,6 +54,7 @@ def start_part(status, c, lo, hi, theta, total, guess, guess_total, share, start
     changed : int
         Entries of ``step`` that are not 0.
     """
+    (status, c, lo, hi), (theta, total, guess, guess_total) = problem, way
     index = np.empty(status.size, dtype=np.int64)
     k, changed, linear = 0, 0, 0.0
     for i in range(status.size):
@@ -67,9 +71,9 @@ def start_part(status, c, lo, hi, theta, total, guess, guess_total, share, start
 
 
 @kernel(fastmath=SUMS, leaf=True)
-def start_gap(status, c, lo, hi, point, total, C):
+def start_gap(problem, point, total, C):
     """Return ``sum phi_i(t_i) - point_i t_i`` over the survivors, ``t = c - C total``: their gap, over C."""
-    gap = 0.0
+    (status, c, lo, hi), gap = problem, 0.0
     for i in range(c.size):
         t = c[i] - C * total[i]
         part = max(lo[i] * t, hi[i] * t) - point[i] * t
@@ -78,16 +82,17 @@ def start_gap(status, c, lo, hi, point, total, C):
 
 
 @kernel(fastmath=SUMS)
-def start_turns(status, c, lo, hi, start, total, guess, guess_total, C, step):
+def start_turns(problem, way, C, step):
     """Choose survivors to move from one end of their box to the other, with the effect of a part of the way.
 
-    The dual is largest a part ``p`` of the way from ``start`` to ``guess``. There every variable that the guess sees at
+    The dual is largest at a part ``p`` of the way. There every variable that the guess sees at
     its other end is between its ends, where hardly any belongs. Instead the part ``p`` of them goes all the way: those
     whose gradient at that point asks for it most.
 
-    ``step`` becomes ``guess - start`` for a chosen variable, else 0. Returns how many are chosen: 0 if they would be
+    ``step`` becomes ``guess - theta`` for a chosen variable, else 0. Returns how many are chosen: 0 if they would be
     few, or the gap at that point is not far smaller.
     """
+    (status, c, lo, hi), (start, total, guess, guess_total) = problem, way
     slope, curvature, turning = 0.0, 0.0, 0
     for i in range(c.size):
         d = guess[i] - start[i]
@@ -117,23 +122,6 @@ def start_turns(status, c, lo, hi, start, total, guess, guess_total, C, step):
         step[i] = guess[i] - start[i] if turns else 0.0
         chosen += turns
     return chosen
-
-
-@kernel(fastmath=SUMS)
-def start_survivors(index, C, c, lo, hi, norms, start, total):
-    """Return the survivors' part of the starting point, multiplied by C, and ``start . total`` over all variables.
-
-    The rows of the former are ``c``, ``C lo``, ``C hi``, norms, ``C start`` and ``C total``.
-    """
-    out = np.empty((6, index.size))
-    for r in range(index.size):
-        i = index[r]
-        out[0, r], out[1, r], out[2, r] = c[i], C * lo[i], C * hi[i]
-        out[3, r], out[4, r], out[5, r] = norms[i], C * start[i], C * total[i]
-    square = 0.0
-    for i in range(start.size):
-        square += start[i] * total[i]
-    return out, square
 
 
 @kernel(leaf=True)
@@ -166,11 +154,11 @@ def changes(theta, known, other, index, steps):
 
 
 def warm_up():
-    a, status, index = np.ones(2), np.zeros(2, dtype=np.int8), np.zeros(1, dtype=np.int64)
-    start_share(status, a, a, a, a, a, a, a, 1.0, 0.5)
-    start_part(status, a, a, a, a, a, a, a, 0.5, a.copy(), a.copy(), a.copy())
-    start_gap(status, a, a, a, a, a, 1.0)
-    start_turns(status, a, a, a, a, a, a, a, 1.0, a.copy())
-    start_survivors(index, 1.0, a, a, a, a, a, a)
+    a, index = np.ones(2), np.zeros(1, dtype=np.int64)
+    problem, way = (np.zeros(2, dtype=np.int8), a, a, a), (a, a, a, a)
+    start_share(problem, way, 1.0, 0.5)
+    start_part(problem, way, 0.5, a.copy(), a.copy(), a.copy())
+    start_gap(problem, a, a, 1.0)
+    start_turns(problem, way, 1.0, a.copy())
     changes(a, a, a, np.zeros(3, dtype=np.int64), np.empty(3))
     start_lift(index, a[:1].copy(), a[:1].copy(), 1.0, a, a, a.copy())

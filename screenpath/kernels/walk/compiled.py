@@ -12,7 +12,7 @@ from screenpath.kernels.rows.clock import seconds
 from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.kernels.rows.unowned import unowned
 from screenpath.kernels.solve.multiplier import minimise_free, shifted
-from screenpath.kernels.solve.newton import SIGNS, T, minimise, table_of, workspace
+from screenpath.kernels.solve.newton import SIGNS, How, T, minimise, table_of, workspace
 from screenpath.kernels.walk.compiled_steps import (
     _balanced,
     _begin,
@@ -100,19 +100,17 @@ def box_walk(X, problem, free, points, settings, changes, room, team):
         )
         n_R, n_L, touched, rows = n_R + more_R, n_L + more_L, touched + read, changes.listed[:count]
         errors, good, same = box.errors_of(C, error, settings.rounding, bounds), True, False
+        how = How(settings.aim, settings.limit, settings.dynamic, errors)
         if free is None:
-            epochs, work, alive, _, _ = minimise(
-                X, size, C * linear, v, new_w, settings.aim, settings.limit, settings.dynamic, errors, 0.0, room, team
-            )
+            epochs, work, alive, _, _ = minimise(X, size, C * linear, v, new_w, how, 0.0, room, team)
         else:
             rest = intercept.rest_of(C, rows, status, changes.held[:count], point, problem.signs, False)
             for j in range(d):
                 more_w[j] = new_w[j]
             shifted(size, room.vectors[T], room.marks[SIGNS], known[INTERCEPT], room.vectors[T])
             epochs, work, _, _, _, good = minimise_free(
-                X, size, C * linear, rest, known[INTERCEPT], own.typical, v, more_w, settings.aim, settings.limit,
-                settings.dynamic, errors, room, team,
-            )  # fmt: skip
+                X, size, C * linear, rest, known[INTERCEPT], own.typical, v, more_w, how, room, team
+            )
             alive = -1  # what is fixed in a problem with a penalised intercept is nothing that could be told
             for j in range(d):
                 new_w[j] = more_w[j]
