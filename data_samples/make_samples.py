@@ -9,6 +9,7 @@ import bz2
 import gzip
 import io
 import lzma
+import random
 import sys
 from pathlib import Path
 
@@ -45,12 +46,34 @@ def gzip_without_time(text: bytes) -> bytes:
     return stream.getvalue()
 
 
+def clinic(seed: int, rows: int) -> bytes:
+    """Return visits to clinics, all invented, as tables from real life are: identifiers, texts, gaps, a date."""
+    rng = random.Random(seed)
+    lines = ["visit,patient,site,seen,age,weight_kg,blood,smoker,returned"]
+    for k in range(rows):
+        patient = rng.randrange(60)
+        own = random.Random(patient)  # of the patient, whenever they come
+        age, weight = own.gauss(55, 12), own.gauss(78, 14)
+        blood, smoker = own.choice(("A", "AB", "B", "0")), own.random()
+        back = 0.08 * (age - 55) + 0.04 * (weight - 78) + 2.5 * (smoker < 0.35) - 0.8 + rng.gauss(0, 1.5) > 0
+        seen = f"2024-{rng.randrange(1, 13):02}-{rng.randrange(1, 29):02}"
+        cells = [
+            f"V{k:03}", f"P{patient:02}", ["north", "south", "west"][patient % 3], seen,
+            "" if rng.random() < 0.06 else f"{age:.0f}",
+            "NA" if rng.random() < 0.1 else f"{weight + rng.gauss(0, 1):.1f}",
+            blood, "?" if rng.random() < 0.03 else "yes" if smoker < 0.35 else "no", "yes" if back else "no",
+        ]  # fmt: skip
+        lines.append(",".join(cells))
+    return ("\n".join(lines) + "\n").encode()
+
+
 def sample_files() -> dict[str, bytes]:
     """Return the content of every sample file by its name."""
     real = {"breast_cancer": load_breast_cancer(), "diabetes": load_diabetes(scaled=False), "digits": load_digits()}
     files = {f"{name}.libsvm": libsvm_text(bunch.data, bunch.target) for name, bunch in real.items()}
     for which in (1, 2, 3):
         files[f"wang_toy{which}.libsvm"] = libsvm_text(*generate(f"wang-toy{which}", SEED))
+    files["clinic.csv"], files["clinic_new.csv"] = clinic(SEED, 180), clinic(SEED + 1, 40)
     plain = files["breast_cancer.libsvm"]
     files["breast_cancer.libsvm.gz"] = gzip_without_time(plain)
     files["breast_cancer.libsvm.bz2"] = bz2.compress(plain)

@@ -167,6 +167,7 @@ class Data:  # labels (doubles) and entries (feature, double) of the rows
         return rows
 
     def table(self, raw: bytes, table: dict) -> list:
+        need("cells" not in table, "this checker fills in no missing values, nor leaves out rows")
         hot, wanted = table["one_hot"], [name.strip() for name in (table["target"], *table["columns"])]
         lines = [line + "\n" for line in raw.decode().lstrip("\r\n").split("\n")]
         heads = [[name.strip() for name in next(csv.reader(lines[:1], delimiter=mark))] for mark in ",;\t"]

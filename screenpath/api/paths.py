@@ -89,7 +89,8 @@ def problem_of(model: str, X, y, keywords: dict[str, Any]) -> Problem:
     spec = SPECS[model]
     regression = spec.targets is real_targets
     columns, drop = keywords.pop("columns", None), keywords.pop("drop", None)
-    data = Given.of(X, y, "targets" if regression else "labels", columns, drop)
+    missing = keywords.get("missing", "error")
+    data = Given.of(X, y, "targets" if regression else "labels", columns, drop, missing=missing)
     if data.texts is not None and regression:
         raise DataError(f"{model} is a regression, the targets are texts: {data.texts[0]}, ...", "pass numbers")
     class_weight, sample_weight, penalties, tell, shrinking = (keywords.get(name) for name in OWN)

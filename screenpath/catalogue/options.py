@@ -46,6 +46,22 @@ ID = Option(
     "id", metavar="COLUMN", changes=True, group="data",
     help="Column of a table that names the rows and is not a feature; it is the first column of predictions.",
 )  # fmt: skip
+MISSING = Option(
+    "missing", "error", "text", metavar="HOW", changes=True, group="data", everyday=True, python="paths",
+    type="str | float",
+    help="Missing values: drop, mean, median, zero or a number. drop leaves out the row; mean and median are those of "
+    "the training part, in each fold, too. By default, a missing value is an error.",
+)  # fmt: skip
+MISSING_INDICATOR = Option(
+    "missing_indicator", False, "flag", "With a `missing` that fills in: add a 0/1 feature for each column with gaps.",
+    changes=True, group="data",
+)  # fmt: skip
+NA = Option(
+    "na", (), "texts", metavar="TEXT", changes=True, group="data",
+    help="A further text, or number, that stands for a missing value in a table. Repeatable.  [default: an empty "
+    "cell, NA, N/A, NaN, null, ?]",
+)  # fmt: skip
+CELLS = (MISSING, MISSING_INDICATOR, NA)
 READING = (
     MAX_MEMORY,
     *grouped(
@@ -59,6 +75,7 @@ READING = (
     COLUMNS,
     DROP,
     ID,
+    *CELLS,
 )
 POSITIVE = Option(
     "positive", kind="label", metavar="LABEL", changes=True, everyday=True,

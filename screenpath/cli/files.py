@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from screenpath.catalogue.options import (
+    CELLS,
     COLUMNS,
     DROP,
     DTYPE,
@@ -37,6 +38,7 @@ WIDEST_NAME = 40  # names up to this many characters are aligned
 @flag(COLUMNS)
 @flag(DROP)
 @flag(ID)
+@shared.flags(CELLS)
 def inspect(data, **options):
     """Show shape, density, labels, column ranges and all faults of DATA (LIBSVM text, CSV, Parquet; '-' for stdin).
 

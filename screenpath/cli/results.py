@@ -347,7 +347,8 @@ def predict(run, data, step, decision, out, format, force, zero_based, no_labels
 
     Each row of DATA gives one line: the label as in the training file, or the value of a regression. Do not scale DATA:
     the run applies its own scaling. A kernel run reads its support vectors from its training data. If DATA has labels,
-    the score is printed to stderr; write ? for an unknown label. Columns of a table are found by name, in any order.
+    the score is printed to stderr; write ? for an unknown label. Columns of a table are found by name, in any order;
+    a row that lacks a value, which the run does not fill in, gets an empty label.
     """
     from screenpath.data.words.tables import need_parquet, parquet_of
     from screenpath.engine.stored import decision_values, not_scored
@@ -381,7 +382,7 @@ def predict(run, data, step, decision, out, format, force, zero_based, no_labels
     output.write(text if format == "csv" else parquet_of(text, ids))
     if not quiet:
         say_step(run, chosen, step)
-        for line in (*read.notices, unnamed, notice, *scores):
+        for line in (*read.notices, unnamed, notice, lacking_words(read.lacking), *scores):
             if line:
                 tell(line)
 
@@ -416,6 +417,13 @@ def say_step(run, step, text: str) -> None:
     say_choice(run, text)
 
 
+def lacking_words(lacking) -> str:
+    """Return how many rows could not be predicted; an empty text if all could."""
+    count = 0 if lacking is None else int(lacking.sum())
+    rows = f"{count:,} rows lack" if count > 1 else "1 row lacks"
+    return f"{rows} a value that the run does not fill in: no prediction, the cell is empty" if count else ""
+
+
 def score_line(spec, run, values, y) -> str:
     """Return the scores in words, or why there are none."""
     known = run.known(y)
@@ -440,6 +448,8 @@ def table(run, values, decision: bool, data) -> str:
             header += [f"decision_{label_text(label)}" for label in run.classes] if run.classes else ["decision"]
             forms = values.reshape(len(labels), -1).tolist()
             rows = [[label, *row] for label, row in zip(labels, forms, strict=True)]
+    for k in () if data.lacking is None else data.lacking.nonzero()[0].tolist():
+        rows[k] = [""] * len(header)
     if data.ids is not None:
         header = ["id" if data.form.id in header else data.form.id, *header]
         rows = [[text, *row] for text, row in zip(data.ids, rows, strict=True)]

@@ -15,6 +15,7 @@ import numpy as np
 
 from screenpath.catalogue.spec import Later
 from screenpath.data.files.arrays import checked_rows, found_in, names_of, rows_of
+from screenpath.data.files.cells import completed
 from screenpath.data.files.dataset import FileLike, RowsLike
 from screenpath.data.files.prepare import Preparation
 from screenpath.errors import DataError, ResourceError, UsageError
@@ -303,6 +304,7 @@ class Result(ABC, Generic[Place]):
     def _forms(self, X, step) -> np.ndarray:
         """Return the linear forms of new rows, of shape (m, features that have a column)."""
         weights, intercept = self._solution(step)
+        X = completed(X, self.preparation.fill)
         if self.preparation.kind == "l2":  # the only scaling that the weights do not undo
             X = replace(self.preparation, bias=0.0).apply(X)
         return X @ np.asarray(weights).T + intercept
@@ -321,8 +323,9 @@ class Result(ABC, Generic[Place]):
         Where only some features have a column, the others are ignored.
         """
         places = found_in(names_of(X), self.feature_names)
-        X = X if places is None else rows_of(X, places)
-        X = checked_rows(X, "the new rows").astype(np.float64, copy=False)
+        gaps = self.preparation.fill is not None
+        X = X if places is None else rows_of(X, places, gaps)
+        X = checked_rows(X, "the new rows", gaps).astype(np.float64, copy=False)
         width = self.preparation.width or self.preparation.n_features
         if X.shape[1] != width and self.preparation.columns is None:
             shape = " x ".join(map(str, X.shape))

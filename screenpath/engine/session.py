@@ -455,7 +455,7 @@ class SavedSession(Session):
 
 def save(result, origin, folder, force: bool = False) -> None:
     """Write a path that a Python function has computed to a run folder; ``origin`` is that of ``result.Origin``."""
-    if Given.of(origin.X, origin.y).mark() != origin.mark:
+    if Given.of(origin.X, origin.y, missing=origin.options.get("missing")).mark() != origin.mark:
         raise UsageError(*CHANGED)
     if all(step.status == steps.SKIPPED for step in result.steps):
         raise UsageError("there is nothing to save: no step was reached", "give it more time (`time_limit`)")

@@ -171,7 +171,8 @@ def _path_of(run: Run, training: str | None) -> StoredPath:
     labels = tuple(places.get(label, label) for label in run.sides) or None
     p = run.record["preparation"]
     columns = None if run.numbers is None else run.numbers - 1
-    preparation = Preparation(p.get("scaling", "none"), None, None, 0.0, run.n_columns, columns, run.n_features)
+    size = run.n_columns, columns, run.n_features
+    preparation = Preparation(p.get("scaling", "none"), None, None, 0.0, *size, fill=run.fill)
     return StoredPath(steps, preparation, labels, run, training, feature_names=run.feature_names)
 
 

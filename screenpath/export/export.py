@@ -27,6 +27,7 @@ def liblinear_text(run: Run, step: dict) -> str:
     The intercept is the weight of a constant feature of value 1 (``bias 1``). The first label is that of positive
     linear forms; a form of 0 gives the second, as in ``screenpath predict``.
     """
+    _refuse_filling(run, "LIBLINEAR")
     if run.record["preparation"].get("scaling") == "l2":
         raise UsageError(
             "LIBLINEAR does not divide rows by their norm, as this run with `scale=l2` does",
@@ -62,6 +63,7 @@ def libsvm_text(run: Run, step: dict, training: str | None = None) -> str:
 
     if not run.kernel:
         raise UsageError(f"{run.path} is a run without a kernel", "export `to=liblinear`")
+    _refuse_filling(run, "LIBSVM")
     scaling = run.record["preparation"].get("scaling") or "none"
     if scaling != "none":
         raise UsageError(
@@ -86,6 +88,14 @@ def libsvm_text(run: Run, step: dict, training: str | None = None) -> str:
         cells = " ".join(f"{j}:{v!r}" for j, v in values if v != 0.0)
         lines.append(f"{float(support.coefficients[k])!r} {cells} ")
     return "\n".join(lines) + "\n"
+
+
+def _refuse_filling(run: Run, tool: str) -> None:
+    if run.fill is not None:
+        raise UsageError(
+            f"{tool} does not fill in missing values, as this run with `missing` does",
+            "export `to=onnx` or `to=sklearn`, or fill them in first",
+        )
 
 
 def json_text(run: Run, step: dict) -> str:
@@ -199,6 +209,8 @@ def description(run: Run, step: dict) -> dict:
         "first_index": 0 if run.record["options"].get("zero_based") else 1,
         "rows": "l2" if run.record["preparation"].get("scaling") == "l2" else "as they are",
         "labels": run.labels,
+        **({} if run.fill is None else {"missing": run.fill.tolist()}),
+        **({} if run.form is None else {"table": run.form.record()}),
         **({} if run.feature_names is None else {"feature_names": list(run.feature_names)}),
     }
 

@@ -54,6 +54,8 @@ def onnx_bytes(run: Run, step: dict, training: str | None = None) -> bytes:
     rows = "X"
     if run.numbers is not None:
         rows = g.add("Gather", rows, g.constant(run.numbers - 1, np.int64), axis=1)
+    if run.fill is not None:
+        rows = g.add("Where", g.add("IsNaN", rows), g.constant(run.fill), rows)
     final = "value" if run.labels is None else "decision"
     if run.kernel:
         _kernel(g, rows, support_of(run, step, training), final)

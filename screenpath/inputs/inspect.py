@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from screenpath.data.files.cells import Cells
 from screenpath.data.files.dataset import Dataset, FileLike
 from screenpath.data.files.libsvm import Parser, parse_stream
 from screenpath.data.files.read import opened, refuse_columns, refuse_indices
+from screenpath.data.files.reader import read_table
 from screenpath.data.files.source import is_shard_folder
-from screenpath.data.files.table import form_of, read_table
+from screenpath.data.files.table import form_of
 from screenpath.data.shards import checks
 from screenpath.data.shards.shards import META, ROWWISE, ShardFault, ShardFolder, read_meta
 from screenpath.data.words.faults import Fault
@@ -55,8 +57,8 @@ class Inspection:
                 found, place = np.unique(X.indices, return_inverse=True)
             here = found if numbers is None else numbers[found]
             part = np.vstack([np.full(found.size, np.inf), np.full(found.size, -np.inf), np.zeros(found.size)])
-            np.minimum.at(part[0], place, X.data)
-            np.maximum.at(part[1], place, X.data)
+            np.fmin.at(part[0], place, X.data)  # nan: a missing value
+            np.fmax.at(part[1], place, X.data)
             part[2] += np.bincount(place, minlength=found.size)
             both = np.union1d(columns, here)
             low, high, counts = np.full(both.size, np.inf), np.full(both.size, -np.inf), np.zeros(both.size)
@@ -71,13 +73,15 @@ class Inspection:
         return columns[ranges[2] > 0], low, high
 
     def row_norms(self) -> np.ndarray:
-        """Return the Euclidean norm of every row, scaled by its largest value so that squares stay in range."""
+        """Return the Euclidean norm of every row, scaled by its largest value so that squares stay in range; a missing
+        value counts as 0.
+        """
         largest, total = np.zeros(self.data.n), np.zeros(self.data.n)
         for rows, X in self._rows():
-            np.maximum.at(largest, rows, np.abs(X.data))
+            np.maximum.at(largest, rows, np.abs(np.nan_to_num(X.data)))
         scale = np.where(largest > 0, largest, 1.0)
         for rows, X in self._rows():
-            np.add.at(total, rows, (X.data / scale[rows]) ** 2)
+            np.add.at(total, rows, (np.nan_to_num(X.data) / scale[rows]) ** 2)
         return largest * np.sqrt(total)
 
     def _rows(self):
@@ -141,6 +145,7 @@ def inspect(
     columns: str | Sequence[str] = (),
     drop: str | Sequence[str] = (),
     id: str | None = None,
+    **cells: Any,
 ) -> Inspection:
     """Look at a data file or at a shard folder, whatever is wrong with single rows.
 
@@ -154,6 +159,8 @@ def inspect(
         Of LIBSVM text.
     target, one_hot, columns, drop, id : str, or (of those in the middle) sequence of str
         Columns of a table, see :func:`screenpath.read_data`.
+    **cells
+        How its cells are read, as there.
 
     Returns
     -------
@@ -164,12 +171,13 @@ def inspect(
     DataError
         If the file cannot be opened or is a damaged archive.
     """
+    how = Cells.of(cells)
     if not hasattr(source, "read") and is_shard_folder(source):
-        refuse_columns(str(source), target, one_hot, None, columns, drop, id)
+        refuse_columns(str(source), target, one_hot, None, columns, drop, id, how)
         return _inspect_shards(Path(source), max_faults, zero_based)
-    with opened(source) as (table, stream, name):
+    with opened(source, how) as (table, stream, name):
         if table is None:
-            refuse_columns(name, target, one_hot, stream, columns, drop, id)
+            refuse_columns(name, target, one_hot, stream, columns, drop, id, how)
             return _inspect_text(stream, name, max_faults, zero_based)
         refuse_indices(name, zero_based, None)
         data, faults = read_table(table, form_of(table, target, one_hot, columns, drop, id), max_faults=max_faults)

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from screenpath.catalogue.options import CELLS
 from screenpath.catalogue.spec import real_targets
 from screenpath.catalogue.targets import checked_weights, row_weights
 from screenpath.data.files.arrays import canonical, dataset_of, found_in
+from screenpath.data.files.cells import Cells
 from screenpath.data.files.dataset import Dataset
 from screenpath.data.files.libsvm import BLOCK
 from screenpath.data.files.prepare import checked_penalties, say_nearly_constant, stored_dense
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 
 
 SEVERAL = ("one_hot", "columns", "drop")  # options that name columns
+CELL_OPTIONS = [one.name for one in CELLS]
 ARRAYS = "arrays"  # in place of a file's name
 TOO_LARGE = "convert the file (screenpath convert) and name the folder with a model that streams it"
 
@@ -60,6 +63,7 @@ def open_shards(options: dict) -> ShardFolder:
 
     folder = ShardFolder(options["data"], bool(options.get("resume")), by=None)
     folder.check_indices(options["zero_based"])
+    asked_cells(options, f"{folder.path} has numbers")
     if folder.form is None or options.get("one_hot"):
         refuse_columns(str(folder.path), **asked_columns(options))
     elif options.get("columns") or options.get("drop") or options.get("id") not in (None, folder.form.id):
@@ -69,6 +73,15 @@ def open_shards(options: dict) -> ShardFolder:
             f"{folder.path} was converted with the target '{folder.form.target}'", "convert again with `target`"
         )
     return folder
+
+
+def asked_cells(options: dict, what: str = "", *accepted: str) -> dict[str, Any]:
+    """Return the options about the cells of a table; for ``what``, refuse those that are not ``accepted``."""
+    asked = {name: options[name] for name in CELL_OPTIONS if name in options}
+    for name in Cells.of(asked).record() if what else ():
+        if name not in accepted:
+            raise UsageError(f"`{name}` is about the cells of a table in a file, {what}", f"leave out `{name}`")
+    return asked
 
 
 def asked_columns(options: dict) -> dict[str, Any]:
@@ -82,7 +95,8 @@ def read_data(path, options: dict, limit: MemoryLimit, n_features: int | None = 
     columns = asked_columns(options)
     if not isinstance(path, str):
         refuse_columns("what was passed in", columns["target"], columns["one_hot"], id=columns["id"])
-        return dataset_of(path, ARRAYS, columns=columns["columns"], drop=columns["drop"])
+        asked_cells(options, "these are arrays", "missing")
+        return dataset_of(path, ARRAYS, columns=columns["columns"], drop=columns["drop"], missing=options["missing"])
     zero_based = options["zero_based"]
     if is_shard_folder(path):
         folder = open_shards({**options, "data": path})
@@ -91,12 +105,21 @@ def read_data(path, options: dict, limit: MemoryLimit, n_features: int | None = 
             raise UsageError("`cache` keeps files, not standard input", "leave out `cache`, or name a file")
         from screenpath.data.shards.convert import cached_shards
 
+        asked_cells(options, "and `cache` keeps numbers without gaps")
         folder = cached_shards(path, options["cache"], zero_based, options["max_memory"], **columns)
     else:
         folder = None
     if folder is None:
         block = BLOCK // 4 if limit else BLOCK  # what a block is parsed into is many times its size
-        return read_file(path, n_features=n_features, zero_based=zero_based, block=block, limit=limit, **columns)
+        return read_file(
+            path,
+            n_features=n_features,
+            zero_based=zero_based,
+            block=block,
+            limit=limit,
+            **columns,
+            **asked_cells(options),
+        )
     limit.check(folder.dataset_bytes(), f"{path} in memory", TOO_LARGE)
     return folder.dataset(n_features)
 
@@ -300,6 +323,7 @@ def ask_for_rows(spec, options: dict, data: Dataset, labels: dict | None, kept: 
     X, source = data.stored, name_of(options["data"])
     left = [] if kept else [X.data, X.indices, X.indptr] if shape.dense or options["bias"] else [X.data]
     freed = 0 if asked.rows == 16 * data.n else sum(part.nbytes for part in left)
+    freed -= X.data.nbytes if Cells.of(asked_cells(options)).fills else 0  # a copy without gaps
     hint = ON_DISK if spec.streams_columns and spec.in_memory(options) is None else TOO_LARGE
     limit.check(asked.peak(freed), f"a path on {source} ({data.n:,} x {data.d:,})", hint)
     limit.promised = asked.vectors + asked.build
@@ -372,9 +396,10 @@ def _read_test(options: dict, training: Training, limit: MemoryLimit) -> Dataset
     """Read the test data; of a table the columns of the training data, found by name."""
     path = options["test"]
     if not isinstance(path, str):
-        return dataset_of(path, ARRAYS, like=training.names)
+        return dataset_of(path, ARRAYS, like=training.names, missing=options["missing"])
     if training.form is None or is_shards(path):
-        return read_data(path, {**options, "target": None, "id": None, **dict.fromkeys(SEVERAL, ())}, limit)
+        plain = {name: value for name, value in options.items() if name not in CELL_OPTIONS}
+        return read_data(path, {**plain, "target": None, "id": None, **dict.fromkeys(SEVERAL, ())}, limit)
     return read_like(path, form=training.form, limit=limit)
 
 

@@ -55,11 +55,11 @@ def shaped(spec, options: dict, X, storage: str, weights) -> tuple:
     Behind a kernel the bias and the type are the kernel's own.
     """
     if spec.rows is not None:
-        return prepare(X, options["scale"], 0.0, storage, weights=weights)
+        return prepare(X, options["scale"], 0.0, storage, weights=weights, missing=options.get("missing"))
     return prepare(
         X, options["scale"], options["bias"], storage, np.dtype(options["dtype"]), weights,
         penalties=options.get("penalty_weights"),
-        free=spec.free_bias or options.get("intercept") == "free",
+        free=spec.free_bias or options.get("intercept") == "free", missing=options.get("missing"),
     )  # fmt: skip
 
 
@@ -166,6 +166,7 @@ class Training(Prepared):
         """Return scaling and bias for run.json: new data are prepared alike."""
         p = self.preparation
         record = {"scaling": p.kind, "scale": p.scale, "shift": p.shift, "bias": p.bias}
+        record |= {} if p.fill is None else {"fill": p.fill}
         return record if p.columns is None else {**record, "features": p.numbers}
 
 

@@ -82,10 +82,12 @@ def read_new(
         zero_based = run.record["options"].get("zero_based", False) if zero_based is None else zero_based
         labels = MARKED if labelled else ABSENT
         data = read_like(
-            path, form=_form(run), width=run.n_features, target=target, zero_based=zero_based, labels=labels, ids=True
+            path, form=_form(run), width=run.n_features, target=target, zero_based=zero_based, labels=labels, new=True
         )
     if not labelled:
         return data
+    if data.lacking is not None and data.lacking.any():
+        data = replace(data, y=np.where(data.lacking, np.nan, data.y))  # what has no prediction has no score
     if run.labels is None:
         if data.label_names is not None:
             hint = "leave a target empty, or write ?, where it is not known; or use `no_labels`"
@@ -161,4 +163,4 @@ def _preparation(run: Run) -> Preparation:
     record = run.record["preparation"]
     scale, shift = (None if record[name] is None else np.array(record[name]) for name in ("scale", "shift"))
     columns = None if run.numbers is None else run.numbers - 1
-    return Preparation(record["scaling"], scale, shift, 0.0, run.n_columns, columns)
+    return Preparation(record["scaling"], scale, shift, 0.0, run.n_columns, columns, fill=run.fill)

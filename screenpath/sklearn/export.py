@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 import numpy as np
+from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import QuantileRegressor
 from sklearn.pipeline import make_pipeline
@@ -37,7 +38,8 @@ def fitted(path: StoredPath | str | os.PathLike[str], step: int | str = "best", 
     Returns
     -------
     LinearSVC, LinearSVR, QuantileRegressor or Pipeline
-        With the weights of the step; after a ``Normalizer`` for a run with ``scale="l2"``. For a kernel run a pipeline
+        With the weights of the step; after a ``SimpleImputer`` for a run that fills in missing values, and a
+        ``Normalizer`` for one with ``scale="l2"``. For a kernel run a pipeline
         of the scaling, the kernel's values at the support vectors (``Nystroem``) and a ``LinearSVC`` that adds them up.
     """
     if not isinstance(path, StoredPath | str | os.PathLike):
@@ -55,6 +57,9 @@ def estimator_of(run: Run, step: dict, training: str | None = None):
         parts = [_linear(run, step, *run.coefficients(step))]
         if run.record["preparation"].get("scaling") == "l2":
             parts.insert(0, Normalizer())
+    if run.fill is not None:
+        values = _of_all(run, run.fill, 0.0)
+        parts.insert(0, SimpleImputer(keep_empty_features=True).fit(values[None, :]))  # the mean of one row is the row
     first = parts[0]
     first.n_features_in_ = run.n_features
     if run.feature_names is not None:

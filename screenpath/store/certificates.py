@@ -197,5 +197,5 @@ def header_of(model: str, options: dict, data) -> dict:
     if isinstance(data.rows, GramRows):
         header["kernel"] = data.rows.blocks.function.describe()
     named = {"scale": preparation.scale, "shift": preparation.shift, "weights": data.weights}
-    named["columns"] = preparation.columns
+    named |= {"columns": preparation.columns, "fill": preparation.fill}
     return header | {name: np.asarray(array) for name, array in named.items() if array is not None}

@@ -156,6 +156,12 @@ class Run:
         return None if features is None else np.array(features, dtype=np.int64)
 
     @property
+    def fill(self) -> np.ndarray | None:
+        """Return what takes the place of a missing value in each feature that has a column; None if nothing does."""
+        values = self.record["preparation"].get("fill")
+        return None if values is None else np.array(values, dtype=np.float64)
+
+    @property
     def n_columns(self) -> int:
         """Return how many features have a column: all, except in wide data of which most never occur."""
         return self.n_features if self.numbers is None else self.numbers.size

@@ -186,7 +186,7 @@ POSSIBLE = {
     "data.label_names": are_words, "data.table": is_form,
     "preparation.scaling": one_of(SCALINGS), "preparation.bias": is_number,
     "preparation.features": list_of(is_whole(1)),
-    "preparation.scale": list_of(is_positive), "preparation.shift": are_numbers,
+    "preparation.scale": list_of(is_positive), "preparation.shift": are_numbers, "preparation.fill": are_numbers,
     "options.tol": is_number, "options.seed": is_whole(0), "options.positive": is_label, "options.zero_based": is_flag,
     "options.rule": is_rule, "options.solver": is_rule, "options.audit": is_flag,
     "options.part": lambda value: is_text(value) and part_numbers(value) is not None,
@@ -231,7 +231,7 @@ def _check_together(file: Path, record: dict) -> None:
         if not features or features[-1] > width or any(a >= b for a, b in zip(features, features[1:], strict=False)):
             raise damaged(file, "preparation.features are not among the features of the data, in their order")
         width = len(features)
-    for name in ("scale", "shift"):
+    for name in ("scale", "shift", "fill"):
         values = record["preparation"].get(name)
         if values is not None and len(values) != width:
             raise damaged(file, f"preparation.{name} has {len(values)} values for another number of features")

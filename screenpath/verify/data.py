@@ -8,7 +8,7 @@ import hashlib
 import io
 import lzma
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -144,7 +144,8 @@ class Source:
 
     def _block(self, first, labels, counts, columns, values) -> Block:
         y, places, numbers = np.array(labels), np.array(columns, dtype=np.float64), np.array(values, dtype=np.float64)
-        if not all(np.all(np.isfinite(part)) for part in (y, places, numbers)):
+        known = numbers if "fill" not in self.header else numbers[~np.isnan(numbers)]
+        if not all(np.all(np.isfinite(part)) for part in (y, places, known)):
             raise DataError(f"{self.path}, rows {first + 1} to {first + y.size}: {self.wrong}", self.other)
         falls = np.flatnonzero(np.diff(places) <= 0.0) + 1  # from one row to the next one only
         if np.any(places % 1.0) or not np.all(np.isin(falls, counts)):
@@ -272,6 +273,7 @@ def weights_error(header: dict) -> float:
 def scaled(block: Block, header: dict, d: int) -> Block:
     """Return the rows ``[(x - shift) / scale, bias]``, or ``[x / ||x||, bias]`` for the scaling ``l2``."""
     kind, bias, rows = header["scaling"], header["bias"], block.labels.size
+    block = replace(block, values=filled(block.values, header, block.columns))
     indptr, columns, values, tails = block.indptr, block.columns, block.values, None
     if kind == "standard":
         X = np.zeros((rows, d))
@@ -301,6 +303,11 @@ def scaled(block: Block, header: dict, d: int) -> Block:
         tails = None if tails is None else np.insert(tails, ends, 0.0)
         indptr = indptr + np.arange(rows + 1)
     return Block(block.first, block.labels, indptr, columns, values, tails, d if bias else -1)
+
+
+def filled(values: np.ndarray, header: dict, columns: np.ndarray) -> np.ndarray:
+    """Return values with those of the certificate in the place of missing ones (nan)."""
+    return np.where(np.isnan(values), header["fill"][columns], values) if "fill" in header else values
 
 
 def with_zeros(block: Block, some: np.ndarray) -> Block:

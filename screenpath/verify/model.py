@@ -80,7 +80,7 @@ class Model:
         self._refuse(labels, source.d)
 
     def _refuse(self, labels: dict, d: int) -> None:
-        header, kernel, sizes = self.header, self.kernel, {"weights": self.n, "scale": d, "shift": d}
+        header, kernel, sizes = self.header, self.kernel, {"weights": self.n, "scale": d, "shift": d, "fill": d}
         arrays = [(header[name], size) for name, size in sizes.items() if name in header]
         good = all(array.dtype == np.float64 and array.size == size for array, size in arrays)
         good &= header.get("columns", np.int64()).dtype == np.int64

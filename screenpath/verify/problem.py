@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from screenpath.verify.data import ROUNDINGS, usual
+from screenpath.verify.data import ROUNDINGS, filled, usual
 from screenpath.verify.exact import UNIT, ColumnSums, gamma
 from screenpath.verify.table import features
 
@@ -145,6 +145,13 @@ class Problem:
                     continue  # where the intercept is free, each number centres a column; elsewhere none is accepted
                 if (name in scaling) != (given is not None) or given is not None and not scaling[name](given):
                     found.append(f"the certificate's {name} is not that of the data")
+        missing = (header["data"].get("table") or {}).get("cells", {}).get("missing", "error")
+        if ("fill" in header) != (missing not in ("error", "drop")):
+            found.append("the certificate fills in values, or does not, otherwise than its table says")
+        elif missing in ("mean", "median"):
+            self.unknown |= {("options", "missing"), ("identity", "missing")}  # the values may be any
+        elif "fill" in header and np.any(header["fill"] != float(missing)):
+            found.append("the certificate fills in another number than its table says")
         if "columns" in header and not np.array_equal(header["columns"], seen.used):
             found.append("the certificate's columns are not those that occur in the data")
         return found
@@ -176,6 +183,7 @@ class Problem:
                 "scaling": header["scaling"],
                 "scale": header.get("scale"),
                 "shift": header.get("shift"),
+                "fill": header.get("fill"),
                 "bias": own,
                 "features": header["columns"] + 1 if "columns" in header else None,
             },
@@ -186,6 +194,7 @@ class Problem:
 
     def _options(self, free: bool) -> dict:
         header, data, table, model = self.header, self.header["data"], self.header["data"].get("table"), self.header
+        cells = (table or {}).get("cells", {})
         kernel, bias = header.get("kernel", {}), 0.0 if free or model["model"] == "l1svm" else header["bias"]
         found = {name: header[name] for name in ("tol", "tau", "epsilon", "smoothing") if name in header}
 
@@ -227,6 +236,9 @@ class Problem:
             "n_features": lambda value: value is None or value == data["n_features"],
             "target": lambda value: value is None or table is not None and value == table["target"],
             "one_hot": list(table["one_hot"]) if table else [],
+            "missing": lambda value: same_policy(value, cells.get("missing", "error")),
+            "missing_indicator": cells.get("missing_indicator", False),
+            "na": list(cells.get("na", [])),
             **self._selectors(table),
         }
 
@@ -273,10 +285,17 @@ class Problem:
 
 
 def feature_names(table: dict) -> list[str]:
-    hot = table["one_hot"]
-    return [
-        text for name in table["columns"] for text in ([f"{name}={v}" for v in hot[name]] if name in hot else [name])
-    ]
+    """Return the names of the features of a table."""
+    hot, found = table["one_hot"], []
+    for name in table["columns"]:
+        found += [f"{name}={value}" for value in hot[name]] if name in hot else [name]
+        found += [f"{name} is missing"] if name in table.get("indicated", ()) else []
+    return found
+
+
+def same_policy(option, record: str) -> bool:
+    """Tell whether an option treats missing values as a certificate's table says: numbers have several spellings."""
+    return option == record or float({"zero": 0.0}.get(option, option)) == float(record)
 
 
 def digest_of(numbers) -> str | None:
@@ -356,7 +375,7 @@ class Seen:
             places = np.minimum(np.searchsorted(self.columns, places), self.columns.size - 1)
         if places.size and not 0 <= places.min() <= places.max() < self.peaks.size:
             return  # not the data of the certificate, as whoever reads them says
-        v = self._weights(block.first, block.labels.size)
+        v, values = self._weights(block.first, block.labels.size), filled(block.values, self.header, places)
         if self.passes == 1:
             self.parts.append(block.labels)
             self.nnz += block.columns.size
@@ -366,13 +385,13 @@ class Seen:
         d, weights = self.peaks.size, v[block.rows]
         with np.errstate(all="ignore"):
             if self.passes == 1:
-                self.sums.add(type(block)(0, v, block.indptr, places, block.values), v)
-                self.sizes += np.bincount(places, weights * np.abs(block.values), d)
+                self.sums.add(type(block)(0, v, block.indptr, places, values), v)
+                self.sizes += np.bincount(places, weights * np.abs(values), d)
                 self.there += np.bincount(places, minlength=d)
                 self.heavy += np.bincount(places, weights, d)
-                np.maximum.at(self.peaks, places, np.where(weights > 0.0, np.abs(block.values), 0.0))
+                np.maximum.at(self.peaks, places, np.where(weights > 0.0, np.abs(values), 0.0))
             else:
-                self.squares += np.bincount(places, weights * (block.values - self.means[places]) ** 2, d)
+                self.squares += np.bincount(places, weights * (values - self.means[places]) ** 2, d)
 
     def _weights(self, first: int, count: int) -> np.ndarray:
         given = self.sample_weights

@@ -16,6 +16,7 @@ PAGES = 1 << 20  # bytes of a column that are read at once
 NUMBER = 24  # bytes that a number takes at most in a file of Parquet
 SAME = "name the table that the run was computed on, or the same one in the other format"
 DELIMITERS = ",;\t"
+NA = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL")  # stand for a missing value, besides the user's
 TRUTH = {"true": 1.0, "false": 0.0}
 
 
@@ -30,25 +31,49 @@ class TableSource(Source):
         table = header["data"]["table"]
         self.target, hot, self.cells, at = table["target"].strip(), table["one_hot"], [], 0
         self.names: list[str] = []  # of all columns of the file, once its rows are read
+        self.marks: dict[str, int] = {}  # features that tell where a column lacks a value
         self.pending = 0  # bytes since the last row: quoted line breaks may make one of many lines
         for name in table["columns"]:  # the feature of a number; the features of each value
             values = {value: at + k for k, value in enumerate(hot[name])} if name in hot else None
             self.cells.append((name.strip(), at, values))
             at += 1 if values is None else len(values)
+            if name in table.get("indicated", ()):
+                self.marks[name.strip()], at = at, at + 1
+        how = table.get("cells", {})
+        self.missing, self.na = how.get("missing", "error"), (*NA, *how.get("na", ()))
+        self.codes = [code for code in map(number, how.get("na", ())) if not math.isnan(code)]
 
     def _entries(self):
         for label, cells in self._rows():
             columns, values = [], []
-            for (_, feature, places), cell in zip(self.cells, cells, strict=True):
-                if places is not None and str(cell) not in places:
+            pairs = zip(self.cells, cells, strict=True)
+            gaps = [cell not in (places or ()) and self._gap(cell) for (_, _, places), cell in pairs]
+            if self.missing != "error" and (self._gap(label) or self.missing == "drop" and any(gaps)):
+                continue
+            for (name, feature, places), cell, gap in zip(self.cells, cells, gaps, strict=True):
+                if places is not None and not gap and str(cell) not in places:
                     raise self._other()
-                if places is not None or cell != 0.0:
-                    columns.append(feature if places is None else places[str(cell)])
-                    values.append(cell if places is None else 1.0)
-            yield label, columns, values
+                if places is None and (gap or cell != 0.0):
+                    columns.append(feature)
+                    values.append(math.nan if gap else cell)
+                elif places is not None and not gap:
+                    columns.append(places[str(cell)])
+                    values.append(1.0)
+                if gap and name in self.marks:
+                    columns.append(self.marks[name])
+                    values.append(1.0)
+            yield self.label(label), columns, values
+
+    def _gap(self, cell) -> bool:
+        """Tell whether a cell, a number or a text, is missing."""
+        if isinstance(cell, float):
+            return math.isnan(cell) or cell in self.codes
+        return cell in self.na or bool(self.codes) and number(cell) in self.codes
 
     def _rows(self):
-        """Yield the label of each row, and its cells: a number, or the text of a column with a feature a value."""
+        """Yield the text of each row's label, and its cells: a number, or the text of a column with a feature a
+        value.
+        """
         raise NotImplementedError
 
     def label(self, text: str) -> float:
@@ -87,12 +112,19 @@ class CsvSource(TableSource):
                 if row:
                     cells = [row[k].strip() for k in at]
                     numbers = [
-                        cell if places is not None else number(cell)
+                        cell if places is not None else self._number(cell)
                         for (_, _, places), cell in zip(self.cells, cells, strict=True)
                     ]
-                    yield self.label(row[y].strip()), numbers
+                    yield row[y].strip(), numbers
         except csv.Error as error:
             raise DataError(f"{self.path} is not CSV: {error}", SAME) from None
+
+    def _number(self, cell: str) -> float:
+        """Return a number; a text that is none, and does not stand for a missing value, is no data of a certificate."""
+        value = number(cell)
+        if math.isnan(value) and self.missing != "error" and not self._gap(cell):
+            raise self._other()
+        return value
 
     def _text(self, line_number: int, line: bytes) -> str:
         self.pending += len(line)
@@ -125,15 +157,15 @@ class ParquetSource(TableSource):
                 raise self._other()  # a cell may have any number of values or bytes
             # Of texts the different ones only: many long ones may be few bytes of the file.
             file = pyarrow.parquet.ParquetFile(self.path, read_dictionary=wanted, buffer_size=PAGES, pre_buffer=False)
-            if file.metadata.num_rows != self.n:
+            if self.missing == "error" and file.metadata.num_rows != self.n:
                 raise self._other()
             self._check(file.metadata)
             for batch in file.iter_batches(1 << 14, columns=wanted):
                 cells = [self._column(batch.column(found[name]), places) for name, _, places in self.cells]
                 labels = listed(batch.column(found[self.target]))
                 for k, label in enumerate(labels):
-                    text = usual(label) if isinstance(label, float) else str(label)
-                    yield self.label(text), [column[k] for column in cells]
+                    text = "" if label is None else usual(label) if isinstance(label, float) else str(label)
+                    yield text, [column[k] for column in cells]
         except (OSError, pyarrow.ArrowException) as error:
             raise DataError(f"{self.path} cannot be read: {error}", "check the file, or name another copy") from None
 
@@ -151,7 +183,7 @@ class ParquetSource(TableSource):
         cells = listed(column)
         if places is None:
             return [number(cell) for cell in cells]
-        return [f"{cell:.17g}" if isinstance(cell, float) else str(cell) for cell in cells]
+        return ["" if cell is None else f"{cell:.17g}" if isinstance(cell, float) else str(cell) for cell in cells]
 
 
 def listed(column) -> list:

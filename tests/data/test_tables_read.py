@@ -146,10 +146,10 @@ def test_utf16_is_named():
 
 
 def test_the_text_among_numbers_is_known(tmp_path):
-    labels = ["3", "5", "n/a", "4"]
+    labels = ["3", "5", "high", "4"]
     text = "\n".join(["a,class", *(f"1,{label}" for label in labels)])
     found = csv(text).text_label
-    assert "line 4, column 'class': this is not a number: 'n/a'" in str(found)
+    assert "line 4, column 'class': this is not a number: 'high'" in str(found)
     assert csv("a,class\n1,yes\n2,no\n").text_label is None
     (tmp_path / "t.csv").write_text(text)
     assert any("line 4, column 'class'" in notice for notice in inspect(tmp_path / "t.csv").data.notices)
@@ -181,7 +181,7 @@ def test_a_run_has_settled_what_is_encoded():
 
 
 def test_labels_do_not_hang_on_where_the_first_text_stands(monkeypatch):
-    monkeypatch.setattr("screenpath.data.files.table.CELLS", 4)
+    monkeypatch.setattr("screenpath.data.files.reader.CELLS", 4)
     rows = ["1,1.0", "2,2", "3,1", "4,other", "5,2.0", "6,other"]
     for turned in (rows, rows[::-1], rows[3:] + rows[:3]):
         data = csv("\n".join(["a,class", *turned]))
@@ -220,7 +220,7 @@ def test_a_text_is_the_name_of_one_column(tmp_path):
         ('a,b,y\n1,"-1,234.5e3",1\n', {}, "a number with a comma: '-1,234.5e3'"),
         ("a;b;y\n1,x;2;1\n", {}, r"not a number: '1,x'\n.*`one_hot=a`"),
         ("a,b,y\n1,2,1\n1,,2\n", {}, "line 3, column 'b': the value is missing"),
-        ("a,b,y\n1,2,1\n1,nan,2\n", {}, "line 3, column 'b': nan or infinity: 'nan'"),
+        ("a,b,y\n1,2,1\n1,nan,2\n", {}, "line 3, column 'b': the value is missing: 'nan'"),
         ("a,b,y\n1,2,1\n\n1,2,\n", {}, "line 4, column 'y': the value is missing"),
         ("a,b,y\n1,2,1\n1,2,?\n", {}, r"line 3, column 'y': the value is missing: '\?'"),
         ("a,b,y\n1,2,1\n1,2,inf\n", {}, "line 3, column 'y': nan or infinity: 'inf'\n  write a number"),
@@ -252,7 +252,8 @@ def test_faults_name_line_column_token_and_remedy(text, options, words):
 def test_faults_of_parquet(tmp_path):
     for columns, words in (
         ({"a": [1.0, None]}, "row 2, column 'a': the value is missing"),
-        ({"a": [1.0, float("nan")]}, "row 2, column 'a': nan or infinity"),
+        ({"a": [1.0, float("nan")]}, "row 2, column 'a': the value is missing"),
+        ({"a": [1.0, float("inf")]}, "row 2, column 'a': nan or infinity"),
         ({"a": ["u", "v"]}, r"column 'a': the column holds string, not numbers[\s\S]*`one_hot=a`"),
         ({"a": np.array(["2020-01-01", "2020-01-02"], dtype="datetime64[D]")}, "holds dates"),
     ):

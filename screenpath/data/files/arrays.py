@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from screenpath.data.files.cells import Cells
 from screenpath.data.files.columns import features
 from screenpath.data.files.dataset import Dataset
 from screenpath.data.words.labels import label_number
@@ -76,8 +77,9 @@ def stored_as(X, dtype: np.dtype, name: str):
     return found
 
 
-def checked_rows(X, what: str = "the data"):
-    """Return rows as an array that every model accepts: dense, CSR or CSC; tables are read column by column.
+def checked_rows(X, what: str = "the data", gaps: bool = False):
+    """Return rows as an array that every model accepts: dense, CSR or CSC; tables are read column by column. With
+    ``gaps``, values may be missing (nan).
 
     Raises
     ------
@@ -87,7 +89,7 @@ def checked_rows(X, what: str = "the data"):
     hint = "screenpath.read_data reads a file" if isinstance(X, (str, os.PathLike)) else None
     hint = "pass what its collect() returns" if hasattr(X, "collect") else hint  # a lazy table of polars
     if not sp.issparse(X):
-        X = rows_of(X) if is_table(X) else unmasked(X, what)
+        X = rows_of(X, gaps=gaps) if is_table(X) else unmasked(X, what)
     if X.ndim != 2:
         raise DataError(f"{what} must have two dimensions (samples, features), not {X.ndim}", hint)
     if sp.issparse(X):
@@ -102,7 +104,8 @@ def checked_rows(X, what: str = "the data"):
             X = X.astype(np.float64)
         except (TypeError, ValueError, OverflowError):
             raise DataError(f"{what} are not all numbers", "encode them as numbers") from None
-    if not np.isfinite(X.data if sp.issparse(X) else X).all():
+    values = X.data if sp.issparse(X) else X
+    if not np.isfinite(values).all() and not (gaps and not np.isinf(values).any()):
         raise DataError(f"{what} hold nan or infinite values", "remove or impute them first")
     return X
 
@@ -127,11 +130,11 @@ def _whole(X, what: str):
     return canonical(X)
 
 
-def check_data(X, y, what: str = "labels"):
+def check_data(X, y, what: str = "labels", gaps: bool = False):
     """Return data and labels as arrays that every model accepts; ``what`` the values of ``y`` are appears in
-    messages.
+    messages. ``gaps`` as of :func:`checked_rows`.
     """
-    X = checked_rows(X)
+    X = checked_rows(X, gaps=gaps)
     if y is None:
         raise DataError(f"there are no {what}: y is None", "pass one for each row")
     y = unmasked(y, f"the {what}")
@@ -164,8 +167,17 @@ class Given:
     truths: bool = False  # whether labels are True and False
 
     @classmethod
-    def of(cls, X, y, what: str = "labels", columns=None, drop=None, like: tuple[str, ...] | None = None) -> Given:
-        """Check arguments; of a table those columns that ``columns`` and ``drop`` leave, or those that are ``like``."""
+    def of(
+        cls, X, y, what: str = "labels", columns=None, drop=None, like: tuple[str, ...] | None = None,
+        missing: str | None = None,
+    ) -> Given:  # fmt: skip
+        """Check arguments; of a table those columns that ``columns`` and ``drop`` leave, or those that are ``like``.
+
+        Values may be missing (nan) if ``missing`` fills them in, see :class:`screenpath.data.files.cells.Cells`.
+        """
+        gaps = Cells.of({"missing": missing}).fills
+        if missing == "drop":
+            raise UsageError("`missing=drop` leaves out rows of a file, these are arrays", "leave out the rows")
         names, texts = names_of(X), texts_of(y)
         if names is None and (columns or drop):
             option = "columns" if columns else "drop"
@@ -174,8 +186,8 @@ class Given:
             like = features(names, None, columns, drop)
         places = found_in(names, like, warn=not (columns or drop))
         if places is not None:
-            X, names = rows_of(X, places), like
-        X, numbers = check_data(X, numbered(y, texts), what)
+            X, names = rows_of(X, places, gaps), like
+        X, numbers = check_data(X, numbered(y, texts), what, gaps)
         truths = texts is None and are_truths(y)
         return cls(X, numbers, names, texts, numbers if texts is None else y, truths)
 
@@ -240,8 +252,10 @@ def names_of(X) -> tuple[str, ...] | None:
     return names
 
 
-def rows_of(X, places: list[int] | None = None) -> np.ndarray:
-    """Return the rows of a table as float64, or its columns at ``places`` in that order; they must hold numbers."""
+def rows_of(X, places: list[int] | None = None, gaps: bool = False) -> np.ndarray:
+    """Return the rows of a table as float64, or its columns at ``places`` in that order; they must hold numbers. With
+    ``gaps``, a missing value is nan.
+    """
     names = names_of(X)
     try:
         import narwhals
@@ -266,14 +280,12 @@ def rows_of(X, places: list[int] | None = None) -> np.ndarray:
                 f"the column '{name}' holds {column.dtype}, not numbers", "encode it as numbers, or leave it out"
             )
         rows[:, k] = column.cast(narwhals.Float64).to_numpy()
-        if not np.isfinite(rows[:, k]).all():
+        if not np.isfinite(rows[:, k]).all() and not (gaps and not np.isinf(rows[:, k]).any()):
             raise DataError(f"the column '{name}' has missing, nan or infinite values", "remove or impute them first")
     return rows
 
 
-def found_in(
-    given: tuple[str, ...] | None, names: tuple[str, ...] | None, warn: bool = True
-) -> list[int] | None:
+def found_in(given: tuple[str, ...] | None, names: tuple[str, ...] | None, warn: bool = True) -> list[int] | None:
     """Return where new rows have the columns of the training data, by name; None if they match already or have no
     names.
 

@@ -11,6 +11,7 @@ from itertools import chain, islice
 
 import numpy as np
 
+from screenpath.data.files.cells import USUAL, Cells
 from screenpath.data.files.source import BUFFER, Rejoined
 from screenpath.data.files.table import ENCODE, MISSING, NOT_FINITE, Texts
 from screenpath.data.safe.memory import in_force
@@ -94,8 +95,8 @@ class CsvFile:
 
     notices = ()
 
-    def __init__(self, stream, name: str, delimiter: str):
-        self.name, self.delimiter = name, delimiter
+    def __init__(self, stream, name: str, delimiter: str, cells: Cells = USUAL):
+        self.name, self.delimiter, self.cells = name, delimiter, cells
         # invalid bytes become surrogates: the decoder reads ahead and could not name their line
         self._bounded = Bounded(stream, name)
         text = io.TextIOWrapper(self._bounded, encoding="utf-8-sig", newline="", errors="surrogateescape")
@@ -203,8 +204,8 @@ class CsvBatch:
         self.line(0)
         return self._lines.index(fault.line)  # type: ignore[union-attr]
 
-    def numbers(self, name: str, truth: bool = True) -> tuple[np.ndarray, list[Fault]]:
-        cells = self.cells(name)
+    def numbers(self, name: str, truth: bool = True, gaps: bool = False) -> tuple[np.ndarray, list[Fault]]:
+        cells, how = self.cells(name), self.file.cells
         whole = "".join(cells)
         try:
             if "_" in whole or not whole.isascii():  # Python accepts more than a file may contain
@@ -213,15 +214,17 @@ class CsvBatch:
         except ValueError:
             known = TRUTH if truth else {}
             values = np.array([_number(cell, known) for cell in cells])
-        wrong = np.flatnonzero(~np.isfinite(values))
-        return values, [self.fault(int(k), name, cells[k].strip(), *_words(cells[k].strip(), name)) for k in wrong]
+        values = how.blanked(values)
+        wrong = np.flatnonzero(~np.isfinite(values)).tolist()
+        wrong = [k for k in wrong if not how.is_missing(cells[k].strip())] if gaps else wrong
+        return values, [self.fault(k, name, cells[k].strip(), *_words(cells[k].strip(), name, how)) for k in wrong]
 
     def label_texts(self, name: str) -> list[str] | None:
         return [cell.strip() for cell in self.cells(name)]
 
     def texts(self, name: str) -> Texts:
         cells = [cell.strip() for cell in self.cells(name)]
-        values = sorted(set(cells) - {""})
+        values = sorted(value for value in set(cells) if not self.file.cells.is_missing(value))
         places = {value: k for k, value in enumerate(values)}
         return Texts(np.array([places.get(cell, -1) for cell in cells], dtype=np.int64), values)
 
@@ -244,11 +247,11 @@ class LineBatch(CsvBatch):
             found = np.loadtxt(self._text, delimiter=self.file.delimiter, usecols=places, comments=None, ndmin=2)
         except ValueError:
             return None
-        return found if np.isfinite(found).all() else None
+        return found if np.isfinite(self.file.cells.blanked(found)).all() else None
 
-    def numbers(self, name: str, truth: bool = True) -> tuple[np.ndarray, list[Fault]]:
+    def numbers(self, name: str, truth: bool = True, gaps: bool = False) -> tuple[np.ndarray, list[Fault]]:
         found = self.block([name])
-        return super().numbers(name, truth) if found is None else (found[:, 0], [])
+        return super().numbers(name, truth, gaps) if found is None else (found[:, 0], [])
 
     def cells(self, name: str) -> tuple[str, ...]:
         place, delimiter = self.file.columns.index(name), self.file.delimiter
@@ -265,9 +268,9 @@ def _number(cell: str, known: dict[str, float]) -> float:
         return known.get(cell.strip().lower(), math.nan)
 
 
-def _words(cell: str, name: str) -> tuple[str, str]:
+def _words(cell: str, name: str, how: Cells) -> tuple[str, str]:
     """Return message and hint for a cell that holds no finite number."""
-    if not cell:
+    if how.is_missing(cell):
         return MISSING
     if is_number(cell) or is_numberlike(cell):
         return NOT_FINITE

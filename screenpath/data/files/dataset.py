@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from screenpath.data.files.cells import USUAL, Cells, is_cells
 from screenpath.data.safe.values import are_words, is_mapping, is_text
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import Csr, occurring, on_columns
@@ -56,6 +57,8 @@ class Dataset:
         The first label of a table that is not a number although others are; a regression reports it.
     ids : tuple of str, optional
         Texts that name the rows, of shape (n,), if they were asked for.
+    lacking : ndarray of bool of shape (n,), optional
+        Rows to be predicted that lack a value which nothing takes the place of; it is 0 in ``X``.
     """
 
     stored: Csr | sp.csr_array
@@ -70,6 +73,7 @@ class Dataset:
     spelled: Spelled | None = None
     text_label: Fault | None = None
     ids: tuple[str, ...] | None = None
+    lacking: np.ndarray | None = None
 
     def __repr__(self) -> str:
         return f"<Dataset: {self.n:,} rows, {self.width:,} features, from {self.source}>"
@@ -152,20 +156,23 @@ class Form:
     # sorted values of each one-hot encoded column
     one_hot: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     id: str | None = None  # column that names the rows
+    cells: Cells = USUAL
+    indicated: tuple[str, ...] | None = None  # columns with a feature that tells where they lack a value, once known
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(
-            name if name not in self.one_hot else f"{name}={value}"
-            for name in self.columns
-            for value in self.one_hot.get(name, ("",))
-        )
+        found: list[str] = []
+        for name in self.columns:
+            found += [f"{name}={value}" for value in self.one_hot[name]] if name in self.one_hot else [name]
+            found += [f"{name} is missing"] if name in (self.indicated or ()) else []
+        return tuple(found)
 
     def stripped(self) -> Form:
         """Return the form with blanks around names removed; older runs stored them."""
         hot = {name.strip(): values for name, values in self.one_hot.items()}
         columns = tuple(name.strip() for name in self.columns)
-        return Form(self.target and self.target.strip(), columns, hot, self.id and self.id.strip())
+        target, own = self.target and self.target.strip(), self.id and self.id.strip()
+        return replace(self, target=target, columns=columns, one_hot=hot, id=own)
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -174,18 +181,22 @@ class Form:
 
     def record(self) -> dict:
         one_hot = {name: list(values) for name, values in self.one_hot.items()}
+        more = {"id": self.id, "cells": self.cells.record(), "indicated": list(self.indicated or ())}
         known = {"target": self.target, "columns": list(self.columns), "one_hot": one_hot}
-        return known if self.id is None else {**known, "id": self.id}
+        return known | {name: value for name, value in more.items() if value}
 
     @classmethod
     def of_record(cls, record: dict) -> Form:
         one_hot = {name: tuple(values) for name, values in record["one_hot"].items()}
-        return cls(record["target"], tuple(record["columns"]), one_hot, record.get("id"))
+        cells, indicated = Cells.of(record.get("cells", {})), tuple(record.get("indicated", ()))
+        return cls(record["target"], tuple(record["columns"]), one_hot, record.get("id"), cells, indicated)
 
 
 def is_form(value) -> bool:
     """Tell whether a JSON value is a valid record of a form."""
-    if not is_mapping(value) or set(value) - {"id"} != {"target", "columns", "one_hot"}:
+    if not is_mapping(value) or set(value) - {"id", "cells", "indicated"} != {"target", "columns", "one_hot"}:
+        return False
+    if not is_cells(value.get("cells", {})) or not are_words(value.get("indicated", [])):
         return False
     if not are_words(value["columns"]) or not is_text(value.get("id", "")) or value.get("id") in value["columns"]:
         return False

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from screenpath.data.files.cells import USUAL, Cells
 from screenpath.data.files.table import ENCODE, MISSING, NOT_FINITE, Texts
 from screenpath.data.safe.memory import in_force
 from screenpath.data.words.faults import Fault
@@ -37,14 +38,14 @@ def is_parquet(path) -> bool:
 class ParquetFile:
     """A Parquet file, see :class:`screenpath.data.files.table.TableFile`."""
 
-    def __init__(self, path):
+    def __init__(self, path, cells: Cells = USUAL):
         try:
             import pyarrow.parquet
         except ImportError:
             raise UsageError(
                 f"{path} is Parquet, which needs pyarrow", "pip install 'screenpath[parquet]', or use CSV"
             ) from None
-        self.name = str(path)
+        self.name, self.cells = str(path), cells
         try:
             # A piece of each column at a time: a row group may be as large as the file.
             # Of texts the different ones only: many long ones may be few bytes of the file.
@@ -72,7 +73,8 @@ class ParquetFile:
             if batch is None:
                 return
             if batch.num_rows:
-                yield ParquetBatch(self.name, first, batch.rename_columns([n.strip() for n in batch.schema.names]))
+                named = batch.rename_columns([name.strip() for name in batch.schema.names])
+                yield ParquetBatch(self.name, first, named, self.cells)
                 first += batch.num_rows
 
     def _check(self, wanted: Sequence[str]) -> None:
@@ -141,8 +143,8 @@ class ParquetBatch:
     :class:`screenpath.data.files.table.Batch`.
     """
 
-    def __init__(self, source: str, first: int, batch: Any):
-        self.source, self.first, self.batch, self.size = source, first, batch, batch.num_rows
+    def __init__(self, source: str, first: int, batch: Any, cells: Cells = USUAL):
+        self.source, self.first, self.batch, self.size, self.how = source, first, batch, batch.num_rows, cells
 
     def fault(self, row: int, name: str, token: str, message: str, hint: str) -> Fault:
         return Fault(self.source, self.first + row + 1, token, message, hint, name, "row")
@@ -167,9 +169,9 @@ class ParquetBatch:
             if column.null_count or str(column.type) not in PLAIN:
                 return None
             out[:, j] = column.to_numpy(zero_copy_only=False)
-        return out if np.isfinite(out).all() else None
+        return out if np.isfinite(self.how.blanked(out)).all() else None
 
-    def numbers(self, name: str, truth: bool = True) -> tuple[np.ndarray, list[Fault]]:
+    def numbers(self, name: str, truth: bool = True, gaps: bool = False) -> tuple[np.ndarray, list[Fault]]:
         import pyarrow.types as types
 
         column = self.batch.column(name)
@@ -185,14 +187,13 @@ class ParquetBatch:
         if types.is_null(kind):
             values = np.full(self.size, np.nan)
         else:
-            values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
-        if np.isfinite(values).all():
-            return values, []
+            values = self.how.blanked(np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64))
+            values = np.where(np.isnan(values), np.nan, values)  # whatever its bits
+        wrong = np.isinf(values) if gaps else ~np.isfinite(values)
         faults = []
-        for k in np.flatnonzero(~np.isfinite(values)):
-            missing = not column[int(k)].is_valid
-            token, words = ("", MISSING) if missing else (repr(float(values[k])), NOT_FINITE)
-            faults.append(self.fault(int(k), name, token, *words))
+        for k in np.flatnonzero(wrong).tolist():
+            token, words = ("", MISSING) if np.isnan(values[k]) else (repr(float(values[k])), NOT_FINITE)
+            faults.append(self.fault(k, name, token, *words))
         return values, faults
 
     def label_texts(self, name: str) -> list[str] | None:
@@ -226,7 +227,7 @@ class ParquetBatch:
             values = column.dictionary.take(used).to_pylist()
         except UnicodeDecodeError as error:
             raise damaged(self.source, error) from None
-        gone = [k for k, value in enumerate(values) if value is None or value == ""]
+        gone = [k for k, value in enumerate(values) if value is None or self.how.is_missing(_text(value).strip())]
         if gone:
             codes = np.where(np.isin(codes, gone), -1, codes)
         return Texts(codes, [_text(value) for value in values])

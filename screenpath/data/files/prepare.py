@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from screenpath.data.files.arrays import stored_type, unmasked
+from screenpath.data.files.cells import completed, fill_of
 from screenpath.data.files.centring import FAR, SINGLE, far_centres, far_ranges
 from screenpath.errors import DataError, UsageError
 from screenpath.kernels.rows.rows import dense_sum
@@ -45,6 +46,8 @@ class Preparation:
         These features, from 0; None if they are all of them.
     width : int or None
         Features of the data file; ``d`` if all have a column.
+    fill : ndarray of shape (d,) or None
+        What takes the place of a missing value (nan), before all else; None if none may be missing.
     nearly : ndarray of int64 or None
         Columns, from 0, that ``standard`` divides by a spread at the rounding level of their values; with any other
         scaling, those whose variation float32 rounds.
@@ -58,6 +61,7 @@ class Preparation:
     columns: np.ndarray | None = None
     width: int | None = None
     nearly: np.ndarray | None = None
+    fill: np.ndarray | None = None
 
     @property
     def numbers(self) -> np.ndarray | None:
@@ -82,7 +86,8 @@ class Preparation:
     @property
     def plain(self) -> bool:
         """Tell whether the rows of the model are those of the data."""
-        return self.kind == "none" and self.scale is None and self.shift is None and not self.bias
+        moved = (self.scale, self.shift, self.fill)
+        return self.kind == "none" and all(one is None for one in moved) and not self.bias
 
     @property
     def has_intercept(self) -> bool:
@@ -114,6 +119,7 @@ class Preparation:
 
         Sparse rows share arrays with ``X`` if these are equal.
         """
+        X = completed(X, self.fill)
         if sp.issparse(X):
             if self.kind != "standard":
                 return self._sparse(sp.csr_array(X))
@@ -287,9 +293,12 @@ def checked_penalties(penalties, width: int, columns=None) -> np.ndarray | None:
 
 def prepare(
     X, scale: str = "none", bias: float = 0.0, storage: str = "auto", dtype=np.float64, weights=None, narrow=False,
-    penalties=None, free=False,
+    penalties=None, free=False, missing: str | None = None,
 ):  # fmt: skip
     """Choose the storage, measure the scaling (see :func:`fit_preparation`) and apply both.
+
+    What takes the place of missing values (nan) is measured before, as ``missing`` has it
+    (:func:`screenpath.data.files.cells.fill_of`).
 
     With a ``free`` intercept, columns far from 0 are centred, which does not change the model; if float64 values are to
     be stored as float32, all columns that can be, so that only their variation is rounded. A penalty weight of a
@@ -305,6 +314,8 @@ def prepare(
         X = X if dense else X.array()
     elif sp.issparse(X) or not dense:
         X = X if isinstance(X, sp.csr_array) else sp.csr_array(X)
+    fill = fill_of(X.array() if isinstance(X, Csr) else X, missing, weights)
+    X = X if fill is None else completed(X.array() if isinstance(X, Csr) else X, fill)
     preparation = replace(fit_preparation(X, scale, bias, weights, dense), columns=columns, width=width)
     rounded = X.dtype == np.float64 != dtype
     if free and preparation.kind in ("none", "maxabs"):
@@ -316,6 +327,7 @@ def prepare(
     if penalties is not None:
         p = penalties if columns is None else penalties[columns]
         preparation = replace(preparation, scale=p if preparation.scale is None else preparation.scale * p)
+    preparation = replace(preparation, fill=fill)
     if not dense:
         prepared = preparation.apply(X)
         with np.errstate(over="ignore"):  # row norms report what float32 cannot hold

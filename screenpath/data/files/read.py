@@ -7,35 +7,37 @@ from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from screenpath.data.files.arrays import stored_type
+from screenpath.data.files.cells import USUAL, Cells
 from screenpath.data.files.columns import as_texts
 from screenpath.data.files.csv_file import CsvFile, first_line, header_of
 from screenpath.data.files.dataset import Dataset, FileLike, Form
 from screenpath.data.files.libsvm import BLOCK, GIVEN, read_stream
 from screenpath.data.files.parquet_file import ParquetFile, is_parquet
+from screenpath.data.files.reader import read_table
 from screenpath.data.files.source import Kept, open_source
-from screenpath.data.files.table import ENCODE, TableFile, form_by_place, form_like, form_of, read_table
+from screenpath.data.files.table import ENCODE, FILL_IN, MISSING, TableFile, form_by_place, form_like, form_of
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.errors import DataError, UsageError, file_name
 
 
 @contextmanager
-def opened(source):
+def opened(source, cells: Cells = USUAL):
     """Open a data file of any kind; yield a TableFile or None, the stream of LIBSVM text or None, and a name for
     messages.
     """
     if is_parquet(source):
-        yield ParquetFile(source), None, str(source)
+        yield ParquetFile(source, cells), None, str(source)
         return
     with open_source(source) as (raw, name):
         line, stream = first_line(raw)
         found = header_of(line)
-        yield (None, stream, name) if found is None else (CsvFile(stream, name, found[0]), None, name)
+        yield (None, stream, name) if found is None else (CsvFile(stream, name, found[0], cells), None, name)
 
 
 def is_table_file(source) -> bool:
@@ -61,6 +63,7 @@ def read_data(
     dtype: DTypeLike = np.float64,
     block: int = BLOCK,
     limit: MemoryLimit | None = None,
+    **cells: Any,
 ) -> Dataset:
     """Read a data file for training: LIBSVM text or CSV (plain, gzip, bzip2, xz), or Parquet.
 
@@ -84,6 +87,9 @@ def read_data(
         Bytes of LIBSVM text parsed at once.
     limit : MemoryLimit, optional
         Of the private memory of this process.
+    **cells
+        How the cells of a table are read, as of the commands: ``missing`` (what fills in a value leaves nan in ``X``,
+        for :func:`screenpath.data.files.prepare.prepare`), ``missing_indicator``, ``na``.
 
     Returns
     -------
@@ -103,9 +109,10 @@ def read_data(
     >>> data.names, data.X.toarray().tolist(), data.label_names, data.y.tolist()
     (('age', 'colour=blue', 'colour=red'), [[3.0, 0.0, 1.0], [0.0, 1.0, 0.0]], ('no', 'yes'), [1.0, 0.0])
     """
-    with opened(source) as (table, stream, name):
+    how = Cells.of(cells)
+    with opened(source, how) as (table, stream, name):
         if table is None:
-            refuse_columns(name, target, one_hot, stream, columns, drop, id)
+            refuse_columns(name, target, one_hot, stream, columns, drop, id, how)
             return read_stream(
                 stream, name, zero_based=zero_based, n_features=n_features, dtype=dtype, block=block, limit=limit
             )
@@ -123,16 +130,16 @@ def read_like(
     n_features: int | None = None,
     labels: str = GIVEN,
     limit: MemoryLimit | None = None,
-    ids: bool = False,
+    new: bool = False,
 ) -> Dataset:
     """Read data that must match data read before: ``form`` is that of a training table, whose columns are found by
     name.
 
     Without one, ``width`` features are taken in order. ``target`` is the column of labels if its name differs here.
     ``zero_based``, ``n_features`` and ``labels`` are as in :func:`screenpath.read_libsvm`; unless ``labels`` are
-    ``given``, a label of a table may be unknown. ``ids``: with the texts that name the rows.
+    ``given``, a label of a table may be unknown. ``new``: as of :func:`screenpath.data.files.table.read_table`.
     """
-    with opened(source) as (table, stream, name):
+    with opened(source, USUAL if form is None else form.cells) as (table, stream, name):
         if table is None:
             refuse_columns(name, target, stream=stream)
             return read_stream(stream, name, zero_based=zero_based, n_features=n_features, labels=labels, limit=limit)
@@ -143,12 +150,14 @@ def read_like(
             found = form_of(table, target) if width is None else form_by_place(table, width, target)
         if labels == GIVEN and found.target is None:
             raise DataError(f"{name} has no column of labels", "name it: `target=COLUMN`")
-        return _whole(table, found, True, given=labels == GIVEN, notices=notices, limit=limit, ids=ids)
+        return _whole(table, found, True, given=labels == GIVEN, notices=notices, limit=limit, new=new)
 
 
 def _whole(table: TableFile, form: Form, settled: bool = False, **how) -> Dataset:
     """Read a whole table; ``settled``: the training data has fixed which columns are encoded."""
     data, faults = read_table(table, form, **how)
+    if faults and settled and faults[0].message == MISSING[0]:
+        faults = [replace(faults[0], hint=FILL_IN)]
     if faults and settled and ENCODE.format(faults[0].column) in faults[0].hint:
         faults = [replace(faults[0], hint="write a number, as in the training data, or leave the row out")]
     if faults:
@@ -158,7 +167,9 @@ def _whole(table: TableFile, form: Form, settled: bool = False, **how) -> Datase
     return data
 
 
-def refuse_columns(name: str, target: str | None, one_hot=(), stream=None, columns=(), drop=(), id=None) -> None:
+def refuse_columns(
+    name: str, target: str | None, one_hot=(), stream=None, columns=(), drop=(), id=None, cells: Cells = USUAL
+) -> None:
     """Refuse column options for LIBSVM text; ``stream`` lets the message recognise a table with another delimiter."""
     first = "" if stream is None else stream.peek(1).lstrip().split(b"\n", 1)[0].decode("utf-8", "replace")
     asked = {name for name in (target, id, *as_texts(one_hot), *as_texts(columns), *as_texts(drop)) if name}
@@ -174,6 +185,8 @@ def refuse_columns(name: str, target: str | None, one_hot=(), stream=None, colum
                 f"`{option}` names a column of CSV or Parquet, {name} is neither",
                 "leave it out; CSV needs a first line with the names of its columns",
             )
+    for option in cells.record():
+        raise UsageError(f"`{option}` is about cells of CSV or Parquet, {name} is neither", "leave it out")
 
 
 def refuse_indices(name: str, zero_based: bool, n_features: int | None) -> None:

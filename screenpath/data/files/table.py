@@ -9,29 +9,26 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from screenpath.data.files.columns import as_texts, features, listed
-from screenpath.data.files.dataset import Dataset, Growing
+from screenpath.data.files.dataset import Form, Growing
 from screenpath.data.words.labels import label_text, sorted_labels
 from screenpath.data.words.numerals import Spelled, Spellings, is_number, is_numberlike, same_number, usual_text
 from screenpath.errors import DataError, UsageError
-from screenpath.numbers import sparse as sp
-from screenpath.numbers.csr import counted_csr
 
 if TYPE_CHECKING:  # faults know the parser, whose kernels nobody needs who only looks at what is stored
+    from screenpath.data.files.cells import Cells
     from screenpath.data.words.faults import Fault
-
-from screenpath.data.files.dataset import Form
 
 TARGETS = ("target", "label", "class", "y")  # default names of the target column
 CLASSES = 100  # a text after more distinct numbers in the target column is a fault, not a label
-UNKNOWN = ("", "?")  # stand for an unknown label
-MISSING = ("the value is missing", "fill it in, or leave the row out")
+UNKNOWN = "?"  # stands for what cannot be a label among texts of labels
+MISSING = ("the value is missing", "leave the row out: `missing=drop`, or fill it in: `missing=mean`")
+FILL_IN = "fill it in, or leave the row out"  # the hint where `missing` cannot be given
+UNLABELLED = "write the label, or leave the row out: `missing=drop`"
 NUMBERS = "write a number, or leave the row out"
 NAMED = "name a column of numbers: `target=COLUMN`, or write these as numbers"
 # hint for a text feature, if columns can be chosen
 ENCODE = "leave the column out: `drop={0}`, or encode its texts: `one_hot={0}`"
 NOT_FINITE = ("nan or infinity", "fill in a number, or leave the row out")
-BEHIND_MEMORY = "convert it first, screenpath convert DATA SHARDS, and name the folder instead of the file"
-CELLS = 1 << 18  # of a batch that is read into memory
 
 
 @dataclass(frozen=True)
@@ -52,10 +49,11 @@ class Batch(Protocol):
         fault.
         """
 
-    def numbers(self, name: str, truth: bool = True) -> tuple[np.ndarray, list[Fault]]:
+    def numbers(self, name: str, truth: bool = True, gaps: bool = False) -> tuple[np.ndarray, list[Fault]]:
         """Return a column as float64, nan for cells that are missing or not numbers, and a fault for each of these.
 
-        Without ``truth``, the texts true and false are not numbers. A fault of the whole column has no token.
+        Without ``truth``, the texts true and false are not numbers; with ``gaps``, a missing cell is no fault. A fault
+        of the whole column has no token.
         """
 
     def label_texts(self, name: str) -> list[str] | None:
@@ -78,6 +76,7 @@ class TableFile(Protocol):
     name: str
     columns: tuple[str, ...]
     notices: tuple[str, ...]
+    cells: Cells
 
     def batches(self, rows: int, wanted: Sequence[str]) -> Iterator[Batch]:
         """Yield the rows in order, at most ``rows`` at once, with at least the ``wanted`` columns."""
@@ -124,7 +123,7 @@ def form_of(
     for name in one_hot:
         if name not in kept:
             raise UsageError(f"the column '{name}' is left out by `columns` or `drop`", "leave it out of `one_hot`")
-    return Form(target, kept, {name: () for name in one_hot}, id)
+    return Form(target, kept, {name: () for name in one_hot}, id, table.cells)
 
 
 def form_like(table: TableFile, known: Form, target: str | None = None) -> tuple[Form, tuple[str, ...]]:
@@ -150,7 +149,7 @@ def form_like(table: TableFile, known: Form, target: str | None = None) -> tuple
         )
     more = [name for name in table.columns if name not in (*known.columns, found, known.target, known.id)]
     notices = (f"columns that the model does not use are ignored: {listed(more)}",) if more else ()
-    return Form(found, known.columns, known.one_hot, known.id if known.id in table.columns else None), notices
+    return replace(known, target=found, id=known.id if known.id in table.columns else None), notices
 
 
 def form_by_place(table: TableFile, width: int, target: str | None = None) -> Form:
@@ -217,7 +216,7 @@ class Target:
         self.name, self.given = name, given
         self.numbers = Growing(np.float64)
         self.spellings = Spellings()
-        self.vocabulary = None if names is None else Vocabulary(names, UNKNOWN)
+        self.vocabulary = None if names is None else Vocabulary(names, (UNKNOWN,))
         self.text: Fault | None = None  # the first cell that is not a number, if labels are texts
 
     def take(self, batch: Batch) -> list[Fault]:
@@ -227,16 +226,17 @@ class Target:
             return []
         if self.vocabulary is None and not batch.is_text(self.name):
             values, faults = batch.numbers(self.name, truth=False)
-            unknown = [fault for fault in faults if fault.token in UNKNOWN]
-            if any(fault.message != MISSING[0] and not fault.token for fault in unknown):  # of the whole column
+            unknown = [fault for fault in faults if fault.message == MISSING[0]]
+            others = [fault for fault in faults if fault.message != MISSING[0]]
+            if any(not fault.token for fault in others):  # of the whole column
                 return [replace(fault, hint=NAMED) for fault in faults]
-            texts = any(fault.token not in UNKNOWN and fault.message != NOT_FINITE[0] for fault in faults)
+            texts = any(fault.message != NOT_FINITE[0] for fault in others)
             if not texts:
                 self._spell(batch, values)
                 self.numbers.extend(values)
             if not texts or not self._become_texts(values):
-                missing = [replace(fault, message=MISSING[0]) for fault in unknown] if self.given else []
-                return [*missing, *(replace(f, hint=NUMBERS) for f in faults if f not in unknown)]
+                missing = [replace(fault, hint=UNLABELLED) for fault in unknown] if self.given else []
+                return [*missing, *(replace(fault, hint=NUMBERS) for fault in others)]
         elif self.vocabulary is None:
             self._become_texts()
         assert self.vocabulary is not None
@@ -244,7 +244,7 @@ class Target:
         nan = [k for k, value in enumerate(found.values) if is_numberlike(value)]  # not labels, as in LIBSVM text
         known = self._known if not batch.is_text(self.name) else str
         codes = self.vocabulary.numbers(
-            Texts(found.codes, [UNKNOWN[1] if is_numberlike(value) else known(value) for value in found.values])
+            Texts(found.codes, [UNKNOWN if is_numberlike(value) else known(value) for value in found.values])
         )
         if self.text is None:
             self.text = self._first_text(batch, found)
@@ -253,7 +253,8 @@ class Target:
         where = np.flatnonzero(lost).tolist()
         faults = [batch.fault(k, self.name, found.values[found.codes[k]], *NOT_FINITE) for k in where]
         if self.given:
-            faults += [batch.fault(int(k), self.name, "", *MISSING) for k in np.flatnonzero((codes < 0) & ~lost)]
+            where = np.flatnonzero((codes < 0) & ~lost).tolist()
+            faults += [batch.fault(k, self.name, "", MISSING[0], UNLABELLED) for k in where]
         return faults
 
     def _spell(self, batch: Batch, values: np.ndarray) -> None:
@@ -282,7 +283,7 @@ class Target:
 
     def _first_text(self, batch: Batch, found: Texts) -> Fault | None:
         """Return the first text label of a batch as the fault that it is for a regression."""
-        texts = [value not in UNKNOWN and not is_number(value) for value in found.values]
+        texts = [value != UNKNOWN and not is_number(value) for value in found.values]
         rows = np.flatnonzero(np.array([*texts, False])[found.codes])
         if not rows.size or self.name is None:
             return None
@@ -301,7 +302,7 @@ class Target:
         spelled = self.spellings.settled(so_far)
         if spelled is not None and spelled.fault:
             raise DataError(f"column '{self.name}': {spelled.fault}", "write labels that begin with a letter")
-        self.vocabulary = Vocabulary(without=UNKNOWN)
+        self.vocabulary = Vocabulary(without=(UNKNOWN,))
         numbers = self.vocabulary.numbers(Texts(codes.ravel(), [label_text(value, spelled) for value in values]))
         so_far[known] = numbers
         return True
@@ -339,150 +340,3 @@ def _merged(y: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[str]]:
 def _usual(texts: list[str]) -> str:
     usual = usual_text(float(texts[0])) if is_number(texts[0]) else texts[0]
     return usual if usual in texts else texts[0]
-
-
-class Reader:
-    """Turns batches of a table into dense blocks of numbers and numbers of one-hot values."""
-
-    def __init__(self, form: Form, table: TableFile):
-        self.form, self.table = form, table
-        self.vocabularies = {name: Vocabulary(values) for name, values in form.one_hot.items()}
-
-    @property
-    def wanted(self) -> tuple[str, ...]:
-        return (*self.form.columns, *([] if self.form.target is None else [self.form.target]))
-
-    def block(self, batch: Batch, dtype=np.float64) -> tuple[np.ndarray, list[Fault]]:
-        """Return the numeric columns of a batch, shape (rows, numbers), and their faults."""
-        names, faults = self.form.numbers, []
-        whole = batch.block(names) if names and dtype == np.float64 else None
-        if whole is not None:
-            return whole, []
-        out = np.empty((batch.size, len(names)), dtype=dtype)
-        with np.errstate(over="ignore"):
-            for j, name in enumerate(names):
-                values, wrong = batch.numbers(name)
-                out[:, j] = values
-                faults += wrong
-                if out.dtype != np.float64 and np.isinf(out[:, j]).any():
-                    row = int(np.flatnonzero(np.isinf(out[:, j]))[0])
-                    hint = "read it as float64"
-                    faults.append(batch.fault(row, name, repr(float(values[row])), f"too large for {out.dtype}", hint))
-        return out, faults
-
-    def hot(self, batch: Batch) -> tuple[np.ndarray, list[Fault]]:
-        """Return the numbers of the one-hot values of a batch, shape (rows, one-hot columns), and faults of missing
-        cells.
-        """
-        out, faults = np.empty((batch.size, len(self.vocabularies)), dtype=np.int64), []
-        for j, (name, vocabulary) in enumerate(self.vocabularies.items()):
-            texts = batch.texts(name)
-            out[:, j] = vocabulary.numbers(texts)
-            faults += [batch.fault(int(k), name, "", *MISSING) for k in np.flatnonzero(texts.codes < 0)]
-        return out, faults
-
-    def settled(self) -> Form:
-        """Return the form with the one-hot values that were found."""
-        found = {name: vocabulary.order()[0] for name, vocabulary in self.vocabularies.items()}
-        return replace(self.form, one_hot=found)
-
-    def rows(self, numbers: sp.csr_array, hot: np.ndarray) -> sp.csr_array:
-        """Return rows of all features, given those of the numeric columns and the numbers of one-hot values."""
-        if not self.vocabularies:
-            return numbers
-        places, starts, at = [], {}, 0
-        for name in self.form.columns:
-            if name in self.vocabularies:
-                starts[name], at = at, at + len(self.vocabularies[name].places)
-            else:
-                places.append(at)
-                at += 1
-        n = numbers.shape[0]
-        moved = np.array(places, dtype=np.int64)[numbers.indices]
-        wide = sp.csr_array((numbers.data, moved, numbers.indptr), shape=(n, at))
-        columns = np.column_stack(
-            [
-                np.where(hot[:, j] >= 0, starts[name] + np.append(self.vocabularies[name].order()[1], 0)[hot[:, j]], -1)
-                for j, name in enumerate(self.vocabularies)
-            ]
-        )
-        there = columns >= 0
-        ones = counted_csr(np.ones(np.count_nonzero(there)), columns[there], there.sum(axis=1), at).array()
-        return sp.csr_array(wide + ones)
-
-    def notices(self) -> tuple[str, ...]:
-        """Return a sentence for each one-hot column with values unknown to the training data."""
-        return tuple(
-            f"{v.unknown} rows have a value of '{name}' that the training data does not have: all its features are 0"
-            for name, v in self.vocabularies.items()
-            if v.unknown
-        )
-
-
-def read_table(
-    table: TableFile,
-    form: Form,
-    *,
-    given: bool = True,
-    limit=None,
-    dtype=np.float64,
-    max_faults: int = 1,
-    notices: tuple[str, ...] = (),
-    ids: bool = False,
-) -> tuple[Dataset | None, list[Fault]]:
-    """Read a table into memory: the data (None if every row has a fault), and the faults.
-
-    Unless labels are ``given``, an unknown one is nan. Rows with a fault are left out; reading ends at ``max_faults``,
-    counting the first few of each kind per column. ``ids``: keep the texts of the column that names the rows.
-    """
-    named: list[str] | None = [] if ids and form.id is not None else None
-    reader, target = Reader(form, table), Target(form.target, given)
-    values, indices, counts, hot, keep = (Growing(t) for t in (dtype, np.int32, np.int64, np.int64, bool))
-    from screenpath.data.words.faults import Faults
-
-    faults = Faults()
-    wanted = reader.wanted if named is None or form.id is None else (*reader.wanted, form.id)
-    for batch in table.batches(max(1, CELLS // max(len(form.columns), 1)), wanted):
-        block, wrong = reader.block(batch, dtype)
-        places, missing = reader.hot(batch)
-        without = target.take(batch)
-        good = np.ones(batch.size, dtype=bool)
-        if wrong or missing or without:
-            here = sorted([*wrong, *missing, *without], key=lambda fault: fault.line)
-            faults.add(here)
-            if len(faults.listed) >= max_faults:
-                return None, faults.counted(max_faults)
-            good[[batch.row_of(fault) for fault in here]] = False
-            block[~good] = 0.0
-        if named is not None and form.id is not None:
-            cells = batch.texts(form.id)
-            named += [cells.values[code] if code >= 0 else "" for code in cells.codes[good].tolist()]
-        keep.extend(good)
-        row, column = np.nonzero(block)
-        if limit is not None:
-            so_far = 12 * values.size + 8 * counts.size
-            needed = 12 * row.size + 24 * batch.size
-            limit.check(needed, f"{table.name}: reading beyond row {counts.size:,}", BEHIND_MEMORY, known=so_far)
-        values.extend(block[row, column])
-        indices.extend(column)
-        counts.extend(np.bincount(row, minlength=batch.size))
-        hot.extend(places.ravel())
-    found = faults.counted()
-    if not keep.size:
-        return None, found
-    spelled = target.spelled if keep.array[: keep.size].all() else None
-    y, names = target.finish()
-    X = counted_csr(values.finish(), indices.finish(), counts.finish(), len(form.numbers)).array()
-    X = reader.rows(X, hot.finish().reshape(X.shape[0], -1))
-    kept = keep.finish()
-    if not kept.all():
-        X, y = X[np.flatnonzero(kept)], y[kept]
-    settled = reader.settled()
-    notices = (*table.notices, *notices, *reader.notices())
-    if not y.size:
-        return None, found
-    text = target.text if any(map(is_number, names or ())) else None
-    return Dataset(
-        X, y, table.name, notices, names=settled.names, label_names=names, form=settled, text_label=text,
-        spelled=spelled, ids=None if named is None else tuple(named),
-    ), found  # fmt: skip

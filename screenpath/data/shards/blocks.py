@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +17,9 @@ from screenpath.data.files.csv_file import HEADER, header_of
 from screenpath.data.files.dataset import Dataset, Form
 from screenpath.data.files.libsvm import BLOCK, NEWLINE, Parser, last_line_end, whole_lines
 from screenpath.data.files.read import is_table_file, opened
+from screenpath.data.files.reader import Reader
 from screenpath.data.files.source import BUFFER, Begun, Kept, open_source
-from screenpath.data.files.table import Reader, TableFile, Target, form_like, form_of
+from screenpath.data.files.table import FILL_IN, MISSING, TableFile, Target, form_like, form_of
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.shards.shards import ShardFolder, content_sha256
 from screenpath.data.words.faults import Fault, first_is_word, words_of
@@ -257,7 +258,8 @@ def _whole(reader: Reader, X: np.ndarray, places: np.ndarray):
 
 def _raise(faults: list[Fault]) -> None:
     if faults:
-        raise min(faults, key=lambda fault: fault.line).error()
+        first = min(faults, key=lambda fault: fault.line)
+        raise (replace(first, hint=FILL_IN) if first.message == MISSING[0] else first).error()
 
 
 def occurring_columns(rows: ShardFolder) -> tuple[np.ndarray, np.ndarray]:

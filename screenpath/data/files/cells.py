@@ -1,0 +1,172 @@
+"""How the cells of a table are read, and what takes the place of those that are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from screenpath.data.safe.values import are_words
+from screenpath.data.words.numerals import is_number, number_of
+from screenpath.errors import UsageError
+from screenpath.numbers import sparse as sp
+
+NA = frozenset(("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL"))  # stand for a missing value
+LEARNED = ("mean", "median")
+POLICIES = ("error", "drop", *LEARNED)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """How the cells of a table are read; new data are read as the training data.
+
+    Parameters
+    ----------
+    missing : str
+        ``error``, ``drop``, ``mean``, ``median``, or the number that is filled in, as text.
+    missing_indicator : bool
+        Whether each column with a missing value gets a feature that is 1 there.
+    na : tuple of str
+        Further texts that stand for a missing value; a number means all its spellings.
+    """
+
+    missing: str = "error"
+    missing_indicator: bool = False
+    na: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Cells:
+        """Return the checked options among ``given``; None, or nothing, is the default."""
+        known = {one.name: given.get(one.name) for one in fields(cls)}
+        known["missing"] = checked_policy(known["missing"] or "error" if known["missing"] != 0 else "0")
+        known["na"] = (known["na"],) if isinstance(known["na"], str) else tuple(known["na"] or ())
+        found = cls(**{name: value for name, value in known.items() if value is not None})
+        if found.missing_indicator and not found.fills:
+            raise UsageError(
+                "`missing_indicator` goes with filled in values", "add `missing=mean`, or leave out `missing_indicator`"
+            )
+        return found
+
+    @property
+    def fills(self) -> bool:
+        return self.missing not in ("error", "drop")
+
+    @cached_property
+    def codes(self) -> np.ndarray:
+        """Return the numbers that stand for a missing value."""
+        return np.array([number_of(text) for text in self.na if is_number(text)])
+
+    def is_missing(self, text: str) -> bool:
+        """Tell whether a cell, without the blanks around it, is missing."""
+        return text in NA or text in self.na or (self.codes.size > 0 and is_number(text) and self.coded(float(text)))
+
+    def coded(self, value: float) -> bool:
+        return bool(np.any(self.codes == value))
+
+    def blanked(self, values: np.ndarray) -> np.ndarray:
+        """Return numbers with nan for those that stand for a missing value."""
+        return np.where(np.isin(values, self.codes), np.nan, values) if self.codes.size else values
+
+    def record(self) -> dict:
+        """Return what differs from the defaults."""
+        usual = asdict(USUAL)
+        return {name: value for name, value in asdict(self).items() if value != usual[name]}
+
+
+USUAL = Cells()
+
+
+def checked_policy(how) -> str:
+    """Return a treatment of missing values as a word, or as a number in its usual form."""
+    text = str(how)
+    if text in POLICIES:
+        return text
+    try:
+        value = 0.0 if text == "zero" else number_of(text)
+    except ValueError:
+        raise UsageError(
+            f"`missing={text}` is no treatment of missing values", f"use {', '.join(POLICIES)}, zero or a number"
+        ) from None
+    return repr(value)
+
+
+def fill_of(X, missing: str | None, weights=None) -> np.ndarray | None:
+    """Return the value that takes the place of a missing one (nan) in each column; None if none does.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n, d)
+    missing : str or None
+        As of :class:`Cells`.
+    weights : ndarray of shape (n,), optional
+        How often each row counts.
+
+    Returns
+    -------
+    ndarray of shape (d,)
+        0 for a column without a known value.
+    """
+    missing = checked_policy(missing or "error")
+    if missing in ("error", "drop"):
+        return None
+    if missing not in LEARNED:
+        return np.full(X.shape[1], float(missing))
+    columns = sp.csc_array(X) if sp.issparse(X) else X
+    given = np.ones(X.shape[0]) if weights is None else np.asarray(weights, dtype=np.float64)
+    found = np.zeros(X.shape[1])
+    for j in range(X.shape[1]):
+        if sp.issparse(X):
+            part = slice(columns.indptr[j], columns.indptr[j + 1])
+            values, counts = columns.data[part].astype(np.float64), given[columns.indices[part]]
+            values = np.append(values, 0.0)  # of the rows that store none
+            counts = np.append(counts, max(given.sum() - counts.sum(), 0.0))
+        else:
+            values, counts = np.asarray(columns[:, j], dtype=np.float64), given
+        known = ~np.isnan(values) & (counts > 0.0)
+        if known.any():
+            found[j] = (_mean if missing == "mean" else _median)(values[known], counts[known])
+    return found
+
+
+def _mean(values: np.ndarray, counts: np.ndarray) -> float:
+    power = int(np.frexp(np.abs(values).max())[1])  # sums stay in range
+    return float(np.ldexp(np.average(np.ldexp(values, -power), weights=counts), power))
+
+
+def _median(values: np.ndarray, counts: np.ndarray) -> float:
+    """Return the middle of values that occur ``counts`` times: between two of them if both are the middle."""
+    order = np.argsort(values, kind="stable")
+    values, below = values[order], np.cumsum(counts[order])
+    low = values[np.searchsorted(below, below[-1] / 2.0)]
+    high = values[min(np.searchsorted(below, below[-1] / 2.0, side="right"), values.size - 1)]
+    return float(low / 2.0 + high / 2.0)
+
+
+def completed(X, fill: np.ndarray | None):
+    """Return rows with ``fill`` in the place of nan; ``X`` itself if nothing is missing."""
+    if fill is None:
+        return X
+    values = X.data if sp.issparse(X) else X
+    gaps = np.isnan(values)
+    if not gaps.any():
+        return X
+    columns = X.indices if sp.issparse(X) else np.broadcast_to(np.arange(X.shape[1]), X.shape)
+    values = values.copy()
+    values[gaps] = fill[columns[gaps]]
+    return sp.csr_array((values, X.indices, X.indptr), shape=X.shape) if sp.issparse(X) else values
+
+
+def is_cells(value) -> bool:
+    """Tell whether a JSON value is a valid record of cells."""
+    usual = asdict(USUAL)
+    try:
+        right = all(
+            are_words(one) if isinstance(usual[name], tuple) else type(one) is type(usual[name])
+            for name, one in value.items()
+        )
+        return right and bool(Cells.of(value))
+    except (AttributeError, KeyError, UsageError):
+        return False

@@ -1,0 +1,199 @@
+"""From the batches of a table to a data set: features, one-hot values, and what takes the place of gaps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from screenpath.data.files.dataset import Dataset, Form, Growing
+from screenpath.data.files.table import MISSING, Batch, TableFile, Target, Vocabulary
+from screenpath.data.words.numerals import is_number
+from screenpath.numbers import sparse as sp
+from screenpath.numbers.csr import counted_csr
+
+if TYPE_CHECKING:  # as in table.py
+    from screenpath.data.words.faults import Fault
+
+BEHIND_MEMORY = "convert it first, screenpath convert DATA SHARDS, and name the folder instead of the file"
+CELLS = 1 << 18  # of a batch that is read into memory
+
+
+class Reader:
+    """Turns batches of a table into dense blocks of numbers and numbers of one-hot values."""
+
+    def __init__(self, form: Form, table: TableFile):
+        self.form, self.table = form, table
+        self.vocabularies = {name: Vocabulary(values) for name, values in form.one_hot.items()}
+        self.indicated = form.indicated if form.cells.missing_indicator else ()
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        return (*self.form.columns, *([] if self.form.target is None else [self.form.target]))
+
+    def block(self, batch: Batch, dtype=np.float64) -> tuple[np.ndarray, list[Fault]]:
+        """Return the numeric columns of a batch, shape (rows, numbers), and their faults."""
+        names, faults = self.form.numbers, []
+        whole = batch.block(names) if names and dtype == np.float64 else None
+        if whole is not None:
+            return whole, []
+        out = np.empty((batch.size, len(names)), dtype=dtype)
+        with np.errstate(over="ignore"):
+            for j, name in enumerate(names):
+                values, wrong = batch.numbers(name, gaps=self.form.cells.fills)
+                out[:, j] = values
+                faults += wrong
+                if out.dtype != np.float64 and np.isinf(out[:, j]).any():
+                    row = int(np.flatnonzero(np.isinf(out[:, j]))[0])
+                    hint = "read it as float64"
+                    faults.append(batch.fault(row, name, repr(float(values[row])), f"too large for {out.dtype}", hint))
+        return out, faults
+
+    def hot(self, batch: Batch) -> tuple[np.ndarray, list[Fault]]:
+        """Return the numbers of the one-hot values of a batch, shape (rows, one-hot columns), and faults of missing
+        cells.
+        """
+        out, faults = np.empty((batch.size, len(self.vocabularies)), dtype=np.int64), []
+        for j, (name, vocabulary) in enumerate(self.vocabularies.items()):
+            texts = batch.texts(name)
+            out[:, j] = vocabulary.numbers(texts)
+            if not self.form.cells.fills:
+                faults += [batch.fault(int(k), name, "", *MISSING) for k in np.flatnonzero(texts.codes < 0)]
+        return out, faults
+
+    def settled(self) -> Form:
+        """Return the form with the one-hot values, and the columns with gaps, that were found."""
+        found = {name: vocabulary.order()[0] for name, vocabulary in self.vocabularies.items()}
+        return replace(self.form, one_hot=found, indicated=self.indicated)
+
+    def rows(self, numbers: sp.csr_array, hot: np.ndarray) -> sp.csr_array:
+        """Return rows of all features, given those of the numeric columns and the numbers of one-hot values.
+
+        The first rows of training data settle which columns have a feature that tells where they lack a value.
+        """
+        lacking = self._lacking(numbers, hot) if self.form.cells.missing_indicator else {}
+        if self.indicated is None:
+            self.indicated = tuple(name for name in self.form.columns if name in lacking)
+        if not self.vocabularies and not self.indicated:
+            return numbers
+        places, starts, marks, at = [], {}, {}, 0
+        for name in self.form.columns:
+            if name in self.vocabularies:
+                starts[name], at = at, at + len(self.vocabularies[name].places)
+            else:
+                places.append(at)
+                at += 1
+            if name in self.indicated:
+                marks[name], at = at, at + 1
+        n = numbers.shape[0]
+        moved = np.array(places, dtype=np.int64)[numbers.indices]
+        wide = sp.csr_array((numbers.data, moved, numbers.indptr), shape=(n, at))
+        columns = np.column_stack(
+            [
+                np.where(hot[:, j] >= 0, starts[name] + np.append(self.vocabularies[name].order()[1], 0)[hot[:, j]], -1)
+                for j, name in enumerate(self.vocabularies)
+            ]
+            + [np.where(lacking.get(name, np.zeros(n, dtype=bool)), place, -1) for name, place in marks.items()]
+        )
+        columns = np.sort(columns, axis=1)
+        there = columns >= 0
+        ones = counted_csr(np.ones(np.count_nonzero(there)), columns[there], there.sum(axis=1), at).array()
+        return sp.csr_array(wide + ones)
+
+    def _lacking(self, numbers: sp.csr_array, hot: np.ndarray) -> dict[str, np.ndarray]:
+        """Return, for each column that lacks a value, in which rows it does."""
+        gaps = np.isnan(numbers.data)
+        rows, columns = np.repeat(np.arange(numbers.shape[0]), np.diff(numbers.indptr))[gaps], numbers.indices[gaps]
+        found = {name: hot[:, j] < 0 for j, name in enumerate(self.vocabularies) if (hot[:, j] < 0).any()}
+        for j in np.unique(columns).tolist():
+            found[self.form.numbers[j]] = np.isin(np.arange(numbers.shape[0]), rows[columns == j])
+        return found
+
+    def notices(self) -> tuple[str, ...]:
+        """Return a sentence for each one-hot column with values unknown to the training data."""
+        return tuple(
+            f"{v.unknown} rows have a value of '{name}' that the training data does not have: all its features are 0"
+            for name, v in self.vocabularies.items()
+            if v.unknown
+        )
+
+
+def read_table(
+    table: TableFile,
+    form: Form,
+    *,
+    given: bool = True,
+    limit=None,
+    dtype=np.float64,
+    max_faults: int = 1,
+    notices: tuple[str, ...] = (),
+    new: bool = False,
+) -> tuple[Dataset | None, list[Fault]]:
+    """Read a table into memory: the data (None if every row has a fault), and the faults.
+
+    Unless labels are ``given``, an unknown one is nan. Rows with a fault are left out; reading ends at ``max_faults``,
+    counting the first few of each kind per column. ``new``: the rows are to be predicted. Then the texts of the column
+    that names them are kept, and a row that lacks a value, too.
+    """
+    named: list[str] | None = [] if new and form.id is not None else None
+    reader, target = Reader(form, table), Target(form.target, given)
+    values, indices, counts, hot, keep = (Growing(t) for t in (dtype, np.int32, np.int64, np.int64, bool))
+    lacking, left_out = Growing(bool), 0
+    from screenpath.data.words.faults import Faults
+
+    faults = Faults()
+    wanted = reader.wanted if named is None or form.id is None else (*reader.wanted, form.id)
+    for batch in table.batches(max(1, CELLS // max(len(form.columns), 1)), wanted):
+        block, wrong = reader.block(batch, dtype)
+        places, missing = reader.hot(batch)
+        without = target.take(batch)
+        good, gaps = np.ones(batch.size, dtype=bool), np.zeros(batch.size, dtype=bool)
+        if wrong or missing or without:
+            here = sorted([*wrong, *missing, *without], key=lambda fault: fault.line)
+            if new or form.cells.missing != "error":
+                gaps[[batch.row_of(fault) for fault in here if fault.message == MISSING[0]]] = True
+                here = [fault for fault in here if fault.message != MISSING[0]]
+            faults.add(here)
+            if len(faults.listed) >= max_faults:
+                return None, faults.counted(max_faults)
+            good[[batch.row_of(fault) for fault in here]] = False
+            left_out += 0 if new else int(np.count_nonzero(gaps & good))
+            good &= new | ~gaps
+            block[~good | gaps] = 0.0
+        lacking.extend(gaps)
+        if named is not None and form.id is not None:
+            cells = batch.texts(form.id)
+            named += [cells.values[code] if code >= 0 else "" for code in cells.codes[good].tolist()]
+        keep.extend(good)
+        row, column = np.nonzero(block)
+        if limit is not None:
+            so_far = 12 * values.size + 8 * counts.size
+            needed = 12 * row.size + 24 * batch.size
+            limit.check(needed, f"{table.name}: reading beyond row {counts.size:,}", BEHIND_MEMORY, known=so_far)
+        values.extend(block[row, column])
+        indices.extend(column)
+        counts.extend(np.bincount(row, minlength=batch.size))
+        hot.extend(places.ravel())
+    found = faults.counted()
+    if not keep.size:
+        return None, found
+    spelled = target.spelled if keep.array[: keep.size].all() else None
+    y, names = target.finish()
+    X = counted_csr(values.finish(), indices.finish(), counts.finish(), len(form.numbers)).array()
+    places, gaps, kept = hot.finish().reshape(X.shape[0], -1), lacking.finish(), keep.finish()
+    if not kept.all():
+        X, y, places, gaps = X[np.flatnonzero(kept)], y[kept], places[kept], gaps[kept]
+    X = reader.rows(X, places)
+    settled = reader.settled()
+    gone = (
+        f"{left_out:,} rows that lack a value are left out" if left_out > 1 else "1 row that lacks a value is left out"
+    )
+    notices = (*table.notices, *notices, *reader.notices(), *([gone] if left_out else []))
+    if not y.size:
+        return None, found
+    text = target.text if any(map(is_number, names or ())) else None
+    return Dataset(
+        X, y, table.name, notices, names=settled.names, label_names=names, form=settled, text_label=text,
+        spelled=spelled, ids=None if named is None else tuple(named), lacking=gaps if new else None,
+    ), found  # fmt: skip
