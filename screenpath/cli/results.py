@@ -291,7 +291,9 @@ SHOWN = 20  # most faults listed
 @click.argument("data", required=False, type=click.Path())
 @click.option("--format", type=click.Choice(["text", "json"]), default="text", show_default=True,
               help="json: an object with all that was found.")
-def verify(run, data, format):
+@click.option("--explain", is_flag=True, help="With --step: print the inequality of this step with its numbers.")
+@click.option("--step", metavar="K", type=click.IntRange(min=0), help="With --explain: the number of the step.")
+def verify(run, data, format, explain, step):
     """Check the certificate of the run folder RUN against its data.
 
     The checker reads DATA (LIBSVM text, CSV or Parquet; by default the file of the run) in two passes and computes
@@ -300,23 +302,27 @@ def verify(run, data, format):
 
     Everything else in the run folder (options, labels, weights, scaling, step table, totals, coefficients) must agree
     with certificate and data. What cannot be compared, such as times, is listed as not covered. --format json has the
-    list of what was compared, too.
+    list of what was compared, too. --explain --step K prints the inequality of step K with its numbers instead.
 
     The exit code is 0 if every claim holds, 1 if one does not, and 3 if all hold but some steps claim nothing because
     the run itself does not call them certified.
     """
     from screenpath.verify import verify_certificate
+    from screenpath.verify.explain import explained
     from screenpath.verify.run import how_much, not_covered
 
+    if explain != (step is not None) or (explain and format == "json"):
+        raise UsageError("`explain` prints the inequality of one step as text", "add `explain` and `step=K`")
     found = verify_certificate(run, data)
     if format == "json":
         click.echo(json.dumps(found.record(), indent=1))
         return ERROR if found.faults else UNCERTIFIED if found.unclaimed else DONE
     click.echo(str(found))
-    for line in ([how_much(found.covered)] if found.covered else []) + not_covered(found.uncovered):
+    covered = ([how_much(found.covered)] if found.covered else []) + not_covered(found.uncovered)
+    for line in explained(found, step) if explain else covered:
         click.echo(line)
-    for step, reason in found.faults[:SHOWN]:
-        click.echo(reason if step is None else f"step {step}, {reason}", err=True)
+    for place, reason in found.faults[:SHOWN]:
+        click.echo(reason if place is None else f"step {place}, {reason}", err=True)
     if len(found.faults) > SHOWN:
         click.echo(f"... and {len(found.faults) - SHOWN} more", err=True)
     return ERROR if found.faults else UNCERTIFIED if found.unclaimed else DONE
