@@ -18,8 +18,8 @@ ROOMS = (
     "numbers", "kernels.walk", "kernels.solve", "kernels.screen", "kernels.problem", "kernels.rows", "kernels",
     "compile", "verify", "errors", "__init__",
 )  # fmt: skip
-# Modules beside the rooms of kernels: those that list all kernels, and what kernels of every room call.
-ABOVE_KERNELS = ("kernels.compilation",)
+# Modules beside the rooms of kernels: those that list all kernels, and what numba is to generate for some of them.
+ABOVE_KERNELS = ("kernels.compilation", "kernels.machine")
 
 
 def name_of(path: Path) -> str:
