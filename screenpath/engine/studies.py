@@ -161,7 +161,7 @@ def plan_of(model: str, options: dict) -> tuple:
     option = "configurations" if model == L1_SVM.name else "rules"
     names = listed(options[option], option, EXAMPLES.get(model, BOX_EXAMPLE))
     starts = _starts(options["start"]) if "start" in options else [None]
-    spec, options, make, measured = WAYS.get(model, partial(_box, model))(names, starts, options)
+    spec, options, make, measured = _ways(model, names, starts, options)
     variants: list[Variant] = []
     for start, on, name in product(starts, SHRINKING[options.get("shrinking")], names):
         cells = {option.removesuffix("s"): name, "shrinking": on, "start": start}
@@ -240,40 +240,29 @@ def _attacks(model: str, options: dict) -> tuple[list[dict], bool]:
     return rows, all(row["unsafe"] == 0 for row in rows)
 
 
-def _box(model: str, names: list, starts: list, options: dict) -> tuple:
+def _ways(model: str, names: list, starts: list, options: dict) -> tuple:
+    """Return the resolved model, its options, what makes rule and solver of a variant, and the measured columns."""
     from screenpath.screen import takes_chunks
 
-    chunk, kernel, free = options["chunk"], options.get("kernel") is not None, options["intercept"] == "free"
+    options = {"bias": 0.0, "solver": None, **options, **dict(SPECS[model].fixed)}
     spec = SPECS[model].resolved(SPECS[model], options)  # makes `intercept` and `bias` agree
-    if not kernel:  # chunks are for those of the rules that can
+    if model == L1_SVM.name:
+        return spec, {**options, "solver": "auto"}, lambda name, *_: configured(name), FEATURES_MEASURED
+    linear, chunk = spec.rows is None and not spec.selects, options.get("chunk")
+    if linear:  # chunks are for those of the rules that can
         spec = replace(spec, rule=partial(spec.rule, chunk=None))
-    if chunk is not None and not any(takes_chunks(rule) for rule in names):
+    served = {} if chunk is None else {"chunk": chunk, "form": options["chunk_form"] or FORM}
+    if served and not any(map(takes_chunks, names)):
         raise UsageError(f"none of the rules {', '.join(names)} can serve a chunk", "add ssnsv or essnsv")
-    served = {"chunk": chunk, "form": options["chunk_form"] or FORM}
-    options = {**options, "solver": options["solver"] or ("auto" if kernel or free or "cold" not in starts else "cd")}
+    sweeps = linear and "cold" in starts and options["intercept"] != "free"
+    options["solver"] = options["solver"] or ("cd" if sweeps else "auto")
 
-    def make(rule: str, shrinking: bool, start: str) -> tuple:
-        own = served if chunk is not None and takes_chunks(rule) else {}
-        return spec.rule(rule, **own), spec.solver(options["solver"], options["seed"], shrinking, start == "warm")
+    def make(rule: str, shrinking: bool | None, start: str) -> tuple:
+        how = (start == "warm",) if shrinking is None else (shrinking, start == "warm")
+        own = served if takes_chunks(rule) else {}
+        return spec.rule(rule, **own), spec.solver(options["solver"], options["seed"], *how)
 
-    return spec, options, make, BOX_MEASURED
-
-
-def _pairs(names: list, starts: list, options: dict) -> tuple:
-    options = {**options, "threads": 1, "solver": options["solver"] or "auto"}
-    spec = SPARSE_SVM.resolved(SPARSE_SVM, options)  # makes `intercept` and `bias` agree
-
-    def make(rule: str, shrinking: None, start: str) -> tuple:
-        return spec.rule(rule), spec.solver(options["solver"], options["seed"], start == "warm")
-
-    return spec, options, make, PAIRS_MEASURED
-
-
-def _features(names: list, starts: list, options: dict) -> tuple:
-    return L1_SVM, {**options, "bias": 0.0, "solver": "auto"}, lambda name, *_: configured(name), FEATURES_MEASURED
-
-
-WAYS = {L1_SVM.name: _features, SPARSE_SVM.name: _pairs}  # other models: `_box`
+    return spec, options, make, PAIRS_MEASURED if spec.selects else BOX_MEASURED
 
 
 def configured(name: str) -> tuple:
