@@ -138,6 +138,33 @@ def chosen(parameters: list, choice: Choice, step: int) -> dict:
     return {"step": step, "parameters": parameters[step], "mean": mean, "se": se}
 
 
+def folds_of(record: dict) -> tuple[int, int]:
+    """Return how many folds the scores of a cv.json are over, and how many there are: a part has only some."""
+    whole = record["folds"] * (record.get("repeats") or 1)
+    return len(record.get("fold_sizes") or range(whole)), whole
+
+
+def found_lines(record: dict) -> list[tuple[str, str]]:
+    """Return the lines (what, value) about what the folds have found, from cv.json: choices, grid and bound."""
+    lines = []
+    for key, name in (("best", "best"), ("one_se", "one standard error")):
+        step = record[key]
+        at = ", ".join(f"{name} = {value:.6g}" for name, value in step["parameters"].items())
+        error = "" if step["se"] is None or math.isnan(step["se"]) else f" +- {step['se']:.2g}"
+        score = f"{record['score']} {step['mean']:.6g}{error} over {folds_of(record)[0]} folds"
+        lines.append((name, f"step {step['step']} ({at}): {score}"))
+    if record.get("until_turn") is not None:
+        lines.append(turn_line(record["until_turn"]))
+    if (bound := record.get("certified")) is not None:
+        across = f"[{bound['cmin']:g}, {bound['cmax']:g}]"
+        lines += [
+            ("best error found", f"{bound['best_error']:.6g} (C = {bound['best_C']:.6g})"),
+            ("lower bound", f"{bound['lower_bound']:.6g} for every C in {across}"),
+            ("at most", f"{bound['difference']:.6g} better anywhere in {across}"),
+        ]
+    return lines
+
+
 # Advice by the status of a step: folds keep no other reason.
 ADVICE = {
     BUDGET: "the iterations or the time allowed were used up: raise `max_epochs`",

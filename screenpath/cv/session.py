@@ -16,10 +16,10 @@ from screenpath.cv.certify import ErrorBounds
 from screenpath.cv.choice import (
     check_spacing,
     chosen,
+    found_lines,
     grown,
     refine,
     scores_text,
-    turn_line,
     turned,
     unmet_line,
 )
@@ -366,27 +366,12 @@ class CvSession(Session):
         if self.options["part"] is not None:
             folds = f"{len(self.folds)} of {len(self.drawn)}; the choice is made by screenpath merge"
             return [("folds", folds), *lines, *super().summary(status)]
-        for what, step in (("best", self.choice.best), ("one standard error", self.choice.one_se)):
-            where = ", ".join(f"{name} = {value:.6g}" for name, value in self.parameters[step].items())
-            mean, se = self.choice.mean[step], self.choice.se[step]
-            lines.append(
-                (what, f"step {step} ({where}): {self.score.name} {mean:.6g} +- {se:.2g} over {len(self.folds)} folds")
-            )
-        if self.growth is not None:
-            lines.append(turn_line(self.growth))
+        record = self.cv_record()
+        lines += found_lines(record)
         if self.boundary:
             more = wider(self.options, self.parameters, self.choice.best, self.boundary)
             lines.append(("warning", f"best has {self.boundary}: {more} may hold a better one"))
-        record = self.certified_record()
-        if record is not None:
-            across = f"[{record['cmin']:g}, {record['cmax']:g}]"
-            lines += [
-                ("best error found", f"{record['best_error']:.6g} (C = {record['best_C']:.6g})"),
-                ("lower bound", f"{record['lower_bound']:.6g} for every C in {across}"),
-                ("at most", f"{record['difference']:.6g} better anywhere in {across}"),
-            ]
-            if record["reached"] is False:
-                lines.append(
-                    ("warning", f"`certify_to={record['target']:g}` was not reached, {self.added} points added")
-                )
+        if record["certified"] is not None and record["certified"]["reached"] is False:
+            missed = f"`certify_to={record['certified']['target']:g}` was not reached, {self.added} points added"
+            lines.append(("warning", missed))
         return [*lines, *super().summary(status)]

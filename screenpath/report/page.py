@@ -8,7 +8,7 @@ from html import escape
 from itertools import pairwise
 from pathlib import PurePath
 
-from screenpath.cv.choice import turn_line
+from screenpath.cv.choice import folds_of, found_lines
 from screenpath.export.export import title_of
 from screenpath.report import series
 from screenpath.report.figures import seconds_text, to_bytes
@@ -164,23 +164,10 @@ def _choice(run) -> list:
     if not run.has("cv.json"):
         return []
     record = series.read_cv(run).record
-    count, whole = series.folds_of(record)
-    pairs = [("score", record["score"]), ("folds", record["folds"] if count == whole else f"{count} of {whole}")]
-    for key, name in (("best", "best"), ("one_se", "one standard error")):
-        chosen = record[key]
-        at = ", ".join(f"{p} = {v:.6g}" for p, v in chosen["parameters"].items())
-        error = "" if chosen["se"] is None else f" ± {chosen['se']:.2g}"
-        pairs.append((name, f"step {chosen['step']} ({at}): {chosen['mean']:.5g}{error}"))
+    count, whole = folds_of(record)
+    pairs = [("folds", record["folds"] if count == whole else f"{count} of {whole}"), *found_lines(record)]
     if record.get("at_boundary"):
         pairs.append(("warning", f"the best is at the end of the range: {record['at_boundary']}"))
-    if record.get("until_turn") is not None:
-        pairs.append(turn_line(record["until_turn"]))
-    certified = record.get("certified")
-    if certified:
-        pairs.append(("best error found", f"{certified['best_error']:.6g}"))
-        pairs.append(("certified lower bound", f"{certified['lower_bound']:.6g}"))
-        place = f"C = {certified['cmin']:.6g} to {certified['cmax']:.6g}"
-        pairs.append(("better anywhere by at most", f"{certified['difference']:.3g}, {place}"))
     return ["<h2>Cross-validation</h2>", _pairs(pairs)]
 
 

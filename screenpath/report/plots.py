@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from screenpath.cv.choice import folds_of
 from screenpath.errors import shown
 from screenpath.report import figures as f
 from screenpath.report import series
@@ -226,7 +227,7 @@ def _cv_title(record) -> str:
     text = f"{record.get('model', '')}: {record['folds']}-fold cross-validation"
     if (record.get("repeats") or 1) > 1:
         text += f", {record['repeats']} times"
-    count, whole = series.folds_of(record)
+    count, whole = folds_of(record)
     text += "" if count == whole else f", {count} of {whole} folds"
     certified = record.get("certified")
     if certified:

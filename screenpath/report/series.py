@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from screenpath.catalogue.scores import SCORES
-from screenpath.cv.choice import unmet_line
+from screenpath.cv.choice import folds_of, unmet_line
 from screenpath.data.safe.values import is_number, is_whole
 from screenpath.errors import RunFolderError, UsageError
 from screenpath.store.record import strict_json
@@ -220,12 +220,6 @@ def _check_cv(record, run, n_steps: int) -> None:
     if record.get("certified") is not None:
         names = ("cmin", "cmax", "best_error", "best_C", "lower_bound", "difference")
         _need_numbers(record["certified"], names, "certified")
-
-
-def folds_of(record: dict) -> tuple[int, int]:
-    """Return how many folds the scores of a cv.json are over, and how many there are: a part has only some."""
-    whole = record["folds"] * (record.get("repeats") or 1)
-    return len(record.get("fold_sizes") or range(whole)), whole
 
 
 def _need_numbers(mapping, names, what: str) -> None:

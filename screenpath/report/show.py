@@ -16,14 +16,14 @@ import numpy as np
 
 from screenpath.catalogue.losses import LOSSES
 from screenpath.catalogue.specs import SPECS
-from screenpath.cv.choice import turn_line
+from screenpath.cv.choice import folds_of, turn_line
 from screenpath.data.words.labels import label_text
 from screenpath.data.words.tables import aligned
 from screenpath.engine.record import audit_words
 from screenpath.errors import flags, shown
 from screenpath.export.export import intercept_words, kernel_words, loss_values, title_of, values_words
 from screenpath.problem import INTERVAL
-from screenpath.report.series import folds_of, read_cv, unmet_folds
+from screenpath.report.series import read_cv, unmet_folds
 from screenpath.store.open import Run
 from screenpath.store.record import COMPLETE
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from screenpath.catalogue.scores import SCORES, levelled, of_rows
 from screenpath.catalogue.specs import SPECS
+from screenpath.cv.choice import folds_of
 from screenpath.data.safe.values import is_number
 from screenpath.data.words.labels import label_text
 from screenpath.engine.options import stretch
@@ -19,7 +20,7 @@ from screenpath.errors import DataError, RunFolderError, UsageError
 from screenpath.inputs.load import ARRAYS
 from screenpath.inputs.run_data import found_path, read_new
 from screenpath.report.figures import seconds_text
-from screenpath.report.series import folds_of, read_cv, read_folds
+from screenpath.report.series import read_cv, read_folds
 from screenpath.report.show import folded, support_vectors
 from screenpath.store.open import Run
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from screenpath.cv.choice import found_lines
 from screenpath.data.words.tables import aligned
 from screenpath.errors import NARROWEST, shown
 from screenpath.report import series
@@ -139,14 +140,8 @@ def _cv(run, width):
         bar = " " * left + "─" * (middle - left) + "●" + "─" * (right - middle)
         error, mark = "" if math.isnan(se[k]) else f"{se[k]:.4f}", marks.get(int(cv.steps[k]["step"]), "")
         rows.append([*_where(cv.steps[k], names), f"{mean[k]:.4f}", error, bar.ljust(width), mark.ljust(9)])
-    lines, certified = aligned(rows), cv.record.get("certified")
-    if certified:
-        lines.append(
-            f"CV error: best found {certified['best_error']:.4g}, certified lower bound {certified['lower_bound']:.4g},"
-            f" at most {certified['difference']:.3g} better anywhere in C = {certified['cmin']:.4g} to"
-            f" {certified['cmax']:.4g}"
-        )
-    return lines
+    bound = found_lines(cv.record)[-3:] if cv.record.get("certified") else []
+    return [*aligned(rows), *(f"{what}: {value}" for what, value in bound)]
 
 
 def _grid(run, width):

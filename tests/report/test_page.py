@@ -82,7 +82,7 @@ def test_what_it_says(runs, tmp_path):
     for words in ("12 of 12 steps certified", "min 1/2 ||w||^2", '<th scope="row">folds</th><td>5</td>'):
         assert words in text
     assert f"<pre>{escape(shlex.join(runs['path'].record['command']))}</pre>" in text
-    assert "certified lower bound</th><td>0.08" in text and text.count("<svg") == 5
+    assert "lower bound</th><td>0.08" in text and text.count("<svg") == 5
     steps = text[text.index("<h2>Steps</h2>") :]
     assert steps.count("<tr><td>") == 12 and steps.count('<th scope="col">') == 14
 

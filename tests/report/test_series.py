@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from screenpath.cv.choice import folds_of
 from screenpath.errors import RunFolderError, UsageError
 from screenpath.report import series
 from screenpath.report.figures import path_axis, seconds_text, spread
@@ -76,7 +77,7 @@ def test_one_fold_alone_has_no_standard_error(runs, tmp_path):
     record = json.loads((run.path / "cv.json").read_text())
     record["best"]["se"] = record["one_se"]["se"] = None
     (run.path / "cv.json").write_text(json.dumps({**record, "fold_sizes": [12]}))
-    assert series.folds_of(series.read_cv(run).record) == (1, 10)
+    assert folds_of(series.read_cv(run).record) == (1, 10)
     for sizes, why in (([12, 12], "best.se is not a number"), ([12] * 11, "fold_sizes"), ("12", "fold_sizes")):
         (run.path / "cv.json").write_text(json.dumps({**record, "fold_sizes": sizes}))
         with pytest.raises(RunFolderError, match=why):
