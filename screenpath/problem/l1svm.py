@@ -30,8 +30,6 @@ from screenpath.problem.penalised_rounding import L1Rounding, check_range
 from screenpath.problem.penalised_sharp import l1_sharpened as sharpened
 from screenpath.regions.geometry import ROUNDING
 
-FLAT = 1e-13  # spread over norm, below which a column's products are nothing but rounding
-
 
 @dataclass(slots=True)
 class L1Certificate(Proven):
@@ -81,21 +79,16 @@ def halfway(gap: float, scale: float, norm: float, off: float) -> tuple[float, f
 
 @dataclass(slots=True)
 class KeptFeatures:
-    """Features that screening kept: their numbers, increasing, of ``size`` in all.
-
-    Those ``resting`` are not solved for, though nothing is known of them: see ``L1SVM.flat``.
-    """
+    """Features that screening kept: their numbers, increasing, of ``size`` in all."""
 
     index: np.ndarray
     size: int
-    resting: np.ndarray
 
     @property
     def status(self) -> np.ndarray:
         """Return -1 for screened features and 0 for the others, shape (m,), int8."""
         status = np.full(self.size, -1, dtype=np.int8)
         status[self.index] = 0
-        status[self.resting] = 0
         return status
 
 
@@ -132,10 +125,6 @@ class L1SVM(PathModel, Resumable):
         Norms of the columns, their squares, and norms of the columns centred at their mean; not below the exact ones.
     means : ndarray of shape (m,)
         Of the columns, over all samples; as computed.
-    constant : ndarray of bool of shape (m,)
-        Columns whose values are all the same: their weight is 0 at the optimum, the bias does what they could.
-    flat : ndarray of bool of shape (m,)
-        These, and columns whose products are nothing but rounding: they are not solved for.
     settled_from : float
         For this lambda and every larger one ``w = 0`` is surely optimal.
     lam_max : float
@@ -169,42 +158,21 @@ class L1SVM(PathModel, Resumable):
         length = sqrt(self.total) * (1.0 + gamma(self.samples)) if weighted else None
         self.rounding = L1Rounding(self.samples, self.size, length, columns.inexact)
         up, floor = 1.0 + 2.0 * self.rounding.column, np.sqrt(2.0 * self.samples * TINY)
-        spreads, self.means = columns.spreads()
-        self.norms, self.spreads = columns.norms * up + floor, spreads * up + floor
+        self.norms, sums = columns.norms * up + floor, columns.products(self.signs)
+        self.sqnorms, self.means = self.norms**2, sums / self.total
+        # The difference is off by some roundings of both squares; columns far from their mean are centred before.
+        squares = np.maximum(self.sqnorms - self.means * sums, 0.0) + 8.0 * self.rounding.column * self.sqnorms
         # Of a mean times z, which was exact with labels, and of the data.
-        self.spreads += (4.0 * self.rounding.inexact + 2.0 * self.rounding.data) * self.norms
-        self.flat = self.spreads <= FLAT * self.norms + 2.0 * floor
-        self.constant = np.zeros(self.size, dtype=bool)
-        for j in np.flatnonzero(self.spreads <= 4.0 * up * self.rounding.column * self.norms + 2.0 * floor).tolist():
-            self.constant[j] = self._is_constant(*self.column(j))
-        self.flat |= self.constant
-        self.norms[self.constant], self.spreads[self.constant] = 0.0, 0.0
-        self.sqnorms = self.norms**2
-        self._no_flat, self._all = not self.flat.any(), np.flatnonzero(~self.flat)
-        self._resting = np.flatnonzero(self.flat & ~self.constant)
+        unsure = 4.0 * self.rounding.inexact + 2.0 * self.rounding.data
+        self.spreads = np.minimum(np.sqrt(squares) * up + floor + unsure * self.norms, self.norms)
+        self._all = np.arange(self.size)
         self.null_slack = self.ones - self.null_bias * self.signs
-        self.null_products = self.products(self.null_slack)
+        self.null_products = self.rows.products(self.null_slack)
         self.settled_from, self.lam_max = self._tops()
 
     def column(self, j: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the stored values of a signed column, and the samples they belong to."""
         return self.rows.column(j)
-
-    def _is_constant(self, values: np.ndarray, places: np.ndarray) -> bool:
-        """Tell whether a signed column is one value times ``z``, each product rounded."""
-        there = places[self.ones[places] > 0.0]
-        if not values.any() or there.size < np.count_nonzero(self.ones):
-            return not values.any()
-        first = int(np.argmax(self.ones[places]))
-        guess = values[first] / self.signs[places[first]]
-        near = guess, np.nextafter(guess, np.inf), np.nextafter(guess, -np.inf)
-        return any(np.array_equal(self.signs[places] * value, values) for value in near)
-
-    def products(self, alpha: np.ndarray) -> np.ndarray:
-        """Return ``f_j . alpha`` for an ``alpha`` with ``z.alpha = 0``, shape (m,); one data pass."""
-        products = self.rows.products(alpha)
-        products[self.constant] = 0.0
-        return products
 
     def _tops(self) -> tuple[float, float]:
         """Return ``settled_from`` and ``lam_max``; products whose rounding could matter are recomputed."""
@@ -251,7 +219,7 @@ class L1SVM(PathModel, Resumable):
         else:
             slack = self.ones - self.rows.combine(w)
             bias, alpha, *sums = kernels.dual_point(slack, self.signs)
-            products = self.products(alpha)
+            products = self.rows.products(alpha)
         inside, column = np.empty(self.size), self.rounding.column
         scale, hoped, terms, weight, reach, kink = kernels.certified_terms(
             w, products, self.norms, self.spreads, lam, column, OUTWARD, *sums, inside
@@ -321,17 +289,13 @@ class L1SVM(PathModel, Resumable):
         with np.errstate(over="ignore", invalid="ignore"):
             lower, upper = region.bounds(products, self.spreads, self.norms)
             goal = 1.0 - slack * (1.0 + self.norms * region.extent)
-        return self.kept(np.flatnonzero(~(np.maximum(upper, -lower) < goal)))  # what is no number decides nothing
-
-    def kept(self, index: np.ndarray) -> KeptFeatures:
-        """Return decisions that keep some features, except flat ones."""
-        return KeptFeatures(index if self._no_flat else index[~self.flat[index]], self.size, self._resting)
+        return KeptFeatures(np.flatnonzero(~(np.maximum(upper, -lower) < goal)), self.size)  # no number decides nothing
 
     def nothing_screened(self) -> KeptFeatures:
-        return KeptFeatures(self._all, self.size, self._resting)
+        return KeptFeatures(self._all, self.size)
 
     def all_screened(self) -> KeptFeatures:
-        return KeptFeatures(np.empty(0, dtype=np.int64), self.size, np.empty(0, dtype=np.int64))
+        return KeptFeatures(np.empty(0, dtype=np.int64), self.size)
 
     def reduce(self, lam: float, screened: KeptFeatures, reference: L1Certificate) -> L1Reduced:
         return L1Reduced(self, lam, screened, reference)
@@ -354,7 +318,7 @@ class L1SVM(PathModel, Resumable):
         active, coefficients = int(np.count_nonzero(certificate.w)), np.empty(self.size + 1)
         coefficients[:-1], coefficients[-1] = certificate.w, certificate.bias
         outside = int(np.count_nonzero(certificate.theta <= 0.0))
-        gone = self.size - screened.index.size - screened.resting.size
+        gone = self.size - screened.index.size
         return {
             "n_R": outside,
             "n_L": 0,

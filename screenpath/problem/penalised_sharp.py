@@ -226,7 +226,7 @@ def _l1_products(model, lam: float, r, balance: float, apart: float, support, be
     reaches ``lam``.
     """
     norm = float(np.linalg.norm(r)) * OUTWARD
-    products = model.products(r)
+    products = model.rows.products(r)
     unsure = (model.rounding.column * norm + apart) * model.norms
     # Where the spread says more than the product does, the latter is taken for 0.
     spread = model.spreads * norm

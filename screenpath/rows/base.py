@@ -166,12 +166,6 @@ class FeatureColumns(Counted, Protocol):
         """Return ``sum_j w_j f_j``, one entry per sample; columns with a zero weight are not read."""
 
     @abstractmethod
-    def spreads(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``||f_j - m z||`` and ``m = f_j.z / ||z||^2``: the norms of centred columns, and their (weighted)
-        means.
-        """
-
-    @abstractmethod
     def column(self, j: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the stored values of a column, and their samples."""
 

@@ -18,7 +18,6 @@ from screenpath.data.files.prepare import Preparation, dense_form, fit_preparati
 from screenpath.data.safe.memory import F8, in_force
 from screenpath.data.shards.shards import Shard, ShardFolder, in_order
 from screenpath.errors import UsageError
-from screenpath.kernels.problem import l1svm as kernels
 from screenpath.kernels.rows import rows as sums
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import row_pointers, shared_csr
@@ -300,19 +299,6 @@ class ShardColumns(HeldColumns, KeptProducts):
             out[part] = found
         self.touched += self.n
         return out
-
-    def spreads(self) -> tuple[np.ndarray, np.ndarray]:
-        out, means = np.empty(self.n), np.empty(self.n)
-
-        def one(k: int):
-            found = np.empty((2, int(self._starts[k + 1] - self._starts[k])))
-            kernels.spreads(as_columns(*self._signed(k)), self.signs, *found)
-            return found
-
-        for part, *found in self._over(one):
-            out[part], means[part] = found
-        self.touched += self.n
-        return out, means
 
     def _over(self, function):
         """Yield (columns, results...) of ``function(k)`` for every shard, in order."""

@@ -6,7 +6,6 @@ import numpy as np
 
 from screenpath.data.safe.memory import VALUES_AT_ONCE
 from screenpath.errors import UsageError
-from screenpath.kernels.problem import l1svm as kernels
 from screenpath.kernels.solve import l1newton as newton
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import shared_csr
@@ -136,12 +135,6 @@ class Columns(MemoryRows, KeptProducts):
 
     def combine(self, w: np.ndarray) -> np.ndarray:
         return self.weighted_sum(w)
-
-    def spreads(self) -> tuple[np.ndarray, np.ndarray]:
-        out, means = np.empty(self.n), np.empty(self.n)
-        kernels.spreads(as_columns(*self._arrays), self.signs, out, means)
-        self.touched += self.n
-        return out, means
 
     def slices(self, index: np.ndarray | None = None) -> tuple:
         """Return slices without a copy, except of values that are not float64."""

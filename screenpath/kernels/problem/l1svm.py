@@ -22,46 +22,6 @@ from screenpath.kernels.rows.newton_system import inner
 BIAS_SOLVES = 8
 
 
-@kernel(fastmath=SUMS)
-def spreads(columns, y, out, means):
-    """Write the norm of every column after subtracting its mean, of ``f - (f.y) y / ||y||^2``, and that mean.
-
-    Values that are not stored count as zeros.
-    """
-    (data, indices, begin, end), n = columns, y.size
-    length = inner(y, y)
-    for j in range(out.size):
-        start, stop = begin[j], end[j]
-        mean = column_sum(data, indices, start, stop, n, y) / length
-        means[j], total = mean, 0.0
-        if stop - start == n:
-            column = data[start:stop]
-            for i in range(n):
-                off = column[i] - mean * y[i]
-                total += off * off
-            out[j] = np.sqrt(total)
-            continue
-        stored = 0.0
-        for p in range(at(start), at(stop)):
-            stored += y[at(indices[p])] * y[at(indices[p])]
-        rest = length - stored
-        if rest < 0.5 * length:  # the samples between those that are stored, without cancellation
-            rest, i = 0.0, 0
-            for p in range(at(start), at(stop)):
-                while i < indices[p]:
-                    rest += y[i] * y[i]
-                    i += 1
-                i += 1
-            while i < n:
-                rest += y[i] * y[i]
-                i += 1
-        total = rest * mean * mean
-        for p in range(at(start), at(stop)):
-            off = data[p] - mean * y[at(indices[p])]
-            total += off * off
-        out[j] = np.sqrt(total)
-
-
 @kernel(fastmath=SUMS, forceinline=True, leaf=True)  # it stands in two kernels: a symbol could come from either
 def bias_sums(slack, y, shift):
     """Return the sums of ``y_i r_i``, its size, and ``y_i^2`` where ``r_i = max(slack_i - y_i shift, 0)`` is not 0."""
@@ -389,7 +349,6 @@ def warm_up():
     y, w, norms, index = np.array([1.0, -1.0, 1.0]), np.zeros(2), np.ones(2), np.arange(2)
     ends = np.array([0, 3, 6], dtype=np.int64)
     columns = np.array([1.0, -0.5, 2.0, 0.5, 1.0, -1.0]), np.array([0, 1, 2, 0, 1, 2], np.int32), ends[:-1], ends[1:]
-    spreads(columns, y, np.empty(2), np.empty(2))
     blur(1.0, 1.0, 0.0, 1e-14)
     positive_part(y, y)
     dual_point(np.ones(3), y)
