@@ -217,5 +217,6 @@ def usual(options: Iterable[Option], *names: str) -> tuple:
     return tuple(values[name] for name in names)
 
 
-def grouped(group: str, *options: Option) -> tuple[Option, ...]:
-    return tuple(replace(one, group=group) for one in options)
+def grouped(group: str, *options: Option, **more) -> tuple[Option, ...]:
+    """Return options under one heading, with what else they have in common."""
+    return tuple(replace(one, group=group, **more) for one in options)

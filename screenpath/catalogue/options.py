@@ -106,37 +106,32 @@ INTERCEPT = Option(
 C_GRID = grouped(
     "grid",
     Option(
-        "grid", metavar="N", help="Number of grid points.", usual=100, changes=True, python="models", **POSITIVE_COUNT,
-        everyday=True, type=f"{VALUES} | EpsilonGrid",
+        "grid", metavar="N", help="Number of grid points.", usual=100, python="models", **POSITIVE_COUNT, everyday=True,
+        type=f"{VALUES} | EpsilonGrid",
         about="Number of log-spaced values of C from `cmin` to `cmax`, or the values themselves, walked in increasing "
         "order; of functions of arrays also an EpsilonGrid.",
     ),
+    Option("cmin", None, "positive", "Lower end of the log-spaced grid.", usual=0.01, python="models", everyday=True),
+    Option("cmax", None, "positive", "Upper end of the log-spaced grid.", usual=10.0, python="models", everyday=True),
+    Option("c_list", None, "numbers", "The grid itself, for example 0.1,1,10."),
     Option(
-        "cmin", None, "positive", "Lower end of the log-spaced grid.", usual=0.01, changes=True, python="models",
-        everyday=True,
-    ),
-    Option(
-        "cmax", None, "positive", "Upper end of the log-spaced grid.", usual=10.0, changes=True, python="models",
-        everyday=True,
-    ),
-    Option("c_list", None, "numbers", "The grid itself, for example 0.1,1,10.", changes=True),
-    Option(
-        "eps_path", None, "positive", metavar="EPS", changes=True,
+        "eps_path", None, "positive", metavar="EPS",
         help="Choose the steps so that every C from `cmin` to `cmax` is solved to the relative gap EPS.",
     ),
-    Option("c", None, "positive", "Solve one C instead of a grid.", metavar="C", changes=True),
+    Option("c", None, "positive", "Solve one C instead of a grid.", metavar="C"),
     Option(
-        "reference", None, "positive", metavar="C", changes=True,
+        "reference", None, "positive", metavar="C",
         help="With `c`: solve this C first (step 0) and screen the problem (step 1) from it, once.",
     ),
     Option(
-        "chunk", metavar="M", changes=True, python="paths", **POSITIVE_COUNT,
+        "chunk", metavar="M", python="paths", **POSITIVE_COUNT,
         help="ssnsv, essnsv: use one region for M steps, from a feasible point found by line search (Ogawa 2013).",
     ),
     Option(
-        "chunk_form", None, "choice", choices=("C", "s"), changes=True, usual="C", python="paths",
+        "chunk_form", None, "choice", choices=("C", "s"), usual="C", python="paths",
         help="How to bound the loss of that point: prove before use (C), or try and prove later (s).",
     ),
+    changes=True,
 )  # fmt: skip
 RULE = Option(
     "rule", "dvi+gap", "plugin", stated=True, changes=True, group="screening and solver", python="models",
@@ -274,17 +269,17 @@ KERNEL = (
 LAMBDA_GRID = grouped(
     "grid",
     Option(
-        "grid", metavar="N", help="Points lambda_max / k, k = 1..N.", everyday=True, usual=20, changes=True,
-        python="models", type=VALUES, **POSITIVE_COUNT,
+        "grid", metavar="N", help="Points lambda_max / k, k = 1..N.", everyday=True, usual=20, python="models",
+        type=VALUES, **POSITIVE_COUNT,
         about="Number K of values ``lambda_max / k``, k = 1..K; or the values, walked from the largest down (of "
         "estimators those of ``C = 1 / (2 lambda)``).",
     ),
-    Option("log", False, "flag", "Space the values evenly on a log scale instead.", changes=True, python="models"),
+    Option("log", False, "flag", "Space the values evenly on a log scale instead.", python="models"),
     Option(
-        "lambda_min_ratio", None, "share", "With `log`: last value divided by lambda_max.", usual=0.05, changes=True,
-        python="models",
+        "lambda_min_ratio", None, "share", "With `log`: last value divided by lambda_max.", usual=0.05, python="models"
     ),
-    Option("lambda_list", None, "numbers", "The grid itself, for example 10,5,1.", changes=True),
+    Option("lambda_list", None, "numbers", "The grid itself, for example 10,5,1."),
+    changes=True,
 )  # fmt: skip
 L1_RULE = replace(
     RULE, default="vi+gap", help="Screening rule: none, vi (from the previous lambda), gap (dynamic), or vi+gap."
@@ -292,33 +287,34 @@ L1_RULE = replace(
 PAIR_GRID = grouped(
     "grid",
     Option(
-        "betas", metavar="N", help="Values of beta, from beta_max down.", usual=10, changes=True, python="models",
-        everyday=True, type=VALUES, **POSITIVE_COUNT,
+        "betas", metavar="N", help="Values of beta, from beta_max down.", usual=10, python="models", everyday=True,
+        type=VALUES, **POSITIVE_COUNT,
         about="Number of values, log-spaced from ``beta_max`` to `beta_min_ratio` times it; or the values.",
     ),
     Option(
-        "alphas", metavar="N", help="Values of alpha for each beta.", usual=100, changes=True, python="models",
-        everyday=True, type=VALUES, **POSITIVE_COUNT,
+        "alphas", metavar="N", help="Values of alpha for each beta.", usual=100, python="models", everyday=True,
+        type=VALUES, **POSITIVE_COUNT,
         about="Number of values for each beta, log-spaced from ``alpha_max(beta)`` to `alpha_min_ratio` times it; or "
         "the values. 0 may be one of them: the L1 penalty alone.",
     ),
     Option(
-        "beta_min_ratio", None, "share", "Last beta divided by beta_max.", usual=0.05, ends=(False, True), changes=True,
+        "beta_min_ratio", None, "share", "Last beta divided by beta_max.", usual=0.05, ends=(False, True),
         python="models",
     ),
     Option(
         "alpha_min_ratio", None, "share", "Last alpha divided by alpha_max(beta).", usual=0.01, ends=(False, True),
-        changes=True, python="models",
+        python="models",
     ),
-    Option("beta", None, "numbers", "The values of beta themselves, for example 0.1,0.01.", changes=True),
+    Option("beta", None, "numbers", "The values of beta themselves, for example 0.1,0.01."),
     Option(
-        "alpha", None, "numbers", changes=True,
+        "alpha", None, "numbers",
         help="The values of alpha themselves, the same for each beta; 0 (the last) leaves the L1 penalty alone.",
     ),
     Option(
-        "references", 0, "whole", metavar="M", least=0, stated=True, changes=True, python="paths",
+        "references", 0, "whole", metavar="M", least=0, stated=True, python="paths",
         help="With `alpha`: log-spaced steps to add before each value, so that screening starts near it.",
     ),
+    changes=True,
 )  # fmt: skip
 LOSS = Option(
     "loss", "hinge", "choice", "hinge: smoothed, see `smoothing`; or squared-hinge: 1/2 max(0, 1 - margin)^2.",

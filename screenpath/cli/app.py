@@ -46,7 +46,7 @@ SECTIONS: dict[str, dict[str, tuple]] = {
         "inspect": ("files:inspect", "Show what a data file holds, and everything that is wrong with it."),
         "convert": ("files:convert", "Turn data files into a folder of binary shards, for data larger than memory."),
         "generate": ("files:generate", "Write one of the papers' synthetic data sets as LIBSVM text."),
-        "cache": ("cache:cache", "Compile the numerical kernels ahead of time, or remove them."),
+        "cache": ("cache:cache", "Compile the numerical kernels ahead of time."),
         "info": ("cache:info", "Show versions, processor, threads, and the folder of compiled kernels."),
         "completion": ("help:completion", "Make bash, zsh or fish complete commands and options."),
         "help": ("help:command", "Show the page of a command: screenpath help svm."),

@@ -14,14 +14,15 @@ from screenpath.errors import UsageError, shown, tell
 
 
 @click.group(
-    "cache", cls=Suggesting, no_args_is_help=False, examples=("screenpath cache warm", "screenpath cache clear")
-)
+    "cache", cls=Suggesting, no_args_is_help=False,
+    examples=("screenpath cache warm", "screenpath cache warm parse newton compiled"),
+)  # fmt: skip
 def cache():
-    """Compile the numerical kernels ahead of time, or remove what was compiled.
+    """Compile the numerical kernels ahead of time.
 
     They are stored in NUMBA_CACHE_DIR if it is set, else in the user's cache folder; screenpath info shows where. A
     copy of that folder serves other machines of this kind (containers, nodes of a cluster): the same version of
-    screenpath, numba and Python, the same kind of processor.
+    screenpath, numba and Python, the same kind of processor. It may be removed at any time.
     """
 
 
@@ -55,15 +56,6 @@ def warm(modules):
     for name, seconds in done:
         tell(f"{name:<12} {seconds:6.2f} s")
     tell(f"compiled kernels are kept in {cache_folder() or 'no folder: none can be written to'}")
-
-
-@helped("clear", "screenpath cache clear", "NUMBA_CACHE_DIR=/scratch screenpath cache clear", group=cache)
-def clear():
-    """Remove all compiled kernels."""
-    from screenpath.compile.cache import cache_folder, clear_cache
-
-    freed = clear_cache()
-    tell(f"removed {freed / 1e6:.1f} MB of compiled kernels beside {cache_folder()}")
 
 
 KEPT = "*/*.kernel"  # the kernels of every version, below the folder of the cache

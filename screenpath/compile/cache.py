@@ -37,13 +37,11 @@ from numba.core.serialize import dumps
 
 from screenpath.compile import KERNELS, name_of
 from screenpath.compile.apart import keep_apart, needed, remember
-from screenpath.compile.sharing import LOCKS, changeable, end_turn, read_own, take_turn, user_cache, wait_for_turn
+from screenpath.compile.sharing import changeable, end_turn, read_own, take_turn, user_cache, wait_for_turn
 from screenpath.compile.sources import closure, digest
-from screenpath.errors import ResourceError
 
 FORMAT = 3  # of the files; another one when what is stored changes its shape
 SUFFIX = ".kernel"
-PARTIAL = ".partial"
 CHECKSUM_BYTES = hashlib.sha256().digest_size
 # Kernels that came with the package: the folder of a cache as an archive that `make wheel` makes, trusted like the
 # package. They are for a level of the architecture that most processors support; what does not fit is compiled.
@@ -176,31 +174,6 @@ def _warn(message: str) -> None:
     warnings.warn(message, KernelCacheWarning, stacklevel=3)
 
 
-def clear_cache() -> int:
-    """Delete the compiled kernels of every version next to the current folder; return the bytes freed.
-
-    Only files that this module writes are deleted. Running processes compile again what they miss. A file that cannot
-    be deleted is a :class:`ResourceError`.
-    """
-    folder = cache_folder()
-    if folder is None:
-        return 0
-    freed = 0
-    for path in [path for name in (f"*{SUFFIX}", f"*{PARTIAL}", LOCKS) for path in folder.parent.glob(f"*/{name}")]:
-        try:
-            size = path.stat().st_size
-            path.unlink()
-            freed += size
-        except FileNotFoundError:  # another process was faster
-            continue
-        except OSError as error:
-            raise ResourceError(f"cannot delete {path}: {error.strerror}", "Check who owns the folder.") from error
-    for version in folder.parent.iterdir():
-        with contextlib.suppress(OSError):  # it holds other files, or another process has just written there
-            version.rmdir()
-    return freed
-
-
 def read_entry(path: Path):
     """Return what :func:`write_entry` stored, None if there is no such file; a damaged one is deleted."""
     try:
@@ -226,7 +199,7 @@ def write_entry(path: Path, entry) -> None:
     # A random name, since process numbers repeat across the machines that share a folder; not mkstemp, whose files
     # nobody else may read, since a folder may be warmed by one user for a group. Only the owner may write, whatever
     # the umask: it is code.
-    partial = path.with_name(f"{path.name}.{secrets.token_hex(8)}{PARTIAL}")
+    partial = path.with_name(f"{path.name}.{secrets.token_hex(8)}.partial")
     try:
         with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb") as file:
             file.write(hashlib.sha256(payload).digest() + payload)

