@@ -13,7 +13,7 @@ import numpy as np
 
 from screenpath.data.safe.memory import VALUES_AT_ONCE
 from screenpath.numbers import sparse as sp
-from screenpath.numbers.csr import Csr, on_columns
+from screenpath.numbers.csr import Csr
 
 FEW = 8  # samples checked before all others
 FAR = 1000.0  # ranges from 0 at which rows of samples are centred: nearer ones lose at most three digits
@@ -49,7 +49,10 @@ def far_ranges(X, weights: np.ndarray | None = None, far: float = SINGLE):
     if rows.size:
         index = np.unique(X[rows[:1]].indices) if sp.issparse(X) else np.arange(X.shape[1])
         few = _columns(X[rows[:FEW]], index)
-        for part in blocks(index[is_far(few.min(axis=0), few.max(axis=0), far)], X.shape[0]):
+        index = index[is_far(few.min(axis=0), few.max(axis=0), far)]
+        if sp.issparse(X) and index.size:
+            index = index[np.bincount(X.indices, minlength=X.shape[1])[index] >= rows.size]
+        for part in blocks(index, X.shape[0]):
             there = _columns(X, part)
             there = there if weights is None else there[rows]
             low, high = there.min(axis=0), there.max(axis=0)
@@ -61,9 +64,7 @@ def far_ranges(X, weights: np.ndarray | None = None, far: float = SINGLE):
 
 def _columns(X, index: np.ndarray) -> np.ndarray:
     """Return some columns, increasing, as a dense array."""
-    if not sp.issparse(X):
-        return X[:, index]
-    return on_columns(X, index).toarray() if index.size else np.zeros((X.shape[0], 0), dtype=X.dtype)
+    return X[:, index].toarray() if sp.issparse(X) else X[:, index]
 
 
 def is_far(low, high, far: float = FAR):

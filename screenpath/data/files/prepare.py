@@ -135,7 +135,10 @@ class Preparation:
     def _sparse(self, X):
         if self.shift is not None:  # only of columns that are full, or nearly so in new data
             X = _stored_throughout(X, np.flatnonzero(self.shift))
-        values = centred = X.data if self.shift is None else X.data - self.shift[X.indices]
+        values = centred = X.data
+        if self.shift is not None:  # in place: a second array of this size takes longer to get than to fill
+            values = centred = self.shift[X.indices].astype(np.result_type(X.data, self.shift), copy=False)
+            np.subtract(X.data, centred, out=centred)
         if self.kind == "l2":
             values = np.repeat(1.0 / _norms(X), np.diff(X.indptr))
         elif self.scale is not None:
@@ -153,13 +156,13 @@ class Preparation:
 
 def _stored_throughout(X, columns: np.ndarray):
     """Return sparse rows that store the zeros of some columns; ``X`` itself if there are none."""
+    if np.all(np.bincount(X.indices, minlength=X.shape[1])[columns] == X.shape[0]):
+        return X
     place = np.full(X.shape[1], -1)
     place[columns] = np.arange(columns.size)
     places, rows = place[X.indices], np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     lacking = np.ones((X.shape[0], columns.size), dtype=bool)
     lacking[rows[places >= 0], places[places >= 0]] = False
-    if not lacking.any():
-        return X
     more, which = np.nonzero(lacking)
     values = np.append(X.data, np.zeros(more.size, dtype=X.dtype))
     where = np.append(rows, more), np.append(X.indices, columns[which])
