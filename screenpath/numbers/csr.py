@@ -19,18 +19,11 @@ from screenpath.numbers import sparse as sp
 
 @dataclass(frozen=True, slots=True)
 class Csr:
-    """Sparse rows as read, without duplicate entries: the arrays of a ``csr_array``, which need no scipy.
+    """Sparse rows as read, without duplicate entries: the arrays of a ``csr_array``, which need no scipy."""
 
-    Parameters
-    ----------
-    data : ndarray of shape (nnz,)
-    indices, indptr : ndarray of shape (nnz,) and (n + 1,)
-    shape : (int, int)
-    """
-
-    data: np.ndarray
+    data: np.ndarray  # data, indices: shape (nnz,)
     indices: np.ndarray
-    indptr: np.ndarray
+    indptr: np.ndarray  # shape (n + 1,)
     shape: tuple[int, int]
 
     @property

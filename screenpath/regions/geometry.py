@@ -201,14 +201,8 @@ def lens_support(v1, v2, norms, distance, r1, r2, extent):
     from the larger one's, a small lens would drown in rounding. If one ball lies inside the other, or rounding has
     pulled the two apart, the smaller ball gives the answer.
 
-    Parameters
-    ----------
-    v1, v2, norms : ndarray of shape (n,)
-        ``v.m1``, ``v.m2`` and ``||v||``.
-    distance, r1, r2 : float
-        ``||m1 - m2||`` and the radii.
-    extent : float
-        Largest norm of a point of the balls, to which the rounding of ``v1`` and ``v2`` is relative.
+    ``v1``, ``v2`` and ``norms``, shape (n,), are ``v.m1``, ``v.m2`` and ``||v||``, ``distance`` is ``||m1 - m2||``;
+    the rounding of ``v1`` and ``v2`` is relative to ``extent``, the largest norm of a point of the balls.
     """
     if r1 > r2:
         v1, v2, r1, r2 = v2, v1, r2, r1

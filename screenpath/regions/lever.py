@@ -42,25 +42,13 @@ SHARES = (1.0, 0.9, 0.75, 0.5, 0.25, 0.0)  # of the first of two balls in those 
 
 @dataclass(slots=True)
 class LeverBall:
-    """A ball around the optimal ``w`` with the dual point from which levers are made.
+    """A ball around the optimal ``w`` with the dual point from which levers are made."""
 
-    Parameters
-    ----------
-    ball : Ball
-        Of a pair at ``C``; the products of its centre with the rows are known.
-    C : float
-    theta : ndarray of shape (N,)
-    residue : float
-        What the signed sum of ``theta`` is off by at most.
-    one : bool
-        Whether linear models try one lever on either side, and read no row but those that it is made of.
-    """
-
-    ball: Ball
+    ball: Ball  # of a pair at ``C``; the products of its centre with the rows are known
     C: float
-    theta: np.ndarray
-    residue: float
-    one: bool = False
+    theta: np.ndarray  # shape (N,)
+    residue: float  # what the signed sum of ``theta`` is off by at most
+    one: bool = False  # whether linear models try one lever on either side, and read only the rows it is made of
 
 
 @dataclass(slots=True)
@@ -69,10 +57,6 @@ class LeverPencil:
 
     A point of the way from one dual point to the other has the ball with the centre as far on the way: the bound from
     which levers follow is linear in the dual point. That ball holds the intersection of the two.
-
-    Parameters
-    ----------
-    first, second : LeverBall
     """
 
     first: LeverBall
@@ -97,48 +81,24 @@ class LeverPencil:
 
 @dataclass(slots=True)
 class Seen:
-    """Signless rows as a ball around ``w`` sees them, the dual scaled by C.
+    """Signless rows as a ball around ``w`` sees them, the dual scaled by C; arrays of shape (n,)."""
 
-    Parameters
-    ----------
-    tau : ndarray of shape (n,)
-        ``c_i - x_i.c``, at the ball's centre c.
-    down, up : ndarray of shape (n,)
-        By how much a dual variable can fall and rise within its box; negative counts as 0.
-    slack : ndarray of shape (n,)
-        What rounding may have added to ``tau``, and to what it is compared with.
-    typical : float
-        A typical distance of the rows from their middle: the levers' sizes go by it.
-    """
-
-    tau: np.ndarray
-    down: np.ndarray
+    tau: np.ndarray  # ``c_i - x_i.c``, at the ball's centre c
+    down: np.ndarray  # down, up: by how much a dual variable can fall and rise within its box; negative counts as 0
     up: np.ndarray
-    slack: np.ndarray
-    typical: float
+    slack: np.ndarray  # what rounding may have added to ``tau``, and to what it is compared with
+    typical: float  # a typical distance of the rows from their middle: the levers' sizes go by it
 
 
 @dataclass(slots=True)
 class Levered(Seen):
-    """Rows of numbers; the others of its parameters are those of :class:`Seen`.
+    """Rows of numbers."""
 
-    Parameters
-    ----------
-    norms, spread : ndarray of shape (n,)
-        ``||x_i||``, and at least the distance of ``x_i`` from ``mean``.
-    mean : ndarray of shape (d,)
-        Any fixed point; near the middle of the rows the bounds are sharp.
-    place : callable
-        ``place(index)`` returns a ``Matrix``, and where in it the rows of ``index`` are.
-    product : float
-        Relative error of a product with a row.
-    """
-
-    norms: np.ndarray
+    norms: np.ndarray  # norms, spread: shape (n,); ``||x_i||``, and at least the distance of ``x_i`` from ``mean``
     spread: np.ndarray
-    mean: np.ndarray
-    place: Callable
-    product: float
+    mean: np.ndarray  # shape (d,): any fixed point; near the middle of the rows the bounds are sharp
+    place: Callable  # ``place(index)`` returns a ``Matrix``, and where in it the rows of ``index`` are
+    product: float  # relative error of a product with a row
 
     def decide(self, radius: float, sizes: tuple = SIZES, shared: tuple = SHARED) -> np.ndarray:
         """Return -1 where ``x.w + b`` is above the kink of a row at every optimum, +1 where it is below, else 0."""
@@ -167,16 +127,11 @@ class Levered(Seen):
 
 @dataclass(slots=True)
 class KernelLevered(Seen):
-    """Signless rows behind a kernel; parameters as of :class:`Levered`.
+    """Signless rows behind a kernel."""
 
-    Parameters
-    ----------
-    combined : callable
-        ``combined(index, weights)`` returns the products of all rows with ``sum_k weights_k x_index[k]``, and what they
-        are off by over the norm of their row.
-    """
-
-    norms: np.ndarray
+    norms: np.ndarray  # shape (n,)
+    # ``combined(index, weights)`` returns the products of all rows with ``sum_k weights_k x_index[k]``, and what they
+    # are off by over the norm of their row
     combined: Callable
 
     def decide(self, radius: float, sizes: tuple = SIZES) -> np.ndarray:
@@ -200,19 +155,11 @@ class KernelLevered(Seen):
 
 @dataclass(slots=True)
 class Chosen:
-    """The rows of the levers of one side, in the order of their use.
+    """The rows of the levers of one side, in the order of their use."""
 
-    Parameters
-    ----------
-    rows : ndarray of int64 of shape (m,)
-    offsets : ndarray of shape (k, 2)
-        ``tau`` at the centre of each lever, and its ``kappa``; 0 where it says nothing.
-    weights : ndarray of shape (k, m)
-    """
-
-    rows: np.ndarray
-    offsets: np.ndarray
-    weights: np.ndarray
+    rows: np.ndarray  # int64 of shape (m,)
+    offsets: np.ndarray  # shape (k, 2): ``tau`` at the centre of each lever, and its ``kappa``; 0 where it says nothing
+    weights: np.ndarray  # shape (k, m)
 
 
 def chosen(seen: Seen, radius: float, sizes: tuple, shared: tuple = ()) -> tuple[Chosen, Chosen]:
@@ -237,21 +184,13 @@ def _side(seen: Seen, sizes: np.ndarray, sharing: np.ndarray, side: float, order
 
 @dataclass(frozen=True)
 class RangeLevers:
-    """A pair and ``k`` of its levers, the first half of which bound from below.
-
-    Parameters
-    ----------
-    pair : ndarray of shape (9,)
-        Numbers of the pair, from which its ball at any C follows.
-    forms : ndarray of shape (2, m)
-        Products of ``m`` samples with ``w`` and with ``G'theta``.
-    levers : ndarray of shape (3, k)
-        ``tau(C)`` of each lever as ``levers[0] + C levers[1]``, rounding included, and what it carries at C = 1.
-    """
+    """A pair and ``k`` of its levers, the first half of which bound from below."""
 
     C: float
-    pair: np.ndarray
-    forms: np.ndarray
+    pair: np.ndarray  # shape (9,): numbers of the pair, from which its ball at any C follows
+    forms: np.ndarray  # shape (2, m): products of ``m`` samples with ``w`` and with ``G'theta``
+    # shape (3, k): ``tau(C)`` of each lever as ``levers[0] + C levers[1]``, rounding included, and what it carries at
+    # C = 1
     levers: np.ndarray
 
     def radius(self, C: float) -> float:
@@ -290,22 +229,12 @@ def _radius(pair, C0: float, C: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class PairLevers:
-    """Levers of a pair that serve a range of C.
+    """Levers of a pair that serve a range of C."""
 
-    Parameters
-    ----------
-    pair, levers : ndarray
-        As of :class:`RangeLevers`.
-    rows : list of tuple of ndarray
-        The rows of each lever, and their weights, which sum up to 1.
-    duals : ndarray of shape (N,)
-        Products of the rows, signs included, with ``G'theta``.
-    """
-
-    pair: np.ndarray
+    pair: np.ndarray  # pair, levers: as of :class:`RangeLevers`
     levers: np.ndarray
-    rows: list
-    duals: np.ndarray
+    rows: list  # the rows of each lever, and their weights, which sum up to 1: two arrays each
+    duals: np.ndarray  # shape (N,): products of the rows, signs included, with ``G'theta``
 
 
 def pair_levers(certificate, model, ahead: float) -> PairLevers:
@@ -371,23 +300,12 @@ class LeverRange:
 
 @dataclass(slots=True)
 class Distances:
-    """Distances of samples from combinations of training rows.
-
-    Parameters
-    ----------
-    squares : ndarray of shape (m,)
-        Of the samples' norms.
-    products : callable
-        ``products(center)`` returns those of the samples with a vector: of features, or of coefficients behind a
-        kernel.
-    off : float
-        Relative error of a product.
-    """
+    """Distances of samples from combinations of training rows."""
 
     model: Any
-    squares: np.ndarray
-    products: Callable
-    off: float
+    squares: np.ndarray  # shape (m,): of the samples' norms
+    products: Callable  # of the samples with a vector of features, or of coefficients behind a kernel
+    off: float  # relative error of a product
 
     def of(self, index: np.ndarray, share: np.ndarray) -> np.ndarray:
         """Return upper bounds of the distances from ``sum_k share_k x_index[k]``."""

@@ -112,22 +112,11 @@ class Spread:
         self._shared = self._held = None
 
     def run(self, function, shared, tasks, deadline: float = float("inf")):
-        """Run a function for each task and yield rank and result of tasks as they end, in any order.
+        """Run ``function(shared, task, deadline)`` for each task and yield rank and result of tasks as they end.
 
-        Parameters
-        ----------
-        function : callable
-            ``function(shared, task, deadline)``, run on a worker; ``deadline`` is in its own clock.
-        shared : object
-            Needed by all tasks: sent once, and kept by the workers for further calls with the same object.
-        tasks : sequence
-        deadline : float
-            ``time.monotonic()`` value. The clocks of other machines are assumed to show the same time of day.
-
-        Raises
-        ------
-        ResourceError
-            If a task is lost again and again.
+        ``shared`` is sent once, and kept by the workers for further calls with the same object. The deadline is a
+        ``time.monotonic()`` value, for the function one of the worker's clock; the clocks of other machines are
+        assumed to show the same time of day. If a task is lost again and again, a ResourceError is raised.
         """
         from distributed import as_completed
 

@@ -33,26 +33,9 @@ SPARE = 2  # at most this many times the requested columns stay in memory
 class ColumnShards(Counted):
     """Columns of a shard folder, scaled in each pass; the signed columns of a model are made from them.
 
-    Parameters
-    ----------
-    scale : {"none", "maxabs", "standard"}
-    storage : {"auto", "dense", "sparse"}
-        Form of the columns; ``auto`` by the density of all of them.
-    weights : ndarray of shape (n,), optional
-        How often each sample counts in the scaling.
-    penalties : ndarray of shape (features,), optional
-        Further divisors of the columns.
-    bias : float, default 0
-        Value of a constant last column, which is a shard of its own; 0 for none.
-    free : bool, default False
-        Whether the intercept is free: columns far from 0 that store a value for each sample are then centred.
-
-    Attributes
-    ----------
-    n, d : int
-        Samples and features that have a column, including the constant one.
-    starts : ndarray of int64
-        Where the columns of the shards begin, and where the last one ends.
+    Parameters are those of ``rows.shards.ShardRows``, of columns: the constant one, of value ``bias``, is a shard of
+    its own. ``penalties``, shape (features,), are further divisors of the columns. ``n`` and ``d`` are the samples and
+    the features that have a column; the columns of shard ``k`` are those from ``starts[k]`` to ``starts[k + 1]``.
     """
 
     on_disk = True

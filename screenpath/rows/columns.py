@@ -95,18 +95,8 @@ class Columns(MemoryRows, KeptProducts):
     r"""Signed feature columns ``f_j = z * x^j``, stored one after the other; ``z_i = y_i sqrt(s_i)``.
 
     The columns are the rows of ``(diag(z) X)'``: ``products(v)`` is ``margins`` of the base class, ``combine(w)`` its
-    ``weighted_sum``, and ``touched`` counts columns.
-
-    Parameters
-    ----------
-    X : ndarray or scipy.sparse of shape (samples, features)
-        float64 or float32; copied column by column.
-    signs : ndarray of shape (samples,)
-        Labels -1 and +1.
-    weights : ndarray of shape (samples,), optional
-        ``s``, at least 0; float64 values only.
-    inexact : float, default 0
-        Largest relative error of a value of ``X``.
+    ``weighted_sum``, and ``touched`` counts columns. ``X``, shape (samples, features), is copied column by column;
+    ``signs`` are labels -1 and +1, ``weights``, for float64 values only, the ``s`` of at least 0.
     """
 
     def __init__(self, X, signs, threads: int = 1, weights=None, inexact: float = 0.0):

@@ -159,38 +159,11 @@ class SquarePart:
 
 
 class GramRows(KernelRows):
-    """The kernel matrix of signed rows.
+    """The kernel matrix of signed rows ``X``, shape (n, d); see :func:`plan_gram` for ``max_memory`` and ``keep``.
 
-    Parameters
-    ----------
-    X : ndarray or scipy.sparse of shape (n, d)
-    function : kernel_functions.KernelFunction
-    signs : ndarray of shape (n,)
-    max_memory : int or budget.Allowance, optional
-        Bytes; half of the free memory by default.
-    dtype : float64 or float32
-        Of the stored values. With float32 the solver works on rounded values; sums that certify or screen are computed
-        from the data in float64.
-    keep : {"auto", "full", "cache"}
-        See :func:`rows.budget.plan_gram`.
-    threads : int, default 1
-        For computing blocks of the matrix. Results do not depend on it.
-    tell : callable, optional
-        Called with one sentence about the memory before it is allocated.
-    inexact : float, default 0
-        Largest relative error of a value of ``X``, see ``prepare.Preparation.inexact``.
-
-    Attributes
-    ----------
-    sparse : bool
-        Whether the data is a sparse array.
-    seconds : float
-        Time to precompute the matrix.
-
-    Raises
-    ------
-    ResourceError
-        If the plan does not fit.
+    With the ``dtype`` float32 the solver works on rounded values; sums that certify or screen are computed from the
+    data in float64. Blocks of the matrix are computed by ``threads``, on which results do not depend. ``tell`` is
+    called with one sentence about the memory before it is allocated, ``inexact`` is that of :class:`KernelBlocks`.
     """
 
     def __init__(
@@ -211,7 +184,7 @@ class GramRows(KernelRows):
         self._slots = OrderedDict()  # row number to slot of the store, least recently used first
         self._store = np.empty((self.plan.rows, self.n), dtype=self.dtype)
         self._scratch = np.empty(0)  # of the square part in use
-        self.seconds = 0.0
+        self.seconds = 0.0  # of computing the whole matrix
         if self.plan.full:
             began = time.perf_counter()
             self._fill(usable_threads(threads))

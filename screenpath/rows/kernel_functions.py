@@ -65,23 +65,14 @@ def parse_gamma(text, d: int) -> float:
 
 
 class KernelBlocks:
-    """Blocks ``K(x_i, z_j)`` of a kernel between data rows and other rows.
+    """Blocks ``K(x_i, z_j)`` of a kernel between data rows ``X``, shape (n, d), and other rows.
 
-    Parameters
-    ----------
-    X : ndarray or scipy.sparse of shape (n, d)
-    inexact : float, default 0
-        Largest relative error of a value of ``X``, see ``prepare.Preparation.inexact``.
-
-    Attributes
-    ----------
-    diagonal : ndarray of shape (n,)
-        ``K(x_i, x_i)``.
-    sizes : ndarray of shape (n,)
-        Upper bounds of ``sqrt(K(x_i, x_i))``.
-    error : float
-        Bound of the error of ``K(x_i, x_j)`` in :meth:`block`, over ``sizes_i sizes_j``.
+    ``inexact`` is the largest relative error of a value of ``X``, see ``prepare.Preparation.inexact``.
     """
+
+    diagonal: np.ndarray  # shape (n,): ``K(x_i, x_i)``
+    sizes: np.ndarray  # shape (n,): upper bounds of ``sqrt(K(x_i, x_i))``
+    error: float  # bound of the error of ``K(x_i, x_j)`` in :meth:`block`, over ``sizes_i sizes_j``
 
     def __init__(self, X, function: KernelFunction, inexact: float = 0.0):
         self.function, self.inexact = function, inexact

@@ -43,16 +43,9 @@ def ordinary(array: np.ndarray) -> np.ndarray:
 
 
 class MemoryRows(WalkedRows):
-    """Sample rows in memory.
+    """Sample rows in memory, shape (n, d), float64 or float32, an array or scipy.sparse, which becomes CSR.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d) or scipy.sparse matrix/array of shape (n, d)
-        float64 or float32. Dense arrays must be C-contiguous; sparse ones become CSR.
-    threads : int, default 1
-        Threads for passes over all rows and for compiled walks (``pool``). Results do not depend on it.
-    inexact : float, default 0
-        Largest relative error of a stored value, see ``prepare.Preparation.inexact``.
+    Passes over all rows and compiled walks (``pool``) use ``threads``, on which results do not depend.
     """
 
     def __init__(self, X, threads: int = 1, inexact: float = 0.0):

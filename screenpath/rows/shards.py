@@ -138,27 +138,11 @@ def shard_take(shard: Shard, plan: Plan, index, signs):
 
 
 class ShardRows(Rows):
-    """Sample rows of a shard folder, prepared in each pass.
+    """Sample rows of a shard folder, prepared in each pass by ``scale`` (see ``prepare.prepare``).
 
-    Parameters
-    ----------
-    scale : {"none", "maxabs", "standard", "l2"}
-    bias : float
-        Value of a constant last feature; 0 for none.
-    storage : {"auto", "dense", "sparse"}
-        Form of the model's rows; ``auto`` by the density of all of them.
-    n_features : int, optional
-        Width, at least that of the folder.
-    threads : int, default 1
-    limit : MemoryLimit, optional
-    weights : ndarray of shape (n,), optional
-        How often each row counts in the scaling.
-    free : bool
-        Whether the intercept is free: dense columns far from 0 are then centred, as in ``prepare.prepare``.
-
-    Raises
-    ------
-    DataError, UsageError, ResourceError
+    ``bias`` is the value of a constant last feature, 0 for none. ``storage`` is the form of the model's rows; ``auto``
+    goes by the density of all of them. ``n_features`` is at least the width of the folder. ``weights``, shape (n,), are
+    how often each row counts in the scaling. With a ``free`` intercept dense columns far from 0 are centred.
     """
 
     on_disk = True

@@ -30,14 +30,8 @@ class Views(TwoViews):
     """Data in memory, row by row and column by column.
 
     Each view is a tuple ``(data, indices, indptr)``. For dense data ``data`` is the flattened array, ``indices`` is
-    empty, and entry ``p`` of line ``k`` has the index ``p - indptr[k]``: the kernels use the same loops for both.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d) or scipy.sparse of shape (n, d)
-        float64 or float32. The row view shares its memory if it is C-contiguous or CSR.
-    inexact : float, default 0
-        Largest relative error of a value of ``X``.
+    empty, and entry ``p`` of line ``k`` has the index ``p - indptr[k]``: the kernels use the same loops for both. The
+    row view shares the memory of ``X``, shape (n, d), if that is C-contiguous or CSR.
     """
 
     def __init__(self, X, inexact: float = 0.0):

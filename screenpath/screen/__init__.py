@@ -48,25 +48,10 @@ def no_chunk(text: str, chunk: int | None) -> None:
 
 
 def parse_rule(text: str, chunk: int | None = None, form: str = "C"):
-    """Turn ``none``, ``gap``, ``heuristic``, ``sieve``, ``RULE`` or ``RULE+gap`` into a screening.
+    """Turn ``none``, ``gap``, ``heuristic``, ``sieve``, ``RULE``, ``RULE+gap`` or a plug-in (``data.safe.plugins``)
+    into a screening; ``chunk`` and ``form`` are those of :class:`screen.pathwise.Pathwise`.
 
-    Parameters
-    ----------
-    text : str
-        Or a plug-in (``data.safe.plugins``), as in each of these functions.
-    chunk : int, optional
-        Grid points that one rule serves; only for rules with a far end.
-    form : {"C", "s"}
-        See :class:`screen.pathwise.Pathwise`.
-
-    Returns
-    -------
-    Screening, Pathwise or Heuristic
-
-    Raises
-    ------
-    UsageError
-        For an unknown rule, naming the ones that exist, or a chunk with a rule that has no far end.
+    An unknown rule, and a chunk with a rule that has no far end, is a UsageError that names those that work.
     """
     if (own := plugged_rule(text, Screening, Pathwise, chunk)) is not None:
         return own
@@ -89,12 +74,8 @@ def parse_rule(text: str, chunk: int | None = None, form: str = "C"):
 
 
 def parse_kernel_rule(text: str) -> Screening:
-    """Turn ``none``, ``gap``, ``RULE`` or ``RULE+gap`` into a screening of a kernel model, RULE one of ``KERNEL``.
-
-    Raises
-    ------
-    UsageError
-        For any other rule, naming those that work.
+    """Turn ``none``, ``gap``, ``RULE``, ``RULE+gap`` or a plug-in into a screening of a kernel model, RULE one of
+    ``KERNEL``; any other rule is a UsageError that names those that work.
     """
     if (own := plugged_rule(text, Screening)) is not None:
         return own

@@ -167,18 +167,8 @@ class PathScreening(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Composed(PathScreening):
-    """What is screened when.
+    """What is screened when."""
 
-    Parameters
-    ----------
-    static : rule or None
-        Applied once before each solve, from the previous step.
-    dynamic : bool
-        Apply the gap ball of the current iterate while solving.
-    name : str
-        As the user wrote it.
-    """
-
-    static: Any
-    dynamic: bool
+    static: Any  # a rule or None: applied once before each solve, from the previous step
+    dynamic: bool  # dynamic, name: see :class:`PathScreening`
     name: str

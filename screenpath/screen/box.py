@@ -122,23 +122,13 @@ def guess_ball(model, reference, C: float) -> Ball | LeverBall:
 def feasible_dome(reference, far: Ball, parameters, enhanced: bool) -> Dome | Ball:
     """Region of SSNSV (Ogawa 2013, Theorem 2) and ESSNSV (Wang 2014, Theorem 18) for one or several parameters.
 
-    ``far`` holds a point that is feasible for each of them: a ``w_b`` with ``xi(w_b) <= xi(w*(C))``. Then
-    ``||w*|| <= ||w_b||`` and ``w*.(w_b - w*) >= 0``. The half-space ``w0.(w - w0) >= 0`` of the papers holds for an
-    exact ``w0``. For any pair (w0, theta0), the ball of :func:`pair_ball` bounds ``w0.w*`` from below at every C; the
-    bound is ``||w0||^2`` for an exact pair.
+    ``far`` holds a point that is feasible for each of the ``parameters``, and has the radius 0 if that point itself is
+    known: a ``w_b`` with ``xi(w_b) <= xi(w*(C))``. Then ``||w*|| <= ||w_b||`` and ``w*.(w_b - w*) >= 0``. The
+    half-space ``w0.(w - w0) >= 0`` of the papers holds for an exact ``w0``. For any pair (w0, theta0), the ball of
+    :func:`pair_ball` bounds ``w0.w*`` from below at every C; the bound is ``||w0||^2`` for an exact pair.
 
-    Parameters
-    ----------
-    far : Ball
-        Contains a feasible point; of radius 0 if that point itself is known.
-    parameters : sequence of float
-        Every C that the region has to serve.
-    enhanced : bool
-        ESSNSV, the smaller ball, instead of SSNSV.
-
-    Returns
-    -------
-    Dome, or Ball if the reference is the origin and there is no half-space
+    ``enhanced`` is ESSNSV, the smaller ball. If the reference is the origin there is no half-space, and the region is
+    a Ball.
     """
     size = sqrt(far.center.sqnorm) * (1.0 + reference.relative)
     if enhanced:

@@ -66,21 +66,11 @@ def primal_value(reference, C: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Dual:
-    """A dual point as a bound of the loss: ``xi(w) >= ell - total . w`` for every w.
+    """A dual point as a bound of the loss: ``xi(w) >= ell - total . w`` for every w."""
 
-    Parameters
-    ----------
-    ell : float
-        A lower bound of ``c . theta``, rounding included.
-    total : ndarray of shape (d,)
-        ``G'theta`` as computed.
-    error : float
-        Bound on the norm of its rounding error.
-    """
-
-    ell: float
-    total: np.ndarray
-    error: float
+    ell: float  # a lower bound of ``c . theta``, rounding included
+    total: np.ndarray  # shape (d,): ``G'theta`` as computed
+    error: float  # bound on the norm of its rounding error
 
     @classmethod
     def of(cls, certificate) -> Dual:
@@ -215,13 +205,10 @@ class BoxScreening(PathScreening):
 class Pathwise(BoxScreening):
     """A static rule with the far end of the path, step by step or for chunks of steps (Ogawa 2013, Algorithm 2).
 
+    ``static``, ``dynamic`` and ``name`` are those of :class:`Composed`.
+
     Parameters
     ----------
-    static : rules.box.SSNSV
-    dynamic : bool
-        Apply the gap ball of the current iterate while solving.
-    name : str
-        As the user wrote it.
     chunk : int, optional
         Steps that one rule serves, found with a feasible point of the line search; without it each step has its
         own rule, with the far end as the feasible point (as in Wang 2014). So has the first step of the path: a chunk

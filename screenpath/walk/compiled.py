@@ -213,21 +213,9 @@ def _make_workspace(model, blocks: int, more: int) -> tuple:
 
 
 def stretch(model, rank: int, values: list, numbers: np.ndarray, w: np.ndarray, tol: float, solver: str) -> Stretch:
-    """Return the steps of a stretch as ``steps.at_point`` would make them.
+    """Return the steps of a stretch as ``steps.at_point`` would make them, of the ``values`` of C from number ``rank``.
 
-    Parameters
-    ----------
-    model : BoxModel
-    rank : int
-        Number of the first one.
-    values : list of float
-        Of C.
-    numbers : ndarray of shape (k, len(kernels.FIELDS))
-    w : ndarray of shape (k, d)
-        Coefficients; an intercept that is free goes behind them.
-    tol : float
-        Relative gap asked for.
-    solver : str
+    ``numbers`` has shape (k, len(kernels.FIELDS)); a free intercept goes behind the coefficients ``w``, shape (k, d).
     """
     columns = dict(zip(kernels.FIELDS, numbers.T, strict=True))
     columns |= {name: columns[name].astype(np.int64) for name in WHOLE}

@@ -16,31 +16,18 @@ from screenpath.walk.step import Step
 
 
 class OneVsRest(Resumable):
-    """Models of every class against the rest.
+    """Models ``binary(rows, signs, *more)`` of every class against the rest, on the same rows.
 
     The sum over the classes ``k`` of the objectives of ``binary``, with ``y_ik = +1`` where sample ``i`` is of class
-    ``k`` and -1 elsewhere. The largest ``x.w_k`` decides. A sample's weight ``s_i`` is the same in all.
-
-    Parameters
-    ----------
-    binary : callable
-        ``binary(rows, signs, *more)``, the model of one class.
-    rows : MemoryRows or ColumnShards
-        Shared by all classes.
-    codes : ndarray of int of shape (n,)
-        Class numbers from 0.
-
-    Attributes
-    ----------
-    of_features : bool
-        Whether the models screen features, not samples.
+    ``k`` and -1 elsewhere. The largest ``x.w_k`` decides. A sample's weight ``s_i`` is the same in all. ``codes``,
+    shape (n,), are class numbers from 0.
     """
 
     def __init__(self, binary: Callable, rows, codes, *more):
         self.rows = rows
         self.parts = [binary(rows, np.where(codes == k, 1.0, -1.0), *more) for k in range(int(codes.max()) + 1)]
         first, *others = self.parts
-        self.of_features = isinstance(first, L1SVM)
+        self.of_features = isinstance(first, L1SVM)  # whether the models screen features, not samples
         for model in others if not self.of_features else ():  # they differ in their signs alone
             model.c, model.lo, model.hi = first.c, first.lo, first.hi
 

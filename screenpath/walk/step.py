@@ -165,14 +165,8 @@ class Steps(Sequence[Step]):
 class Stretch(Steps):
     """Steps kept as columns, which saves a tenth of the time of a path of little data.
 
-    Parameters
-    ----------
-    names : tuple of str
-        Of the parameters.
-    columns : dict
-        By name: a list or an array with a cell per step, or one cell that all of them share.
-    coefficients : ndarray of shape (k, d), or iterable
-        Of each step.
+    ``columns`` has by name a list or an array with a cell per step, or one cell that all of them share; ``names`` are
+    those of the parameters, ``coefficients`` an array of shape (k, d) or an iterable over the steps.
     """
 
     def __init__(self, names: tuple, columns: dict, coefficients):
@@ -213,28 +207,12 @@ def at_point(
     model, parameter, rank: int, certificate, screened, *, tol, broken, spent, settled, solver, epochs, rounds, touched,
     seconds, extras=None,
 ) -> Step:  # fmt: skip
-    """Return the record of a step.
+    """Return the record of a step whose reported pair has this certificate.
 
-    Parameters
-    ----------
-    certificate : Certificate
-        Of the pair that is reported.
-    screened : Screened
-        What was fixed before the (first) solve.
-    tol : float
-        Relative gap asked for.
-    broken : str
-        Why the solve ended without a finite gap; empty if it has one.
-    spent : bool
-        Whether its iterations or its time were used up.
-    settled : bool
-        Whether the solver reports that it has met its own target.
-    touched : float
-        Rows touched.
-    seconds : dict of str to float
-        Of the phases ``screen``, ``solve`` and ``certify``.
-    extras : dict, optional
-        Further columns.
+    ``screened`` was fixed before the (first) solve, which ``touched`` so many rows. ``broken`` is why the solve ended
+    without a finite gap, ``spent`` whether its iterations or its time were used up, ``settled`` whether the solver
+    reports that it has met its own target. ``seconds`` are those of the phases ``screen``, ``solve`` and ``certify``;
+    ``extras`` are further columns.
     """
     c, parameters = model.counts(certificate, screened), model.parameters(parameter)
     status, reason = verdict(certificate, tol, broken, spent, settled)

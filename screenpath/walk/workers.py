@@ -52,30 +52,12 @@ def walk_grid(
 ):
     """Walk a grid of (alpha, beta) as :func:`screenpath.walk.loop.walk` does, its rows shared out.
 
-    Parameters
-    ----------
-    pairs : sequence of (float, float)
-        The rows one after the other.
-    screening, solver, options, reference, first
-        As of ``walk``.
-    jobs : int, default 1
-        Processes.
-    scheduler : str, optional
-        Address of a Dask scheduler; without one the rows stay on this machine.
-    answer : tuple (float, callable or None), optional
-        How long the scheduler may take to answer, and who hears that it is waited for.
-    begun : SparseCertificate, optional
-        As of ``walk``; where the rows are shared out, they all begin anew.
+    ``pairs`` has the rows one after the other; ``jobs`` processes of this machine walk them, or the workers of a Dask
+    ``scheduler``, see :func:`rows.cluster.connect` for its ``answer``. ``begun`` is that of ``walk``; where the rows
+    are shared out, they all begin anew.
 
-    Yields
-    ------
-    Step, SparseCertificate or SentCertificate
-        In the order of the grid. From other processes, a run can go on behind the last step of a row alone.
-
-    Raises
-    ------
-    ResourceError
-        If a process dies.
+    Yields steps with their certificates in the order of the grid. From other processes, these are SentCertificates: a
+    run can go on behind the last step of a row alone. If a process dies, a ResourceError is raised.
     """
     ranks = range(first, len(pairs))
     rows = [list(row) for _, row in groupby(ranks, key=lambda rank: pairs[rank][1])]

@@ -158,21 +158,8 @@ def check_kept(path: Path, keep: int, sha256: str) -> None:
 class Appender:
     """A file that grows by whole records, under a name ending in ``.partial`` until it is complete.
 
-    Parameters
-    ----------
-    path : Path
-        Final name.
-    keep : int, default 0
-        Bytes to keep of an earlier run's file under the final or the partial name.
-    named : bool, default False
-        Whether it has its final name from the beginning.
-    sha256 : str, optional
-        Of the bytes to keep.
-
-    Raises
-    ------
-    RunFolderError
-        If there are fewer bytes than ``keep``, or others than those of ``sha256``.
+    ``named``: it has its final name from the beginning. ``keep`` bytes of an earlier run's file, under either name,
+    are kept; if there are fewer, or others than those of ``sha256``, a RunFolderError is raised.
     """
 
     def __init__(self, path: Path, keep: int = 0, named: bool = False, sha256: str | None = None):

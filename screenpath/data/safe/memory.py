@@ -36,27 +36,18 @@ MMAP_THRESHOLD = -3  # number of that setting of the C library's allocator
 
 
 class _Process:
-    """State of the process: the limit in force, and whether the compiled kernels have been loaded.
+    """State of the process."""
 
-    Attributes
-    ----------
-    mapped : int
-        Bytes of files mapped copy-on-write, which the system counts as data.
-    ceiling : int or None
-        Bytes of other data that the system allows while a limit is enforced.
-    before : tuple (int, int)
-        What it allowed before.
-    """
-
-    limit: MemoryLimit | None = None
-    loaded = False
-    mapped, before = 0, (0, 0)
-    ceiling: int | None = None
+    limit: MemoryLimit | None = None  # in force
+    loaded = False  # whether the compiled kernels are in memory: they count as taken then, before that as to come
+    mapped = 0  # bytes of files mapped copy-on-write, which the system counts as data
+    ceiling: int | None = None  # bytes of other data that the system allows while a limit is enforced
+    before = 0, 0  # what it allowed before
     lock = threading.RLock()  # of these three; an unmapping may interrupt a change
 
 
 def code_is_loaded() -> None:
-    """Record that the compiled kernels are in memory: they count as taken from now on, no longer as to come."""
+    """Record that the compiled kernels are in memory."""
     _Process.loaded = True
 
 
@@ -148,33 +139,17 @@ def parse_bytes(text: str) -> int:
 
 
 class MemoryLimit:
-    """The limit of ``--max-memory``, or one process's share of it.
+    """The limit of ``--max-memory``, or one process's share of it: private bytes this process may take; None for any.
 
-    Parameters
-    ----------
-    limit : int or None
-        Private bytes this process may take; None sets no limit.
-    whole : int, optional
-        The limit of the command, if this is the share of one of its worker processes.
-    count : int, default 1
-        Number of these worker processes.
-
-    Attributes
-    ----------
-    promised : int
-        Bytes requested but not yet taken, which nobody else may have.
-    lent : int
-        Bytes that other processes of the command may take.
-    share : MemoryLimit or None
-        That of each of them, to be sent to it; None without a limit.
-    base : int
-        Bytes taken when the limit came into force: about those of an idle process.
+    ``whole`` is the limit of the command, if this is the share of one of its ``count`` worker processes.
     """
 
     def __init__(self, limit: int | None = None, whole: int | None = None, count: int = 1):
         self.limit, self.whole, self.count = limit, whole, count
-        self.promised, self.lent, self.base = 0, 0, 0
-        self.share: MemoryLimit | None = None
+        self.promised = 0  # bytes requested but not yet taken, which nobody else may have
+        self.lent = 0  # bytes that other processes of the command may take
+        self.share: MemoryLimit | None = None  # of each of them, to be sent to it; None without a limit
+        self.base = 0  # bytes taken when the limit came into force: about those of an idle process
         if limit is not None:
             _free_at_once()
 

@@ -86,47 +86,18 @@ class ShardFault:
 
 
 class ShardFolder:
-    """A folder written by ``screenpath convert``, by rows or by columns.
+    """A folder written by ``screenpath convert``, by rows or by columns; ``by`` is what it must be, None for either.
 
-    Parameters
-    ----------
-    path : path-like
-    content : bool, default False
-        Compare the SHA-256 of shards too: a resumed run must have the same data, not only undamaged data.
-    by : {"rows", "columns"} or None
-        What the folder must be made of; None for either.
-
-    Attributes
-    ----------
-    meta : dict
-        Content of meta.json.
-    by : {"rows", "columns"}
-    n, d, nnz : int
-        Samples, features, stored values.
-    lines, length : int
-        Lines of all shards, and entries of each: samples and features, or the other way round.
-    starts : ndarray of int64 of shape (shards + 1,)
-        First line of each shard, and ``lines``.
-    numbers : ndarray of int64 or None
-        Features that have a line, from 0; None if all have one, or if the lines are samples.
-    dtype : numpy.dtype
-        Of the stored values.
-    sha256 : str
-        Identifies the content of all shards and labels.
-    stamp : str
-        Identifies meta.json.
-    label_names : tuple of str or None
-        Of the labels 0, 1, ..., if they are texts.
-    spelled : Spelled or None
-        The unusual texts of numeric labels.
-    form : Form or None
-        Of the table it was made from.
-
-    Raises
-    ------
-    DataError
-        If meta.json is missing, damaged or from a newer version.
+    ``content``: compare the SHA-256 of shards too, because a resumed run must have the same data, not only undamaged
+    data. If meta.json is missing, damaged or from a newer version, a DataError is raised.
     """
+
+    n: int  # n, d: samples and features
+    d: int
+    numbers: np.ndarray | None  # int64: features that have a line, from 0; None if all have one, or lines are samples
+    meta: dict  # content of meta.json
+    stamp: str  # identifies meta.json
+    sha256: str  # identifies the content of all shards and labels
 
     def __init__(self, path, content: bool = False, by: str | None = ROWWISE):
         self.path, self.content = Path(path), content
@@ -137,15 +108,15 @@ class ShardFolder:
         self.by = self.meta.get("by", ROWWISE)
         if by not in (None, self.by):
             raise DataError(f"{self.path} was converted by {self.by}", f"convert again with `by={by}`")
+        # Lines of all shards, and entries of each: samples and features, or the other way round; stored values.
         self.lines, self.length, self.nnz = (self.meta[name] for name in ("n", "d", "nnz"))
         self.n, self.d, self.numbers = self.lines, self.length, None
         self.dtype, self.sha256 = np.dtype(self.meta["dtype"]), self.meta["sha256"]
-        self.starts = row_pointers([entry["rows"] for entry in self.meta["shards"]])
-        names = self.meta.get("label_names")
-        self.label_names: tuple[str, ...] | None = None if names is None else tuple(names)
+        self.starts = row_pointers([entry["rows"] for entry in self.meta["shards"]])  # first line of each shard
+        names, table = self.meta.get("label_names"), self.meta.get("table")
+        self.label_names: tuple[str, ...] | None = None if names is None else tuple(names)  # of the labels 0, 1, ...
         self.spelled = Spelled.of_record(self.meta.get("spelled"))
-        table = self.meta.get("table")
-        self.form = None if table is None else Form.of_record(table)
+        self.form = None if table is None else Form.of_record(table)  # of the table it was made from
         self._kept: dict[int, Shard] = {}
         self._parts_seen: dict[tuple, tuple] = {}  # states in which part files were found without fault
         self._shards_seen: dict[int, dict] = {}  # and those of all parts of a shard together
@@ -163,7 +134,6 @@ class ShardFolder:
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Return the feature names of a table."""
         return None if self.form is None else self.form.names
 
     @property

@@ -35,29 +35,12 @@ _NAMES = re.compile(
 class ShardWriter:
     """The folder ``OUT.partial`` on its way to ``OUT``.
 
-    An interrupted conversion leaves no incomplete folder named ``OUT``; the next call starts again, or after the
-    finished shards.
+    An interrupted conversion leaves no incomplete folder named ``OUT``; the next call starts again, or with ``resume``
+    after the finished shards, whose records (see :meth:`note`) ``known`` has by number. ``settings`` are everything
+    that determines the shards, apart from the text.
 
-    Parameters
-    ----------
-    path : path-like
-    force : bool, default False
-        Replace an existing folder.
-    settings : dict, optional
-        Everything that determines the shards, apart from the text.
-    resume : bool, default False
-        Keep the shards that an earlier call with these settings has made.
-
-    Attributes
-    ----------
-    known : dict
-        Records of the kept shards, by number; see :meth:`note`.
-
-    Raises
-    ------
-    RunFolderError
-        If ``path`` exists and ``force`` is not set, another process is writing it, the conversion to resume had other
-        settings, or a needed name is taken by something that does not carry the mark of ``convert``.
+    A RunFolderError is raised if ``path`` exists and ``force`` is not set, another process is writing it, the
+    conversion to resume had other settings, or a needed name is taken by something without the mark of ``convert``.
     """
 
     def __init__(self, path, force: bool = False, settings: dict | None = None, resume: bool = False):

@@ -67,31 +67,16 @@ SHOWN = 40  # characters of a token that a message shows
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault in a file.
-
-    Parameters
-    ----------
-    source : str
-    line : int
-        From 1.
-    token : str
-    message, hint : str
-    column : str, optional
-        Of a table.
-    unit : {"line", "row"}
-        What ``line`` counts; rows if the file has no lines.
-    more : int
-        Further faults of this kind in the column, which are not listed.
-    """
+    """A fault in a file."""
 
     source: str
-    line: int
+    line: int  # from 1
     token: str
     message: str
     hint: str
-    column: str | None = None
-    unit: str = "line"
-    more: int = 0
+    column: str | None = None  # of a table
+    unit: str = "line"  # what ``line`` counts: lines, or rows if the file has no lines
+    more: int = 0  # further faults of this kind in the column, which are not listed
 
     def __str__(self) -> str:
         token = shown(self.token[: SHOWN + 1])
@@ -188,39 +173,21 @@ OTHER = -1  # code of a token that is no label
 class Words:
     """The labels of a file, which the first one decides to be words or numbers.
 
-    Parameters
-    ----------
-    names : sequence of str, optional
-        All labels if they are known to be words; empty if they are known to be numbers.
-
-    Attributes
-    ----------
-    texts : bool or None
-        Whether labels are words; None before the first one.
+    ``names`` are all labels if they are known to be words; empty if they are known to be numbers.
     """
 
     def __init__(self, names: Sequence[str] | None = None):
-        self.texts = None if names is None else bool(names)
+        self.texts = None if names is None else bool(names)  # whether labels are words; None before the first one
         self.closed, self.first = bool(names), names[0] if names else ""
         self.names = list(names or ())
         self._codes = {name.encode(): k for k, name in enumerate(self.names)}
 
     def take(self, words: list, labels: np.ndarray, known: np.ndarray) -> list:
-        """Write the codes of words to ``labels``, in the order of first occurrence; return faults.
+        """Write the codes of words to ``labels``, shape (rows,), in the order of first occurrence.
 
-        Parameters
-        ----------
-        words : list of (int, int, bytes)
-            Row, place in the text and token of each label of a block that is not a number.
-        labels : ndarray of shape (rows,)
-        known : ndarray of bool of shape (rows,)
-            Rows that have a label and no other fault.
-
-        Returns
-        -------
-        list of (int, int or None, callable)
-            For each wrong label its row, place in the text (None for a number) and a function of source and line that
-            makes the fault.
+        ``words`` has row, place in the text and token of each label of a block that is not a number; ``known``, shape
+        (rows,), marks rows that have a label and no other fault. Returned is for each wrong label its row, place in the
+        text (None for a number) and a function of source and line that makes the fault.
         """
         words = [word for word in words if known[word[0]]]
         numbers = known.copy()

@@ -224,29 +224,11 @@ def are_targets(labels: np.ndarray) -> bool:
 
 
 def binary_labels(y, positive: float | None = None, source: str = "", names=None) -> tuple[np.ndarray, dict]:
-    """Turn two labels into signs: sorted, the larger is +1.
+    """Turn two labels into signs, shape (n,): sorted, the larger is +1; or ``positive`` is, all others are -1.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-    positive : float, optional
-        This label is +1, all others are -1 (one against the rest).
-    source : str, optional
-        Name of the data, put before an error message; empty for Python functions of arrays, whose hints name no
-        options.
-    names : sequence of str, optional
-        Of the labels 0, 1, ..., for messages.
-
-    Returns
-    -------
-    signs : ndarray of shape (n,)
-    mapping : dict
-        ``{"+1": label, "-1": label or "rest"}``, labels as text.
-
-    Raises
-    ------
-    DataError
-        For a single label, more than two without ``positive``, or an unknown ``positive``.
+    Also returned is the mapping ``{"+1": label, "-1": label or "rest"}``, labels as text. ``source``, the name of the
+    data, is put before an error message; it is empty for Python functions of arrays, whose hints name no options. A
+    single label, more than two without ``positive``, or an unknown ``positive`` is a DataError.
     """
     low, high = (y.min(), y.max()) if y.size else (0.0, 0.0)
     upper = y == high

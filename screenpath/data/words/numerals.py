@@ -69,18 +69,10 @@ def one_number(one: str, other: str) -> str:
 
 @dataclass(frozen=True)
 class Spelled:
-    """The texts of numeric labels that a file does not write as :func:`usual_text` does.
+    """The texts of numeric labels that a file does not write as :func:`usual_text` does."""
 
-    Parameters
-    ----------
-    texts : Mapping
-        From numbers to their first text in the file.
-    fault : str
-        Why labels cannot be distinguished by their numbers; empty if they can.
-    """
-
-    texts: Mapping[float, str] = field(default_factory=dict)
-    fault: str = ""
+    texts: Mapping[float, str] = field(default_factory=dict)  # from numbers to their first text in the file
+    fault: str = ""  # why labels cannot be distinguished by their numbers; empty if they can
 
     def text(self, value: float) -> str:
         return self.texts.get(value) or usual_text(value)
