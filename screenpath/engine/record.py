@@ -52,7 +52,7 @@ def record_of(session, status: str) -> dict:
         "labels": data.labels,
         "preparation": told["preparation"],
         "kernel": data.rows.describe() if s.spec.rows is not None else None,
-        "guarantee": s.guarantee(),
+        "guarantee": s.grid.guarantee(s.tally.steps) if s.tally.steps and hasattr(s.grid, "guarantee") else None,
         **({} if closed is None else {"closed_form_until": closed}),
         "parameters": list(grid["first"]),
         "columns": list(s.columns),

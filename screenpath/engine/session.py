@@ -402,11 +402,6 @@ class Session:
     def record(self, status: str) -> dict:
         return record_of(self, status)
 
-    def guarantee(self) -> dict | None:
-        """Return the guarantee of an eps-path between its points, once it has one."""
-        steps = self.tally.steps
-        return self.grid.guarantee(steps) if steps and hasattr(self.grid, "guarantee") else None
-
     def summary(self, status: str) -> list:
         """Return the lines (what, value) of the closing table."""
         where = [] if self.options["out"] == "-" else [("results", str(self.sink.path))]

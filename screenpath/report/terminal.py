@@ -16,10 +16,9 @@ LINES = 24  # most steps shown, evenly chosen
 NAME, FIGURES = 24, 9  # characters of a name, and of a number of three digits
 WIDTH, NUMBERS = 50, 46  # characters of the longest bar; of all that may stand beside it
 BLOCKS = " ▁▂▃▄▅▆▇█"
-SHADES = " ░▒▓█"
-MARKS = "─●·µ"
+MARKS = "▒─●µ"
 # Substitutes in an output without such characters, as in the C locale.
-ASCII = str.maketrans(BLOCKS + SHADES + MARKS, " _.-:=+*#" + " .%+#" + "-o.u")
+ASCII = str.maketrans(BLOCKS + MARKS, " _.-:=+*#" + "%-ou")
 
 
 def drawn(run, kind: str, columns: int, encoding: str) -> str:
@@ -146,23 +145,15 @@ def _cv(run, width):
 
 def _grid(run, width):
     grid, lines = series.grid(run), []
-    columns = _chosen(len(grid.columns), width // 3)
+    columns = _chosen(len(grid.columns), width)
     for name, values in grid.values.items():
         scored = name.startswith(("test", "cv"))
         low, high = (float(np.nanmin(values)), float(np.nanmax(values))) if scored else (0.0, 1.0)
-        shades = [
-            [f"{grid.rows[r]:.3g}", "".join(_shade(values[r, c], low, high) * 3 for c in columns).ljust(len(name))]
-            for r in _chosen(len(grid.rows))
-        ]
-        lines += aligned([[run.parameters[1], name.ljust(3 * len(columns))], *shades])
-        lines.append(f"blank {low:.3g} to █ {high:.3g}; {grid.label} from {grid.columns[0]} to {grid.columns[-1]}")
+        size = max(len(name), len(columns))
+        curves = [(grid.rows[r], _curve(values[r, columns], low, high)) for r in _chosen(len(grid.rows))]
+        lines += aligned([[run.parameters[1], name.ljust(size)], *([f"{b:.3g}", one.ljust(size)] for b, one in curves)])
+        lines.append(f"▁ {low:.3g} to █ {high:.3g}; {grid.label} from {grid.columns[0]} to {grid.columns[-1]}")
     return lines
-
-
-def _shade(value: float, low: float, high: float) -> str:
-    if not math.isfinite(value):
-        return "·"
-    return SHADES[min(4, int(5 * (value - low) / ((high - low) or 1.0)))]
 
 
 SHOW = {

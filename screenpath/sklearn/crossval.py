@@ -140,9 +140,7 @@ class CrossValidated(PathEstimator):
             return [list(fold_paths(part, task, splits, points, tol, at_work, begun=b)) for part, b in parts]
 
         def scored(folds) -> np.ndarray:
-            if scorer is None:
-                return _scores(problem, folds, splits, score)
-            return self._scored(scorer, problem, folds, splits)
+            return self._scored(scorer, score, problem, folds, splits)
 
         def ended(folds) -> bool:
             return turned(choose(scored(folds), higher), higher)
@@ -190,20 +188,29 @@ class CrossValidated(PathEstimator):
         classes = len(np.unique(problem.targets.codes))
         return choose_score(SCORERS.get(own, own), problem.spec, problem.kind, classes, problem.options.get("tau"))
 
-    def _scored(self, scorer: Callable, problem: Problem, folds: list[list[FoldPath]], splits: list[Split]):
-        """Return the scorer's values of the held-out decisions, shape (folds, steps)."""
-        classifier = isinstance(self, ClassifierMixin)
-        classes, samples, rows = self.classes_[self._learned] if classifier else None, problem.samples, []
-        takes_weights = "sample_weight" in inspect.signature(scorer).parameters
+    def _scored(
+        self, scorer: Callable | None, score: Score, problem: Problem, folds: list[list[FoldPath]], splits: list[Split]
+    ) -> np.ndarray:
+        """Return the scores, shape (folds, steps): a scorer's if there is one, else those of the decisions of all
+        problems.
+        """
+        if scorer is None and len(folds) == 1:
+            return np.array([[row["score"] for row in fold.rows] for fold in folds[0]])
+        samples, codes, classes, rows = problem.samples, problem.targets.codes, None, []
+        if isinstance(self, ClassifierMixin):
+            classes = self.classes_[self._learned]
+        takes_weights = scorer is not None and "sample_weight" in inspect.signature(scorer).parameters
         for k, split in enumerate(splits):
-            X, codes = samples.X[split.held_out], problem.targets.codes[split.held_out]
-            y = codes if classes is None else classes[codes.astype(np.int64)]
+            truth = codes[split.held_out]
             weights = None if samples.weights is None else samples.weights[split.held_out]
+            steps = [np.column_stack(forms) for forms in zip(*(part[k].products for part in folds), strict=True)]
+            if scorer is None:
+                rows.append([score.function(forms, truth, weights) for forms in steps])
+                continue
+            X, y = samples.X[split.held_out], truth if classes is None else classes[truth.astype(np.int64)]
             more = {"sample_weight": weights} if weights is not None and takes_weights else {}
-            steps = zip(*(part[k].products for part in folds), strict=True)
-            decided = (Decided(np.column_stack(forms), classes) for forms in steps)
             try:
-                rows.append([float(scorer(one, X, y, **more)) for one in decided])
+                rows.append([float(scorer(Decided(one, classes), X, y, **more)) for one in steps])
             except AttributeError as error:
                 if "predict_proba" not in str(error):
                     raise
@@ -320,19 +327,6 @@ class Decided(BaseEstimator):
         if self.classes_ is None:
             return self.forms
         return self.classes_[self.forms.argmax(axis=1) if self.forms.ndim == 2 else (self.forms > 0.0).astype(int)]
-
-
-def _scores(problem: Problem, folds: list[list[FoldPath]], splits: list[Split], score: Score) -> np.ndarray:
-    """Return the scores, shape (folds, steps); several problems are scored by the decision between them."""
-    if len(folds) == 1:
-        return np.array([[row["score"] for row in fold.rows] for fold in folds[0]])
-    codes, weights = problem.targets.codes, problem.samples.weights
-    rows = []
-    for k, split in enumerate(splits):
-        truth, given = codes[split.held_out], None if weights is None else weights[split.held_out]
-        steps = zip(*(part[k].products for part in folds), strict=True)
-        rows.append([score.function(np.column_stack(forms), truth, given) for forms in steps])
-    return np.array(rows)
 
 
 def held_out_forms(folds: list[list[FoldPath]], at: int) -> np.ndarray:
