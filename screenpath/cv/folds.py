@@ -8,6 +8,7 @@ import numpy as np
 
 from screenpath.data.words.labels import label_text
 from screenpath.errors import DataError, UsageError
+from screenpath.inputs.load import read_lines
 
 ALL_CLASSES = ("balanced-accuracy", "f1", "auc")  # scores that need every class in every held-out part
 
@@ -51,23 +52,7 @@ def draw_folds(n: int, k: int, repeats: int, seed: int, classes=None) -> list[Sp
 
 def read_fold_file(path, n: int) -> list[Split]:
     """Read a fold file: one whole number a line, one line a sample; two folds at least."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            lines = file.read().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise DataError(
-            f"{path}: the folds cannot be read ({why})", "one fold number a line, one line a sample"
-        ) from None
-    member = np.empty(len(lines), dtype=np.int64)
-    for k, line in enumerate(lines):
-        try:
-            member[k] = int(line)
-        except (ValueError, OverflowError):
-            raise DataError(
-                f"{path}, line {k + 1}: the fold is not a whole number: '{line.strip()}'",
-                "one fold number a line, one line a sample",
-            ) from None
+    member = read_lines(path, "sample", "fold", whole=True)
     if member.size != n:
         raise DataError(f"{path} has {member.size} lines for {n} samples", "write one fold number a sample, in order")
     names = np.unique(member)

@@ -159,30 +159,30 @@ def class_weights(given, names=None):
 
 def read_weights(path, unit: str = "sample"):
     """Return the numbers of a weights file, one line a ``unit``; arrays and None are returned as they are."""
-    if path is None or not isinstance(path, str):
-        return path
-    weights, empty = array("d"), 0
+    return path if path is None or not isinstance(path, str) else read_lines(path, unit, "weight")
+
+
+def read_lines(path, unit: str, name: str, whole: bool = False) -> np.ndarray:
+    """Return the numbers in a file, one line a ``unit``; messages call one a ``name``."""
+    kind, parse = ("whole number", int) if whole else ("number", number_of)
+    hint, empty = f"one {kind} a line, one line a {unit}", 0
+    found: array = array("q" if whole else "d")
     try:
         with open(path, encoding="utf-8") as file:
-            for k, line in enumerate(file):
+            for k, line in enumerate(file, 1):
                 if not line.strip():  # below the last number it says nothing
-                    empty = empty or k + 1
+                    empty = empty or k
                     continue
                 if empty:
-                    raise DataError(f"{path}, line {empty}: the line is empty", f"one number a line, one line a {unit}")
+                    raise DataError(f"{path}, line {empty}: the line is empty", hint)
                 try:
-                    weights.append(number_of(line))
-                except ValueError:
-                    raise DataError(
-                        f"{path}, line {k + 1}: the weight is not a number: '{line.strip()}'",
-                        f"one number a line, one line a {unit}",
-                    ) from None
+                    found.append(parse(line))
+                except (ValueError, OverflowError):
+                    raise DataError(f"{path}, line {k}: the {name} is not a {kind}: '{line.strip()}'", hint) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(
-            f"{path}: the weights cannot be read ({getattr(error, 'strerror', None) or error})",
-            f"one number a line, one line a {unit}",
-        ) from None
-    return np.array(weights)
+        why = getattr(error, "strerror", None) or error
+        raise DataError(f"{path}: the {name}s cannot be read ({why})", hint) from None
+    return np.array(found)
 
 
 def targets_of(

@@ -65,11 +65,7 @@ class CertificateFile:
         # A worker process sends its certificate without these numbers; the step has them.
         error = max(step.primal - step.gap - step.dual, 0.0)
         fields |= {"primal": float(step.primal), "primal_error": float(error), "gap": float(step.gap)}
-        if self.claims and certificate.intercept is not None:
-            states = states_of(certificate.theta, self.model.lo, self.model.hi)
-            self.out.append(form.frame(form.STEP, *_free(fields, states, certificate)))
-        else:
-            self.out.append((self._claimed if self.claims else self._solved)(fields, certificate))
+        self.out.append((self._claimed if self.claims else self._solved)(fields, certificate))
 
     def _solved(self, fields: dict, certificate) -> bytes:
         """Return the frame of a step that makes no claims about rows."""
@@ -90,24 +86,32 @@ class CertificateFile:
         return form.frame(form.STEP, fields, arrays)
 
     def _claimed(self, fields: dict, certificate) -> bytes:
-        """Return the frames of a step, and of what its solution proves about the rows of the step before."""
-        model, before = self.model, self.before
+        """Return the frames of a step, and of what its solution proves about the rows of the step before.
+
+        With a free intercept, the last entry of ``w`` or behind a kernel ``b``, no claims are made about rows.
+        """
+        model, before, intercept = self.model, self.before, certificate.intercept
         states = states_of(certificate.theta, model.lo, model.hi)
-        own = proven(model, certificate, certificate.C, states)
-        claims = np.where(own, np.uint8(form.OWN), np.uint8(form.NOTHING))
+        claims = np.full(states.size, form.NOTHING, dtype=np.uint8)
+        if intercept is None:
+            claims[proven(model, certificate, certificate.C, states)] = form.OWN
         if before is not None:
             claims[(claims == form.NOTHING) & proven(model, before, certificate.C, states)] = form.BEFORE
         between = certificate.theta[states == form.BETWEEN]
         arrays = {"states": form.pack(states), "claims": form.pack(claims), "between": between}
-        if not isinstance(certificate.point, KernelPoint):  # its point follows from theta
-            arrays["w"] = certificate.point.vector
+        if not isinstance(certificate.point, KernelPoint):  # else its point follows from theta
+            w = certificate.point.vector
+            arrays["w"] = w if intercept is None else np.append(w, intercept)
+        elif intercept is not None:
+            fields["b"] = float(intercept)
         frames = form.frame(form.STEP, fields, arrays)
         if before is not None:
             there = proven(model, certificate, before.C, states_of(before.theta, model.lo, model.hi))
             more = (self.decided == form.NOTHING) & there
             packed = form.pack(np.where(more, np.uint8(form.AFTER), np.uint8(form.NOTHING)))
             frames += form.frame(form.NEXT, {"step": fields["step"] - 1}, {"claims": packed})
-        self.before, self.decided = certificate, claims
+        if intercept is None:
+            self.before, self.decided = certificate, claims
         return frames
 
     def finish(self, skipped) -> tuple[str, dict]:
@@ -124,16 +128,6 @@ class CertificateFile:
         """Close an unfinished file under its partial name."""
         if self.out is not None:
             self.out.abandon()
-
-
-def _free(fields: dict, states: np.ndarray, certificate) -> tuple[dict, dict]:
-    """Return fields and arrays of a step with a free intercept, which makes no claims about rows."""
-    nothing = np.full(states.size, form.NOTHING, dtype=np.uint8)
-    between = certificate.theta[states == form.BETWEEN]
-    arrays = {"states": form.pack(states), "claims": form.pack(nothing), "between": between}
-    if isinstance(certificate.point, KernelPoint):
-        return {**fields, "b": float(certificate.intercept)}, arrays
-    return fields, {**arrays, "w": np.append(certificate.point.vector, certificate.intercept)}
 
 
 def proven(model, pair, C: float, states: np.ndarray) -> np.ndarray:
