@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from screenpath.verify import Verification
@@ -23,7 +21,7 @@ def explained(found: Verification, step: int) -> list[str]:
     return list(_lines(pair, found.tol, [reason for number, reason in found.faults if number == step]))
 
 
-def _lines(pair: Pair, tol: float, faults: list[str]) -> Iterator[str]:
+def _lines(pair: Pair, tol: float, faults: list[str]):
     entry, model, (value, off), gap = pair.entry, pair.model, pair.primal, pair.gap
     most, losses, dual = tol * (value - off), pair.ratio * sum(pair.losses), value - gap
     own, times, linear = _formulas(model)
