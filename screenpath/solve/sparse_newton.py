@@ -20,6 +20,7 @@ from screenpath.kernels.problem import sparse as sums
 from screenpath.kernels.problem import sparse_intercept as intercepts
 from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.kernels.solve import sparse_newton as kernels
+from screenpath.numbers.accurate import dot
 from screenpath.problem.sparse_types import Level, SparseCertificate, SparseReduced
 from screenpath.screen.sparse import tighten
 from screenpath.solve.base import Budget, Progress, Solution, Solver
@@ -199,13 +200,8 @@ class _Run:
                 break
             del data, where  # before the larger ones are made
             room = stored
-        if stored > most:  # the copy would be larger than the data
-            its, _ = kernels.implicit_conjugate_gradients(
-                self.view, m.samples, m.roots, active, place, level, self.alpha, scale, rhs, accuracy, 20 * CG_LIMIT,
-                out,
-            )  # fmt: skip
-            self.touched += 2 * its * room
-            return out
+        if stored > most:  # the copy would be larger than the data, as it can be with several classes
+            return self._without_a_copy(active, place, scale, rhs, accuracy)
         _, converged = kernels.conjugate_gradients(
             matrix_of((data, where, ptr)), inside.size, level, self.alpha, scale, rhs, accuracy, limit, out
         )
@@ -214,6 +210,30 @@ class _Run:
         Z = np.zeros((active.size, inside.size))
         Z[np.repeat(np.arange(active.size), np.diff(ptr)), where[:stored]] = data[:stored]
         return _factorised(Z, level, self.alpha, scale, rhs)
+
+    def _without_a_copy(self, active: np.ndarray, place: np.ndarray, scale: float, rhs: np.ndarray, accuracy: float):
+        """Return the Newton step of several classes by conjugate gradients that pass over the data twice each."""
+        m, zone = self.model, place >= 0
+        own = np.tile(m.labels * m.n + np.arange(m.n), m.classes)
+        out, residual, search = np.zeros(rhs.size), rhs.copy(), np.zeros(self.w.size)
+        search[active] = rhs
+        square = first = dot(rhs, rhs)
+        for _ in range(20 * CG_LIMIT):
+            scores, image = np.zeros(zone.size), np.zeros(search.size)
+            self.touched += sums.products(self.view, m.n, search, scores)
+            psi = m.weigh(np.where(zone, scores[own] - scores, 0.0))
+            self.touched += sums.column_sums(self.view, m.n, active, psi, scale, image)
+            along, image = search[active], self.alpha * search[active] + image[active]
+            curvature = dot(along, image)
+            if not curvature > 0.0:  # squares have left the range of floating point
+                break
+            out += square / curvature * along
+            residual -= square / curvature * image
+            square, before = dot(residual, residual), square
+            if square <= accuracy * accuracy * first:
+                break
+            search[active] = residual + square / before * along
+        return out
 
     # -- dynamic screening ---------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@
 import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
-from screenpath.kernels.problem.sparse import Samples, add_column, column_sum, respond
+from screenpath.kernels.problem.sparse import Samples, add_column, respond
 from screenpath.kernels.problem.sparse_intercept import settle
 from screenpath.kernels.rows.matrix import add, dot, matrix_of
 from screenpath.kernels.rows.newton_system import advance, inner
@@ -159,65 +159,6 @@ def conjugate_gradients(Z, zone, level, alpha, scale, rhs, tol, limit, out):
     return limit, rr <= stop
 
 
-@kernel(fastmath=SUMS)
-def implicit_conjugate_gradients(view, samples, roots, active, place, level, alpha, scale, rhs, tol, limit, out):
-    """Do what :func:`conjugate_gradients` does without a copy of ``Z``: two passes over the active columns."""
-    (data, indices, indptr), (labels, weights, n, classes, _) = view, samples
-    d = indptr.size - 1
-    size = rhs.size
-    scores, psi = np.empty(place.size), np.zeros(place.size)
-    shares = np.empty(level.shape[0])
-    residual, direction, product = rhs.copy(), rhs.copy(), np.empty(size)
-    out[:] = 0.0
-    rr = inner(rhs, rhs)
-    stop = tol * tol * rr
-    for it in range(limit):
-        if rr <= stop or rr == 0.0:
-            return it, True
-        scores[:] = 0.0
-        for k in range(size):
-            c = active[k] // d
-            j = active[k] - c * d
-            add_column(data, indices, indptr[j], indptr[j + 1], n, direction[k], scores[c * n : (c + 1) * n])
-        shares[:] = 0.0
-        for t in range(place.size if shares.size > 0 else 0):
-            if place[t] >= 0:
-                i = t % n
-                image = roots[i] * (labels[i] * scores[i] if classes == 1 else scores[labels[i] * n + i] - scores[t])
-                for r in range(shares.size):
-                    shares[r] += level[r, place[t]] * image
-        for i in range(n):
-            own = labels[i]
-            if classes == 1:
-                psi[i] = weights[i] * scores[i] if place[i] >= 0 else 0.0
-                for r in range(shares.size if place[i] >= 0 else 0):
-                    psi[i] -= own * roots[i] * shares[r] * level[r, place[i]]
-                continue
-            total = 0.0
-            for c in range(classes):
-                t = c * n + i
-                if c != own and place[t] >= 0:
-                    v = weights[i] * (scores[own * n + i] - scores[t])
-                    for r in range(shares.size):
-                        v -= roots[i] * shares[r] * level[r, place[t]]
-                    psi[t] = -v
-                    total += v
-                elif c != own:
-                    psi[t] = 0.0
-            psi[own * n + i] = total
-        curvature = 0.0
-        for k in range(size):
-            c = active[k] // d
-            j = active[k] - c * d
-            total = column_sum(data, indices, indptr[j], indptr[j + 1], n, psi[c * n : (c + 1) * n])
-            product[k] = alpha * direction[k] + scale * total
-            curvature += product[k] * direction[k]
-        if not curvature > 0.0:  # squares have left the range of floating point
-            return it, False
-        rr = advance(out, residual, direction, product, rr, curvature)
-    return limit, rr <= stop
-
-
 @kernel(leaf=True)
 def trial(view, samples, status, alpha, beta, w, active, count, signs, rhs, direction, step, new, level):
     """Move by ``step * direction``, weights that would change sign stopping at 0, and evaluate there.
@@ -326,7 +267,6 @@ def warm_up():
     gather(view, samples, a, index, index, out, place, ptr)
     gather_dense(view, samples, a, index, index, index, np.empty((2, 2)))
     conjugate_gradients(matrix_of(np.eye(2)), 2, np.empty((0, 2)), 1.0, 1.0, a, 0.1, 5, np.empty(2))
-    implicit_conjugate_gradients(view, samples, a, index, index, np.empty((0, 2)), 1.0, 1.0, a, 0.1, 5, np.empty(2))
     new = a.copy(), a.copy(), a.copy(), a.copy()
     trial(view, samples, status, 1.0, 1.0, a, index, 2, a, a, a, 1.0, new, None)
     descend(view, samples, status, 1.0, 1.0, a, index, a.copy(), a.copy())
