@@ -290,7 +290,8 @@ class FreeModel(FreeIntercept):
             place = (*place, self.balanced(theta, place[-1], likely))
         low, high, b, t, point = place
         slope, floor = kernels.form_errors(w, b, self.bounds)
-        sums = self._terms(margins + self.signs * b, theta, slope, floor)
+        forms = margins + self.signs * b
+        sums = box_kernels.box_sums(self.c, forms, self.lo, self.hi, theta, self.norms, slope, floor)
         residue, shift, cost = self.residue(point, theta, t, slope, floor)
         w_sq, *numbers = box_kernels.box_objectives(
             C, w, total, sum_error + shift, *sums[:3], sums[3] + cost, slope, floor, self.bounds
@@ -303,15 +304,6 @@ class FreeModel(FreeIntercept):
         )  # fmt: skip
         found.error += cost + residue * self.largest_kink
         return found
-
-    def _terms(self, forms: np.ndarray, theta: np.ndarray, slope: float, floor: float) -> tuple:
-        """Return the sums of ``kernels.problem.box.box_terms`` over all rows, in blocks."""
-        sums = (0.0, 0.0, 0.0, 0.0)
-        for s in range(0, self.size, partition.ROWS):
-            e = min(s + partition.ROWS, self.size)
-            part = box_kernels.box_terms(self.c, forms, self.lo, self.hi, theta, self.norms, slope, floor, s, e)
-            sums = tuple(a + b for a, b in zip(sums, part, strict=True))
-        return sums
 
     def errors_of(self, certificate) -> tuple[float, float]:
         return kernels.form_errors(certificate.point.vector, certificate.intercept, self.bounds)

@@ -220,11 +220,7 @@ class KernelModel(BoxModel):
         slope = self.bounds[kernels.SLOPE]
         moved = (UNIT + slope) * C * spread  # by the rounding of C theta, and of the ends of its box
         off = self._off(C, product_error, spread)
-        xi, ell, plain, slack = 0.0, 0.0, 0.0, 0.0
-        for s in range(0, self.size, ROWS):
-            e = min(s + ROWS, self.size)
-            part = kernels.box_terms(self.c, forms, self.lo, self.hi, theta, self.norms, off, floor, s, e)
-            xi, ell, plain, slack = xi + part[0], ell + part[1], plain + part[2], slack + part[3]
+        xi, ell, plain, slack = kernels.box_sums(self.c, forms, self.lo, self.hi, theta, self.norms, off, floor)
         n_R, n_L, nonzero = box_ends(theta, self.lo, self.hi, np.empty(self.size, dtype=np.int8), 0, self.size)
         total_sq, terms = gram.inner(theta, total)
         total_sq, total_error = max(total_sq, 0.0), spread * product_error + gamma(nonzero + 8) * terms

@@ -154,7 +154,7 @@ class SquarePart:
 
     def rows(self, wanted: np.ndarray) -> np.ndarray:
         """Return the values, of which at least the rows ``wanted`` are valid."""
-        kernels.fill(self.source, self.index, wanted, self.values, self.filled)
+        kernels.fill(self.parts, wanted)
         return self.values
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from screenpath.errors import UsageError
 from screenpath.kernels.rows import gram as kernels
 from screenpath.kernels.rows import precise
-from screenpath.kernels.rows.matrix import matrix_of
+from screenpath.kernels.rows.matrix import Matrix, matrix_of
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 
@@ -155,12 +155,7 @@ class KernelBlocks:
         They are sums of two doubles, with an error of at most :meth:`precise_error` times ``sizes_i |weights[w]| @
         sizes``.
         """
-        f, out = self.function, np.empty((weights.shape[0], 2, rows.size))
-        if self.sparse:
-            X = self.X
-            stored = matrix_of((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int64)))
-        else:
-            stored = matrix_of(self.X)
+        f, out, stored = self.function, np.empty((weights.shape[0], 2, rows.size)), _matrix(self.X)
         height = max(1, PRECISE_CELLS // max(support.size * (self.d + 64), 1))
         for start in range(0, rows.size, height):  # in parts, so that signals are handled in between
             cut = slice(start, start + height)
@@ -200,11 +195,7 @@ class KernelBlocks:
         K = K.toarray() if sp.issparse(K) else K
         f = self.function
         if f.name == "rbf":
-            if sp.issparse(A):
-                csr = [(M.data, M.indices.astype(np.int32), M.indptr.astype(np.int64)) for M in (A, B)]
-                kernels.csr_exponents(K, a, b, f.gamma, EXPONENT_ERROR, *csr[0], *csr[1])
-            else:
-                kernels.dense_exponents(K, a, b, f.gamma, EXPONENT_ERROR, A, B)
+            kernels.exponents(K, a, b, f.gamma, EXPONENT_ERROR, _matrix(A), _matrix(B))
             np.exp(K, out=K)
         elif f.name == "poly":
             with np.errstate(over="ignore"):  # whoever takes the values names an overflow
@@ -245,6 +236,10 @@ def exact_shift(X) -> np.ndarray | None:
             exact = ((part - (total - back)) - (near + back) == 0.0).all(axis=0)  # the rest of two_sum(part, -near)
             shift[start : start + width] = np.where(exact & np.isfinite(near), near, 0.0)
     return shift if shift.any() else None
+
+
+def _matrix(X) -> Matrix:
+    return matrix_of((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int64)) if sp.issparse(X) else X)
 
 
 def squares_of(X) -> np.ndarray:

@@ -15,8 +15,8 @@ def run(text: bytes, smallest=1, max_faults=8):
     hard = np.zeros((size, 3), dtype=np.int64)
     faults, seen = np.zeros((max_faults, 4), dtype=np.int64), np.array([0, -1], dtype=np.int64)
     rows, nnz, lines, n_hard, n_faults = parse.parse_lines(
-        buffer, size, smallest, parse.POWERS_OF_FIVE, parse.EXACT_POWERS, labels, labels.view(np.uint64), indptr,
-        values, values.view(np.uint64), indices, hard, faults, seen,
+        buffer, size, smallest, (parse.POWERS_OF_FIVE, parse.EXACT_POWERS),
+        parse.Lines.of(labels, indptr, values, indices, hard), faults, seen,
     )  # fmt: skip
     left = [(int(slot), text[a:b]) for slot, a, b in hard[:n_hard]]
     wrong = [(int(code), int(line), text[a:b]) for code, line, a, b in faults[:n_faults]]

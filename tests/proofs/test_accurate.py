@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from screenpath.kernels.rows import gram as distances
+from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.numbers.accurate import LOST, inner, largest, scaled, two_products
 
 U = F(1, 2**53)
@@ -116,10 +117,8 @@ def csr(X):
 def exponents(K, A, B, gamma, allowed, sparse):
     """Return what the kernels make of ``K``."""
     K, a, b = K.copy(), (A * A).sum(axis=1), (B * B).sum(axis=1)
-    if sparse:
-        distances.csr_exponents(K, a, b, gamma, allowed, *csr(A), *csr(B))
-    else:
-        distances.dense_exponents(K, a, b, gamma, allowed, A, B)
+    A, B = (matrix_of(csr(X) if sparse else X) for X in (A, B))
+    distances.exponents(K, a, b, gamma, allowed, A, B)
     return K
 
 

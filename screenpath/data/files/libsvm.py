@@ -96,8 +96,8 @@ class Parser:
         s = self._scratch
         widest = self.seen[1]
         rows, nnz, lines, n_hard, n_faults = parse.parse_lines(
-            text, stop, 0 if self.zero_based else 1, parse.POWERS_OF_FIVE, parse.EXACT_POWERS, s.labels,
-            s.labels.view(np.uint64), s.indptr, s.values, s.values.view(np.uint64), s.indices, s.hard,
+            text, stop, 0 if self.zero_based else 1, (parse.POWERS_OF_FIVE, parse.EXACT_POWERS),
+            parse.Lines.of(s.labels, s.indptr, s.values, s.indices, s.hard),
             s.faults[: self.max_faults - len(self.faults)], self.seen,
         )  # fmt: skip
         for code, line, start, end in s.faults[:n_faults]:

@@ -231,7 +231,6 @@ def warm_up():
     margin_line(0.5, a, 1.0, a, 2.0)
     box_closed_form(a, a, a)
     box_part(status, a, a, a, a, 1.0)
-    part_rows(status, status, a, a, a, a, index.copy(), index.copy(), 0, 0, 2)
     box_moves(index, status, a, a, signs, a.copy(), a.copy())
     box_survivors(index, 1.0, a, a, a, a, a, a, np.empty((6, 2)), 0)
     box_lift(a.copy(), index, a, 1.0, a, a)

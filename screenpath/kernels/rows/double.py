@@ -82,9 +82,6 @@ def double_difference(w, C, total, out):
 
 def warm_up():
     X, w = matrix_of(np.eye(2)), np.ones(2)
-    two_sum(1.0, 1.0)
-    two_product(1.0, 1.0)
-    accumulate(1.0, 0.0, 1.0, 1.0)
     double_products(X, w, np.empty((2, 2)))
     double_sum(X, w, np.zeros((2, 2)))
     double_difference(w, 1.0, np.ones((2, 2)), w.copy())

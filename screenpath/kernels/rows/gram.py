@@ -5,6 +5,8 @@ recomputed from differences where those cancel.
 import numpy as np
 
 from screenpath.kernels import SUMS, kernel
+from screenpath.kernels.rows.matrix import matrix_of
+from screenpath.kernels.rows.unowned import unowned
 
 # Not to be reassociated: a sum over m rows is one of about m/4 terms, and its bound on rounding counts on that.
 ORDERED = {"contract", "nsz"}
@@ -84,18 +86,6 @@ def inner(a, b):
 
 
 @kernel()
-def fill(Q, index, wanted, part, filled):
-    """Copy ``Q[index[k], index]`` to ``part[k]`` for the ``k`` in ``wanted`` that are not marked in ``filled``."""
-    for m in range(wanted.size):
-        k = wanted[m]
-        if filled[k] == 0:
-            filled[k] = 1
-            row = Q[index[k]]
-            for j in range(index.size):
-                part[k, j] = row[index[j]]
-
-
-@kernel()
 def gather(Q, rows, columns, out):
     """Write ``Q[rows][:, columns]`` to ``out``."""
     for i in range(rows.size):
@@ -104,17 +94,39 @@ def gather(Q, rows, columns, out):
             out[i, j] = row[columns[j]]
 
 
+@kernel(fastmath=SUMS, leaf=True)
+def _apart(A, i, B, j):
+    """Return ``||a_i - b_j||^2``; the columns of sparse rows are sorted."""
+    total = 0.0
+    if not A.sparse:
+        for k in range(A.dense.shape[1]):
+            step = A.dense[i, k] - B.dense[j, k]
+            total += step * step
+        return total
+    p, q = A.indptr[i], B.indptr[j]
+    while p < A.indptr[i + 1] or q < B.indptr[j + 1]:
+        step = 0.0
+        left = A.indices[p] if p < A.indptr[i + 1] else np.iinfo(np.int32).max
+        right = B.indices[q] if q < B.indptr[j + 1] else np.iinfo(np.int32).max
+        if left <= right:
+            step += A.data[p]
+            p += 1
+        if right <= left:
+            step -= B.data[q]
+            q += 1
+        total += step * step
+    return total
+
+
 @kernel(fastmath=SUMS)
-def dense_exponents(K, a, b, gamma, allowed, A, B):
+def exponents(K, a, b, gamma, allowed, A, B):
     """Turn inner products ``K = A B'``, shape (p, q), into ``-gamma ||x - z||^2``, in place.
 
     ``a`` and ``b`` are the squared norms. Where cancellation may cost an exponent more than ``allowed``, its distance
     is summed over the features.
     """
-    limit = allowed / (4.0 * EPSILON * gamma)
-    # Beyond UNDERFLOW an exponent need not be exact, but what cancellation may have added to it does not count.
-    cancelled = 2.0 * EPSILON * (A.shape[1] + 8.0) * gamma
-    largest = 0.0
+    A, B = unowned(A), unowned(B)
+    limit, terms, largest = allowed / (4.0 * EPSILON * gamma), A.dense.shape[1] + 8.0, 0.0
     for j in range(b.size):
         largest = max(largest, b[j])
     for i in range(a.size):
@@ -123,38 +135,34 @@ def dense_exponents(K, a, b, gamma, allowed, A, B):
         if a[i] + largest <= limit:
             continue
         for j in range(b.size):
-            if a[i] + b[j] > limit and K[i, j] > -UNDERFLOW - cancelled * (a[i] + b[j]):
-                total = 0.0
-                for k in range(A.shape[1]):
-                    step = A[i, k] - B[j, k]
-                    total += step * step
-                K[i, j] = -gamma * total
-
-
-@kernel(fastmath=SUMS)
-def csr_exponents(K, a, b, gamma, allowed, data, indices, indptr, data_b, indices_b, indptr_b):
-    """:func:`dense_exponents` for CSR rows with sorted columns."""
-    limit = allowed / (4.0 * EPSILON * gamma)
-    for i in range(a.size):
-        for j in range(b.size):
-            K[i, j] = min(gamma * (2.0 * K[i, j] - a[i] - b[j]), 0.0)
-            terms = indptr[i + 1] - indptr[i] + indptr_b[j + 1] - indptr_b[j] + 8.0
+            if A.sparse:
+                terms = A.indptr[i + 1] - A.indptr[i] + B.indptr[j + 1] - B.indptr[j] + 8.0
+            # Beyond UNDERFLOW an exponent need not be exact, but what cancellation may have added does not count.
             cancelled = 2.0 * EPSILON * terms * gamma * (a[i] + b[j])
-            if a[i] + b[j] <= limit or K[i, j] <= -UNDERFLOW - cancelled:
-                continue
-            p, q, total = indptr[i], indptr_b[j], 0.0
-            while p < indptr[i + 1] or q < indptr_b[j + 1]:
-                step = 0.0
-                left = indices[p] if p < indptr[i + 1] else np.iinfo(np.int32).max
-                right = indices_b[q] if q < indptr_b[j + 1] else np.iinfo(np.int32).max
-                if left <= right:
-                    step += data[p]
-                    p += 1
-                if right <= left:
-                    step -= data_b[q]
-                    q += 1
-                total += step * step
-            K[i, j] = -gamma * total
+            if a[i] + b[j] > limit and K[i, j] > -UNDERFLOW - cancelled:
+                K[i, j] = -gamma * _apart(A, i, B, j)
+
+
+@kernel()
+def row_of(square, i):
+    """Return row ``i`` of a square part ``source, index, part, filled``, copying it from ``source[index]`` first if
+    ``filled`` does not mark it.
+    """
+    source, index, part, filled = square
+    row = part[i]
+    if filled[i] == 0:
+        filled[i] = 1
+        whole = source[index[i]]
+        for j in range(index.size):
+            row[j] = whole[index[j]]
+    return row
+
+
+@kernel()
+def fill(square, wanted):
+    """Make the wanted rows of a square part valid, see :func:`row_of`."""
+    for k in wanted:
+        row_of(square, k)
 
 
 def warm_up():
@@ -167,8 +175,6 @@ def warm_up():
         add_rows(Q, index, weights, np.zeros(2))
         add_rows_at(Q, index, weights, index, np.zeros(2))
         gather(Q, index, index, np.empty((2, 2)))
-        fill(Q, index, index, np.empty((2, 2)), np.zeros(2, dtype=np.int8))
-    one, K = np.ones(2), np.eye(2)
-    csr = np.ones(2), np.zeros(2, dtype=np.int32), np.arange(3, dtype=np.int64)
-    dense_exponents(K, one, one, 1.0, 1e-13, np.eye(2), np.eye(2))
-    csr_exponents(K, one, one, 1.0, 1e-13, *csr, *csr)
+        fill((Q, index, np.empty((2, 2)), np.zeros(2, dtype=np.int8)), index)
+    X = matrix_of(np.eye(2))
+    exponents(np.eye(2), weights, weights, 1.0, 1e-13, X, X)

@@ -156,8 +156,6 @@ def warm_up():
     X, w, index = matrix_of(np.eye(2)), np.ones(2), np.arange(2)
     products(X, w, np.empty(2), 0, 2)
     weighted_sum(X, w, np.zeros(2), 0, 2)
-    dot(X, 0, w)
     listed_products(X, index, w, np.empty(2))
     listed_sum(X, index, w, w)
-    add(X, 0, 1.0, w)
     taken(X, index, np.ones(2, dtype=np.int8), index[:0], 0.0, 0)

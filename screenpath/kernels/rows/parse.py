@@ -6,6 +6,8 @@ Decimal to binary: exact arithmetic for short numbers (Clinger 1990), else the 1
 Also a writer of fixed-point numbers, for generated sets that are too large for memory.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from screenpath.kernels import kernel
@@ -36,6 +38,32 @@ def _powers_of_five() -> np.ndarray:
 
 
 POWERS_OF_FIVE = _powers_of_five()
+
+
+class Lines(NamedTuple):
+    """What is written of the lines of a block, with room for all of them.
+
+    Attributes
+    ----------
+    labels, values : ndarray of float64
+        ``label_bits`` and ``bits`` are the same memory as uint64.
+    indptr : ndarray of int64
+        ``indptr[r + 1]``: entries up to and including row ``r``.
+    hard : ndarray of int64 of shape (h, 3)
+        Tokens left to the caller: slot in ``values`` (or ``-1 - row`` for a label, which may be a word), start and end.
+    """
+
+    labels: np.ndarray
+    label_bits: np.ndarray
+    indptr: np.ndarray
+    values: np.ndarray
+    bits: np.ndarray
+    indices: np.ndarray
+    hard: np.ndarray
+
+    @classmethod
+    def of(cls, labels, indptr, values, indices, hard) -> "Lines":
+        return cls(labels, labels.view(np.uint64), indptr, values, values.view(np.uint64), indices, hard)
 
 
 @kernel()
@@ -221,19 +249,17 @@ def _index_fault(text, start, at):
 
 
 @kernel()
-def _line(
-    text, at, word, smallest, powers, exact, row, nnz, labels, label_bits, values, bits, indices, hard, n_hard, seen
-):
+def _line(text, at, word, smallest, powers, row, nnz, lines, n_hard, seen):
     """Parse one line, from its label to its newline (every line of the text has one).
 
     ``word`` is the end of a label that may be a word, 0 if it must be a number. Returns ``at, nnz, n_hard``, then 0 or
     the code of the fault, and start and end of the token at fault.
     """
-    start = at
+    (labels, label_bits, _, values, bits, indices, hard), (fives, exact), start = lines, powers, at
     if word > 0:
         at, outcome = word, 2
     else:
-        at, outcome = _number(text, at, powers, exact, row, labels, label_bits)
+        at, outcome = _number(text, at, fives, exact, row, labels, label_bits)
     if outcome == 0 or (text[at] > 32 and text[at] != 35):
         end = _token_end(text, start)
         if _control(text[end]):
@@ -286,7 +312,7 @@ def _line(
         if text[at] <= 32 or text[at] == 35:
             return at, nnz, n_hard, NO_VALUE, start, at
         begin = at
-        at, outcome = _number(text, at, powers, exact, nnz, values, bits)
+        at, outcome = _number(text, at, fives, exact, nnz, values, bits)
         if outcome == 0 or (text[at] > 32 and text[at] != 35):
             while text[at] > 32:
                 at += 1
@@ -301,22 +327,16 @@ def _line(
 
 
 @kernel()
-def parse_lines(text, stop, smallest, powers, exact, labels, label_bits, indptr, values, bits, indices, hard, faults,
-                seen):  # fmt: skip
+def parse_lines(text, stop, smallest, powers, written, faults, seen):
     """Parse the whole lines in ``text[:stop]``, which ends with a newline; entries of a block are numbered from 0.
 
     Parameters
     ----------
     smallest : int
         Smallest index allowed: 1, or 0 for zero-based files.
-    powers, exact : ndarray
+    powers : tuple of ndarray
         ``POWERS_OF_FIVE`` and ``EXACT_POWERS``.
-    labels, values : ndarray of float64
-        Written; ``label_bits`` and ``bits`` are the same memory as uint64.
-    indptr : ndarray of int64
-        ``indptr[r + 1]``: entries up to and including row ``r``.
-    hard : ndarray of int64 of shape (h, 3)
-        Tokens left to the caller: slot in ``values`` (or ``-1 - row`` for a label, which may be a word), start and end.
+    written : Lines
     faults : ndarray of int64 of shape (f, 4)
         Code, line of the block (from 0), start and end of the token. A faulty line gives no row.
     seen : ndarray of int64 of shape (2,)
@@ -327,14 +347,13 @@ def parse_lines(text, stop, smallest, powers, exact, labels, label_bits, indptr,
     rows, nnz, lines, n_hard, n_faults : int
         Parsing ends early when ``faults`` is full.
     """
-    at, rows, nnz, lines, n_hard, n_faults, word = 0, 0, 0, 0, 0, 0, 0
+    at, rows, nnz, lines, n_hard, n_faults, word, indptr = 0, 0, 0, 0, 0, 0, 0, written.indptr
     while at < stop and n_faults < faults.shape[0]:
         at = _blank(text, at)
         if text[at] != 10 and text[at] != 35:
             at, found, hard_found, code, first, last = _line(
-                text, at, word, smallest, powers, exact, rows, nnz, labels, label_bits, values, bits, indices, hard,
-                n_hard, seen,
-            )  # fmt: skip
+                text, at, word, smallest, powers, rows, nnz, written, n_hard, seen
+            )
             if code == LABEL and word == 0:  # out of the way of numbers: the line again, from behind the word
                 word = _word_end(text, first)
                 if word > first:
@@ -476,10 +495,8 @@ def warm_up():
     unusual_labels(
         text, np.zeros(1, dtype=np.int64), np.zeros((2, 2), dtype=np.int64), np.empty((1, 3), dtype=np.int64)
     )
-    labels, values = np.empty(2), np.empty(2)
-    parse_lines(
-        text, text.size, 1, POWERS_OF_FIVE, EXACT_POWERS, labels, labels.view(np.uint64), np.zeros(3, dtype=np.int64),
-        values, values.view(np.uint64), np.empty(2, dtype=np.int64), np.empty((2, 3), dtype=np.int64),
-        np.empty((1, 4), dtype=np.int64), np.zeros(2, dtype=np.int64),
-    )  # fmt: skip
+    few, hard = np.zeros(3, dtype=np.int64), np.empty((2, 3), dtype=np.int64)
+    written = Lines.of(np.empty(2), few, np.empty(2), few.copy(), hard)
+    faults = np.empty((1, 4), dtype=np.int64)
+    parse_lines(text, text.size, 1, (POWERS_OF_FIVE, EXACT_POWERS), written, faults, np.zeros(2, dtype=np.int64))
     fixed_lines(np.ones((1, 1)), np.ones(1), np.empty(64, dtype=np.uint8))

@@ -133,9 +133,3 @@ def sums(X, rows, support, weights, kind, gamma, degree, coef0, constant, out):
 def warm_up():
     X, index = matrix_of(np.eye(2)), np.arange(2)
     sums(X, index, index, np.ones((2, 2)), RBF, 1.0, 3, 1.0, 0.0, np.empty((2, 2, 2)))
-    value(X, 0, 1, RBF, 1.0, 3, 1.0, 0.0)
-    inner(X, 0, 1, True)
-    added(1.0, 0.0, 1.0, 1.0, True)
-    exp_minus(1.0, 0.0)
-    times(1.0, 0.0, 1.0, 0.0)
-    plus(1.0, 0.0, 1.0, 0.0)

@@ -301,12 +301,11 @@ def frequent_share(rows, where):
 def warm_up():
     data, ends = np.ones(2), np.array([0, 1, 2])
     X = matrix_of((data, np.zeros(2, dtype=np.int32), ends))
-    index, signs, one = np.arange(2), np.ones(2, dtype=np.int8), np.empty(2)
+    index, signs = np.arange(2), np.ones(2, dtype=np.int8)
     known, pool, seats, _ = surveyed(*nothing_known(), X, index, signs, index, index, data, 2, 1)
     rows = copies(pool, X)
     M = precondition(known, rows, seats, data)
     diagonal(data)
     closed(M, np.full(2, True))
-    preconditioned(M, rows, seats, data, one, one.copy(), np.empty(M.factor.shape[0]), one.copy())
     stop, along = Stop(data, 0.1, 2, -1.0), Along(data.copy(), np.empty(1), data.copy(), data.copy())
     solve_rows(rows, seats, M, data, data.copy(), data.copy(), np.empty(1), stop, np.ones((3, 2)), along, 0.0)

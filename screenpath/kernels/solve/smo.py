@@ -8,6 +8,7 @@ some steps for every coordinate, their summed direction is searched as well.
 import numpy as np
 
 from screenpath.kernels import SUMS, kernel
+from screenpath.kernels.rows.gram import row_of
 
 WINDOW = 2  # steps between leaps, for one coordinate
 FARTHEST = 100.0  # lengths of what was gone so far: a longer leap would make too much of the gradient's rounding
@@ -78,8 +79,8 @@ def smo(square, diagonal, lo, hi, alpha, t, limit, target):
     Parameters
     ----------
     square : tuple
-        ``source, index, Q, filled``, of shape (n, n), (k,), (k, k) and (k,): ``Q = source[index][:, index]``. A row is
-        copied from ``source`` when a step first needs it; ``filled`` (int8) marks those that are there.
+        See ``gram.row_of``: ``Q = source[index][:, index]``, ``source`` of shape (n, n); a row is copied when a step
+        first needs it.
     diagonal : ndarray of shape (k,)
         Of Q, positive.
     alpha, t : ndarray of shape (k,)
@@ -128,19 +129,6 @@ def smo(square, diagonal, lo, hi, alpha, t, limit, target):
             t[k] = tk
             gains[k] = max(s * (tk - 0.5 * s * diagonal[k]), 0.0)
     return limit
-
-
-@kernel()
-def row_of(square, i):
-    """Return row ``i`` of Q, copying it first if needed."""
-    source, index, Q, filled = square
-    row = Q[i]
-    if filled[i] == 0:
-        filled[i] = 1
-        whole = source[index[i]]
-        for j in range(index.size):
-            row[j] = whole[index[j]]
-    return row
 
 
 @kernel()
@@ -223,7 +211,6 @@ def largest(gains):
 def warm_up():
     one = np.ones(2)
     slack(one, one, one, one)
-    leap(one, one, one.copy(), one.copy(), one.copy(), one.copy())
     active(one, one, one, one, one, np.arange(2), 1.0, 0, 0)
     take(np.arange(2), one, one, one, one, one, one, np.zeros(2, dtype=np.int8))
     put(np.arange(2), one, one.copy())

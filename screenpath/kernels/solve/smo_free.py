@@ -9,7 +9,8 @@ import numpy as np
 
 from screenpath.kernels import SUMS, kernel
 from screenpath.kernels.problem.intercept import best_interval
-from screenpath.kernels.solve.smo import WINDOW, largest, leap, row_of
+from screenpath.kernels.rows.gram import row_of
+from screenpath.kernels.solve.smo import WINDOW, largest, leap
 
 
 @kernel

@@ -297,5 +297,4 @@ def nothing_known() -> tuple[Survey, Pool]:
 
 def warm_up():
     X, rows, one = matrix_of((np.ones(2), np.zeros(2, dtype=np.int32), np.array([0, 1, 2]))), np.arange(2), np.ones(2)
-    known, pool, *_ = surveyed(*nothing_known(), X, rows, np.ones(2, dtype=np.int8), rows, rows, one, 2, 1)
-    enter(known, copies(pool, X), 0, 0.0, 1.0, *room(pool.starts, 2))
+    surveyed(*nothing_known(), X, rows, np.ones(2, dtype=np.int8), rows, rows, one, 2, 1)
