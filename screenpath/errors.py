@@ -12,6 +12,7 @@ import errno
 import functools
 import os
 import re
+import shlex
 import signal
 import sys
 import textwrap
@@ -31,7 +32,8 @@ def flags(text: str) -> str:
         name = found[1].replace("_", "-")
         if found[2] == "False":
             return f"--no-{name}"
-        return f"--{name}" if found[2] is None else f"--{name} {found[2]}"
+        value = found[2] if found[2] is None or found[2].startswith("'") else shlex.quote(found[2])
+        return f"--{name}" if value is None else f"--{name} {value}"
 
     return OPTION.sub(flag, text)
 
@@ -142,17 +144,20 @@ class ScreenpathError(Exception):
         What is wrong, with file, line and token where they exist.
     hint : str, optional
         What to type or change next.
+    more : tuple of str
+        Further lines below the message, where there are several faults of a kind.
     """
 
     exit_code = 1
 
-    def __init__(self, message: str, hint: str | None = None):
+    def __init__(self, message: str, hint: str | None = None, more: tuple[str, ...] = ()):
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.more = more
 
     def __str__(self) -> str:
-        return f"{self.message}\n  {self.hint}" if self.hint else self.message
+        return "\n  ".join(filter(None, (self.message, *self.more, self.hint)))
 
 
 class DataError(ScreenpathError):

@@ -30,7 +30,7 @@ TARGET = Option(
     help="Column of labels or targets, in CSV or Parquet.  [default: the one called target, label, class or y]",
 )  # fmt: skip
 ONE_HOT = Option(
-    "one_hot", (), "texts", "Encode a text column: a 0/1 feature for each value. Repeatable.",
+    "one_hot", (), "texts", "Encode text columns: a 0/1 feature for each value. a,b and repeatable, as `drop`.",
     metavar="COLUMN", changes=True, group="data", everyday=True,
 )  # fmt: skip
 SELECTOR: dict[str, Any] = {

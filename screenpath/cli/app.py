@@ -166,7 +166,8 @@ def _run(arguments, known: dict) -> int:
             return fail(f"a file ends too early: {error.__cause__}", "delete the folders __pycache__ of the package")
         return fail("stopped by Ctrl-C", code=130)
     except ScreenpathError as error:
-        return fail(shown(flags(error.message)), error.hint and shown(flags(error.hint)), error.exit_code)
+        message = "\n  ".join(shown(flags(line)) for line in (error.message, *error.more))
+        return fail(message, error.hint and shown(flags(error.hint)), error.exit_code)
     except MemoryError:
         return fail("not enough memory", "try --storage sparse, --dtype float32, or a machine with more memory")
     except BrokenPipeError:  # the reader has gone (`| head`); click does the same

@@ -42,6 +42,7 @@ WIDEST_NAME = 40  # names up to this many characters are aligned
 def inspect(data, **options):
     """Show shape, density, labels, column ranges and all faults of DATA (LIBSVM text, CSV, Parquet; '-' for stdin).
 
+    Of a table there is a line for each column, with what to do, and at the end a command line that learns from it.
     DATA may be a folder of shards: every file in it is compared with what convert wrote, and shards with a fault are
     left out of the figures. The exit code is 1 if there is a fault or no sample.
     """
@@ -59,7 +60,22 @@ def inspect(data, **options):
         click.echo(f"stopped at {len(seen.faults)} faults; --max-faults N shows more")
     if seen.data is None:
         click.echo("no sample without fault")
+    for line in _column_lines(seen):
+        click.echo(shown(line))
+    if seen.command is not None:
+        click.echo(f"to learn '{shown(seen.target)}', type\n  {shown(seen.command)}")
     return ERROR if seen.faults or seen.data is None else DONE
+
+
+def _column_lines(seen):
+    """Yield a heading and a line for each column of a table: what it holds, and what to do with it."""
+    rows = [("column", "kind", "different", "missing", "range", "what to do")]
+    for column in seen.columns:
+        todo = "the target" if column.name == seen.target else flags(column.todo)
+        rows.append((*column.words, todo))
+    a, b, c, d, e, _ = (min(max(map(len, cells)), WIDEST_NAME) for cells in zip(*rows, strict=True))
+    for name, kind, different, missing, values, todo in rows if seen.columns else ():
+        yield f"{name:{a}}  {kind:{b}}  {different:>{c}}  {missing:>{d}}  {values:{e}}  {todo}".rstrip()
 
 
 def _facts(seen):
@@ -92,10 +108,10 @@ def _facts(seen):
     if nearly.size:
         yield "nearly constant", f"{column_names(nearly, data.names)} within rounding of one value"
     widest = np.argsort(low / 2 - high / 2, kind="stable")[:WIDEST]  # halves, so that the difference does not overflow
-    for j in widest:
+    for j in () if seen.columns else widest:
         column = columns[j] + (seen.zero_based is False) if data.names is None else data.names[columns[j]]
         yield f"  column {column}", f"{low[j]:g} to {high[j]:g}"
-    if data.d > WIDEST:
+    if data.d > WIDEST and not seen.columns:
         numbered = "" if data.names is not None else "; numbered as in the file"
         yield "", f"({WIDEST} widest of {data.d:,}{numbered})"
     for notice in data.notices:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from screenpath.data.files.advice import Column, columns_of, command_of, target_of
 from screenpath.data.files.cells import Cells
 from screenpath.data.files.dataset import Dataset, FileLike
 from screenpath.data.files.libsvm import Parser, parse_stream
 from screenpath.data.files.read import opened, refuse_columns, refuse_indices
 from screenpath.data.files.reader import read_table
 from screenpath.data.files.source import is_shard_folder
-from screenpath.data.files.table import form_of
+from screenpath.data.files.table import TARGETS, form_of
 from screenpath.data.shards import checks
 from screenpath.data.shards.shards import META, ROWWISE, ShardFault, ShardFolder, read_meta
 from screenpath.data.words.faults import Fault
@@ -33,6 +34,10 @@ class Inspection:
     faults: list[Fault] | list[ShardFault]  # in the order of the file, at most as many as asked for
     complete: bool  # whether the whole file was looked at
     zero_based: bool  # how its indices were read
+    columns: list[Column] = field(default_factory=list, kw_only=True)  # what each column of a table file holds
+    # Its column of labels or targets: without a ``target`` or a column called so, the most likely one.
+    target: str | None = field(default=None, kw_only=True)
+    command: str | None = field(default=None, kw_only=True)  # which reads the table and learns its target
 
     @property
     def label_counts(self) -> dict[float, int] | None:
@@ -180,9 +185,21 @@ def inspect(
             refuse_columns(name, target, one_hot, stream, columns, drop, id, how)
             return _inspect_text(stream, name, max_faults, zero_based)
         refuse_indices(name, zero_based, None)
-        data, faults = read_table(table, form_of(table, target, one_hot, columns, drop, id), max_faults=max_faults)
+        seen: dict[str, Any] = {}
+        if hasattr(source, "__fspath__") or isinstance(source, str) and Path(source).is_file():
+            with opened(source, how) as (again, _, _):
+                assert again is not None
+                seen["columns"] = columns_of(again)
+            if target is None and sum(one.lower() in TARGETS for one in table.columns) != 1:
+                target = target_of(seen["columns"]).name
+        form = form_of(table, target, one_hot, columns, drop, id)
+        data, faults = read_table(table, form, max_faults=max_faults)
+        faults.sort(key=lambda fault: table.columns.index(fault.column))
         data = data and replace(data, notices=(*data.notices, *_mixed_labels(data)))
-        return Inspection(data, faults, len(faults) < max_faults, False)
+        if seen:
+            own = next(one for one in seen["columns"] if one.name == form.target)
+            seen |= {"target": own.name, "command": command_of(name, seen["columns"], own, how)}
+        return Inspection(data, faults, len(faults) < max_faults, False, **seen)
 
 
 def _mixed_labels(data: Dataset) -> tuple[str, ...]:

@@ -235,12 +235,19 @@ class Problem:
             "data": self.record["data"].get("path"),
             "n_features": lambda value: value is None or value == data["n_features"],
             "target": lambda value: value is None or table is not None and value == table["target"],
-            "one_hot": list(table["one_hot"]) if table else [],
+            "one_hot": self._encoded(table),
             "missing": lambda value: same_policy(value, cells.get("missing", "error")),
             "missing_indicator": cells.get("missing_indicator", False),
             "na": list(cells.get("na", [])),
             **self._selectors(table),
         }
+
+    def _encoded(self, table: dict | None):
+        """Return the fact of the option that encodes columns."""
+        if table is None:
+            return []
+        found = features(self.source.names, "", list(self.options.get("one_hot") or []), [])
+        return lambda value: not value if not table["one_hot"] else found is None or found == set(table["one_hot"])
 
     def _selectors(self, table: dict | None) -> dict:
         """Return the facts of the options that select columns.

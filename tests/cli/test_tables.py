@@ -380,7 +380,7 @@ def test_selectors_that_select_nothing(call, tmp_path):
     for option, text, what, remedy in (
         ("--drop", "nme,id", "people.csv has no column 'nme' (--drop nme)", "did you mean name?"),
         ("--columns", "age:stps", "people.csv has no column 'stps'", "did you mean steps?"),
-        ("--columns", "/^z/", "no column matches --columns /^z/", "there are id, name"),
+        ("--columns", "/^z/", "no column matches --columns '/^z/'", "there are id, name"),
         ("--columns", "steps:age", "'steps' stands after 'age'", "write age:steps"),
         ("--drop", "/(/", "is not a regular expression", "Python"),
         ("--drop", "id:name,smoker", "--drop smoker names the target", "leave it out of --drop"),

@@ -290,17 +290,16 @@ def test_inspect_lists_the_faults_and_the_rest(tmp_path):
     assert len(inspect(tmp_path / "a", max_faults=2).faults) == 2
 
 
-def test_inspect_lists_the_first_faults_of_a_kind_and_counts_the_others(tmp_path):
+def test_inspect_lists_the_first_fault_of_a_kind_and_counts_the_others(tmp_path):
     rows = "".join(f"{k},{'Rome' if k % 10 else 1},{'' if k == 7 else 2},{k % 2}\n" for k in range(50))
     (tmp_path / "a").write_text("a,city,b,y\n" + rows)
     seen = inspect(tmp_path / "a")
-    assert [(fault.line, fault.column, fault.more) for fault in seen.faults] == [
-        (3, "city", 0), (4, "city", 0), (5, "city", 42), (9, "b", 0),
-    ]  # fmt: skip
-    assert "this is not a number: 'Rome' (and 42 more such lines)" in str(seen.faults[2])
+    found = [(fault.line, fault.column, fault.more) for fault in seen.faults]
+    assert found == [(3, "city", 44), (9, "b", 0)]
+    assert "this is not a number: 'Rome' (and 44 more such lines)" in str(seen.faults[0])
     assert seen.complete and seen.data.n == 5
-    cut = inspect(tmp_path / "a", max_faults=2)
-    assert [(fault.line, fault.more) for fault in cut.faults] == [(3, 0), (4, 43)] and not cut.complete
+    cut = inspect(tmp_path / "a", max_faults=1)
+    assert [(fault.line, fault.more) for fault in cut.faults] == [(3, 44)] and not cut.complete
 
 
 # -- shards ------------------------------------------------------------------------------------------------------------

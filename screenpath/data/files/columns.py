@@ -36,14 +36,14 @@ def features(
     UsageError
         If a selector names an unknown column, or ``drop`` the target.
     """
-    kept = _selected(names, as_texts(columns), "columns", source) if columns else set(names)
-    dropped = _selected(names, as_texts(drop), "drop", source)
+    kept = selected(names, as_texts(columns), "columns", source) if columns else set(names)
+    dropped = selected(names, as_texts(drop), "drop", source)
     if target in [piece for text in as_texts(drop) for piece in _pieces(text, names)]:
         raise UsageError(f"`drop={target}` names the target", "leave it out of `drop`, or name another `target=COLUMN`")
     return tuple(name for name in names if name in kept and name not in dropped and name != target)
 
 
-def _selected(names: Sequence[str], selectors: Sequence[str], option: str, source: str) -> set[str]:
+def selected(names: Sequence[str], selectors: Sequence[str], option: str, source: str) -> set[str]:
     """Return the columns that selectors name: ``a,b``, ``a:c`` by position, ``/regex/``, and ``!`` before what to take
     out again. If the first one takes out, it does so from all columns.
     """

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -160,6 +161,12 @@ def _whole(table: TableFile, form: Form, settled: bool = False, **how) -> Datase
         faults = [replace(faults[0], hint=FILL_IN)]
     if faults and settled and ENCODE.format(faults[0].column) in faults[0].hint:
         faults = [replace(faults[0], hint="write a number, as in the training data, or leave the row out")]
+    several = {fault.column: str(replace(fault, source="")).removeprefix(", ") for fault in reversed(faults)}
+    if len(several) > 1:
+        named = "" if form.target is None else f" --target {quote(form.target)}"
+        hint = f"screenpath inspect {quote(table.name)}{named} ends with a command line that reads the table"
+        lines = tuple(several[name] for name in table.columns if name in several)
+        raise DataError(f"{table.name}: {len(several)} columns cannot be read as they are", hint, lines)
     if faults:
         raise faults[0].error()
     if data is None:

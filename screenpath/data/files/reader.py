@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from screenpath.data.files.advice import MOST, Column
 from screenpath.data.files.dataset import Dataset, Form, Growing
-from screenpath.data.files.table import MISSING, Batch, TableFile, Target, Vocabulary
+from screenpath.data.files.table import ENCODE, MISSING, Batch, TableFile, Target, Vocabulary
 from screenpath.data.words.numerals import is_number
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import counted_csr
@@ -18,6 +19,7 @@ if TYPE_CHECKING:  # as in table.py
 
 BEHIND_MEMORY = "convert it first, screenpath convert DATA SHARDS, and name the folder instead of the file"
 CELLS = 1 << 18  # of a batch that is read into memory
+ON = 200_000  # rows after which the first fault ends reading
 
 
 class Reader:
@@ -119,6 +121,25 @@ class Reader:
         )
 
 
+def _note_texts(odd: dict[str, Column], faults: list[Fault], batch: Batch) -> None:
+    """Count the texts of columns that should hold numbers."""
+    for fault in faults:
+        if fault.column is not None and ENCODE.format(fault.column) in fault.hint:
+            column = odd.setdefault(fault.column, Column(fault.column))
+            texts = [fault.token] if fault.token else batch.texts(fault.column).values
+            column.values.update(texts if column.different <= MOST else ())
+            column.texts += 1 if fault.token else batch.size
+
+
+def _advised(faults: list[Fault], odd: dict[str, Column], rows: int) -> list[Fault]:
+    """Return faults with hints by what the column holds: not every text is worth a feature."""
+    for column in odd.values():
+        column.rows = rows
+    of_texts = [fault.column in odd and ENCODE.format(fault.column) in fault.hint for fault in faults]
+    pairs = zip(faults, of_texts, strict=True)
+    return [replace(fault, hint=odd[fault.column or ""].hint) if text else fault for fault, text in pairs]
+
+
 def read_table(
     table: TableFile,
     form: Form,
@@ -126,17 +147,18 @@ def read_table(
     given: bool = True,
     limit=None,
     dtype=np.float64,
-    max_faults: int = 1,
+    max_faults: int | None = None,
     notices: tuple[str, ...] = (),
     new: bool = False,
 ) -> tuple[Dataset | None, list[Fault]]:
     """Read a table into memory: the data (None if every row has a fault), and the faults.
 
-    Unless labels are ``given``, an unknown one is nan. Rows with a fault are left out; reading ends at ``max_faults``,
-    counting the first few of each kind per column. ``new``: the rows are to be predicted. Then the texts of the column
-    that names them are kept, and a row that lacks a value, too.
+    Unless labels are ``given``, an unknown one is nan. Rows with a fault are left out; reading ends at ``max_faults``
+    kinds of faults in columns; by default, some rows after the first fault. ``new``: the rows are to be predicted.
+    Then the texts of the column that names them are kept, and a row that lacks a value, too.
     """
     named: list[str] | None = [] if new and form.id is not None else None
+    odd: dict[str, Column] = {}  # features of texts
     reader, target = Reader(form, table), Target(form.target, given)
     values, indices, counts, hot, keep = (Growing(t) for t in (dtype, np.int32, np.int64, np.int64, bool))
     lacking, left_out = Growing(bool), 0
@@ -155,8 +177,10 @@ def read_table(
                 gaps[[batch.row_of(fault) for fault in here if fault.message == MISSING[0]]] = True
                 here = [fault for fault in here if fault.message != MISSING[0]]
             faults.add(here)
-            if len(faults.listed) >= max_faults:
-                return None, faults.counted(max_faults)
+            _note_texts(odd, wrong, batch)
+            full = keep.size > ON if max_faults is None else len(faults.listed) >= max_faults
+            if faults.listed and full:
+                return None, _advised(faults.counted(max_faults), odd, keep.size + batch.size)
             good[[batch.row_of(fault) for fault in here]] = False
             left_out += 0 if new else int(np.count_nonzero(gaps & good))
             good &= new | ~gaps
@@ -175,8 +199,8 @@ def read_table(
         indices.extend(column)
         counts.extend(np.bincount(row, minlength=batch.size))
         hot.extend(places.ravel())
-    found = faults.counted()
-    if not keep.size:
+    found = _advised(faults.counted(), odd, keep.size)
+    if target.numbers.size != keep.size or not keep.size:  # a target that is none, or no rows
         return None, found
     spelled = target.spelled if keep.array[: keep.size].all() else None
     y, names = target.finish()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from screenpath.data.files.columns import as_texts, features, listed
+from screenpath.data.files.columns import as_texts, features, listed, selected
 from screenpath.data.files.dataset import Form, Growing
 from screenpath.data.words.labels import label_text, sorted_labels
 from screenpath.data.words.numerals import Spelled, Spellings, is_number, is_numberlike, same_number, usual_text
@@ -96,7 +96,8 @@ def form_of(
     what :func:`screenpath.data.files.columns.features` returns.
     """
     _check_columns(table)
-    one_hot = as_texts(one_hot)
+    encoded = selected(table.columns, as_texts(one_hot), "one_hot", table.name)
+    hot = tuple(name for name in table.columns if name in encoded)
     there = listed(table.columns)
     if target is None:
         found = [name for name in table.columns if name.lower() in TARGETS]
@@ -106,13 +107,12 @@ def form_of(
                 f"{table.name}: which column is the target? {what}", f"name it: `target=COLUMN`; there are {there}"
             )
         target = found[0]
-    for what, names in (("target", [target]), ("one_hot", one_hot), ("id", [] if id is None else [id])):
-        for name in names:
-            if name not in table.columns:
-                raise UsageError(f"{table.name} has no column '{name}' (`{what}={name}`)", f"there are {there}")
-    if target in one_hot:
+    for what, name in (("target", target), ("id", id)):
+        if name is not None and name not in table.columns:
+            raise UsageError(f"{table.name} has no column '{name}' (`{what}={name}`)", f"there are {there}")
+    if target in hot:
         raise UsageError(f"the column '{target}' is the target, not a feature", "leave it out of `one_hot`")
-    if id is not None and id in (target, *one_hot):
+    if id is not None and id in (target, *hot):
         what = "the target" if id == target else "a feature (`one_hot`)"
         raise UsageError(f"the column '{id}' is {what}, it cannot name the rows too", "name another column as `id`")
     kept = tuple(name for name in features(table.columns, target, columns, drop, table.name) if name != id)
@@ -120,10 +120,10 @@ def form_of(
         raise UsageError(f"{table.name}: `columns` and `drop` leave no column of features", f"there are {there}")
     if not kept:
         raise DataError(f"{table.name} has no column of features besides the target '{target}'", "check the file")
-    for name in one_hot:
+    for name in hot:
         if name not in kept:
             raise UsageError(f"the column '{name}' is left out by `columns` or `drop`", "leave it out of `one_hot`")
-    return Form(target, kept, {name: () for name in one_hot}, id, table.cells)
+    return Form(target, kept, {name: () for name in hot}, id, table.cells)
 
 
 def form_like(table: TableFile, known: Form, target: str | None = None) -> tuple[Form, tuple[str, ...]]:

@@ -61,7 +61,6 @@ _NOT_FINITE = ("nan or infinity", "remove the sample or impute the value")
 _NOT_ASCII = ("bytes that are no plain text", "save the file as UTF-8 or ASCII text without UTF-16 or binary parts")
 _LONE_RETURNS = "its lines end in lone carriage returns; convert them: tr '\\r' '\\n' < OLD > NEW"
 _WEIGHT = re.compile(rb"\s*[^:,\s]+:[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?(?:\s|$)")
-ALIKE = 3  # faults of a kind listed per column
 SHOWN = 40  # characters of a token that a message shows
 
 
@@ -90,9 +89,9 @@ class Fault:
 
 
 class Faults:
-    """Faults in a table: the first few of each kind per column are listed, the others counted."""
+    """Faults in a table: the first of each kind per column is listed, the others are counted."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.listed: list[Fault] = []
         self._alike: Counter = Counter()
 
@@ -101,17 +100,12 @@ class Faults:
         for fault in faults:
             kind = fault.column, fault.message
             self._alike[kind] += 1
-            if self._alike[kind] <= ALIKE:
+            if self._alike[kind] == 1:
                 self.listed.append(fault)
 
     def counted(self, most: int | None = None) -> list[Fault]:
-        """Return the first ``most`` listed faults; the last of each kind has the number of those not listed."""
-        found = self.listed[:most]
-        shown = Counter((fault.column, fault.message) for fault in found)
-        last = {(fault.column, fault.message): k for k, fault in enumerate(found)}
-        for kind, k in last.items():
-            found[k] = replace(found[k], more=self._alike[kind] - shown[kind])
-        return found
+        """Return the first ``most`` listed faults, each with the number of those like it."""
+        return [replace(one, more=self._alike[one.column, one.message] - 1) for one in self.listed[:most]]
 
 
 def name_fault(source: str, line: int, code: int, token: bytes, whole: bytes) -> Fault:

@@ -1,0 +1,127 @@
+"""What a column holds and what to do with it: ``inspect``, hints, and a command line that works when typed."""
+
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import screenpath
+from tests.cli.conftest import ROOT
+
+
+def write(path, **columns):
+    """Write a CSV table of texts, names with commas and blanks in quotes, and return its path."""
+    names = [f'"{name}"' for name in columns]
+    lines = [",".join(map(str, row)) for row in zip(*columns.values(), strict=True)]
+    Path(path).write_text("\n".join([",".join(names), *lines]) + "\n")
+    return path
+
+
+def people(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    age = np.round(rng.normal(50, 10, n), 1)
+    return {
+        "id": [f"p{k}" for k in range(n)],
+        "name, first": [f"n{k % 40}" for k in range(n)],
+        "born": [f"{k % 28 + 1}.3.1990" for k in range(n)],
+        "age (years)": ["unknown" if k % 20 == 3 else age[k] for k in range(n)],
+        "income": ["" if k % 7 == 2 else round(float(rng.exponential(3)), 2) for k in range(n)],
+        "home town": [("Graz", "Wels", "Linz")[k % 3] for k in range(n)],
+        "row": list(range(1, n + 1)),
+        "smoker": np.where(age + rng.normal(0, 4, n) > 50, "yes", "no").tolist(),
+    }
+
+
+def test_a_line_a_column_and_a_command_line(call):
+    write("t.csv", **people())
+    found = call("inspect", "t.csv")
+    assert found.code == 1  # as it stands, it cannot be read
+    lines = {line.split("  ")[0]: line.split("  ", 1)[1].split() for line in found.out.splitlines() if "  " in line}
+    assert lines["id"][:3] == ["text", "60", "0"] and lines["id"][-3:] == ["--id", "or", "--drop"]
+    assert lines["name, first"][:3] == ["text", "40", "0"] and lines["name, first"][-1] == "--drop"
+    assert lines["born"][0] == "dates" and lines["born"][-1] == "--drop"
+    assert lines["age (years)"][:2] == ["numbers,", "texts"] and lines["age (years)"][-2:] == ["--na", "unknown"]
+    assert lines["income"][0] == "numbers" and lines["income"][2] == "9" and lines["income"][-1] == "--missing"
+    assert lines["home town"][-1] == "--one-hot" and lines["row"][-1] == "--drop"
+    assert lines["smoker"][-2:] == ["the", "target"]
+    typed = shlex.split(found.out.splitlines()[-1])
+    assert typed[:4] == ["screenpath", "cv", "svm", "t.csv"]
+    assert call(*typed[1:], "--grid", "3", "-o", "r", "--quiet").code == 0
+    record = screenpath.load_run("r").run.record
+    assert record["data"]["table"]["columns"] == ["age (years)", "income", "home town"]
+    assert call("predict", "r", "t.csv").out.startswith("id,label\np0,")
+
+
+@pytest.mark.parametrize("name", ["clinic", "penguins", "rare", "numbers", "classes", "zeros"])
+def test_the_command_line_works_when_typed(call, name):
+    rng = np.random.default_rng(1)
+    tables = {
+        "rare": {"a": rng.normal(size=40), "y": ["yes" if k < 3 else "no" for k in range(40)]},
+        "numbers": {"a": rng.normal(size=40), "b": np.where(np.arange(40) % 5, "NA", "1.5"), "y": rng.normal(size=40)},
+        "classes": {"a": rng.normal(size=60), "b": rng.normal(size=60), "kind": ["ash", "elm", "oak"] * 20},
+        "zeros": {"row": range(40), "a:b": rng.normal(size=40), "c": [""] * 40, "y": ["", "1", "2", "2"] * 10},
+    }
+    path = write("t.csv", **tables[name]) if name in tables else ROOT / "data_samples" / f"{name}.csv"
+    typed = shlex.split(call("inspect", path).out.splitlines()[-1])
+    model = {"numbers": "lad", "classes": "sparse-svm"}.get(name, "svm")
+    assert model in typed[1:3] and ("cv" in typed) == (name != "rare")
+    few = ("--betas", "2", "--alphas", "2") if model == "sparse-svm" else ("--grid", "2")
+    found = call(*typed[1:], *few, "--quiet", "-o", "r")
+    assert found.code == 0, found.err
+
+
+def test_faults_come_all_at_once_by_column(call):
+    write("t.csv", **people())
+    found = call("svm", "t.csv", "--target", "smoker", "--missing", "drop", "-o", "r")
+    assert found.code == 1
+    first, *columns, hint = found.err.splitlines()
+    assert "5 columns cannot be read as they are" in first
+    names = [line.split("'")[1] for line in columns]
+    assert names == ["id", "name, first", "born", "age (years)", "home town"]
+    assert "line 2" in columns[0] and "59 more such lines" in columns[0] and "2 more such lines" in columns[3]
+    typed = shlex.split(hint.split(" ends with")[0])
+    assert call(*typed[1:]).out.splitlines()[-2] == "to learn 'smoker', type"
+
+
+@pytest.mark.parametrize(
+    ("column", "advised", "never"),
+    [
+        ("id", ("--drop", "--id"), "--one-hot"),
+        ("name, first", ("--drop",), "--one-hot"),
+        ("born", ("--drop",), "--one-hot"),
+        ("age (years)", ("--na",), "--one-hot"),
+        ("home town", ("--drop", "--one-hot"), "--na"),
+    ],
+)
+def test_each_way_out_that_a_hint_names_works(call, column, advised, never):
+    write("t.csv", **people())
+    options = ("svm", "t.csv", "--target", "smoker", "--grid", "2", "--quiet", "-o", "r", "--force")
+    found = call(*options, "--columns", column, "--columns", "row")
+    hint = found.err.splitlines()[-1]
+    assert never not in hint and all(one in hint for one in advised)
+    words = shlex.split(hint.replace(",", " ") if "," not in column else hint.replace(": --", " --"))
+    for flag in advised:
+        more = [flag, words[words.index(flag) + 1].rstrip(",")]
+        more += ["--missing", "mean"] if flag == "--na" else []
+        kept = ("--columns", "row") if flag in ("--drop", "--id") else ("--columns", column, "--columns", "row")
+        assert call(*options, *kept, *more).code == 0
+
+
+def test_columns_from_python(tmp_path):
+    path = write(tmp_path / "t.csv", **people())
+    seen = screenpath.inspect(path, na="unknown", missing="median")
+    assert seen.target == "smoker" and "--na unknown --missing median" in seen.command
+    kinds = {column.name: (column.kind, column.different, column.missing, column.option) for column in seen.columns}
+    assert kinds["age (years)"][0] == "numbers" and kinds["age (years)"][2:] == (3, None)
+    assert kinds["id"] == ("text", 60, 0, "id") and kinds["row"] == ("numbers", 60, 0, "drop")
+    pytest.importorskip("pyarrow")
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    some = {name: values for name, values in people().items() if name != "age (years)"}
+    some["income"] = [None if value == "" else value for value in some["income"]]
+    pyarrow.parquet.write_table(pa.table(some), tmp_path / "t.parquet")
+    other = screenpath.inspect(tmp_path / "t.parquet", na="unknown")
+    for column in other.columns:
+        assert (column.kind, column.different, column.missing, column.option) == kinds[column.name]
