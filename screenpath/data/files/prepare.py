@@ -317,8 +317,8 @@ def prepare(
         X = X if dense else X.array()
     elif sp.issparse(X) or not dense:
         X = X if isinstance(X, sp.csr_array) else sp.csr_array(X)
-    fill = fill_of(X.array() if isinstance(X, Csr) else X, missing, weights)
-    X = X if fill is None else completed(X.array() if isinstance(X, Csr) else X, fill)
+    fill = fill_of(X, missing, weights)
+    X = completed(X, fill)
     preparation = replace(fit_preparation(X, scale, bias, weights, dense), columns=columns, width=width)
     rounded = X.dtype == np.float64 != dtype
     if free and preparation.kind in ("none", "maxabs"):
