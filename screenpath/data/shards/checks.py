@@ -24,13 +24,12 @@ import numpy as np
 
 from screenpath.data.files.dataset import Form, is_form
 from screenpath.data.safe.memory import count_mapped
-from screenpath.data.safe.values import are_words, is_flag, is_mapping, is_text, is_whole
+from screenpath.data.safe.values import are_words, is_flag, is_mapping, is_text, is_whole, wrong_entries
 from screenpath.data.words.numerals import is_spelled
 
 BLOCK = 1 << 20  # values checked at a time
 LONGEST = 1 << 62  # largest possible length or width
 SHA256 = re.compile(r"[0-9a-f]{64}")
-DTYPES = ("float64", "float32")
 DENSE_PARTS = ("dense",)
 SPARSE_PARTS = ("data", "indices", "indptr", "columns")
 FORMER_PARTS = ("sqnorms", "ranges")  # of folders in format 1; they follow from the rows
@@ -56,48 +55,33 @@ is_count = is_whole(0, LONGEST)
 _is_crc = is_whole(0, (1 << 32) - 1)
 
 
-def _are_labels(value) -> bool:
-    return value is None or (is_mapping(value) and all(map(is_count, value.values())))
-
-
 def _is_hash(value) -> bool:
     return is_text(value) and SHA256.fullmatch(value) is not None
-
-
-_FIELDS = {
-    "n": is_count,
-    "d": is_count,
-    "nnz": is_count,
-    "block_bytes": is_count,
-    "dtype": lambda value: value in DTYPES,
-    "zero_based": is_flag,
-    "labels": _are_labels,
-    "notices": are_words,
-    "sources": are_words,
-    "sha256": _is_hash,
-    "shards": lambda value: isinstance(value, list),
-}
 
 
 def _is_file(value) -> bool:
     return is_mapping(value) and _is_hash(value.get("sha256")) and _is_crc(value.get("crc32"))
 
 
+_FIELDS = {
+    "n": is_count, "d": is_count, "nnz": is_count, "block_bytes": is_count, "zero_based": is_flag,
+    "dtype": lambda value: value in ("float64", "float32"), "notices": are_words, "sources": are_words,
+    "sha256": _is_hash, "shards": lambda value: isinstance(value, list),
+}  # fmt: skip
+_OF_COLUMNS = {"width": is_count, "labels_file": _is_file}
 # Fields of some folders: those of tables, those by columns.
 _OF_SOME = {
-    "label_names": are_words, "table": is_form, "by": lambda value: value == "columns", "width": is_count,
-    "labels_file": _is_file, "spelled": is_spelled,
+    "labels": lambda value: is_mapping(value) and all(map(is_count, value.values())), "label_names": are_words,
+    "table": is_form, "by": lambda value: value == "columns", "spelled": is_spelled, **_OF_COLUMNS,
 }  # fmt: skip
-_OF_COLUMNS = ("width", "labels_file")
 
 
 def meta_faults(meta: dict) -> Iterator[str]:
     """Yield the faults of the content of meta.json."""
     if "crc32" in meta and meta["crc32"] != record_crc(meta):
         yield "its content is not what was written (CRC-32)"
-    wrong = [name for name, fits in _FIELDS.items() if name not in meta or not fits(meta[name])]
-    wrong += [name for name, fits in _OF_SOME.items() if meta.get(name) is not None and not fits(meta[name])]
-    wrong += [name for name in _OF_COLUMNS if meta.get("by") is not None and meta.get(name) is None]
+    needed = _FIELDS if meta.get("by") is None else {**_FIELDS, **_OF_COLUMNS}
+    wrong = [name for name, _ in wrong_entries(meta, needed, _OF_SOME)] + ["labels"] * ("labels" not in meta)
     for name in wrong:
         yield f"'{name}' is missing or no value that it can have"
     if "shards" in wrong:
@@ -203,13 +187,8 @@ def _rising(array: np.ndarray, equal: bool = False) -> bool:
 # -- the parts of a shard together -------------------------------------------------------------------------------------
 
 
-def shard_fault(parts: dict) -> tuple[str, str] | None:
-    """Return the part that contradicts the others, none of which has a fault of its own, and how; None if none does."""
-    row = None if "dense" in parts else _unsorted_row(parts["indices"], parts["indptr"])
-    return None if row is None else ("indices", f"the indices of its row {row} do not increase")
-
-
-def _unsorted_row(indices: np.ndarray, indptr: np.ndarray) -> int | None:
+def unsorted_row(indices: np.ndarray, indptr: np.ndarray) -> int | None:
+    """Return the first row whose indices do not increase; None if all do. No part has a fault of its own."""
     for block in _blocks(indices.size - 1):
         falls = indices[block.start + 1 : block.stop + 1] <= indices[block]  # entry p + 1 against entry p
         first = np.searchsorted(indptr, block.start + 1, side="left")

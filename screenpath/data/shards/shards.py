@@ -141,10 +141,6 @@ class ShardFolder:
         return self.starts.size - 1
 
     @property
-    def density(self) -> float:
-        return self.nnz / max(self.n * self.d, 1)
-
-    @property
     def nbytes(self) -> int:
         """Return the bytes of the parts that a pass reads."""
         width = self.dtype.itemsize
@@ -254,9 +250,9 @@ class ShardFolder:
         entry = self.meta["shards"][k]
         if (self.content or entry.get("crc32") is None) and content_sha256(parts) != entry["sha256"]:
             yield ShardFault(self.path / part_name(k, "*"), "its content is not what was written (SHA-256)")
-        wrong = checks.shard_fault(parts)
-        if wrong is not None:
-            yield ShardFault(self.path / part_name(k, wrong[0]), wrong[1])
+        row = None if entry["dense"] else checks.unsorted_row(parts["indices"], parts["indptr"])
+        if row is not None:
+            yield ShardFault(self.path / part_name(k, "indices"), f"the indices of its row {row} do not increase")
 
     def checked_width(self, n_features: int | None) -> int:
         """Return the requested number of features, if the data fits into it; columns are as many as they are."""

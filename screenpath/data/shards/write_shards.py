@@ -15,12 +15,13 @@ import numpy as np
 
 from screenpath.data.files.prepare import dense_form
 from screenpath.data.safe.atomic import LOCK, Appender, FolderLock, replacing, sync_folder
-from screenpath.data.safe.values import are_words
+from screenpath.data.safe.values import are_words, is_flag, is_mapping, is_number, is_text, list_of, wrong_entries
 from screenpath.data.shards.checks import entry_fits, is_count, record_crc
 from screenpath.data.shards.shards import META, content_sha256, part_name
 from screenpath.data.words.tables import check_same, dump_json, readable_json
 from screenpath.errors import RunFolderError
 from screenpath.numbers import sparse as sp
+from screenpath.numbers.csr import short
 
 SPARSE_WIDTH = 16  # from this many columns per stored value, occurring columns are found by sorting
 LOG = "progress.jsonl"  # of an unfinished folder: its settings, then a line per finished shard
@@ -220,39 +221,30 @@ def _logged(line: bytes, first: bool) -> dict | None:
         record = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not line.endswith(b"\n") or type(record) is not dict or record.get("crc32") != record_crc(record):
+    if not line.endswith(b"\n") or not is_mapping(record) or record.get("crc32") != record_crc(record):
         return None
-    if first:
-        fits = type(record.get("settings")) is dict and type(record.get("replace")) is bool
-    else:
-        fits = _is_shard_record(record)
-    return record if fits else None
-
-
-def _is_shard_record(record: dict) -> bool:
-    entry, seen = record.get("entry"), record.get("seen")
-    if not is_count(record.get("shard")) or type(record.get("text")) is not str:
-        return False
-    if not entry_fits(entry) or entry.get("crc32") is None or type(seen) is not dict:
-        return False
-    return (
-        is_count(seen.get("rows"))
-        and is_count(seen.get("width"))
-        and are_words(seen.get("notices"))
-        and (seen.get("labels") is None or _are_counts(seen["labels"]))
-        and (seen.get("far") is None or _are_ranges(seen["far"]))
-    )
+    needed, possible = (_HEAD, {}) if first else (_FINISHED, _SEEN)
+    return None if any(wrong_entries(record, needed, possible)) else record
 
 
 def _are_ranges(far) -> bool:
     """Tell whether a value of a log is a list of columns with lists of their smallest and of their largest values."""
-    lists = type(far) is list and len(far) == 3 and all(type(part) is list and len(part) == len(far[0]) for part in far)
+    lists = list_of(list_of(is_number))(far) and [*map(len, far)] == 3 * [len(far[0])]
     return lists and all(map(is_count, far[0])) and all(type(end) is float for end in far[1] + far[2])
 
 
 def _are_counts(labels) -> bool:
-    pairs = type(labels) is list and all(type(pair) is list and len(pair) == 2 for pair in labels)
+    pairs = list_of(list_of(is_number))(labels) and all(len(pair) == 2 for pair in labels)
     return pairs and all(type(label) is float and is_count(count) for label, count in labels)
+
+
+# Entries of the first record of a log, and of the record of a finished shard.
+_HEAD = {"settings": is_mapping, "replace": is_flag}
+_FINISHED = {
+    "shard": is_count, "text": is_text, "entry": entry_fits, "entry.crc32": is_mapping,
+    "seen.rows": is_count, "seen.width": is_count, "seen.notices": are_words,
+}  # fmt: skip
+_SEEN = {"seen.labels": _are_counts, "seen.far": _are_ranges}
 
 
 def _compact(indices: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
@@ -263,11 +255,7 @@ def _compact(indices: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
         there = np.zeros(width, dtype=bool)
         there[indices] = True
         columns, rank = np.flatnonzero(there), (np.cumsum(there, dtype=np.int32) - np.int32(1))[indices]
-    return _narrow(columns), rank.astype(np.int32, copy=False)
-
-
-def _narrow(columns: np.ndarray) -> np.ndarray:
-    return columns.astype(np.int64 if columns.size and columns[-1] > np.iinfo(np.int32).max else np.int32)
+    return short(columns, int(columns.max(initial=0))), rank.astype(np.int32, copy=False)
 
 
 def check_ours(folder: Path) -> None:
