@@ -18,7 +18,6 @@ from screenpath.engine.result import KernelPathResult, PathResult, Result, Spars
 from screenpath.inputs.rows import Prepared, Samples, prepared
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import occurring, on_columns
-from screenpath.rows.gram import TrainedRows
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ class Problem:
     def _walked(self, path: Path, data: Prepared, labels) -> Result:
         steps = path.steps()
         if self.spec.rows is not None:  # the kernel matrix is not kept
-            return KernelPathResult(steps, data.preparation, labels, TrainedRows(data.rows.blocks), **self.known)
+            return KernelPathResult(steps, data.preparation, labels, data.rows.blocks, **self.known)
         kind = SparsePathResult if "alpha" in steps[0].parameters else PathResult
         return kind(steps, data.preparation, labels, **self.known)
 

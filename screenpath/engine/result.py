@@ -26,7 +26,7 @@ from screenpath.walk.step import CERTIFIED, SKIPPED, Step, Steps, in_units
 if TYPE_CHECKING:
     import pandas
 
-    from screenpath.rows.gram import TrainedRows
+    from screenpath.rows.kernel_functions import KernelBlocks
 
 Place = TypeVar("Place")  # what a step is named by: its place, or in a run folder also a word
 WEIGHTS = "weights", "penalty_weights"  # options whose arrays are copied
@@ -402,7 +402,7 @@ class KernelPathResult(Result[int]):
         Free intercepts; zeros without one.
     """
 
-    rows: TrainedRows  # the training data behind its kernel
+    rows: KernelBlocks  # the training data behind its kernel
 
     @property
     def dual_coefficients(self) -> np.ndarray:
@@ -413,7 +413,7 @@ class KernelPathResult(Result[int]):
         return True
 
     def _solution(self, step) -> tuple:
-        n = self.rows.blocks.n
+        n = self.rows.n
         if step.coefficients is None:
             return np.full(n, np.nan), np.nan
         return step.coefficients[:n], float(step.coefficients[n:].sum())

@@ -230,9 +230,9 @@ def _inspect_shards(path: Path, max_faults: int, zero_based: bool) -> ShardInspe
         if len(whole) == folder.count and not _labels_agree(folder.meta["labels"], y, folder.label_names):
             faults.append(ShardFault(path / META, "the counts of the labels are not those of the rows"))
     else:
-        fault = folder.labels_fault()
-        faults += [] if fault is None else [fault]
-        y = folder.labels() if whole and fault is None else np.empty(0)
+        wrong = folder.labels_faults()
+        faults += wrong
+        y = folder.labels() if whole and not wrong else np.empty(0)
     data = ShardData.of(folder, whole, y) if y.size else None
     complete = len(faults) < max_faults
     return ShardInspection(data, faults[:max_faults], complete, folder.meta["zero_based"], folder, whole)

@@ -114,14 +114,13 @@ def kernel_values(run: Run, step: dict, X, training: str | None = None) -> np.nd
     ``X``, CSR of shape (m, d), is in the units of the data file, with the columns that the run has; the rest is as of
     :func:`screenpath.engine.stored.decision_values`.
     """
-    from screenpath.rows.gram import HeldOutRows
     from screenpath.rows.kernel_functions import KernelBlocks
 
     found = support_of(run, step, training, dense=run.record["data"]["storage"] == "dense")
     if found.coefficients.size == 0:
         return np.full(X.shape[0], found.intercept)
     new = found.preparation.apply(X if sp.issparse(found.rows) else X.toarray())
-    return HeldOutRows(KernelBlocks(found.rows, found.function), new) @ found.coefficients + found.intercept
+    return KernelBlocks(found.rows, found.function).held_out(new) @ found.coefficients + found.intercept
 
 
 @dataclass(frozen=True)

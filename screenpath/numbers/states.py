@@ -40,18 +40,11 @@ def count(state: dict, name: str) -> int:
     return value
 
 
-def indices(state: dict, name: str, size: int) -> np.ndarray:
-    """Return increasing places in a vector of that size."""
+def places(state: dict, name: str, size: int, increasing: bool = False) -> np.ndarray:
+    """Return distinct places in a vector of that size, in any order or increasing."""
     value = _array(state, name, "iu", None)
-    if value.ndim != 1 or (value.size and (value[0] < 0 or value[-1] >= size)) or np.any(value[1:] <= value[:-1]):
-        raise ValueError(f"{name} holds places that there are not")
-    return value
-
-
-def places(state: dict, name: str, size: int) -> np.ndarray:
-    """Return distinct places in a vector of that size, in any order."""
-    value = _array(state, name, "i", None)
-    if value.ndim != 1 or np.any(value < 0) or np.any(value >= size) or np.unique(value).size < value.size:
+    sure = value if increasing else np.sort(value)
+    if value.ndim != 1 or np.any(value < 0) or np.any(value >= size) or np.any(sure[1:] <= sure[:-1]):
         raise ValueError(f"{name} holds places that there are not")
     return value.astype(np.int64, copy=False)
 

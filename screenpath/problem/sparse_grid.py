@@ -137,10 +137,10 @@ class SparseGrid(PathModel, Resumable):
         alpha, beta = states.vector(state, "at", 2, low=np.array([0.0, np.finfo(np.float64).tiny])).tolist()
         model = self.row(beta)
         theta, size = states.vector(state, "theta", model.ones.size, 0.0, 1.0), model.u_ones.size
-        index = states.indices(state, "index", size)
+        index = states.places(state, "index", size, increasing=True)
         w = SparseVector(index, states.vector(state, "values", index.size), size).dense()
         sums = states.vector(state, "u", size), states.vector(state, "u_slack", size, low=0.0)
-        formed, room = states.indices(state, "formed", size), states.number(state, "room", low=0.0)
+        formed, room = states.places(state, "formed", size, increasing=True), states.number(state, "room", low=0.0)
         b = states.number(state, "intercept") if self.base.intercept else None
         theta = model.top if np.array_equal(theta, model.top) else theta
         found = model.certify(alpha, w, theta, sums=sums, intercept=b)

@@ -266,8 +266,9 @@ class ClusterRows(ShardRows):
         super().close()
         self.client.close()
 
-    def _check_elsewhere(self) -> None:
-        """Raise if the files have changed since the last pass, as the workers see them."""
+    def check(self) -> None:
+        """Raise if the files have changed since the last pass, here or as the workers see them."""
+        super().check()
         moved = self.moved
         for _ in self._each(shard_checked, ((k,) for k in range(self.folder.count))):
             pass

@@ -7,7 +7,6 @@ columns in the same blocks and order: a path on such shards has the bytes of the
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -16,31 +15,27 @@ import numpy as np
 from screenpath.data.files.centring import far_centres
 from screenpath.data.files.prepare import Preparation, dense_form, fit_preparation
 from screenpath.data.safe.memory import F8, in_force
-from screenpath.data.shards.shards import Shard, ShardFolder, in_order
+from screenpath.data.shards.shards import Shard, ShardFolder
 from screenpath.errors import UsageError
 from screenpath.kernels.rows import rows as sums
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import row_pointers, shared_csr
-from screenpath.rows.base import Counted
 from screenpath.rows.columns import Columns, KeptProducts, as_columns, sign_sparse, weighted_signs
 from screenpath.rows.memory import sum_blocks, usable_threads
+from screenpath.rows.shards import OnDisk
 
 COPIES = 4  # of a block: converted, scaled, signed, and temporary
 FEWER = "stop at a larger lambda, where fewer features have a weight"
 SPARE = 2  # at most this many times the requested columns stay in memory
 
 
-class ColumnShards(Counted):
+class ColumnShards(OnDisk):
     """Columns of a shard folder, scaled in each pass; the signed columns of a model are made from them.
 
     Parameters are those of ``rows.shards.ShardRows``, of columns: the constant one, of value ``bias``, is a shard of
     its own. ``penalties``, shape (features,), are further divisors of the columns. ``n`` and ``d`` are the samples and
     the features that have a column; the columns of shard ``k`` are those from ``starts[k]`` to ``starts[k + 1]``.
     """
-
-    on_disk = True
-    moved = None
-    touched = 0
 
     def __init__(
         self,
@@ -55,7 +50,7 @@ class ColumnShards(Counted):
     ):
         if scale == "l2":
             raise UsageError("`scale=l2` scales rows, the shards have columns", "convert again with `by=rows`")
-        self.folder, self.n, self.d = folder, folder.n, folder.lines
+        self.n, self.d = folder.n, folder.lines
         self.starts = folder.starts
         self.sparse = not dense_form(storage, (self.n, self.d), lambda: folder.nnz)
         if scale == "standard" and self.sparse:
@@ -64,7 +59,7 @@ class ColumnShards(Counted):
                 "use `scale=maxabs`, or `storage=dense` if the survivors fit in memory as dense columns",
             )
         self.threads = usable_threads(threads)
-        self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+        super().__init__(folder, self.threads)
         self.counts = np.full(self.d, self.n)
         folder.check()
         self.preparation = Preparation("none", None, None, bias, self.d)
@@ -72,9 +67,6 @@ class ColumnShards(Counted):
         if bias != 0.0:
             self.d += 1
             self.counts, self.starts = np.append(self.counts, self.n), np.append(self.starts, self.d)
-
-    def check(self) -> None:
-        self.folder.check()
 
     @property
     def kinds(self) -> tuple:
@@ -84,10 +76,6 @@ class ColumnShards(Counted):
     @property
     def size(self) -> int:
         return int(self.counts.sum())
-
-    @property
-    def nbytes(self) -> int:
-        return self.folder.nbytes
 
     @property
     def passing(self) -> int:
@@ -104,14 +92,6 @@ class ColumnShards(Counted):
     def plain(self) -> bool:
         p = self.preparation
         return p.scale is None and p.shift is None and self.folder.dtype == np.float64
-
-    def close(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-
-    def each(self, function, tasks):
-        """Yield ``function(*arguments)`` for each of ``tasks``, in order; several run at once."""
-        yield from in_order(self._pool, self.threads, function, tasks)
 
     def block(self, k: int, chosen=None) -> Any:
         """Return (chosen) columns of shard ``k``, scaled: an array (columns, samples), or (data, indices, indptr)."""

@@ -14,10 +14,9 @@ from screenpath.errors import ResourceError, UsageError
 from screenpath.kernels.rows import gram as kernels
 from screenpath.numbers import sparse as sp
 from screenpath.rows.base import KernelRows
-from screenpath.rows.kernel_functions import KernelBlocks, squares_of
+from screenpath.rows.kernel_functions import BLOCK_BYTES, HeldOutRows, KernelBlocks
 from screenpath.rows.memory import usable_threads
 
-BLOCK_BYTES = 1 << 26  # one block of kernel values while rows are computed
 MOST = 1 << 62  # bytes: a record may name any whole number
 BLOCK_SHARE, BLOCK_LEAST = 1 / 16, 1 << 20  # of the allowed memory, if that is less; and the least bytes
 SQUARE = 1024  # survivors whose square part must always fit
@@ -224,8 +223,7 @@ class GramRows(KernelRows):
         self._slots.clear()
 
     def held_out(self, X) -> HeldOutRows:
-        """Return other rows, prepared like the training data, as a matrix to multiply with dual coefficients."""
-        return HeldOutRows(self.blocks, X)
+        return self.blocks.held_out(X)
 
     # -- sums ----------------------------------------------------------------------------------------------------
 
@@ -361,38 +359,3 @@ def _plan_within(n: int, itemsize: int, max_memory: int | Allowance | None, keep
         plan = plan_gram(n, itemsize, less, keep)
         limit.check(plan.most, f"the kernel matrix of {n:,} rows")
     return plan
-
-
-@dataclass(eq=False)
-class TrainedRows:
-    """Training rows behind their kernel without the matrix, for predictions."""
-
-    blocks: KernelBlocks
-
-    def held_out(self, X) -> HeldOutRows:
-        return HeldOutRows(self.blocks, X)
-
-
-class HeldOutRows:
-    """Rows outside the training data, shape (m, d), behind the same kernel."""
-
-    def __init__(self, blocks: KernelBlocks, X):
-        self.blocks, self.X, self.shape = blocks, blocks.prepared(X), X.shape
-
-    @property
-    def norms(self) -> np.ndarray:
-        return np.sqrt(self.blocks.diagonal_of(squares_of(self.X)))
-
-    def __matmul__(self, coefficients: np.ndarray) -> np.ndarray:
-        """Return ``sum_i coefficients_i K(x_i, x)`` for every row ``x``; only support vectors are evaluated.
-
-        The coefficients, shape (n,) or (n + 1,), are those of the training rows, signs included, and an intercept.
-        """
-        n = self.blocks.n
-        support = np.flatnonzero(coefficients[:n])
-        out = np.full(self.shape[0], float(coefficients[n:].sum()))
-        height = max(1, BLOCK_BYTES // (8 * max(support.size, 1)))
-        for start in range(0, out.size if support.size else 0, height):
-            cut = slice(start, start + height)
-            out[cut] += self.blocks.block(cut, support, self.X) @ coefficients[support]
-        return out

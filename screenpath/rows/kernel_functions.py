@@ -15,6 +15,7 @@ from screenpath.numbers import sparse as sp
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 
 NAMES = ("linear", "poly", "rbf")
+BLOCK_BYTES = 1 << 26  # one block of kernel values while rows are computed
 DENSE_BYTES = 1 << 28  # sparse rows up to this size are made dense: BLAS is far faster than sparse products
 EXPONENT_ERROR = 1e-13  # RBF exponents that inner products give with a larger error are computed directly
 HIDDEN = 2.0**-900  # exceeds what underflow can hide of an inner product, over the rounding of one operation
@@ -94,6 +95,10 @@ class KernelBlocks:
             return X
         X = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
         return np.ascontiguousarray(X if self.shift is None else X - self.shift)
+
+    def held_out(self, X) -> HeldOutRows:
+        """Return other rows, prepared like the training data, as a matrix to multiply with dual coefficients."""
+        return HeldOutRows(self, X)
 
     # -- rounding ------------------------------------------------------------------------------------------------
 
@@ -214,6 +219,31 @@ class KernelBlocks:
             return squares + f.constant
         with np.errstate(over="ignore"):
             return (f.gamma * squares + f.coef0) ** f.degree + f.constant
+
+
+class HeldOutRows:
+    """Rows outside the training data, shape (m, d), behind the same kernel."""
+
+    def __init__(self, blocks: KernelBlocks, X):
+        self.blocks, self.X, self.shape = blocks, blocks.prepared(X), X.shape
+
+    @property
+    def norms(self) -> np.ndarray:
+        return np.sqrt(self.blocks.diagonal_of(squares_of(self.X)))
+
+    def __matmul__(self, coefficients: np.ndarray) -> np.ndarray:
+        """Return ``sum_i coefficients_i K(x_i, x)`` for every row ``x``; only support vectors are evaluated.
+
+        The coefficients, shape (n,) or (n + 1,), are those of the training rows, signs included, and an intercept.
+        """
+        n = self.blocks.n
+        support = np.flatnonzero(coefficients[:n])
+        out = np.full(self.shape[0], float(coefficients[n:].sum()))
+        height = max(1, BLOCK_BYTES // (8 * max(support.size, 1)))
+        for start in range(0, out.size if support.size else 0, height):
+            cut = slice(start, start + height)
+            out[cut] += self.blocks.block(cut, support, self.X) @ coefficients[support]
+        return out
 
 
 def exact_shift(X) -> np.ndarray | None:

@@ -115,25 +115,20 @@ class MemoryRows(WalkedRows):
         w = np.ascontiguousarray(w, dtype=np.float64)
         products = kernels.csr_products if self.sparse else kernels.dense_products
         arrays = self._arrays
-        if len(self._row_parts) == 1:
-            products(*arrays, w, out, 0, self.n)
-        else:
-            self._each(lambda part: products(*arrays, w, out, *part), self._row_parts)
+        self._each(lambda part: products(*arrays, w, out, *part), self._row_parts)
         self.touched += self.n
         return out
 
     def weighted_sum(self, theta: np.ndarray) -> np.ndarray:
         add, arrays = kernels.csr_sum if self.sparse else kernels.dense_sum, self._arrays
-        if len(self._blocks) == 1:
-            total = np.zeros(self.d)
-            self.touched += add(*arrays, theta, total, 0, self.n)
-            return total
         partial = np.zeros((len(self._blocks), self.d))
 
         def one(blocks):
             return sum(add(*arrays, theta, partial[k], *self._blocks[k]) for k in range(*blocks))
 
         self.touched += sum(self._each(one, self._block_parts))
+        if len(partial) == 1:
+            return partial[0]
         return partial.sum(axis=0)  # in a fixed order: the bytes do not depend on the number of threads
 
     def take(self, index: np.ndarray, signs: np.ndarray):

@@ -20,7 +20,7 @@ from screenpath.data.shards.shards import Shard, ShardFolder, in_order
 from screenpath.kernels.rows import rows as kernels
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import Csr, row_pointers, shared_csr
-from screenpath.rows.base import Rows
+from screenpath.rows.base import Counted, Rows
 from screenpath.rows.memory import sum_blocks, usable_threads
 
 ON_ITS_WAY = 3  # temporary copies of the rows that a task takes from its shard
@@ -137,7 +137,33 @@ def shard_take(shard: Shard, plan: Plan, index, signs):
     return plan.take(shard, index, signs)
 
 
-class ShardRows(Rows):
+class OnDisk(Counted):
+    """Lines of a shard folder that passes read from disk, ``at_once`` shards at a time."""
+
+    on_disk, touched = True, 0
+
+    def __init__(self, folder: ShardFolder, at_once: int):
+        self.folder, self._at_once = folder, at_once
+        self._pool = ThreadPoolExecutor(at_once) if at_once > 1 else None
+
+    @property
+    def nbytes(self) -> int:
+        return self.folder.nbytes
+
+    def check(self) -> None:
+        """Raise if the files have changed since the last pass: no result may mix two states of the data."""
+        self.folder.check()
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def each(self, function, tasks):
+        """Yield ``function(*arguments)`` for each of ``tasks``, in order; a bounded number run at once."""
+        yield from in_order(self._pool, self._at_once, function, tasks)
+
+
+class ShardRows(OnDisk, Rows):
     """Sample rows of a shard folder, prepared in each pass by ``scale`` (see ``prepare.prepare``).
 
     ``bias`` is the value of a constant last feature, 0 for none. ``storage`` is the form of the model's rows; ``auto``
@@ -145,21 +171,16 @@ class ShardRows(Rows):
     how often each row counts in the scaling. With a ``free`` intercept dense columns far from 0 are centred.
     """
 
-    on_disk = True
-
     def __init__(
         self, folder: ShardFolder, scale="none", bias=0.0, storage="auto", n_features=None, *, threads=1, limit=None,
         weights=None, free=False,
     ):  # fmt: skip
-        self.folder, self.limit = folder, limit or MemoryLimit()
-        self.raw_d = folder.checked_width(n_features)
+        self.limit, self.raw_d = limit or MemoryLimit(), folder.checked_width(n_features)
         self.n, self.d = folder.n, self.raw_d + bool(bias)
         self.sparse = not dense_form(storage, (self.n, self.raw_d), lambda: folder.nnz)
         self.threads = usable_threads(threads)
-        self._at_once = self._tasks_at_once()
+        super().__init__(folder, self._tasks_at_once())
         self.limit.check_vectors(self.needs(BOX, bool(scale != "none" or bias)), self.n, self.d, str(folder.path))
-        self._pool = ThreadPoolExecutor(self._at_once) if self._at_once > 1 else None
-        self.touched = 0
         self.preparation = Preparation("none", None, None, 0.0, self.raw_d)
         deque(self._each(shard_checked, ((k,) for k in range(folder.count))), maxlen=0)  # checks all shards first
         self.preparation = self._prepare(scale, bias, weights, free)
@@ -175,10 +196,6 @@ class ShardRows(Rows):
     @property
     def size(self) -> int:
         return self.folder.nnz + self.n * (self.d - self.raw_d) if self.sparse else self.n * self.d
-
-    @property
-    def nbytes(self) -> int:
-        return self.folder.nbytes
 
     @property
     def kinds(self):
@@ -204,10 +221,6 @@ class ShardRows(Rows):
             vector = np.zeros(self.d)
             shard_products(shard, self._plan(k), self._part(k, vector))
             shard_sum(shard, self._plan(k), 0, 1, np.ones(1), self._part(k, vector))
-
-    def close(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
 
     def _tasks_at_once(self) -> int:
         return self.threads
@@ -275,25 +288,13 @@ class ShardRows(Rows):
         self.touched = touched
         return found
 
-    def check(self) -> None:
-        """Raise if the files have changed since the last pass: no result may mix two states of the data."""
-        self.folder.check()
-        self._check_elsewhere()
-
-    def _check_elsewhere(self) -> None:
-        """Check also wherever else the files are read."""
-
     # -- passes over the shards --------------------------------------------------------------------------------------
 
     def _run(self, task, k: int, *arguments):
         return task(self.folder.shard(k), self._plan(k), *arguments)
 
     def _each(self, task, tasks):
-        yield from self._in_order(lambda k, *arguments: self._run(task, k, *arguments), tasks)
-
-    def _in_order(self, function, tasks):
-        """Yield ``function(*arguments)`` for each of ``tasks``, in order; a bounded number run at once."""
-        yield from in_order(self._pool, self._at_once, function, tasks)
+        yield from self.each(lambda k, *arguments: self._run(task, k, *arguments), tasks)
 
     def _block_sums(self, theta):
         """Yield each block's sum and the rows it touched, in order."""
@@ -309,7 +310,7 @@ class ShardRows(Rows):
                     touched += rows
             return total, touched
 
-        yield from self._in_order(one, self._blocks)
+        yield from self.each(one, self._blocks)
 
     def _pieces(self, start: int, stop: int):
         """Return (shard, first, last) for the parts of the rows ``start <= i < stop`` that lie in one shard each."""

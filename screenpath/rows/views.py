@@ -95,10 +95,6 @@ class Views(TwoViews):
     def size(self) -> int:
         return int(self.by_row[0].size)
 
-    @property
-    def nbytes(self) -> int:
-        return sum(part.nbytes for view in (self.by_row, self.by_column) for part in view)
-
 
 def check_not_zero(views: TwoViews) -> None:
     """Raise if every value is zero."""
@@ -150,10 +146,6 @@ class ShardViews(HeldColumns, TwoViews):
     @property
     def size(self) -> int:
         return self.source.size
-
-    @property
-    def nbytes(self) -> int:
-        return self.source.nbytes
 
     def hold(self, index: np.ndarray) -> None:
         """Load columns into memory; views of others are dropped."""

@@ -40,13 +40,6 @@ def takes_chunks(text: str) -> bool:
     return any(STATIC[part].needs_far_end for part in parts if part in STATIC)
 
 
-def no_chunk(text: str, chunk: int | None) -> None:
-    """Reject a chunk with a rule that has no far end, naming those that have."""
-    if chunk is not None:
-        far = ", ".join(name for name, rule in STATIC.items() if rule.needs_far_end)
-        raise UsageError(f"the rule '{text}' cannot serve several grid points at once", f"with a chunk use {far}")
-
-
 def parse_rule(text: str, chunk: int | None = None, form: str = "C"):
     """Turn ``none``, ``gap``, ``heuristic``, ``sieve``, ``RULE``, ``RULE+gap`` or a plug-in (``data.safe.plugins``)
     into a screening; ``chunk`` and ``form`` are those of :class:`screen.pathwise.Pathwise`.
@@ -69,7 +62,9 @@ def parse_rule(text: str, chunk: int | None = None, form: str = "C"):
             )
     if static is not None and static.needs_far_end:
         return Pathwise(static, dynamic, text, chunk, form)
-    no_chunk(text, chunk)
+    if chunk is not None:
+        far = ", ".join(name for name, rule in STATIC.items() if rule.needs_far_end)
+        raise UsageError(f"the rule '{text}' cannot serve several grid points at once", f"with a chunk use {far}")
     return GUESSED[parts[0]]() if parts[0] in GUESSED else Screening(static, dynamic, text)
 
 

@@ -329,16 +329,9 @@ class Shape:
     classes: int = 1  # sets of weights
 
     @property
-    def index_bytes(self) -> int:
-        return 0 if self.dense else 8 if max(self.d, self.stored) >= 1 << 31 else 4
-
-    @property
-    def value_bytes(self) -> int:
-        return self.itemsize + self.index_bytes
-
-    @property
     def rows(self) -> int:
-        return self.stored * self.value_bytes + (0 if self.dense else 16 * self.n)
+        index = 8 if max(self.d, self.stored) >= 1 << 31 else 4
+        return self.stored * self.itemsize + (0 if self.dense else self.stored * index + 16 * self.n)
 
     @property
     def partial_sums(self) -> int:

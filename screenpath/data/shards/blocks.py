@@ -26,7 +26,7 @@ from screenpath.data.words.faults import Fault, first_is_word, words_of
 from screenpath.data.words.numerals import MOST, FirstTexts, Spelled, Spellings
 from screenpath.errors import DataError
 from screenpath.numbers import sparse as sp
-from screenpath.numbers.csr import is_wide, row_pointers, shared_csr
+from screenpath.numbers.csr import find, is_wide, row_pointers, shared_csr
 
 BATCH = 1 << 17  # cells decoded at a time: they are transposed in the processor's cache
 AT_ONCE = 1 << 30  # bytes of columns filled in one pass over the rows, without a lower limit
@@ -330,7 +330,6 @@ def _columns_of(rows: ShardFolder, k: int, numbers: np.ndarray) -> tuple[np.ndar
     if shard.dense is not None:
         there = numbers[numbers < shard.dense.shape[1]]
         return np.arange(there.size), sp.csr_array(np.ascontiguousarray(shard.dense[:, there].T))
-    places = np.minimum(np.searchsorted(numbers, shard.columns), numbers.size - 1)
-    known = numbers[places] == shard.columns
+    places, known = find(numbers, shard.columns)
     X = shared_csr(shard.data, shard.indices, shard.indptr, (shard.rows, shard.columns.size))
     return places[known], sp.csr_array(X[:, np.flatnonzero(known)].T)

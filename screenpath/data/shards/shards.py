@@ -118,7 +118,7 @@ class ShardFolder:
         self.spelled = Spelled.of_record(self.meta.get("spelled"))
         self.form = None if table is None else Form.of_record(table)  # of the table it was made from
         self._kept: dict[int, Shard] = {}
-        self._parts_seen: dict[tuple, tuple] = {}  # states in which part files were found without fault
+        self._files_seen: dict[str, tuple] = {}  # states in which files were found without fault
         self._shards_seen: dict[int, dict] = {}  # and those of all parts of a shard together
         if self.by == COLUMNWISE:
             self.n, self.d, self.numbers = self.length, self.meta["width"], self._numbers()
@@ -227,23 +227,25 @@ class ShardFolder:
             return False
 
     def _part(self, k: int, name: str) -> tuple[Mapped | None, list[ShardFault]]:
-        """Map one part, and return its faults; unchanged parts without fault are not checked again."""
-        file, entry = self.path / part_name(k, name), self.meta["shards"][k]
+        entry = self.meta["shards"][k]
+        form, crc = checks.part_form(name, entry, self.dtype), (entry.get("crc32") or {}).get(name)
+        return self._mapped(part_name(k, name), form, crc, lambda a: checks.part_fault(name, a, entry, self.length))
+
+    def _mapped(self, name: str, form: tuple, crc: int | None, fault) -> tuple[Mapped | None, list[ShardFault]]:
+        """Map one file, and return its faults; unchanged files without fault are not checked again."""
+        file = self.path / name
         try:
-            found = map_array(file, *checks.part_form(name, entry, self.dtype))
-        except OSError as error:
-            return None, [ShardFault(file, error.strerror or str(error))]
-        except NotAnArray as error:
-            return None, [ShardFault(file, str(error))]
-        if self._parts_seen.get((k, name)) == found.signature:
+            found = map_array(file, *form)
+        except (OSError, NotAnArray) as error:
+            return None, [ShardFault(file, getattr(error, "strerror", None) or str(error))]
+        if self._files_seen.get(name) == found.signature:
             return found, []
-        whats: list[str | None] = []
-        if entry.get("crc32") is not None and found.crc32() != entry["crc32"][name]:
-            whats.append("its content is not what was written (CRC-32)")
-        whats.append(checks.part_fault(name, found.array, entry, self.length))
+        whats = [fault(found.array)]
+        if crc is not None and found.crc32() != crc:
+            whats.insert(0, "its content is not what was written (CRC-32)")
         faults = [ShardFault(file, what) for what in whats if what is not None]
         if not faults:
-            self._parts_seen[k, name] = found.signature
+            self._files_seen[name] = found.signature
         return found, faults
 
     def _shard_faults(self, k: int, parts: dict) -> Iterator[ShardFault]:
@@ -281,28 +283,24 @@ class ShardFolder:
         """Return the labels or targets of the samples, shape (n,)."""
         if self.by == ROWWISE:
             return self.targets()
-        found, fault = self._labels_file()
-        if found is None or fault is not None:
-            raise fault.error()
-        return np.array(found)
+        found, faults = self._labels()
+        if found is None or faults:
+            raise faults[0].error()
+        return np.array(found.array)
 
-    def labels_fault(self) -> ShardFault | None:
-        """Return the fault of the labels of a folder by columns."""
-        return self._labels_file()[1]
+    def labels_faults(self) -> list[ShardFault]:
+        """Return the faults of the labels of a folder by columns."""
+        return self._labels()[1]
 
-    def _labels_file(self) -> tuple:
-        file, wrong = self.path / LABELS, None
-        try:
-            found = map_array(file, (np.float64,), (self.n,))
-        except (OSError, NotAnArray) as error:
-            return None, ShardFault(file, getattr(error, "strerror", None) or str(error))
-        if found.crc32() != self.meta["labels_file"]["crc32"]:
-            wrong = "its content is not what was written (CRC-32)"
-        elif self.content and content_sha256({LABELS: found.array}) != self.meta["labels_file"]["sha256"]:
-            wrong = "its content is not what was written (SHA-256)"
-        elif not np.isfinite(found.array).all():
-            wrong = "it holds nan or infinity"
-        return found.array, None if wrong is None else ShardFault(file, wrong)
+    def _labels(self) -> tuple[Mapped | None, list[ShardFault]]:
+        entry = self.meta["labels_file"]
+
+        def fault(array: np.ndarray) -> str | None:
+            if self.content and content_sha256({LABELS: array}) != entry["sha256"]:
+                return "its content is not what was written (SHA-256)"
+            return checks.part_fault("targets", array, entry, self.length)
+
+        return self._mapped(LABELS, ((np.float64,), (self.n,)), entry["crc32"], fault)
 
     def dataset(self, n_features: int | None = None) -> Dataset:
         """Return all rows in memory, as reading the text would."""

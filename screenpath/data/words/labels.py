@@ -57,13 +57,9 @@ def of_text(label):
 
 
 def are_texts(labels: Sequence) -> bool:
-    """Tell whether programs need labels as texts: their numbers alone would not identify them."""
-    return any(isinstance(one, str) or isinstance(one, NamedLabel) and not _says_all(one) for one in labels)
-
-
-def _says_all(label: NamedLabel) -> bool:
-    """Tell whether the number of a label is what its text says, and not a place among texts."""
-    return is_plain(label.name) and float(label.name) == label
+    """Tell whether programs need labels as texts: their numbers are places among texts, or do not say all of them."""
+    whole = all(is_plain(one.name) and float(one.name) == one for one in labels if isinstance(one, NamedLabel))
+    return not whole or any(isinstance(one, str) for one in labels)
 
 
 def in_python(labels: Sequence) -> list:
