@@ -34,19 +34,23 @@ demo: $(VENV)/.installed
 # 64-bit random numbers overflow by design, which numpy warns of and machine code does not), and as users run them. ONCE
 # holds no kernel of ours: the checkers of certificates, run with the plain ones only. Kernels are compiled beforehand, by
 # all processors. The tests start hundreds of processes, so that byte code is kept even where the environment says not to.
-# Three workers: the longest tests wait for the processes that they start and kill. Types are checked by a test
-# (tests/architecture/test_types.py), beside others.
+# Three workers: the longest tests wait for the processes that they start and kill; each has its part of the tests from
+# the beginning, so that what the tests of a file share is made once. Assertions are left as they are written, since to
+# rewrite 5,700 of them in every worker takes as long as many tests: what fails is run again by itself, with the values.
+# Types are checked by a test (tests/architecture/test_types.py), beside others.
 PLAIN_TESTS := tests/kernels tests/proofs tests/rows tests/problem/test_box.py tests/problem/test_l1svm.py \
 	tests/problem/test_sparse.py tests/problem/test_sparse_free.py tests/solve/test_sparse_newton.py \
 	tests/walk/test_compiled.py tests/walk/test_compiled_faces.py
 ONCE := $(wildcard tests/proofs/test_*checker*.py) tests/proofs/test_exact.py
 PLAIN := -m pytest -q -n 2 $(PLAIN_TESTS) -W "ignore:overflow encountered in scalar:RuntimeWarning"
+EVERY := -m pytest -q -n 3 --dist worksteal $(ONCE:%=--ignore=%)
+AGAIN := -n 0 --last-failed --last-failed-no-failures none
 test quick coverage: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.installed-test
 	$(BIN)/ruff check .
-	NUMBA_DISABLE_JIT=1 $(BIN)/python $(PLAIN)
+	export NUMBA_DISABLE_JIT=1; $(BIN)/python $(PLAIN) --assert plain || { $(BIN)/python $(PLAIN) $(AGAIN); exit 1; }
 	$(BIN)/screenpath cache warm
-	$(BIN)/python -m pytest -q -n 3 $(ONCE:%=--ignore=%)
+	$(BIN)/python $(EVERY) --assert plain || { $(BIN)/python $(EVERY) $(AGAIN); exit 1; }
 
 # The share of the package's lines that the tests run; those of kernels count where they run as plain Python.
 coverage: $(VENV)/.installed-test

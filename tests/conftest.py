@@ -1,15 +1,23 @@
 """Shared data of the tests: small problems made here, samples of the project, real data where it is present."""
 
+import multiprocessing
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from screenpath.walk import workers
 from tests.width import PLAIN, WIDE, narrowed
 
 ROOT = Path(__file__).resolve().parent.parent
 HANGS = 3000.0  # seconds after which what a test waits for hangs, however busy the machine and cold the caches
+
+# Worker processes come from one that has loaded what they need, which takes a fresh one half a second (there are fresh
+# ones in tests/walk/test_workers.py). Not where lines are counted: a forked process does not tell of its own.
+if not any(name.startswith("COVERAGE_") for name in os.environ):
+    workers.START = "forkserver"
+    multiprocessing.set_forkserver_preload(["screenpath.cv.run", "screenpath.engine.session", "screenpath.kernels"])
 
 
 def pytest_collection_modifyitems(config, items):

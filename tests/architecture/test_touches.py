@@ -1,16 +1,13 @@
 """How many files a rule, solver, column, option or format touches: each is added to a copy of the package, and used."""
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.architecture.house import commands
 from tests.cli.conftest import clouds, libsvm_text
-from tests.conftest import HANGS
 
 ROOT = Path(__file__).resolve().parents[2]
 # A region that contains the optimum because the ball of DVI does: twice its radius.
@@ -37,7 +34,7 @@ USE = '''    if options["emphasis"] != 1.0:
 '''
 # From Python: the keyword with its check and its documentation, run, the estimators and the page of the reference.
 USED = """
-import importlib.util, inspect, json, sys
+import importlib.util, inspect, json
 import numpy as np
 import screenpath
 from screenpath.errors import UsageError
@@ -65,10 +62,12 @@ assert json.load(open("saved/run.json"))["identity"]["emphasis"] == 2.0
 model = LADRegressor(0.5, emphasis=2.0, intercept="none").fit(X, y)
 assert model.get_params()["emphasis"] == 2.0 and np.allclose(model.coef_, double, rtol=1e-3, atol=1e-4)
 assert LADRegressorCV(emphasis=2.0, **C).fit(X, y).path_.certified and "Factor of all" in LADRegressorCV.__doc__
-place = importlib.util.spec_from_file_location("site_of_the_guide", sys.argv[1])
+place = importlib.util.spec_from_file_location("site_of_the_guide", "SITE")
 site = importlib.util.module_from_spec(place)
 place.loader.exec_module(site)
 assert "| `--emphasis F` | `1.0` | functions, estimators | Factor of all losses. |" in site.model_page("lad")
+import runpy
+runpy.run_path("STUBS", run_name="__main__")
 """
 FORMAT = '''def lines_text(run: Run, step: dict) -> str:
     """Return the weights as text, one a line."""
@@ -88,7 +87,7 @@ class Renamed(Newton):
 '''
 @pytest.fixture
 def house(tmp_path):
-    """A copy of the package, a function that changes a file of it, and one that runs a command of the copy."""
+    """A copy of the package, a function that changes a file of it, and one that runs commands, then a script."""
     shutil.copytree(ROOT / "screenpath", tmp_path / "screenpath")  # byte code too: times of files stay
     X, y = clouds(60, 4, seed=1)
     (tmp_path / "data").write_text(libsvm_text(np.round(X, 6), y))
@@ -101,12 +100,10 @@ def house(tmp_path):
         file.write_text(text.replace(old, new, 1) if text else new)
         touched.add(name)
 
-    def run(*arguments, of=("-m", "screenpath")):
-        command = [sys.executable, *of, *arguments]
-        environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=HANGS)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+    def run(*lines, script=""):
+        found = commands(tmp_path, *lines, script=script)
+        assert [one.code for one in found] == [0] * len(lines), found
+        return [one.out for one in found]
 
     return change, run, touched
 
@@ -117,11 +114,15 @@ def test_a_rule_touches_two_files(house):
     change("screen/__init__.py", "BT2, DVI, ESSNSV", "BT2, DVI, ESSNSV, Wide")
     change("screen/__init__.py", '"bt2": BT2', '"wide": Wide, "bt2": BT2')
     assert len(touched) <= 2
-    table = run("svm", "data", "--rule", "wide", "--grid", "6", "--audit", "-o", "-", "--quiet").splitlines()
+    table, compared = run(
+        "svm data --rule wide --grid 6 --audit -o - --quiet",
+        "compare svm data --rules none,wide --grid 3 --repeats 1 --quiet",
+    )
+    table = table.splitlines()
     rows = [dict(zip(table[0].split(","), line.split(","), strict=True)) for line in table[1:]]
     assert {row["status"] for row in rows} == {"certified"} and {row["unsafe"] for row in rows} == {"0"}
     assert sum(int(row["screened_R"]) + int(row["screened_L"]) for row in rows) > 0
-    assert "wide" in run("compare", "svm", "data", "--rules", "none,wide", "--grid", "3", "--repeats", "1", "--quiet")
+    assert "wide" in compared
 
 
 def test_a_solver_touches_two_files(house):
@@ -135,7 +136,7 @@ def test_a_solver_touches_two_files(house):
         '        return Renamed()\n    if name == "newton":',
     )
     assert len(touched) <= 2
-    table = run("lad", "data", "--solver", "renamed", "--grid", "3", "-o", "-", "--quiet")
+    (table,) = run("lad data --solver renamed --grid 3 -o - --quiet")
     assert table.count("certified") == 3
 
 
@@ -147,17 +148,16 @@ def test_a_column_touches_two_files(house):
     half = '    columns |= {"pairs": columns["epochs"] // 2}\n'
     change("walk/compiled.py", '    columns |= {"gap_target"', f'{half}    columns |= {{"gap_target"')
     assert len(touched) <= 2
-    for command in (
-        ("svm", "data"),
-        ("svm", "data", "--rule", "it"),
-        ("l1svm", "data"),
-        ("svm", "data", "--one-vs-rest"),
-    ):
-        table = run(*command, "--grid", "3", "-o", "-", "--quiet").splitlines()
+    paths = "svm data", "svm data --rule it", "l1svm data", "svm data --one-vs-rest"
+    found = run(
+        *(f"{path} --grid 3 -o - --quiet" for path in paths),
+        "svm data --grid 3 -o run --quiet --test data",
+        "predict run data --step best --quiet",
+    )
+    for text in found[: len(paths)]:
+        table = text.splitlines()
         rows = [dict(zip(table[0].split(","), line.split(","), strict=True)) for line in table[1:]]
         assert len(rows) == 3 and all(int(row["pairs"]) == int(row["epochs"]) // 2 for row in rows)
-    run("svm", "data", "--grid", "3", "-o", "run", "--quiet", "--test", "data")
-    run("predict", "run", "data", "--step", "best", "--quiet")
 
 
 def test_an_option_touches_two_files(house, tmp_path):
@@ -168,16 +168,17 @@ def test_an_option_touches_two_files(house, tmp_path):
     change("catalogue/losses.py", "options=(*self.options, INTERCEPT,", "options=(*self.options, EMPHASIS, INTERCEPT,")
     change("catalogue/losses.py", "    return loss.model(rows,", f"{USE}    return loss.model(rows,")
     assert len(touched) <= 2
-    assert "--emphasis F" in run("lad", "--help-all") and "--emphasis" in run("cv", "svr", "--help-all")
-    assert "--emphasis" not in run("l1svm", "--help-all")
-    tables = [run("lad", "data", *words, "-o", "-", "--quiet").splitlines() for words in (
-        ("--c", "0.5", "--emphasis", "2"), ("--c", "1"),
-    )]  # fmt: skip
+    script = USED.replace("SITE", str(ROOT / "examples" / "guide" / "site.py"))
+    lad, svr, l1svm, *tables = run(
+        "lad --help-all", "cv svr --help-all", "l1svm --help-all",
+        "lad data --c 0.5 --emphasis 2 -o - --quiet", "lad data --c 1 -o - --quiet",
+        script=script.replace("STUBS", str(ROOT / "tests" / "architecture" / "stubs.py")),
+    )  # fmt: skip
+    assert "--emphasis F" in lad and "--emphasis" in svr and "--emphasis" not in l1svm
+    tables = [table.splitlines() for table in tables]
     rows = [dict(zip(table[0].split(","), table[1].split(","), strict=True)) for table in tables]
     assert {row["status"] for row in rows} == {"certified"}
     assert float(rows[0]["primal"]) == pytest.approx(float(rows[1]["primal"]), rel=1e-5)
-    run(str(ROOT / "examples" / "guide" / "site.py"), of=("-c", USED))
-    run(of=(str(ROOT / "tests" / "architecture" / "stubs.py"),))
     for name in ("__init__.pyi", "sklearn/__init__.pyi"):
         assert "emphasis: float = 1.0" in (tmp_path / "screenpath" / name).read_text()
     assert len(touched) <= 2
@@ -188,10 +189,13 @@ def test_an_export_format_touches_one_file(house, tmp_path):
     change("export/export.py", "FORMATS: dict", f"{FORMAT}FORMATS: dict")
     change("export/export.py", '    "json": json_text,', '    "json": json_text,\n    "lines": lines_text,')
     assert len(touched) == 1
-    assert "lines" in run("export", "--help")
-    run("svm", "data", "--grid", "2", "-o", "run", "--quiet")
-    run("export", "run", "--to", "lines", "--step", "1", "-o", "shell", "--quiet")
-    run(of=("-c", "import screenpath; screenpath.export_run('run', 'lines', 'python', step=1)"))
+    words, *_ = run(
+        "export --help",
+        "svm data --grid 2 -o run --quiet",
+        "export run --to lines --step 1 -o shell --quiet",
+        script="import screenpath; screenpath.export_run('run', 'lines', 'python', step=1)",
+    )
+    assert "lines" in words
     weights = [float(line) for line in (tmp_path / "shell").read_text().splitlines()]
     assert len(weights) == 4 and any(weights)
     assert (tmp_path / "python").read_bytes() == (tmp_path / "shell").read_bytes()

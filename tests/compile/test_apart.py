@@ -81,27 +81,23 @@ def entry(run, name):
     return path, cache.read_entry(path)
 
 
-def test_callers_name_what_they_need(run):
-    assert run()[0] == {"_inner", "_between", "direct", "outer"}
+def test_callers_name_what_they_need_and_are_compiled_again_with_it(run):
+    compiled, symbol = run()
+    assert compiled == {"_inner", "_between", "direct", "outer"}
     assert {name for _, name, _ in entry(run, "direct")[1][2]} == {"__main__._inner"}
     # `_between` is a part of its caller, which calls `_inner` for it.
     assert {name for _, name, _ in entry(run, "outer")[1][2]} == {"__main__._inner"}
-    assert run()[0] == set()
+    entry(run, "_inner")[0].unlink()
+    compiled, other = run(0, "shifted")
+    assert other != symbol
+    assert {"_inner", "direct", "outer"} <= compiled
+    assert run()[0] == set()  # what is stored now fits together
 
 
 def test_what_is_small_is_a_part_of_its_callers(run):
     run(10_000)
     assert [entry(run, name)[1][2] for name in ("direct", "outer", "_between")] == [[], [], []]
     assert run(10_000)[0] == set()
-
-
-def test_another_compilation_of_what_is_needed_has_its_callers_compiled_again(run):
-    _, symbol = run()
-    entry(run, "_inner")[0].unlink()
-    compiled, other = run(0, "shifted")
-    assert other != symbol
-    assert {"_inner", "direct", "outer"} <= compiled
-    assert run()[0] == set()  # what is stored now fits together
 
 
 @pytest.mark.wide_only

@@ -10,7 +10,7 @@ import pandas
 import pytest
 
 from screenpath.catalogue.specs import SPECS
-from tests.cli.conftest import call, clouds, libsvm_text  # noqa: F401 (fixture)
+from tests.cli.conftest import bare_pages, call, clouds, libsvm_text  # noqa: F401 (fixtures)
 from tests.conftest import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "examples" / "guide").glob("*.md"))]

@@ -97,6 +97,7 @@ def slow_to_kill(monkeypatch):
     monkeypatch.setattr(multiprocessing.process.BaseProcess, "kill", lambda self: time.sleep(0.2) or kill(self))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 @pytest.mark.parametrize("ends", ["with results", "with an error"])
 def test_workers_end_without_a_word(monkeypatch, capfd, start, ends):
