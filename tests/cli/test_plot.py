@@ -34,6 +34,12 @@ def test_files_are_pictures(call, run, tmp_path):
     assert call("plot", run, "-o", "b.PDF").code == 0
     assert (tmp_path / "b.PDF").read_bytes().startswith(b"%PDF")
     assert call("report", run, "-o", "report.html").code == 0
+    assert "<svg" in (tmp_path / "report.html").read_text()
+
+
+def test_a_page_on_standard_output(call, run, tmp_path, monkeypatch):
+    monkeypatch.setattr("screenpath.report.page._figure", lambda run, kind: "")
+    assert call("report", run, "-o", "report.html").code == 0
     assert (tmp_path / "report.html").read_text().startswith("<!DOCTYPE html>")
     page = call("report", run, "-o", "-", "--quiet")
     assert page.out == (tmp_path / "report.html").read_text() and page.err == ""

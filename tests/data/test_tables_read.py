@@ -524,13 +524,13 @@ def test_a_line_without_an_end_is_bounded_by_the_limit():
 
 
 def test_long_text_that_is_rows_asks_for_nothing(monkeypatch):
-    monkeypatch.setattr(memory, "physical_bytes", lambda: 1 << 23)
-    text = "a,b\n" + "1.25,2.5\n" * (1 << 19)
-    assert csv(text, target="b").n == 1 << 19
-    assert csv(text.replace("2.5", '"2.5"'), target="b").n == 1 << 19
+    monkeypatch.setattr(memory, "physical_bytes", lambda: 1 << 21)
+    text = "a,b\n" + "1.25,2.5\n" * (1 << 17)
+    assert csv(text, target="b").n == 1 << 17
+    assert csv(text.replace("2.5", '"2.5"'), target="b").n == 1 << 17
 
 
-BIG = 1 << 25  # bytes that a cell of a small file unfolds to
+BIG = 1 << 24  # bytes that a cell of a small file unfolds to
 
 
 @pytest.mark.parametrize("kind", ["list", "fixed", "struct", "list of texts"])
@@ -562,7 +562,7 @@ def test_texts_of_parquet_count_in_the_memory_limit_before_they_are_unfolded(tmp
     limited = MemoryLimit(private_bytes() + 3 * BIG).in_force()
     with limited, pytest.raises(ResourceError, match="the texts of its row group 0.*more than `max_memory"):
         read_data(tmp_path / "p", one_hot=["a"])
-    rows = 1 << 17  # numbers that take as much are read a piece at a time
+    rows = 1 << 16  # numbers that take as much are read a piece at a time
     numbers = pa.table({f"c{k}": np.zeros(rows) for k in range(40)} | {"y": ["u", "v"] * (rows // 2)})
     pq.write_table(numbers, tmp_path / "q", compression="zstd", use_dictionary=False)
     assert numbers.nbytes > BIG

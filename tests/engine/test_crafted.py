@@ -46,7 +46,7 @@ def test_crafted_records(call, copy, kind, seals):
     whole = (folder / "run.json").read_text()
     reseal(folder) if seals else unsealed(folder)
     record = json.loads((folder / "run.json").read_text())
-    for path in places(record):
+    for path in list(places(record))[:: wide(2, 1)]:
         if path[0] in ("sha256", "identity") or path[:1] == ("files",):
             continue
         for new in rng.sample(STRANGE, 2)[: wide(1, 2)]:
@@ -339,7 +339,7 @@ def test_parts_of_an_archive_that_share_their_bytes_are_refused(tmp_path):
 
 @pytest.mark.parametrize(("part", "how"), [("indptr", zipfile.ZIP_DEFLATED), ("data", zipfile.ZIP_LZMA)])
 def test_coefficients_unfold_to_no_more_than_the_steps_have(call, copy, part, how):
-    folder, size = copy("whole-npz"), 1 << 24
+    folder, size = copy("whole-npz"), 1 << 21
     with np.load(folder / "coefficients.npz") as stored:
         arrays = {name: stored[name] for name in stored.files}
     arrays[part] = np.concatenate([arrays[part], np.full(size, arrays[part][-1])])

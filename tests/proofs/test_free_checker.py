@@ -9,6 +9,7 @@ from screenpath.verify import products
 from screenpath.verify.certificate import Flow
 from screenpath.verify.file import pack
 from tests.proofs.disturbed import disturb, source, stored
+from tests.width import wide
 
 CLOSE = 1e-12
 # What is off: sums over rows, products of rows, the balance of dual variables.
@@ -131,7 +132,7 @@ KERNEL_VALUES = products.values
 @pytest.mark.parametrize("intercept", [True, False])
 def test_no_gap_is_too_small_whatever_is_off(intercept, kind, what, disturbed):
     nearest, finite = np.inf, 0
-    for seed in range(120):
+    for seed in range(wide(50, 120)):
         rng = np.random.default_rng(seed)
         truth = Truth(rng, ("svm", "quantile", "svr")[seed % (3 if kind is None else 2)], intercept, kind)
         if intercept:  # a sum that some row has room for
@@ -150,14 +151,14 @@ def test_no_gap_is_too_small_whatever_is_off(intercept, kind, what, disturbed):
             finite += 1
             assert found >= truth.least_gap() - CLOSE, seed
             nearest = min(nearest, found - truth.least_gap())
-    assert finite > 30 and nearest < 0.3
+    assert finite > wide(12, 30) and nearest < 0.3
 
 
 @pytest.mark.parametrize("what", ["products", "balance", "both"])
 @pytest.mark.parametrize("kind", [None, "linear", "poly"])
 def test_the_optimum_is_in_the_ball_of_a_pair_whatever_is_off(kind, what, disturbed):
     nearest = np.inf
-    for seed in range(40):
+    for seed in range(wide(24, 40)):
         rng = np.random.default_rng(seed)
         truth = Truth(rng, ("svm", "quantile")[seed % 2], False, kind)
         disturbed(rng, *WHAT[what])

@@ -9,6 +9,7 @@ from numba import config
 from screenpath.kernels.problem.sparse import Samples
 from screenpath.kernels.screen import sifs
 from tests.proofs.test_conditioning import lines, pull
+from tests.width import wide
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 # Compiled kernels have their constants built in.
@@ -206,7 +207,7 @@ def test_all_triggerings_from_scratch(dense, what, unit, monkeypatch):
     rng = np.random.default_rng(3)
     beta, gamma, slacks = 0.3, 0.5, (0.01, 0.005, 0.001, 0.002, 0.0001, 0.01)
     rounds, found = [], 0
-    for k in range(100):
+    for k in range(wide(40, 100)):
         classes = 1 + 2 * (k % 2)
         X = rng.normal(size=(N, D)) * (1.0 if dense else rng.random((N, D)) < 0.6)
         labels = rng.choice([-1, 1], N) if classes == 1 else np.arange(N) % 3
@@ -262,4 +263,4 @@ def test_all_triggerings_from_scratch(dense, what, unit, monkeypatch):
         assert touched >= 0
         rounds.append(used)
         found += np.count_nonzero(status[fixed == 0]) + np.count_nonzero(keep == 0)
-    assert found > 100 and (max(rounds) >= 4) == (what[0] and what[1])
+    assert found > wide(40, 100) and (max(rounds) >= 4) == (what[0] and what[1])

@@ -12,6 +12,7 @@ from screenpath.verify.certificate import Pair, worst_ways
 from screenpath.verify.exact import UNIT, Cells, bound, share
 from screenpath.verify.products import check
 from tests.proofs.disturbed import disturb, source, stored
+from tests.width import wide
 
 CLOSE = 1e-12
 # What is off: sums over rows, products of rows, the balance of dual variables.
@@ -101,7 +102,7 @@ class Truth:
 def test_no_gap_is_too_small_whatever_is_off(kind, alpha, what, monkeypatch):
     of_sums, of_products, unbalanced = WHAT[what]
     nearest = np.inf
-    for seed in range(150):
+    for seed in range(wide(60, 150)):
         rng = np.random.default_rng(seed)
         truth = Truth(rng, kind, alpha, unbalanced, seed % 3 > 0)
         with monkeypatch.context() as patch:
@@ -353,7 +354,7 @@ def test_no_gap_of_several_classes_is_too_small_whatever_is_off(gamma, what, mon
     if unbalanced and gamma == 0.0:
         pytest.skip("there is no such model")
     nearest, finite = np.inf, 0
-    for seed in range(80):
+    for seed in range(wide(50, 80)):
         rng = np.random.default_rng(seed)
         alpha = 0.02 if what == "balance" else 0.5
         truth = ClassesTruth(rng, gamma, alpha, unbalanced, seed % 3 > 0)
@@ -372,4 +373,4 @@ def test_no_gap_of_several_classes_is_too_small_whatever_is_off(gamma, what, mon
             finite += 1
             assert found >= truth.least_gap() - CLOSE, seed
             nearest = min(nearest, found - truth.least_gap())
-    assert nearest < 0.6 and finite > 10
+    assert nearest < 0.6 and finite > wide(5, 10)

@@ -9,6 +9,7 @@ import pytest
 import screenpath
 from screenpath.engine import problem as engine
 from screenpath.kernels.problem import box as kernels
+from tests.width import wide
 
 LOSSES = {
     "svm": (screenpath.svm_path, {}),
@@ -85,9 +86,9 @@ def judged(monkeypatch, loss: str, seeds: range, **options) -> tuple[int, int]:
 def test_the_gap_ball_decides_no_row_wrongly(monkeypatch, loss, storage, solver):
     count, wrong = 0, 0
     for rule in ("gap", "dvi+gap"):
-        more, bad = judged(monkeypatch, loss, range(12), rule=rule, storage=storage, solver=solver)
+        more, bad = judged(monkeypatch, loss, range(wide(6, 12)), rule=rule, storage=storage, solver=solver)
         count, wrong = count + more, wrong + bad
-    assert count >= 20
+    assert count >= wide(10, 20)
     assert wrong == 0
 
 

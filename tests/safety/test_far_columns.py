@@ -16,6 +16,7 @@ from screenpath.engine import problem as engine
 from screenpath.walk.step import CERTIFIED
 from tests.safety.fuzz_far import check_far
 from tests.safety.fuzz_rounding import fuzz
+from tests.width import wide
 
 OFFSETS = (1e6, 815677541.0, 1e10)
 CALLS = {"svm": screenpath.svm_path, "lad": screenpath.lad_path, "quantile": screenpath.quantile_path}
@@ -208,6 +209,7 @@ def test_the_certificate_of_centred_columns_is_verified(tmp_path, model, how, st
 
 
 def test_random_far_columns_are_certified_and_decided_for_the_numbers_of_the_data():
-    statuses, found = fuzz(40, 0, check=check_far)
+    count = wide(20, 40)
+    statuses, found = fuzz(count, 0, check=check_far)
     assert found == []
-    assert statuses["certified, proven"] > 35
+    assert statuses["certified, proven"] > 0.85 * count

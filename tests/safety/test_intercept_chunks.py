@@ -173,7 +173,7 @@ def test_the_attack_finds_a_loss_that_is_not_proven(monkeypatch):
         assert any(attack_walks([seed], "C")[1] for seed in range(60))
     # The s-form proves its loss later, or gives up what it decided, however wrong the guess.
     monkeypatch.setattr(pathwise.Pathwise, "_guessed_floor", lambda self, found, C: found.xi)
-    assert attack_walks(range(wide(30, 100)), "s")[1] == 0
+    assert attack_walks(range(wide(12, 100)), "s")[1] == 0
     monkeypatch.setattr(pathwise.Pathwise, "proven", lambda self, model, found, screened, decided: (screened, decided))
     assert any(attack_walks([seed], "s")[1] for seed in range(100))
 

@@ -68,7 +68,7 @@ def attack(seeds, rule) -> tuple[int, int]:
 
 @pytest.mark.parametrize("rule", [DVI, BT2, IT])
 def test_no_decision_is_wrong(rule):
-    count = wide(16, 40)
+    count = wide(8, 40)
     made, wrong = attack(range(count), rule().region)
     assert made > (12 if rule is BT2 else 30) * count and wrong == 0
 

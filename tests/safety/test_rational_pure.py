@@ -16,6 +16,7 @@ from screenpath.walk.loop import PathOptions, walk
 from tests.safety.rational_penalised import faults
 from tests.safety.test_rational_sparse import problem
 from tests.sparse_problems import problem as random_problem
+from tests.width import wide
 
 
 def walked(seed, tol, kind="smooth", rule="none"):
@@ -46,7 +47,7 @@ def walked(seed, tol, kind="smooth", rule="none"):
         yield step, found
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=wide(24, 60), deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10**6), tol=st.sampled_from([1e-3, 1e-6, 1e-9]))
 def test_no_step_claims_more_than_is_true(seed, tol):
     kind, rule = ("smooth", "exact", "squared")[seed % 3], ("none", "sifs+gap", "gap")[seed // 3 % 3]
@@ -56,7 +57,7 @@ def test_no_step_claims_more_than_is_true(seed, tol):
 
 def test_most_of_them_are_certified():
     for kind in ("smooth", "exact", "squared"):
-        states = [step.status for seed in range(20) for step, _ in walked(seed, 1e-6, kind)]
+        states = [step.status for seed in range(wide(8, 20)) for step, _ in walked(seed, 1e-6, kind)]
         assert states.count("certified") > 0.7 * len(states), (kind, states)
 
 

@@ -23,6 +23,7 @@ def one_hot() -> tuple:
     return X, np.where(X @ rng.normal(size=X.shape[1]) > 0.0, 1.0, -1.0)
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("loss", ["svm", "lad"])
 @pytest.mark.parametrize("intercept", [None, "free"])
 @pytest.mark.parametrize("size", [150.0, 1500.0])  # of the rows: C x^2 is up to 3e8
