@@ -46,7 +46,7 @@ def test_crafted_records(call, copy, kind, seals):
     whole = (folder / "run.json").read_text()
     reseal(folder) if seals else unsealed(folder)
     record = json.loads((folder / "run.json").read_text())
-    for path in list(places(record))[:: wide(2, 1)]:
+    for path in places(record):
         if path[0] in ("sha256", "identity") or path[:1] == ("files",):
             continue
         for new in rng.sample(STRANGE, 2)[: wide(1, 2)]:

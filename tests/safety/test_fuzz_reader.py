@@ -17,7 +17,7 @@ def test_no_input_is_read_wrongly():
     assert fuzz_reader.fuzz(wide(1500, 4000), seed=5) == []
 
 
-@pytest.mark.parametrize("seed", range(wide(2, 4)))
+@pytest.mark.parametrize("seed", range(4))
 def test_bombs(seed):
     assert fuzz_reader.check_bomb(random.Random(seed)) is None
 
