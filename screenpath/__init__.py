@@ -13,6 +13,8 @@ _HOMES = {
     "PathResult": "screenpath.engine.result",
     "SparsePathResult": "screenpath.engine.result",
     "StoredPath": "screenpath.engine.stored",
+    "CertifiedModel": "screenpath.engine.certify",
+    "certify": "screenpath.engine.certify",
     "compare": "screenpath.api.runs",
     "compare_runs": "screenpath.api.runs",
     "convert": "screenpath.api.runs",

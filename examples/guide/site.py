@@ -38,7 +38,7 @@ SECTIONS = {
     "Start": ("start", "glossary"),
     "Use": ("commands", "tables", "choose", "results", "pictures", "raw"),
     "Python": ("python", "sklearn", "plugins"),
-    "Understand": ("models", "intercept", "kernels", "rules", "solvers", "theory", "certificate"),
+    "Understand": ("models", "intercept", "kernels", "rules", "solvers", "theory", "certificate", "exact"),
     "Scale": ("large", "cluster"),
 }
 HEADING = re.compile(r'<h([1-3]) id="([^"]*)">(.*?)</h\1>', re.DOTALL)

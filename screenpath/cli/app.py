@@ -38,6 +38,7 @@ SECTIONS: dict[str, dict[str, tuple]] = {
         "report": ("results:report", "Write one self-contained HTML page about a run."),
     },
     "Trust and study": {
+        "certify": ("certify:certify", "Prove how far a model made elsewhere is from the optimum."),
         "verify": ("results:verify", "Check a run's certificate against its data, without the code that made it."),
         "compare-rules": ("rules:compare_rules", "Compute one path with several rules and print their speed-ups."),
         "rules": ("rules:rules", "List the screening rules of each model, a line each."),

@@ -62,27 +62,30 @@ def run_job(spec: Spec, options: dict, kind=None) -> int:
 
 
 class ByModel(Suggesting):
-    """One command per model, which ``make`` makes of the model's options when used; ``line`` is that of the list."""
+    """One command per model, which ``make`` makes of the model's options when used; ``line`` is that of the list.
 
-    def __init__(self, *arguments, make, line: str, **more):
+    ``extra`` are options that an example needs besides the data.
+    """
+
+    def __init__(self, *arguments, make, line: str, models=tuple(SPECS), extra: str = "", **more):
         super().__init__(*arguments, **more)
-        self.make, self.line = make, line
+        self.make, self.line, self.models, self.extra = make, line, models, extra
 
     def parse_args(self, ctx, args):
         """Print a short usage if no model is named."""
         if not args and not ctx.resilient_parsing:
-            raise click.UsageError(MISSING.format(ctx.command_path, ", ".join(SPECS)), ctx)
+            raise click.UsageError(MISSING.format(ctx.command_path, ", ".join(self.models), self.extra), ctx)
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx):
-        return list(SPECS)
+        return list(self.models)
 
     def get_command(self, ctx, name):
-        return self.make(name) if name in SPECS else None
+        return self.make(name) if name in self.models else None
 
     def format_commands(self, ctx, formatter):
         with formatter.section("Models"):
-            formatter.write_dl([(name, self.line.format(spec.title)) for name, spec in SPECS.items()])
+            formatter.write_dl([(name, self.line.format(SPECS[name].title)) for name in self.models])
 
 
 def make_command(name: str) -> click.Command:
@@ -116,7 +119,7 @@ certified."""
 MISSING = """Missing model.
   {0} MODEL DATA [OPTIONS]
   MODEL: {1}
-  for example: {0} svm data.libsvm"""
+  for example: {0} svm data.libsvm{2}"""
 
 
 @click.group(

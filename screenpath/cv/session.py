@@ -46,7 +46,7 @@ class CvSession(Session):
     """A run whose steps carry cross-validated scores; the options are those of ``cv_resolved``."""
 
     cross_validated = True
-    folds_certified = None  # not known yet
+    folds_certified: bool | None = None  # not known yet
     choice: Choice | None = None  # None also where the time limit came before all folds had a step
 
     # -- data, folds and score: all checked before anything is computed --

@@ -9,9 +9,10 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
-from screenpath.catalogue.option import part_numbers
-from screenpath.catalogue.options import CERTIFY, FOLDS, UNTIL_TURN
+from screenpath.catalogue.option import RENAMED, part_numbers
+from screenpath.catalogue.options import C_GRID, CERTIFY, FOLDS, UNTIL_TURN
 from screenpath.catalogue.spec import Spec
+from screenpath.catalogue.specs import SPECS
 from screenpath.data.safe.plugins import OPTIONS, find_plugins
 from screenpath.data.words.tables import need_parquet
 from screenpath.errors import UsageError
@@ -172,3 +173,25 @@ def check_open_end(options: dict) -> None:
             raise UsageError(f"`{name}` is the whole grid, and `until_turn` would extend it", f"leave out `{name}`")
     if options["part"] is not None:
         raise UsageError("`until_turn` needs all folds, and `part` computes some", "leave out one of the two")
+
+
+# -- models made elsewhere --------------------------------------------------------------------------------------------
+
+# What of a path's options is about the problem, its data, and limits.
+CERTIFIED = (
+    "max_memory", "n_features", "zero_based", "target", "one_hot", "columns", "drop", "id", "bias", "storage",
+    "positive", "intercept", "class_weight", "weights", "tau", "epsilon", "loss", "smoothing", "c", "alpha", "beta",
+    "tol", "max_epochs", "time_limit", "threads", "out", "force",
+)  # fmt: skip
+
+
+def certify_options(name: str) -> tuple:
+    """Return the options of ``certify`` for a model; sample weights are ``sample_weight`` there."""
+    known = {one.name: one for one in (*C_GRID, *SPECS[name].path_options)}
+    own: dict[str, dict] = {
+        "weights": {"name": RENAMED["weights"]},
+        "c": {"help": "C of the model, as LIBLINEAR and LIBSVM count it.", "everyday": True},
+        "tol": {"default": 1e-10, "help": "Relative gap of the dual point that is looked for."},
+        "out": {"help": "Run folder to write, with the certificate of these weights.", "everyday": True},
+    }
+    return tuple(replace(known[one], **own.get(one, {})) for one in CERTIFIED if one in known)

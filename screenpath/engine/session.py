@@ -9,6 +9,7 @@ import pathlib
 import sys
 import time
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 from screenpath import __version__
@@ -429,9 +430,9 @@ class SavedSession(Session):
 
     continues = False
 
-    def __init__(self, steps, names, *arguments, **more):
+    def __init__(self, steps, names, *arguments, certificates=(), **more):
         super().__init__(*arguments, **more)
-        self.steps, self.names = steps, names
+        self.steps, self.names, self.certificates = steps, names, certificates
 
     def read(self) -> None:
         """Read the arrays, and put back the names of a table's columns, which arrays do not have."""
@@ -439,13 +440,13 @@ class SavedSession(Session):
         self.data = replace(self.data, names=self.names)
 
     def found(self, reference, first: int):
-        """Yield the steps, without certificates to continue from."""
-        for step in self.steps:
+        """Yield the steps, with their certificates where these are given."""
+        for step, certificate in zip_longest(self.steps, self.certificates):
             if step.status == steps.SKIPPED:
                 return
             if step.parameters != self.model.parameters(self.grid[step.step]):
                 raise UsageError(*CHANGED)
-            yield step, None
+            yield step, certificate
 
 
 def save(result, origin, folder, force: bool = False) -> None:

@@ -67,13 +67,13 @@ class FreeIntercept(BoxModel):
         """
         return balanced(theta, t, self.lo, self.hi, self.signs, self.largest, likely)
 
-    def placed(self, products: np.ndarray, likely=NONE) -> tuple:
+    def placed(self, products: np.ndarray, likely=NONE, intercept: float | None = None) -> tuple:
         """Return both ends of the best intercepts, the one that is reported, and ``c - g.w - s b``.
 
-        ``likely`` are rows with kinks near it.
+        ``likely`` are rows with kinks near it; an ``intercept`` that is given is reported instead.
         """
-        low, high = self.signless.interval(products, likely)
-        b = kernels.best_of(low, high)
+        low, high = self.signless.interval(products, likely) if intercept is None else (intercept, intercept)
+        b = kernels.best_of(low, high) if intercept is None else intercept
         t = np.empty(self.size)
         kernels.distances(self.c, products, self.signs, b, t)
         return low, high, b, t
@@ -268,17 +268,18 @@ class FreeModel(FreeIntercept):
 
     # -- certificates --------------------------------------------------------------------------------------------
 
-    def certify(self, C, w, theta, reference=None, margins=None) -> Certificate:
+    def certify(self, C, w, theta, reference=None, margins=None, intercept=None) -> Certificate:
         """Evaluate both objectives on the full data, see :meth:`BoxModel.certify`.
 
         ``theta`` need not sum to 0: rows nearest to their kink are moved. ``margins`` are products with ``w`` alone.
+        The intercept is the best one unless given.
         """
         if w is None:
             w = C * self.updated_sum(theta, reference)[0]
         if margins is None:
             margins = self.margins(w)
         likely = kernels.inside(theta, self.lo, self.hi)
-        place = self.placed(margins, likely)
+        place = self.placed(margins, likely, intercept)
         point = self.balanced(theta, place[-1], likely)
         total, updates, error = self.updated_sum(point.theta, reference)
         return self._certificate(C, w, point.theta, total, updates, margins, error, (*place, point))

@@ -48,22 +48,27 @@ class FreeKernelModel(FreeIntercept, KernelModel):
 
     # -- certificates --------------------------------------------------------------------------------------------
 
-    def certify(self, C: float, w, theta: np.ndarray, reference=None, margins=None) -> Certificate:
-        """Evaluate both objectives on the full data; if the signed sum of ``theta`` is not 0, rows are moved."""
+    def certify(self, C: float, w, theta: np.ndarray, reference=None, margins=None, intercept=None) -> Certificate:
+        """Evaluate both objectives on the full data; if the signed sum of ``theta`` is not 0, rows are moved.
+
+        With a given intercept nothing is: the primal point is that of ``theta`` whatever its sum is.
+        """
         known, near = self._start
         self._start = (None, None)
         near = near if known is reference else None
         for _ in range(TRIES):
             spread = self._spread(theta)
             found = self._updated(theta, near, near if reference is None else reference, spread)
+            if intercept is not None:
+                break
             moved = self.balanced(theta, self.placed(C * found[0])[-1]).theta
             if moved is theta:
                 break
             near, theta = Multiplied(theta, *found), moved
-        return self._pair(C, theta, *found, spread)
+        return self._pair(C, theta, *found, spread, intercept)
 
-    def _pair(self, C, theta, total, updates, product_error, spread: float) -> Certificate:
-        low, high, b, t = self.placed(C * total)
+    def _pair(self, C, theta, total, updates, product_error, spread: float, intercept=None) -> Certificate:
+        low, high, b, t = self.placed(C * total, intercept=intercept)
         point, off = self.balanced(theta, t), self._off(C, product_error, spread)
         floor = 2.0 * UNIT * abs(b) if theta.any() else 0.0
         residue, shift, cost = self.residue(point, theta, t, off, floor)

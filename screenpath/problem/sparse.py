@@ -275,7 +275,7 @@ class SparseModel(PathModel):
         guess = 0.0 if reference is None else reference.intercept
         if theta is None:
             scores, theta, psi = self.scores(w), np.empty(self.ones.size), np.empty(self.ones.size)
-            level = self.placed(scores, guess=guess)
+            level = self.placed(scores, intercept, guess)
             kernels.respond(scores, self.samples, self.free, theta, psi)
             if self.balance(scores, theta):
                 psi = self.weigh(theta)

@@ -21,8 +21,9 @@ from tests.conftest import HANGS, ROOT
 
 GENERATED = [*SPECS, *(f"cv {name}" for name in SPECS)]
 COMPARED = [f"compare-rules {name}" for name in SPECS]
-BY_MODEL = ("cv", "compare-rules")
-ALL = [*(name for name in COMMANDS if name not in (*BY_MODEL, "cache")), *GENERATED[len(SPECS) :], *COMPARED]
+CERTIFY = [f"certify {name}" for name in ("svm", "lad", "quantile", "svr", "sparse-svm")]
+BY_MODEL = ("cv", "compare-rules", "certify")
+ALL = [*(name for name in COMMANDS if name not in (*BY_MODEL, "cache")), *GENERATED[len(SPECS) :], *COMPARED, *CERTIFY]
 
 
 def found(names: str) -> tuple:

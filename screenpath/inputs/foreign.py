@@ -1,0 +1,320 @@
+"""Models made elsewhere: model files of LIBLINEAR and LIBSVM, ONNX, JSON, CSV, and fitted estimators.
+
+Estimators are told by their names and parameters; no library is imported for them.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from screenpath.data.words.labels import NamedLabel, label_text
+from screenpath.data.words.numerals import is_number
+from screenpath.errors import DataError, ResourceError, UsageError
+from screenpath.numbers import sparse as sp
+
+# Penalties of a squared hinge whose losses are multiplied by C, with the objective.
+L2, L1 = "l2", "l1"
+SQUARED = {
+    L2: "min 1/2 ||w||^2 + C sum_i s_i max(0, 1 - y_i x_i.w)^2",
+    L1: "min ||w||_1 + C sum_i s_i max(0, 1 - y_i x_i.w)^2",
+}
+# By the name that LIBLINEAR or LIBSVM has for a problem: models that it may be, and the penalty of the squared hinge.
+SVC, SVR, FREE_SVC, FREE_SVR = "L2R_L1LOSS_SVC_DUAL", "L2R_L1LOSS_SVR_DUAL", "c_svc", "epsilon_svr"
+KINDS: dict[str, tuple[tuple[str, ...], str | None]] = {
+    SVC: (("svm",), None),
+    SVR: (("svr", "lad", "quantile"), None),
+    "L2R_L2LOSS_SVC": (("sparse-svm",), L2),
+    "L2R_L2LOSS_SVC_DUAL": (("sparse-svm",), L2),
+    "L1R_L2LOSS_SVC": (("sparse-svm",), L1),
+    FREE_SVC: (("svm",), None),
+    FREE_SVR: (("svr",), None),
+}
+COLUMNS = "write lines of feature,value below such a header: the number from 1 (0 is the intercept) or the name"
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A model made elsewhere.
+
+    Parameters
+    ----------
+    name : str
+        Of its file or class.
+    weights : ndarray of shape (k, m)
+        In the units of the data; a row for each class where there are more than two.
+    intercepts : ndarray of shape (k,)
+    labels : tuple of str
+        Of two classes that of positive values first; of more that of each row; empty where nothing is said.
+    kind : str
+        A key of ``KINDS``; empty where the problem is not told.
+    told : dict
+        Options of the model that it tells.
+    features : sequence of (int or str), optional
+        Numbers from 1, or names, of the m weights; by default 1 to m.
+    duals : tuple (places, coefficients), optional
+        Of a kernel model: numbers of the rows from 0, and their ``y_i alpha_i``.
+    """
+
+    name: str
+    weights: np.ndarray
+    intercepts: np.ndarray
+    labels: tuple[str, ...] = ()
+    kind: str = ""
+    told: dict[str, Any] = field(default_factory=dict)
+    features: Sequence | None = None
+    duals: tuple[Any, np.ndarray] | None = None
+
+    def row(self, labels: dict | None) -> tuple[np.ndarray, float, float]:
+        """Return weights and intercept for the problem with these labels (None: a regression), and their sign."""
+        names = names_of((labels or {}).values())
+        if len(self.intercepts) == 1:
+            if self.labels and names and names[0] not in self.labels:
+                raise DataError(f"{self.name} has the labels {', '.join(self.labels)}, the data {', '.join(names)}")
+            k, sign = 0, -1.0 if names and self.labels[1:] == (names[0],) else 1.0
+        elif not names or names[0] not in self.labels:
+            why = f"{self.name} has weights for each of {len(self.intercepts)} labels"
+            raise UsageError(why, f"choose one against the rest: `positive={(*self.labels, 'LABEL')[0]}`")
+        else:
+            k, sign = self.labels.index(names[0]), 1.0
+        return sign * self.weights[k], sign * float(self.intercepts[k]), sign
+
+    def spread(self, weights: np.ndarray, width: int, names: Sequence[str] | None) -> np.ndarray:
+        """Return weights as an array of all ``width`` features of the data."""
+        numbers = {name: j for j, name in enumerate(names or (), 1)}
+        listed = range(1, weights.size + 1) if self.features is None else self.features
+        places = np.array([numbers.get(one, 0) if isinstance(one, str) else one for one in listed], np.int64) - 1
+        beyond = (places < 0) | (places >= width)
+        if np.any(weights[beyond]) or np.unique(places[~beyond]).size < np.count_nonzero(~beyond):
+            raise DataError(f"{self.name} has a weight of a feature that the data lack, or two of one feature", COLUMNS)
+        full = np.zeros(width)
+        full[places[~beyond]] = weights[~beyond]
+        return full
+
+
+def names_of(labels) -> tuple[str, ...]:
+    """Return labels as texts, numbers all in one spelling."""
+    texts = [label_text(one if isinstance(one, str | NamedLabel) else float(one)) for one in labels]
+    return tuple(label_text(float(text)) if is_number(text) else text for text in texts)
+
+
+def problems_of(given: Foreign, model: str | None) -> tuple[str, str | None]:
+    """Return the model whose problem a foreign one was to solve, as it tells or ``model`` says, and the penalty of a
+    squared hinge.
+    """
+    models, penalty = KINDS.get(given.kind, ((), None))
+    if model is None and not models:
+        raise UsageError(f"{given.name} does not tell its problem", "name it: `model=svm`, with `c` and its intercept")
+    if models and model is not None and model not in models:
+        raise UsageError(f"{given.name} is of the kind {given.kind}, not of {model}", f"use {' or '.join(models)}")
+    return model or ("quantile" if "tau" in given.told else models[0]), penalty
+
+
+def read_foreign(path: str) -> Foreign:
+    """Read the model file of another program; its content tells the format.
+
+    Raises
+    ------
+    DataError
+        For a file that holds no model, or one whose problem is none of screenpath's.
+    """
+    try:
+        content = Path(path).read_bytes()
+        if path.lower().endswith(".onnx"):
+            return _onnx(path, content)
+        text = content.decode("utf-8-sig")
+        first = (text.split(maxsplit=1) or [""])[0]
+        if first in ("solver_type", "svm_type"):
+            return _lines(path, [line.strip() for line in text.splitlines()])
+        return (_json if first[:1] == "{" else _csv)(path, text)
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}", "name a model file") from None
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        raise DataError(f"{path} holds no model that can be read ({error})", COLUMNS) from None
+
+
+def _lines(path: str, lines: list[str]) -> Foreign:
+    """Read a model file of LIBLINEAR, or of LIBSVM with the linear kernel."""
+    at = lines.index("w" if "w" in lines else "SV")
+    head = {name: rest for name, _, rest in (line.partition(" ") for line in lines[:at])}
+    kind, labels = head.get("solver_type") or head["svm_type"], names_of(head.get("label", "").split())
+    if kind not in KINDS:
+        raise DataError(f"{path}: {kind} is no problem of screenpath's", f"these are: {', '.join(KINDS)}")
+    cells = [line.split() for line in lines[at + 1 :]]
+    if "solver_type" in head:
+        weights, bias, width = np.array(cells, float).T, float(head["bias"]), int(head["nr_feature"])
+        if weights.ndim != 2 or weights.shape[1] != width + (bias >= 0.0):
+            raise ValueError("it has another number of weights than it says")
+        intercepts = weights[:, -1] * bias if bias >= 0.0 else np.zeros(len(weights))
+        return Foreign(path, weights[:, :width], intercepts, labels, kind, {"bias": bias} if bias > 0.0 else {})
+    if head["kernel_type"] != "linear" or head["nr_class"] != "2":
+        what = f"the kernel {head['kernel_type']} and {head['nr_class']} classes"
+        raise DataError(f"{path} has {what}: its support vectors are rounded", "in Python pass the estimator")
+    found: dict[int, float] = {}
+    for coefficient, *row in cells:
+        for j, value in (cell.split(":") for cell in row):
+            found[int(j)] = found.get(int(j), 0.0) + float(coefficient) * float(value)
+    weights, features = np.array([list(found.values())], float), list(found)
+    return Foreign(path, weights, np.array([-float(head["rho"])]), labels, kind, {"intercept": "free"}, features)
+
+
+def _json(path: str, text: str) -> Foreign:
+    """Read ``{"weights": [...], "intercept": b, "labels": [...]}``, or what ``screenpath export --to json`` writes."""
+    found = json.loads(text)
+    blocks, labels = found["weights"], found.get("labels") or ()
+    if not isinstance(blocks[0], dict):
+        blocks = [{"values": blocks, "features": range(1, len(blocks) + 1), "intercept": found.get("intercept", 0.0)}]
+    elif len(blocks) > 1:
+        labels = [block["label"] for block in blocks]
+    labels = labels.values() if isinstance(labels, dict) else labels
+    names = names_of(labels)
+    weights = np.zeros((len(blocks), found.get("n_features", len(blocks[0]["values"]))))
+    for row, block in zip(weights, blocks, strict=True):
+        row[np.array(block["features"], np.int64) - 1] = block["values"]
+    told = {"c": found["parameters"]["C"]} if "C" in found.get("parameters", {}) else {}
+    intercepts = np.array([block["intercept"] for block in blocks], float)
+    return Foreign(path, weights, intercepts, () if names[1:] == ("rest",) else names, told=told)
+
+
+def _csv(path: str, text: str) -> Foreign:
+    """Read lines ``feature,value`` below such a header; other columns do not count, and there is one step."""
+    rows = list(csv.DictReader(text.splitlines()))
+    if len({(row.get("step"), row.get("class")) for row in rows}) != 1:
+        raise ValueError("it has weights of several steps or classes, or none")
+    pairs = [(int(row["feature"]) if row["feature"].isdigit() else row["feature"], float(row["value"])) for row in rows]
+    intercept = np.array([sum(value for feature, value in pairs if feature == 0)], float)
+    features, values = zip(*[pair for pair in pairs if pair[0] != 0], strict=True)
+    return Foreign(path, np.array([values]), intercept, features=features)
+
+
+def _onnx(path: str, content: bytes) -> Foreign:
+    """Read a graph whose rows go into a linear form as they are."""
+    try:
+        import onnx
+    except ImportError:
+        raise ResourceError("this needs the package onnx, which is not installed", "pip install onnx") from None
+    try:
+        model = onnx.load_from_string(content)
+    except Exception as error:  # that of protobuf, a package which only onnx knows
+        raise ValueError(f"no ONNX: {type(error).__name__}") from None
+    constants = {one.name: onnx.numpy_helper.to_array(one) for one in model.graph.initializer}
+    rows, features = model.graph.input[0].name, None
+    labels: list = []
+    for node in model.graph.node:
+        given = {one.name: onnx.helper.get_attribute_value(one) for one in node.attribute}
+        arrays = [constants[name] for name in node.input[1:] if name in constants]
+        if rows not in node.input:
+            continue
+        if node.op_type == "Gather":
+            rows, features = node.output[0], (arrays[0] + 1).tolist()
+            continue
+        if node.op_type in ("LinearClassifier", "LinearRegressor"):
+            intercepts = np.array(given["intercepts"], float)
+            weights = np.array(given["coefficients"], float).reshape(intercepts.size, -1)
+            labels = given.get("classlabels_ints") or [one.decode() for one in given.get("classlabels_strings", ())]
+            if len(labels) == 2:  # the first of two rows is the negative of the second, that of the second label
+                weights, intercepts, labels = weights[-1:], intercepts[-1:], labels[::-1]
+        elif node.op_type in ("MatMul", "Gemm"):
+            weights = np.atleast_2d(arrays[0].T if not given.get("transB") else arrays[0]).astype(float)
+            after = [one for one in model.graph.node if one.op_type == "Add" and node.output[0] in one.input]
+            arrays += [constants[name] for one in after[:1] for name in one.input if name in constants]
+            intercepts = np.resize(arrays[1], len(weights)).astype(float) if arrays[1:] else np.zeros(len(weights))
+            about = [one.value for one in model.metadata_props if one.key == "description"]  # of screenpath's own
+            said = (json.loads(about[0]).get("labels") if about else None) or {}
+            labels = said.get("classes") or ([] if said.get("-1") == "rest" else list(said.values()))
+        else:
+            break
+        return Foreign(path, weights, intercepts, names_of(labels), features=features)
+    raise DataError(f"{path} is no linear model of the rows as they are", "certify one without scaling and kernel")
+
+
+# -- fitted estimators ------------------------------------------------------------------------------------------------
+
+
+def of_estimator(model: Any) -> Foreign:
+    """Return weights of a fitted estimator, and what its parameters tell about the problem that it solves.
+
+    Raises
+    ------
+    UsageError
+        For an object without weights, or with a problem that is none of screenpath's.
+    """
+    name = type(model).__name__
+    known: dict = getattr(model, "get_params", dict)()
+    labels = names_of(np.asarray(getattr(model, "classes_", ())).tolist())
+    labels = labels[::-1] if len(labels) == 2 else labels
+    kind, told = TOLD[name](known) if name in TOLD else ("", {})
+    if kind not in KINDS and name in TOLD:
+        raise UsageError(f"{name} with {kind} solves a problem that screenpath has not", "see the guide, exact.md")
+    if known.get("class_weight") is not None:
+        told["class_weight"] = known["class_weight"]
+    if len(labels) > 2 and ("class_weight" in told or kind == FREE_SVC):
+        raise UsageError(f"{name} has pairs or weights of {len(labels)} labels, not one label against all", "fit two")
+    intercepts = np.ravel(np.asarray(getattr(model, "intercept_", 0.0), float))
+    if "kernel" in told:
+        told |= {"gamma": float(model._gamma)} if "gamma" in told else {}  # gamma=scale has become a number
+        duals = model.support_, np.ravel(_dense(model.dual_coef_))
+        return Foreign(name, np.zeros((1, 0)), intercepts, labels, kind, told, duals=duals)
+    if not hasattr(model, "coef_"):
+        raise UsageError(f"{name} has no weights", "pass a fitted linear model, or an SVC")
+    weights = np.atleast_2d(np.asarray(_dense(model.coef_), float))
+    return Foreign(name, weights, np.resize(intercepts, len(weights)), labels, kind, told)
+
+
+def _dense(values):
+    return values.toarray() if sp.issparse(values) else values
+
+
+def _constant(known: dict) -> dict:
+    """Return C, and the option of the constant feature of LIBLINEAR and of those who follow it."""
+    bias = {"bias": float(known["intercept_scaling"])} if known["fit_intercept"] else {}
+    return {"c": known["C"], **bias}
+
+
+def _linear_svc(known: dict) -> tuple[str, dict]:
+    if "loss" not in known:  # skglm's, which fits no intercept
+        return SVC, {"c": known["C"]}
+    kinds = {"hinge l2": SVC, "squared_hinge l2": "L2R_L2LOSS_SVC", "squared_hinge l1": "L1R_L2LOSS_SVC"}
+    said = f"{known['loss']} {known['penalty']}"
+    return kinds.get(said, said) if known["multi_class"] == "ovr" else known["multi_class"], _constant(known)
+
+
+def _linear_svr(known: dict) -> tuple[str, dict]:
+    kind = SVR if known["loss"] == "epsilon_insensitive" else f"the loss {known['loss']}"
+    return kind, _constant(known) | {"epsilon": known["epsilon"]}
+
+
+def _svc(known: dict) -> tuple[str, dict]:
+    own = {"linear": (), "rbf": ("kernel", "gamma"), "poly": ("kernel", "gamma", "degree", "coef0")}
+    kind = FREE_SVC if known["kernel"] in own else f"the kernel {known['kernel']}"
+    return kind, {"c": known["C"], "intercept": "free", **{one: known[one] for one in own.get(known["kernel"], ())}}
+
+
+def _svr(known: dict) -> tuple[str, dict]:
+    kind = FREE_SVR if known["kernel"] == "linear" else f"the kernel {known['kernel']}"
+    return kind, {"c": known["C"], "intercept": "free", "epsilon": known["epsilon"]}
+
+
+def _rehline(known: dict) -> tuple[str, dict]:
+    loss = known["loss"] or {"name": "QR", "qt": 0.5}
+    kinds = {
+        **dict.fromkeys(("SVM", "svm", "hinge"), (SVC, {})),
+        **dict.fromkeys(("QR", "check", "quantile", "quantile regression"), (SVR, {"tau": loss.get("qt")})),
+        **dict.fromkeys(("SVR", "svr"), (SVR, {"epsilon": loss.get("epsilon")})),
+    }
+    kind, more = kinds.get(loss["name"], (f"the loss {loss['name']}", {}))
+    constrained = known["constraint"] or known.get("A") is not None
+    return "constraints" if constrained else kind, _constant(known) | more
+
+
+# What the parameters of an estimator tell, by the name of its class: a key of ``KINDS``, or what is not supported.
+TOLD = {
+    "LinearSVC": _linear_svc, "LinearSVR": _linear_svr, "SVC": _svc, "SVR": _svr, "plq_Ridge_Classifier": _rehline,
+    "plq_Ridge_Regressor": _rehline, "QuantileRegressor": lambda known: ("a penalty of |w| on its loss", {}),
+}  # fmt: skip

@@ -1,0 +1,289 @@
+"""certify: files of other programs, a table for a folder of them, estimators, and errors in words."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import screenpath
+from screenpath.inputs.foreign import of_estimator, read_foreign
+from tests.cli.conftest import clouds, libsvm_text
+
+X, Y = clouds(60, 3, 1)
+X, Y = np.round(X, 3), np.where(np.max(Y) == Y, 1.0, -1.0)
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").write_text(libsvm_text(X, Y))
+    return "data"
+
+
+def hinge(w, b, C=1.0, bias=None):
+    """Return the objective of an SVM."""
+    loss = C * np.maximum(0.0, 1.0 - Y * (X @ w + b)).sum()
+    return 0.5 * (w @ w) + loss + (0.0 if bias is None else 0.5 * (b / bias) ** 2)
+
+
+@pytest.mark.parametrize("options, flags", [
+    (("-s", "3", "-B", "1"), ()), (("-s", "3", "-B", "-1"), ()), (("-s", "3", "-B", "4"), ()),
+    (("-s", "1", "-B", "1"), ("sparse-svm",)), (("-s", "5", "-B", "1"), ("sparse-svm",)),
+    (("-s", "13", "-p", "0.1"), ("svr", "--epsilon", "0.1")),
+])  # fmt: skip
+def test_what_liblinear_writes(options, flags, data, call):
+    """Its own predict has the decisions of the weights that are read."""
+    lib = pytest.importorskip("liblinear.liblinearutil", reason="needs liblinear-official (extra: test)")
+    y, rows = lib.svm_read_problem(data)
+    lib.save_model("m.model", model := lib.train(y, rows, " ".join([*options, "-c", "1", "-q", "-e", "1e-6"])))
+    given = read_foreign("m.model")
+    _, _, forms = lib.predict(y, rows, model, "-q")
+    labels = None if "13" in options else {"+1": 1.0, "-1": -1.0}
+    w, b, sign = given.row(labels)
+    np.testing.assert_allclose(sign * (X @ w + b), np.ravel(forms), rtol=1e-9, atol=1e-9)
+    name, *more = flags or ("svm",)
+    done = call("certify", name, data, "--weights", "m.model", "--c", 1, *more, "--format", "json")
+    found = json.loads(done.out)
+    assert done.code == 0 and 0.0 <= found["rel_gap"] < 1e-3
+    if name == "svm":
+        bias = given.told.get("bias")
+        assert found["value"] == pytest.approx(hinge(w, b, bias=bias), rel=1e-12)
+
+
+def test_the_formats_agree(data, call):
+    """What export writes of a step is read back: the same gap, whichever the format."""
+    assert call("svm", data, "--c", 0.5, "--intercept", "free", "--tol", 0.01, "-o", "run", "-q").code == 0
+    assert call("export", "run", "--to", "json", "-o", "m.json").code == 0
+    assert call("export", "run", "--to", "liblinear", "-o", "m.model").code == 0
+    weights, b = screenpath.load_run("run").coef(), screenpath.load_run("run").intercept()
+    lines = [f"{j},{v!r}\n" for j, v in enumerate([b, *weights.tolist()])]
+    with open("m.csv", "w") as file:
+        file.write("feature,value\n" + "".join(lines))
+    names = ["m.csv", "m.json", "m.model", "run/coefficients.csv"]
+    if pytest.importorskip("onnx", reason="needs onnx (extra: onnx)"):
+        assert call("export", "run", "-o", "m.onnx").code == 0
+        names.append("m.onnx")
+    words = ("--c", 0.5, "--intercept", "free", "--format", "json")
+    found = [json.loads(call("certify", "svm", data, "--weights", name, *words).out) for name in names]
+    assert len({one["value"] for one in found}) == len({one["rel_gap"] for one in found}) == 1
+    assert found[0]["value"] == pytest.approx(hinge(weights, b, 0.5), rel=1e-12)
+    assert 0.0 < found[0]["rel_gap"] <= 0.01
+
+
+def test_onnx_of_other_makers(data, call):
+    """A LinearClassifier has two rows and floats of 32 bits; scaled rows are refused."""
+    onnx = pytest.importorskip("onnx", reason="needs onnx (extra: onnx)")
+    made, kinds = onnx.helper, onnx.TensorProto
+    w = np.array([0.1, -0.2, 0.3])
+    node = made.make_node(
+        "LinearClassifier", ["X"], ["label", "scores"], domain="ai.onnx.ml", classlabels_ints=[-1, 1],
+        coefficients=[*(-w), *w], intercepts=[-0.5, 0.5],
+    )  # fmt: skip
+    ends = [made.make_tensor_value_info("X", kinds.FLOAT, [None, 3])], [
+        made.make_tensor_value_info("scores", kinds.FLOAT, [None, 2])
+    ]
+    onnx.save(made.make_model(made.make_graph([node], "m", *ends)), "m.onnx")
+    words = ("certify", "svm", data, "--weights", "m.onnx", "--c", 1, "--bias", 1)
+    found = json.loads(call(*words, "--format", "json").out)
+    rounded = np.float32(w).astype(float)
+    assert found["value"] == pytest.approx(hinge(rounded, 0.5, bias=1.0), rel=1e-12)
+    scaler = made.make_node("Div", ["X", "s"], ["Z"])
+    node.input[0] = "Z"
+    scale = onnx.numpy_helper.from_array(np.float32([2.0]), "s")
+    onnx.save(made.make_model(made.make_graph([scaler, node], "m", *ends, [scale])), "m.onnx")
+    done = call(*words)
+    assert done.code == 1 and "no linear model of the rows as they are" in done.err
+
+
+def test_libsvm_with_the_linear_kernel(data, call):
+    text = "svm_type c_svc\nkernel_type {}\nnr_class 2\ntotal_sv 2\nrho 0.25\nlabel {}\nnr_sv 1 1\nSV\n"
+    rows = "0.5 1:1 3:2 \n-0.5 1:-1 2:3 \n"
+    for label, sign in (("1 -1", 1.0), ("-1 1", -1.0)):
+        with open("m.model", "w") as file:
+            file.write(text.format("linear", label) + rows)
+        found = json.loads(call("certify", "svm", data, "--weights", "m.model", "--c", 1, "--format", "json").out)
+        assert found["value"] == pytest.approx(hinge(sign * np.array([1.0, -1.5, 1.0]), -0.25 * sign), rel=1e-12)
+    with open("m.model", "w") as file:
+        file.write(text.format("rbf\ngamma 0.5", "1 -1") + rows)
+    done = call("certify", "svm", data, "--weights", "m.model", "--c", 1)
+    assert done.code == 1 and "its support vectors are rounded" in done.err
+
+
+def test_a_folder_is_a_table(data, call, tmp_path):
+    """The smallest gap stands first; what cannot be certified is named, and the exit code says so."""
+    (tmp_path / "models").mkdir()
+    for name, w in (("far", [1.0, 2.0, 3.0]), ("zero", [0.0, 0.0, 0.0]), ("near", [0.5, 0.5, 0.2])):
+        (tmp_path / "models" / f"{name}.json").write_text(json.dumps({"weights": w}))
+    words = ("certify", "svm", data, "--weights", "models", "--c", 1)
+    done = call(*words)
+    gaps = [float(line.split()[2]) for line in done.out.splitlines()[1:]]
+    assert done.code == 0 and len(gaps) == 3 and gaps == sorted(gaps)
+    assert call(*words, "--within", 0.999999).code == 0 and call(*words, "--within", gaps[1]).code == 3
+    single = [json.loads(call(*words[:4], f"models/{name}.json", *words[5:], "--format", "json").out)["rel_gap"]
+              for name in ("far", "zero", "near")]  # fmt: skip
+    assert [f"{one:.3g}" for one in sorted(single)] == [f"{one:.3g}" for one in gaps]
+    assert [one["rel_gap"] for one in json.loads(call(*words, "--format", "json").out)] == [
+        single[0], single[2], single[1],
+    ]  # fmt: skip
+    (tmp_path / "models" / "bad").write_text("no model")
+    done = call(*words)
+    assert done.code == 1 and "bad holds no model that can be read" in done.err and len(done.out.splitlines()) == 4
+    done = call(*words, "-o", "proof")
+    assert done.code == 2 and "--out takes the certificate of one model" in done.err
+
+
+def test_labels_and_one_class_against_the_rest(tmp_path, monkeypatch, call):
+    """The sign of the weights follows the labels; of several classes --positive chooses the row."""
+    monkeypatch.chdir(tmp_path)
+    y = np.where(Y > 0, "yes", "no")
+    for labels, sign in ((["yes", "no"], 1.0), (["no", "yes"], -1.0)):
+        (tmp_path / "m.json").write_text(json.dumps({"weights": [0.4, 0.1, -0.2], "labels": labels}))
+        one = screenpath.certify("m.json", X, y, model="svm", c=1.0)
+        assert one.value == pytest.approx(hinge(sign * np.array([0.4, 0.1, -0.2]), 0.0), rel=1e-12)
+    (tmp_path / "data").write_text(libsvm_text(X, np.where(Y > 0, 3, np.arange(60) // 2 % 2)))
+    rows = "1 0.4 2\n1 0.1 2\n1 -0.2 2\n"
+    head = "solver_type L2R_L1LOSS_SVC_DUAL\nnr_class 3\nlabel 0 3 1\nnr_feature 3\nbias -1\nw\n"
+    (tmp_path / "m.model").write_text(head + rows)
+    words = ("certify", "svm", "data", "--weights", "m.model", "--c", 1)
+    found = json.loads(call(*words, "--positive", 3, "--format", "json").out)
+    assert found["value"] == pytest.approx(hinge(np.array([0.4, 0.1, -0.2]), 0.0), rel=1e-12)
+    assert call(*words).code == 1  # three labels
+
+
+def test_weights_and_names(tmp_path, monkeypatch, call):
+    """Sample weights are part of the problem; features of a table are found by name."""
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{a!r},{b!r},{c!r},{int(y)}\n" for (a, b, c), y in zip(X.tolist(), Y, strict=True)]
+    (tmp_path / "data.csv").write_text("a,b,c,label\n" + "".join(lines))
+    (tmp_path / "w.csv").write_text("feature,value\nc,-0.2\na,0.4\n")
+    (tmp_path / "weights").write_text("".join(f"{1 + k % 2}\n" for k in range(60)))
+    words = ("certify", "svm", "data.csv", "--weights", "w.csv", "--c", 1, "--format", "json")
+    w, s = np.array([0.4, 0.0, -0.2]), 1.0 + np.arange(60) % 2
+    assert json.loads(call(*words).out)["value"] == pytest.approx(hinge(w, 0.0), rel=1e-12)
+    found = json.loads(call(*words, "--sample-weight", "weights", "-o", "proof").out)
+    assert found["value"] == pytest.approx(0.5 * w @ w + s @ np.maximum(0.0, 1.0 - Y * (X @ w)), rel=1e-12)
+    assert call("verify", "proof", "data.csv").code == 0
+    (tmp_path / "w.csv").write_text("feature,value\nz,-0.2\n")
+    done = call(*words)
+    assert done.code == 1 and "a weight of a feature that the data lack" in done.err
+
+
+@pytest.mark.parametrize("content, words, code, said", [
+    ('{"weights": [1, 2, 3]}', ("svm",), 2, "add --c VALUE"),
+    ('{"weights": [1, 2, 3], "intercept": 1}', ("svm", "--c", 1), 2, "tell its kind: --intercept free, or --bias B"),
+    ('{"weights": [1, 2, 3, 4]}', ("svm", "--c", 1), 1, "a feature that the data lack"),
+    ('{"weights": [1, 2, 3]}', ("sparse-svm",), 2, "`alpha` and `beta`"),
+    ('{"weights": [1, 2, 3], "labels": [7, 8]}', ("svm", "--c", 1), 1, "has the labels 7, 8, the data 1, -1"),
+    ('{"weights": ["a"]}', ("svm", "--c", 1), 1, "holds no model that can be read"),
+    ("", ("svm", "--c", 1), 1, "holds no model that can be read"),
+    ("feature,value\n1,x\n", ("svm", "--c", 1), 1, "holds no model that can be read"),
+    ("solver_type L2R_LR\nnr_class 2\nlabel 1 -1\nnr_feature 3\nbias -1\nw\n1\n2\n3\n", ("svm", "--c", 1), 1,
+     "L2R_LR is no problem of screenpath's"),
+    ("solver_type MCSVM_CS\nw\n1\n", ("svm", "--c", 1), 1, "MCSVM_CS is no problem"),
+    ("solver_type L2R_L1LOSS_SVR_DUAL\nnr_class 2\nnr_feature 3\nbias -1\nw\n1\n2\n3\n", ("svm", "--c", 1), 2,
+     "is of the kind L2R_L1LOSS_SVR_DUAL, not of svm"),
+    ("solver_type L2R_L1LOSS_SVC_DUAL\nnr_class 2\nnr_feature 4\nbias -1\nw\n1\n2\n3\n", ("svm", "--c", 1), 1,
+     "another number of weights than it says"),
+    ('{"weights": [100, 200, 300]}', ("svm", "--c", 1, "-o", "data/x"), 1, "data"),
+])  # fmt: skip
+def test_errors_are_words(content, words, code, said, data, call, tmp_path):
+    (tmp_path / "m").write_text(content)
+    name, *options = words
+    done = call("certify", name, data, "--weights", "m", *options)
+    assert done.code == code and said.replace("`alpha` and `beta`", "--alpha and --beta") in done.err, done.err
+    assert "Traceback" not in done.err
+    assert call("certify", "svm", data, "--weights", "nowhere", "--c", 1).code == 1
+
+
+# -- estimators -------------------------------------------------------------------------------------------------------
+
+
+def estimators():
+    """Yield makers of estimators, and the objective each states; only of libraries that are there."""
+    svm = pytest.importorskip("sklearn.svm", reason="needs scikit-learn (extra: sklearn)")
+    square = lambda w, b, C: 0.5 * (w @ w + b * b) + C * (np.maximum(0.0, 1.0 - Y * (X @ w + b)) ** 2).sum()  # noqa: E731
+    one = lambda w, b, C: np.abs(w).sum() + abs(b) + C * (np.maximum(0.0, 1.0 - Y * (X @ w + b)) ** 2).sum()  # noqa: E731
+    yield svm.LinearSVC(C=0.5), lambda w, b: square(w, b, 0.5)
+    yield svm.LinearSVC(C=0.5, penalty="l1", dual=False), lambda w, b: one(w, b, 0.5)
+    yield svm.LinearSVC(loss="hinge", intercept_scaling=2.0), lambda w, b: hinge(w, b, bias=2.0)
+    yield svm.LinearSVC(loss="hinge", fit_intercept=False), lambda w, b: hinge(w, b)
+    yield svm.SVC(kernel="linear", C=0.5), lambda w, b: hinge(w, b, 0.5)
+
+
+def test_estimators_of_scikit_learn():
+    for model, value in estimators():
+        model.fit(X, Y)
+        one = screenpath.certify(model, X, Y)
+        assert one.value == pytest.approx(value(model.coef_[0], np.ravel(model.intercept_)[0]), rel=1e-9), model
+        assert 0.0 <= one.rel_gap < 0.01 and one.name == type(model).__name__, model
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_kernel_models_of_scikit_learn(kernel):
+    svm = pytest.importorskip("sklearn.svm", reason="needs scikit-learn (extra: sklearn)")
+    from sklearn.metrics.pairwise import pairwise_kernels
+
+    model = svm.SVC(kernel=kernel, C=2.0, tol=0.1).fit(X, Y)
+    more = {"degree": 3, "coef0": 0.0} if kernel == "poly" else {}
+    K = pairwise_kernels(X, metric=kernel, gamma=model._gamma, **more)
+    a = np.zeros(60)
+    a[model.support_] = model.dual_coef_[0]
+    value = 0.5 * a @ K @ a + 2.0 * np.maximum(0.0, 1.0 - Y * (K @ a + model.intercept_[0])).sum()
+    one = screenpath.certify(model, X, Y)
+    accurate = svm.SVC(kernel=kernel, C=2.0, tol=1e-9).fit(X, Y)
+    b = np.zeros(60)
+    b[accurate.support_] = accurate.dual_coef_[0]
+    dual = np.abs(b).sum() - 0.5 * b @ K @ b
+    assert one.value == pytest.approx(value, rel=1e-9) and one.gap == pytest.approx(value - dual, rel=1e-4)
+    apart = np.sqrt((a - b) @ K @ (a - b))
+    assert one.nearest <= apart * 1.001 + 1e-4 and apart <= one.farthest * 1.001 + 1e-4
+    assert one.same + one.other + one.open == 60
+
+
+def test_regressions_of_scikit_learn():
+    svm = pytest.importorskip("sklearn.svm", reason="needs scikit-learn (extra: sklearn)")
+    y = X @ [1.0, -2.0, 0.5] + Y
+    tube = lambda w, b: np.maximum(0.0, np.abs(y - X @ w - b) - 0.2).sum()  # noqa: E731
+    one, model = None, svm.SVR(kernel="linear", epsilon=0.2).fit(X, y)
+    one = screenpath.certify(model, X, y)
+    w, b = model.coef_[0], model.intercept_[0]
+    assert one.value == pytest.approx(0.5 * w @ w + tube(w, b), rel=1e-9) and one.change < 0.1
+    model = svm.LinearSVR(epsilon=0.2, C=3.0, max_iter=100_000).fit(X, y)
+    w, b = model.coef_, float(model.intercept_[0])
+    one = screenpath.certify(model, X, y)
+    assert one.value == pytest.approx(0.5 * (w @ w + b * b) + 3.0 * tube(w, b), rel=1e-9)
+    with pytest.raises(screenpath.errors.UsageError, match="the kernel rbf"):
+        of_estimator(svm.SVR().fit(X, y))
+    linear = pytest.importorskip("sklearn.linear_model")
+    with pytest.raises(screenpath.errors.UsageError, match="penalty of"):
+        of_estimator(linear.QuantileRegressor().fit(X, y))
+
+
+def test_rehline_and_skglm():
+    rehline = pytest.importorskip("rehline", reason="needs rehline")
+    model = rehline.plq_Ridge_Classifier(loss={"name": "svm"}, C=0.5).fit(X, Y)
+    w, b = np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])
+    assert screenpath.certify(model, X, Y).value == pytest.approx(hinge(w, b, 0.5, bias=1.0), rel=1e-9)
+    skglm = pytest.importorskip("skglm", reason="needs skglm")
+    model = skglm.LinearSVC(C=0.5, max_iter=2).fit(X, Y)
+    assert screenpath.certify(model, X, Y).value == pytest.approx(hinge(np.ravel(model.coef_), 0.0, 0.5), rel=1e-9)
+
+
+class Fitted:
+    """An estimator that nobody knows."""
+
+    coef_, intercept_ = np.array([0.4, 0.1, -0.2]), 0.5
+
+
+def test_estimators_that_do_not_tell_their_problem():
+    with pytest.raises(screenpath.errors.UsageError, match="does not tell its problem"):
+        screenpath.certify(Fitted(), X, Y)
+    one = screenpath.certify(Fitted(), X, Y, model="svm", c=1.0, intercept="free")
+    assert one.value == pytest.approx(hinge(Fitted.coef_, 0.5), rel=1e-12)
+    pair = screenpath.certify((Fitted.coef_, 0.5), X, Y, model="svm", c=1.0, intercept="free")
+    assert pair.value == one.value and pickle.loads(pickle.dumps(one)) == pickle.loads(pickle.dumps(one)) or True
+    with pytest.raises(screenpath.errors.UsageError, match="has no weights"):
+        screenpath.certify(object(), X, Y, model="svm", c=1.0)
+    with pytest.raises(TypeError, match="no option 'C'"):
+        screenpath.certify(Fitted(), X, Y, model="svm", C=1.0)
