@@ -349,11 +349,6 @@ class Pair:
 
     # -- balls ---------------------------------------------------------------------------------------------------------
 
-    @property
-    def balls(self) -> bool:
-        """Tell whether a ball of the pair is known at other parameters: that it has no free intercept, and C."""
-        return self.model.box and not self.model.free
-
     def away(self, x: float) -> float:
         """Return an upper bound of ``||w - x u||``, where u is that of the step's C and x may be rounded."""
         _, _, apart, slack = self.columns
@@ -370,10 +365,11 @@ class Pair:
     def serves(self, C: float, epsilon: float) -> bool:
         """Tell whether up to ``C`` the gap is at most ``epsilon`` times the dual value: in between, if at both ends.
 
-        The gap at C, ``1/2 ||w - x u||^2 + x Gamma``, is convex in it, and the dual value of the pair is concave.
+        The gap at C, ``1/2 ||w - x u||^2 + x Gamma``, is convex in it, and the dual value of the pair is concave. What
+        a free intercept asks moves u by ``x shift``, and costs x times what it does at the step.
         """
-        x, (penalty, error) = C / self.entry["C"], self.penalty
-        gap = UP * (0.5 * UP * squared(self.away(x)) + UP * x * self.term)
+        x, (penalty, error), (cost, shift, _) = C / self.entry["C"], self.penalty, self.costs
+        gap = UP * (0.5 * UP * squared(self.away(x) + UP * x * shift) + UP * x * (self.term + cost))
         least = penalty * (1.0 - 16.0 * UNIT) - error + C * (fsum(self.losses) - fsum(self.spread))
         return bool((1.0 + epsilon) * gap <= epsilon * least * (1.0 - 16.0 * UNIT))
 

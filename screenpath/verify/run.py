@@ -169,7 +169,7 @@ def _guarantee(record: dict, problem: Problem, steps: list, pairs: dict) -> list
         found.append((None, "run.json has another guarantee than options and steps"))
     for entry, after in zip(done, known[1:], strict=False):
         pair = pairs.get(entry["step"])
-        if pair is None or not pair.balls:
+        if pair is None:
             problem.unknown.add(("guarantee", "epsilon"))
         elif not pair.serves(after["C"], epsilon):
             found.append((entry["step"], f"the step does not serve to within {epsilon:g} up to C = {after['C']:.6g}"))
