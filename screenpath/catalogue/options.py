@@ -133,16 +133,14 @@ C_GRID = grouped(
     ),
     changes=True,
 )  # fmt: skip
+WAY: dict[str, Any] = {"stated": True, "changes": True, "group": "screening and solver", "python": "models"}
 RULE = Option(
-    "rule", "dvi+gap", "plugin", stated=True, changes=True, group="screening and solver", python="models",
+    "rule", "dvi+gap", "plugin", **WAY,
     help="Screening rule: none; gap (dynamic, while solving); a static rule, before each solve: dvi (= bt1), bt2, it, "
     "ssnsv, essnsv; a static one with +gap; or heuristic, sieve (guess, check, repeat: safe only by the certificate); "
     "or your own class, mine.py:MyRule, also with +gap.",
 )  # fmt: skip
-TOL = Option(
-    "tol", 1e-6, "share", "Relative duality gap to reach at every step, on the full data.", stated=True, changes=True,
-    group="screening and solver", python="models",
-)  # fmt: skip
+TOL = Option("tol", 1e-6, "share", "Relative duality gap to reach at every step, on the full data.", **WAY)
 MAX_EPOCHS = Option(
     "max_epochs", 100_000, help="Most sweeps or Newton iterations of a step.", stated=True, changes=True,
     group="limits", python="models", **POSITIVE_COUNT,
@@ -153,10 +151,7 @@ TIME_LIMIT = Option(
     "coefficients of nan.",
     help="Stop the whole command after this time; on a first run, kernels finish compiling first.",
 )  # fmt: skip
-SEED = Option(
-    "seed", 0, "whole", "Seed of the random order.", least=0, stated=True, changes=True, group="screening and solver",
-    python="models",
-)  # fmt: skip
+SEED = Option("seed", 0, "whole", "Seed of the random order.", least=0, **WAY)
 THREADS = Option(
     "threads", 1, stated=True, group="limits", python="models", **POSITIVE_COUNT,
     help="Threads for passes over all rows; on dense rows in memory, for whole steps.",
@@ -234,10 +229,9 @@ PATH = (*READING, *PREPARATION, *CLUSTER, PART_OF, *OUTPUT)
 def solving(rule: Option = RULE, solvers: tuple = ("auto", "newton", "cd"), *, seeded=True, threaded=True) -> tuple:
     """Return the options of rule, solver, accuracy and limits; ``seeded`` is a solver that draws random numbers."""
     text = f"One of {', '.join(solvers)}; or your own class, mine.py:MySolver."
-    solver = Option("solver", "auto", "plugin", text, stated=True, changes=True, python="models")
-    solver = replace(solver, group="screening and solver")
     return (
-        rule, solver, TOL, MAX_EPOCHS, TIME_LIMIT, *([SEED] if seeded else []), *([THREADS] if threaded else []), AUDIT
+        rule, Option("solver", "auto", "plugin", text, **WAY), TOL, MAX_EPOCHS, TIME_LIMIT,
+        *([SEED] if seeded else []), *([THREADS] if threaded else []), AUDIT,
     )  # fmt: skip
 
 

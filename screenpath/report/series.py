@@ -173,12 +173,9 @@ def read_folds(run) -> list[dict]:
     """Return the rows of folds.csv: status, numbers of repeat, fold and step, and the score (nan: none)."""
     file = run.path / "folds.csv"
     try:
+        whole = ("repeat", "fold", "step")
         return [
-            {
-                "status": row["status"],
-                "score": float(row["score"]) if row["score"] else math.nan,
-                **{name: int(row[name]) for name in ("repeat", "fold", "step")},
-            }
+            {"status": row["status"], "score": float(row["score"] or "nan"), **{name: int(row[name]) for name in whole}}
             for row in _rows(file)
         ]
     except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:

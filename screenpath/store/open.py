@@ -68,15 +68,15 @@ class Run:
         Labels are numbers; text labels are :class:`NamedLabel`.
         """
         labels, names = self.record.get("labels"), self.label_names
+
+        def label(one):
+            if names is None:
+                return of_text(one)
+            return NamedLabel(names.index(one), one) if one in names else one
+
         if labels is None:
             return labels
-        if names is None and "classes" in labels:
-            return {"classes": [of_text(label) for label in labels["classes"]]}
-        if names is None:
-            return {side: of_text(label) for side, label in labels.items()}
-        if "classes" in labels:
-            return {"classes": [NamedLabel(names.index(name), name) for name in labels["classes"]]}
-        return {side: NamedLabel(names.index(name), name) if name in names else name for side, name in labels.items()}
+        return {side: [*map(label, one)] if side == "classes" else label(one) for side, one in labels.items()}
 
     @property
     def label_names(self) -> tuple[str, ...] | None:
