@@ -61,12 +61,7 @@ class Auto(Solver):
         tried = self.newton.solve(reduced, budget=replace(budget, epochs=min(budget.epochs, CALL_ITERATIONS)), **how)
         if tried.converged or not CALL_ITERATIONS <= tried.epochs < budget.epochs:
             return tried
-        rest = replace(budget, epochs=budget.epochs - tried.epochs, touched=budget.touched + tried.touched)
-        found = self._sweep(reduced, rest, **how)
-        return replace(
-            found, epochs=tried.epochs + found.epochs, touched=tried.touched + found.touched,
-            solver=f"{tried.solver}+{found.solver}",
-        )  # fmt: skip
+        return self._sweep(reduced, budget.after(tried.epochs, tried.touched), **how).after(tried)
 
     def _sweep(self, reduced: Reduced, budget: Budget, *, tol: float, dynamic: bool, rank: int) -> Solution:
         few = replace(budget, epochs=min(self.most or budget.epochs, budget.epochs))
@@ -79,16 +74,7 @@ class Auto(Solver):
             reduced, start_alpha=first.alpha, start_sum=first.w, start_w=first.w, start_margins=margins,
             free=free and replace(free, intercept=first.intercept),
         )  # fmt: skip
-        rest = replace(budget, epochs=budget.epochs - first.epochs, touched=budget.touched + first.touched)
+        first.touched += reduced.size
+        rest = budget.after(first.epochs, first.touched)
         second = self.newton.solve(again, tol=tol, budget=rest, dynamic=dynamic, rank=rank)
-        return Solution(
-            second.w,
-            second.alpha,
-            first.epochs + second.epochs,
-            first.touched + reduced.size + second.touched,
-            second.converged,
-            max(first.screened, second.screened),
-            f"{first.solver}+newton",
-            second.decided,
-            first.faces,
-        )
+        return second.after(first, screened=max(first.screened, second.screened), faces=first.faces)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, nan
 from typing import Any, Protocol, runtime_checkable
 
@@ -80,6 +80,10 @@ class Budget:
         """Return the time after which no further kernel call starts: long ago if the solve was stopped."""
         return -inf if self.pulse is not None and self.pulse.stopped else self.until
 
+    def after(self, epochs: int, touched: float) -> Budget:
+        """Return what is left for another solve of the same step after so many epochs and rows touched."""
+        return replace(self, epochs=self.epochs - epochs, touched=self.touched + touched)
+
     def note(self, gap: float, primal: float, touched: float) -> None:
         """Report the gap of the reduced problem and the rows that this solve has touched."""
         if self.pulse is not None:
@@ -146,6 +150,11 @@ class Solution:
     decided: Callable[[], np.ndarray] | None = None
     faces: Faces | None = None
     intercept: float = 0.0
+
+    def after(self, first: Solution, **changes) -> Solution:
+        """Return the solution as that of two solvers, the first of which has not converged."""
+        epochs, touched = first.epochs + self.epochs, first.touched + self.touched
+        return replace(self, epochs=epochs, touched=touched, solver=f"{first.solver}+{self.solver}", **changes)
 
 
 @runtime_checkable

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import replace
 
 import numpy as np
 
@@ -41,8 +40,7 @@ class Multipliers(Solver):
         run = Augmented(reduced)
         mu, before, converged = run.b - run.rho * run.missing, (math.nan, 0.0), False
         for k in range(MOST):
-            left = replace(budget, epochs=budget.epochs - run.epochs, touched=budget.touched + run.touched)
-            aim = (TIGHT if k else LOOSE) * tol
+            left, aim = budget.after(run.epochs, run.touched), (TIGHT if k else LOOSE) * tol
             found = self.faces.solve(run.problem(mu), tol=aim, budget=left, dynamic=False, rank=rank)
             now = mu, run.take(found, mu)
             mu, before = kernels.next_multiplier(*now, *before, run.b), now
