@@ -15,7 +15,7 @@ $(VENV)/.installed: pyproject.toml $(VENV)/.created
 	touch $@
 
 $(VENV)/.installed-test: pyproject.toml $(VENV)/.created
-	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[test]'  # byte code of what is imported is enough
 	touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-bench: pyproject.toml $(VENV)/.created

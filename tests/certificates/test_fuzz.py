@@ -17,8 +17,8 @@ UNCHANGED = (OverflowError, ValueError, TypeError, KeyError)  # what a second ch
 
 @pytest.mark.parametrize("seed", range(4))
 def test_both_checkers_agree_on_mutants(seed, tmp_path):
-    rng, tried, found = np.random.default_rng(seed), 0, []
-    for _ in range(wide(100, 2500)):
+    rng, count, tried, found = np.random.default_rng(seed), wide(50, 2500), 0, []
+    for _ in range(count):
         folder = VALID[rng.integers(len(VALID))]
         (data,) = folder.glob("data*")
         try:
@@ -28,7 +28,7 @@ def test_both_checkers_agree_on_mutants(seed, tmp_path):
         tried += 1
         apart = difference(content, data, tmp_path / "certificate")
         found += [(folder.name, name, apart)] if apart else []
-    assert found == [] and tried > 90
+    assert found == [] and tried > 0.9 * count
 
 
 @pytest.mark.parametrize("factor, name", [(0.5, "gap"), (1.001, "primal")])

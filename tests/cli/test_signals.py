@@ -147,7 +147,7 @@ def test_other_errors_of_destructors_are_shown(monkeypatch):
 @pytest.mark.parametrize(
     ("number", "code", "delay", "model"),
     [
-        (signal.SIGTERM, 143, 0.0, ("svm",)), (signal.SIGTERM, 143, 1.5, ("svm",)),
+        (signal.SIGTERM, 143, 0.0, ("svm",)), (signal.SIGTERM, 143, 0.75, ("svm",)),
         pytest.param(signal.SIGINT, 130, 3.0, ("svm",), marks=pytest.mark.wide_only),
         pytest.param(signal.SIGTERM, 143, 2.0, ("cv", "sparse-svm"), marks=pytest.mark.wide_only),
     ],

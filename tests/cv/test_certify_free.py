@@ -67,6 +67,7 @@ def true_errors(kernel: bool, seed: int) -> np.ndarray:
     return np.mean(shares, axis=0)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("kernel", [False, True])
 @pytest.mark.parametrize("tol", [0.1, 1e-6])
 def test_the_bound_never_exceeds_the_true_error(kernel, tol):

@@ -74,6 +74,7 @@ def test_tables_hold_what_the_readme_says(samples):
         assert f"`{name}.csv` | {len(lines)} | female ({counts[0]}), male ({counts[1]}) |" in readme
 
 
+@pytest.mark.wide_only
 def test_script_writes_to_the_folder_named(samples, tmp_path):
     run = subprocess.run(
         [sys.executable, str(samples / "make_samples.py"), str(tmp_path / "new")],

@@ -77,6 +77,7 @@ def test_runs_and_writes_json_and_markdown(tmp_path):
     assert "| toy1 (svm) | 2000 × 2 |" in markdown_file.read_text(encoding="utf-8")
 
 
+@pytest.mark.wide_only
 def test_a_rival_is_timed_beside_screenpath(tmp_path):
     file = tmp_path / "b.json"
     command = [sys.executable, str(BENCHMARKS / "run.py"), "--quick", "--only", "toy1", "--points", "5"]

@@ -21,6 +21,7 @@ from screenpath.solve.newton import Newton
 from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.free_problems import SHAPES, free_problem, free_walk, objective
+from tests.width import wide
 
 
 def exact_interval(beta, lo, hi):
@@ -34,7 +35,7 @@ def exact_interval(beta, lo, hi):
     return min(best), max(best)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=wide(50, 100), deadline=None)
 @given(st.data())
 def test_the_best_intercepts_are_those_of_every_kink_tried(data):
     n = data.draw(st.integers(2, 90))

@@ -157,8 +157,8 @@ def test_names_are_escaped(runs):
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
-def test_a_browser_shows_it(runs, tmp_path):
-    (tmp_path / "report.html").write_text(page(runs["path"]))
+def test_a_browser_shows_it(drawn, tmp_path):
+    (tmp_path / "report.html").write_text(drawn("path"))
     picture = tmp_path / "page.png"
     flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
     flags += ["--window-size=1000,3000", f"--screenshot={picture}", (tmp_path / "report.html").as_uri()]

@@ -3,7 +3,7 @@
 import pytest
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def client():
     """A client of two worker processes."""
     from distributed import LocalCluster
