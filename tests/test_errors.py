@@ -55,14 +55,6 @@ def test_python_calls_hear_no_flags():
         assert "--" not in str(caught.value), caught.value
 
 
-def test_rooms_that_python_enters_name_options_as_python_does():
-    rooms = ("grid", "prepare", "api", "api_l1", "api_sparse", "api_kernel", "rules/*", "solvers/*", "models/losses")
-    for room in rooms:
-        for path in sorted(PACKAGE.glob(f"{room}.py")):
-            for text in re.findall(r'f?"([^"\n]*)"', path.read_text()):
-                assert not re.search(r"(?<!`)--[a-z]", text), (path, text)
-
-
 def test_errors_behind_the_shell_have_no_flags():
     """Python functions raise them, too: path.plot().save() said "choose another file with -o"."""
     for path in sorted(PACKAGE.rglob("*.py")):

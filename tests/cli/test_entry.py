@@ -188,13 +188,6 @@ def test_full_device_behind_stdout(data):
     assert "standard output: No space left" in done.stderr and "Traceback" not in done.stderr
 
 
-def test_real_process(data):
-    done = screenpath("svm", data, "--grid", "3", "-o", "-")
-    assert done.returncode == 0
-    assert len(done.stdout.splitlines()) == 4
-    assert "3 of 3 steps" in done.stderr
-
-
 def test_threads_of_numerical_libraries_are_set_before_they_load():
     script = """
 import os
@@ -272,13 +265,7 @@ main()
 """
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        "click", "numpy._core.multiarray", "llvmlite.binding", "antigravity",
-        *(pytest.param(name, marks=pytest.mark.wide_only) for name in ("numpy", "numba")),
-    ],
-)
+@pytest.mark.parametrize("module", ["click", "numpy._core.multiarray", "llvmlite.binding", "antigravity"])
 def test_ctrl_c_within_an_import_is_no_traceback(data, module):
     """Neither does it become another error: what is imported may turn an exception into one of its own."""
     listening = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"  # wherever the tests run

@@ -6,7 +6,6 @@ import pytest
 import screenpath
 from tests.cli.conftest import libsvm_text, read_csv, without_times
 from tests.sparse_problems import SDCA
-from tests.width import WIDE
 
 GRID = ("--betas", 2, "--alpha", "0.1,0", "--quiet")
 HOW = (
@@ -38,12 +37,7 @@ def test_a_run_its_certificate_and_what_goes_on_from_it(call, data, how):
     assert {row["status"] for row in steps} == {"certified"}
     assert call(*own, "--time-limit", "1e-9", "-o", "part").code in (1, 3)
     assert call(*own, "-o", "part", "--resume").code == 0
-    names = ["part"]
-    if WIDE or how is HOW[1]:  # the processes are the same whatever they solve
-        assert call(*own, "--jobs", 2, "-o", "shared").code == 0
-        names.append("shared")
-    for name in names:
-        assert without_times(f"{name}/steps.csv") == without_times("whole/steps.csv")
+    assert without_times("part/steps.csv") == without_times("whole/steps.csv")
     assert call("predict", "whole", data, "--step", 3, "-o", "labels.csv").code == 0
 
 

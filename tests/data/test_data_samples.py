@@ -4,8 +4,6 @@ import bz2
 import gzip
 import lzma
 import runpy
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -72,17 +70,3 @@ def test_tables_hold_what_the_readme_says(samples):
         assert all(len(line.split(",")) == 7 and "" not in line.split(",") for line in lines)
         counts = [sum(line.endswith(f",{sex}") for line in lines) for sex in ("female", "male")]
         assert f"`{name}.csv` | {len(lines)} | female ({counts[0]}), male ({counts[1]}) |" in readme
-
-
-@pytest.mark.wide_only
-def test_script_writes_to_the_folder_named(samples, tmp_path):
-    run = subprocess.run(
-        [sys.executable, str(samples / "make_samples.py"), str(tmp_path / "new")],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=samples.parent,
-        env={"PYTHONPATH": str(samples.parent), "PATH": ""},
-    )
-    assert "digits.libsvm: 321449 bytes" in run.stdout
-    assert (tmp_path / "new" / "digits.libsvm").read_bytes() == (samples / "digits.libsvm").read_bytes()
