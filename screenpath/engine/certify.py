@@ -31,6 +31,7 @@ from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 from screenpath.walk.step import at_point
 
 NO_L1 = 2.0**-900  # a beta whose penalty is 0 but for underflow
+ROUGH = 1e-6  # default of tol behind a kernel, where solves take longer
 EXACT = 2.0**-52  # tolerance of a certificate without a gap
 WIDER = 1e-9  # part by which balls and intervals are made larger, for the rounding of their own numbers
 
@@ -306,8 +307,9 @@ def certify(
     known : dict, optional
         Shared by calls on the same data with the same sample weights: what one has solved serves the others.
     **options
-        Those of the command, in place of what the estimator tells: ``c``, ``intercept``, ``bias``, ``sample_weight``,
-        ...; ``tol`` for the dual point that is looked for; ``out`` for a run folder with the certificate.
+        Those of the command, in place of what the estimator tells: ``c``, ``intercept``, ``bias``, ``sample_weight``
+        and others. ``tol`` is the relative gap of the dual point that is looked for, by default 1e-10, behind a kernel
+        1e-6; ``out`` a run folder for the certificate.
 
     Returns
     -------
@@ -333,10 +335,10 @@ def certify(
     name, penalty = problems_of(given, model)
     data = os.fspath(X) if y is None and isinstance(X, (str, os.PathLike)) else (X, y)
     all_given = completed(certify_options(name), options, "certify")
-    told = dict(given.told)
+    told = {**given.told, "tol": all_given["tol"] if given.duals is None else ROUGH}
     for key in ("intercept", "bias") if {"intercept", "bias"} & options.keys() else ():
         told.pop(key, None)
-    asked = told | {key: all_given[key] for key in ("tol", *options)}
+    asked = told | {key: all_given[key] for key in options}
     out, force, C = (asked.pop(key, None) for key in ("out", "force", "c"))
     asked = {next((old for old, new in RENAMED.items() if new == key), key): value for key, value in asked.items()}
     asked |= {"data": data, "C": C} | ({} if penalty is None else {"loss": "squared-hinge"})

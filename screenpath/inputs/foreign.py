@@ -36,6 +36,7 @@ KINDS: dict[str, tuple[tuple[str, ...], str | None]] = {
     FREE_SVC: (("svm",), None),
     FREE_SVR: (("svr",), None),
 }
+KERNEL = "kernel", "gamma", "degree", "coef0"
 COLUMNS = "write lines of feature,value below such a header: the number from 1 (0 is the intercept) or the name"
 
 
@@ -249,8 +250,8 @@ def of_estimator(model: Any) -> Foreign:
     known: dict = getattr(model, "get_params", dict)()
     labels = names_of(np.asarray(getattr(model, "classes_", ())).tolist())
     labels = labels[::-1] if len(labels) == 2 else labels
-    kind, told = TOLD[name](known) if name in TOLD else ("", {})
-    if kind not in KINDS and name in TOLD:
+    kind, told = _problem(name, known)
+    if kind and kind not in KINDS:
         raise UsageError(f"{name} with {kind} solves a problem that screenpath has not", "see the guide, exact.md")
     if known.get("class_weight") is not None:
         told["class_weight"] = known["class_weight"]
@@ -271,50 +272,28 @@ def _dense(values):
     return values.toarray() if sp.issparse(values) else values
 
 
-def _constant(known: dict) -> dict:
-    """Return C, and the option of the constant feature of LIBLINEAR and of those who follow it."""
-    bias = {"bias": float(known["intercept_scaling"])} if known["fit_intercept"] else {}
-    return {"c": known["C"], **bias}
-
-
-def _linear_svc(known: dict) -> tuple[str, dict]:
-    if "loss" not in known:  # skglm's, which fits no intercept
-        return SVC, {"c": known["C"]}
-    kinds = {"hinge l2": SVC, "squared_hinge l2": "L2R_L2LOSS_SVC", "squared_hinge l1": "L1R_L2LOSS_SVC"}
-    said = f"{known['loss']} {known['penalty']}"
-    return kinds.get(said, said) if known["multi_class"] == "ovr" else known["multi_class"], _constant(known)
-
-
-def _linear_svr(known: dict) -> tuple[str, dict]:
-    kind = SVR if known["loss"] == "epsilon_insensitive" else f"the loss {known['loss']}"
-    return kind, _constant(known) | {"epsilon": known["epsilon"]}
-
-
-def _svc(known: dict) -> tuple[str, dict]:
-    own = {"linear": (), "rbf": ("kernel", "gamma"), "poly": ("kernel", "gamma", "degree", "coef0")}
-    kind = FREE_SVC if known["kernel"] in own else f"the kernel {known['kernel']}"
-    return kind, {"c": known["C"], "intercept": "free", **{one: known[one] for one in own.get(known["kernel"], ())}}
-
-
-def _svr(known: dict) -> tuple[str, dict]:
-    kind = FREE_SVR if known["kernel"] == "linear" else f"the kernel {known['kernel']}"
-    return kind, {"c": known["C"], "intercept": "free", "epsilon": known["epsilon"]}
-
-
-def _rehline(known: dict) -> tuple[str, dict]:
-    loss = known["loss"] or {"name": "QR", "qt": 0.5}
-    kinds = {
-        **dict.fromkeys(("SVM", "svm", "hinge"), (SVC, {})),
-        **dict.fromkeys(("QR", "check", "quantile", "quantile regression"), (SVR, {"tau": loss.get("qt")})),
-        **dict.fromkeys(("SVR", "svr"), (SVR, {"epsilon": loss.get("epsilon")})),
-    }
-    kind, more = kinds.get(loss["name"], (f"the loss {loss['name']}", {}))
-    constrained = known["constraint"] or known.get("A") is not None
-    return "constraints" if constrained else kind, _constant(known) | more
-
-
-# What the parameters of an estimator tell, by the name of its class: a key of ``KINDS``, or what is not supported.
-TOLD = {
-    "LinearSVC": _linear_svc, "LinearSVR": _linear_svr, "SVC": _svc, "SVR": _svr, "plq_Ridge_Classifier": _rehline,
-    "plq_Ridge_Regressor": _rehline, "QuantileRegressor": lambda known: ("a penalty of |w| on its loss", {}),
-}  # fmt: skip
+def _problem(name: str, known: dict) -> tuple[str, dict]:
+    """Return what the parameters of an estimator tell: a key of ``KINDS``, or what is none; and options."""
+    loss, told = known.get("loss"), {"c": known.get("C")}
+    told |= {"epsilon": known["epsilon"]} if "epsilon" in known else {}
+    if name in ("SVC", "SVR"):
+        kind, kernel, kernels = FREE_SVC, known["kernel"], {"rbf": KERNEL[:2], "poly": KERNEL}
+        if name == "SVR":
+            kind, kernels = FREE_SVR, {}
+        told |= {"intercept": "free", **{one: known[one] for one in kernels.get(kernel, ())}}
+        return (kind if kernel in (*kernels, "linear") else f"the kernel {kernel}"), told
+    if known.get("fit_intercept") and "intercept_scaling" in known:  # as LIBLINEAR has it; skglm fits no intercept
+        told["bias"] = float(known["intercept_scaling"])
+    if name == "LinearSVC":
+        kinds = {"hinge l2": SVC, "squared_hinge l2": "L2R_L2LOSS_SVC", "squared_hinge l1": "L1R_L2LOSS_SVC"}
+        said = f"{loss or 'hinge'} {known.get('penalty', L2)}"
+        return kinds.get(said, said) if known.get("multi_class", "ovr") == "ovr" else known["multi_class"], told
+    if name == "LinearSVR":
+        return SVR if loss == "epsilon_insensitive" else f"the loss {loss}", told
+    if name in ("plq_Ridge_Classifier", "plq_Ridge_Regressor"):
+        loss = loss or {"name": "QR", "qt": 0.5}
+        losses = {"svm": (SVC, ""), "hinge": (SVC, ""), "qr": (SVR, "qt"), "svr": (SVR, "epsilon")}
+        kind, own = losses.get(loss["name"].lower(), (f"the loss {loss['name']}", ""))
+        told |= {{"qt": "tau"}.get(own, own): loss[own]} if own else {}
+        return "constraints" if known["constraint"] or known.get("A") is not None else kind, told
+    return "a penalty of |w| on its loss" if name == "QuantileRegressor" else "", {}
