@@ -153,8 +153,7 @@ class Asked:
                 raise DataError(f"{given.name} has weights of features that are 0 in all rows", "set them to 0")
             w = w[p.columns]
         if self.free:
-            b, lost = (b, 0.0) if p.shift is None else accurate.inner(p.shift, w, b)
-            return w, b, lost * OUTWARD
+            return w, *((b, 0.0) if p.shift is None else accurate.inner(p.shift, w, b))
         if p.bias:
             return np.append(w, b / p.bias), 0.0, 0.0 if p.bias == 1.0 else 4.0 * UNIT * abs(b)
         if b != 0.0:

@@ -179,9 +179,9 @@ def check_open_end(options: dict) -> None:
 
 # What of a path's options is about the problem, its data, and limits.
 CERTIFIED = (
-    "max_memory", "n_features", "zero_based", "target", "one_hot", "columns", "drop", "id", "bias", "storage",
-    "positive", "intercept", "class_weight", "weights", "tau", "epsilon", "loss", "smoothing", "c", "alpha", "beta",
-    "tol", "max_epochs", "time_limit", "threads", "out", "force",
+    "max_memory", "n_features", "zero_based", "target", "one_hot", "columns", "drop", "id", "missing",
+    "missing_indicator", "na", "bias", "storage", "positive", "intercept", "class_weight", "weights", "tau", "epsilon",
+    "loss", "smoothing", "c", "alpha", "beta", "tol", "max_epochs", "time_limit", "threads", "out", "force",
 )  # fmt: skip
 
 
