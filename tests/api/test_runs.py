@@ -83,7 +83,7 @@ def test_options_that_are_no_keywords_are_in_the_guide():
     for name, function in functions.items():
         options = {p.name for p in cli.get_command(None, name).params if isinstance(p, click.Option)}
         missing |= options - keywords(function) - {"kind"}  # of export: `to`
-    shell = {p.name for p in comparisons.compare_rules.params if isinstance(p, click.Option)}
+    shell = {p.name for p in comparisons.study_command("svm").params if isinstance(p, click.Option)}
     missing |= shell - {one.name for one in study_options("svm")}
     shown = {"quiet", "format", "log_format", "terminal", "plot", "explain", "step"}
     assert missing == shown | {"out", "force", "duals", "training"}
@@ -92,7 +92,7 @@ def test_options_that_are_no_keywords_are_in_the_guide():
 
 @pytest.mark.parametrize("model", ["svm", "l1svm", "sparse-svm"])
 def test_a_comparison_has_the_options_of_the_shell(model):
-    command = comparisons.compare_rules if model == "svm" else comparisons.study_command(model)
+    command = comparisons.study_command(model)
     assert {one.name for one in study_options(model)} == set(shell_options(command)) - {
         "format",
         "out",
