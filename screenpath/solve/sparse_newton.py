@@ -30,6 +30,7 @@ from screenpath.solve.sharp import continued
 NAMES = ("auto", "newton")
 CG_LIMIT = 50  # iterations before a direct factorisation is tried
 DIRECT_LIMIT = 1500  # largest system that is factorised
+LITTLE = 1_000_000  # values that the copy of a zone may have however few the data have
 DENSE_FROM = 0.67  # density of the active columns from which the zone is copied dense
 ARMIJO = 1e-4
 LOOSEST, TIGHTEST = 0.1, 0.01  # relative residuals of conjugate gradients
@@ -175,7 +176,7 @@ class _Run:
         self._evaluate()
 
     def _direction(self, active: np.ndarray, rhs: np.ndarray, accuracy: float) -> np.ndarray:
-        """Return the Newton step on the active weights; the copy of the zone is never larger than the data."""
+        """Return the Newton step on the active weights; the copy of a large zone is never larger than the data."""
         m = self.model
         place = np.empty(self.theta.size, dtype=np.int64)
         inside = kernels.quadratic_zone(self.at.duals, self.theta, place)
@@ -192,7 +193,7 @@ class _Run:
                 matrix_of(Z), inside.size, level, self.alpha, scale, rhs, accuracy, limit, out
             )
             return out if converged or not direct else _factorised(Z, level, self.alpha, scale, rhs)
-        ptr, most = np.empty(active.size + 1, dtype=np.int64), m.views.size
+        ptr, most = np.empty(active.size + 1, dtype=np.int64), max(m.views.size, LITTLE)
         while True:  # a sample of the class itself has several rows: the first call then counts
             data, where = np.empty(room), np.empty(room, dtype=np.int32)
             stored = kernels.gather(self.view, m.samples, m.roots, active, place, data, where, ptr)

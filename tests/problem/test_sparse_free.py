@@ -103,17 +103,17 @@ def test_bounds_of_the_intercept_hold_for_all_scores_within_reach():
         z, reach = rng.normal(size=y.size), rng.uniform(0.0, 0.4, size=y.size)
         status = rng.choice([-1, 0, 0, 0, 1], size=y.size).astype(np.int8)
         given = y, model.weights, GAMMA, status
-        low, high = (kernels.outer(z, side, reach, *given, 0.0) for side in (1.0, -1.0))
+        low, high = (kernels.outer(z + side * reach, side, *given, 0.0) for side in (1.0, -1.0))
         for _ in range(10):
             moved = z + reach * rng.uniform(-1.0, 1.0, size=y.size) * rng.choice([0.0, 1.0])
-            b, _ = kernels.root(moved, 0.0, reach, *given, 0.0)
-            found, _ = kernels.signed_sum(moved, 0.0, reach, *given, b)
+            b, _ = kernels.root(moved, *given, 0.0)
+            found, _ = kernels.signed_sum(moved, *given, b)
             assert low <= b <= high or abs(found) > 1e-9  # where all are at their ends there is no root
-        above, below = (kernels.outer(z, side, 0.0 * reach, *given, 0.0) for side in (-1.0, 1.0))
+        above, below = (kernels.outer(z, side, *given, 0.0) for side in (-1.0, 1.0))
         assert low <= below <= above <= high
     nobody = np.ones(y.size, dtype=np.int8)  # no dual variable could answer
-    assert kernels.outer(z, 1.0, reach, y, model.weights, GAMMA, nobody, 0.0) == -np.inf
-    assert kernels.outer(z, -1.0, reach, y, model.weights, GAMMA, nobody, 0.0) == np.inf
+    assert kernels.outer(z, 1.0, y, model.weights, GAMMA, nobody, 0.0) == -np.inf
+    assert kernels.outer(z, -1.0, y, model.weights, GAMMA, nobody, 0.0) == np.inf
 
 
 def test_the_largest_beta_has_no_weight_and_the_best_intercept():

@@ -42,8 +42,9 @@ def test_costs_and_lists(dense):
     keep = np.array([1, 0, 0, 2, 1, 0, 0, 1, 1, 0], dtype=np.int8)
     live = np.flatnonzero(keep)
     np.testing.assert_array_equal(conditioning.list_kept(keep), live)
-    assert conditioning.kept_cost(indptr, N, keep) == each[live % D].sum()
-    assert conditioning.kept_cost(indptr, N, keep * 0) == 0.0 and conditioning.list_kept(keep * 0).size == 0
+    assert conditioning.lines_cost(indptr, N, live) == each[live % D].sum()
+    none = conditioning.list_kept(keep * 0)
+    assert conditioning.lines_cost(indptr, N, none) == 0.0 and none.size == 0
 
 
 @pytest.mark.parametrize("dense", [False, True])

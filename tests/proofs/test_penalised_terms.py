@@ -9,6 +9,7 @@ import pytest
 
 from screenpath.errors import DataError, UsageError
 from screenpath.kernels.problem import l1svm as l1_kernels
+from screenpath.kernels.problem.sparse import Samples
 from screenpath.kernels.screen import sifs as kernels
 from screenpath.numbers.rounding import UNIT as ROUNDED
 from screenpath.numbers.rounding import gamma as terms_gamma
@@ -392,10 +393,11 @@ def test_margins_over_a_ball(classes):
     slacks = (0.01, 9.0, 0.02, 9.0, 0.003, 9.0)
     status, found, number = np.zeros(classes * n, dtype=np.int8), np.full(classes * n, -1), 0
     expected = np.zeros(classes * n)
+    samples = Samples(labels, np.ones(n), n, classes, gamma)
+    ball, rows = (scale, radius, extent), (part, row_sq, row_norm)
     for c in range(classes):
         lower, upper = np.empty(n), np.empty(n)
-        kernels.margin_bounds(scores, labels, n, classes, c, scale, radius, extent, part, row_sq, row_norm, slacks,
-                              lower, upper)  # fmt: skip
+        kernels.margin_bounds(scores, samples, c, ball, rows, slacks, None, lower, upper)
         for i in range(n):
             own, t = labels[i] * n + i, c * n + i
             if classes == 1:
@@ -409,7 +411,7 @@ def test_margins_over_a_ball(classes):
             expected[t] = -1 if center - reach > 1.0 else 1 if center + reach < 1.0 - gamma else 0
             number += expected[t] != 0
     assert 0 < number < classes * n
-    args = scores, labels, n, classes, gamma, scale, radius, extent, part, row_sq, row_norm, slacks, status, found
+    args = scores, samples, ball, rows, slacks, None, status, found
     assert kernels.decide_samples(*args) == number
     np.testing.assert_array_equal(status, expected)
     np.testing.assert_array_equal(found[:number], np.flatnonzero(expected))

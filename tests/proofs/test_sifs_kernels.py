@@ -122,9 +122,11 @@ def scratch(X, labels, classes, ref, slacks, what, paper, beta, gamma, fixed, tr
             gone = ref["primal_sq"] * (1.0 + slacks[5]) - ref["scale"] ** 2 * (w[keep == 0] ** 2).sum()
             radius = math.sqrt(max(gone, 0.0))
             scores = ((w * keep).reshape(classes, D) @ X.T).ravel()
+            ball = ref["scale"], radius, ref["scale"] * ref["w_norm"] + radius
             found = sifs.decide_samples(
-                scores, labels, N, classes, gamma, ref["scale"], radius, ref["scale"] * ref["w_norm"] + radius,
-                (kept @ (X**2).T).ravel(), row_sq, np.sqrt(row_sq), slacks, status, np.empty(classes * N, dtype=int),
+                scores, sifs.Samples(labels, np.ones(N), N, classes, gamma), ball,
+                ((kept @ (X**2).T).ravel(), row_sq, np.sqrt(row_sq)), slacks, None, status,
+                np.empty(classes * N, dtype=int),
             )  # fmt: skip
             record.append([found, -1])
         else:

@@ -71,7 +71,7 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
     (
         "screenpath/kernels/screen/sifs.py",
         "margin_bounds",
-        "center = scale * labels[i] * score[i]",
+        "center, far = scale * labels[i] * score[i], part[i] + base",
         "scale / labels[i]",
     ): ONES,
     ("screenpath/kernels/screen/sifs.py", "decide_features", "dense = indptr[d] == n * d", "n / d"): SHORTCUT,

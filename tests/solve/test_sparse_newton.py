@@ -40,6 +40,7 @@ def test_every_way_to_the_step_solves_the_same_system(classes, dense, way, monke
         monkeypatch.setattr(sparse_newton, "CG_LIMIT", 1)
     if way == "not copied" and classes > 2:  # a copy of two classes is never larger than the data
         monkeypatch.setattr(type(model.views), "size", 0)
+        monkeypatch.setattr(sparse_newton, "LITTLE", 0)
     asked, without = [], _Run._without_a_copy
     monkeypatch.setattr(_Run, "_without_a_copy", lambda *a: asked.append(1) or without(*a))
     found = run._direction(active, rhs, 1e-12)

@@ -17,11 +17,11 @@ TIGHT, NEAR = 1e-2, 1e-10  # how far outside the roots their bound may be: of th
 
 
 @kernel(fastmath=SUMS)
-def signed_sum(z, side, reach, labels, weights, gamma, status, b):
-    """Return ``g(b)`` of the scores ``z + side reach``, and its fall per unit of ``b``."""
+def signed_sum(z, labels, weights, gamma, status, b):
+    """Return ``g(b)`` of the scores ``z``, and its fall per unit of ``b``."""
     total, slope = 0.0, 0.0
     for i in range(z.size):
-        t = 1.0 - labels[i] * (z[i] + side * reach[i] + b)
+        t = 1.0 - labels[i] * (z[i] + b)
         value = min(max(t / gamma, 0.0), 1.0)
         inside = status[i] == 0 and 0.0 < t < gamma
         if status[i] != 0:
@@ -32,7 +32,7 @@ def signed_sum(z, side, reach, labels, weights, gamma, status, b):
 
 
 @kernel
-def ends(z, side, reach, labels, weights, status):
+def ends(z, weights, status):
     """Return an intercept at which every free dual variable pulls it up, one at which all pull it down, and the
     weights' sum.
     """
@@ -40,24 +40,23 @@ def ends(z, side, reach, labels, weights, status):
     for i in range(z.size):
         size += weights[i]
         if status[i] == 0 and weights[i] > 0.0:
-            score = z[i] + side * reach[i]
-            low, high = min(low, -1.0 - score), max(high, 1.0 - score)
+            low, high = min(low, -1.0 - z[i]), max(high, 1.0 - z[i])
     return low, high, size
 
 
 @kernel
-def root(z, side, reach, labels, weights, gamma, status, guess):
-    """Return an intercept that is best, up to rounding, for the scores ``z + side reach``, and the sum of weights.
+def root(z, labels, weights, gamma, status, guess):
+    """Return an intercept that is best, up to rounding, for the scores ``z``, and the sum of weights.
 
     Newton's steps within a bracket, which is halved where a step is not half as long as the one before.
     """
-    low, high, size = ends(z, side, reach, labels, weights, status)
+    low, high, size = ends(z, weights, status)
     if not low < high:
         return guess, size
     small = 4.0 * UNIT * size
     b, last = min(max(guess, low), high), 2.0 * (high - low)
     for _ in range(STEPS):
-        found, slope = signed_sum(z, side, reach, labels, weights, gamma, status, b)
+        found, slope = signed_sum(z, labels, weights, gamma, status, b)
         if abs(found) <= small:
             break
         low, high = (b, high) if found > 0.0 else (low, b)
@@ -71,13 +70,14 @@ def root(z, side, reach, labels, weights, gamma, status, guess):
 
 
 @kernel
-def outer(z, side, reach, labels, weights, gamma, status, guess):
-    """Return a bound of all best intercepts for ``z + side reach``: a lower one for ``side = 1``, else an upper one.
+def outer(z, side, labels, weights, gamma, status, guess):
+    """Return a bound of the best intercepts of all scores that ``z`` is not below (``side = 1``): a lower one; else an
+    upper one, of all scores that ``z`` is not above.
 
     It is infinite if no dual variable can change.
     """
-    b, size = root(z, side, reach, labels, weights, gamma, status, guess)
-    low, high, _ = ends(z, side, reach, labels, weights, status)
+    b, size = root(z, labels, weights, gamma, status, guess)
+    low, high, _ = ends(z, weights, status)
     if not low < high:
         return -side * np.inf
     unsure = 4.0 * (z.size + 16) * UNIT * size
@@ -87,17 +87,17 @@ def outer(z, side, reach, labels, weights, gamma, status, guess):
         beyond = b - side * step
         if not low <= beyond <= high:
             beyond = low if side > 0.0 else high
-            if not side * signed_sum(z, side, reach, labels, weights, gamma, status, beyond)[0] > unsure:
+            if not side * signed_sum(z, labels, weights, gamma, status, beyond)[0] > unsure:
                 return -side * np.inf
             break
-        if side * signed_sum(z, side, reach, labels, weights, gamma, status, beyond)[0] > unsure:
+        if side * signed_sum(z, labels, weights, gamma, status, beyond)[0] > unsure:
             break
         inner, step = beyond, 8.0 * step
     for _ in range(STEPS):
         if abs(beyond - inner) <= TIGHT * abs(inner - b) + NEAR * (1.0 + abs(b)):
             break
         middle = 0.5 * (inner + beyond)
-        if side * signed_sum(z, side, reach, labels, weights, gamma, status, middle)[0] > unsure:
+        if side * signed_sum(z, labels, weights, gamma, status, middle)[0] > unsure:
             beyond = middle
         else:
             inner = middle
@@ -107,8 +107,7 @@ def outer(z, side, reach, labels, weights, gamma, status, guess):
 @kernel
 def settle(scores, labels, weights, gamma, status, guess):
     """Add the best intercept (any, if there are several) to the scores; return it."""
-    none = np.zeros(scores.size)
-    b, _ = root(scores, 0.0, none, labels, weights, gamma, status, guess)
+    b, _ = root(scores, labels, weights, gamma, status, guess)
     for i in range(scores.size):
         scores[i] += b
     return b
@@ -220,44 +219,22 @@ def centred(col_part, col_total, moved, move_first, move_second, planes, n, part
 
 
 @kernel
-def decide_centred(scores, labels, weights, gamma, scale, radius, extent, level, base, row_part, row_sq, row_norm,
-                   slacks, status, found):  # fmt: skip
-    """ISS with a free intercept: fix dual variables over the ball ``(scale w, radius)``; list them, return how many.
+def with_intercepts(lower, upper, samples, status, rounding):
+    """Move bounds on margins, of scores without the free intercept, by the bounds of that.
 
-    The score of a row can move by the radius times its distance from a fixed point. The best intercepts for all scores
-    at their upper ends and for all at their lower ends bound the optimal one.
-
-    Parameters
-    ----------
-    level : float
-        Size of the intercept in ``scores``.
-    base : float
-        Part of a row's squared distance in addition to ``row_part``.
+    The best intercepts for all scores at their upper ends and for all at their lower ends bound the optimal one.
     """
-    n = labels.size
-    rounding, lost, floor = slacks[0], slacks[2], slacks[4]
-    z, reach = np.empty(n), np.empty(n)
+    labels, weights, n, _, gamma = samples
+    least, most = np.empty(n), np.empty(n)
     for i in range(n):
-        z[i] = scale * scores[i]
-        norm_sq = max(row_part[i] + base, 0.0) + (lost * row_sq[i] + floor)
-        reach[i] = radius * np.sqrt(norm_sq) + rounding * (row_norm[i] * extent + 1.0 + scale * level)
-    low = outer(z, 1.0, reach, labels, weights, gamma, status, 0.0)
-    high = outer(z, -1.0, reach, labels, weights, gamma, status, 0.0)
+        least[i], most[i] = (lower[i], upper[i]) if labels[i] > 0 else (-upper[i], -lower[i])
+    low = outer(most, 1.0, labels, weights, gamma, status, 0.0)
+    high = outer(least, -1.0, labels, weights, gamma, status, 0.0)
     low -= rounding * abs(low)
     high += rounding * abs(high)
-    count = 0
     for i in range(n):
-        if status[i] != 0:
-            continue
-        least, most = z[i] - reach[i] + low, z[i] + reach[i] + high
-        if labels[i] < 0:
-            least, most = -most, -least
-        above, below = least > 1.0, most < 1.0 - gamma
-        if above or below:
-            status[i] = -1 if above else 1
-            found[count] = i
-            count += 1
-    return count
+        lower[i] += low if labels[i] > 0 else -high
+        upper[i] += high if labels[i] > 0 else -low
 
 
 def warm_up():

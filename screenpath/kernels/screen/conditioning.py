@@ -48,21 +48,6 @@ def lines_size(indptr, lines):
     return total
 
 
-@kernel
-def kept_cost(indptr, n, keep):
-    """Return the cost of traversing all surviving columns."""
-    d = indptr.size - 1
-    count, total = 0, 0.0
-    if indptr[d] == n * d:
-        for f in range(keep.size):
-            count += keep[f] != 0
-        return 0.25 * n * count
-    for f in range(keep.size):
-        if keep[f] != 0:
-            total += line_cost(indptr, f % d, n)
-    return total
-
-
 @kernel(fastmath=SUMS)
 def drop_columns(columns, n, w, pending, count, twice, scores, row_part):
     """Take screened features out of the partial row norms and the scores; return the values touched.

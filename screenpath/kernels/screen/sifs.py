@@ -11,16 +11,15 @@ from screenpath.kernels.problem.box import UNIT
 from screenpath.kernels.problem.sparse import Samples, column_sum, slack_of
 from screenpath.kernels.problem.sparse_intercept import (
     centred,
-    decide_centred,
     keep_totals,
     plane_sums,
+    with_intercepts,
 )
 from screenpath.kernels.screen.conditioning import (
     drop_columns,
     drop_rows,
     keep_columns,
     keep_rows,
-    kept_cost,
     line_cost,
     lines_cost,
     lines_size,
@@ -55,16 +54,30 @@ def lens_top(v1, v2, norm, apart_sq, r1_sq, r2_sq):
 
 
 @kernel(fastmath=SUMS)
-def margin_bounds(scores, labels, n, classes, c, scale, radius, extent, row_part, row_sq, row_norm, slacks, lower,
-                  upper):  # fmt: skip
-    """Write bounds on the margins of class ``c`` over the ball ``(scale w, radius)``, rounding errors included."""
+def margin_bounds(scores, samples, c, ball, rows, slacks, free, lower, upper):
+    """Write bounds on the margins of class ``c`` over a ball, rounding errors included, without the free intercept.
+
+    Parameters
+    ----------
+    ball : tuple of float
+        ``scale`` and ``radius`` of ``(scale w, radius)``, and the largest norm of its points.
+    rows : tuple of ndarray
+        ``row_part, row_sq, row_norm``, see :class:`Constants` and :class:`Found`.
+    free : tuple of float or None
+        With a free intercept, the part of a row's squared distance in addition to ``row_part``, and the size of the
+        intercept in ``scores``. The score of a row then moves with its distance from a fixed point.
+    """
+    (labels, _, n, classes, _), (scale, radius, extent), (row_part, row_sq, row_norm) = samples, ball, rows
     part, score = row_part[c * n : (c + 1) * n], scores[c * n : (c + 1) * n]
     rounding, lost, floor = slacks[0], slacks[2], slacks[4]
+    base, size = 0.0, 1.0
+    if free is not None:
+        base, size = free[0], 1.0 + scale * free[1]
     if classes == 1:
         for i in range(n):
-            center = scale * labels[i] * score[i]
-            norm_sq = (part[i] if part[i] > 0.0 else 0.0) + (lost * row_sq[i] + floor)
-            reach = radius * np.sqrt(norm_sq) + rounding * (row_norm[i] * extent + 1.0)
+            center, far = scale * labels[i] * score[i], part[i] + base
+            norm_sq = (far if far > 0.0 else 0.0) + (lost * row_sq[i] + floor)
+            reach = radius * np.sqrt(norm_sq) + rounding * (row_norm[i] * extent + size)
             lower[i], upper[i] = center - reach, center + reach
         return
     for i in range(n):
@@ -76,16 +89,16 @@ def margin_bounds(scores, labels, n, classes, c, scale, radius, extent, row_part
 
 
 @kernel
-def decide_samples(scores, labels, n, classes, gamma, scale, radius, extent, row_part, row_sq, row_norm, slacks,
-                   status, found):  # fmt: skip
-    """ISS: fix dual variables over the ball ``(scale w, radius)``; list them in ``found`` and return how many."""
-    count = 0
+def decide_samples(scores, samples, ball, rows, slacks, free, status, found):
+    """ISS: fix dual variables over a ball (see :func:`margin_bounds`); list them in ``found`` and return how many."""
+    n, count = samples.n, 0
     lower, upper = np.empty(n), np.empty(n)
-    for c in range(classes):
-        margin_bounds(scores, labels, n, classes, c, scale, radius, extent, row_part, row_sq, row_norm, slacks, lower,
-                      upper)  # fmt: skip
+    for c in range(samples.classes):
+        margin_bounds(scores, samples, c, ball, rows, slacks, free, lower, upper)
+        if free is not None:
+            with_intercepts(lower, upper, samples, status, slacks[0])
         for i in range(n):
-            above, below = lower[i] > 1.0, upper[i] < 1.0 - gamma
+            above, below = lower[i] > 1.0, upper[i] < 1.0 - samples.gamma
             t = c * n + i
             if status[t] == 0 and (above or below):
                 status[t] = -1 if above else 1
@@ -294,8 +307,8 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
     touched, used = 0, 0
     record[:, :] = -1
     active = np.zeros(w.size, dtype=np.bool_)
-    live, listed = np.empty(0, dtype=np.int64), False  # surviving features, in order; from the first IFS on
-    left = kept_cost(column_ends, n, keep)  # of the columns that stay
+    live = list_kept(keep)  # surviving features, in order
+    left = lines_cost(column_ends, n, live)  # of the columns that stay
     gone = 0.0  # of those screened last
     undecided = left  # of those that are not proven active
     turn = 1 if by_features and (features_first or not by_samples) else 0
@@ -306,6 +319,7 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
     if planes is not None:
         plane_sums(theta, samples, status, ones_part, theta_part, planes)
     in_planes = np.empty(shape), np.empty(shape), np.empty(shape)
+    parts = row_part, row_sq, row_norm
     boxed, full = by_features and worth < np.inf, columns[2][d] == n * d
     costly = SPARED * theta.size if worth > 0.0 else 0.0  # what the columns left must cost, for the box to be looked at
     for trigger in range(record.shape[0]):
@@ -321,15 +335,14 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
                     touched += keep_columns(columns, n, w, keep, live, new_cols, n_cols, twice, scores, row_part,
                                             known_keep, known_part)  # fmt: skip
             radius = np.sqrt(primal_sq)
-            if planes is None:
-                n_rows = decide_samples(scores, labels, n, classes, gamma, scale, radius, scale * w_norm + radius,
-                                        row_part, row_sq, row_norm, slacks, status, new_rows)  # fmt: skip
-            else:
+            ball = scale, radius, scale * w_norm + radius
+            if planes is not None:
                 base = 0.0
                 for f in range(keep.size):
                     base += 0.25 * twice[f] * twice[f] if keep[f] != 0 else 0.0
-                n_rows = decide_centred(scores, labels, weights, gamma, scale, radius, scale * w_norm + radius, level,
-                                        base, row_part, row_sq, row_norm, slacks, status, new_rows)  # fmt: skip
+                n_rows = decide_samples(scores, samples, ball, parts, slacks, (base, level), status, new_rows)
+            else:
+                n_rows = decide_samples(scores, samples, ball, parts, slacks, None, status, new_rows)
             record[trigger, 0] = n_rows
             fresh = n_rows
         elif undecided == 0.0:
@@ -337,8 +350,6 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
             record[trigger, 1] = 0
         else:
             if n_rows > 0:
-                if not listed:
-                    live, listed = list_kept(keep), True
                 rows_gone = lines_cost(row_ends, d, new_rows[:n_rows])
                 if not moved:  # for what is subtracted from them, all in all
                     first_sq += squares * first_sq + 8.0 * UNIT * theta_norm * np.sqrt(first_sq)
@@ -380,9 +391,7 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
             if not moved and np.sqrt(second_sq) * (1.0 + rounding) + rounding * theta_norm <= room:
                 stay, dropped = narrow(column_ends, n, keep, left, formed)
                 if dropped > 0:
-                    live, listed = stay, True
-            if not listed:
-                live, listed = list_kept(keep), True
+                    live = stay
             sums, balls = (psi, u, u_slack, u_ones), (first_sq, second_sq, between_sq, paper)
             moves, norms = (moved, move_first, move_second), (col_part, col_sq, col_norm)
             if planes is not None:
@@ -408,10 +417,10 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
             both, signed, lower, upper = np.empty(size), np.empty(size), np.zeros(size), np.ones(size)
             terms = np.empty(size), np.empty(size), np.empty(size)
             if planes is None:
+                ball = scale, np.sqrt(primal_sq), scale * w_norm + np.sqrt(primal_sq)
                 for c in range(classes):
-                    margin_bounds(scores, labels, n, classes, c, scale, np.sqrt(primal_sq),
-                                  scale * w_norm + np.sqrt(primal_sq), row_part, row_sq, row_norm, slacks,
-                                  lower[c * n : (c + 1) * n], upper[c * n : (c + 1) * n])  # fmt: skip
+                    here = slice(c * n, (c + 1) * n)
+                    margin_bounds(scores, samples, c, ball, parts, slacks, None, lower[here], upper[here])
             spread = row_terms(before, labels, weights, n, classes, gamma, theta, status, lower, upper, budget, *terms)
             root = (np.sqrt(budget) + np.sqrt(spread)) * (1.0 + squares)
             mean = row_weights(*terms, labels, weights, n, classes, gamma, status, both, signed)
