@@ -218,7 +218,8 @@ class L1SVM(PathModel, Resumable):
             products = self.null_products
         else:
             slack = self.ones - self.rows.combine(w)
-            bias, alpha, *sums = kernels.dual_point(slack, self.signs)
+            bias = kernels.bias_root(slack, self.signs, 0.0)
+            alpha, *sums = kernels.positive_part(slack, self.signs)
             products = self.rows.products(alpha)
         inside, column = np.empty(self.size), self.rounding.column
         scale, hoped, terms, weight, reach, kink = kernels.certified_terms(

@@ -184,7 +184,7 @@ def l1_sharpened(model, c):
     balance, error = accurate.inner(signs, r)
     taken = min(2.0 * ((abs(balance) + error) / total + model.rounding.inexact) * OUTWARD, 1.0) if total > 0.0 else 0.0
     best = total / squares if squares > 0.0 else 0.0
-    products, unsure = _l1_products(model, lam, r, balance, taken * np.sqrt(squares) * OUTWARD, support, best)
+    products, unsure = _l1_products(model, lam, r, taken * np.sqrt(squares) * OUTWARD, support, best)
     largest = float(np.max(np.abs(products) + unsure, initial=0.0)) * OUTWARD
     scale = l1_kernels.dual_scale(lam, total, squares, largest)
     point, w = scale * r, c.w[support]
@@ -219,11 +219,10 @@ def l1_slacks(model, c, support) -> tuple[np.ndarray, np.ndarray]:
     return slack, off
 
 
-def _l1_products(model, lam: float, r, balance: float, apart: float, support, best: float):
+def _l1_products(model, lam: float, r, apart: float, support, best: float):
     """Return ``f_j . r'`` and error bounds; columns that matter are computed without rounding.
 
-    ``balance`` is ``z.r`` and ``apart`` a bound on ``||r' - r||``; ``best`` is the scale of ``r`` if no product
-    reaches ``lam``.
+    ``apart`` is a bound on ``||r' - r||``, and ``best`` the scale of ``r`` if no product reaches ``lam``.
     """
     norm = float(np.linalg.norm(r)) * OUTWARD
     products = model.rows.products(r)
@@ -237,15 +236,8 @@ def _l1_products(model, lam: float, r, balance: float, apart: float, support, be
     matters[support] = True
     for j in np.flatnonzero(matters):
         values, places = model.column(j)
-        signs = model.signs[places]
-        center = float(signs @ values) / model.total
-        value, error = accurate.inner(np.append(values, center), np.append(r[places], -balance))
-        rest = max(model.total - float(signs @ signs), 0.0)
-        length = float(np.linalg.norm(values - center * signs)) + abs(center) * np.sqrt(rest)
-        products[j] = value
-        unsure[j] = error + 2.0 * UNIT * abs(center * balance) + length * apart * (1.0 + model.rounding.column)
-        if model.rounding.inexact:
-            unsure[j] += 3.0 * model.rounding.inexact * model.norms[j] * (norm + apart)
-        unsure[j] += model.rounding.data * model.norms[j] * (norm + apart) * OUTWARD
+        products[j], error = accurate.inner(values, r[places])
+        rounded = (3.0 * model.rounding.inexact + model.rounding.data) * (norm + apart)
+        unsure[j] = error + model.norms[j] * (apart + rounded) * OUTWARD
     model.rows.touched += int(np.count_nonzero(matters))
     return products, unsure

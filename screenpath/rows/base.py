@@ -170,8 +170,8 @@ class FeatureColumns(Counted, Protocol):
         """Return the stored values of a column, and their samples."""
 
     @abstractmethod
-    def slices(self, index: np.ndarray | None = None) -> tuple:
-        """Return some (or all) columns for kernels, float64: values, samples, and where each column begins and ends."""
+    def slices(self, index: np.ndarray) -> tuple:
+        """Return columns for kernels, float64: values, samples, and where each column begins and ends."""
 
     @abstractmethod
     def some(self, index: np.ndarray) -> tuple:

@@ -322,8 +322,7 @@ class ShardColumns(HeldColumns, KeptProducts):
         stored = slice(arrays[2][place], arrays[2][place + 1])
         return arrays[0][stored], arrays[1][stored]
 
-    def slices(self, index: np.ndarray | None = None) -> tuple:
-        index = np.arange(self.n) if index is None else index
+    def slices(self, index: np.ndarray) -> tuple:
         self.hold(index)
         data, indices, begin, end = as_columns(*self._arrays)
         places = self._where[index]

@@ -182,14 +182,6 @@ def positive_part(slack, y):
     return alpha, total, squares, balance
 
 
-@kernel()
-def dual_point(slack, y):
-    """Move the slack to the best bias, from 0; return that bias and :func:`positive_part` of the new slack."""
-    bias = bias_root(slack, y, 0.0)
-    alpha, total, squares, balance = positive_part(slack, y)
-    return bias, alpha, total, squares, balance
-
-
 @kernel(fastmath=SUMS)
 def descend(columns, y, lam, sqnorms, means, w, slack, bias, active, shrinking, sweeps):
     """Cyclic coordinate descent with one-dimensional Newton steps, in place (Yuan et al. 2010, LIBLINEAR's method).
@@ -351,7 +343,7 @@ def warm_up():
     columns = np.array([1.0, -0.5, 2.0, 0.5, 1.0, -1.0]), np.array([0, 1, 2, 0, 1, 2], np.int32), ends[:-1], ends[1:]
     blur(1.0, 1.0, 0.0, 1e-14)
     positive_part(y, y)
-    dual_point(np.ones(3), y)
+    bias_root(np.ones(3), y, 0.0)
     certified_terms(w, norms, norms, norms, 1.0, 1e-14, 1.0, 1.0, 1.0, 0.0, w.copy())
     imbalance(1.0, 0.0, 1e-14)
     evaluate(columns, index, y, np.ones(3), w, norms, 1e-14, 1.0, False, np.empty(2))
