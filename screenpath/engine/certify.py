@@ -28,7 +28,7 @@ from screenpath.inputs.foreign import L1, SQUARED, Foreign, of_estimator, proble
 from screenpath.inputs.load import load_training
 from screenpath.numbers import accurate
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
-from screenpath.walk.step import at_point
+from screenpath.walk.step import at_point, verdict
 
 NO_L1 = 2.0**-900  # a beta whose penalty is 0 but for underflow
 ROUGH = 1e-6  # default of tol behind a kernel, where solves take longer
@@ -277,10 +277,8 @@ class Asked:
         if not tol < 1.0 or self.ends(certificate)[1] != certificate.highest:
             raise DataError("the gap is as large as the objective", "leave out `out`: there is nothing to certify")
         seconds, nothing = dict.fromkeys(("screen", "solve", "certify"), 0.0), self.model.nothing_screened()
-        step = at_point(
-            self.model, self.parameter, 0, certificate, nothing, tol=tol, broken="", spent=False, settled=True,
-            solver="given", epochs=0, rounds=1, touched=0.0, seconds=seconds,
-        )  # fmt: skip
+        judged, work = verdict(certificate, tol, settled=True), {"solver": "given", "epochs": 0, "rounds": 1}
+        step = at_point(self.model, self.parameter, 0, certificate, nothing, tol, judged, work, 0.0, seconds, {})
         options = {**self.options, "tol": tol, "certificate": True, "out": out, "force": force, "quiet": True}
         saved = [step], self.data.names, self.spec, options, Silent()
         SavedSession(*saved, command=command, certificates=[certificate]).run()

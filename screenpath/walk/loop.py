@@ -286,11 +286,11 @@ def solve_point(
         extras = {**extras, **options.audit(model, parameter, rank, reference, certificate, decided)}
     if solver.looks_ahead(model.rows):
         certificate = model.after(certificate, reference, faces)
+    judged = steps.verdict(certificate, options.tol, broken, spent, settled)
+    work = {"solver": name, "epochs": epochs, "rounds": rounds}
     step = steps.at_point(
-        model, parameter, rank, certificate, first_screened, tol=options.tol, broken=broken, spent=spent,
-        settled=settled, solver=name, epochs=epochs, rounds=rounds, touched=touched, seconds=clock.seconds,
-        extras=extras,
-    )  # fmt: skip
+        model, parameter, rank, certificate, first_screened, options.tol, judged, work, touched, clock.seconds, extras
+    )
     if options.pulse is not None:
         options.pulse.end()
     return step, certificate

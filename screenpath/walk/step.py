@@ -204,26 +204,23 @@ def _each(cells):
 
 
 def at_point(
-    model, parameter, rank: int, certificate, screened, *, tol, broken, spent, settled, solver, epochs, rounds, touched,
-    seconds, extras=None,
-) -> Step:  # fmt: skip
-    """Return the record of a step whose reported pair has this certificate.
+    model, parameter, rank: int, certificate, screened, tol: float, judged: tuple, work: dict, touched, seconds, extras
+) -> Step:
+    """Return the record of a step whose reported pair has this certificate, and was ``judged`` by :func:`verdict`.
 
-    ``screened`` was fixed before the (first) solve, which ``touched`` so many rows. ``broken`` is why the solve ended
-    without a finite gap, ``spent`` whether its iterations or its time were used up, ``settled`` whether the solver
-    reports that it has met its own target. ``seconds`` are those of the phases ``screen``, ``solve`` and ``certify``;
-    ``extras`` are further columns.
+    ``screened`` was fixed before the (first) solve, which ``touched`` so many rows. ``work`` has the cells ``solver``,
+    ``epochs`` and ``rounds``. ``seconds`` are those of the phases ``screen``, ``solve`` and ``certify``; ``extras`` are
+    further columns.
     """
-    c, parameters = model.counts(certificate, screened), model.parameters(parameter)
-    status, reason = verdict(certificate, tol, broken, spent, settled)
+    c, parameters, (status, reason) = model.counts(certificate, screened), model.parameters(parameter), judged
     cells = {
         "step": rank, **parameters, "status": status,
         "primal": certificate.primal, "dual": certificate.dual, "gap": certificate.gap, "rel_gap": certificate.rel_gap,
         "gap_target": tol * certificate.primal,
         **{name: c[name] for name in COUNTS},
-        "solver": solver, "epochs": epochs, "rounds": rounds, "passes": touched / max(model.rows.n, 1),
+        **work, "passes": touched / max(model.rows.n, 1),
         **{f"{phase}_s": seconds[phase] for phase in ("screen", "solve", "certify")}, "init_s": 0.0,
-        "reason": reason, **c.get("extras", {}), **(extras or {}),
+        "reason": reason, **c.get("extras", {}), **extras,
     }  # fmt: skip
     return Step(cells, tuple(parameters), c["coefficients"])
 
@@ -236,7 +233,11 @@ def broken_by(certificate) -> str:
 
 
 def verdict(certificate, tol: float, broken: str = "", spent: bool = False, settled: bool = False) -> tuple[str, str]:
-    """Return the status of a certificate, and the reason if it is not ``certified``; see :func:`at_point`."""
+    """Return the status of a certificate, and the reason if it is not ``certified``.
+
+    ``broken`` is why the solve ended without a finite gap, ``spent`` whether its iterations or its time were used up,
+    ``settled`` whether the solver reports that it has met its own target.
+    """
     if rounding.meets(certificate, tol):
         return CERTIFIED, ""
     broken = broken or broken_by(certificate)

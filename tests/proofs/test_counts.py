@@ -132,12 +132,11 @@ def model_of(n=30, noise=1.0, **more):
     return SVM.model(MemoryRows(X), y)
 
 
-def a_record(model, certificate, **changes):
-    how = {
-        "tol": 1e-3, "broken": "", "spent": False, "settled": False, "solver": "cd", "epochs": 7, "rounds": 2,
-        "touched": 45.0, "seconds": {"screen": 1.0, "solve": 20.0, "certify": 300.0},
-    }  # fmt: skip
-    return at_point(model, 0.5, 4, certificate, Screened(np.zeros(30, np.int8), 3, 4), **{**how, **changes})
+def a_record(model, certificate, **extras):
+    screened, work = Screened(np.zeros(30, np.int8), 3, 4), {"solver": "cd", "epochs": 7, "rounds": 2}
+    seconds = {"screen": 1.0, "solve": 20.0, "certify": 300.0}
+    judged = verdict(certificate, 1e-3)
+    return at_point(model, 0.5, 4, certificate, screened, 1e-3, judged, work, 45.0, seconds, extras)
 
 
 def test_a_record_holds_what_it_is_told():
@@ -146,12 +145,12 @@ def test_a_record_holds_what_it_is_told():
     found = a_record(model, certificate)
     assert (found.gap_target, found.passes, found.seconds) == (8e-3, 1.5, 321.0) and found.extras == {}
     assert changed(found, init_s=4000.0).seconds == 4321.0
-    assert a_record(model, certificate, extras={"more": 1}).extras == {"more": 1}
+    assert a_record(model, certificate, more=1).extras == {"more": 1}
     assert (found.status, found.reason) == ("certified", "")
     counts = model.counts
     model.counts = lambda *a: {**counts(*a), "extras": {"own": 2}}
     assert a_record(model, certificate).extras == {"own": 2}
-    assert a_record(model, certificate, extras={"more": 1}).extras == {"own": 2, "more": 1}
+    assert a_record(model, certificate, more=1).extras == {"own": 2, "more": 1}
     model.rows.n = 0
     assert a_record(model, certificate).passes == 45.0
     unmet = replace(certificate, gap=1.0)
