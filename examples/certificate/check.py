@@ -180,7 +180,8 @@ class Data:  # labels (doubles) and entries (feature, double) of the rows
                 (label, *cells), entries, at = [row[k].strip() for k in places], [], 0
                 for name, cell in zip(table["columns"], cells, strict=True):
                     values = [float(cell == value) for value in hot.get(name, ())]
-                    need(name not in hot or sum(values) == 1.0, "a cell has none of the values of its column")
+                    based = cell == table.get("base", {}).get(name)
+                    need(name not in hot or based or sum(values) == 1.0, "a cell has none of the values of its column")
                     values = values or [float(TRUTH.get(cell.lower(), cell))]
                     entries += [(at + k, value) for k, value in enumerate(values) if value != 0.0]
                     at += len(values)

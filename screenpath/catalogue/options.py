@@ -30,7 +30,8 @@ TARGET = Option(
     help="Column of labels or targets, in CSV or Parquet.  [default: the one called target, label, class or y]",
 )  # fmt: skip
 ONE_HOT = Option(
-    "one_hot", (), "texts", "Encode text columns: a 0/1 feature for each value. a,b and repeatable, as `drop`.",
+    "one_hot", (), "texts", "Encode text columns: a 0/1 feature for each value. a,b and repeatable, as `drop`; "
+    "auto: texts of at most 20 values, and one feature for those of two.",
     metavar="COLUMN", changes=True, group="data", everyday=True,
 )  # fmt: skip
 SELECTOR: dict[str, Any] = {
@@ -61,7 +62,15 @@ NA = Option(
     help="A further text, or number, that stands for a missing value in a table. Repeatable.  [default: an empty "
     "cell, NA, N/A, NaN, null, ?]",
 )  # fmt: skip
-CELLS = (MISSING, MISSING_INDICATOR, NA)
+WRITTEN: dict[str, Any] = {"metavar": "TEXT", "changes": True, "group": "data"}
+SPELLED = (
+    NA,
+    Option("decimal", ".", help="Decimal mark of the numbers in CSV, such as a comma.", stated=True, **WRITTEN),
+    Option("thousands", help="Mark between thousands of the numbers in CSV.  [default: none]", **WRITTEN),
+    Option("delimiter", help="What separates the cells of CSV.  [default: , ; or a tab, as in the header]", **WRITTEN),
+    Option("encoding", "utf-8", help="Encoding of CSV, such as latin-1 or utf-16.", stated=True, **WRITTEN),
+)
+CELLS = (MISSING, MISSING_INDICATOR, *SPELLED)
 READING = (
     MAX_MEMORY,
     *grouped(

@@ -14,6 +14,7 @@ from screenpath.catalogue.options import (
     MAX_MEMORY,
     ONE_HOT,
     QUIET,
+    SPELLED,
     STORAGE,
     TARGET,
 )
@@ -144,6 +145,7 @@ def _facts(seen):
 @shared.flag(COLUMNS)
 @shared.flag(DROP)
 @shared.flag(ID)
+@shared.flags(SPELLED)
 @click.option("--resume", is_flag=True, help="Keep the shards that a stopped conversion has made (or start it).")
 @click.option("--force", is_flag=True, help="Replace an older folder.")
 @shared.flag(QUIET)

@@ -13,7 +13,7 @@ from screenpath.data.files.advice import Column, columns_of, command_of, target_
 from screenpath.data.files.cells import Cells
 from screenpath.data.files.dataset import Dataset, FileLike
 from screenpath.data.files.libsvm import Parser, parse_stream
-from screenpath.data.files.read import opened, refuse_columns, refuse_indices
+from screenpath.data.files.read import auto_columns, opened, refuse_columns, refuse_indices
 from screenpath.data.files.reader import read_table
 from screenpath.data.files.source import is_shard_folder
 from screenpath.data.files.table import TARGETS, form_of
@@ -192,7 +192,7 @@ def inspect(
                 seen["columns"] = columns_of(again)
             if target is None and sum(one.lower() in TARGETS for one in table.columns) != 1:
                 target = target_of(seen["columns"]).name
-        form = form_of(table, target, one_hot, columns, drop, id)
+        form = form_of(table, target, one_hot, columns, drop, id, auto_columns(source, table, one_hot))
         data, faults = read_table(table, form, max_faults=max_faults)
         faults.sort(key=lambda fault: table.columns.index(fault.column))
         data = data and replace(data, notices=(*data.notices, *_mixed_labels(data)))

@@ -12,7 +12,7 @@ from screenpath.catalogue.options import CELLS
 from screenpath.catalogue.spec import real_targets
 from screenpath.catalogue.targets import checked_weights, row_weights
 from screenpath.data.files.arrays import canonical, dataset_of, found_in
-from screenpath.data.files.cells import Cells
+from screenpath.data.files.cells import MARKS, Cells
 from screenpath.data.files.dataset import Dataset
 from screenpath.data.files.libsvm import BLOCK
 from screenpath.data.files.prepare import checked_penalties, say_nearly_constant, stored_dense
@@ -105,21 +105,14 @@ def read_data(path, options: dict, limit: MemoryLimit, n_features: int | None = 
             raise UsageError("`cache` keeps files, not standard input", "leave out `cache`, or name a file")
         from screenpath.data.shards.convert import cached_shards
 
-        asked_cells(options, "and `cache` keeps numbers without gaps")
-        folder = cached_shards(path, options["cache"], zero_based, options["max_memory"], **columns)
+        how = Cells.of(asked_cells(options, "and `cache` keeps numbers without gaps", "na", *MARKS)).record()
+        folder = cached_shards(path, options["cache"], zero_based, options["max_memory"], **columns, **how)
     else:
         folder = None
     if folder is None:
         block = BLOCK // 4 if limit else BLOCK  # what a block is parsed into is many times its size
-        return read_file(
-            path,
-            n_features=n_features,
-            zero_based=zero_based,
-            block=block,
-            limit=limit,
-            **columns,
-            **asked_cells(options),
-        )
+        how = {"zero_based": zero_based, "n_features": n_features, **columns, **asked_cells(options)}
+        return read_file(path, block=block, limit=limit, **how)
     limit.check(folder.dataset_bytes(), f"{path} in memory", TOO_LARGE)
     return folder.dataset(n_features)
 

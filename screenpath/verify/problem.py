@@ -239,6 +239,9 @@ class Problem:
             "missing": lambda value: same_policy(value, cells.get("missing", "error")),
             "missing_indicator": cells.get("missing_indicator", False),
             "na": list(cells.get("na", [])),
+            **{name: cells.get(name, usual) for name, usual in (("decimal", "."), ("encoding", "utf-8"))},
+            "thousands": lambda value: (value or "") == cells.get("thousands", ""),
+            "delimiter": lambda value: (value or "").replace("tab", "\t") == cells.get("delimiter", ""),
             **self._selectors(table),
         }
 

@@ -39,7 +39,9 @@ class TableSource(Source):
             at += 1 if values is None else len(values)
             if name in table.get("indicated", ()):
                 self.marks[name.strip()], at = at, at + 1
-        how = table.get("cells", {})
+        how, self.bases = table.get("cells", {}), {name.strip(): text for name, text in table.get("base", {}).items()}
+        self.encoding, self.delimiters = how.get("encoding", "utf-8"), how.get("delimiter", DELIMITERS)
+        self.decimal, self.thousands = how.get("decimal", "."), how.get("thousands", "")
         self.missing, self.na = how.get("missing", "error"), (*NA, *how.get("na", ()))
         self.codes = [code for code in map(number, how.get("na", ())) if not math.isnan(code)]
 
@@ -51,8 +53,10 @@ class TableSource(Source):
             if self.missing != "error" and (self._gap(label) or self.missing == "drop" and any(gaps)):
                 continue
             for (name, feature, places), cell, gap in zip(self.cells, cells, gaps, strict=True):
-                if places is not None and not gap and str(cell) not in places:
-                    raise self._other()
+                if places is not None and not gap and cell not in places:
+                    if cell != self.bases.get(name):
+                        raise self._other()
+                    continue
                 if places is None and (gap or cell != 0.0):
                     columns.append(feature)
                     values.append(math.nan if gap else cell)
@@ -97,7 +101,7 @@ class CsvSource(TableSource):
         try:
             head = next((line for line in lines if line.strip("\r\n")), "")
             wanted = {self.target, *(name for name, _, _ in self.cells)}
-            for delimiter in DELIMITERS:
+            for delimiter in self.delimiters:
                 names = [name.strip() for name in next(csv.reader([head], delimiter=delimiter), [])]
                 if wanted <= set(names):
                     break
@@ -121,7 +125,8 @@ class CsvSource(TableSource):
 
     def _number(self, cell: str) -> float:
         """Return a number; a text that is none, and does not stand for a missing value, is no data of a certificate."""
-        value = number(cell)
+        plain = (cell.replace(self.thousands, "") if self.thousands else cell).replace(self.decimal, ".")
+        value = number(plain)
         if math.isnan(value) and self.missing != "error" and not self._gap(cell):
             raise self._other()
         return value
@@ -131,7 +136,7 @@ class CsvSource(TableSource):
         if self.pending > self.longest:
             raise DataError(f"{self.path}, line {line_number}: a row of {self.pending:,} bytes or more", SAME)
         try:
-            return line.decode()
+            return line.decode(self.encoding)
         except UnicodeDecodeError:
             raise DataError(f"{self.path}, line {line_number}: these bytes are not text", SAME) from None
 

@@ -178,7 +178,7 @@ def test_convert_leaves_what_is_not_its_own(call, data, tmp_path):
 def test_memory_limit(call, data, shards, tmp_path):
     for where in (data, shards):
         result = call("svm", where, *GRID, "--max-memory", "1M")
-        assert result.code == 1 and "--max-memory 1.0 MB" in result.err, result.err
+        assert result.code == 1 and "--max-memory '1.0 MB'" in result.err, result.err
         assert call("svm", where, *GRID, "--max-memory", "4G", "-o", f"r-{where.name}").code == 0
     result = call("svm", data, "--max-memory", "much")
     assert result.code == 2 and "500M or 8G" in result.err

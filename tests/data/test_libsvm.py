@@ -305,7 +305,7 @@ def test_malformed_file_is_named_by_line_and_token(samples, name, line, token, m
 
 
 REASONS = [
-    ("a,b\xe9,y\n1,2,1\n".encode("latin1"), 1, "CSV that is not UTF-8", "iconv"),
+    ("a,b\xe9,y\n1,2,1\n".encode("latin1"), 1, "CSV that is not UTF-8", "encoding=latin-1"),
     (b'"a\nb",c,y\n1,2,1\n', 1, "CSV with a line break in a quoted cell", "on one line"),
     (b"a,b,y\r1,2,1\r", 1, "CSV whose lines end in lone carriage returns", "convert them: tr"),
     (b"# of last year\na,b,y\n1,2,1\n", 2, "CSV below other lines", "remove the line above"),

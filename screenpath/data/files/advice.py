@@ -6,13 +6,15 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from screenpath.data.files.cells import Cells
 from screenpath.data.files.table import TableFile
 
+COMMAS = re.compile(r"[-+]?[0-9.]*,[0-9.,]*[0-9](?:[eE][-+]?[0-9]+)?")  # decimal, or between thousands
+THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?")
 AUTO = 20  # most values of a text column that is worth a feature for each
 MOST = 1000  # different values that are counted
 ODD = 0.1  # share of texts up to which a column is one of numbers with gaps
@@ -26,6 +28,7 @@ HINTS = {
     "date": "leave the column out: `drop={0}`, or write numbers, such as days since a day",
     "id": "leave the column out: `drop={0}`, or let it name the rows: `id={0}`",
     "one_hot": "write a number, leave the column out: `drop={0}`, or encode its texts: `one_hot={0}`",
+    "comma": "say what the comma is: `decimal=,` or `thousands=,`",
     "na": "write a number, or say that it is a missing value: `na={1}` with `missing=mean`",
 }
 
@@ -72,6 +75,8 @@ class Column:
             return "numbers" if self.values else "dates" if self.texts else "empty"
         if all(map(DATE.fullmatch, tokens)):
             return "dates"
+        if all(map(COMMAS.fullmatch, tokens)):
+            return "commas"
         return "text" if self.texts > ODD * (self.rows - self.missing) else "numbers, texts"
 
     @property
@@ -85,7 +90,8 @@ class Column:
             return "na" if len(self.tokens) == 1 else "number"
         if kind == "text" and (self.different <= AUTO or self.different <= min(known / 2, MOST)):
             return "one_hot" if self.different <= AUTO else "drop"
-        return {"dates": "date", "empty": "drop"}.get(kind, "id" if self.different == self.rows else "drop")
+        text = "id" if self.different == self.rows else "drop"
+        return {"dates": "date", "empty": "drop", "commas": "comma"}.get(kind, text)
 
     @property
     def hint(self) -> str:
@@ -96,7 +102,7 @@ class Column:
         """Return the options that a column needs, one way of several."""
         ways = {
             "drop": "`drop`", "date": "`drop`", "id": "`id` or `drop`", "one_hot": "`one_hot`", "na": "`na={1}`",
-            "number": "write numbers", None: "`missing`" if self.missing else "",
+            "number": "write numbers", "comma": "`decimal`", None: "`missing`" if self.missing else "",
         }  # fmt: skip
         return ways[self.option].format(self.name, (*self.tokens, "")[0])
 
@@ -161,11 +167,14 @@ def target_of(columns: Sequence[Column]) -> Column:
 
 def command_of(source: str, columns: Sequence[Column], target: Column, how: Cells) -> str:
     """Return a command line that reads a table and learns its target; cross-validated if each label occurs often."""
+    commas: list[str] = []
     named: dict[str, list[str]] = {"id": [], "drop": [], "one_hot": [], "na": list(how.na)}
     for column in columns:
         option = column.option if column is not target else None
         if option == "na":
             named["na"] += column.tokens
+        elif option == "comma":
+            commas += column.tokens
         elif option is not None:
             named[option if option == "one_hot" or (option == "id" and not named["id"]) else "drop"].append(column.name)
     left = [column for column in columns if column.name not in (*named["id"], *named["drop"])]
@@ -175,10 +184,15 @@ def command_of(source: str, columns: Sequence[Column], target: Column, how: Cell
     model = "svm" if labels == 2 else "sparse-svm" if labels else "lad"
     words = ["cv"] if not labels or min(target.values.values()) >= FOLDS else []
     words = ["screenpath", *words, model, source, "--target", target.name]
+    named["one_hot"] = named["one_hot"] and ["auto"]
     for option, names in named.items():
         plain = [name for name in names if not re.search(r"[,:/!]", name) and option != "na"]
         lists = [",".join(plain)] * bool(plain) + [name for name in names if name not in plain]
         words += [word for text in lists for word in (f"--{option.replace('_', '-')}", text)]
-    words += ["--missing", missing] if missing else []
+    if commas:
+        grouped = all(map(THOUSANDS.fullmatch, commas))
+        points = any("." in text for text in commas)
+        how = replace(how, thousands=",") if grouped else replace(how, decimal=",", thousands="." if points else "")
+    words += [*how.flags(), *(["--missing", missing] if missing else [])]
     words += ["--missing-indicator"] if how.missing_indicator else []
     return shlex.join([*words, "--scale", "standard", *([] if labels > 2 else ["--intercept", "free"])])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
@@ -16,6 +17,7 @@ from screenpath.numbers import sparse as sp
 
 NA = frozenset(("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL"))  # stand for a missing value
 LEARNED = ("mean", "median")
+MARKS = ("decimal", "thousands", "delimiter", "encoding")
 POLICIES = ("error", "drop", *LEARNED)
 
 
@@ -31,11 +33,21 @@ class Cells:
         Whether each column with a missing value gets a feature that is 1 there.
     na : tuple of str
         Further texts that stand for a missing value; a number means all its spellings.
+    decimal, thousands : str
+        Marks in the numbers of CSV.
+    delimiter : str
+        Between the cells of CSV; empty: as in the header.
+    encoding : str
+        Of CSV.
     """
 
     missing: str = "error"
     missing_indicator: bool = False
     na: tuple[str, ...] = ()
+    decimal: str = "."
+    thousands: str = ""
+    delimiter: str = ""
+    encoding: str = "utf-8"
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Cells:
@@ -43,12 +55,51 @@ class Cells:
         known = {one.name: given.get(one.name) for one in fields(cls)}
         known["missing"] = checked_policy(known["missing"] or "error" if known["missing"] != 0 else "0")
         known["na"] = (known["na"],) if isinstance(known["na"], str) else tuple(known["na"] or ())
+        known["delimiter"] = "\t" if known["delimiter"] == "tab" else known["delimiter"]
         found = cls(**{name: value for name, value in known.items() if value is not None})
+        found._check_marks()
         if found.missing_indicator and not found.fills:
             raise UsageError(
                 "`missing_indicator` goes with filled in values", "add `missing=mean`, or leave out `missing_indicator`"
             )
         return found
+
+    def _check_marks(self) -> None:
+        for name in ("decimal", "thousands", "delimiter"):
+            mark = getattr(self, name)
+            if len(mark) > 1 or mark.isalnum() or mark in '"\r\n+-' and mark or (name == "decimal" and not mark):
+                raise UsageError(f"`{name}={mark}` is no mark", "use one character, such as , . ; | or tab")
+        if self.decimal == self.thousands:
+            raise UsageError(f"`decimal` and `thousands` are both '{self.decimal}'", "leave one of them out")
+        try:
+            "".encode(self.encoding)
+        except (LookupError, ValueError):
+            raise UsageError(
+                f"`encoding={self.encoding}` is not known", "use utf-8, latin-1, cp1252, utf-16 or another of Python's"
+            ) from None
+
+    @cached_property
+    def _number(self) -> re.Pattern | None:
+        """Return the pattern of a number; None if numbers are written as usual."""
+        if self.decimal == "." and not self.thousands:
+            return None
+        mark, between = re.escape(self.decimal), re.escape(self.thousands)
+        whole = f"[0-9]{{1,3}}(?:{between}[0-9]{{3}})+|[0-9]+" if between else "[0-9]+"
+        return re.compile(f"[+-]?(?:{whole})?(?:{mark}[0-9]*)?(?:[eE][+-]?[0-9]+)?")
+
+    @property
+    def usual(self) -> bool:
+        """Tell whether numbers are written as usual."""
+        return self._number is None
+
+    def number(self, cell: str) -> str:
+        """Return a number as it is usually written; any other text as it is, or in quotes if it is a usual number."""
+        if self._number is None:
+            return cell
+        cell = cell.strip()
+        if self._number.fullmatch(cell):
+            return (cell.replace(self.thousands, "") if self.thousands else cell).replace(self.decimal, ".")
+        return f"'{cell}'" if is_number(cell) else cell
 
     @property
     def fills(self) -> bool:
@@ -69,6 +120,11 @@ class Cells:
     def blanked(self, values: np.ndarray) -> np.ndarray:
         """Return numbers with nan for those that stand for a missing value."""
         return np.where(np.isin(values, self.codes), np.nan, values) if self.codes.size else values
+
+    def flags(self) -> list[str]:
+        """Return the words of a command line for what is about texts."""
+        told = {name: value for name, value in self.record().items() if name in MARKS}
+        return [word for name, value in told.items() for word in (f"--{name}", value)]
 
     def record(self) -> dict:
         """Return what differs from the defaults."""

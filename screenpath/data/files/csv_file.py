@@ -11,6 +11,7 @@ from itertools import chain, islice
 
 import numpy as np
 
+from screenpath.data.files.advice import COMMAS
 from screenpath.data.files.cells import USUAL, Cells
 from screenpath.data.files.source import BUFFER, Rejoined
 from screenpath.data.files.table import ENCODE, MISSING, NOT_FINITE, Texts
@@ -27,10 +28,9 @@ COPIES = 4  # of pending text: bytes, pieces, their sum, cells
 HEADER = 1 << 20  # most bytes of the header line
 # index:value of LIBSVM text, or a label with a comment behind it
 ENTRY = re.compile(r"(?:^|\s)[0-9]+:|^\s*[-+0-9.eE?]*\s*#")
-COMMAS = re.compile(r"[-+]?[0-9.]*,[0-9.,]*[0-9](?:[eE][-+]?[0-9]+)?")  # decimal, or between thousands
 
 
-def header_of(text: bytes) -> tuple[str, list[str]] | None:
+def header_of(text: bytes, delimiter: str = "") -> tuple[str, list[str]] | None:
     """Return delimiter and column names from the beginning of a file; None if it is not CSV with a header."""
     try:
         line = text.decode("utf-8-sig").lstrip("\r\n")
@@ -39,7 +39,7 @@ def header_of(text: bytes) -> tuple[str, list[str]] | None:
     first = line.split("\n", 1)[0]
     if not first.replace("\t", " ").rstrip("\r").isprintable() or ENTRY.search(first):
         return None
-    found = max(DELIMITERS, key=lambda delimiter: len(_fields(line, delimiter)))
+    found = delimiter or max(DELIMITERS, key=lambda delimiter: len(_fields(line, delimiter)))
     names = _fields(line, found)
     if len(names) < 2 or all(not name or is_number(name) for name in names):
         return None
@@ -124,9 +124,12 @@ class CsvFile:
             if not line.isascii():
                 try:
                     line.encode()
-                except UnicodeEncodeError:
+                except UnicodeEncodeError as error:
+                    where = f"line {number}, byte {len(line[: error.start].encode()) + 1}"
+                    byte = f"0x{ord(line[error.start]) - 0xDC00:02x}"
                     raise DataError(
-                        f"{self.name}, line {number}: these bytes are not UTF-8 text", "save the file as UTF-8"
+                        f"{self.name}, {where}: {byte} is not {self.cells.encoding.upper()} text",
+                        "save the file as UTF-8, or name its encoding, such as `encoding=latin-1`",
                     ) from None
             yield line
 
@@ -206,21 +209,22 @@ class CsvBatch:
 
     def numbers(self, name: str, truth: bool = True, gaps: bool = False) -> tuple[np.ndarray, list[Fault]]:
         cells, how = self.cells(name), self.file.cells
-        whole = "".join(cells)
+        written = cells if how.usual else [how.number(cell) for cell in cells]
+        whole = "".join(written)
         try:
             if "_" in whole or not whole.isascii():  # Python accepts more than a file may contain
                 raise ValueError
-            values = np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
+            values = np.fromiter(map(float, written), dtype=np.float64, count=len(cells))
         except ValueError:
             known = TRUTH if truth else {}
-            values = np.array([_number(cell, known) for cell in cells])
+            values = np.array([_number(cell, known) for cell in written])
         values = how.blanked(values)
         wrong = np.flatnonzero(~np.isfinite(values)).tolist()
         wrong = [k for k in wrong if not how.is_missing(cells[k].strip())] if gaps else wrong
         return values, [self.fault(k, name, cells[k].strip(), *_words(cells[k].strip(), name, how)) for k in wrong]
 
     def label_texts(self, name: str) -> list[str] | None:
-        return [cell.strip() for cell in self.cells(name)]
+        return [self.file.cells.number(cell.strip()) for cell in self.cells(name)]
 
     def texts(self, name: str) -> Texts:
         cells = [cell.strip() for cell in self.cells(name)]
@@ -242,6 +246,8 @@ class LineBatch(CsvBatch):
         return fault.line - self._before - 1
 
     def block(self, names: Sequence[str]) -> np.ndarray | None:
+        if not self.file.cells.usual:
+            return None
         places = [self.file.columns.index(name) for name in names]
         try:
             found = np.loadtxt(self._text, delimiter=self.file.delimiter, usecols=places, comments=None, ndmin=2)
@@ -272,8 +278,8 @@ def _words(cell: str, name: str, how: Cells) -> tuple[str, str]:
     """Return message and hint for a cell that holds no finite number."""
     if how.is_missing(cell):
         return MISSING
-    if is_number(cell) or is_numberlike(cell):
+    if is_number(how.number(cell)) or is_numberlike(cell):
         return NOT_FINITE
-    if COMMAS.fullmatch(cell):
-        return "a number with a comma", "write a decimal point, and nothing between thousands: 1234.5"
+    if how.usual and COMMAS.fullmatch(cell):
+        return "a number with a comma", "say what the comma is: `decimal=,` or `thousands=,`"
     return "this is not a number", f"write a number, {ENCODE.format(name)}"

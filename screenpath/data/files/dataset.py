@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -157,6 +157,8 @@ class Form:
     one_hot: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     id: str | None = None  # column that names the rows
     cells: Cells = USUAL
+    # of one-hot encoded columns of two values: the one without a feature
+    base: Mapping[str, str] = field(default_factory=dict)
     indicated: tuple[str, ...] | None = None  # columns with a feature that tells where they lack a value, once known
 
     @property
@@ -181,22 +183,25 @@ class Form:
 
     def record(self) -> dict:
         one_hot = {name: list(values) for name, values in self.one_hot.items()}
-        more = {"id": self.id, "cells": self.cells.record(), "indicated": list(self.indicated or ())}
+        more: dict[str, Any] = {"id": self.id, "cells": self.cells.record(), "base": dict(self.base)}
+        more["indicated"] = list(self.indicated or ())
         known = {"target": self.target, "columns": list(self.columns), "one_hot": one_hot}
         return known | {name: value for name, value in more.items() if value}
 
     @classmethod
     def of_record(cls, record: dict) -> Form:
         one_hot = {name: tuple(values) for name, values in record["one_hot"].items()}
-        cells, indicated = Cells.of(record.get("cells", {})), tuple(record.get("indicated", ()))
-        return cls(record["target"], tuple(record["columns"]), one_hot, record.get("id"), cells, indicated)
+        more = Cells.of(record.get("cells", {})), record.get("base", {}), tuple(record.get("indicated", ()))
+        return cls(record["target"], tuple(record["columns"]), one_hot, record.get("id"), *more)
 
 
 def is_form(value) -> bool:
     """Tell whether a JSON value is a valid record of a form."""
-    if not is_mapping(value) or set(value) - {"id", "cells", "indicated"} != {"target", "columns", "one_hot"}:
+    if not is_mapping(value) or set(value) - {"id", "cells", "base", "indicated"} != {"target", "columns", "one_hot"}:
         return False
     if not is_cells(value.get("cells", {})) or not are_words(value.get("indicated", [])):
+        return False
+    if not is_mapping(value.get("base", {})) or not are_words([*value.get("base", {}).values()]):
         return False
     if not are_words(value["columns"]) or not is_text(value.get("id", "")) or value.get("id") in value["columns"]:
         return False

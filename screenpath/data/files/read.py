@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import DTypeLike
 
+from screenpath.data.files.advice import columns_of
 from screenpath.data.files.arrays import stored_type
 from screenpath.data.files.cells import USUAL, Cells
 from screenpath.data.files.columns import as_texts
@@ -21,7 +22,7 @@ from screenpath.data.files.dataset import Dataset, FileLike, Form
 from screenpath.data.files.libsvm import BLOCK, GIVEN, read_stream
 from screenpath.data.files.parquet_file import ParquetFile, is_parquet
 from screenpath.data.files.reader import read_table
-from screenpath.data.files.source import Kept, open_source
+from screenpath.data.files.source import Kept, open_source, recoded
 from screenpath.data.files.table import ENCODE, FILL_IN, MISSING, TableFile, form_by_place, form_like, form_of
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.errors import DataError, UsageError, file_name
@@ -35,19 +36,21 @@ def opened(source, cells: Cells = USUAL):
     if is_parquet(source):
         yield ParquetFile(source, cells), None, str(source)
         return
-    with open_source(source) as (raw, name):
+    with open_source(source, cells.encoding != "utf-8") as (raw, name):
+        if cells.encoding != "utf-8":
+            raw = recoded(raw, cells.encoding)
         line, stream = first_line(raw)
-        found = header_of(line)
+        found = header_of(line, cells.delimiter)
         yield (None, stream, name) if found is None else (CsvFile(stream, name, found[0], cells), None, name)
 
 
-def is_table_file(source) -> bool:
+def is_table_file(source, cells: Cells = USUAL) -> bool:
     """Tell whether a file is a table; sources that can be read only once (pipes, streams) are not examined."""
     if not isinstance(source, Kept) and (
         hasattr(source, "read") or str(source) == "-" or not Path(file_name(source, "source")).is_file()
     ):
         return False
-    with opened(source) as (table, _, _):
+    with opened(source, cells) as (table, _, _):
         return table is not None
 
 
@@ -90,7 +93,8 @@ def read_data(
         Of the private memory of this process.
     **cells
         How the cells of a table are read, as of the commands: ``missing`` (what fills in a value leaves nan in ``X``,
-        for :func:`screenpath.data.files.prepare.prepare`), ``missing_indicator``, ``na``.
+        for :func:`screenpath.data.files.prepare.prepare`), ``missing_indicator``, ``na``, ``decimal``, ``thousands``,
+        ``delimiter``, ``encoding``.
 
     Returns
     -------
@@ -118,7 +122,19 @@ def read_data(
                 stream, name, zero_based=zero_based, n_features=n_features, dtype=dtype, block=block, limit=limit
             )
         refuse_indices(name, zero_based, n_features)
-        return _whole(table, form_of(table, target, one_hot, columns, drop, id), limit=limit, dtype=stored_type(dtype))
+        form = form_of(table, target, one_hot, columns, drop, id, auto_columns(source, table, one_hot))
+        return _whole(table, form, limit=limit, dtype=stored_type(dtype))
+
+
+def auto_columns(source, table: TableFile, one_hot) -> list[str]:
+    """Return the columns that ``one_hot=auto`` encodes; it reads the file once more."""
+    if "auto" not in as_texts(one_hot) or "auto" in table.columns:
+        return []
+    if not isinstance(source, Kept) and (hasattr(source, "read") or str(source) == "-"):
+        raise UsageError("`one_hot=auto` reads the data twice, and this is a stream", "name a file, or the columns")
+    with opened(source, table.cells) as (again, _, _):
+        assert again is not None
+        return [column.name for column in columns_of(again) if column.option == "one_hot"]
 
 
 def read_like(
@@ -164,7 +180,8 @@ def _whole(table: TableFile, form: Form, settled: bool = False, **how) -> Datase
     several = {fault.column: str(replace(fault, source="")).removeprefix(", ") for fault in reversed(faults)}
     if len(several) > 1:
         named = "" if form.target is None else f" --target {quote(form.target)}"
-        hint = f"screenpath inspect {quote(table.name)}{named} ends with a command line that reads the table"
+        marks = "".join(f" {quote(word)}" for word in form.cells.flags())
+        hint = f"screenpath inspect {quote(table.name)}{named}{marks} ends with a command line that reads the table"
         lines = tuple(several[name] for name in table.columns if name in several)
         raise DataError(f"{table.name}: {len(several)} columns cannot be read as they are", hint, lines)
     if faults:
@@ -183,7 +200,7 @@ def refuse_columns(
     if asked & {cell.strip(" '\"\ufeff\r") for cell in re.split(r"[|:^~\s]", first)}:
         raise DataError(
             f"{name}: the first line has column names, but no known delimiter between them",
-            "write it with a comma, a semicolon or a tab between cells",
+            "write it with a comma, a semicolon or a tab between cells, or name it: `delimiter=|`",
         )
     named = {"target": target, "one_hot": one_hot, "columns": columns, "drop": drop, "id": id}
     for option, given in named.items():

@@ -27,7 +27,7 @@ class Reader:
 
     def __init__(self, form: Form, table: TableFile):
         self.form, self.table = form, table
-        self.vocabularies = {name: Vocabulary(values) for name, values in form.one_hot.items()}
+        self.vocabularies = {name: Vocabulary(v, base=form.base.get(name)) for name, v in form.one_hot.items()}
         self.indicated = form.indicated if form.cells.missing_indicator else ()
 
     @property
@@ -66,8 +66,20 @@ class Reader:
 
     def settled(self) -> Form:
         """Return the form with the one-hot values, and the columns with gaps, that were found."""
+        self.take_bases()
         found = {name: vocabulary.order()[0] for name, vocabulary in self.vocabularies.items()}
-        return replace(self.form, one_hot=found, indicated=self.indicated)
+        base = {name: one.base for name, one in self.vocabularies.items() if one.closed and one.base is not None}
+        return replace(self.form, one_hot=found, base=base, indicated=self.indicated)
+
+    def take_bases(self, hot: np.ndarray | None = None) -> None:
+        """Leave the first of two values without a feature, once all rows are read; ``hot`` changes in place."""
+        for j, (name, found) in enumerate(self.vocabularies.items()):
+            whole = not (found.gaps and self.form.cells.fills)  # else a value and a gap would be one
+            if name in self.form.base and not found.closed and len(found.places) == 2 and whole:
+                base, other = found.order()[0]
+                if hot is not None:
+                    hot[:, j] = np.where(hot[:, j] == found.places[other], 0, -1)
+                self.vocabularies[name] = Vocabulary((other,), base=base)
 
     def rows(self, numbers: sp.csr_array, hot: np.ndarray) -> sp.csr_array:
         """Return rows of all features, given those of the numeric columns and the numbers of one-hot values.
@@ -208,6 +220,7 @@ def read_table(
     places, gaps, kept = hot.finish().reshape(X.shape[0], -1), lacking.finish(), keep.finish()
     if not kept.all():
         X, y, places, gaps = X[np.flatnonzero(kept)], y[kept], places[kept], gaps[kept]
+    reader.take_bases(places)
     X = reader.rows(X, places)
     settled = reader.settled()
     gone = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import io
 import lzma
@@ -14,6 +15,7 @@ import zlib
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 from screenpath.data.safe.memory import in_force
 from screenpath.errors import DataError, ResourceError, file_name
@@ -50,15 +52,17 @@ _DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 
 
 @contextmanager
-def open_source(source):
-    """Open a path, ``-`` or a binary file and decompress it as its first bytes say; yield stream and name."""
+def open_source(source, encoded: bool = False):
+    """Open a path, ``-`` or a binary file and decompress it as its first bytes say; yield stream and name. Text may be
+    ``encoded`` otherwise than as UTF-8.
+    """
     if isinstance(source, Kept):
         source.seek(0)
     if hasattr(source, "read"):
-        yield from _decompressed(source, getattr(source, "name", "<stream>"))
+        yield from _decompressed(source, getattr(source, "name", "<stream>"), encoded)
         return
     if str(source) == "-":
-        yield from _decompressed(sys.stdin.buffer, "standard input")
+        yield from _decompressed(sys.stdin.buffer, "standard input", encoded)
         return
     path = Path(file_name(source, "source"))
     try:
@@ -72,12 +76,12 @@ def open_source(source):
     with raw:
         _under_way.append(raw)
         try:
-            yield from _decompressed(raw, str(path))
+            yield from _decompressed(raw, str(path), encoded)
         finally:
             _under_way.remove(raw)
 
 
-def _decompressed(raw, name: str):
+def _decompressed(raw, name: str, encoded: bool = False):
     opener = None
     try:
         head = _first_bytes(raw)
@@ -85,8 +89,8 @@ def _decompressed(raw, name: str):
             if head.startswith(magic):
                 hint = "name the file: Parquet is not read from a stream" if magic == b"PAR1" else FOREIGN
                 raise DataError(f"{name} is {what}, not LIBSVM text", hint)
-        if head.startswith(UTF16) and b"\0" in head:
-            raise DataError(f"{name} is UTF-16 text, not UTF-8", "save it as UTF-8 (in Excel: CSV UTF-8)")
+        if head.startswith(UTF16) and b"\0" in head and not encoded:
+            raise DataError(f"{name} is UTF-16 text, not UTF-8", "read a table with `encoding=utf-16`")
         opener = next((opener for magic, opener in _MAGIC if head.startswith(magic)), None)
         buffered = io.BufferedReader(Rejoined(head, raw), BUFFER)
         yield (buffered if opener is None else opener(buffered)), name
@@ -219,6 +223,12 @@ class Rejoined(io.RawIOBase):
         data = data[: len(target)]
         target[: len(data)] = data
         return len(data)
+
+
+def recoded(raw, encoding: str) -> io.BufferedReader:
+    """Return a stream of text as UTF-8; bytes that are no text stay as they are."""
+    recoder = codecs.EncodedFile(raw, "utf-8", encoding, "surrogateescape")
+    return io.BufferedReader(Rejoined(b"", SimpleNamespace(read=recoder.read)), BUFFER)
 
 
 def is_shard_folder(path) -> bool:

@@ -89,14 +89,17 @@ def form_of(
     columns: str | Sequence[str] = (),
     drop: str | Sequence[str] = (),
     id: str | None = None,
+    auto: Sequence[str] = (),
 ) -> Form:
-    """Return the form of a training table; the values of ``one_hot`` columns are still to be found.
+    """Return the form of a training table; the values of ``one_hot`` columns are still to be found. Of the columns
+    ``auto``, features are encoded, too, and those of two values get one feature.
 
     A single text names one column. The target is by default the column named target, label, class or y; features are
     what :func:`screenpath.data.files.columns.features` returns.
     """
     _check_columns(table)
-    encoded = selected(table.columns, as_texts(one_hot), "one_hot", table.name)
+    asked = [text for text in as_texts(one_hot) if text != "auto" or text in table.columns]
+    encoded = selected(table.columns, asked, "one_hot", table.name)
     hot = tuple(name for name in table.columns if name in encoded)
     there = listed(table.columns)
     if target is None:
@@ -123,7 +126,8 @@ def form_of(
     for name in hot:
         if name not in kept:
             raise UsageError(f"the column '{name}' is left out by `columns` or `drop`", "leave it out of `one_hot`")
-    return Form(target, kept, {name: () for name in hot}, id, table.cells)
+    values: dict[str, tuple[str, ...]] = {name: () for name in kept if name in hot or name in auto}
+    return Form(target, kept, values, id, table.cells, {name: "" for name in values if name not in hot})
 
 
 def form_like(table: TableFile, known: Form, target: str | None = None) -> tuple[Form, tuple[str, ...]]:
@@ -176,13 +180,14 @@ def _check_columns(table: TableFile) -> None:
 class Vocabulary:
     """The distinct texts of a column and their numbers.
 
-    If ``values`` are given, no other text gets a number; those in ``without`` never do.
+    If ``values`` are given, no other text gets a number; those in ``without`` never do, nor does ``base``, which counts
+    as known.
     """
 
-    def __init__(self, values: Sequence[str] = (), without: Sequence[str] = ()):
-        self.closed, self.without = bool(values), without
+    def __init__(self, values: Sequence[str] = (), without: Sequence[str] = (), base: str | None = None):
+        self.closed, self.without, self.base = bool(values), without, base
         self.places = {value: k for k, value in enumerate(values)}
-        self.unknown = 0
+        self.unknown, self.gaps = 0, False
 
     def numbers(self, texts: Texts) -> np.ndarray:
         """Return the number of each cell, -1 for missing cells and texts without a number."""
@@ -192,7 +197,9 @@ class Vocabulary:
                     self.places.setdefault(value, len(self.places))
         table = np.array([*(self.places.get(value, -1) for value in texts.values), -1], dtype=np.int64)
         numbers = table[texts.codes]
-        self.unknown += int(np.count_nonzero((numbers < 0) & (texts.codes >= 0)))
+        strange = np.array([*(value not in self.places and value != self.base for value in texts.values), False])
+        self.unknown += int(np.count_nonzero(strange[texts.codes]))
+        self.gaps = self.gaps or bool(np.any(texts.codes < 0))
         return numbers
 
     def order(self) -> tuple[tuple[str, ...], np.ndarray]:

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
+from screenpath.data.files.cells import USUAL, Cells
 from screenpath.data.files.csv_file import HEADER, header_of
 from screenpath.data.files.dataset import Dataset, Form
 from screenpath.data.files.libsvm import BLOCK, NEWLINE, Parser, last_line_end, whole_lines
-from screenpath.data.files.read import is_table_file, opened
+from screenpath.data.files.read import auto_columns, is_table_file, opened
 from screenpath.data.files.reader import Reader
 from screenpath.data.files.source import BUFFER, Begun, Kept, open_source
 from screenpath.data.files.table import FILL_IN, MISSING, TableFile, Target, form_like, form_of
@@ -166,25 +167,26 @@ class TableBlock:
         return self
 
 
-def settle(sources: Sequence, target: str | None, one_hot: str | Sequence[str], **more) -> Settled | None:
+def settle(sources: Sequence, one_hot: str | Sequence[str], cells: Cells = USUAL, **more) -> Settled | None:
     """Return the form and text labels of tables; None if the files are LIBSVM text.
 
     Text labels and one-hot columns are read once for their values; arguments are those of ``form_of``.
     """
-    kinds = [is_table_file(source) for source in sources]
+    kinds = [is_table_file(source, cells) for source in sources]
     if not any(kinds):
         return None
     if not all(kinds):
         one, other = sources[kinds.index(True)], sources[kinds.index(False)]
         raise DataError(f"{one} is a table, {other} is not", "convert files of one kind into one folder")
-    with opened(sources[0]) as (first, _, _):
-        form = form_of(first, target, one_hot, **more)
+    with opened(sources[0], cells) as (first, _, _):
+        assert first is not None
+        form = form_of(first, one_hot=one_hot, auto=auto_columns(sources[0], first, one_hot), **more)
     if not form.one_hot and not any(_has_texts(source, form) for source in sources):
         return Settled(form, None)
     found = Target(form.target), Reader(form, first)
     few = (*form.one_hot, form.target)
     for source in sources:
-        with opened(source) as (table, _, _):
+        with opened(source, cells) as (table, _, _):
             form_like(table, form, form.target)
             for batch in table.batches(BATCH // len(table.columns) + 1, few):
                 _raise(found[0].take(batch))
@@ -193,7 +195,7 @@ def settle(sources: Sequence, target: str | None, one_hot: str | Sequence[str], 
 
 
 def _has_texts(source, form: Form) -> bool:
-    with opened(source) as (table, _, _):
+    with opened(source, form.cells) as (table, _, _):
         form_like(table, form, form.target)
         target = Target(form.target)
         for batch in table.batches(BATCH, [form.target]):
@@ -213,7 +215,7 @@ def table_blocks(sources: Sequence, settled: Settled, size: int, limit: MemoryLi
     first = FirstTexts()
     with ExitStack() as stack:
         for source in sources:
-            table, _, name = stack.enter_context(opened(source))
+            table, _, name = stack.enter_context(opened(source, settled.form.cells))
             reader = Reader(form_like(table, settled.form, settled.form.target)[0], table)
             few = min(rows, max(1, BATCH // width))
             for block, codes, y, spelled in _batches(table, reader, settled.label_names, few):

@@ -19,6 +19,7 @@ import numpy as np
 
 from screenpath import __version__
 from screenpath.data.files.arrays import stored_as
+from screenpath.data.files.cells import Cells
 from screenpath.data.files.centring import SINGLE, far_ranges, is_far
 from screenpath.data.files.libsvm import BLOCK, no_features
 from screenpath.data.files.prepare import ROUNDED_AWAY, column_names, dense_form
@@ -74,6 +75,7 @@ def convert(
     progress=None,
     origin: dict | None = None,
     by: str = ROWWISE,
+    **cells: Any,
 ) -> ShardFolder:
     """Convert LIBSVM text, CSV or Parquet to a shard folder.
 
@@ -105,6 +107,8 @@ def convert(
         shards, but not parsed again. A complete folder is left unchanged.
     target, one_hot, columns, drop, id : str, or (of those in the middle) sequence of str
         Columns of tables, see :func:`screenpath.read_data`.
+    **cells
+        How their cells are read, as there; nothing takes the place of a missing one.
     progress : callable, optional
         ``progress(rows, bytes)`` after each shard.
     origin : dict, optional
@@ -126,7 +130,9 @@ def convert(
     RunFolderError
         If the folder exists, or the conversion to resume had another text or other settings.
     """
-    limit = MemoryLimit(max_memory)
+    limit, how_read = MemoryLimit(max_memory), Cells.of(cells)
+    if how_read.missing != "error":
+        raise UsageError("`missing` is about rows in memory, shards have no gaps", "fill them in, or name the table")
     size = max(int(block_mb * (1 << 20)), BLOCK)
     needed = MEMORY_FACTOR * size * (jobs + 1)
     limit.check(needed, f"converting {jobs} + 1 blocks of {block_mb:g} MB", "use a smaller `block_mb`")
@@ -134,13 +140,15 @@ def convert(
         raise UsageError(f"shards are by rows or by columns, not by '{by}'", "use `by=rows` or `by=columns`")
     given = check_source(sources, by)
     if given is not None:
-        refuse_columns(str(given), target, one_hot, None, columns, drop, id)
+        refuse_columns(str(given), target, one_hot, None, columns, drop, id, how_read)
         rows = checked_rows(given, zero_based, n_features, np.dtype(dtype))
         return convert_columns(rows, out, size, storage, limit, force, resume)
     how: dict[str, Any] = {
         "size": size, "jobs": jobs, "limit": limit, "zero_based": zero_based, "n_features": n_features,
         "storage": storage, "dtype": np.dtype(dtype), "progress": progress,
-        "chosen": {"target": target, "one_hot": one_hot, "columns": columns, "drop": drop, "id": id},
+        "chosen": {
+            "target": target, "one_hot": one_hot, "columns": columns, "drop": drop, "id": id, "cells": how_read,
+        },
     }  # fmt: skip
     if by == COLUMNWISE:
         if Path(out).exists() and not (force or resume):  # before hours are spent on its rows
@@ -169,7 +177,8 @@ def _convert(
     settled = settle(sources, **chosen)
     words: tuple[str, ...] = ()
     if settled is None:
-        if any(chosen.values()) and isinstance(sources[0], str | os.PathLike) and os.path.isfile(sources[0]):
+        asked = any(value for name, value in chosen.items() if name != "cells")
+        if asked and isinstance(sources[0], str | os.PathLike) and os.path.isfile(sources[0]):
             with opened(sources[0]) as (_, stream, _):
                 refuse_columns(str(names[0]), stream=stream, **chosen)
         refuse_columns(str(names[0]), **chosen)

@@ -45,7 +45,7 @@ _QUOTED = (
     "this looks like CSV with a line break in a quoted cell",
     "write each row and the names of the columns on one line",
 )
-_ENCODED = ("this looks like CSV that is not UTF-8", "save it as UTF-8, as with: iconv -f latin1 -t utf-8 OLD > NEW")
+_ENCODED = ("this looks like CSV that is not UTF-8", "name its encoding, such as `encoding=latin-1`")
 _RETURNS = ("this looks like CSV whose lines end in lone carriage returns", "convert them: tr '\\r' '\\n' < OLD > NEW")
 _BELOW = ("this looks like CSV below other lines", "remove the {} above the names of the columns, comments too")
 _WEIGHTED = (
