@@ -10,7 +10,6 @@ import contextlib
 import tempfile
 import time
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path as Folder
 
 import numpy as np
@@ -20,7 +19,7 @@ from screenpath.catalogue.spec import Spec
 from screenpath.cv.certify import HeldOut, certified_line
 from screenpath.cv.folds import Split
 from screenpath.cv.saved import COLUMNS, FoldFile, FoldPath, damaged, plain
-from screenpath.data.safe.atomic import load_array, save_arrays
+from screenpath.data.safe.atomic import load_shared, save_shared
 from screenpath.data.safe.memory import F8, Bytes, MemoryLimit, code_is_loaded, in_force, shape_of
 from screenpath.engine.path import Path
 from screenpath.inputs.rows import Samples, prepared
@@ -171,7 +170,7 @@ class Processes:
             return self._pool
         self._close()
         data = self._held.enter_context(tempfile.TemporaryDirectory(prefix="screenpath-"))
-        _save(self.samples, Folder(data))
+        save_shared(Folder(data), self.samples)
         task = replace(self.task, limit=in_force().share)
         self._pool, self._count = self._held.enter_context(workers(count, _open, (data, task))), count
         return self._pool
@@ -250,17 +249,6 @@ def _sent_fold_path(samples: Samples, sent: tuple, deadline: float) -> FoldPath:
         return fold_path(samples, replace(task, deadline=deadline), split, grid, tol, None, begun)
 
 
-def _save(samples: Samples, folder: Folder) -> None:
-    if sp.issparse(samples.X):
-        arrays = {"data": samples.X.data, "indices": samples.X.indices, "indptr": samples.X.indptr}
-    else:
-        arrays = {"dense": np.ascontiguousarray(samples.X)}
-    arrays.update(y=samples.y, targets=samples.targets, shape=np.array(samples.X.shape))
-    if samples.weights is not None:
-        arrays["weights"] = samples.weights
-    save_arrays(folder, arrays)
-
-
 _worker: tuple = ()  # of a worker process: samples and task
 
 
@@ -268,13 +256,7 @@ def _open(data: str, task: Task) -> None:
     global _worker
     follow_parent()
     (task.limit or MemoryLimit()).begin()
-    load = partial(load_array, Folder(data))
-    if (Folder(data) / "dense.npy").exists():
-        X = load("dense")
-    else:
-        X = sp.csr_array((load("data"), load("indices"), load("indptr")), shape=tuple(load("shape").tolist()))
-    weights = load("weights") if (Folder(data) / "weights.npy").exists() else None
-    _worker = Samples(X, load("y"), load("targets"), weights), task
+    _worker = load_shared(Folder(data)), task
 
 
 def _fold_path(asked: tuple) -> FoldPath:

@@ -56,16 +56,6 @@ class Views(TwoViews):
             return cls(rows.X, rows.inexact)
         return cls(shared_csr(rows.data, rows.indices, rows.indptr, (rows.n, rows.d)), rows.inexact)
 
-    @classmethod
-    def from_parts(cls, n, d, dense, inexact, by_row, by_column, row_sqnorms, column_sqnorms) -> Views:
-        """Make a view from the arrays of another one (a worker process that shares them)."""
-        views = cls.__new__(cls)
-        views.n, views.d, views.dense, views.inexact = n, d, dense, inexact
-        views.by_row, views.by_column = by_row, by_column
-        views.meter = Meter(views.size)
-        views.row_sqnorms, views.column_sqnorms = row_sqnorms, column_sqnorms
-        return views
-
     whole = True
 
     @property

@@ -8,30 +8,26 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import pickle
 import signal
 import tempfile
 import threading
 from dataclasses import replace
-from functools import partial
 from itertools import groupby
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
-
-from screenpath.data.safe.atomic import load_array, save_arrays
+from screenpath.data.safe.atomic import load_shared, save_shared
 from screenpath.data.safe.memory import SPARSE, MemoryLimit, Shape, in_force
 from screenpath.errors import ResourceError
 from screenpath.problem.sparse import SparseModel
 from screenpath.problem.sparse_grid import SentCertificate, SparseGrid, sparse_model
 from screenpath.problem.sparse_types import SparseVector
 from screenpath.rows.cluster import in_order, tasks_on
-from screenpath.rows.views import Views
 from screenpath.walk.loop import walk
 
-ARRAYS = ("data", "indices", "indptr")
 START = "spawn"  # a forked child would inherit threads half way
 FOLLOWED = (signal.SIGINT, signal.SIGTERM)  # what they mean is for the parent to say
 SAFE_PATH = "PYTHONSAFEPATH"  # known to Python 3.11 and later
@@ -88,7 +84,7 @@ def _here(model: SparseGrid, tasks: list, how: tuple, jobs: int):
     limit.lend(jobs, SPARSE.vectors(shape) + duals, jobs * duals, what, "use fewer `jobs`")
     try:
         with tempfile.TemporaryDirectory(prefix="screenpath-") as folder:
-            save_arrays(Path(folder), _arrays(base))
+            save_shared(Path(folder), _parts(base))
             with workers(jobs, _open, (limit.share, folder, *how)) as pool:
                 yield from pool.map(_walk_mapped_row, tasks)
     finally:
@@ -97,8 +93,9 @@ def _here(model: SparseGrid, tasks: list, how: tuple, jobs: int):
 
 def _on_cluster(model: SparseGrid, tasks: list, how: tuple, cluster: tuple):
     """Yield the rows that the workers of a cluster walk."""
+    parts = pickle.dumps(_parts(model.base), 5)  # arrays that come over the wire are read-only, another compiled type
     with tasks_on(*cluster) as spread:
-        yield from in_order(spread.run(_walk_sent_row, (_arrays(model.base), how), tasks, how[-1].deadline))
+        yield from in_order(spread.run(_walk_sent_row, (parts, how), tasks, how[-1].deadline))
 
 
 class Workers:
@@ -227,25 +224,10 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _arrays(base: SparseModel) -> dict:
-    """Return the arrays that a model is made of."""
-    views = base.views
-    sides = (("row", views.by_row), ("column", views.by_column))
-    arrays = {f"{side}-{name}": a for side, parts in sides for name, a in zip(ARRAYS, parts, strict=True)}
-    arrays |= {"row-sqnorms": views.row_sqnorms, "column-sqnorms": views.column_sqnorms}
-    arrays |= {"labels": base.labels, "weights": base.given}
-    shape = [views.n, views.d, views.dense, views.inexact, base.classes, base.width, base.intercept]
-    return {**arrays, "shape": np.array([*shape, base.rounding.inexact > 0.0])}
-
-
-def _model(load) -> SparseGrid:
-    """Return the model of the arrays that ``load(name)`` gives."""
-    n, d, dense, inexact, classes, gamma, intercept, weighted = load("shape").tolist()
-    rows, columns = (tuple(load(f"{side}-{name}") for name in ARRAYS) for side in ("row", "column"))
-    squares = load("row-sqnorms"), load("column-sqnorms")
-    views = Views.from_parts(int(n), int(d), bool(dense), inexact, rows, columns, *squares)
-    weights = load("weights") if weighted else None
-    return SparseGrid(sparse_model(views, load("labels"), int(classes), gamma, weights, "free" if intercept else None))
+def _parts(base: SparseModel) -> tuple:
+    """Return what :func:`sparse_model` makes a model of; a copy has caches of its own."""
+    weights = base.given if base.rounding.inexact > 0.0 else None
+    return base.views, base.labels, base.classes, base.width, weights, "free" if base.intercept else None
 
 
 _worker: tuple = ()  # of a worker process: model; screening, solver and options
@@ -255,7 +237,7 @@ def _open(share: MemoryLimit | None, folder: str, *how) -> None:
     global _worker
     follow_parent()
     (share or MemoryLimit()).begin()
-    _worker = _model(partial(load_array, Path(folder))), how
+    _worker = SparseGrid(sparse_model(*load_shared(Path(folder)))), how
 
 
 def _walk_mapped_row(task) -> list:
@@ -265,9 +247,8 @@ def _walk_mapped_row(task) -> list:
 
 
 def _walk_sent_row(shared: tuple, task, deadline: float) -> list:
-    arrays, (screening, solver, options) = shared
-    # What came over the wire is read-only, which compiled code takes for another type.
-    model = _model(lambda name: np.require(arrays[name], requirements=["C", "W"]))
+    parts, (screening, solver, options) = shared
+    model = SparseGrid(sparse_model(*pickle.loads(parts)))
     return _walk_row(model, (screening, solver, replace(options, deadline=deadline)), task)
 
 

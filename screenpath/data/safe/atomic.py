@@ -10,6 +10,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import pickle
 import re
 import secrets
 import stat
@@ -38,18 +39,21 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def save_arrays(folder: Path, arrays: dict) -> None:
-    """Write arrays to ``NAME.npy`` in a temporary folder."""
-    for name, array in arrays.items():
-        file = folder / f"{name}.npy"
+def save_shared(folder: Path, value) -> None:
+    """Write an object to an empty temporary folder of this process, each of its arrays to a file of its own."""
+    arrays: list[pickle.PickleBuffer] = []
+    whole = pickle.dumps(value, 5, buffer_callback=arrays.append)
+    for k, data in enumerate([memoryview(whole), *(array.raw() for array in arrays)]):
+        file = folder / f"{k:06d}"
         with failures_named(file):
-            np.save(file, array, allow_pickle=False)
+            file.write_bytes(data)
 
 
-def load_array(folder: Path, name: str) -> np.ndarray:
-    """Return an array of :func:`save_arrays`, mapped copy-on-write: shared, but an ordinary array to compiled code."""
-    file = folder / f"{name}.npy"
-    return np.asarray(np.load(file, mmap_mode="c") if file.stat().st_size > 1024 else np.load(file))
+def load_shared(folder: Path):
+    """Return the object of :func:`save_shared`, its arrays mapped copy-on-write: ordinary ones to compiled code."""
+    files = [np.memmap(file, mode="c") if file.stat().st_size else np.empty(0) for file in sorted(folder.iterdir())]
+    whole, *arrays = (file.data for file in files)
+    return pickle.loads(whole, buffers=arrays)
 
 
 @contextlib.contextmanager
