@@ -30,7 +30,9 @@ class Later:
 
     def __call__(self, *arguments, **keywords):
         name = f"screenpath.{self.module}"
-        module = sys.modules.get(name) or import_module(name)  # import_module alone is slow
+        module = sys.modules.get(name)  # import_module alone is slow
+        if not hasattr(module, self.name):  # not imported, or about to be by another thread, which is waited for
+            module = import_module(name)
         return getattr(module, self.name)(*arguments, **keywords)
 
 
