@@ -10,7 +10,7 @@ from screenpath.cli.app import run as screenpath
 from screenpath.cv import saved
 from screenpath.report.console import Console
 from screenpath.store import folder as folders
-from tests.cli.conftest import call, clouds, libsvm_text  # noqa: F401 (a fixture)
+from tests.cli.conftest import bare_pages, call, clouds, libsvm_text  # noqa: F401 (fixtures)
 from tests.engine.damaged import COMMANDS, CUT, stop_among_folds
 
 

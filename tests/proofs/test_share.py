@@ -8,6 +8,7 @@ import pytest
 
 from screenpath.kernels.problem import share as kernels
 from screenpath.kernels.problem.share import column_shares, row_shares
+from tests.width import wide
 
 
 def penalty(x: F, curve: F, kink: F) -> F:
@@ -38,7 +39,7 @@ def one_column(w, u, off, curve, kink):
 @pytest.mark.parametrize("hi", [1.0, inf])
 def test_a_row_has_its_share_and_the_larger_one_of_both_ends(hi):
     rng, tight = np.random.default_rng(int(hi == inf)), 0
-    for _ in range(600):
+    for _ in range(wide(250, 600)):
         curve = 1.0 if hi == inf else float(rng.choice([0.5, 1e-3, 2.0**-30]))
         scale = float(10.0 ** rng.integers(-9, 10))
         t = float(rng.choice([0.0, curve, curve * scale, -scale, rng.normal() * scale, rng.normal() * curve]))
@@ -61,13 +62,13 @@ def test_a_row_has_its_share_and_the_larger_one_of_both_ends(hi):
             there = F(weight) * conjugate(F(t) + way * F(off), 0.0, hi, F(curve), F(0))
             assert abs(there - value) <= F(loss_off) * (1 + F(10) ** -15)
         tight += more > 0.0
-    assert tight > 100
+    assert tight > wide(40, 100)
 
 
 @pytest.mark.parametrize("curve", [0.0, 1e-3, 0.5, 1e9])
 def test_a_column_has_its_share_and_the_larger_one_of_both_ends(curve):
     rng, seen = np.random.default_rng(3), 0
-    for _ in range(600):
+    for _ in range(wide(250, 600)):
         kink = float(rng.choice([0.3, 7.0]))
         u = float(rng.choice([0.0, kink, -kink, rng.normal() * kink, 0.99 * kink, 30.0 * rng.normal()]))
         off = float(rng.choice([0.0, 1e-12, 0.01]))
@@ -87,7 +88,7 @@ def test_a_column_has_its_share_and_the_larger_one_of_both_ends(curve):
         if curve and not abs(abs(u) - kink) < 4.0 * own:
             most = [share(w, F(u) + way * (F(off) + 3 * F(own)), -inf, inf, curve, kink) for way in (-1, 1)]
             assert F(plain) + F(more) <= max(most) * (1 + F(10) ** -15)
-    assert seen > 900
+    assert seen > wide(375, 900)
 
 
 def test_every_kind_of_row_has_its_share():

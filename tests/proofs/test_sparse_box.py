@@ -57,7 +57,7 @@ def reach(column, both, signed, spread, budget):
     return root * np.sqrt(total + tilt), root * np.sqrt(total - tilt)
 
 
-@pytest.mark.covering(9)
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("off", [0.0, 0.01])
 def test_no_dual_point_that_the_gap_leaves_is_beyond_the_ellipsoid(classes, off):
