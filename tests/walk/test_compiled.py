@@ -127,6 +127,7 @@ def test_sum_over_rows_stays_where_an_earlier_weight_vector_is_better():
     assert better.total is rough.total and better.updates == model.fresh_every
 
 
+@pytest.mark.compiled_only
 @pytest.mark.covering(9)
 @pytest.mark.parametrize("intercept", ["none", "free"])
 @pytest.mark.parametrize("name", ["svm", "lad"])
