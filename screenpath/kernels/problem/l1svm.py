@@ -195,7 +195,7 @@ def descend(columns, y, lam, sqnorms, means, w, slack, bias, active, shrinking, 
     Parameters
     ----------
     sqnorms, means, w : ndarray of shape (k,)
-        ``||f_j||^2``, approximate means of the columns, and the weights.
+        ``||f_j||^2``, approximate means of full columns (0 for others), and the weights.
     w, slack, bias : ndarray of shape (k,), (n,), (1,)
         Updated.
     active : ndarray of int64
@@ -233,11 +233,11 @@ def descend(columns, y, lam, sqnorms, means, w, slack, bias, active, shrinking, 
             start, stop = begin[j], end[j]
             since += stop - start
             full = stop - start == n
-            column, wide = data[start:stop], full or mean != 0.0
+            column = data[start:stop]
             if full:
                 for i in range(n):
                     gradient -= column[i] * max(slack[i], 0.0)
-            elif old == 0.0 or wide:
+            elif old == 0.0:
                 for p in range(at(start), at(stop)):
                     gradient -= data[p] * max(slack[at(indices[p])], 0.0)
             else:  # the curvature is needed too
@@ -257,15 +257,9 @@ def descend(columns, y, lam, sqnorms, means, w, slack, bias, active, shrinking, 
             k += 1
             if miss == 0.0 or 1e-12 * sqnorms[j] == 0.0:
                 continue
-            if wide:
-                if full:
-                    for i in range(n):
-                        line[i] = column[i] - mean * y[i]
-                else:
-                    for i in range(n):
-                        line[i] = -mean * y[i]
-                    for p in range(at(start), at(stop)):
-                        line[at(indices[p])] += data[p]
+            if full:
+                for i in range(n):
+                    line[i] = column[i] - mean * y[i]
                 square = 0.0
                 for i in range(n):
                     square += line[i] * line[i]
@@ -288,7 +282,7 @@ def descend(columns, y, lam, sqnorms, means, w, slack, bias, active, shrinking, 
                 updates += 1.0
                 moved += abs(change) * (np.sqrt(sqnorms[j]) + abs(mean) * root)
                 if gradient * step + 0.5 * square * step * step + penalty <= wanted:
-                    if wide:
+                    if full:
                         for i in range(n):
                             slack[i] -= change * line[i]
                     else:
@@ -296,7 +290,7 @@ def descend(columns, y, lam, sqnorms, means, w, slack, bias, active, shrinking, 
                             slack[at(indices[p])] -= change * data[p]
                     break
                 rise = 0.0  # of the loss, from the weight before the step to the one after it
-                if wide:
+                if full:
                     for i in range(n):
                         r = slack[i] - change * line[i]
                         before = max(r + step * line[i], 0.0)
