@@ -123,7 +123,7 @@ def _kernel_rows(X, targets, options: dict, tell, inexact: float):
     """Return the training data with a kernel; ``tell`` reports the memory before it is allocated.
 
     ``inexact`` is that of the preparation (``prepare.Preparation``). ``options["matrix_memory"]`` is the memory for the
-    matrix: an int, a :class:`rows.budget.Allowance` or None.
+    matrix: an int, a :class:`rows.gram.Allowance` or None.
     """
     import numpy as np
 

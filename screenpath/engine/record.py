@@ -8,7 +8,7 @@ from math import isfinite
 import numpy as np
 
 from screenpath.data.safe.plugins import Plugin
-from screenpath.data.words.tables import now, surroundings
+from screenpath.data.words.tables import circumstances, now, versions
 from screenpath.engine.options import INPUTS
 from screenpath.inputs.load import ARRAYS
 from screenpath.problem.ends import CONSTANT
@@ -31,7 +31,7 @@ def record_of(session, status: str) -> dict:
     s, o, data, grid = session, session.options, session.data, _grid(session)
     told = s.told = s.told or {
         "data": data.description(), "preparation": data.preparation_record(), "identity": s.identity(),
-        "here": surroundings(),
+        "here": (circumstances(), versions()),
     }  # fmt: skip
     closed, (here, libraries) = getattr(s.model, "closed_until", None), told["here"]
     return {

@@ -102,52 +102,6 @@ class WalkedRows(Rows, Protocol):
 
 
 @runtime_checkable
-class KernelRows(Counted, Protocol):
-    """Rows ``z_i`` known through the matrix ``Q_ij = z_i.z_j``; ``touched`` counts its rows."""
-
-    d: int  # columns of the data behind the kernel
-    signs: np.ndarray  # shape (n,)
-    norms: np.ndarray  # shape (n,): ``sqrt(Q_ii)``, rounded up
-    # error, stored_error: bounds of the error of ``Q_ij`` over ``norms_i norms_j``, in sums that certify or screen, and
-    # in those of a solver
-    error: float
-    stored_error: float
-    plan: Any  # rows.budget.GramPlan: how much of the matrix is kept
-
-    @property
-    @abstractmethod
-    def whole(self) -> bool:
-        """Tell whether :meth:`square` of all rows is the stored matrix itself."""
-
-    @abstractmethod
-    def weighted_sum(self, theta: np.ndarray) -> np.ndarray:
-        """Return ``Q theta``, shape (n,); rows with a zero weight are not touched."""
-
-    @abstractmethod
-    def add_sum(self, index: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
-        """Add ``sum_k weights[k] Q[index[k]]`` to ``out``."""
-
-    @abstractmethod
-    def depth(self, m: int) -> float:
-        """Return an upper bound of the number of consecutive operations in a sum over ``m`` rows."""
-
-    @abstractmethod
-    def precise_sums(self, target: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return the entries ``target`` of ``Q weights[q]`` from the data, as sums of two doubles, shape (q, 2, m).
-
-        Their error is at most the second number returned times ``norms[target] (|weights| @ norms)``.
-        """
-
-    @abstractmethod
-    def sum_at(self, index: np.ndarray, weights: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """Return ``sum_k weights[k] Q[index[k], target]`` from the stored values, for a solver."""
-
-    @abstractmethod
-    def square(self, index: np.ndarray):
-        """Return ``Q[index][:, index]`` as a :class:`rows.gram.SquarePart`."""
-
-
-@runtime_checkable
 class FeatureColumns(Counted, Protocol):
     """Signed feature columns ``f_j = y * x^j``, ``n`` of them, of ``d`` samples; ``touched`` counts columns."""
 

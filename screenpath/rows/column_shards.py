@@ -21,7 +21,7 @@ from screenpath.kernels.rows import rows as sums
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import row_pointers, shared_csr
 from screenpath.rows.columns import Columns, KeptProducts, as_columns, sign_sparse, weighted_signs
-from screenpath.rows.memory import sum_blocks, usable_threads
+from screenpath.rows.memory import squared_norms, sum_blocks, usable_threads
 from screenpath.rows.shards import OnDisk
 
 COPIES = 4  # of a block: converted, scaled, signed, and temporary
@@ -234,17 +234,14 @@ class ShardColumns(HeldColumns, KeptProducts):
         self.inexact, self.n, self.d, self.touched = source.preparation.inexact, source.d, source.n, 0
         self.signs, self._weights = weighted_signs(signs, weights), weights
         self._blocks = sum_blocks(self.n, source.size, self.d)
-        squares = np.empty(self.n)
-        for part, found in self._over(self._squares):
-            squares[part] = found
-        self.norms = np.sqrt(squares)
+        self.norms = np.sqrt(self._by_column(lambda k: squared_norms(self._signed(k))))
         self.forget()
 
     # -- passes --------------------------------------------------------------------------------------------------
 
     def products(self, v: np.ndarray) -> np.ndarray:
         """Return ``f_j . v`` for every feature, in one pass over the files."""
-        out, v = np.empty(self.n), np.ascontiguousarray(v, dtype=np.float64)
+        v = np.ascontiguousarray(v, dtype=np.float64)
         product, signed = sums.csr_products if self.sparse else sums.dense_products, self.signs * v
 
         def one(k: int):
@@ -256,18 +253,14 @@ class ShardColumns(HeldColumns, KeptProducts):
                 product(shard.data, shard.indices, shard.indptr, signed[shard.columns], found, 0, found.size)
             else:
                 product(shard.dense, signed, found, 0, found.size)
-            return (found,)
+            return found
 
-        for part, found in self._over(one):
-            out[part] = found
         self.touched += self.n
-        return out
+        return self._by_column(one)
 
-    def _over(self, function):
-        """Yield (columns, results...) of ``function(k)`` for every shard, in order."""
-        count = self._starts.size - 1
-        for k, found in enumerate(self.source.each(function, ((k,) for k in range(count)))):
-            yield slice(int(self._starts[k]), int(self._starts[k + 1])), *found
+    def _by_column(self, function) -> np.ndarray:
+        """Return the results of ``function(k)`` for every shard, one per column."""
+        return np.concatenate(list(self.source.each(function, ((k,) for k in range(self._starts.size - 1)))))
 
     def _as_stored(self, k: int) -> Shard | None:
         """Return shard ``k`` if its columns are those of the model up to signs -1 and +1, which are exact; else
@@ -277,15 +270,6 @@ class ShardColumns(HeldColumns, KeptProducts):
             return None
         shard = self.source.folder.shard(k)
         return shard if (shard.dense is None) == self.sparse else None
-
-    def _squares(self, k: int) -> tuple[np.ndarray]:
-        """Return the squared norms of the columns of a shard."""
-        columns, squares = self._signed(k), np.empty(int(self._starts[k + 1] - self._starts[k]))
-        if self.sparse:
-            sums.csr_squared_norms(columns[0], columns[2], squares)
-        else:
-            sums.dense_squared_norms(*columns, squares)
-        return (squares,)
 
     def _signed(self, k: int, chosen=None) -> tuple:
         """Return signed columns of shard ``k`` for kernels."""

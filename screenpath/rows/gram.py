@@ -13,7 +13,7 @@ from screenpath.data.safe.memory import as_option, free_memory, in_force, in_wor
 from screenpath.errors import ResourceError, UsageError
 from screenpath.kernels.rows import gram as kernels
 from screenpath.numbers import sparse as sp
-from screenpath.rows.base import KernelRows
+from screenpath.rows.base import Counted
 from screenpath.rows.kernel_functions import BLOCK_BYTES, HeldOutRows, KernelBlocks
 from screenpath.rows.memory import usable_threads
 
@@ -157,8 +157,10 @@ class SquarePart:
         return self.values
 
 
-class GramRows(KernelRows):
-    """The kernel matrix of signed rows ``X``, shape (n, d); see :func:`plan_gram` for ``max_memory`` and ``keep``.
+class GramRows(Counted):
+    """Signed rows ``z_i`` known through the matrix ``Q_ij = z_i.z_j``, of data ``X``, shape (n, d).
+
+    ``touched`` counts rows of the matrix. See :func:`plan_gram` for ``max_memory`` and ``keep``.
 
     With the ``dtype`` float32 the solver works on rounded values; sums that certify or screen are computed from the
     data in float64. Blocks of the matrix are computed by ``threads``, on which results do not depend. ``tell`` is
@@ -176,7 +178,9 @@ class GramRows(KernelRows):
             tell(self.plan.describe())
         self.signs = np.asarray(signs, dtype=np.float64)
         self.blocks = KernelBlocks(X, function, inexact)
-        self.norms, self.error = self.blocks.sizes, self.blocks.error
+        self.norms = self.blocks.sizes  # shape (n,): ``sqrt(Q_ii)``, rounded up
+        # Bounds of the error of ``Q_ij`` over ``norms_i norms_j``, in sums that certify or screen and in a solver's.
+        self.error = self.blocks.error
         self.stored_error = self.error if self.exact else self.error + self._float32_error()
         self.touched: float = 0
         self._height = max(1, min(self.n, self.plan.block // (8 * self.n)))
@@ -195,6 +199,7 @@ class GramRows(KernelRows):
 
     @property
     def whole(self) -> bool:
+        """Tell whether :meth:`square` of all rows is the stored matrix itself."""
         return self.plan.full and self.exact
 
     @property
@@ -228,6 +233,7 @@ class GramRows(KernelRows):
     # -- sums ----------------------------------------------------------------------------------------------------
 
     def weighted_sum(self, theta: np.ndarray) -> np.ndarray:
+        """Return ``Q theta``, shape (n,); rows with a zero weight are not touched."""
         index = theta.nonzero()[0]
         out = np.zeros(self.n)
         self.add_sum(index, theta[index], out)
@@ -247,16 +253,22 @@ class GramRows(KernelRows):
                 out += ((weights[cut] * self.signs[part]) @ self.blocks.block(part)) * self.signs
 
     def depth(self, m: int) -> float:
+        """Return an upper bound of the number of consecutive operations in a sum over ``m`` rows."""
         slices = 1 if self.whole else -(-m // min(self._height, self.plan.rows))
         return min(m, m // 4 + 4 * slices) + slices + 12.0 if self.exact else m + slices + 12.0
 
     def precise_sums(self, target: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the entries ``target`` of ``Q weights[q]`` from the data, as sums of two doubles, shape (q, 2, m).
+
+        Their error is at most the second number returned times ``norms[target] (|weights| @ norms)``.
+        """
         support = np.flatnonzero(weights.any(axis=0))
         self.touched += support.size * target.size / self.n
         sums = self.blocks.precise_sums(target, support, np.ascontiguousarray((weights * self.signs)[:, support]))
         return sums * self.signs[target], self.blocks.precise_error(support.size)
 
     def sum_at(self, index: np.ndarray, weights: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return ``sum_k weights[k] Q[index[k], target]`` from the stored values, for a solver."""
         self.touched += index.size * target.size / self.n
         few = target.size < FEW * self.n
         out = np.zeros(target.size if few else self.n)

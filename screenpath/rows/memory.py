@@ -62,7 +62,7 @@ class MemoryRows(WalkedRows):
         self.pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
         self.touched = 0
         self._workspace: dict = {}
-        self.norms = np.sqrt(self._squared_norms())
+        self.norms = np.sqrt(squared_norms(self._arrays))
         self._blocks = sum_blocks(self.n, self.size, self.d)
         self._row_parts, self._block_parts = _parts(self.n, self.threads), _parts(len(self._blocks), self.threads)
 
@@ -156,13 +156,15 @@ class MemoryRows(WalkedRows):
         others = [self.pool.submit(work, part) for part in parts[1:]]
         return [work(parts[0]), *(other.result() for other in others)]
 
-    def _squared_norms(self) -> np.ndarray:
-        out = np.empty(self.n)
-        if self.sparse:
-            kernels.csr_squared_norms(self.data, self.indptr, out)
-        else:
-            kernels.dense_squared_norms(self.X, out)
-        return out
+
+def squared_norms(arrays: tuple) -> np.ndarray:
+    """Return the squared norms of rows, dense (X,) or sparse (data, indices, indptr)."""
+    out = np.empty(len(arrays[0]) if len(arrays) == 1 else arrays[2].size - 1)
+    if len(arrays) == 1:
+        kernels.dense_squared_norms(*arrays, out)
+    else:
+        kernels.csr_squared_norms(arrays[0], arrays[2], out)
+    return out
 
 
 def _parts(n: int, count: int) -> list[tuple[int, int]]:

@@ -21,7 +21,7 @@ from screenpath.kernels.rows import rows as kernels
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import Csr, row_pointers, shared_csr
 from screenpath.rows.base import Counted, Rows
-from screenpath.rows.memory import sum_blocks, usable_threads
+from screenpath.rows.memory import squared_norms, sum_blocks, usable_threads
 
 ON_ITS_WAY = 3  # temporary copies of the rows that a task takes from its shard
 
@@ -117,13 +117,7 @@ def shard_sum(shard: Shard, plan: Plan, start: int, stop: int, theta, carry):
 
 
 def shard_squared_norms(shard: Shard, plan: Plan):
-    out = np.empty(shard.rows)
-    for first, count, rows in plan.prepared(shard, 0, shard.rows):
-        if plan.dense:
-            kernels.dense_squared_norms(*rows, out[first : first + count])
-        else:
-            kernels.csr_squared_norms(rows[0], rows[2], out)
-    return out
+    return np.concatenate([squared_norms(rows) for _, _, rows in plan.prepared(shard, 0, shard.rows)] or [np.empty(0)])
 
 
 def shard_peaks(shard: Shard, plan: Plan, weights):
@@ -184,7 +178,7 @@ class ShardRows(OnDisk, Rows):
         self.preparation = Preparation("none", None, None, 0.0, self.raw_d)
         deque(self._each(shard_checked, ((k,) for k in range(folder.count))), maxlen=0)  # checks all shards first
         self.preparation = self._prepare(scale, bias, weights, free)
-        self.norms = np.sqrt(self._squared_norms())
+        self.norms = np.sqrt(self._by_row(shard_squared_norms))
         self._blocks = sum_blocks(self.n, self.size, self.d)
 
     @property
@@ -228,13 +222,8 @@ class ShardRows(OnDisk, Rows):
     # -- the contract of rows --------------------------------------------------------------------------------------
 
     def margins(self, w: np.ndarray) -> np.ndarray:
-        w = np.ascontiguousarray(w, dtype=np.float64)
-        out = np.empty(self.n)
-        tasks = ((k, self._part(k, w)) for k in range(self.folder.count))
-        for k, found in enumerate(self._each(shard_products, tasks)):
-            out[self.folder.starts[k] : self.folder.starts[k + 1]] = found
         self.touched += self.n
-        return out
+        return self._by_row(shard_products, np.ascontiguousarray(w, dtype=np.float64))
 
     def weighted_sum(self, theta: np.ndarray) -> np.ndarray:
         total = np.zeros(0)
@@ -295,6 +284,14 @@ class ShardRows(OnDisk, Rows):
 
     def _each(self, task, tasks):
         yield from self.each(lambda k, *arguments: self._run(task, k, *arguments), tasks)
+
+    def _by_row(self, task, *vectors) -> np.ndarray:
+        """Return the results of a task of every shard, one per row; vectors have an entry per column."""
+        out, starts = np.empty(self.n), self.folder.starts
+        tasks = ((k, *(self._part(k, vector) for vector in vectors)) for k in range(self.folder.count))
+        for k, found in enumerate(self._each(task, tasks)):
+            out[starts[k] : starts[k + 1]] = found
+        return out
 
     def _block_sums(self, theta):
         """Yield each block's sum and the rows it touched, in order."""
@@ -397,9 +394,3 @@ class ShardRows(OnDisk, Rows):
             shard, begin = self.folder.shard(k), int(self.folder.starts[k])
             for first, _, (rows,) in self._plan(k).prepared(shard, 0, shard.rows):
                 yield begin + first, rows
-
-    def _squared_norms(self) -> np.ndarray:
-        out = np.empty(self.n)
-        for k, found in enumerate(self._each(shard_squared_norms, ((k,) for k in range(self.folder.count)))):
-            out[self.folder.starts[k] : self.folder.starts[k + 1]] = found
-        return out

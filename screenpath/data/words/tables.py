@@ -172,11 +172,6 @@ def circumstances() -> dict:
     return {"machine": machine, "working_directory": os.getcwd()}
 
 
-def surroundings() -> tuple[dict, dict]:
-    """Return :func:`circumstances` and :func:`versions`."""
-    return circumstances(), versions()
-
-
 def versions() -> dict:
     import platform
     from importlib.metadata import version
