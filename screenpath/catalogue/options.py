@@ -207,7 +207,8 @@ OUTPUT = grouped(
     QUIET,
     Option(
         "progress", None, "switch",
-        "Show progress on stderr: a bar on a terminal, else a line now and then.  [default: on unless `quiet`]",
+        "Show progress on stderr: a bar on a terminal, else a line now and then.  [default: after two seconds, unless "
+        "`quiet`]",
     ),
     LOG_FORMAT,
 )  # fmt: skip

@@ -20,7 +20,8 @@ from screenpath.errors import fitted, shown, write
 
 LINE_EVERY_SECONDS = 30.0
 LINE_EVERY_SHARE = 0.1
-BAR_EVERY_SECONDS = 1.0  # also the time without a bar
+BAR_EVERY_SECONDS = 1.0
+PATIENCE = 2.0  # seconds of work without any progress, unless it was asked for
 COMPILING = "compiling the numerical kernels"
 DUMB = ("dumb", "unknown")  # terminals that cannot move their cursor
 NARROW = 70  # terminals with fewer columns have no room for a bar
@@ -225,6 +226,7 @@ class Console:
     def __init__(self, quiet: bool, progress: bool | None, words=str, log_format: str = "text"):
         self.quiet, self.words, self.json = quiet, words, log_format == "json"
         self.progress = not quiet if progress is None else progress
+        self._patience = 0.0 if progress or log_format == "json" else PATIENCE
         self.terminal = sys.stderr.isatty() and os.environ.get("TERM") not in DUMB and not self.json
         self._bar: Bar | None = None
         self._said, self._said_at = 0.0, time.monotonic()
@@ -330,7 +332,7 @@ class Console:
         a.done, a.step = a.done + done, step
         if self._bar is not None:
             self._bar.show(a)
-        if not self.progress or self.terminal:
+        if not self.progress or self.terminal or (a.gone < self._patience and not always):
             return
         share = (a.done - self._said) / a.total
         if always or share >= LINE_EVERY_SHARE or a.done >= a.total or self._silence() >= LINE_EVERY_SECONDS:
@@ -352,7 +354,7 @@ class Console:
         self._said, self._said_at = activity.done, time.monotonic()
         if not self.progress:
             return
-        if self.terminal and activity.unit:
+        if self.terminal and activity.unit and not self._patience:
             self._show(activity)
         self._over = threading.Event()
         self._watcher = threading.Thread(target=self._watch, args=(activity, self._over), daemon=True)
@@ -365,6 +367,8 @@ class Console:
         """Show from time to time what is under way, because a step may take long."""
         with contextlib.suppress(OSError):  # nobody reads stderr any more
             while not over.wait(BAR_EVERY_SECONDS):
+                if activity.gone < self._patience:
+                    continue
                 activity.refresh()
                 if self.terminal:
                     self._show(activity)

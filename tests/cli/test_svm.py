@@ -263,7 +263,8 @@ def test_missing_file_and_folder_in_the_way(call, data):
 
 def test_quiet_and_progress_lines(call, data):
     assert call("svm", data, "--grid", 4, "--quiet", "-o", "a").err == ""
-    lines = call("svm", data, "--grid", 4, "-o", "b").err
+    assert "svm: step" not in call("svm", data, "--grid", 4, "-o", "d").err  # it is done at once
+    lines = call("svm", data, "--grid", 4, "-o", "b", "--progress").err
     for step in range(4):  # as the files and --step have them
         assert f"svm: step {step} (C = " in lines and f", {step + 1} of 4 done, relative gap" in lines
     silent = call("svm", data, "--grid", 4, "-o", "c", "--no-progress").err

@@ -40,7 +40,7 @@ class Done:
 
 
 def test_lines_every_tenth(capsys):
-    console = Console(quiet=False, progress=None)
+    console = Console(quiet=False, progress=True)
     console.start("svm", 100, 0)
     for k in range(100):
         console.advance(Done(k))
@@ -50,6 +50,21 @@ def test_lines_every_tenth(capsys):
     assert text == "svm: step 99 (C = 0.5), 100 of 100 done, relative gap 1.0e-07, 25.0 % screened"
     assert re.fullmatch("[0-2][0-9]:[0-5][0-9]:[0-5][0-9]", clock)
     console.stop()
+
+
+def test_what_is_done_at_once_has_no_progress(capsys, monkeypatch):
+    console = Console(quiet=False, progress=None)
+    console.start("svm", 10, 0)
+    console.advance(Done(0))
+    console.advance(Done(1))
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(module, "PATIENCE", 0.0)
+    late = Console(quiet=False, progress=None)
+    late.start("svm", 10, 0)
+    late.advance(Done(0))
+    assert ", 1 of 10 done" in capsys.readouterr().err
+    for one in (console, late):
+        one.stop()
 
 
 def test_the_time_gone_and_the_time_left(monkeypatch):
@@ -128,7 +143,7 @@ def test_objects_a_line_for_machines(capsys):
 def test_a_terminal_that_cannot_move_its_cursor_gets_lines(capsys, monkeypatch, kind):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("TERM", kind)
-    console = Console(quiet=False, progress=None)
+    console = Console(quiet=False, progress=True)
     console.start("svm", 1, 0)
     console.advance(Done())
     console.stop()
