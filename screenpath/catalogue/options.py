@@ -85,7 +85,11 @@ READING = (
     DROP,
     ID,
     *CELLS,
-)
+    Option(
+        "weight_column", metavar="COLUMN", changes=True, group="data",
+        help="Column of a table with sample weights, as in `weights`; it is not a feature.",
+    ),
+)  # fmt: skip
 POSITIVE = Option(
     "positive", kind="label", metavar="LABEL", changes=True, everyday=True,
     help="Set this label against all others. Otherwise there are two labels, and the larger is +1.",
@@ -349,6 +353,11 @@ FOLDS = (
     ),
     Option("fold_seed", 0, "whole", "Seed for drawing the folds.", least=0, stated=True),
     Option("fold_file", kind="path", metavar="FILE", help="Fold of each sample, one whole number a line."),
+    Option("fold_column", metavar="COLUMN", help="Column of a table with the fold of each row, such as the site."),
+    Option(
+        "group_column", metavar="COLUMN",
+        help="Column of a table whose rows of one value stay in one fold, such as the patient.",
+    ),
     Option(
         "score", None, "choice", "Score of the held-out samples.  [default: accuracy; quantile: pinball; other "
         "regressions: mae]", choices=("accuracy", "balanced-accuracy", "f1", "auc", "mae", "mse", "pinball"),

@@ -337,6 +337,7 @@ def verify(run, data, format, explain, step):
 @click.argument("data", metavar="DATA", type=click.Path())
 @step_option
 @click.option("--decision", is_flag=True, help="Write decision values next to the labels.")
+@click.option("--append", is_flag=True, help="Write all columns of DATA, a table, before what is predicted.")
 @click.option("-o", "--out", metavar="FILE", default="-", show_default=True, help="File; - is standard output.")
 @click.option(
     "--format", type=click.Choice(["csv", "parquet"]), default="csv", show_default=True,
@@ -348,7 +349,7 @@ def verify(run, data, format, explain, step):
 @flag(replace(TARGET, help="CSV, Parquet: column of labels, if its name differs from the run's."))
 @training_option
 @quiet_option
-def predict(run, data, step, decision, out, format, force, zero_based, no_labels, target, training, quiet):
+def predict(run, data, step, decision, append, out, format, force, zero_based, no_labels, target, training, quiet):
     """Predict DATA (LIBSVM text, CSV, Parquet; - for stdin) by a step of the run folder RUN, as CSV.
 
     Each row of DATA gives one line: the label as in the training file, or the value of a regression. Do not scale DATA:
@@ -356,6 +357,8 @@ def predict(run, data, step, decision, out, format, force, zero_based, no_labels
     the score is printed to stderr; write ? for an unknown label. Columns of a table are found by name, in any order;
     a row that lacks a value, which the run does not fill in, gets an empty label.
     """
+    from screenpath.data.files.cells import USUAL
+    from screenpath.data.files.read import columns_written
     from screenpath.data.words.tables import need_parquet, parquet_of
     from screenpath.engine.stored import decision_values, not_scored
     from screenpath.inputs.run_data import read_new, training_path
@@ -383,8 +386,9 @@ def predict(run, data, step, decision, out, format, force, zero_based, no_labels
     unnamed = f"{data} has no column '{own}' of names: rows are in its order" if own is not None else ""
     # Before writing: wrong data must not leave a file.
     scores = [] if no_labels else [score_line(spec, run, values, read.y), not_scored(run, read.y)]
-    text = table(run, values, decision, read)
-    ids = () if read.ids is None else next(csv.reader(io.StringIO(text)))[:1]
+    written = columns_written(data, read.form.cells if read.form else USUAL) if append else {}
+    text = table(run, values, decision, read, written)
+    ids = [] if read.ids is None else [read.form.id] if append else next(csv.reader(io.StringIO(text)))[:1]
     output.write(text if format == "csv" else parquet_of(text, ids))
     if not quiet:
         say_step(run, chosen, step)
@@ -440,7 +444,8 @@ def score_line(spec, run, values, y) -> str:
     return f"{said} on {int(known.sum())} rows"
 
 
-def table(run, values, decision: bool, data) -> str:
+def table(run, values, decision: bool, data, written: dict[str, list[str]]) -> str:
+    """Return the predictions as CSV, below the ids or the columns ``written`` in the data."""
     from screenpath.data.words.labels import label_text
     from screenpath.data.words.tables import csv_text
     from screenpath.engine.stored import predicted_labels
@@ -456,7 +461,10 @@ def table(run, values, decision: bool, data) -> str:
             rows = [[label, *row] for label, row in zip(labels, forms, strict=True)]
     for k in () if data.lacking is None else data.lacking.nonzero()[0].tolist():
         rows[k] = [""] * len(header)
-    if data.ids is not None:
+    if written:
+        header = [*written, *(f"predicted_{name}" if name in written else name for name in header)]
+        rows = [[*cells, *row] for *cells, row in zip(*written.values(), rows, strict=True)]
+    elif data.ids is not None:
         header = ["id" if data.form.id in header else data.form.id, *header]
         rows = [[text, *row] for text, row in zip(data.ids, rows, strict=True)]
     return csv_text(header, rows)

@@ -50,14 +50,35 @@ def draw_folds(n: int, k: int, repeats: int, seed: int, classes=None) -> list[Sp
     return splits
 
 
+def draw_groups(groups: np.ndarray, k: int, repeats: int, seed: int) -> list[Split]:
+    """Draw ``repeats`` partitions into ``k`` folds that cut no group: the largest ones first, to the smallest fold."""
+    names, codes, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    if names.size < k:
+        raise UsageError(f"`folds={k}` is more than the {names.size} groups", f"use `folds={names.size}` or fewer")
+    splits: list[Split] = []
+    for repeat in range(repeats):
+        order = np.random.default_rng([seed, repeat]).permutation(names.size)
+        member, sizes = np.empty(names.size, dtype=np.int64), np.zeros(k)
+        for group in order[np.argsort(-counts[order], kind="stable")]:
+            member[group] = sizes.argmin()
+            sizes[member[group]] += counts[group]
+        splits.extend(Split(repeat, fold, np.flatnonzero(member[codes.ravel()] == fold)) for fold in range(k))
+    return splits
+
+
 def read_fold_file(path, n: int) -> list[Split]:
     """Read a fold file: one whole number a line, one line a sample; two folds at least."""
     member = read_lines(path, "sample", "fold", whole=True)
     if member.size != n:
         raise DataError(f"{path} has {member.size} lines for {n} samples", "write one fold number a sample, in order")
+    return folds_of(member, path)
+
+
+def folds_of(member: np.ndarray, source) -> list[Split]:
+    """Return the folds that numbers or texts, one a sample, name."""
     names = np.unique(member)
     if names.size < 2:
-        raise DataError(f"{path} names one fold only ({names[0]})", "cross-validation needs two or more")
+        raise DataError(f"{source} names one fold only ({names[0]})", "cross-validation needs two or more")
     return [Split(0, rank, np.flatnonzero(member == name)) for rank, name in enumerate(names)]
 
 

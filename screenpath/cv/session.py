@@ -65,7 +65,7 @@ class CvSession(Session):
         task = REGRESSION if self.data.labels is None else CLASSIFICATION
         classes = len((self.data.labels or {}).get("classes", (-1, 1)))
         self.score = choose_score(o["score"], self.spec, task, classes, o.get("tau"))
-        self.drawn = self.splits = self.draw(task)
+        self.drawn = self.splits = self.draw(task, raw.groups)
         if o["part"] is not None:
             part = stretch(o["part"], len(self.drawn), "folds")
             self.splits = self.drawn[part.start : part.stop]
@@ -75,13 +75,20 @@ class CvSession(Session):
             "sparse" if self.data.rows.sparse else "dense", self.deadline, o["certify"], grows=o["until_turn"],
         )  # fmt: skip
 
-    def draw(self, task: str) -> list:
+    def draw(self, task: str, groups: np.ndarray | None) -> list:
         o, n = self.options, self.samples.y.size
         if task == REGRESSION and o["stratify"]:
             raise UsageError(f"`stratify` needs classes, and {self.spec.name} is a regression", "leave it out")
-        self.stratified = task == CLASSIFICATION and o["stratify"] is not False and o["fold_file"] is None
+        free = o["fold_file"] is None and groups is None
+        if groups is not None and o["stratify"]:
+            raise UsageError("`stratify` would cut groups", "leave it out")
+        self.stratified = task == CLASSIFICATION and o["stratify"] is not False and free
         if o["fold_file"] is not None:
             splits, drawn = drawing.read_fold_file(o["fold_file"], n), None
+        elif o["fold_column"] is not None:
+            splits = drawing.folds_of(groups, f"the column '{o['fold_column']}'")
+        elif groups is not None:
+            splits = drawing.draw_groups(groups, o["folds"], o["repeats"], o["fold_seed"])
         else:
             drawn = o["folds"]
             drawing.check_count(n, drawn, self.stratified)
@@ -320,7 +327,7 @@ class CvSession(Session):
 
     def cv_record(self) -> dict:
         o = self.options
-        file = o["fold_file"] is not None
+        file = (o["fold_file"] or o["fold_column"]) is not None
         return {
             "schema_version": SCHEMA_VERSION,
             "model": self.spec.name,
@@ -332,6 +339,7 @@ class CvSession(Session):
             "stratified": self.stratified,
             "fold_seed": None if file else o["fold_seed"],
             "fold_file": o["fold_file"],
+            **{name: o[name] for name in ("fold_column", "group_column") if o[name] is not None},
             "fold_sizes": [split.held_out.size for split in self.splits],
             "grid": "one for all folds, made from all data",
             "n_grid": len(self.grid),

@@ -137,10 +137,10 @@ def cv_spec(spec: Spec) -> Spec:
 def cv_resolved(spec: Spec, options: dict) -> tuple[Spec, dict]:
     """Return the model that the options describe, and all options of the run, dependent defaults filled in."""
     options = {**WITHOUT_MORE, **WITHOUT, **counted(options), **dict(spec.fixed)}
-    if options["fold_file"] is not None:
-        for name in ("folds", "repeats", "stratify"):
-            if options[name] is not None:
-                raise UsageError("`fold_file` already defines the folds", f"leave out `{name}`")
+    for given in ("fold_file", "fold_column"):
+        for name in ("folds", "repeats", "stratify", "group_column", "fold_column"):
+            if options[given] is not None and options[name] is not None and name != given:
+                raise UsageError(f"`{given}` already defines the folds", f"leave out `{name}`")
     if options["out"] == "-":
         raise UsageError("cv writes several tables", "give a folder with `out=DIR`")
     options |= {one.name: options[one.name] or one.usual for one in FOLDS if one.usual is not None}

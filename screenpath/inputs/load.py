@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 SEVERAL = ("one_hot", "columns", "drop")  # options that name columns
-CELL_OPTIONS = [one.name for one in CELLS]
+CELL_OPTIONS = [*(one.name for one in CELLS), "weight_column", "group_column"]
 ARRAYS = "arrays"  # in place of a file's name
 TOO_LARGE = "convert the file (screenpath convert) and name the folder with a model that streams it"
 
@@ -78,6 +78,7 @@ def open_shards(options: dict) -> ShardFolder:
 def asked_cells(options: dict, what: str = "", *accepted: str) -> dict[str, Any]:
     """Return the options about the cells of a table; for ``what``, refuse those that are not ``accepted``."""
     asked = {name: options[name] for name in CELL_OPTIONS if name in options}
+    asked |= {"group_column": options["fold_column"]} if options.get("fold_column") else {}
     for name in Cells.of(asked).record() if what else ():
         if name not in accepted:
             raise UsageError(f"`{name}` is about the cells of a table in a file, {what}", f"leave out `{name}`")
@@ -211,7 +212,11 @@ def learned(spec, options: dict, told, y: np.ndarray, source: str, text: Fault |
     """
     options = coded(options, told.label_names or told.spelled)
     targets, labels = targets_of(spec, options, y, source, text)
-    given, texts = checked_weights(y, read_weights(options.get("weights"))), options["label_texts"]
+    of_rows = getattr(told, "weights", None)
+    if of_rows is not None and options.get("weights") is not None:
+        raise UsageError("`weights` and `weight_column` are both given", "use one of them")
+    given, texts = read_weights(options.get("weights")) if of_rows is None else of_rows, options["label_texts"]
+    given = checked_weights(y, given)
     weights = row_weights(y, class_weights(options.get("class_weight"), texts), given, texts)
     known = {"targets": targets, "labels": labels, "weights": weights, "sample_weights": given, "label_texts": texts}
     return options, {**known, "names": told.names, "label_names": told.label_names, "form": told.form}

@@ -65,6 +65,8 @@ class Problem:
         self.unknown: set[tuple] = set()
         data = header["data"]
         weights = None if self.options.get("class_weight") else digest_of(header.get("weights"))
+        if (data.get("table") or {}).get("cells", {}).get("weight_column"):
+            self.unknown.add(("options", "weights"))
         self.sample_weights = self._numbers("weights", data["n_samples"], weights)
         penalties = (record.get("identity") or {}).get("penalty_sha256")
         self.penalties = self._numbers("penalty_weights", data["n_features"], penalties, header.get("columns"))
@@ -240,6 +242,7 @@ class Problem:
             "missing_indicator": cells.get("missing_indicator", False),
             "na": list(cells.get("na", [])),
             **{name: cells.get(name, usual) for name, usual in (("decimal", "."), ("encoding", "utf-8"))},
+            "weight_column": cells.get("weight_column"),
             "thousands": lambda value: (value or "") == cells.get("thousands", ""),
             "delimiter": lambda value: (value or "").replace("tab", "\t") == cells.get("delimiter", ""),
             **self._selectors(table),
@@ -264,7 +267,8 @@ class Problem:
         names, own = self.source.names, table.get("id")
         named = {"id": lambda value: value in (None, own) and (own is None or own in names)}
         chosen = features(names, table["target"].strip(), columns, drop)
-        chosen = None if chosen is None else chosen - {own}
+        apart = {table.get("cells", {}).get(name) for name in ("weight_column", "group_column")}
+        chosen = None if chosen is None else chosen - {own} - apart
         right = chosen == {name.strip() for name in table["columns"]}
         if chosen is None or not right and not (columns or drop):
             return named

@@ -39,6 +39,8 @@ class Cells:
         Between the cells of CSV; empty: as in the header.
     encoding : str
         Of CSV.
+    weight_column, group_column : str
+        Columns that are no features: with the weights of the rows, and with what keeps rows together in folds.
     """
 
     missing: str = "error"
@@ -48,11 +50,15 @@ class Cells:
     thousands: str = ""
     delimiter: str = ""
     encoding: str = "utf-8"
+    weight_column: str = ""
+    group_column: str = ""
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Cells:
         """Return the checked options among ``given``; None, or nothing, is the default."""
         known = {one.name: given.get(one.name) for one in fields(cls)}
+        if strange := sorted(set(given) - set(known)):
+            raise TypeError(f"there is no option '{strange[0]}' of a table's cells: {', '.join(known)}")
         known["missing"] = checked_policy(known["missing"] or "error" if known["missing"] != 0 else "0")
         known["na"] = (known["na"],) if isinstance(known["na"], str) else tuple(known["na"] or ())
         known["delimiter"] = "\t" if known["delimiter"] == "tab" else known["delimiter"]
@@ -100,6 +106,10 @@ class Cells:
         if self._number.fullmatch(cell):
             return (cell.replace(self.thousands, "") if self.thousands else cell).replace(self.decimal, ".")
         return f"'{cell}'" if is_number(cell) else cell
+
+    @property
+    def apart(self) -> tuple[str, ...]:
+        return tuple(filter(None, (self.weight_column, self.group_column)))
 
     @property
     def fills(self) -> bool:

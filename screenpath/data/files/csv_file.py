@@ -226,6 +226,9 @@ class CsvBatch:
     def label_texts(self, name: str) -> list[str] | None:
         return [self.file.cells.number(cell.strip()) for cell in self.cells(name)]
 
+    def written(self, name: str) -> list[str]:
+        return [cell.strip() for cell in self.cells(name)]
+
     def texts(self, name: str) -> Texts:
         cells = [cell.strip() for cell in self.cells(name)]
         values = sorted(value for value in set(cells) if not self.file.cells.is_missing(value))

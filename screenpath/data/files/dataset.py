@@ -74,6 +74,8 @@ class Dataset:
     text_label: Fault | None = None
     ids: tuple[str, ...] | None = None
     lacking: np.ndarray | None = None
+    weights: np.ndarray | None = None  # weights, groups: shape (n,): of training rows, if columns of a table have them
+    groups: np.ndarray | None = None
 
     def __repr__(self) -> str:
         return f"<Dataset: {self.n:,} rows, {self.width:,} features, from {self.source}>"

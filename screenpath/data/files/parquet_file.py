@@ -209,6 +209,9 @@ class ParquetBatch:
         large = large or np.any(values.astype(np.float64) <= -WHOLE)
         return ["" if value is None else str(value) for value in column.to_pylist()] if large else None
 
+    def written(self, name: str) -> list[str]:
+        return ["" if value is None else str(value) for value in self.batch.column(name).to_pylist()]
+
     def texts(self, name: str) -> Texts:
         import pyarrow.types as types
 

@@ -27,6 +27,8 @@ from screenpath.data.files.table import ENCODE, FILL_IN, MISSING, TableFile, for
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.errors import DataError, UsageError, file_name
 
+ROWS = 1 << 13  # of a table that are repeated at a time
+
 
 @contextmanager
 def opened(source, cells: Cells = USUAL):
@@ -94,7 +96,7 @@ def read_data(
     **cells
         How the cells of a table are read, as of the commands: ``missing`` (what fills in a value leaves nan in ``X``,
         for :func:`screenpath.data.files.prepare.prepare`), ``missing_indicator``, ``na``, ``decimal``, ``thousands``,
-        ``delimiter``, ``encoding``.
+        ``delimiter``, ``encoding``, ``weight_column``, ``group_column``.
 
     Returns
     -------
@@ -123,7 +125,7 @@ def read_data(
             )
         refuse_indices(name, zero_based, n_features)
         form = form_of(table, target, one_hot, columns, drop, id, auto_columns(source, table, one_hot))
-        return _whole(table, form, limit=limit, dtype=stored_type(dtype))
+        return _whole(table, form, limit=limit, dtype=stored_type(dtype), apart=True)
 
 
 def auto_columns(source, table: TableFile, one_hot) -> list[str]:
@@ -135,6 +137,20 @@ def auto_columns(source, table: TableFile, one_hot) -> list[str]:
     with opened(source, table.cells) as (again, _, _):
         assert again is not None
         return [column.name for column in columns_of(again) if column.option == "one_hot"]
+
+
+def columns_written(source, cells: Cells) -> dict[str, list[str]]:
+    """Return the cells of each column of a table as the file has them."""
+    if str(source) == "-":
+        raise UsageError("`append` reads the data twice, and this is a stream", "name a file")
+    with opened(source, cells) as (table, _, name):
+        if table is None:
+            raise UsageError(f"`append` repeats the columns of a table, {name} is none", "leave it out")
+        found: dict[str, list[str]] = {name: [] for name in table.columns}
+        for batch in table.batches(ROWS, table.columns):
+            for column, texts in found.items():
+                texts += batch.written(column)
+    return found
 
 
 def read_like(

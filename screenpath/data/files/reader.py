@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from screenpath.data.files.advice import MOST, Column
+from screenpath.data.files.cells import USUAL, Cells
 from screenpath.data.files.dataset import Dataset, Form, Growing
-from screenpath.data.files.table import ENCODE, MISSING, Batch, TableFile, Target, Vocabulary
+from screenpath.data.files.table import ENCODE, FILL_IN, MISSING, NUMBERS, Batch, TableFile, Target, Vocabulary
 from screenpath.data.words.numerals import is_number
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import counted_csr
@@ -152,6 +153,34 @@ def _advised(faults: list[Fault], odd: dict[str, Column], rows: int) -> list[Fau
     return [replace(fault, hint=odd[fault.column or ""].hint) if text else fault for fault, text in pairs]
 
 
+class Beside:
+    """What columns that are no features say about the rows: weights, and groups."""
+
+    def __init__(self, cells: Cells):
+        self.cells, self.weights = cells, Growing(np.float64)
+        self.groups: list[np.ndarray] = [np.zeros(0, dtype=str)]
+
+    def take(self, batch: Batch) -> list[Fault]:
+        """Append the cells of a batch; return faults of those that are missing or no numbers."""
+        faults: list[Fault] = []
+        if self.cells.weight_column:
+            values, wrong = batch.numbers(self.cells.weight_column)
+            self.weights.extend(values)
+            lost = {MISSING[0]: "the row has no weight"}  # which `missing` is not about
+            faults += [replace(one, message=lost.get(one.message, one.message), hint=NUMBERS) for one in wrong]
+        if self.cells.group_column:
+            texts = batch.texts(self.cells.group_column)
+            self.groups.append(np.array([*texts.values, ""])[texts.codes])
+            gaps = np.flatnonzero(texts.codes < 0).tolist()
+            faults += [batch.fault(k, self.cells.group_column, "", "the row has no group", FILL_IN) for k in gaps]
+        return faults
+
+    def finish(self, kept: np.ndarray) -> tuple:
+        """Return weights and groups of the rows that are kept, each None if there are none."""
+        weights, groups = self.weights.finish(), np.concatenate(self.groups)
+        return weights[kept] if self.cells.weight_column else None, groups[kept] if self.cells.group_column else None
+
+
 def read_table(
     table: TableFile,
     form: Form,
@@ -162,26 +191,30 @@ def read_table(
     max_faults: int | None = None,
     notices: tuple[str, ...] = (),
     new: bool = False,
+    apart: bool = False,
 ) -> tuple[Dataset | None, list[Fault]]:
     """Read a table into memory: the data (None if every row has a fault), and the faults.
 
     Unless labels are ``given``, an unknown one is nan. Rows with a fault are left out; reading ends at ``max_faults``
     kinds of faults in columns; by default, some rows after the first fault. ``new``: the rows are to be predicted.
-    Then the texts of the column that names them are kept, and a row that lacks a value, too.
+    Then the texts of the column that names them are kept, and a row that lacks a value, too. ``apart``: with the
+    weights and groups of the rows.
     """
     named: list[str] | None = [] if new and form.id is not None else None
     odd: dict[str, Column] = {}  # features of texts
+    beside = Beside(form.cells if apart else USUAL)
     reader, target = Reader(form, table), Target(form.target, given)
     values, indices, counts, hot, keep = (Growing(t) for t in (dtype, np.int32, np.int64, np.int64, bool))
     lacking, left_out = Growing(bool), 0
     from screenpath.data.words.faults import Faults
 
     faults = Faults()
-    wanted = reader.wanted if named is None or form.id is None else (*reader.wanted, form.id)
+    more = [*beside.cells.apart, *([] if named is None or form.id is None else [form.id])]
+    wanted = tuple(dict.fromkeys([*reader.wanted, *more]))  # one column may have several roles
     for batch in table.batches(max(1, CELLS // max(len(form.columns), 1)), wanted):
         block, wrong = reader.block(batch, dtype)
         places, missing = reader.hot(batch)
-        without = target.take(batch)
+        without = [*target.take(batch), *beside.take(batch)]
         good, gaps = np.ones(batch.size, dtype=bool), np.zeros(batch.size, dtype=bool)
         if wrong or missing or without:
             here = sorted([*wrong, *missing, *without], key=lambda fault: fault.line)
@@ -218,6 +251,7 @@ def read_table(
     y, names = target.finish()
     X = counted_csr(values.finish(), indices.finish(), counts.finish(), len(form.numbers)).array()
     places, gaps, kept = hot.finish().reshape(X.shape[0], -1), lacking.finish(), keep.finish()
+    weights, groups = beside.finish(kept)
     if not kept.all():
         X, y, places, gaps = X[np.flatnonzero(kept)], y[kept], places[kept], gaps[kept]
     reader.take_bases(places)
@@ -233,4 +267,5 @@ def read_table(
     return Dataset(
         X, y, table.name, notices, names=settled.names, label_names=names, form=settled, text_label=text,
         spelled=spelled, ids=None if named is None else tuple(named), lacking=gaps if new else None,
+        weights=weights, groups=groups,
     ), found  # fmt: skip

@@ -61,6 +61,9 @@ class Batch(Protocol):
 
     def texts(self, name: str) -> Texts: ...
 
+    def written(self, name: str) -> list[str]:
+        """Return the cells of a column as the file has them."""
+
     def is_text(self, name: str) -> bool:
         """Tell whether the file declares a column as texts (or truth values); CSV never does."""
 
@@ -110,15 +113,18 @@ def form_of(
                 f"{table.name}: which column is the target? {what}", f"name it: `target=COLUMN`; there are {there}"
             )
         target = found[0]
-    for what, name in (("target", target), ("id", id)):
-        if name is not None and name not in table.columns:
+    how = table.cells
+    named = {"target": target, "id": id, "weight_column": how.weight_column, "group_column": how.group_column}
+    for what, name in named.items():
+        if name and name not in table.columns:
             raise UsageError(f"{table.name} has no column '{name}' (`{what}={name}`)", f"there are {there}")
     if target in hot:
         raise UsageError(f"the column '{target}' is the target, not a feature", "leave it out of `one_hot`")
     if id is not None and id in (target, *hot):
         what = "the target" if id == target else "a feature (`one_hot`)"
         raise UsageError(f"the column '{id}' is {what}, it cannot name the rows too", "name another column as `id`")
-    kept = tuple(name for name in features(table.columns, target, columns, drop, table.name) if name != id)
+    apart = (id, *how.apart)
+    kept = tuple(name for name in features(table.columns, target, columns, drop, table.name) if name not in apart)
     if not kept and (columns or drop):
         raise UsageError(f"{table.name}: `columns` and `drop` leave no column of features", f"there are {there}")
     if not kept:
@@ -151,7 +157,8 @@ def form_like(table: TableFile, known: Form, target: str | None = None) -> tuple
         raise DataError(
             f"{table.name} lacks columns of the training data: {listed(missing)}", f"it has {listed(table.columns)}"
         )
-    more = [name for name in table.columns if name not in (*known.columns, found, known.target, known.id)]
+    used = (*known.columns, found, known.target, known.id, *known.cells.apart)
+    more = [name for name in table.columns if name not in used]
     notices = (f"columns that the model does not use are ignored: {listed(more)}",) if more else ()
     return replace(known, target=found, id=known.id if known.id in table.columns else None), notices
 

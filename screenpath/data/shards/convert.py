@@ -131,8 +131,8 @@ def convert(
         If the folder exists, or the conversion to resume had another text or other settings.
     """
     limit, how_read = MemoryLimit(max_memory), Cells.of(cells)
-    if how_read.missing != "error":
-        raise UsageError("`missing` is about rows in memory, shards have no gaps", "fill them in, or name the table")
+    for name in {"missing", "weight_column", "group_column"} & how_read.record().keys():
+        raise UsageError(f"`{name}` is about rows in memory, shards have features alone", "name the table with a model")
     size = max(int(block_mb * (1 << 20)), BLOCK)
     needed = MEMORY_FACTOR * size * (jobs + 1)
     limit.check(needed, f"converting {jobs} + 1 blocks of {block_mb:g} MB", "use a smaller `block_mb`")
