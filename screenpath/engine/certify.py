@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, isfinite, nan, sqrt
@@ -276,6 +277,8 @@ class Asked:
         tol = max(certificate.gap / least * (1.0 + WIDER), EXACT) if least > 0.0 else inf
         if not tol < 1.0 or self.ends(certificate)[1] != certificate.highest:
             raise DataError("the gap is as large as the objective", "leave out `out`: there is nothing to certify")
+        if self.options["data"] == "-":
+            raise UsageError("`out` reads the data again, and standard input is gone", "name a file")
         seconds, nothing = dict.fromkeys(("screen", "solve", "certify"), 0.0), self.model.nothing_screened()
         judged, work = verdict(certificate, tol, settled=True), {"solver": "given", "epochs": 0, "rounds": 1}
         step = at_point(self.model, self.parameter, 0, certificate, nothing, tol, judged, work, 0.0, seconds, {})
@@ -339,10 +342,11 @@ def certify(
     out, force, C = (asked.pop(key, None) for key in ("out", "force", "c"))
     asked = {next((old for old, new in RENAMED.items() if new == key), key): value for key, value in asked.items()}
     asked |= {"data": data, "C": C} | ({} if penalty is None else {"loss": "squared-hinge"})
-    known = {} if known is None else known
-    place = name, penalty, repr(sorted(asked.items(), key=str))
-    with MemoryLimit(asked.get("max_memory")).in_force():
-        problem = known[place] = known.get(place) or Asked(name, asked, penalty)
+    kept, place = {} if known is None else known, (name, penalty, repr(sorted(asked.items(), key=str)))
+    with MemoryLimit(asked.get("max_memory")).in_force(), ExitStack() as ending:
+        problem = kept[place] = kept.get(place) or Asked(name, asked, penalty)
+        if known is None:
+            ending.callback(problem.data.close)
         found, certificate = problem.judged(given)
         if out is not None:
             problem.write(certificate, out, bool(force), list(command))

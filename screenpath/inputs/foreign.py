@@ -37,6 +37,10 @@ KINDS: dict[str, tuple[tuple[str, ...], str | None]] = {
     FREE_SVR: (("svr",), None),
 }
 KERNEL = "kernel", "gamma", "degree", "coef0"
+# What a file that is no model may raise.
+UNREADABLE = (
+    ValueError, KeyError, TypeError, IndexError, AttributeError, ArithmeticError, RecursionError, csv.Error,
+)  # fmt: skip
 COLUMNS = "write lines of feature,value below such a header: the number from 1 (0 is the intercept) or the name"
 
 
@@ -84,6 +88,8 @@ class Foreign:
             raise UsageError(why, f"choose one against the rest: `positive={(*self.labels, 'LABEL')[0]}`")
         else:
             k, sign = self.labels.index(names[0]), 1.0
+        if not (np.all(np.isfinite(self.weights[k])) and np.isfinite(self.intercepts[k])):
+            raise DataError(f"{self.name} has weights that are not finite", "fit the model again, on scaled data")
         return sign * self.weights[k], sign * float(self.intercepts[k]), sign
 
     def spread(self, weights: np.ndarray, width: int, names: Sequence[str] | None) -> np.ndarray:
@@ -136,7 +142,7 @@ def read_foreign(path: str) -> Foreign:
         return (_json if first[:1] == "{" else _csv)(path, text)
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}", "name a model file") from None
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+    except UNREADABLE as error:
         raise DataError(f"{path} holds no model that can be read ({error})", COLUMNS) from None
 
 
