@@ -39,43 +39,23 @@ WIDER = 1e-9  # part by which balls and intervals are made larger, for the round
 
 @dataclass(frozen=True)
 class CertifiedModel:
-    """What is proven about a model made elsewhere, in numbers of its own objective, rounding counted.
-
-    Attributes
-    ----------
-    name, objective : str
-        Of the model, and what it was to minimise.
-    value, lowest : float
-        Upper bound of its objective, and a lower bound of the optimum.
-    gap, rel_gap : float
-        Upper bounds of how far its objective is from the optimum, and of that over the objective.
-    nearest, farthest, norm : float
-        Bounds of the distance of its weights from the optimal ones, and the norm of these; nan without a ridge.
-    same, other, open : int
-        Rows whose label is proven to be that by the optimum, proven to be another, and those left.
-    change : float
-        Of a regression: bound of the difference of any row's value from that by the optimum.
-    accurate : bool
-        Whether the dual point is as good as was asked for.
-    folder : str or None
-        Run folder with the certificate.
-    """
+    """What is proven about a model made elsewhere, in numbers of its own objective, rounding counted."""
 
     name: str
-    objective: str
-    value: float
-    lowest: float
-    gap: float
-    rel_gap: float
-    nearest: float = nan
+    objective: str  # what the model was to minimise
+    value: float  # upper bound of its objective
+    lowest: float  # lower bound of the optimum
+    gap: float  # upper bound of how far its objective is from the optimum
+    rel_gap: float  # that of the gap over the objective
+    nearest: float = nan  # bounds of the distance of its weights from the optimal ones; nan without a ridge
     farthest: float = nan
-    norm: float = nan
-    same: int = 0
-    other: int = 0
-    open: int = 0
-    change: float = nan
-    accurate: bool = True
-    folder: str | None = None
+    norm: float = nan  # of the optimal weights
+    same: int = 0  # rows whose label is proven to be that by the optimum,
+    other: int = 0  # another,
+    open: int = 0  # or neither
+    change: float = nan  # of a regression: bound of the difference of any row's value from that by the optimum
+    accurate: bool = True  # whether the dual point is as good as was asked for
+    folder: str | None = None  # run folder with the certificate
 
     def record(self) -> dict:
         """Return the attributes as numbers and texts that JSON has; None for what is not known."""
@@ -106,14 +86,8 @@ class CertifiedModel:
 class Asked:
     """A problem: data, model, and the solution found here.
 
-    Parameters
-    ----------
-    name : str
-        Of the model.
-    given : dict
-        Options of its path, and ``data``; in place of its grid ``C``, None where ``alpha`` and ``beta`` are given.
-    penalty : {"l2", "l1"}, optional
-        Of a squared hinge whose losses are multiplied by ``C``.
+    ``given`` has the options of the model's path and ``data``; ``C`` in place of its grid, None where ``alpha`` and
+    ``beta`` are given. ``penalty``, l2 or l1, is that of a squared hinge whose losses are multiplied by ``C``.
     """
 
     def __init__(self, name: str, given: dict, penalty: str | None = None):

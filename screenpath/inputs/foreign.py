@@ -46,35 +46,16 @@ COLUMNS = "write lines of feature,value below such a header: the number from 1 (
 
 @dataclass(frozen=True)
 class Foreign:
-    """A model made elsewhere.
+    """A model made elsewhere."""
 
-    Parameters
-    ----------
-    name : str
-        Of its file or class.
-    weights : ndarray of shape (k, m)
-        In the units of the data; a row for each class where there are more than two.
-    intercepts : ndarray of shape (k,)
-    labels : tuple of str
-        Of two classes that of positive values first; of more that of each row; empty where nothing is said.
-    kind : str
-        A key of ``KINDS``; empty where the problem is not told.
-    told : dict
-        Options of the model that it tells.
-    features : sequence of (int or str), optional
-        Numbers from 1, or names, of the m weights; by default 1 to m.
-    duals : tuple (places, coefficients), optional
-        Of a kernel model: numbers of the rows from 0, and their ``y_i alpha_i``.
-    """
-
-    name: str
-    weights: np.ndarray
-    intercepts: np.ndarray
-    labels: tuple[str, ...] = ()
-    kind: str = ""
-    told: dict[str, Any] = field(default_factory=dict)
-    features: Sequence | None = None
-    duals: tuple[Any, np.ndarray] | None = None
+    name: str  # of its file or class
+    weights: np.ndarray  # (k, m), in the units of the data; a row for each class where there are more than two
+    intercepts: np.ndarray  # (k,)
+    labels: tuple[str, ...] = ()  # of two classes that of positive values first; of more that of each row; maybe empty
+    kind: str = ""  # key of KINDS; empty where the problem is not told
+    told: dict[str, Any] = field(default_factory=dict)  # options of the model that it tells
+    features: Sequence | None = None  # numbers from 1, or names, of the m weights; None: 1 to m
+    duals: tuple[Any, np.ndarray] | None = None  # of a kernel model: numbers of rows from 0, and their y_i alpha_i
 
     def row(self, labels: dict | None) -> tuple[np.ndarray, float, float]:
         """Return weights and intercept for the problem with these labels (None: a regression), and their sign."""
@@ -124,13 +105,7 @@ def problems_of(given: Foreign, model: str | None) -> tuple[str, str | None]:
 
 
 def read_foreign(path: str) -> Foreign:
-    """Read the model file of another program; its content tells the format.
-
-    Raises
-    ------
-    DataError
-        For a file that holds no model, or one whose problem is none of screenpath's.
-    """
+    """Read the model file of another program, by its content; DataError where the problem is none of screenpath's."""
     try:
         content = Path(path).read_bytes()
         if path.lower().endswith(".onnx"):
@@ -245,13 +220,7 @@ def _onnx(path: str, content: bytes) -> Foreign:
 
 
 def of_estimator(model: Any) -> Foreign:
-    """Return weights of a fitted estimator, and what its parameters tell about the problem that it solves.
-
-    Raises
-    ------
-    UsageError
-        For an object without weights, or with a problem that is none of screenpath's.
-    """
+    """Return weights of a fitted estimator and what its parameters tell of its problem; UsageError if none of ours."""
     name = type(model).__name__
     known: dict = getattr(model, "get_params", dict)()
     labels = names_of(np.asarray(getattr(model, "classes_", ())).tolist())
