@@ -6,7 +6,7 @@
 import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
-from screenpath.kernels.problem.sparse import Samples, add_column, respond
+from screenpath.kernels.problem.sparse import Samples, add_column, products, respond
 from screenpath.kernels.problem.sparse_intercept import settle
 from screenpath.kernels.rows.matrix import add, dot, matrix_of
 from screenpath.kernels.rows.newton_system import advance, inner
@@ -174,27 +174,20 @@ def trial(view, samples, status, alpha, beta, w, active, count, signs, rhs, dire
         Decrease that the slope promises, ``-grad . (new_w - w)``.
     touched : int
     """
-    (data, indices, indptr), n, (new_w, scores, theta, psi) = view, samples.n, new
-    d = indptr.size - 1
+    n, (new_w, scores, theta, psi) = samples.n, new
     new_w[:] = 0.0
     scores[:] = 0.0
     expected, w_sq, w_l1 = 0.0, 0.0, 0.0
-    touched = 0
     for k in range(count):
         f = active[k]
         value = w[f] + step * direction[k]
         if value * signs[k] < 0.0:
             value = 0.0
         expected += rhs[k] * (value - w[f])
-        if value == 0.0:
-            continue
         new_w[f] = value
         w_sq += alpha * value * value  # not w^2 alone: see kernels.sparse.feature_terms
         w_l1 += abs(value)
-        c = f // d
-        start, stop = indptr[f - c * d], indptr[f - c * d + 1]
-        add_column(data, indices, start, stop, n, value, scores[c * n : (c + 1) * n])
-        touched += stop - start
+    touched = products(view, n, new_w, scores)
     if level is not None:
         level[0] = settle(scores, samples.labels, samples.weights, samples.gamma, status, level[0])
     loss = respond(scores, samples, status, theta, psi)
