@@ -261,10 +261,10 @@ class _Run:
     def solve_set(self, chosen: np.ndarray, target: float) -> bool:
         """Solve the problem on a working set to an absolute gap, by Newton steps where these can be afforded."""
         interval, self.best = FIRST_CHECK, np.inf  # of this set
-        newton = _Newton(self, chosen) if self.options.newton and chosen.size <= NEWTON_LIMIT else None
+        hessian = self._hessian(chosen) if self.options.newton and chosen.size <= NEWTON_LIMIT else None
         products = self.products[chosen]  # of the gap evaluation that led here
         while True:
-            going, gap = newton.steps(products, target) if newton else (False, np.inf)
+            going, gap = self.newton_steps(chosen, hessian, products, target) if hessian else (False, np.inf)
             if not going and not gap <= target:
                 self.sweep(chosen, interval)
                 interval = min(LAST_CHECK, 2 * interval)
@@ -275,35 +275,32 @@ class _Run:
             if self.spent():
                 return False
 
+    # -- Newton steps --------------------------------------------------------------------------------------------
 
-class _Newton:
-    """Newton steps on one working set; the Hessian follows the samples that enter and leave the margin."""
+    def _hessian(self, chosen: np.ndarray) -> tuple:
+        """Return products of columns and with ``z`` over some samples, and these: they follow those inside the margin.
 
-    def __init__(self, run: _Run, chosen: np.ndarray):
-        self.run, self.chosen = run, chosen
-        k, n = chosen.size, run.slack.size
-        # Where most samples are inside the margin, the others are subtracted from products over all samples.
-        if run.columns[1].size and 2 * np.count_nonzero(run.slack > 0.0) > n:
-            self.gram, self.sums = run.model.rows.inner_products(chosen)
-            self.member = np.ones(n, dtype=np.int8)
-        else:
-            self.gram, self.sums, self.member = np.zeros((k, k)), np.zeros(k), np.zeros(n, dtype=np.int8)
-        self.each = max(1, run.visits // (k * (k + 1) + 1))  # steps of one kernel call
+        Where most samples are inside the margin, the others are subtracted from products over all samples.
+        """
+        k, n = chosen.size, self.slack.size
+        if self.columns[1].size and 2 * np.count_nonzero(self.slack > 0.0) > n:
+            return *self.model.rows.inner_products(chosen), np.ones(n, dtype=np.int8)
+        return np.zeros((k, k)), np.zeros(k), np.zeros(n, dtype=np.int8)
 
-    def steps(self, products: np.ndarray, target: float) -> tuple[bool, float]:
+    def newton_steps(self, chosen: np.ndarray, hessian: tuple, products: np.ndarray, target: float):
         """Take steps while the gap falls, ``products`` in place; return whether the last one could be taken, the gap.
 
         The gap is inf where not even the first one lowered the objective.
         """
-        run, m = self.run, self.run.model
+        m, k = self.model, chosen.size
+        most = min(max(1, self.visits // (k * (k + 1) + 1)), self.budget.epochs - self.epochs)  # of one kernel call
         tried, taken, going, gap, moved = l1newton.newton_steps(
-            run.columns, self.chosen, m.signs, run.lam, m.sqnorms, run.w, run.slack, run.bias, products, self.gram,
-            self.sums, self.member, NEWTON_OPTIONS, m.norms, m.rounding.column, target, run.best,
-            min(self.each, run.budget.epochs - run.epochs),
+            self.columns, chosen, m.signs, self.lam, m.sqnorms, self.w, self.slack, self.bias, products, *hessian,
+            NEWTON_OPTIONS, m.norms, m.rounding.column, target, self.best, most,
         )  # fmt: skip
-        run.epochs += tried
-        run.touched += (tried + taken) * self.chosen.size
-        run.changed(tried * (self.chosen.size + 2.0), moved)
+        self.epochs += tried
+        self.touched += (tried + taken) * k
+        self.changed(tried * (k + 2.0), moved)
         return going, gap
 
 
