@@ -125,3 +125,21 @@ def test_columns_from_python(tmp_path):
     other = screenpath.inspect(tmp_path / "t.parquet", na="unknown")
     for column in other.columns:
         assert (column.kind, column.different, column.missing, column.option) == kinds[column.name]
+
+
+def test_nothing_to_learn_gives_no_command_line(call):
+    for text in ("a,y\n", "a,y\n,\n,\n", "a,y\n1,1\n2,1\n"):
+        Path("t.csv").write_text(text)
+        found = call("inspect", "t.csv")
+        assert "to learn" not in found.out and "what to do" in found.out
+    Path("t.csv").write_text("a,y\n,1\n2,NA\n")
+    found = call("svm", "t.csv", "--missing", "drop")
+    assert found.code == 1 and "every row lacks a value" in found.err
+    typed = shlex.split(found.err.splitlines()[-1].split(": ", 1)[1].removesuffix(" counts them"))
+    assert "missing" in call(*typed[1:]).out
+
+
+def test_few_rows_of_different_texts_are_not_encoded(call):
+    write("t.csv", name=["Ann", "Bob", "Cy", "Di", "Ed"], a=[1, 2, 3, 4, 5], y=[1, 2, 1, 2, 1])
+    found = call("svm", "t.csv")
+    assert "--one-hot" not in found.err and "--id name" in found.err

@@ -63,6 +63,12 @@ def test_one_notion_for_numbers_texts_and_labels(gap):
 def test_further_texts_and_numbers_are_missing():
     data = read("a,b,y\n-999,1,1\n2,none,2\n-999.0,-998,1\n", na=["none", "-999"], missing="zero")
     assert np.isnan(data.X.toarray()).tolist() == [[True, False], [False, True], [True, False]]
+    data = read("a;y\n-1.999,5;1\n2,5;2\n", na="-1999.5", missing="zero", decimal=",", thousands=".")
+    assert np.isnan(data.X.toarray()).ravel().tolist() == [True, False]
+    with pytest.raises(UsageError, match="is no treatment"):
+        read("a,y\n1,1\n", missing="1e999")
+    with pytest.raises(TypeError, match="no option 'missin'"):
+        read("a,y\n1,1\n", missin="drop")
     with pytest.raises(DataError, match="line 2, column 'a': the value is missing: '-999'"):
         read("a,b,y\n-999,1,1\n2,3,2\n", na="-999")
 

@@ -390,7 +390,7 @@ def test_selectors_that_select_nothing(call, tmp_path):
             said = call(*command, "--target", "smoker", option, text)
             assert said.code == 2 and what in said.err and remedy in said.err
     said = call("svm", "people.csv", "--target", "smoker")
-    assert "leave the column out: --drop name, or encode" in said.err
+    assert "leave the column out: --drop name, or let it name the rows: --id name" in said.err
     said = call("svm", "people.csv", "--target", "smoker", "--drop", "name", "--one-hot", "name")
     assert said.code == 2 and "leave it out of --one-hot" in said.err
 

@@ -35,29 +35,16 @@ HINTS = {
 
 @dataclass
 class Column:
-    """What a column of a table holds.
-
-    Parameters
-    ----------
-    name : str
-    rows, missing, texts : int
-        Cells, those without a value, and those that are texts.
-    values : Counter of float or str
-        How often each occurs; of at most some more than ``MOST``.
-    low, high : float
-        Of the numbers.
-    rising : bool
-        Whether each number is by 1 above that of the row before.
-    """
+    """What a column of a table holds."""
 
     name: str
     rows: int = 0
-    missing: int = 0
-    texts: int = 0
-    values: Counter = field(default_factory=Counter)
-    low: float = np.inf
+    missing: int = 0  # cells without a value
+    texts: int = 0  # cells that are neither numbers nor missing
+    values: Counter = field(default_factory=Counter)  # how often each occurs, of some more than MOST at most
+    low: float = np.inf  # low, high: of the numbers
     high: float = -np.inf
-    rising: bool = True
+    rising: bool = True  # whether each number is by 1 above that of the row before
 
     @property
     def different(self) -> int:
@@ -82,14 +69,14 @@ class Column:
     @property
     def option(self) -> str | None:
         """Return the option that a column needs to be read, a key of ``HINTS``; None for a column of numbers."""
-        kind, known = self.kind, self.rows - self.missing
+        kind = self.kind
         if kind == "numbers":
             counts = self.rising and not self.missing and self.rows > AUTO
             return "drop" if counts else None
         if kind == "numbers, texts":
             return "na" if len(self.tokens) == 1 else "number"
-        if kind == "text" and (self.different <= AUTO or self.different <= min(known / 2, MOST)):
-            return "one_hot" if self.different <= AUTO else "drop"
+        if kind == "text" and self.different <= min(AUTO, max(2, self.texts / 2)):  # else nearly all are different
+            return "one_hot"
         text = "id" if self.different == self.rows else "drop"
         return {"dates": "date", "empty": "drop", "commas": "comma"}.get(kind, text)
 
@@ -165,8 +152,10 @@ def target_of(columns: Sequence[Column]) -> Column:
     return (*two, *few, *some, columns[-1])[0]
 
 
-def command_of(source: str, columns: Sequence[Column], target: Column, how: Cells) -> str:
-    """Return a command line that reads a table and learns its target; cross-validated if each label occurs often."""
+def command_of(source: str, columns: Sequence[Column], target: Column, how: Cells) -> str | None:
+    """Return a command line that reads a table and learns its target, cross-validated if each label occurs often; None
+    if there is nothing to learn.
+    """
     commas: list[str] = []
     named: dict[str, list[str]] = {"id": [], "drop": [], "one_hot": [], "na": list(how.na)}
     for column in columns:
@@ -178,6 +167,8 @@ def command_of(source: str, columns: Sequence[Column], target: Column, how: Cell
         elif option is not None:
             named[option if option == "one_hot" or (option == "id" and not named["id"]) else "drop"].append(column.name)
     left = [column for column in columns if column.name not in (*named["id"], *named["drop"])]
+    if target.different < 2 or len(left) < 2:
+        return None
     gaps = any(column.missing or column.option == "na" for column in left if column is not target)
     missing = how.missing if how.missing != "error" else "median" if gaps else "drop" if target.missing else None
     labels = target.different if target.kind != "numbers" or target.different <= FEW else 0

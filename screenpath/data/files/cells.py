@@ -23,34 +23,16 @@ POLICIES = ("error", "drop", *LEARNED)
 
 @dataclass(frozen=True)
 class Cells:
-    """How the cells of a table are read; new data are read as the training data.
+    """How the cells of a table are read; new data are read as the training data."""
 
-    Parameters
-    ----------
-    missing : str
-        ``error``, ``drop``, ``mean``, ``median``, or the number that is filled in, as text.
-    missing_indicator : bool
-        Whether each column with a missing value gets a feature that is 1 there.
-    na : tuple of str
-        Further texts that stand for a missing value; a number means all its spellings.
-    decimal, thousands : str
-        Marks in the numbers of CSV.
-    delimiter : str
-        Between the cells of CSV; empty: as in the header.
-    encoding : str
-        Of CSV.
-    weight_column, group_column : str
-        Columns that are no features: with the weights of the rows, and with what keeps rows together in folds.
-    """
-
-    missing: str = "error"
-    missing_indicator: bool = False
-    na: tuple[str, ...] = ()
-    decimal: str = "."
+    missing: str = "error"  # or drop, mean, median, or the number that is filled in
+    missing_indicator: bool = False  # whether a column with gaps gets a feature that is 1 there
+    na: tuple[str, ...] = ()  # further texts that stand for a missing value; a number means all its spellings
+    decimal: str = "."  # decimal, thousands, delimiter, encoding: of CSV; delimiter "": as in the header
     thousands: str = ""
     delimiter: str = ""
     encoding: str = "utf-8"
-    weight_column: str = ""
+    weight_column: str = ""  # no features: the weights of the rows, and what keeps rows together in folds
     group_column: str = ""
 
     @classmethod
@@ -122,10 +104,9 @@ class Cells:
 
     def is_missing(self, text: str) -> bool:
         """Tell whether a cell, without the blanks around it, is missing."""
-        return text in NA or text in self.na or (self.codes.size > 0 and is_number(text) and self.coded(float(text)))
-
-    def coded(self, value: float) -> bool:
-        return bool(np.any(self.codes == value))
+        if text in NA or text in self.na:
+            return True
+        return self.codes.size > 0 and is_number(self.number(text)) and float(self.number(text)) in self.codes
 
     def blanked(self, values: np.ndarray) -> np.ndarray:
         """Return numbers with nan for those that stand for a missing value."""
@@ -152,6 +133,8 @@ def checked_policy(how) -> str:
         return text
     try:
         value = 0.0 if text == "zero" else number_of(text)
+        if not np.isfinite(value):
+            raise ValueError
     except ValueError:
         raise UsageError(
             f"`missing={text}` is no treatment of missing values", f"use {', '.join(POLICIES)}, zero or a number"

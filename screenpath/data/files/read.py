@@ -202,6 +202,9 @@ def _whole(table: TableFile, form: Form, settled: bool = False, **how) -> Datase
         raise DataError(f"{table.name}: {len(several)} columns cannot be read as they are", hint, lines)
     if faults:
         raise faults[0].error()
+    if data is None and form.cells.missing != "error":
+        hint = f"leave out columns with gaps: screenpath inspect {quote(table.name)} counts them"
+        raise DataError(f"{table.name}: every row lacks a value, or its label", hint)
     if data is None:
         raise DataError(f"{table.name} holds no samples", "add a row for each sample")
     return data
