@@ -13,6 +13,7 @@ from screenpath.kernels import compilation, kernel
 needs_jit = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="the jit is disabled")
 
 
+@needs_jit
 def test_warm_up_reaches_every_kernel():
     handled = dict(compilation.ensure_compiled())
     assert set(handled) <= set(compilation.kernel_modules())

@@ -53,7 +53,6 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         "worst + va",
     ): "the ball answers wherever v.a is below `worst`, however far it is moved towards it",
     (CONDITIONING, "lines_cost", "if indptr[count] == length * count:", "length / count"): SHORTCUT,
-    (CONDITIONING, "kept_cost", "if indptr[d] == n * d:", "n / d"): SHORTCUT,
     (CONDITIONING, "keep_columns", "if indptr[d] == n * d:", "n / d"): SHORTCUT,
     ("screenpath/screen/pathwise.py", "Pathwise._proven", "if self.floor == -np.inf:", "+np.inf"): (
         "saves the work of a bound that is above -inf in any case; what is no number is not certified"
