@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 
 from screenpath.catalogue.option import RENAMED, part_numbers
-from screenpath.catalogue.options import C_GRID, CERTIFY, FOLDS, UNTIL_TURN
+from screenpath.catalogue.options import C_GRID, CERTIFY, FOLDS, KERNEL, UNTIL_TURN
 from screenpath.catalogue.spec import Spec
 from screenpath.catalogue.specs import SPECS
 from screenpath.data.safe.plugins import OPTIONS, find_plugins
@@ -177,21 +177,19 @@ def check_open_end(options: dict) -> None:
 
 # -- models made elsewhere --------------------------------------------------------------------------------------------
 
-# What of a path's options is about the problem, its data, and limits.
-CERTIFIED = (
-    "max_memory", "n_features", "zero_based", "target", "one_hot", "columns", "drop", "id", "missing",
-    "missing_indicator", "na", "bias", "storage", "positive", "intercept", "class_weight", "weights", "tau", "epsilon",
-    "loss", "smoothing", "c", "alpha", "beta", "tol", "max_epochs", "time_limit", "threads", "out", "force",
-)  # fmt: skip
+# Of a path's options: those about data, problem and limits are taken, but for some, and a few others.
+CERTIFIED = {"data", "problem", "limits"}, {"c", "alpha", "beta", "tol", "out", "force"}
+NOT_CERTIFIED = {"scale", "dtype", "jobs", "one_vs_rest", *(one.name for one in KERNEL)}
 
 
 def certify_options(name: str) -> tuple:
     """Return the options of ``certify`` for a model; sample weights are ``sample_weight`` there."""
-    known = {one.name: one for one in (*C_GRID, *SPECS[name].path_options)}
+    (groups, names), known = CERTIFIED, {one.name: one for one in (*SPECS[name].path_options, *C_GRID)}
     own: dict[str, dict] = {
         "weights": {"name": RENAMED["weights"]},
         "c": {"help": "C of the model, as LIBLINEAR and LIBSVM count it.", "everyday": True},
         "tol": {"default": 1e-10, "help": "Relative gap of the dual point that is looked for."},
         "out": {"help": "Run folder to write, with the certificate of these weights.", "everyday": True},
     }
-    return tuple(replace(known[one], **own.get(one, {})) for one in CERTIFIED if one in known)
+    kept = [one for one in known.values() if (one.group in groups or one.name in names)]
+    return tuple(replace(one, **own.get(one.name, {})) for one in kept if one.name not in NOT_CERTIFIED)

@@ -324,3 +324,20 @@ def test_estimators_that_do_not_tell_their_problem():
         screenpath.certify(object(), X, Y, model="svm", c=1.0)
     with pytest.raises(TypeError, match="no option 'C'"):
         screenpath.certify(Fitted(), X, Y, model="svm", C=1.0)
+
+
+def test_columns_with_gaps_and_weights(tmp_path, monkeypatch, call):
+    """The options of a table make the same problem as those of a path: a column of weights, gaps filled in."""
+    monkeypatch.chdir(tmp_path)
+    gaps = np.where(np.arange(60) == 7, np.nan, X[:, 0])
+    s, w = 1.0 + np.arange(60) % 3, np.array([0.4, 0.1, -0.2])
+    cells = zip(gaps.tolist(), *X[:, 1:].T.tolist(), s.tolist(), Y.astype(int).tolist(), strict=True)
+    lines = [",".join("" if v != v else repr(v) for v in row) + "\n" for row in cells]
+    (tmp_path / "data.csv").write_text("a,b,c,s,label\n" + "".join(lines))
+    (tmp_path / "m").write_text(json.dumps({"weights": w.tolist()}))
+    words = ("certify", "svm", "data.csv", "--weights", "m", "--c", 1, "--weight-column", "s")
+    assert call(*words).code == 1
+    filled = np.column_stack([np.where(np.isnan(gaps), 0.0, gaps), X[:, 1:]])
+    value = 0.5 * w @ w + s @ np.maximum(0.0, 1.0 - Y * (filled @ w))
+    found = json.loads(call(*words, "--missing", "zero", "--format", "json").out)
+    assert found["value"] == pytest.approx(value, rel=1e-12)
