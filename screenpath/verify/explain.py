@@ -27,13 +27,13 @@ def _lines(pair: Pair, tol: float, faults: list[str]):
     own, times, linear = _formulas(model)
     where = ", ".join(f"{name} = {entry[name]!r}" for name in PARAMETERS if name in entry)
     yield f"step {entry['step']} of {model.name}: {where}"
-    yield _line("primal", f"P = {own} + {times} sum_k loss_k", value, f"off by at most {off:.2g}")
+    yield _line("primal", f"P = {own} + {times}sum_k loss_k", value, f"off by at most {off:.2g}")
     yield _line("", own, pair.penalty[0])
-    yield _line("", f"{times} sum_k loss_k", losses)
-    yield _line("dual", f"D = {times} sum_k {linear} - h(u)", dual, "P - G")
+    yield _line("", f"{times}sum_k loss_k", losses)
+    yield _line("dual", f"D = {times}sum_k {linear} - h(u)", dual, "P - G")
     if pair.alpha:
         conjugate = _conjugate(pair)
-        yield _line("", f"{times} sum_k {linear}", dual + conjugate)
+        yield _line("", f"{times}sum_k {linear}", dual + conjugate)
         yield _line("", "h(u)", conjugate)
     else:
         yield f"{'':<10}of the dual point times the factor that makes all |u_j| <= beta"
@@ -55,8 +55,8 @@ def _formulas(model) -> tuple[str, str, str]:
     """Return the penalty, what the losses are multiplied by, and a dual variable's part of the dual value."""
     linear = "(c_k theta_k - curve/2 theta_k^2)" if model.curve else "c_k theta_k"
     if model.box:
-        return "1/2 ||w||^2", "C", linear
-    return ("lambda ||w||_1", "1", linear) if model.own else ("alpha/2 ||w||^2 + beta ||w||_1", "1/s", linear)
+        return "1/2 ||w||^2", "C ", linear
+    return ("lambda ||w||_1", "", linear) if model.own else ("alpha/2 ||w||^2 + beta ||w||_1", "1/s ", linear)
 
 
 def _conjugate(pair: Pair) -> float:

@@ -198,3 +198,31 @@ def test_a_squared_hinge_far_above_zero_is_not_taken_for_a_smoothed_one(weight, 
     value = objective("l2", X, y, w, 0.0, 1.0)
     assert value <= F(one.value) <= value * (1 + F(1, 10**9))
     assert F(one.gap) >= value - objective("l2", X, y, [0.0], 0.0, 1.0)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+@pytest.mark.parametrize("tol", [0.5, 1e-2, 1e-8])
+def test_a_kernel_model_against_exact_fractions(kernel, tol, tmp_path):
+    """Its certificate has its own dual variables; the gap that is reported has better ones, and is never below."""
+    svm = pytest.importorskip("sklearn.svm", reason="needs scikit-learn (extra: sklearn)")
+    rng = np.random.default_rng(3)
+    X = np.round(rng.normal(size=(25, 2)), 2)
+    y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=25) > 0.0, 1.0, -1.0)
+    rows = (" ".join(f"{j}:{v!r}" for j, v in enumerate(row, 1)) for row in X.tolist())
+    data = tmp_path / "data"
+    data.write_text("".join(f"{label:g} {row}\n" for label, row in zip(y, rows, strict=True)))
+
+    def judged(tol, name):
+        model = svm.SVC(kernel=kernel, C=2.0, tol=tol, coef0=0.5).fit(X, y)
+        one = certify(model, data, out=str(tmp_path / name))
+        content = (tmp_path / name / "certificate.bin").read_bytes()
+        _, _, steps, faults = exact.certified(content, data)
+        assert not faults and screenpath.verify_certificate(tmp_path / name, data).holds
+        gap = min(exact.ends(steps[0].gap(theta))[1] for theta in steps[0].completed())
+        return one, exact.ends(steps[0].P), gap
+
+    one, (least, most), own = judged(tol, "proof")
+    _, (_, high), near = judged(1e-9, "accurate")
+    rest = F(1, 10**12) * most  # dual variables are moved by the rounding of their sum
+    assert F(one.gap) >= least - high - rest and F(one.value) >= least - rest and F(one.lowest) <= high
+    assert F(one.gap) <= min(own, most - (high - near) + F(2, 10**6) * most) + rest
