@@ -253,23 +253,20 @@ def in_plane(answering, whole, sigma_first, sigma_second, apart, first_sq, secon
 
 
 @kernel
-def decide_in_planes(columns, n, beta, sums, parts, planes, in_planes, norms, balls, extent, slacks, keep, live, active,
-                     found):  # fmt: skip
-    """:func:`decide_features` with a free intercept: within the plane of the signed sum.
+def cut_by_plane(planes, parts, n, col_part, col_total, moves, norms, balls, extent, slacks, cut):
+    """Return moves, norms, balls, extent and slacks of :func:`decide_features` within the plane of the signed sum.
 
-    ``planes`` and ``in_planes`` are those of ``sparse_intercept.plane_sums`` and ``centred``.
+    ``planes`` are those of ``sparse_intercept.plane_sums``; ``cut`` is overwritten, see ``sparse_intercept.centred``.
     """
-    (part, first, second), (_, col_sq, col_norm), (first_sq, second_sq, between_sq, paper) = in_planes, norms, balls
+    centred(col_part, col_total, *moves, planes, n, *cut)
+    (part, first, second), (_, col_sq, col_norm), (first_sq, second_sq, between_sq, paper) = cut, norms, balls
     answering, whole, sigma_first, sigma_second = planes
     # What rounding does to the signed sums.
     apart = 8.0 * UNIT * (n + 32) * whole * (abs(parts[0]) + abs(parts[1]) + 1.0)
     first_sq, second_sq, between_sq, size, bounds = in_plane(
         answering, whole, sigma_first, sigma_second, apart, first_sq, second_sq, between_sq, extent, slacks
     )
-    return decide_features(
-        columns, n, beta, sums, parts, False, (True, first, second), (part, col_sq, col_norm),
-        (first_sq, second_sq, between_sq, paper), size, bounds, keep, live, active, found,
-    )  # fmt: skip
+    return (True, first, second), (part, col_sq, col_norm), (first_sq, second_sq, between_sq, paper), size, bounds
 
 
 @kernel
@@ -319,7 +316,7 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
     if planes is not None:
         plane_sums(theta, samples, status, ones_part, theta_part, planes)
     in_planes = np.empty(shape), np.empty(shape), np.empty(shape)
-    parts = row_part, row_sq, row_norm
+    parts, row_arrays = (ones_part, theta_part), (row_part, row_sq, row_norm)
     boxed, full = by_features and worth < np.inf, columns[2][d] == n * d
     costly = SPARED * theta.size if worth > 0.0 else 0.0  # what the columns left must cost, for the box to be looked at
     for trigger in range(record.shape[0]):
@@ -340,9 +337,9 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
                 base = 0.0
                 for f in range(keep.size):
                     base += 0.25 * twice[f] * twice[f] if keep[f] != 0 else 0.0
-                n_rows = decide_samples(scores, samples, ball, parts, slacks, (base, level), status, new_rows)
+                n_rows = decide_samples(scores, samples, ball, row_arrays, slacks, (base, level), status, new_rows)
             else:
-                n_rows = decide_samples(scores, samples, ball, parts, slacks, None, status, new_rows)
+                n_rows = decide_samples(scores, samples, ball, row_arrays, slacks, None, status, new_rows)
             record[trigger, 0] = n_rows
             fresh = n_rows
         elif undecided == 0.0:
@@ -394,17 +391,15 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
                     live = stay
             sums, balls = (psi, u, u_slack, u_ones), (first_sq, second_sq, between_sq, paper)
             moves, norms = (moved, move_first, move_second), (col_part, col_sq, col_norm)
+            first, extent, bounds = dropped == 0 and not moved, theta_norm, slacks
             if planes is not None:
-                centred(col_part, col_total, *moves, planes, n, *in_planes)
-                n_cols, summed, stay, undecided = decide_in_planes(
-                    columns, n, beta, sums, (ones_part, theta_part), planes, in_planes, norms, balls, theta_norm,
-                    slacks, keep, live, active, new_cols,
-                )  # fmt: skip
-            else:
-                n_cols, summed, stay, undecided = decide_features(
-                    columns, n, beta, sums, (ones_part, theta_part), dropped == 0 and not moved, moves, norms, balls,
-                    theta_norm, slacks, keep, live, active, new_cols,
-                )  # fmt: skip
+                moves, norms, balls, extent, bounds = cut_by_plane(
+                    planes, parts, n, col_part, col_total, moves, norms, balls, theta_norm, slacks, in_planes
+                )
+                first = False
+            n_cols, summed, stay, undecided = decide_features(
+                columns, n, beta, sums, parts, first, moves, norms, balls, extent, bounds, keep, live, active, new_cols,
+            )  # fmt: skip
             live = live[: live.size - n_cols]
             left, gone = stay, left - stay
             touched += summed
@@ -420,7 +415,7 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
                 ball = scale, np.sqrt(primal_sq), scale * w_norm + np.sqrt(primal_sq)
                 for c in range(classes):
                     here = slice(c * n, (c + 1) * n)
-                    margin_bounds(scores, samples, c, ball, parts, slacks, None, lower[here], upper[here])
+                    margin_bounds(scores, samples, c, ball, row_arrays, slacks, None, lower[here], upper[here])
             spread = row_terms(before, labels, weights, n, classes, gamma, theta, status, lower, upper, budget, *terms)
             root = (np.sqrt(budget) + np.sqrt(spread)) * (1.0 + squares)
             mean = row_weights(*terms, labels, weights, n, classes, gamma, status, both, signed)
