@@ -294,10 +294,10 @@ class _Run:
         """
         m, k = self.model, chosen.size
         most = min(max(1, self.visits // (k * (k + 1) + 1)), self.budget.epochs - self.epochs)  # of one kernel call
+        problem = l1newton.Problem(self.columns, m.signs, self.lam, m.sqnorms, m.norms, m.rounding.column)
         tried, taken, going, gap, moved = l1newton.newton_steps(
-            self.columns, chosen, m.signs, self.lam, m.sqnorms, self.w, self.slack, self.bias, products, *hessian,
-            NEWTON_OPTIONS, m.norms, m.rounding.column, target, self.best, most,
-        )  # fmt: skip
+            problem, chosen, (self.w, self.slack, self.bias), products, hessian, NEWTON_OPTIONS, target, self.best, most
+        )
         self.epochs += tried
         self.touched += (tried + taken) * k
         self.changed(tried * (k + 2.0), moved)

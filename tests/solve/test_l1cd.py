@@ -141,9 +141,10 @@ def test_newton_steps_are_the_same_however_many_a_call_takes(sparse):
         here, squares, found, best = np.zeros((6, 6)), np.zeros(6), [], np.inf
         member = np.zeros(60, dtype=np.int8)
         while True:
+            problem = l1newton.Problem(stored, y, lam, columns.norms**2, columns.norms, 1e-14)
             tried, taken, going, gap, moved = l1newton.newton_steps(
-                stored, chosen, y, lam, columns.norms**2, w, slack, bias, products, here, squares, member,
-                np.array([1e-2, 1000.0, 1e-11]), columns.norms, 1e-14, target, best, limit,
+                problem, chosen, (w, slack, bias), products, (here, squares, member), np.array([1e-2, 1000.0, 1e-11]),
+                target, best, limit,
             )  # fmt: skip
             assert tried <= limit and taken == tried - (not going) and moved >= 0.0
             found.append(gap)

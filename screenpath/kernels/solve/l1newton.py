@@ -1,14 +1,28 @@
 """Newton steps for the L1-regularised squared hinge on a working set of features.
 
 The Hessian over the samples inside the margin, with the bias eliminated, makes a small Lasso; its solution is the
-direction of a line search. ``columns``, ``slack`` and ``bias`` are as in ``l1svm``.
+direction of a line search. ``columns``, ``slack`` and ``bias`` are as in ``l1svm``; ``point`` is ``w`` (of all
+columns), ``slack`` and ``bias``.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.problem.l1svm import bias_root, columns_add, evaluate
 from screenpath.kernels.rows.newton_system import inner, solve_factored
+
+
+class Problem(NamedTuple):
+    """What stays while a problem is solved; ``norms`` and ``rounding`` are as for ``l1svm.evaluate``."""
+
+    columns: tuple
+    y: np.ndarray
+    lam: float
+    sqnorms: np.ndarray  # ``||f_j||^2``
+    norms: np.ndarray
+    rounding: float
 
 FEW = 16  # up to so many new columns are spread out to form their products with the others
 
@@ -330,8 +344,8 @@ def line_search(slack, change, w, direction, lam, slope):
 
 
 @kernel(fastmath=SUMS)
-def newton_step(columns, chosen, y, lam, sqnorms, w, slack, bias, products, gram, sums, inside, options):
-    """Take one Newton step on the features ``chosen``; update ``w`` (of all columns), ``slack`` and ``bias``.
+def newton_step(problem, chosen, point, products, gram, sums, inside, options):
+    """Take one Newton step on the features ``chosen``; update the ``point``.
 
     With the Hessian over the samples inside the margin and the bias eliminated, the model of the objective is a Lasso
     in the new weights; its solution is the direction of a line search on the objective itself.
@@ -352,7 +366,7 @@ def newton_step(columns, chosen, y, lam, sqnorms, w, slack, bias, products, gram
     moved : float
         Sum of the norms of the changes of ``slack``.
     """
-    k = chosen.size
+    (columns, y, lam, sqnorms, _, _), (w, slack, bias), k = problem, point, chosen.size
     hessian = np.empty((k, k))
     centred(gram, sums, inside, sqnorms[chosen], options[2], hessian)
     old = w[chosen]
@@ -389,15 +403,12 @@ def newton_step(columns, chosen, y, lam, sqnorms, w, slack, bias, products, gram
 
 
 @kernel()
-def newton_steps(
-    columns, chosen, y, lam, sqnorms, w, slack, bias, products, gram, sums, member, options, norms, rounding, target,
-    best, limit,
-):  # fmt: skip
+def newton_steps(problem, chosen, point, products, hessian, options, target, best, limit):
     """Take up to ``limit`` Newton steps on the features ``chosen`` until their gap is at most ``target``, or falls no
     more.
 
-    Updates what :func:`newton_step` does, and the products. ``member`` (int8) marks the samples of ``gram`` and
-    ``sums``; ``norms`` and ``rounding`` are as for ``l1svm.evaluate``; ``best`` is the smallest gap known.
+    Updates what :func:`newton_step` does, and the products. ``hessian`` is ``gram``, ``sums`` and ``member`` (int8),
+    which marks their samples; ``best`` is the smallest gap known.
 
     Returns
     -------
@@ -410,6 +421,7 @@ def newton_steps(
     moved : float
         Sum of the norms of the changes of ``slack``.
     """
+    (columns, y, lam, _, norms, rounding), (w, slack, _), (gram, sums, member) = problem, point, hessian
     tried, taken, gap, moved, sparse = 0, 0, np.inf, 0.0, columns[1].size > 0
     while tried < limit:
         if sparse:
@@ -419,9 +431,7 @@ def newton_steps(
         if inside == 0.0:
             return tried, taken, False, gap, moved
         tried += 1
-        step, change = newton_step(
-            columns, chosen, y, lam, sqnorms, w, slack, bias, products, gram, sums, inside, options,
-        )  # fmt: skip
+        step, change = newton_step(problem, chosen, point, products, gram, sums, inside, options)
         if step == 0.0:
             return tried, taken, False, gap, moved
         taken, moved = taken + 1, moved + change
@@ -436,9 +446,8 @@ def warm_up():
     y, index, norms = np.array([1.0, -1.0, 1.0]), np.arange(2), np.ones(2)
     begin, end = np.array([0, 3]), np.array([3, 6])
     columns = np.array([1.0, -0.5, 2.0, 0.5, 1.0, -1.0]), np.array([0, 1, 2, 0, 1, 2], np.int32), begin, end
-    slack, gram, sums, member = np.ones(3), np.zeros((2, 2)), np.zeros(2), np.zeros(3, dtype=np.int8)
+    gram, sums, member = np.zeros((2, 2)), np.zeros(2), np.zeros(3, dtype=np.int8)
     full_products(*columns, y, index[:1], index[1:], gram, sums)
-    newton_steps(
-        columns, index, y, 0.1, norms, np.zeros(2), slack, np.zeros(1), norms.copy(), gram, sums, member,
-        np.array([1e-2, 10.0, 1e-11]), norms, 1e-14, 0.0, np.inf, 1,
-    )  # fmt: skip
+    problem, point = Problem(columns, y, 0.1, norms, norms, 1e-14), (np.zeros(2), np.ones(3), np.zeros(1))
+    options = np.array([1e-2, 10.0, 1e-11])
+    newton_steps(problem, index, point, norms.copy(), (gram, sums, member), options, 0.0, np.inf, 1)
