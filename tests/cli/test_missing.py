@@ -11,7 +11,8 @@ import pytest
 
 import screenpath
 from screenpath.data.files.cells import fill_of
-from screenpath.data.files.read import read_data
+from screenpath.data.files.libsvm import MARKED
+from screenpath.data.files.read import read_data, read_like
 from screenpath.errors import DataError, UsageError
 from screenpath.numbers import sparse as sp
 from tests.cli.conftest import read_csv
@@ -58,6 +59,8 @@ def test_one_notion_for_numbers_texts_and_labels(gap):
     rows = [[1, 0, 1, 0, 0], [np.nan, 1, 0, 1, 0], [3, 0, 0, 0, 1]]
     np.testing.assert_array_equal(data.X.toarray(), rows)
     assert data.notices == ("1 row that lacks a value is left out",)  # without a label there is nothing to learn
+    new = read_like(io.BytesIO(f"a,c\n{gap},w\n3,{gap}\n".encode()), form=data.form, labels=MARKED, new=True)
+    np.testing.assert_array_equal(new.X.toarray(), [[np.nan, 1, 0, 0, 0], [3, 0, 0, 0, 1]])  # w is new, not missing
 
 
 def test_further_texts_and_numbers_are_missing():

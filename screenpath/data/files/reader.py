@@ -79,7 +79,7 @@ class Reader:
             if name in self.form.base and not found.closed and len(found.places) == 2 and whole:
                 base, other = found.order()[0]
                 if hot is not None:
-                    hot[:, j] = np.where(hot[:, j] == found.places[other], 0, -1)
+                    hot[:, j] = np.where(hot[:, j] == found.places[other], 0, -2)
                 self.vocabularies[name] = Vocabulary((other,), base=base)
 
     def rows(self, numbers: sp.csr_array, hot: np.ndarray) -> sp.csr_array:
@@ -120,7 +120,7 @@ class Reader:
         """Return, for each column that lacks a value, in which rows it does."""
         gaps = np.isnan(numbers.data)
         rows, columns = np.repeat(np.arange(numbers.shape[0]), np.diff(numbers.indptr))[gaps], numbers.indices[gaps]
-        found = {name: hot[:, j] < 0 for j, name in enumerate(self.vocabularies) if (hot[:, j] < 0).any()}
+        found = {name: hot[:, j] == -1 for j, name in enumerate(self.vocabularies) if (hot[:, j] == -1).any()}
         for j in np.unique(columns).tolist():
             found[self.form.numbers[j]] = np.isin(np.arange(numbers.shape[0]), rows[columns == j])
         return found

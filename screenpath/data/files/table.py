@@ -197,13 +197,13 @@ class Vocabulary:
         self.unknown, self.gaps = 0, False
 
     def numbers(self, texts: Texts) -> np.ndarray:
-        """Return the number of each cell, -1 for missing cells and texts without a number."""
+        """Return the number of each cell, -1 for missing cells and -2 for texts without a number."""
         if not self.closed:
             for value in texts.values:
                 if value not in self.without:
                     self.places.setdefault(value, len(self.places))
         table = np.array([*(self.places.get(value, -1) for value in texts.values), -1], dtype=np.int64)
-        numbers = table[texts.codes]
+        numbers = np.where((texts.codes >= 0) & (table[texts.codes] < 0), -2, table[texts.codes])
         strange = np.array([*(value not in self.places and value != self.base for value in texts.values), False])
         self.unknown += int(np.count_nonzero(strange[texts.codes]))
         self.gaps = self.gaps or bool(np.any(texts.codes < 0))
