@@ -44,13 +44,7 @@ class FreeIntercept(BoxModel):
     _closed_form_known: tuple | None = None
 
     def set_up(self) -> None:
-        """Prepare the signless rows.
-
-        Raises
-        ------
-        UsageError
-            If no intercept is best, because all rows pull it the same way.
-        """
+        """Prepare the signless rows, see :meth:`Signless.of`."""
         self.signless = Signless.of(self.c, self.lo, self.hi, self.signs)
         self.largest = float(np.maximum(np.abs(self.lo), np.abs(self.hi)).max())
         present = self.signless.width > 0.0  # a row without weight takes part in nothing
@@ -238,13 +232,7 @@ class FreeIntercept(BoxModel):
 
 
 class FreeModel(FreeIntercept):
-    """A box model whose intercept is free: not penalised. Parameters as of :class:`screenpath.problem.box.BoxModel`.
-
-    Raises
-    ------
-    UsageError
-        If no intercept is best, because all rows pull it the same way.
-    """
+    """A box model whose intercept is free: not penalised. Parameters as of :class:`screenpath.problem.box.BoxModel`."""
 
     def __init__(self, rows, c, lo, hi, signs=None, mirrored=False, name="svm", **rounding):
         super().__init__(rows, c, lo, hi, signs, mirrored, name, **rounding)

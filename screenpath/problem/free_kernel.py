@@ -23,13 +23,7 @@ SAMPLE = 64  # rows from which a typical distance is taken
 
 
 class FreeKernelModel(FreeIntercept, KernelModel):
-    """A box model behind a kernel whose intercept is free; parameters as of :class:`KernelModel`.
-
-    Raises
-    ------
-    UsageError
-        If no intercept is best, because all rows pull it the same way.
-    """
+    """A box model behind a kernel whose intercept is free; parameters as of :class:`KernelModel`."""
 
     def __init__(self, rows, c, lo, hi, name="svm", **rounding):
         super().__init__(rows, c, lo, hi, name, **rounding)

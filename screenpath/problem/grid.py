@@ -17,17 +17,8 @@ if TYPE_CHECKING:
 def log_grid(low: float, high: float, count: int) -> np.ndarray:
     """Return ``count`` values from ``low`` to ``high``, equally spaced in the logarithm, ends exact.
 
-    Parameters
-    ----------
-    low, high : float
-        Positive and finite, ``low <= high``.
-    count : int
-        At least 1; a single value needs ``low == high``, unless it was asked for as one value.
-
-    Raises
-    ------
-    UsageError
-        For ends that make no grid.
+    The ends are positive and finite. A single value needs ``low == high``, unless it was asked for as one value. Ends
+    that make no grid raise a UsageError.
     """
     if count < 1:
         raise UsageError(f"a grid needs at least 1 point, not {count}", "use `grid=N` with N >= 1")
@@ -159,10 +150,7 @@ class EpsilonGrid:
     def extend(self, rank: int, certificate: Certificate) -> None:
         """Add the value after ``rank``, unless that was the last one.
 
-        Raises
-        ------
-        UsageError
-            If the certificate's gap is too large for any stride.
+        If the gap of the certificate is too large for any stride, a UsageError is raised.
         """
         if self.high <= certificate.C:
             return
@@ -235,12 +223,8 @@ def _stride_of_little(certificate: Certificate, epsilon: float, slope: float, co
 def lambda_grid(model, grid, log: bool = False, lambda_min_ratio: float = 0.05) -> np.ndarray:
     """Return decreasing values of lambda: ``lambda_max / k``, log-spaced, or the ones given.
 
-    Raises
-    ------
-    DataError
-        If the grid depends on ``lambda_max`` and that is 0 (no feature differs between the classes).
-    UsageError
-        For a count below 1 or a ratio outside (0, 1).
+    A DataError is raised if the grid depends on ``lambda_max`` and that is 0: no feature differs between the classes. A
+    UsageError is, for a count below 1 or a ratio outside (0, 1).
     """
     if np.ndim(grid) > 0:
         return explicit_grid(grid)[::-1].copy()

@@ -41,10 +41,7 @@ class Signless:
     def of(cls, c, lo, hi, signs) -> Signless:
         """Return the rows of a box model without their signs.
 
-        Raises
-        ------
-        UsageError
-            If no intercept is best, because all rows pull it the same way.
+        If all rows pull the intercept the same way, none is best, and a UsageError is raised.
         """
         kinks, low, high = np.empty((3, c.size))
         kernels.signless(c, lo, hi, signs, kinks, low, high)
@@ -71,21 +68,11 @@ class Signless:
 
 @dataclass(slots=True)
 class Balanced:
-    """A dual point whose signed sum is 0 up to ``residue``.
+    """A dual point whose signed sum is 0 up to ``residue``."""
 
-    Parameters
-    ----------
-    theta : ndarray of shape (N,)
-        The argument itself if nothing had to be moved.
-    residue : float
-        At least the size of its signed sum: an exact point differs by this in one of two rows.
-    fall, rise : int
-        These rows; -1 for none.
-    """
-
-    theta: np.ndarray
-    residue: float
-    fall: int
+    theta: np.ndarray  # shape (N,): the argument itself if nothing had to be moved
+    residue: float  # at least the size of its signed sum: an exact point differs by this in one of two rows
+    fall: int  # fall, rise: these rows; -1 for none
     rise: int
 
 

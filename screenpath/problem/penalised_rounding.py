@@ -64,47 +64,22 @@ def proven(primal: float, primal_error: float, gap: float, rounding: float, part
 
 
 class Slacks(NamedTuple):
-    """The slacks of the rules' comparisons and sums, relative to the sizes of what is compared.
+    """The slacks of the rules' comparisons and sums, relative to the sizes of what is compared."""
 
-    Parameters
-    ----------
-    rows, columns : float
-        Of products of a row, or a column, with a vector, changed one term after the other.
-    row_norms, column_norms : float
-        Share of a full squared norm that subtracting its terms may lose.
-    floor : float
-        More than underflow may lose of a squared norm.
-    squares : float
-        Share of a squared radius that subtracting known coordinates may lose.
-    """
-
-    rows: float
+    rows: float  # rows, columns: of products of a row, or a column, with a vector, changed one term after the other
     columns: float
-    row_norms: float
+    row_norms: float  # row_norms, column_norms: share of a full squared norm that subtracting its terms may lose
     column_norms: float
-    floor: float
-    squares: float
+    floor: float  # more than underflow may lose of a squared norm
+    squares: float  # share of a squared radius that subtracting known coordinates may lose
 
 
 class SparseRounding:
-    """Bounds for one data set.
+    """Bounds for one data set with so many dual variables, ``pairs``, of a hinge with that ``smoothing``.
 
-    Parameters
-    ----------
-    views : rows.base.TwoViews
-    pairs : int
-        Dual variables.
-    smoothing : float
-        Of the hinge.
-    weights : ndarray of shape (n,), optional
-        Of the samples, of mean ``unit``.
-    inexact : float, default 0
-        Largest relative error of a sample's part of the sum of the weights, as they are given.
-
-    Raises
-    ------
-    DataError
-        If the square of a value or a sum of squares overflows.
+    ``weights``, shape (n,), are those of the samples, of mean ``unit``; ``inexact`` is the largest relative error of a
+    sample's part of their sum, as they are given. A DataError is raised if the square of a value or a sum of squares
+    overflows.
     """
 
     def __init__(self, views, classes: int, pairs: int, smoothing: float, weights=None, unit: float = 1.0,
@@ -171,14 +146,9 @@ class SparseRounding:
     def parts(self, c, alpha: float) -> tuple[float, float, float]:
         """Return the parts of the gap of a certified pair at some ``alpha``.
 
-        Returns
-        -------
-        rest : float
-            The samples' share and the kinks.
-        lag_sq : float
-            ``||S - alpha w||^2 / alpha``; half of it is the other part of the penalty's share.
-        error : float
-            Bound on the rounding error of ``rest + lag_sq / 2``, and of ``rest + lag_sq / 4`` when doubled.
+        These are ``rest``, the samples' share and the kinks; ``lag_sq = ||S - alpha w||^2 / alpha``, half of which is
+        the other part of the penalty's share; and a bound on the rounding error of ``rest + lag_sq / 2``, and of
+        ``rest + lag_sq / 4`` when doubled.
         """
         lag_sq, unsure = c.lag_sq, self.penalty * (c.kink + c.lag_sq) + c.floor
         if alpha != c.alpha:  # S - alpha w = (S - alpha_0 w) + (alpha_0 - alpha) w
@@ -227,16 +197,9 @@ class L1Rounding:
     def proof(self, lam: float, scale: float, hoped: float, sums, weights, off: float) -> dict:
         """Return the primal objective, the gap and the bounds on their rounding, as the fields of a certificate.
 
-        Parameters
-        ----------
-        hoped : float
-            The largest ``scale`` without rounding: the difference is due to rounding.
-        sums : tuple of float
-            ``|y|.r``, ``||r||^2`` and ``y.r``.
-        weights : tuple
-            How many are not zero, ``||w||_1``, ``sum |w_j| ||f_j||``, and the shares of the columns over ``lam``.
-        off : float
-            Bound on the norm of the error of ``s``.
+        ``hoped`` is the largest ``scale`` without rounding: the difference is due to rounding. ``sums`` are ``|y|.r``,
+        ``||r||^2`` and ``y.r``; ``weights`` how many are not zero, ``||w||_1``, ``sum |w_j| ||f_j||``, and the shares
+        of the columns over ``lam``. ``off`` bounds the norm of the error of ``s``.
         """
         (total, squares, balance), (terms, weight, reach, kink) = sums, weights
         tail, norm = gamma(terms + EXTRA), sqrt(squares + self.samples * TINY) * (1.0 + self.column)

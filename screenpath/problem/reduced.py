@@ -21,20 +21,13 @@ class Faces:
 
     That depends only on these steps, to the last bit. So a resumed path computes it again, and continues with the same
     numbers.
-
-    Parameters
-    ----------
-    rows : ndarray of uint8 of shape (steps, N / 8)
-        Rows of each step: a bit for each dual variable of the full problem.
-    prox : ndarray of shape (steps,)
-        Ridge of its system, divided by the squared norms.
-    made : optional
-        Arrays, which the next step uses up.
     """
 
+    # uint8 of shape (steps, N / 8). Rows of each step: a bit for each dual variable of the full problem
     rows: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=np.uint8))
+    # shape (steps,). Ridge of its system, divided by the squared norms
     prox: np.ndarray = field(default_factory=lambda: np.empty(0))
-    made: Any = None
+    made: Any = None  # arrays, which the next step uses up
 
     def take(self):
         """Return the arrays, which the caller uses up; None if they must be computed again."""

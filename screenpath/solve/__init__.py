@@ -11,15 +11,9 @@ FREE = ("auto", "newton")  # with a free intercept
 
 @takes_plugins
 def make_solver(name: str, seed: int = 0, shrinking: bool = True, warm: bool = True):
-    """Return the solver of that name; ``seed`` is that of its coordinate sweeps, shrinking is
-    an option of ``cd``.
+    """Return the solver of that name; ``seed`` is that of its coordinate sweeps, shrinking is an option of ``cd``.
 
     Without ``warm``, each solve starts from the dual point nearest to zero; only ``cd`` offers that.
-
-    Raises
-    ------
-    UsageError
-        For an unknown name, or a cold start of another solver than ``cd``.
     """
     if name not in NAMES:
         raise UsageError(f"unknown solver '{name}'", f"use one of {', '.join(NAMES)}")
@@ -40,12 +34,7 @@ def make_solver(name: str, seed: int = 0, shrinking: bool = True, warm: bool = T
 
 @takes_plugins
 def make_free_solver(name: str, seed: int = 0, shrinking: bool = True, warm: bool = True):
-    """Return the solver of that name for models with a free intercept, see :func:`make_solver`.
-
-    Raises
-    ------
-    UsageError
-        For any other name than ``auto`` and ``newton``, or a cold start.
+    """Return the solver of that name for models with a free intercept: ``auto`` or ``newton``, see :func:`make_solver`.
     """
     if name not in FREE:
         raise UsageError(f"with `intercept=free` there is no solver '{name}'", f"use one of {', '.join(FREE)}")

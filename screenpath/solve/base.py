@@ -20,25 +20,13 @@ HALF = 0.5  # a solve gets on while the gap falls to this part of the smallest o
 
 @dataclass(slots=True)
 class Pulse:
-    """Progress of the step under way, which another thread may read at any moment.
+    """Progress of the step under way, which another thread may read at any moment."""
 
-    Attributes
-    ----------
-    parameters : dict or None
-        Of the step; None between two steps.
-    since : float
-        ``time.monotonic()`` value at which it began.
-    rel_gap, passes : float
-        Of the reduced problem when it was last known, nan before; passes over the data until then.
-    stopped : bool
-        Whether the solve under way is to end as if its deadline had come.
-    """
-
-    parameters: dict | None = None
-    since: float = 0.0
-    rel_gap: float = nan
-    passes: float = 0.0
-    stopped: bool = False
+    parameters: dict | None = None  # of the step; None between two steps
+    since: float = 0.0  # ``time.monotonic()`` value at which it began
+    rel_gap: float = nan  # of the reduced problem when it was last known, nan before
+    passes: float = 0.0  # over the data until then
+    stopped: bool = False  # whether the solve under way is to end as if its deadline had come
     _rows: int = field(default=1, repr=False)
 
     def begin(self, parameters: dict, rows: int) -> None:
@@ -56,24 +44,12 @@ class Pulse:
 
 @dataclass(slots=True)
 class Budget:
-    """Limits of one solve.
+    """Limits of one solve."""
 
-    Parameters
-    ----------
-    epochs : int
-        Sweeps or Newton iterations.
-    until : float
-        ``time.monotonic()`` value after which no further kernel call starts.
-    pulse : Pulse, optional
-        Receives the progress of the solve, and may end it.
-    touched : float
-        Rows touched for the same step before this solve.
-    """
-
-    epochs: int
-    until: float
-    pulse: Pulse | None = None
-    touched: float = 0.0
+    epochs: int  # sweeps or Newton iterations
+    until: float  # ``time.monotonic()`` value after which no further kernel call starts
+    pulse: Pulse | None = None  # receives the progress of the solve, and may end it
+    touched: float = 0.0  # rows touched for the same step before this solve
 
     @property
     def deadline(self) -> float:
@@ -113,43 +89,22 @@ class Progress:
 
 @dataclass(slots=True)
 class Solution:
-    """What a solver returns.
+    """What a solver returns."""
 
-    Parameters
-    ----------
-    w : ndarray of shape (d,) or None
-        Best primal point; None where the model takes that of the dual point.
-    alpha : ndarray of shape (k,) or None
-        Feasible dual point of the survivors, multiplied by C; None where the model takes that of the primal point.
-    epochs : int
-        Sweeps or Newton iterations.
-    touched : float
-        Rows of the reduced problem touched.
-    converged : bool
-        Whether the reduced gap met its target, or will in all likelihood: the certificate tells.
-    screened : int
-        Survivors that the dynamic rule fixed while solving.
-    solver : str
-        Which solver ran, e.g. ``newton`` or ``cd+newton``.
-    decided : callable, optional
-        Returns what the dynamic rule fixed while solving, an ndarray of int8 of shape (k,): -1 at the lower end, +1 at
-        the upper end, 0 undecided. Only an audit asks for it.
-    faces : Faces, optional
-        Steps that the solver has taken, for those of the next grid point.
-    intercept : float, default 0
-        A free one that belongs to the pair, from which another solver may go on.
-    """
-
-    w: Any
+    w: Any  # shape (d,): best primal point; None where the model takes that of the dual point
+    # shape (k,): feasible dual point of the survivors, multiplied by C; None where the model takes that of the primal
+    # point
     alpha: Any
-    epochs: int
-    touched: float
-    converged: bool
-    screened: int
-    solver: str
+    epochs: int  # sweeps or Newton iterations
+    touched: float  # rows of the reduced problem touched
+    converged: bool  # whether the reduced gap met its target, or will in all likelihood: the certificate tells
+    screened: int  # survivors that the dynamic rule fixed while solving
+    solver: str  # which solver ran, e.g. ``newton`` or ``cd+newton``
+    # Returns what the dynamic rule fixed while solving, int8 of shape (k,): -1 at the lower end, +1 at the upper end, 0
+    # undecided. Only an audit asks for it.
     decided: Callable[[], np.ndarray] | None = None
-    faces: Faces | None = None
-    intercept: float = 0.0
+    faces: Faces | None = None  # steps that the solver has taken, for those of the next grid point
+    intercept: float = 0.0  # a free one that belongs to the pair, from which another solver may go on
 
     def after(self, first: Solution, **changes) -> Solution:
         """Return the solution as that of two solvers, the first of which has not converged."""

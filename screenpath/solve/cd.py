@@ -29,16 +29,10 @@ def draws(seed: int, rank: int) -> np.ndarray:
 class CoordinateDescent(Solver):
     """Dual coordinate descent.
 
-    Parameters
-    ----------
-    seed : int, default 0
-        Seed of the random order. Each solve starts its generator from the seed and the parameter's rank, so a path
-        gives the same numbers whether it is run at once or resumed.
-    shrinking : bool, default True
-        Skip rows that sit at an end of their box with a clearly outward gradient until the next gap evaluation.
-    warm : bool, default True
-        Start where the reduced problem says; else every solve starts from the point of the box nearest to zero, as
-        LIBLINEAR does.
+    Each solve starts its random order from ``seed`` and the rank of the parameter, so a path gives the same numbers
+    whether it is run at once or resumed. With ``shrinking``, rows that sit at an end of their box with a clearly
+    outward gradient are skipped until the next gap evaluation. If not ``warm``, every solve starts from the point of
+    the box nearest to zero, as LIBLINEAR does, and not where the reduced problem says.
     """
 
     name = "cd"

@@ -129,12 +129,7 @@ class FaceNewton:
 class Factor:
     """Cholesky factor of ``Q + ridge`` on the coordinates ``base``; solves on sets that differ from these by a few.
 
-    ``ridge`` is relative to the largest diagonal entry.
-
-    Raises
-    ------
-    scipy.linalg.LinAlgError
-        If the ridge is too small for the rounding.
+    ``ridge`` is relative to the largest diagonal entry. If it is too small for the rounding, a LinAlgError is raised.
     """
 
     def __init__(self, Q, base, ridge):

@@ -34,14 +34,7 @@ def takes_plugins(make: F) -> F:
 
 
 class PluginSolver(Solver):
-    """A solver of the user's own.
-
-    Parameters
-    ----------
-    plugin : Plugin
-    **options
-        ``seed``, ``warm`` and ``shrinking`` for a class that takes them.
-    """
+    """A solver of the user's own; ``options`` are ``seed``, ``warm`` and ``shrinking``, for a class that takes them."""
 
     def __init__(self, plugin: Plugin, **options):
         self.plugin, self.options, self.name = plugin, options, str(plugin)

@@ -425,10 +425,7 @@ def _pairs_are_cheaper(before: float, left: float, target: float, lo, hi, alpha)
 def make_kernel_solver(name: str, seed: int = 0, shrinking: bool = True, warm: bool = True) -> Smo:
     """Return the solver of that name: ``smo`` takes pair steps only, ``newton`` (= ``auto``) both.
 
-    Raises
-    ------
-    UsageError
-        For an unknown name, or a cold start, which no kernel solver has.
+    No kernel solver has a cold start.
     """
     if name not in NAMES:
         raise UsageError(f"a kernel model has no solver '{name}'", f"use one of {', '.join(NAMES)}")

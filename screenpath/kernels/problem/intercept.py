@@ -127,18 +127,9 @@ def best_interval(beta, width, level, slack, rows, room):
 
     The slope of the sum at ``b`` is ``sum_{beta_i < b} width_i - level``, up to the widths of the rows at ``b``.
 
-    Parameters
-    ----------
-    beta, width : ndarray of shape (n,)
-        Each row's kink, and ``hi_i - lo_i >= 0``.
-    level : float
-        ``sum_i hi_i``, between 0 and the sum of the widths.
-    slack : float
-        A slope of at most this size counts as 0, which can only widen the interval.
-    rows : ndarray of int64
-        Rows whose kinks probably enclose the interval; may be empty.
-    room : ndarray of shape (2, n)
-        Work space.
+    ``beta`` are the rows' kinks, ``width`` is ``hi_i - lo_i >= 0``, and ``level`` is ``sum_i hi_i``, between 0 and the
+    sum of the widths. A slope of at most ``slack`` counts as 0, which can only widen the interval. ``rows`` are some
+    whose kinks probably enclose it, or none; ``room``, shape (2, n), is work space.
     """
     keys, weights = room[0], room[1]
     need, n, before = level - slack, 0, 0.0
@@ -306,23 +297,11 @@ def balance(theta, t, lo, hi, signs, largest, likely, only):
 
     ``theta`` is changed in place. All arrays but ``signs`` are those of the rows with their signs.
 
-    Parameters
-    ----------
-    largest : float
-        Of the ends of the box.
-    likely : ndarray of int64
-        Rows that are tried first; no others are if ``only``.
+    ``largest`` is that of the ends of the box. The rows ``likely`` are tried first; no others are if ``only``.
 
-    Returns
-    -------
-    residue : float
-        At least the size of the sum: an exact point differs by this in one of the rows. inf if no row can move.
-    fall, rise : int
-        These rows; -1 if none is needed.
-    moved : int
-        Moves of a row.
-    left : float
-        The sum, if it is more than rounding or no row can compensate it; else 0.
+    Returns ``residue``, at least the size of the sum: an exact point differs by this in one of the rows ``fall`` and
+    ``rise``; inf if no row can move. Then these rows, -1 if none is needed, how often a row was moved, and the sum, if
+    it is more than rounding or no row can compensate it; else 0.
     """
     found, error = excess(theta, signs)
     moved = 0
@@ -382,14 +361,8 @@ def best_of(low, high):
 def rest_of(C, rows, status, before, now, signs, every):
     """Return the sum of the survivors' signed dual variables; the sum over all rows stays 0.
 
-    Parameters
-    ----------
-    rows : ndarray of int64
-        Survivors, and rows whose fixed dual variable was elsewhere; all rows if ``every``.
-    before : ndarray
-        Dual variables of ``rows`` before, in their order.
-    now : ndarray of shape (n,)
-        Those of fixed rows at their ends.
+    ``rows`` are the survivors, and rows whose fixed dual variable was elsewhere; all rows if ``every``. ``before`` has
+    their dual variables before, in their order, ``now``, shape (n,), those of fixed rows at their ends.
     """
     total = 0.0
     for r in range(at(before.size)):  # no branches: nobody could predict them

@@ -92,14 +92,8 @@ def box_closed_form(c, lo, hi):
 def box_part(status, lo, hi, c, theta, ell):
     """Separate the fixed dual variables from the survivors, in blocks of ``ROWS`` rows; ``ell`` is ``c . theta``.
 
-    Returns
-    -------
-    index : ndarray of int64
-        The survivors.
-    linear : float
-        ``c . theta`` of the fixed variables, once at their ends.
-    moved : ndarray of int64
-        Fixed variables that ``theta`` has elsewhere.
+    Returns the survivors, ``c . theta`` of the fixed variables, once at their ends, and the fixed variables that
+    ``theta`` has elsewhere.
     """
     index, open_rows = np.empty(status.size, dtype=np.int64), np.empty(status.size, dtype=np.int64)
     ends = np.empty(status.size, dtype=np.int8)
@@ -120,22 +114,11 @@ def box_part(status, lo, hi, c, theta, ell):
 def part_rows(status, ends, lo, hi, c, theta, index, open_rows, first, start, stop):
     """List the open rows: survivors, and fixed rows that are not at their end yet.
 
-    Parameters
-    ----------
-    index : ndarray of int64
-        Survivors, written from ``first`` on. Overwritten from ``start`` on if ``first`` is not beyond it.
-    open_rows : ndarray of int64
-        Written from ``start`` on.
-    first, start, stop : int
-        ``start`` is a multiple of eight, and ``first`` at most ``start``.
+    Survivors are written to ``index`` from ``first`` on, which is overwritten from ``start`` on if ``first`` is not
+    beyond it; open rows to ``open_rows`` from ``start``, a multiple of eight, on. ``first`` is at most ``start``.
 
-    Returns
-    -------
-    n_survivors, n_open : int
-    linear : float
-        The change of ``c . theta`` when the survivors leave it, and the others go to their end.
-    moved : int
-        Rows that do go.
+    Returns how many survive and how many are open, the change of ``c . theta`` when the survivors leave it and the
+    others go to their end, and how many do go.
     """
     words, known = status[: stop // 8 * 8].view(np.int64), ends[: stop // 8 * 8].view(np.int64)
     few, n = start, start

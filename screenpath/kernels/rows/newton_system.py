@@ -263,14 +263,9 @@ def direction(X, inside, members, moved, H, scratch, sigma, p, team):
 
     All arrays but ``H`` and the rows are each thread's own.
 
-    Parameters
-    ----------
-    inside, members : ndarray of int8 of shape (n,)
-        Mark the rows of J, and the rows in ``H``: none before the first call.
-    moved : ndarray of int64 of shape (n,)
-        Work space.
-    H, scratch : ndarray of shape (d, d) or larger
-        The kept matrix, and work space for a factor; empty beyond ``DIRECT`` features.
+    ``inside`` and ``members``, int8 of shape (n,), mark the rows of J, and the rows in ``H``: none before the first
+    call. ``H``, shape (d, d) or larger, is the kept matrix; ``moved``, int64 of shape (n,), and ``scratch``, of the
+    shape of ``H``, are work space, the latter for a factor. ``H`` and ``scratch`` are empty beyond ``DIRECT`` features.
     """
     X, d = unowned(X), p.size
     size, changed = 0, 0

@@ -41,24 +41,16 @@ POWERS_OF_FIVE = _powers_of_five()
 
 
 class Lines(NamedTuple):
-    """What is written of the lines of a block, with room for all of them.
+    """What is written of the lines of a block, with room for all of them."""
 
-    Attributes
-    ----------
-    labels, values : ndarray of float64
-        ``label_bits`` and ``bits`` are the same memory as uint64.
-    indptr : ndarray of int64
-        ``indptr[r + 1]``: entries up to and including row ``r``.
-    hard : ndarray of int64 of shape (h, 3)
-        Tokens left to the caller: slot in ``values`` (or ``-1 - row`` for a label, which may be a word), start and end.
-    """
-
-    labels: np.ndarray
+    labels: np.ndarray  # labels, values: float64; ``label_bits`` and ``bits`` are the same memory as uint64
     label_bits: np.ndarray
-    indptr: np.ndarray
+    indptr: np.ndarray  # int64; ``indptr[r + 1]``: entries up to and including row ``r``
     values: np.ndarray
     bits: np.ndarray
     indices: np.ndarray
+    # int64 of shape (h, 3). Tokens left to the caller: slot in ``values`` (or ``-1 - row`` for a label, which may be a
+    # word), start and end
     hard: np.ndarray
 
     @classmethod
@@ -330,22 +322,12 @@ def _line(text, at, word, smallest, powers, row, nnz, lines, n_hard, seen):
 def parse_lines(text, stop, smallest, powers, written, faults, seen):
     """Parse the whole lines in ``text[:stop]``, which ends with a newline; entries of a block are numbered from 0.
 
-    Parameters
-    ----------
-    smallest : int
-        Smallest index allowed: 1, or 0 for zero-based files.
-    powers : tuple of ndarray
-        ``POWERS_OF_FIVE`` and ``EXACT_POWERS``.
-    written : Lines
-    faults : ndarray of int64 of shape (f, 4)
-        Code, line of the block (from 0), start and end of the token. A faulty line gives no row.
-    seen : ndarray of int64 of shape (2,)
-        Updated: whether a ``qid`` was seen; largest index.
+    ``smallest`` is the smallest index allowed: 1, or 0 for zero-based files. ``powers`` are ``POWERS_OF_FIVE`` and
+    ``EXACT_POWERS``. ``faults``, int64 of shape (f, 4), receives code, line of the block (from 0), start and end of the
+    token; a faulty line gives no row. ``seen``, int64 of shape (2,), is updated: whether a ``qid`` was seen; largest
+    index.
 
-    Returns
-    -------
-    rows, nnz, lines, n_hard, n_faults : int
-        Parsing ends early when ``faults`` is full.
+    Returns ``rows, nnz, lines, n_hard, n_faults``. Parsing ends early when ``faults`` is full.
     """
     at, rows, nnz, lines, n_hard, n_faults, word, indptr = 0, 0, 0, 0, 0, 0, 0, written.indptr
     while at < stop and n_faults < faults.shape[0]:
@@ -402,14 +384,9 @@ def _unusual_end(text, at):
 def unusual_labels(text, starts, recent, found):
     """Find the labels not written as Python writes their numbers, most of them once; return how many.
 
-    Parameters
-    ----------
-    starts : ndarray of int64
-        Start of each line.
-    recent : ndarray of int64 of shape (r, 2)
-        Cache of tokens, which are found again only if another has taken their place; r is a power of 2.
-    found : ndarray of int64 of shape (lines, 3)
-        Written: row, start and end of a token.
+    ``starts`` are those of the lines. ``recent``, int64 of shape (r, 2), is a cache of tokens, which are found again
+    only if another has taken their place; r is a power of 2. ``found``, int64 of shape (lines, 3), receives row, start
+    and end of a token.
     """
     recent[:] = 0
     count, row = 0, 0

@@ -102,18 +102,13 @@ def foremost(tau, room):
 def lever_weights(tau, slack, room, sizes, sharing, side, rounding, offsets, weights):
     """Choose the weights of a lever of each size, from rows in the order of their use; none has more than its share.
 
-    Parameters
-    ----------
-    tau, slack, room : ndarray of shape (m,)
-        Of these rows; ``room`` is above 0.
-    sizes : ndarray of shape (k,)
-        ``kappa`` in rising order. If the rows cannot carry more than before, ``kappa`` becomes 0.
-    sharing : ndarray of int64 of shape (k,)
-        Fewest rows that share each lever, if there are as many. ``kappa`` rises among those of the same.
-    offsets : ndarray of shape (k, 2)
-        Written; ``kappa`` is a little less than the rows carry.
-    weights : ndarray of shape (k, m)
-        Written: they sum up to 1, or are 0 for a lever that decides nothing.
+    ``tau``, ``slack`` and ``room``, shape (m,), are of these rows; ``room`` is above 0. ``sizes``, shape (k,), has
+    ``kappa`` in rising order; if the rows cannot carry more than before, ``kappa`` becomes 0. ``sharing``, int64 of
+    shape (k,), has the fewest rows that share each lever, if there are as many; ``kappa`` rises among those of the
+    same.
+
+    Writes ``offsets``, shape (k, 2), whose ``kappa`` is a little less than the rows carry, and ``weights``, shape (k,
+    m), which sum up to 1, or are 0 for a lever that decides nothing.
     """
     carried = 0.0
     for k in range(sizes.size):
@@ -186,21 +181,11 @@ def _candidates(rows, pair, tau, least, cuts, start, stop):
 def one_lever_each(rows, pair, largest, radius, typical, tau, listed, weights, offsets):
     """Make one lever for either side, see :func:`seen_from` and :func:`lever_weights`; return how many rows each has.
 
-    Parameters
-    ----------
-    rows, pair : Rows, Pair
-    largest : float
-        Of the ends of the boxes: rows with hardly any room relative to it, or to their share of a lever, are left out.
-    radius : float
-        Of the ball.
-    typical : float
-        A typical distance of the rows from their middle.
-    tau : ndarray of shape (n,)
-        Written.
-    listed : ndarray of int64 of shape (2, FEWER)
-        Written: the rows of the lever that bounds from below, and from above.
-    weights, offsets : ndarray of shape (2, FEWER), (2, 2)
-        Written.
+    ``largest`` is that of the ends of the boxes: rows with hardly any room relative to it, or to their share of a
+    lever, are left out. ``radius`` is that of the ball, ``typical`` a typical distance of the rows from their middle.
+
+    Writes ``tau``, shape (n,), ``listed``, int64 of shape (2, FEWER), the rows of the lever that bounds from below, and
+    from above, and of these ``weights``, shape (2, FEWER), and ``offsets``, shape (2, 2).
     """
     (kinks, signs, norms, lo, hi), (products, factor, theta, C, off, extent, rounding) = rows, pair
     highest, lowest, upper, lower = np.empty(FEWER), np.empty(FEWER), listed[0], listed[1]
@@ -324,22 +309,10 @@ def decide_exactly(X, where, index, norms, seen, radius, levers, off, rounding, 
     All distances from the fixed centre being right angles, it would be the one whose reach, the square of the distance
     up to which it decides, is the largest beside the square of its own distance.
 
-    Parameters
-    ----------
-    X : Matrix
-    where, index : ndarray of int64 of shape (k,)
-        Which of them are to be decided, and their places in all that follows.
-    norms : ndarray of shape (n,)
-    seen : tuple of ndarray of shape (n,)
-        ``tau`` and ``slack``.
-    radius : float
-    levers : Levers
-    off : float
-        Relative error of a squared distance against the squared sum of the norms, where it is formed of products.
-    rounding : float
-        Relative error of anything else.
-    status : ndarray of int8 of shape (n,)
-        Written.
+    The rows ``where`` are to be decided, whose places in all that follows are in ``index``, both of shape (k,).
+    ``norms`` and, of ``seen``, ``tau`` and ``slack`` have the shape (n,), as has ``status``, which is written. ``off``
+    is the relative error of a squared distance against the squared sum of the norms, where it is formed of products;
+    ``rounding`` that of anything else.
     """
     X, (tau, slack), (offsets, away, centers, lengths) = unowned(X), seen, levers
     count = offsets.shape[0]

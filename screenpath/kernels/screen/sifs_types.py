@@ -6,94 +6,56 @@ import numpy as np
 
 
 class Constants(NamedTuple):
-    """What a model and its data have in common for every pair.
+    """What a model and its data have in common for every pair."""
 
-    Attributes
-    ----------
-    columns, rows : tuple of ndarray
-        Both views of the data. Columns on disk that were not read look empty in both.
-    u_ones : ndarray
-        ``X' psi(1)/n``.
-    row_sq, row_norm, col_sq, col_norm : ndarray
-        Squared norms of samples and of (class, feature) columns of the dual (weighted), unconditioned; ``row_norm`` and
-        ``n col_norm`` are their roots.
-    twice : ndarray of shape (d,)
-        Twice the point from which the distances of the rows are measured; ``row_part`` has ``x^2 - twice x``.
-    column_ends, row_ends : ndarray of int64 of shape (d + 1,), (n + 1,)
-        Running totals of the lengths of the lines, unread ones included: costs are computed from these.
-    """
-
-    columns: tuple
+    columns: tuple  # columns, rows: both views of the data. Columns on disk that were not read look empty in both
     rows: tuple
-    u_ones: np.ndarray
+    u_ones: np.ndarray  # ``X' psi(1)/n``
+    # row_sq, row_norm, col_sq, col_norm: squared norms of samples and of (class, feature) columns of the dual
+    # (weighted), unconditioned; ``row_norm`` and ``n col_norm`` are their roots
     row_sq: np.ndarray
     row_norm: np.ndarray
     col_sq: np.ndarray
     col_norm: np.ndarray
+    # shape (d,): twice the point from which the distances of the rows are measured; ``row_part`` has ``x^2 - twice x``
     twice: np.ndarray
+    # column_ends, row_ends: int64 of shape (d + 1,), (n + 1,). Running totals of the lengths of the lines, unread ones
+    # included: costs are computed from these
     column_ends: np.ndarray
     row_ends: np.ndarray
 
 
 class Reference(NamedTuple):
-    """The pair that is screened from; variables decided on entry must have their value in ``theta`` and ``w``.
+    """The pair that is screened from; variables decided on entry must have their value in ``theta`` and ``w``."""
 
-    Attributes
-    ----------
-    scores, w, theta, psi, u, u_slack : ndarray
-        ``X w``, ``w``, ``theta``, ``psi(theta)``, ``X' psi(theta)/n``, bounds on the latter's errors; entries of ``u``
-        with an error are recomputed where needed.
-    formed : ndarray of int64
-    room : float
-        No dual point within ``room`` of ``theta`` gives a feature outside ``formed`` a weight.
-    level : float
-        Size of the free intercept in ``scores``.
-    w_norm : float
-    """
-
-    scores: np.ndarray
+    scores: np.ndarray  # ``X w``
     w: np.ndarray
     theta: np.ndarray
-    psi: np.ndarray
-    u: np.ndarray
-    u_slack: np.ndarray
-    formed: np.ndarray
-    room: float
-    level: float
+    psi: np.ndarray  # ``psi(theta)``
+    u: np.ndarray  # ``X' psi(theta)/n``; entries with an error are recomputed where needed
+    u_slack: np.ndarray  # bounds on the errors of ``u``
+    formed: np.ndarray  # int64
+    room: float  # no dual point within ``room`` of ``theta`` gives a feature outside ``formed`` a weight
+    level: float  # size of the free intercept in ``scores``
     w_norm: float
 
 
 class Regions(NamedTuple):
-    """The optimum's regions: centres as multiples of the reference, squared radii.
+    """The optimum's regions: centres as multiples of the reference, squared radii."""
 
-    Attributes
-    ----------
-    scale, primal_sq : float
-        Primal ball: centre ``scale w`` and squared radius.
-    ones_part, theta_part, first_sq : float
-        The paper's dual ball: centre ``ones_part 1 + theta_part theta``, squared radius. Used only if ``paper``.
-    second_sq : float
-        Squared radius of the gap ball around ``theta``.
-    between_sq : float
-        Lower bound of the squared distance of the two dual centres.
-    theta_norm : float
-        Largest norm of a dual point.
-    budget : float
-        See ``kernels/screen/sparse_box.py``.
-    worth : float
-        The box is used only if it promises to zero this share of the features left: 0 for always, infinite for never.
-    """
-
-    scale: float
+    scale: float  # scale, primal_sq: primal ball, centre ``scale w`` and squared radius
     primal_sq: float
+    # ones_part, theta_part, first_sq: the paper's dual ball, centre ``ones_part 1 + theta_part theta``, squared radius;
+    # only if ``paper``
     ones_part: float
     theta_part: float
     first_sq: float
-    second_sq: float
-    between_sq: float
-    theta_norm: float
-    budget: float
+    second_sq: float  # squared radius of the gap ball around ``theta``
+    between_sq: float  # lower bound of the squared distance of the two dual centres
+    theta_norm: float  # largest norm of a dual point
+    budget: float  # see ``kernels/screen/sparse_box.py``
     paper: bool
+    # the box is used only if it promises to zero this share of the features left: 0 for always, infinite for never
     worth: float
 
 

@@ -11,13 +11,7 @@ from screenpath.kernels.rows.unowned import unowned
 
 
 class Task(NamedTuple):
-    """A reduced problem of k rows, ``signs[k]`` times ``X[where[k]]``.
-
-    Attributes
-    ----------
-    names : ndarray of int64 of shape (k,)
-        Numbers of the rows, the same in every step and below ``size``.
-    """
+    """A reduced problem of k rows, ``signs[k]`` times ``X[where[k]]``."""
 
     X: Matrix
     where: np.ndarray
@@ -28,32 +22,19 @@ class Task(NamedTuple):
     norms: np.ndarray
     sqnorms: np.ndarray
     errors: box.Errors
-    names: np.ndarray
+    names: np.ndarray  # int64 of shape (k,): numbers of the rows, the same in every step and below ``size``
     size: int
 
 
 class Iterate(NamedTuple):
-    """Where a solve has come to: all of it is updated in place.
+    """Where a solve has come to: all of it is updated in place."""
 
-    Attributes
-    ----------
-    alpha, w : ndarray of shape (k,), (d,)
-        A dual point, and ``base + G'alpha``, ``base`` being the sum of the rows fixed beforehand.
-    margins : ndarray of shape (k,)
-        What they are ``now`` tells.
-    decided : ndarray of int8 of shape (k,)
-    random : ndarray of uint64 of shape (1,)
-        State of the random generator (xorshift64*), see :func:`draws`.
-    now : ndarray of shape (12,)
-        Numbers of a descent, see ``descent.GAP``.
-    """
-
-    alpha: np.ndarray
-    w: np.ndarray
-    margins: np.ndarray
+    alpha: np.ndarray  # shape (k,): a dual point
+    w: np.ndarray  # shape (d,): ``base + G'alpha``, ``base`` being the sum of the rows fixed beforehand
+    margins: np.ndarray  # shape (k,): what they are ``now`` tells
     decided: np.ndarray
-    random: np.ndarray
-    now: np.ndarray
+    random: np.ndarray  # uint64 of shape (1,): state of the random generator (xorshift64*), see :func:`draws`
+    now: np.ndarray  # shape (12,): numbers of a descent, see ``descent.GAP``
 
 
 @kernel

@@ -41,46 +41,24 @@ UNDER_WAY, ENDED, MET = range(3)  # what has become of a descent: ended short of
 
 
 class Log(NamedTuple):
-    """Steps on the face in the order in which they were taken, one row each.
+    """Steps on the face in the order in which they were taken, one row each."""
 
-    Attributes
-    ----------
-    marks : ndarray of uint8 of shape (steps, N / 8)
-        A bit for each dual variable of the full problem, as ``numpy.packbits`` packs them: whether it was free.
-    prox : ndarray of shape (steps,)
-        Ridge of the step's system, divided by the squared norms.
-    used : ndarray of int64 of shape (1,)
-        How many rows have been written.
-    """
-
+    # uint8 of shape (steps, N / 8): a bit for each dual variable of the full problem, as ``numpy.packbits`` packs them:
+    # whether it was free
     marks: np.ndarray
-    prox: np.ndarray
-    used: np.ndarray
+    prox: np.ndarray  # shape (steps,): ridge of the step's system, divided by the squared norms
+    used: np.ndarray  # int64 of shape (1,): how many rows have been written
 
 
 class How(NamedTuple):
-    """How to descend.
-
-    Attributes
-    ----------
-    share : float
-        Part of the relative gap ``tol`` that the free rows may keep by default.
-    dynamic : bool
-        Screen with the gap ball at every evaluation.
-    epochs : int
-        Sweeps at most.
-    patience : int
-        Rounds that may bring too little.
-    slice_s : float
-        Seconds after which no further round is begun.
-    """
+    """How to descend."""
 
     tol: float
-    share: float
-    dynamic: bool
-    epochs: int
-    patience: int
-    slice_s: float
+    share: float  # part of the relative gap ``tol`` that the free rows may keep by default
+    dynamic: bool  # screen with the gap ball at every evaluation
+    epochs: int  # sweeps at most
+    patience: int  # rounds that may bring too little
+    slice_s: float  # seconds after which no further round is begun
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
@@ -238,22 +216,9 @@ def _round(task, point, alive, memory, log, near, how):
 def descend(task, point, alive, memory, log, how):
     """Descend by rounds, until the target is met, rounds bring too little, or the time is up.
 
-    Parameters
-    ----------
-    task, point : cd.Task, cd.Iterate
-    alive : ndarray of int64
-        Rows that are not fixed.
-    memory : tuple
-        See ``face.face_step``.
-    log : Log
-        Of steps on sparse rows; with room for at least one when a descent begins or continues.
-
-    Returns
-    -------
-    alive : ndarray of int64
-    became : int
-        ``UNDER_WAY`` if the time is up, or the log is full.
-    memory : tuple
+    ``alive`` are the rows that are not fixed, ``memory`` is that of ``face.face_step``. The ``log`` of steps on sparse
+    rows has room for at least one when a descent begins or continues. Returns ``alive``, what the descent became
+    (``UNDER_WAY`` if the time is up, or the log is full), and ``memory``.
     """
     task, point, began = unowned(task), unowned(point), seconds()
     now = point.now

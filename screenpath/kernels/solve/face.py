@@ -33,29 +33,14 @@ AT = 2  # row of a box that says where the variables are; the others are its end
 
 
 class System(NamedTuple):
-    """How to solve for a step on the face.
+    """How to solve for a step on the face."""
 
-    Attributes
-    ----------
-    prox : float
-        Ridge, relative to the squared norms: duplicate rows would make the system singular.
-    aim : float
-        The variables' share of the gap at which to stop.
-    forcing, closer : float
-        Relative residual of a system; its factor for the later systems, once the first one has shown that the set is
-        right.
-    final : bool
-        Solve these too if the set had to be found first: no other step will follow.
-    limit : int
-        Products of a system at most.
-    """
-
-    prox: float
-    aim: float
-    forcing: float
-    closer: float
-    final: bool
-    limit: int
+    prox: float  # ridge, relative to the squared norms: duplicate rows would make the system singular
+    aim: float  # the variables' share of the gap at which to stop
+    forcing: float  # relative residual of a system
+    closer: float  # its factor for the later systems, once the first one has shown that the set is right
+    final: bool  # solve these too if the set had to be found first: no other step will follow
+    limit: int  # products of a system at most
 
 
 @kernel
@@ -105,14 +90,9 @@ def _open(residual, box, opened):
 def _settle(rows, where, d, t, M, ridge, sqnorms, box, system):
     """Solve for the step of rows that are ``t`` away from their kinks and begin at ``box``.
 
-    Returns
-    -------
-    step, change : ndarray of shape (n,) and (d,)
-        A step that keeps all variables in their box, and ``G' step``: the one with the largest dual value, not always
-        the last.
-    touched : int
-    left : float
-        The rows' share of the gap after that step; infinite if it is not the last one.
+    Returns a step, shape (n,), that keeps all variables in their box, and ``G' step``, shape (d,): the one with the
+    largest dual value, not always the last. Then the rows touched, and the rows' share of the gap after that step;
+    infinite if it is not the last one.
     """
     n, moves, touched, (_, aim, forcing, closer, final, limit) = t.size, 0, 0, system
     residual, part, more = t.copy(), np.empty(n), np.empty(d)
@@ -171,27 +151,13 @@ def _settle(rows, where, d, t, M, ridge, sqnorms, box, system):
 def face_step(task, point, moved, face, memory, system):
     """Move the free dual variables towards the point at which their rows are at their kink; update ``alpha`` and ``w``.
 
-    Parameters
-    ----------
-    task, point : cd.Task, cd.Iterate
-    moved : bool
-        Whether ``w`` has moved since ``margins`` were computed, so that they must be recomputed.
-    face : ndarray of int64
-        Rows whose dual variables are free, or at an end that their margin draws them away from; none is 0.
-    memory : tuple
-        The :class:`Survey` of the rows of earlier steps and their :class:`Pool`, both used up.
-    system : System
+    The rows of ``face`` have dual variables that are free, or at an end that their margin draws them away from; none is
+    0. ``moved`` tells whether ``w`` has moved since ``margins`` were computed, so that they must be recomputed.
+    ``memory`` has the :class:`Survey` of the rows of earlier steps and their :class:`Pool`, both used up.
 
-    Returns
-    -------
-    touched : int
-    share : float
-        Part of the step that was taken: 0 if it did not raise the dual.
-    left : float
-        The variables' share of the gap after the whole step; infinite if unknown.
-    memory : tuple
-        With the rows ``face``. Plain tuples: for named ones Python code would run, and a signal handler's error would
-        be raised where numba expects none.
+    Returns the rows touched, the part of the step that was taken (0 if it did not raise the dual), the variables' share
+    of the gap after the whole step (infinite if unknown), and ``memory`` with the rows ``face``. Plain tuples: for
+    named ones Python code would run, and a signal handler's error would be raised where numba expects none.
     """
     X, where, signs, c, lo, hi, _, sqnorms, _, names, size = unowned(task)
     (alpha, w, margins, _, _, _), n, added = unowned(point), face.size, 0

@@ -101,33 +101,15 @@ def shifted(k, values, signs, b, out):
 def minimise_free(X, k, offset, rest, b, typical, v, w, how, room, team):
     """Minimise a reduced box problem of ``k`` rows with a free intercept to a relative gap.
 
-    Parameters
-    ----------
-    offset : float
-        ``c . alpha`` of the rows fixed beforehand.
-    rest : float
-        Required sum of the signed dual variables of the ``k`` rows.
-    b : float
-        Intercept at the start.
-    typical : float
-        A typical distance of the rows from their middle, above 0.
-    v, w : ndarray of shape (d + 1,)
-        As in :func:`newton.minimise`, and an entry that is overwritten.
-    how : newton.How
-        The gap ball is that of a penalised problem, and its decisions are not reported.
-    room : Workspace
-        As there, of ``d + 1`` columns, without the intercept's; ``T`` holds ``c_i - g_i.w - s_i b``. Kinks, norms and
-        ``ALIVE`` are overwritten.
-    team : Team
-        Of one thread.
+    ``offset`` is ``c . alpha`` of the rows fixed beforehand, ``rest`` the required sum of the signed dual variables of
+    the ``k`` rows, ``b`` the intercept at the start, and ``typical`` a typical distance of the rows from their middle,
+    above 0. ``v``, ``w`` and ``room`` are those of :func:`newton.minimise`, the points with an entry that is
+    overwritten, the room with ``d + 1`` columns, without the intercept's; its ``T`` holds ``c_i - g_i.w - s_i b``;
+    kinks, norms and ``ALIVE`` are overwritten. The gap ball of ``how`` is that of a penalised problem, and its
+    decisions are not reported. ``team`` has one thread.
 
-    Returns
-    -------
-    iterations, touched : int
-    gap, primal, b : float
-        Of the returned pair, and its intercept.
-    solved : bool
-        Whether its gap is small enough, and its dual variables sum up to ``rest`` up to rounding.
+    Returns iterations, rows touched, gap, primal objective and intercept of the returned pair, and whether its gap is
+    small enough and its dual variables sum up to ``rest`` up to rounding.
     """
     X, room, d, (tol, limit, screen, errors) = unowned(X), unowned(room), w.size - 1, how
     vectors, where, signs, alive = room.vectors, room.lists[WHERE], room.marks[SIGNS], room.lists[ALIVE]

@@ -28,34 +28,18 @@ HALVINGS = 20  # of a range of weights
 
 
 class Pool(NamedTuple):
-    """Copies of rows, each at its seat.
+    """Copies of rows, each at its seat."""
 
-    Attributes
-    ----------
-    data, indices, indptr : ndarray
-        CSR of the entries in rare columns, with room for more.
-    values, places, starts : ndarray
-        CSR of those in frequent columns.
-    columns : ndarray of int64
-        Which column each number stands for.
-    label : ndarray of int32 of shape (d,)
-        The number of each column, -1 if none of the rows has it.
-    seat : ndarray of int64 of shape (N,)
-        The seat of each row, -1 for none.
-    counts : ndarray of int64 of shape (6,)
-        ``SEATS``, ``COLUMNS``, ``STEPS``, ``PARTED``, ``ADDED``, ``FREQUENT``.
-    """
-
-    data: np.ndarray
+    data: np.ndarray  # data, indices, indptr: CSR of the entries in rare columns, with room for more
     indices: np.ndarray
     indptr: np.ndarray
-    values: np.ndarray
+    values: np.ndarray  # values, places, starts: CSR of those in frequent columns
     places: np.ndarray
     starts: np.ndarray
-    columns: np.ndarray
-    label: np.ndarray
-    seat: np.ndarray
-    counts: np.ndarray
+    columns: np.ndarray  # int64: which column each number stands for
+    label: np.ndarray  # int32 of shape (d,): the number of each column, -1 if none of the rows has it
+    seat: np.ndarray  # int64 of shape (N,): the seat of each row, -1 for none
+    counts: np.ndarray  # int64 of shape (6,): ``SEATS``, ``COLUMNS``, ``STEPS``, ``PARTED``, ``ADDED``, ``FREQUENT``
 
 
 class Parted(NamedTuple):

@@ -25,49 +25,24 @@ DRIFT = 0.05  # share of a pivot by which it may be off, before it is brought up
 
 
 class Preconditioner(NamedTuple):
-    """Arguments of :func:`preconditioned` in addition to the rows.
+    """Arguments of :func:`preconditioned` in addition to the rows."""
 
-    Attributes
-    ----------
-    like : ndarray of int64 of shape (n,)
-        The row that each is linked to, itself if none: branches on links are hard to predict.
-    slope, weight : ndarray of shape (n,)
-        The entry of ``T`` in each row, 0 if it is not linked, and ``D^-1``.
-    level : ndarray of shape (n,)
-        The squared norms without the frequent columns, and the ridge.
-    factor : ndarray of shape (f, f)
-        Cholesky factor of ``W``.
-    whole : bool
-        Whether ``W`` is that of all rows, so that it gives ``A' z`` of the solution ``z``.
-    """
-
+    # int64 of shape (n,): the row that each is linked to, itself if none: branches on links are hard to predict
     like: np.ndarray
-    slope: np.ndarray
-    weight: np.ndarray
-    level: np.ndarray
-    factor: np.ndarray
-    whole: bool
+    slope: np.ndarray  # shape (n,): the entry of ``T`` in each row, 0 if it is not linked
+    weight: np.ndarray  # shape (n,): ``D^-1``
+    level: np.ndarray  # shape (n,): the squared norms without the frequent columns, and the ridge
+    factor: np.ndarray  # shape (f, f): Cholesky factor of ``W``
+    whole: bool  # whether ``W`` is that of all rows, so that it gives ``A' z`` of the solution ``z``
 
 
 class Stop(NamedTuple):
-    """When conjugate gradients stop.
+    """When conjugate gradients stop."""
 
-    Attributes
-    ----------
-    weights : ndarray of shape (n,)
-        Rows of weight 0 are as if they were not listed.
-    goal : float
-        Stop when ``sum weights residual^2 <= goal``.
-    limit : int
-        Products at most.
-    aim : float
-        The rows' share of the gap at which to stop as well; none if it is negative.
-    """
-
-    weights: np.ndarray
-    goal: float
-    limit: int
-    aim: float
+    weights: np.ndarray  # shape (n,): rows of weight 0 are as if they were not listed
+    goal: float  # stop when ``sum weights residual^2 <= goal``
+    limit: int  # products at most
+    aim: float  # the rows' share of the gap at which to stop as well; none if it is negative
 
 
 class Along(NamedTuple):
@@ -234,27 +209,13 @@ def _advance(along, curve, step, change, residual):
 def solve_rows(rows, where, M, ridge, residual, step, change, stop, box, along, curve):
     """Solve ``(G G' + diag(ridge)) step = residual`` by preconditioned conjugate gradients.
 
-    It may continue from the last direction of another system with nearly the same matrix.
+    It may continue from the last direction of another system with nearly the same matrix, of which ``curve`` is
+    ``p . image``; 0 if there is none. ``where`` has the n rows of ``G``. ``residual`` is overwritten; ``step``, shape
+    (n,), and ``change``, shape (d,), are written: the solution, and ``G' step``. The latter's entries for frequent
+    columns follow from the preconditioner: they may be off by more than the rounding of a sum. ``box``, shape (3, n),
+    has ends and values of the dual variables; it is read if ``stop.aim`` is not negative.
 
-    Parameters
-    ----------
-    where : ndarray of int64 of shape (n,)
-        Rows of ``G``.
-    residual, step, change : ndarray of shape (n,), (n,) and (d,)
-        The first is overwritten, the others are written: the solution, and ``G' step``. The latter's entries for
-        frequent columns follow from the preconditioner: they may be off by more than the rounding of a sum.
-    stop : Stop
-    box : ndarray of shape (3, n)
-        Ends of the dual variables, and their values; read if ``stop.aim`` is not negative.
-    along : Along
-    curve : float
-        ``p . image``; 0 if there is no direction to continue from.
-
-    Returns
-    -------
-    touched : int
-        Rows; those that are read in part count for that part.
-    curve : float
+    Returns the rows touched, those read in part counting for that part, and ``curve``.
     """
     rows, n, z, (p, search, image, share) = unowned(rows), ridge.size, np.empty(ridge.size), along
     weights = stop.weights

@@ -76,17 +76,10 @@ def leap(lo, hi, alpha, t, before, gradient):
 def smo(square, diagonal, lo, hi, alpha, t, limit, target):
     """Take up to ``limit`` pair steps, in place; return their number.
 
-    Parameters
-    ----------
-    square : tuple
-        See ``gram.row_of``: ``Q = source[index][:, index]``, ``source`` of shape (n, n); a row is copied when a step
-        first needs it.
-    diagonal : ndarray of shape (k,)
-        Of Q, positive.
-    alpha, t : ndarray of shape (k,)
-        Dual point, and gradient of the dual, ``c - (Q alpha)``, fixed rows included; updated.
-    target : float
-        Stop when these coordinates' part of the gap, ``sum_i phi_i(t_i) - alpha_i t_i``, is at most this.
+    ``square``, see ``gram.row_of``, has ``Q = source[index][:, index]``, ``source`` of shape (n, n); a row is copied
+    when a step first needs it. ``diagonal`` of Q is positive. The gradient of the dual ``t = c - (Q alpha)``, fixed
+    rows included, is updated. Steps end when these coordinates' part of the gap, ``sum_i phi_i(t_i) - alpha_i t_i``, is
+    at most ``target``.
     """
     size = t.size
     every = max(size // 4, 16)

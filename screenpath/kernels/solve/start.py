@@ -43,16 +43,8 @@ def start_share(problem, way, C, share):
 def start_part(problem, way, share, start, start_total, step):
     """Write the starting point: fixed variables at their end, survivors on the way from ``theta`` to ``guess``.
 
-    ``start_total`` belongs to the point on the way; ``step`` is the difference of ``start`` from it.
-
-    Returns
-    -------
-    index : ndarray of int64
-        The survivors.
-    linear : float
-        ``c . start`` over the fixed variables.
-    changed : int
-        Entries of ``step`` that are not 0.
+    ``start_total`` belongs to the point on the way; ``step`` is the difference of ``start`` from it. Also returns the
+    survivors, ``c . start`` over the fixed variables, and how many entries of ``step`` are not 0.
     """
     (status, c, lo, hi), (theta, total, guess, guess_total) = problem, way
     index = np.empty(status.size, dtype=np.int64)

@@ -31,32 +31,18 @@ SIZE, SPOT = 0x7FFFFFFFFFF00000, 0xFFFFF  # bits of a value that say how large i
 
 
 class Survey(NamedTuple):
-    """What is known of a pool's rows, by their seats. Only ``slope``, ``pivot`` and ``gram`` depend on the ridge.
+    """What is known of a pool's rows, by their seats. Only ``slope``, ``pivot`` and ``gram`` depend on the ridge."""
 
-    Attributes
-    ----------
-    like : ndarray of int64
-        The seat of the row that a row is linked to, -1 for none. The links make trees.
-    shared, rest : ndarray of float64
-        The product with that row, and the squared norm, without the frequent columns.
-    keys : ndarray of int64, ``KEYS`` for each row
-        Its heaviest rare columns, filled up with -1.
-    slope, pivot : ndarray of float64
-        The entries of ``T`` and ``D`` with which a row has entered ``gram``; pivot 0 if it has not.
-    spot : ndarray of int64
-        Its place among the rows of the last step, -1 for none.
-    gram : ndarray of shape (f, f)
-        ``A' (L D L')^-1 A`` of the rows that have entered, ``A`` being their frequent columns, in halves: each pair of
-        entries on either side of the diagonal, and half of it.
-    """
-
-    like: np.ndarray
-    shared: np.ndarray
-    rest: np.ndarray
-    keys: np.ndarray
+    like: np.ndarray  # int64: the seat of the row that a row is linked to, -1 for none. The links make trees
+    shared: np.ndarray  # the product with that row, without the frequent columns
+    rest: np.ndarray  # the squared norm, without them
+    keys: np.ndarray  # int64, ``KEYS`` for each row: its heaviest rare columns, filled up with -1
+    # slope, pivot: the entries of ``T`` and ``D`` with which a row has entered ``gram``; pivot 0 if it has not
     slope: np.ndarray
     pivot: np.ndarray
-    spot: np.ndarray
+    spot: np.ndarray  # int64: its place among the rows of the last step, -1 for none
+    # shape (f, f): ``A' (L D L')^-1 A`` of the rows that have entered, ``A`` being their frequent columns, in halves:
+    # each pair of entries on either side of the diagonal, and half of it
     gram: np.ndarray
 
 
@@ -253,19 +239,9 @@ def _stale(known, pool, names):
 def surveyed(known, pool, X, where, signs, listed, names, sqnorms, size, d):
     """Return what is known of the rows of a step from what was known before, which is used up.
 
-    Parameters
-    ----------
-    X : Matrix
-        Sparse rows.
-    listed, names, sqnorms : ndarray of shape (n,)
-        Which of the rows ``where`` are in the step (none is 0), their numbers, the same in every step and below
-        ``size``, and their squared norms.
-
-    Returns
-    -------
-    known, pool : Survey, Pool
-    seats, order : ndarray of int64 of shape (n,)
-        Seats of the rows in the pool, in ascending order, and which of the listed rows has each.
+    ``X`` has sparse rows. ``listed``, ``names`` and ``sqnorms``, shape (n,), say which of the rows ``where`` are in the
+    step (none is 0), their numbers, the same in every step and below ``size``, and their squared norms. Also returns
+    the pool, the seats of the rows in it, in ascending order, and which of the listed rows has each.
     """
     if pool.counts[STEPS] == 0 or _stale(known, pool, names):
         pool = begun(X, where, listed, sqnorms, size, d)

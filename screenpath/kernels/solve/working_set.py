@@ -151,21 +151,11 @@ def _line_search(X, sigma, p, slope0, near, n, team):
 def solve_near(
     X, offset, w, v, tol, sigma, limit, near, inside, H, team,
 ):  # fmt: skip
-    """Minimise the problem of a working set of signed rows; return its iterations, rows touched, and the last
-    ``sigma``.
+    """Minimise the problem of a working set of signed rows; return its iterations, rows touched, and last ``sigma``.
 
-    Parameters
-    ----------
-    offset : float
-        ``c . alpha`` of all other rows.
-    w, v : ndarray of shape (d,)
-        Primal point, and the one of the dual point; overwritten.
-    sigma : float
-        First proximal parameter.
-    near : ndarray of shape (7, n)
-        ``U`` is 0; ``PREV``, ``ALPHA`` and ``T`` hold the start and are overwritten.
-    inside, H : ndarray of int8 of shape (n,), ndarray of shape (d, d) or larger
-        Work space.
+    ``offset`` is ``c . alpha`` of all other rows, ``sigma`` at first the proximal parameter to begin with. ``w`` and
+    ``v`` are overwritten; of ``near``, shape (7, n), ``U`` is 0, and ``PREV``, ``ALPHA`` and ``T`` hold the start and
+    are overwritten. ``inside``, int8 of shape (n,), and ``H``, shape (d, d) or larger, are work space.
     """
     X, n, d = unowned(X), inside.size, w.size
     iterative = d > DIRECT and n > GRAM  # a better conditioned system is worth a round more
