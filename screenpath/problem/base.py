@@ -95,9 +95,7 @@ class PathModel(Protocol):
         """Tell whether the closed form is still optimal at the parameter: then no solve is needed."""
 
     def held(self, reference, parameter) -> tuple[Any, str] | None:
-        """Return a certificate at the parameter that needs no solve, and its name in the step table; None if none is
-        known.
-        """
+        """Return a certificate known at the parameter without a solve, and its name in the step table; else None."""
         return None
 
     def polished(self, reference, parameter, gap: float) -> Any:

@@ -182,9 +182,7 @@ class FreeIntercept(BoxModel):
 
     @abstractmethod
     def mixture(self, index: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return a combination of signless rows, in the form that outside rows are multiplied with, and its squared
-        norm.
-        """
+        """Return a combination of signless rows, as outside rows are multiplied with it, and its squared norm."""
 
     # -- screening -----------------------------------------------------------------------------------------------
 
@@ -312,9 +310,7 @@ class FreeModel(FreeIntercept):
     # -- screening and the reduced problem -----------------------------------------------------------------------
 
     def _middle(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return the mean of the rows that have weight, distances of all rows from it (rounded up), and the median of
-        theirs; two passes.
-        """
+        """Return in two passes the mean of rows with weight, bounds of all distances from it, and median of theirs."""
         rows, present = self.rows, self.signless.width[: self.rows.n] > 0.0
         mean = rows.weighted_sum(present / np.count_nonzero(present))
         length, product = float(np.sqrt(mean @ mean)), self.bounds[box_kernels.PRODUCT]

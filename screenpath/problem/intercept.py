@@ -25,17 +25,15 @@ NONE = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Signless:
-    """Rows without their signs: ``width = hi - lo``, ``level = sum hi``, ``slack``: rounding error of a sum of
-    widths.
-    """
+    """Rows without their signs."""
 
     signs: np.ndarray
     kinks: np.ndarray
     lo: np.ndarray
     hi: np.ndarray
-    width: np.ndarray
-    level: float
-    slack: float
+    width: np.ndarray  # ``hi - lo``
+    level: float  # ``sum hi``
+    slack: float  # rounding error of a sum of widths
 
     @classmethod
     def of(cls, c, lo, hi, signs) -> Signless:

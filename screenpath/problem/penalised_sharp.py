@@ -84,9 +84,7 @@ class _Sums:
         return replace(c, **proof(rows, columns, penalty, c.floor, more, m.rounding.inexact, c.part))
 
     def _residue(self) -> float:
-        """Return the most that an exact dual point may add to the gap, if this one's signed sum is not 0
-        (``c.off``).
-        """
+        """Return the most that an exact dual point may add to the gap, if the signed sum is not 0 (``c.off``)."""
         c = self.c
         samples = c.cost + c.off * _norm(self.t_error * np.sqrt(self.weights)) / self.model.n
         if c.alpha == 0.0:

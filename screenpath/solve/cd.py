@@ -107,9 +107,7 @@ class Descent:
             sweeps -= now
 
     def check(self, tol: float, dynamic: bool) -> bool:
-        """Evaluate the gap of the alive rows; if ``dynamic``, screen with its ball. Return whether the target is
-        met.
-        """
+        """Evaluate the gap of the alive rows; if ``dynamic``, screen with its ball. Tell whether the target is met."""
         self.alive.sort(kind="stable")  # sweeps have permuted it
         how = descent.How(tol, 1.0, dynamic, 0, 0, 0.0)
         self.alive, met = descent.look(self.task, self.point, self.alive, how)

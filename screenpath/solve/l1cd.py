@@ -43,16 +43,10 @@ NEWTON_OPTIONS = np.array([1e-2, 1000.0, 1e-11])
 class FeatureDescent(Solver):
     """Coordinate descent over features.
 
-    Parameters
-    ----------
-    shrinking : bool, default True
-        Skip zero weights that are clearly inside their constraint until the next gap evaluation.
-    working_sets : bool, default True
-        Solve for a growing set of features instead of sweeping over all survivors.
-    newton : bool, default True
-        Finish each working set with Newton steps; needs ``working_sets``.
-    warm : bool, default True
-        Start from the previous grid point; else from ``w = 0``.
+    ``shrinking`` skips zero weights that are clearly inside their constraint until the next gap evaluation. With
+    ``working_sets`` a growing set of features is solved for, instead of sweeps over all survivors; ``newton`` finishes
+    each set with Newton steps. A path that is not ``warm`` starts every solve from ``w = 0``, not from the previous
+    grid point.
     """
 
     def __init__(self, shrinking=True, working_sets=True, newton=True, warm=True):
@@ -306,13 +300,7 @@ class _Run:
 
 @takes_plugins
 def make_feature_solver(name: str, seed: int = 0) -> FeatureDescent:
-    """Return the solver of that name; it draws no random numbers.
-
-    Raises
-    ------
-    UsageError
-        For an unknown name.
-    """
+    """Return the solver of that name; it draws no random numbers."""
     if name not in SOLVERS:
         raise UsageError(f"unknown solver '{name}' for l1svm", f"use one of {', '.join(SOLVERS)}")
     return FeatureDescent(newton=name != "cd")

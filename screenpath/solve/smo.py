@@ -377,9 +377,7 @@ class FreeRun(Run):
 
 
 class SumNewton(FaceNewton):
-    """Newton steps on faces of the box that keep the signed sum of the coordinates; ``signs`` are those of the working
-    set.
-    """
+    """Newton steps on faces of the box that keep the sum of ``signs``, of the working set, times the coordinates."""
 
     signs: np.ndarray
 

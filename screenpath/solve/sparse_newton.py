@@ -276,13 +276,7 @@ def _factorised(Z: np.ndarray, level: np.ndarray, alpha: float, scale: float, rh
 
 @takes_plugins
 def make_sparse_solver(name: str, seed: int = 0, warm: bool = True) -> SparseNewton:
-    """Return the solver of that name; ``auto`` is Newton, which takes the best free intercept at every point.
-
-    Raises
-    ------
-    UsageError
-        For an unknown name, or a cold start.
-    """
+    """Return the solver of that name; ``auto`` is Newton, which takes the best free intercept at every point."""
     if name not in NAMES:
         raise UsageError(f"unknown solver '{name}'", f"use one of {', '.join(NAMES)}")
     if not warm:

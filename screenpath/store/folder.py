@@ -84,9 +84,7 @@ class RunFolder:
     # -- an earlier run -------------------------------------------------------------------------------------------
 
     def previous(self, replace: bool = False) -> dict | None:
-        """Return the run.json of an earlier run; None if there is none, or if it, which must be ours, is to be
-        replaced.
-        """
+        """Return the run.json of an earlier run; None if there is none, or if it, which must be ours, is replaced."""
         try:
             record = records.read_record(self.path)
         except FileNotFoundError:

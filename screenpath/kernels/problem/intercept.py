@@ -327,9 +327,7 @@ def balance(theta, t, lo, hi, signs, largest, likely, only):
 
 @kernel
 def residue_costs(residue, fall, rise, norms, t, slope, floor):
-    """Return what a signed sum that is off by ``residue`` adds to the error of the sum over rows, and to the
-    slackness.
-    """
+    """Return what a signed sum off by ``residue`` adds to the error of the sum over rows, and to the slackness."""
     if residue == 0.0:
         return 0.0, 0.0
     if not residue < np.inf:

@@ -27,13 +27,11 @@ PATIENCE = 500  # looks at an unchanged counter after which a thread lets others
 
 
 class Team(NamedTuple):
-    """The threads of a kernel: the ``table`` of block sums, shape (2, blocks, ...), the board, and this thread's
-    number.
-    """
+    """The threads of a kernel."""
 
-    table: np.ndarray
+    table: np.ndarray  # of block sums, shape (2, blocks, ...)
     board: np.ndarray
-    me: int
+    me: int  # this thread's number
 
 
 def alone() -> Team:
