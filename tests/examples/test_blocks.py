@@ -55,6 +55,8 @@ def files(tmp_path):
         (tmp_path / f"{name}.csv").write_text("\n".join(["age,city,smoker", *rows]) + "\n")
         if name != "new":
             pandas.read_csv(tmp_path / f"{name}.csv").to_parquet(tmp_path / f"{name}.parquet")
+    model = "solver_type L2R_L1LOSS_SVC_DUAL\nnr_class 2\nlabel 2 1\nnr_feature 4\nbias 1\nw\n0.1\n0.1\n0\n0\n0\n"
+    (tmp_path / "liblinear.model").write_text(model)
     for name in ("data_samples", "examples"):
         (tmp_path / name).symlink_to(ROOT / name)
     return tmp_path
