@@ -144,7 +144,7 @@ def test_a_column_touches_two_files(house):
     change, run, touched = house
     column = '    pairs: Annotated[int, Column("half of the epochs", 0)]\n'
     change("walk/step.py", "    rounds: Annotated", f"{column}    rounds: Annotated")
-    change("walk/step.py", '"epochs": epochs,', '"epochs": epochs, "pairs": epochs // 2,')
+    change("walk/step.py", '**work, "passes"', '**work, "pairs": work["epochs"] // 2, "passes"')
     half = '    columns |= {"pairs": columns["epochs"] // 2}\n'
     change("walk/compiled.py", '    columns |= {"gap_target"', f'{half}    columns |= {{"gap_target"')
     assert len(touched) <= 2
