@@ -95,6 +95,8 @@ class Asked:
         self.options = {**SPECS[name].completed(given), "data": data}
         self.spec = SPECS[name].resolved(SPECS[name], self.options)
         self.data = load_training(self.spec, self.options)
+        if "classes" in (self.data.labels or {}):
+            raise UsageError("the data have more than two labels", "choose one against the rest: `positive=LABEL`")
         self.sparse, self.C, self.penalty, self.factor = name == SPARSE_SVM.name, C, penalty, 1.0
         values = [C] if not self.sparse else [*(self.options["alpha"] or ()), *(self.options["beta"] or ())]
         if self.sparse and penalty is not None and C is not None:

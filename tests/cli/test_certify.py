@@ -161,6 +161,19 @@ def test_labels_and_one_class_against_the_rest(tmp_path, monkeypatch, call):
     found = json.loads(call(*words, "--positive", 3, "--format", "json").out)
     assert found["value"] == pytest.approx(hinge(np.array([0.4, 0.1, -0.2]), 0.0), rel=1e-12)
     assert call(*words).code == 1  # three labels
+    done = call("certify", "sparse-svm", *words[2:4], "m.json", "--alpha", 0.1, "--beta", 0.1)
+    assert done.code == 2 and "more than two labels" in done.err
+    words = ("certify", "sparse-svm", "data", "--weights", "m.json", "--positive", 3, "--alpha", 0.1, "--beta", 0.02)
+    (tmp_path / "m.json").write_text(json.dumps({"weights": [0.4, 0.1, -0.2]}))
+    for more in ((), ("--smoothing", 0), ("--loss", "squared-hinge"), ("--intercept", "free"), ("--bias", 1)):
+        found = json.loads(call(*words, *more, "--format", "json").out)
+        t, w = 1.0 - Y * (X @ [0.4, 0.1, -0.2]), np.array([0.4, 0.1, -0.2])
+        width = 0.0 if "--smoothing" in more else 0.5
+        loss = np.where(t > 0.5, t - 0.25, np.maximum(t, 0.0) ** 2) if width else np.maximum(t, 0.0)
+        loss = 0.5 * np.maximum(t, 0.0) ** 2 if "--loss" in more else loss
+        value = loss.mean() + 0.05 * w @ w + 0.02 * np.abs(w).sum()
+        assert found["value"] == pytest.approx(value, rel=1e-9), more
+        assert found["accurate"] and 0.0 <= found["rel_gap"] <= 1.0
 
 
 def test_files_with_other_bytes_are_read_or_refused(data, tmp_path):
