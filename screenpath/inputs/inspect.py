@@ -197,8 +197,7 @@ def inspect(
         faults.sort(key=lambda fault: table.columns.index(fault.column))
         data = data and replace(data, notices=(*data.notices, *_mixed_labels(data)))
         if seen:
-            own = next(one for one in seen["columns"] if one.name == form.target)
-            seen |= {"target": own.name, "command": command_of(name, seen["columns"], own, how)}
+            seen |= {"target": form.target, "command": command_of(name, seen["columns"], form)}
         return Inspection(data, faults, len(faults) < max_faults, False, **seen)
 
 

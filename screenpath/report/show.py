@@ -30,6 +30,7 @@ from screenpath.store.record import COMPLETE
 WIDTH = 60
 NAME = 24  # characters of a feature's name
 Z95 = 1.959963984540054  # of the standard normal distribution: 95 % are nearer to 0
+LAST = ("missing values", "scaling", "intercept", "rule")  # of the facts on one line
 SCALED = {
     "standard": "weight x the feature's standard deviation",
     "maxabs": "weight x the feature's largest magnitude",
@@ -236,6 +237,8 @@ def facts_of(run) -> dict[str, str]:
     facts |= {letter: f"{value:g}" for letter, value in loss_values(run)}
     facts |= {name: values_words(run, name) for name in run.parameters}
     facts |= {"kernel": kernel_words(record["kernel"])} if run.kernel else {}
+    how = "error" if run.form is None else run.form.cells.missing
+    facts |= {} if how == "error" else {"missing values": how}
     facts["scaling"] = record["preparation"].get("scaling") or "none"
     facts |= {} if run.kernel and words == "none" else {"intercept": words}
     return facts | {name: str(options[name]) for name in ("rule", "solver") if options.get(name)}
@@ -244,7 +247,7 @@ def facts_of(run) -> dict[str, str]:
 def _fitted(run) -> list:
     facts = facts_of(run)
     alone = {name: facts.pop(name) for name in ("data", "labels", "kernel", "solver") if name in facts}
-    last = ", ".join(f"{name} {facts.pop(name)}" for name in ("scaling", "intercept", "rule") if name in facts)
+    last = ", ".join(f"{name} {facts.pop(name)}" for name in LAST if name in facts)
     lines = [f"path of {title_of(run)}", alone["data"], f"labels {alone['labels']}" if "labels" in alone else ""]
     lines += [str(run.record.get("objective") or ""), *(f"{name} = {text}" for name, text in facts.items())]
     return [line for line in (*lines, f"kernel {alone['kernel']}" if run.kernel else "", last) if line]

@@ -108,6 +108,17 @@ def test_each_way_out_that_a_hint_names_works(call, column, advised, never):
         assert call(*options, *kept, *more).code == 0
 
 
+def test_the_command_line_keeps_what_the_user_has_chosen(call):
+    write("t.csv", **people())
+    options = ("--target", "smoker", "--id", "row", "--drop", "home town,id", "--one-hot", "born", "--na", "unknown")
+    typed = shlex.split(call("inspect", "t.csv", *options, "--missing", "zero").out.splitlines()[-1])
+    assert typed[typed.index("--id") + 1] == "row" and typed[typed.index("--one-hot") + 1] == "born"
+    dropped = [typed[k + 1] for k, word in enumerate(typed) if word == "--drop"]
+    assert dropped == ["id,home town", "name, first"] and typed[typed.index("--missing") + 1] == "0.0"
+    assert call(*typed[1:], "--grid", "2", "-o", "r", "--quiet").code == 0
+    assert "missing values 0.0" in call("show", "r").out
+
+
 def test_columns_from_python(tmp_path):
     path = write(tmp_path / "t.csv", **people())
     seen = screenpath.inspect(path, na="unknown", missing="median")

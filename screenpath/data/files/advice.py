@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from screenpath.data.files.cells import Cells
+from screenpath.data.files.dataset import Form
 from screenpath.data.files.table import TableFile
 
 COMMAS = re.compile(r"[-+]?[0-9.]*,[0-9.,]*[0-9](?:[eE][-+]?[0-9]+)?")  # decimal, or between thousands
@@ -152,20 +152,31 @@ def target_of(columns: Sequence[Column]) -> Column:
     return (*two, *few, *some, columns[-1])[0]
 
 
-def command_of(source: str, columns: Sequence[Column], target: Column, how: Cells) -> str | None:
+def command_of(source: str, columns: Sequence[Column], form: Form) -> str | None:
     """Return a command line that reads a table and learns its target, cross-validated if each label occurs often; None
     if there is nothing to learn.
     """
-    commas: list[str] = []
+    how, commas = form.cells, []
+    target = next(column for column in columns if column.name == form.target)
     named: dict[str, list[str]] = {"id": [], "drop": [], "one_hot": [], "na": list(how.na)}
+    named["id"] += [] if form.id is None else [form.id]
     for column in columns:
-        option = column.option if column is not target else None
+        option = column.option
+        if column is target or column.name == form.id:
+            option = None
+        elif column.name not in form.columns:
+            option = "drop"
+        elif column.name in form.one_hot and option != "one_hot":  # as the user wishes
+            named["one_hot"].append(column.name)
+            option = None
         if option == "na":
             named["na"] += column.tokens
         elif option == "comma":
             commas += column.tokens
+        elif option == "one_hot":
+            named["one_hot"] = ["auto", *(name for name in named["one_hot"] if name != "auto")]
         elif option is not None:
-            named[option if option == "one_hot" or (option == "id" and not named["id"]) else "drop"].append(column.name)
+            named["id" if option == "id" and not named["id"] else "drop"].append(column.name)
     left = [column for column in columns if column.name not in (*named["id"], *named["drop"])]
     if target.different < 2 or len(left) < 2:
         return None
@@ -175,7 +186,6 @@ def command_of(source: str, columns: Sequence[Column], target: Column, how: Cell
     model = "svm" if labels == 2 else "sparse-svm" if labels else "lad"
     words = ["cv"] if not labels or min(target.values.values()) >= FOLDS else []
     words = ["screenpath", *words, model, source, "--target", target.name]
-    named["one_hot"] = named["one_hot"] and ["auto"]
     for option, names in named.items():
         plain = [name for name in names if not re.search(r"[,:/!]", name) and option != "na"]
         lists = [",".join(plain)] * bool(plain) + [name for name in names if name not in plain]
