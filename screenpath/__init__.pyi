@@ -42,7 +42,7 @@ def kernel_svm_path(
     drop: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
     storage: str = "auto", dtype: DTypeLike = "float64",
     grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01, cmax: float = 10.0,
-    rule: str | Any = "dvi+gap", solver: str | Any = "auto", tol: float = 1e-06, max_epochs: int = 100000,
+    rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, max_epochs: int = 100000,
     time_limit: float | None = None, threads: int = 1, kernel: str = "rbf", max_memory: int | str | None = None,
     shrinking: bool = True, tell: Callable[[str], object] | None = None,
 ) -> KernelPathResult: ...
@@ -62,7 +62,7 @@ def lad_path(
     drop: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
     storage: str = "auto", dtype: DTypeLike = "float64",
     grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01, cmax: float = 10.0,
-    chunk: int | None = None, chunk_form: str = "C", rule: str | Any = "dvi+gap", solver: str | Any = "auto",
+    chunk: int | None = None, chunk_form: str = "C", rule: str | Any = "auto", solver: str | Any = "auto",
     tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, time_limit: float | None = None, threads: int = 1,
 ) -> PathResult: ...
 
@@ -72,7 +72,7 @@ def quantile_path(
     drop: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
     storage: str = "auto", dtype: DTypeLike = "float64",
     grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01, cmax: float = 10.0,
-    chunk: int | None = None, chunk_form: str = "C", rule: str | Any = "dvi+gap", solver: str | Any = "auto",
+    chunk: int | None = None, chunk_form: str = "C", rule: str | Any = "auto", solver: str | Any = "auto",
     tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, time_limit: float | None = None, threads: int = 1,
 ) -> PathResult: ...
 
@@ -93,7 +93,7 @@ def svm_path(
     columns: str | Sequence[str] | None = None, drop: str | Sequence[str] | None = None,
     missing: str | float = "error", scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
     grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01, cmax: float = 10.0,
-    chunk: int | None = None, chunk_form: str = "C", rule: str | Any = "dvi+gap", solver: str | Any = "auto",
+    chunk: int | None = None, chunk_form: str = "C", rule: str | Any = "auto", solver: str | Any = "auto",
     tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, time_limit: float | None = None, threads: int = 1,
 ) -> PathResult: ...
 
@@ -103,6 +103,6 @@ def svr_path(
     drop: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
     storage: str = "auto", dtype: DTypeLike = "float64",
     grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01, cmax: float = 10.0,
-    chunk: int | None = None, chunk_form: str = "C", rule: str | Any = "dvi+gap", solver: str | Any = "auto",
+    chunk: int | None = None, chunk_form: str = "C", rule: str | Any = "auto", solver: str | Any = "auto",
     tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, time_limit: float | None = None, threads: int = 1,
 ) -> PathResult: ...

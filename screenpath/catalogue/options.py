@@ -148,10 +148,10 @@ C_GRID = grouped(
 )  # fmt: skip
 WAY: dict[str, Any] = {"stated": True, "changes": True, "group": "screening and solver", "python": "models"}
 RULE = Option(
-    "rule", "dvi+gap", "plugin", **WAY,
-    help="Screening rule: none; gap (dynamic, while solving); a static rule, before each solve: dvi (= bt1), bt2, it, "
-    "ssnsv, essnsv; a static one with +gap; or heuristic, sieve (guess, check, repeat: safe only by the certificate); "
-    "or your own class, mine.py:MyRule, also with +gap.",
+    "rule", "auto", "plugin", **WAY,
+    help="Screening rule: auto (dvi+gap, or rows left unread); none; gap (dynamic, while solving); a static rule, "
+    "before each solve: dvi (= bt1), bt2, it, ssnsv, essnsv; a static one with +gap; or heuristic, sieve (guess, "
+    "check, repeat: safe only by the certificate); or your own class, mine.py:MyRule, also with +gap.",
 )  # fmt: skip
 TOL = Option("tol", 1e-6, "share", "Relative duality gap to reach at every step, on the full data.", **WAY)
 MAX_EPOCHS = Option(

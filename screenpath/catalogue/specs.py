@@ -436,6 +436,7 @@ def spec_of(model: str) -> Spec:
 
 NONE = "No screening: every step is solved with all rows and features."
 GAP = "Dynamic: ball of the current solution, by its duality gap, again and again while solving."
+AUTO = "dvi+gap; where few rows are near their kinks, the others are left unread, and count as screened if known to be."
 FREE = {False: " Dual points bound the intercept.", True: " The intercept lies in an interval."}
 SAID = {
     (True, True): "Samples and features in alternation, by balls of primal and dual (Hong 2019).",
@@ -477,6 +478,7 @@ def rules_of(model: str, kernel: bool = False, free: bool = False) -> dict[str, 
         return {**found, VariationalInequality.name: _line(VariationalInequality)}
     if model == "sparse-svm":
         return {**found, **{name: SAID[what] for name, what in RULES.items()}}
+    found = {"auto": AUTO, **found}
     for name, rule in STATIC.items():
         if not kernel or name in KERNEL:
             more = FREE[rule.needs_far_end] if free else ""

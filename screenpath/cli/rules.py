@@ -28,7 +28,7 @@ WIDTH, NAMES = 60, 12  # characters of a line, and of the name in it
 def rules(model):
     """List the screening rules of MODEL, or of all models, with a line each.
 
-    These are the values of --rule; each except none, heuristic and sieve can be combined with +gap.
+    These are the values of --rule; each except auto, none, heuristic and sieve can be combined with +gap.
     """
     from screenpath.catalogue.specs import rules_of
 

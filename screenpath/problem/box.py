@@ -27,7 +27,7 @@ import numpy as np
 from screenpath.kernels.problem import box as kernels
 from screenpath.kernels.problem import partition
 from screenpath.numbers import states
-from screenpath.problem import INTERVAL, box_rounding, ends
+from screenpath.problem import INTERVAL, box_rounding, ends, unread
 from screenpath.problem.base import RegionModel, Resumable
 from screenpath.problem.box_types import Certificate, Screened
 from screenpath.problem.reduced import Faces, Reduced
@@ -61,6 +61,7 @@ class BoxModel(RegionModel, Resumable):
     """
 
     fresh_every = 16  # steps after which the sum over rows is formed anew instead of updated
+    fresh_unread = 256  # where few rows are read at a step: an update has few, and its rounding is counted
 
     def __init__(self, rows, c, lo, hi, signs=None, mirrored=False, name="svm", tail=0.0, inexact=0.0):
         self.rows, self.c, self.lo, self.hi, self.tail, self.inexact = rows, c, lo, hi, tail, inexact
@@ -208,6 +209,7 @@ class BoxModel(RegionModel, Resumable):
             "sum_error": certificate.sum_error,
             **({} if certificate.before is None else dict(zip(BEFORE, certificate.before, strict=True))),
             **({} if certificate.faces is None else certificate.faces.state()),
+            **unread.state(certificate),
         }
 
     def restore(self, state) -> Certificate:
@@ -223,6 +225,7 @@ class BoxModel(RegionModel, Resumable):
             margins, sums = states.vector(state, BEFORE[2], self.size), states.vector(state, BEFORE[3], self.rows.d)
             certificate.before = states.positive(state, BEFORE[0]), earlier, margins, sums
         certificate.faces = Faces.restored(state, self.size)
+        unread.restore(self, certificate, state)
         return certificate
 
     def _certificate(self, C, w, theta, total, updates, margins, sum_error) -> Certificate:

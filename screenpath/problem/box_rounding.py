@@ -92,6 +92,6 @@ def largest_sum_error(model, updates: int) -> float:
     ValueError
         For more updates than there are between two sums that are computed anew.
     """
-    if updates > model.fresh_every:
+    if updates > model.fresh_unread:
         raise ValueError(f"updates is {updates}")
     return kernels.largest_sum_error(float(model.size), updates, model.bounds)

@@ -3,12 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 
 from screenpath.numbers.rounding import Proven
 from screenpath.problem.reduced import Faces
 from screenpath.regions.geometry import GAP_ROUNDING, Point
+
+
+class Unread(Point):
+    """A primal point of a model whose products with the rows are computed when somebody asks for them: a data pass."""
+
+    __slots__ = ("known", "model")
+
+    def __init__(self, vector: np.ndarray, sqnorm: float, model):
+        self.model, self.known = model, None
+        super().__init__(vector, None, sqnorm)
+
+    @property
+    def products(self):
+        if self.known is None:
+            self.known = self.model.margins(self.vector)
+        return self.known
+
+    @products.setter
+    def products(self, value):
+        self.known = value
 
 
 @dataclass(slots=True)
@@ -59,6 +80,8 @@ class Certificate(Proven):
         from the line through both.
     faces : Faces, optional
         Steps that the solver has taken, for those of the next step of the path.
+    unread : Lazy, optional
+        What a walk that does not read all rows knows of them; see ``kernels.walk.lazy``.
     relative : float
         ``total_sq``, ``inner`` and ``||w||^2`` are off by at most this part of ``||w||^2 + ||C G'theta||^2``.
     """
@@ -92,6 +115,7 @@ class Certificate(Proven):
     residue: float = 0.0
     before: tuple[float, np.ndarray, np.ndarray, np.ndarray] | None = None
     faces: Faces | None = None
+    unread: Any = None
     relative: float = GAP_ROUNDING
 
     @property

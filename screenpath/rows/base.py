@@ -90,6 +90,7 @@ class WalkedRows(Rows, Protocol):
 
     threads: int  # threads that may share the work
     pool: Any  # ThreadPoolExecutor or None: of all threads but the caller's
+    brief: bool  # whether a signal can wait for the end of a step that reads all rows
 
     @property
     @abstractmethod

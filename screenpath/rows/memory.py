@@ -102,13 +102,15 @@ class MemoryRows(WalkedRows):
 
     @property
     def compiled(self) -> bool:
-        """Tell whether a compiled walk may read the rows: in one call, during which no signal is handled.
+        """Tell whether a compiled walk may read the rows: in calls during which no signal is handled, see ``brief``.
 
         Several threads share such walks on dense rows; on sparse ones they share the passes of the loop.
         """
-        if self.stored is None or self.size > LARGEST or self.n > LONGEST:
-            return False
-        return self.threads == 1 or not self.sparse
+        return self.stored is not None and (self.threads == 1 or not self.sparse)
+
+    @property
+    def brief(self) -> bool:  # type: ignore[override]
+        return self.size <= LARGEST and self.n <= LONGEST
 
     def margins(self, w: np.ndarray) -> np.ndarray:
         out = np.empty(self.n)

@@ -15,6 +15,7 @@ from screenpath.screen.plugins import plugged_rule
 STATIC: dict[str, type[StaticRule]] = {"dvi": DVI, "bt1": DVI, "bt2": BT2, "it": IT, "ssnsv": SSNSV, "essnsv": ESSNSV}
 # Those that are kernelised: they need no far end, whose dome is said with vectors of features.
 KERNEL = ("dvi", "bt1", "bt2", "it")
+AUTO, SAME = "auto", "dvi+gap"  # the default, and what it is wherever all rows are read
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,10 @@ class Screening(Composed, BoxScreening):
     def compiled(self) -> int:
         """Return which region a compiled walk builds before each solve, or that decisions are given."""
         return NOTHING if self.static is None else self.static.compiled
+
+    @property
+    def counts_all(self) -> bool:
+        return self.name != AUTO
 
     def before(self, model, reference, parameter):
         if self.static is None:
@@ -41,14 +46,14 @@ def takes_chunks(text: str) -> bool:
 
 
 def parse_rule(text: str, chunk: int | None = None, form: str = "C"):
-    """Turn ``none``, ``gap``, ``heuristic``, ``sieve``, ``RULE``, ``RULE+gap`` or a plug-in (``data.safe.plugins``)
-    into a screening; ``chunk`` and ``form`` are those of :class:`screen.pathwise.Pathwise`.
+    """Turn ``auto``, ``none``, ``gap``, ``heuristic``, ``sieve``, ``RULE``, ``RULE+gap`` or a plug-in
+    (``data.safe.plugins``) into a screening; ``chunk`` and ``form`` are those of :class:`screen.pathwise.Pathwise`.
 
     An unknown rule, and a chunk with a rule that has no far end, is a UsageError that names those that work.
     """
     if (own := plugged_rule(text, Screening, Pathwise, chunk)) is not None:
         return own
-    parts = [part.strip().lower() for part in text.split("+")]
+    parts = [part.strip().lower() for part in (SAME if text == AUTO else text).split("+")]
     static, dynamic = None, False
     for part in parts:
         if part == "gap" and not dynamic:
@@ -58,7 +63,7 @@ def parse_rule(text: str, chunk: int | None = None, form: str = "C"):
         elif part not in ("none", *GUESSED) or len(parts) > 1:
             raise UsageError(
                 f"unknown rule '{text}'",
-                f"use none, gap, {', '.join((*GUESSED, *STATIC))}; the last {len(STATIC)} also with +gap: dvi+gap",
+                f"use auto, none, gap, {', '.join((*GUESSED, *STATIC))}; the last {len(STATIC)} also with +gap: {SAME}",
             )
     if static is not None and static.needs_far_end:
         return Pathwise(static, dynamic, text, chunk, form)
@@ -69,15 +74,15 @@ def parse_rule(text: str, chunk: int | None = None, form: str = "C"):
 
 
 def parse_kernel_rule(text: str) -> Screening:
-    """Turn ``none``, ``gap``, ``RULE``, ``RULE+gap`` or a plug-in into a screening of a kernel model, RULE one of
-    ``KERNEL``; any other rule is a UsageError that names those that work.
+    """Turn ``auto``, ``none``, ``gap``, ``RULE``, ``RULE+gap`` or a plug-in into a screening of a kernel model, RULE
+    one of ``KERNEL``; any other rule is a UsageError that names those that work.
     """
     if (own := plugged_rule(text, Screening)) is not None:
         return own
     parts = {part.strip().lower() for part in text.split("+")}
-    if not parts <= {"none", "gap", *KERNEL}:
+    if text != AUTO and not parts <= {"none", "gap", *KERNEL}:
         raise UsageError(
             f"a kernel model has no rule '{text}'",
-            f"use none, gap, {', '.join(KERNEL)}; or one of these with +gap, such as it+gap",
+            f"use auto, none, gap, {', '.join(KERNEL)}; or one of these with +gap, such as it+gap",
         )
     return parse_rule(text)

@@ -83,6 +83,11 @@ class PathScreening(Protocol):
         return False
 
     @property
+    def counts_all(self) -> bool:
+        """Tell whether the decisions on all rows are asked for; else some rows may be left unread."""
+        return True
+
+    @property
     def needs_known_grid(self) -> bool:
         """Tell whether the whole grid must be known before the first step."""
         return False

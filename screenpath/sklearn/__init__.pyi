@@ -60,7 +60,7 @@ class LADRegressor(estimators.LADRegressor):
     threads: int
     def __init__(
         self, C: float = 1.0, *, bias: float = 0.0, intercept: str | None = None, scale: str = "none",
-        rule: str | Any = "dvi+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
+        rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
@@ -87,7 +87,7 @@ class LADRegressorCV(estimators.LADRegressorCV):
         self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
         turn_points: int = 100, bias: float = 0.0, intercept: str | None = None, scale: str = "none",
-        rule: str | Any = "dvi+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
+        rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
@@ -105,7 +105,7 @@ class QuantileRegressor(estimators.QuantileRegressor):
     threads: int
     def __init__(
         self, C: float = 1.0, *, bias: float = 0.0, tau: float = 0.5, intercept: str | None = None, scale: str = "none",
-        rule: str | Any = "dvi+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
+        rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
@@ -133,7 +133,7 @@ class QuantileRegressorCV(estimators.QuantileRegressorCV):
         self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
         turn_points: int = 100, bias: float = 0.0, tau: float = 0.5, intercept: str | None = None, scale: str = "none",
-        rule: str | Any = "dvi+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
+        rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
@@ -156,8 +156,8 @@ class SVMClassifier(estimators.SVMClassifier):
     def __init__(
         self, C: float = 1.0, *, bias: float = 0.0, intercept: str | None = None,
         class_weight: Mapping | str | None = None, kernel: str | None = None, gamma: float | str = "1/d",
-        degree: int = 3, coef0: float = 0.0, scale: str = "none", rule: str | Any = "dvi+gap",
-        solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, threads: int = 1,
+        degree: int = 3, coef0: float = 0.0, scale: str = "none", rule: str | Any = "auto", solver: str | Any = "auto",
+        tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
 class SVMClassifierCV(estimators.SVMClassifierCV):
@@ -194,8 +194,8 @@ class SVMClassifierCV(estimators.SVMClassifierCV):
         turn_points: int = 100, certify: bool = False, certify_to: float | None = None, certify_points: int = 1000,
         calibration: str | None = None, bias: float = 0.0, intercept: str | None = None,
         class_weight: Mapping | str | None = None, kernel: str | None = None, gamma: float | str = "1/d",
-        degree: int = 3, coef0: float = 0.0, scale: str = "none", rule: str | Any = "dvi+gap",
-        solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, threads: int = 1,
+        degree: int = 3, coef0: float = 0.0, scale: str = "none", rule: str | Any = "auto", solver: str | Any = "auto",
+        tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
 class SVMRegressor(estimators.SVMRegressor):
@@ -212,7 +212,7 @@ class SVMRegressor(estimators.SVMRegressor):
     threads: int
     def __init__(
         self, C: float = 1.0, *, bias: float = 0.0, epsilon: float = 0.1, intercept: str | None = None,
-        scale: str = "none", rule: str | Any = "dvi+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
+        scale: str = "none", rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
@@ -240,7 +240,7 @@ class SVMRegressorCV(estimators.SVMRegressorCV):
         self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
         turn_points: int = 100, bias: float = 0.0, epsilon: float = 0.1, intercept: str | None = None,
-        scale: str = "none", rule: str | Any = "dvi+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
+        scale: str = "none", rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 

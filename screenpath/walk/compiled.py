@@ -23,21 +23,27 @@ from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.kernels.solve import newton
 from screenpath.kernels.walk import compiled
 from screenpath.kernels.walk import compiled_types as kernels
-from screenpath.problem import INTERVAL, ends
+from screenpath.kernels.walk.lazy import nothing
+from screenpath.problem import INTERVAL, ends, unread
 from screenpath.problem.base import PathModel
 from screenpath.problem.box import FEW
-from screenpath.problem.box_types import Certificate
+from screenpath.problem.box_types import Certificate, Unread
 from screenpath.regions.geometry import ROUNDING, Point
 from screenpath.screen.base import PathScreening
 from screenpath.solve.base import Solver
 from screenpath.solve.newton import CALL_ITERATIONS, Newton
+from screenpath.walk.sample import near
 from screenpath.walk.step import CERTIFIED, COLUMNS, Stretch
 
 SHARED = 100_000  # values of dense data from which threads share a point: it takes more than some meetings
 POINTS, CELLS = 100, 1 << 19  # points of one call, and margins they may take together
 SCREENED, SCREEN_S = kernels.SCREENED, kernels.FIELDS.index("screen_s")
+SOLVE_S, EPOCHS = SCREEN_S + 1, kernels.EPOCHS
 TOUCHED = kernels.FIELDS.index("touched")
 WHOLE = kernels.FIELDS[kernels.COUNTS : TOUCHED]  # columns of whole numbers
+BETWEEN = 50  # rows for each that is between its ends, from which the others are not worth reading at each step
+FAR = 4.0  # times the C of a reference: from there on samples of the rows are a better start
+EVERY = nothing()
 TINY = np.finfo(np.float64).tiny
 SLICE = 0.05  # seconds of one call, or of one point: bounds the time until a signal or a deadline is noticed
 PAUSE = 32  # points that the loop takes in a row, at most, where others before them were refused
@@ -47,9 +53,17 @@ def can_compile(model: PathModel, screening: PathScreening, solver: Solver) -> b
     """Tell whether the compiled walk can be used: whether model, rows, screening and solver all support it."""
     rows: Any = model.rows  # what they are of a model that is compiled, see PathModel
     kernel = solver.compiled(rows) if model.compiled and rows.compiled and screening.compiled is not None else None
-    if kernel is None or model.free is None:
-        return kernel is not None
+    if kernel is None or not (rows.brief or _skips(model, screening)):
+        return False
+    if model.free is None:
+        return True
     return not kernel.on_faces and not _shared(rows)  # with a free intercept threads do not walk together
+
+
+def _skips(model, screening) -> bool:
+    """Tell whether rows may be left unread: whether nobody asks for the decisions on all of them."""
+    usual = screening.compiled == kernels.PAIR_BALL and not screening.counts_all
+    return usual and model.free is None and not model.rows.sparse and model.size >= unread.MANY
 
 
 def _shared(rows) -> bool:
@@ -65,6 +79,7 @@ class CompiledWalk:
 
     def __init__(self, model, grid, screening: PathScreening, options, aim: float):
         self.model, self.grid, self.screening, self.options, self.aim = model, grid, screening, options, aim
+        self.spent, self.brief = 0.0, model.rows.brief
         self.region: Any = screening.compiled  # an int, as `can_compile` has seen
         self.given = self.region == kernels.GIVEN
         alone = options.audit is not None or grid.grows or self.given  # each point is looked at before the next
@@ -72,7 +87,9 @@ class CompiledWalk:
         rows, edges = model.rows, model.rows.sum_edges
         self.X = matrix_of(rows.stored)
         self.problem = kernels.Problem(edges, model.c, model.lo, model.hi, model.norms, model.signs, model.bounds)
-        self.free = model.free
+        self.free, self.between = model.free, -1.0
+        if _skips(model, screening) and options.audit is None:
+            self.between = model.size / BETWEEN
         self.workspace = self._workspace(edges.size - 1)
         self.threads = rows.threads if _shared(rows) else 1
         # The first point that is not left to the loop; how many are after a refusal. Where all rows may lie on their
@@ -80,44 +97,63 @@ class CompiledWalk:
         self.resumes, self.pause = int(not rows.sparse and rows.d >= model.size), 1
 
     @np.errstate(over="ignore", invalid="ignore")  # as of `loop.solve_point`
-    def points(self, reference, rank: int) -> tuple:
+    def points(self, reference, rank: int, most: int = POINTS) -> tuple:
         """Return the next steps and their certificates, none if the first of them is one for the loop.
 
         ``reference`` is the certificate of the step before ``grid[rank]``. Only the last certificate is returned,
-        unless all are wanted.
+        unless all are wanted. ``spent`` then has the rows that were read in vain.
         """
+        self.spent = 0.0
         C = self.grid[rank]
         m, o, r = self.model, self.options, reference
-        if rank < self.resumes or not C > r.C or ends.known(m, r, C) or m.exact_until(r, C):
+        begins = r.unread is not None and C == r.C  # from samples, see `near`
+        if not begins and (not C > r.C or ends.known(m, r, C) or m.exact_until(r, C)):
             return [], []
-        count = min(self.length, len(self.grid) - rank)
+        began, more = time.perf_counter(), np.zeros(len(kernels.FIELDS))
+        lazy, r = self._known(r, C, more)
+        if lazy is None and (rank < self.resumes or not self.brief or (r.unread is not None and r.point.known is None)):
+            return [], []
+        # What is known of unread rows goes with a call's last certificate, and each that is asked for may be resumed.
+        count = 1 if lazy is not None and o.certificates else min(self.length, len(self.grid) - rank, most)
         parameters = [self.grid[rank]] if count == 1 else self.grid[rank : rank + count]
-        w, total, theta, margins = self._arrays(count)
+        w, total, theta, margins = self._arrays(count, lazy is None)
         numbers = np.zeros((count + 1, len(kernels.FIELDS)))
         decided = self._decisions(r, parameters[0], numbers[1])
         screen_s, touched = numbers[1, SCREEN_S], numbers[1, TOUCHED]
-        w[0], total[0], theta[0], margins[0] = r.point.vector, r.total, r.theta, r.point.products
+        w[0], total[0], theta[0] = r.point.vector, r.total, r.theta
+        if lazy is None:
+            margins[0] = r.point.products
         numbers[0, : kernels.COUNTS] = (
             r.point.sqnorm, r.total_sq, r.inner, r.xi, r.ell, r.slack, r.error, r.primal, r.primal_error, r.gap,
             r.rounding, r.sum_error, r.updates,
         )  # fmt: skip
         if self.free is not None:
             numbers[0, kernels.INTERCEPT :] = r.intercept, r.low, r.high, r.residue, r.shift, r.cost
+        fresh = m.fresh_every if lazy is None else m.fresh_unread
         settings = kernels.Settings(
-            o.tol, self.aim, min(o.max_epochs, CALL_ITERATIONS), self.region, self.screening.dynamic,
-            FEW, m.fresh_every, m.rounding, m.relative, min(SLICE, o.deadline - time.monotonic()), o.audit is not None,
-            ROUNDING,
+            o.tol, self.aim, min(o.max_epochs, CALL_ITERATIONS), self.region, self.screening.dynamic, FEW, fresh,
+            m.rounding, m.relative, min(SLICE, o.deadline - time.monotonic()), o.audit is not None, ROUNDING,
+            self.between,
         )  # fmt: skip
+        more[SOLVE_S] = time.perf_counter() - began if more[TOUCHED] > 0.0 else 0.0
         points = kernels.Points(np.array([r.C, *parameters]), w, total, theta, margins, numbers, decided)
-        found, refused = self._call(points, settings, r, rank)
+        found, refused = self._call(points, settings, r, rank, lazy)
         self.pause = 1 if found else self.pause
-        if refused:
+        if refused and lazy is None:
             self.resumes, self.pause = rank + found + self.pause, min(2 * self.pause, PAUSE)
+        if refused and lazy is not None:
+            if found > 0:  # once more without it, which has changed what is known of the rows
+                return self.points(reference, rank, found)
+            self.spent += numbers[1, TOUCHED]
         if found == 0:
+            self.spent += more[TOUCHED]
             return [], []
+        numbers[1] += more
         certificates: list = [None] * found
         for k in range(1 if o.certificates else found, found + 1):
             certificates[k - 1] = self._certificate(r, points, k)
+        if lazy is not None:
+            certificates[-1].unread = lazy
         m.rows.touched += int(numbers[1 : found + 1, TOUCHED].sum() + touched)
         if self.given:
             numbers[1, [SCREEN_S, TOUCHED]] += screen_s, touched
@@ -127,6 +163,28 @@ class CompiledWalk:
             made[0].cells.update(o.audit(m, parameters[0], rank, reference, certificates[0], decided))
         return made, certificates
 
+    def _known(self, reference, C: float, more) -> tuple:
+        """Return what is known of the rows for a walk that does not read all of them, None for one that does; and the
+        reference to begin from, which is one from samples where the given one is far away.
+
+        That depends on the reference alone: a path has the same numbers wherever it was interrupted. Work is added to
+        ``more``, numbers of a step.
+        """
+        model, n_E = self.model, self.model.size - reference.n_R - reference.n_L
+        known, most = reference.unread, self.between if reference.unread is None else 2.0 * self.between
+        if n_E > most:
+            return None, reference
+        if not C > FAR * reference.C:
+            if unread.blurred(model, reference, self.options.tol):
+                return None, reference
+            return unread.begun(model, reference) if known is None else unread.copied(known), reference
+        before = model.rows.touched
+        start, more[EPOCHS], read = near(self, C, self.options.max_epochs)
+        more[TOUCHED], model.rows.touched = read + model.rows.touched - before, before
+        if start is None or unread.blurred(model, start, self.options.tol):
+            return None, reference
+        return start.unread, start
+
     def _most(self) -> int:
         """Return how many points the memory of one call is for."""
         return CELLS // self.model.size if self.options.certificates else POINTS
@@ -135,12 +193,15 @@ class CompiledWalk:
         model, more = self.model, 0 if self.free is None else 1
         return model.rows.lent(("stretch", model.size, more), lambda: _make_workspace(model, blocks, more))
 
-    def _arrays(self, count: int) -> tuple:
-        """Return ``w``, ``total``, ``theta`` and ``margins`` of so many steps and their reference."""
+    def _arrays(self, count: int, read: bool = True) -> tuple:
+        """Return ``w``, ``total``, ``theta`` and ``margins`` of so many steps and their reference; no margins if rows
+        are not to be ``read``.
+        """
         w, total = np.empty((2, count + 1, self.model.rows.d))
         # What nobody asks for takes no memory: what is written once and never read costs more than it seems.
         every = self.options.certificates
-        return w, total, *(np.empty((count + 1 if every else least, self.model.size)) for least in (1, 2))
+        n, rows = self.model.size, count + 1
+        return w, total, np.empty((rows if every else 1, n)), np.empty((rows if every else 2, n if read else 0))
 
     def _certificate(self, reference, points, k: int) -> Certificate:
         """Return the certificate of the ``k``-th point."""
@@ -149,7 +210,8 @@ class CompiledWalk:
         w_sq, *proven, sum_error, updates, n_R, n_L = numbers[k, : kernels.COUNTS + 2].tolist()
         proven += [int(n_R), int(n_L), int(updates), sum_error]
         r, s, t = (k % (len(rows) - self.room) for rows in (margins, theta, total))
-        pair = Point(w[k], margins[r], w_sq), theta[s], total[t]
+        point = Point(w[k], margins[r], w_sq) if margins.size else Unread(w[k], w_sq, model)
+        pair = point, theta[s], total[t]
         if model.free is None:
             return Certificate(C, *pair, *proven, relative=model.relative)
         more = dict(zip(kernels.FIELDS[kernels.INTERCEPT :], numbers[k, kernels.INTERCEPT :].tolist(), strict=True))
@@ -171,11 +233,13 @@ class CompiledWalk:
         rows.touched = before
         return screened.status
 
-    def _call(self, points, settings, reference, rank: int):
+    def _call(self, points, settings, reference, rank: int, lazy):
         """Have all threads make the same call; return how many points are done, and whether the next one is refused."""
-        board, (changes, room, table) = make_board(self.threads), self.workspace
-        arguments = self.X, self.problem, self.free, points, settings, changes, room
-        if self.threads == 1:
+        threads = self.threads if lazy is None else 1
+        board, (changes, room, table) = make_board(threads), self.workspace
+        lazy = EVERY if lazy is None else lazy
+        arguments = self.X, self.problem, self.free, lazy, points, settings, changes, room
+        if threads == 1:
             return compiled.box_walk(*arguments, Team(table, board, 0))
 
         def help_out(me: int):
@@ -187,7 +251,7 @@ class CompiledWalk:
 
         others = []
         try:
-            for me in range(1, self.threads):
+            for me in range(1, threads):
                 others.append(self.model.rows.pool.submit(help_out, me))
             found = compiled.box_walk(*arguments, Team(table, board, 0))
         except BaseException as error:

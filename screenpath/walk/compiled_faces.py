@@ -31,7 +31,7 @@ class FaceWalk(CompiledWalk):
         self.descent, self.again = solver, again
         super().__init__(model, grid, screening, options, aim)
 
-    def points(self, reference, rank: int) -> tuple:
+    def points(self, reference, rank: int, most: int = POINTS) -> tuple:
         """Return steps and certificates as :meth:`CompiledWalk.points` does; none for an audit."""
         return ([], []) if self.options.audit is not None else super().points(reference, rank)
 
@@ -42,12 +42,12 @@ class FaceWalk(CompiledWalk):
     def _workspace(self, blocks: int) -> tuple:
         return ()
 
-    def _arrays(self, count: int) -> tuple:
+    def _arrays(self, count: int, read: bool = True) -> tuple:
         n, d = self.model.size, self.model.rows.d
         rows = (count + 2 if self.options.certificates else 3) + self.room
         return np.empty((count + 1, d)), np.empty((rows, d)), np.empty((rows, n)), np.empty((rows, n))
 
-    def _call(self, points, settings, reference, rank: int):
+    def _call(self, points, settings, reference, rank: int, lazy):
         r, count = reference, points.grid.size - 1
         before = 0.0
         if r.before is not None:

@@ -168,6 +168,8 @@ def batches(
             step, reference = solve_point(model, grid[rank], rank, reference, screening, solver, options, begun)
             begun = None
             found, certificates = [step], [reference]
+            if stretches is not None and stretches.spent > 0.0:
+                step.cells["passes"] += stretches.spent / model.rows.n
         if init is not None and rank == 0:
             found[0].cells.update(init_s=init.seconds, passes=found[0].passes + init.passes)
         rank, reference = rank + len(found), certificates[-1]

@@ -392,7 +392,7 @@ def test_a_grid_that_does_not_turn_is_said(call, tmp_path):
         (("--c-list", "1,2,3"), "leave out --c-list"),
         (("--part", "1/2"), "leave out one of the two"),
         (("--grid", 1), "use --grid with 2 or more points"),
-        (("--rule", "ssnsv"), "use --rule dvi+gap"),
+        (("--rule", "ssnsv"), "use --rule auto"),
     ],
 )
 def test_until_turn_refuses(call, data, options, said):

@@ -10,7 +10,7 @@ from screenpath import sklearn as estimators
 
 KERNEL = 'kernel=None, gamma="1/d", degree=3, coef0=0.0'
 BOX = (
-    'intercept=None, bias=0.0, scale="none", rule="dvi+gap", solver="auto", tol=1e-6, max_epochs=100_000, '
+    'intercept=None, bias=0.0, scale="none", rule="auto", solver="auto", tol=1e-6, max_epochs=100_000, '
     "threads=1, seed=0"
 )
 L1 = 'class_weight=None, scale="none", rule="vi+gap", solver="auto", tol=1e-6, max_epochs=100_000, threads=1'

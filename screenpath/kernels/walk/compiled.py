@@ -1,6 +1,8 @@
 """Several steps of a box model in one compiled call: each is screened, solved and certified as by the loop.
 
 Their parts (``compiled_steps``) are made of the kernels that the loop itself uses; this module has only their order.
+A walk that does not read all rows (``lazy``) solves for those near their kinks, and for more of them until the gap is
+met: the pair of one round is the reference of the next.
 """
 
 import numpy as np
@@ -13,8 +15,10 @@ from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.kernels.rows.unowned import unowned
 from screenpath.kernels.solve.multiplier import minimise_free, shifted
 from screenpath.kernels.solve.newton import SIGNS, How, T, minimise, table_of, workspace
+from screenpath.kernels.walk import lazy as unread
 from screenpath.kernels.walk.compiled_steps import (
     _balanced,
+    _ball,
     _begin,
     _certify,
     _copied,
@@ -29,6 +33,7 @@ from screenpath.kernels.walk.compiled_steps import (
     _sum_up,
 )  # fmt: skip
 from screenpath.kernels.walk.compiled_types import (
+    EPOCHS,
     FIELDS,
     GAP,
     GIVEN,
@@ -46,13 +51,17 @@ from screenpath.kernels.walk.compiled_types import (
     Settings,
 )  # fmt: skip
 
+MOST_ROUNDS, CLOSER = 9, 0.1  # solves of a step; its target after one that has brought no new row, times the last
+ROUGH = 1e-4  # target of the first solve of a path
+
 
 @kernel
-def box_walk(X, problem, free, points, settings, changes, room, team):
+def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
     """Walk several steps; each is certified on all rows before it becomes the reference of the next.
 
-    Sparse rows, and a free intercept, need a team of one thread; its table is that of ``newton.table_of``. With a
-    ``free`` intercept (else None) the workspace has one column more.
+    Sparse rows, a free intercept, and a walk that does not read all rows need a team of one thread; its table is that
+    of ``newton.table_of``. With a ``free`` intercept (else None) the workspace has one column more. ``lazy`` has arrays
+    of length 0 where all rows are read.
 
     Returns
     -------
@@ -61,11 +70,11 @@ def box_walk(X, problem, free, points, settings, changes, room, team):
     refused : bool
         Whether the step after them did not reach its gap at once, is worse than zero, or is not above its reference.
     """
-    X, room, team = unowned(X), unowned(room), unowned(team)
+    X, room, team, lazy = unowned(X), unowned(room), unowned(team), unowned(lazy)
     problem, points, changes = unowned(problem), unowned(points), unowned(changes)
     c, lo, hi, bounds = problem.c, problem.lo, problem.hi, problem.bounds
     grid, w, total, theta, margins, numbers, decided = points
-    n, d, me, board = c.size, w.shape[1], team.me, team.board
+    n, d, me, board, some = c.size, w.shape[1], team.me, team.board, lazy.deadlines.size > 0
     new_w, old, new, v = w[0].copy(), total[0].copy(), np.empty(d), np.empty(d if free is None else d + 1)
     known, now, kept = numbers[0].copy(), numbers[0].copy(), margins.shape[0]
     nothing, more_w = np.zeros(n, dtype=np.int8), np.empty(v.size)
@@ -74,33 +83,53 @@ def box_walk(X, problem, free, points, settings, changes, room, team):
         own, forms, scratch, likely = unowned(free), np.empty(n), np.empty((2, n)), np.empty(n, dtype=np.int64)
     began, point = seconds(), theta[0]
     n_R, n_L, nonzero = _ends(point, lo, hi, changes.ends, team)
-    for k in range(1, grid.size):
-        C, C0, clock, before, after = grid[k], grid[k - 1], seconds(), margins[(k - 1) % kept], margins[k % kept]
-        if not C > C0:
-            return k - 1, True
-        if k > 1 and (n_R + n_L == n or partition.box_rests(point, lo, hi)):  # what follows may need no solve
-            return k - 1, False
-        screened_R, screened_L, read = 0.0, 0.0, 0
-        if settings.region == PAIR_BALL:
-            if free is None:
-                screened_R, screened_L = _screen(C, C0, known, before, problem, settings, decided, team)
-            else:
-                screened_R, screened_L, read = _levered(
-                    C, C0, known, point, X, before, problem, own, settings, forms, decided
-                )
-        elif settings.region == GIVEN:
-            screened_R, screened_L = numbers[k, SCREENED], numbers[k, SCREENED + 1]
+    if some:
+        unread.begin(changes.ends, lazy)
+    k, rounds, near, last, aim = 1, 0, 0, 0, settings.aim
+    spent, swept, screen_s, known_sq, known_xi, C0 = 0, 0, 0.0, known[0], known[XI], grid[0]
+    while k < grid.size:
+        C, clock, before, after = grid[k], seconds(), margins[(k - 1) % kept], margins[k % kept]
+        status, epochs, work, touched = nothing, 0, 0, 0
+        if rounds == 0:
+            n_E, spent, swept, aim = n - n_R - n_L, 0, 0, settings.aim
+            if not C > C0:  # a start from samples is too far away for many digits at once
+                aim = max(aim, ROUGH)
+            if not (C > C0 or some):
+                return k - 1, True
+            if k > 1 and (n_E == 0 or partition.box_rests(point, lo, hi)):  # what follows may need no solve
+                return k - 1, False
+            if k > 1 and (n_E > 2.0 * settings.between if some else n_E <= settings.between):
+                return k - 1, False
+            screened_R, screened_L, known_sq, known_xi = 0.0, 0.0, known[0], known[XI]
+            if theta.shape[0] > 1:
+                point = _copied(point, theta[k], team)
+            if some:
+                near, spent = unread.working_set(X, problem, C, new_w, point, old, n_E, lazy)
+                if settings.region == PAIR_BALL:
+                    ahead, radius, _ = _ball(C, C0, known, settings.relative)
+                    reach = radius + (ahead - 1.0) * np.sqrt(known[0])
+                    screened_R, screened_L = unread.decided(reach, problem.norms, bounds, lazy)
+            elif settings.region == PAIR_BALL:
+                if free is None:
+                    screened_R, screened_L = _screen(C, C0, known, before, problem, settings, decided, team)
+                else:
+                    screened_R, screened_L, spent = _levered(
+                        C, C0, known, point, X, before, problem, own, settings, forms, decided
+                    )
+            elif settings.region == GIVEN:
+                screened_R, screened_L = numbers[k, SCREENED], numbers[k, SCREENED + 1]
+            screen_s = seconds() - clock
         solving = seconds()
-        if theta.shape[0] > 1:
-            point = _copied(point, theta[k], team)
-        enough = settings.region != NOTHING and screened_R + screened_L >= settings.few * n
-        status = decided if enough else nothing
-        size, count, linear, error, more_R, more_L, touched = _begin(
+        if some:
+            status, before = lazy.sides, lazy.margins
+        elif settings.region != NOTHING and screened_R + screened_L >= settings.few * n:
+            status = decided
+        size, count, linear, error, more_R, more_L, moved = _begin(
             C, X, problem, known, status, point, before, changes, room, old, new, v, team
         )
-        n_R, n_L, touched, rows = n_R + more_R, n_L + more_L, touched + read, changes.listed[:count]
+        n_R, n_L, touched, rows = n_R + more_R, n_L + more_L, touched + moved, changes.listed[:count]
         errors, good, same = box.errors_of(C, error, settings.rounding, bounds), True, False
-        how = How(settings.aim, settings.limit, settings.dynamic, errors)
+        how = How(aim, settings.limit - swept, settings.dynamic and not some, errors)
         if free is None:
             epochs, work, alive, _, _ = minimise(X, size, C * linear, v, new_w, how, 0.0, room, team)
         else:
@@ -115,6 +144,8 @@ def box_walk(X, problem, free, points, settings, changes, room, team):
             for j in range(d):
                 new_w[j] = more_w[j]
         _lift(size, C, lo, hi, room, point, team)
+        if some:
+            unread.at_ends(size, room, lo, hi, point)
         if settings.marked and alive >= 0 and me == 0:
             _mark(size, alive, lo, hi, room.lists, point, decided)
         certifying = seconds()
@@ -135,29 +166,50 @@ def box_walk(X, problem, free, points, settings, changes, room, team):
                     X, problem, settings.fresh_every, count, point, nonzero, known, now, changes, room, old, new, team
                 )
                 n_R, n_L, touched = n_R + more_R, n_L + more_L, touched + int(more)
-            _certify(X, problem, free, C, new_w, point, new, before, same, after, forms, now, team)
+            if some:
+                last, (near, more) = near, unread.certify(
+                    X, problem, C, new_w, point, new, size, near, room, lazy, now
+                )
+                touched += more
+            else:
+                _certify(X, problem, free, C, new_w, point, new, before, same, after, forms, now, team)
+                touched += 0 if same else n
             good = box.meets(now[GAP], now[PRIMAL], now[PRIMAL + 1], settings.tol)
             if same or not good:
                 break
-            place = box.above_known(C, now[PRIMAL], known[0], known[XI], bounds)
-            good, same = place != box.AT_ZERO, place == box.BEFORE
-            if not same:
+            place = box.above_known(C, now[PRIMAL], known_sq, known_xi, bounds)
+            good, same = place != box.AT_ZERO and not (some and place == box.BEFORE), place == box.BEFORE
+            if not same or some:
                 break
-        if not good:
+        spent, swept, rounds = spent + touched + work, swept + epochs, rounds + 1
+        if not good and some and rounds < MOST_ROUNDS and swept < settings.limit and now[GAP] < np.inf:
+            if aim > settings.aim:
+                aim = settings.aim
+            elif near == last:
+                aim *= CLOSER
+            unread.enter(last, near, point, lazy)
+        elif not good:
             if me == 0 and theta.shape[0] == 1:
-                _put_back(rows, changes.held, point)
+                if some:
+                    unread.put_back(last, point, lazy)
+                    numbers[k, EPOCHS + 2] = spent
+                else:
+                    _put_back(rows, changes.held, point)
             return k - 1, True
-        if me == 0:
-            _note(
-                now, float(n), n_R, n_L, screened_R, screened_L, epochs, 1, touched + work + n, solving - clock,
-                certifying - solving,
-            )  # fmt: skip
-            _record(k, now, new_w, new, numbers, w, total)
-            numbers[k, SECONDS + 2] = seconds() - certifying
-        if board[WORD] != 0:
-            return k, False
-        old, new = new, old
-        known, now = now, known
+        else:
+            if some:
+                unread.leave(last, changes.ends, lazy)
+            if me == 0:
+                _note(
+                    now, float(n), n_R, n_L, screened_R, screened_L, swept, rounds, spent, screen_s,
+                    certifying - solving,
+                )  # fmt: skip
+                _record(k, now, new_w, new, numbers, w, total)
+                numbers[k, SECONDS + 2] = seconds() - certifying
+            if board[WORD] != 0:
+                return k, False
+            k, rounds = k + 1, 0
+        C0, old, new, known, now = C, new, old, now, known
     return grid.size - 1, False
 
 
@@ -168,11 +220,12 @@ def warm_up():
     points = Points(
         np.array([0.1, 0.2]), pairs, np.ones((2, 2)), np.ones((2, 2)), pairs.copy(), rows, marks.copy()
     )  # fmt: skip
-    settings = Settings(1e-6, 1e-6, 9, PAIR_BALL, True, 0.05, 16, 1e-12, 1e-14, 1.0, True, 1e-12)
+    settings = Settings(1e-6, 1e-6, 9, PAIR_BALL, True, 0.05, 16, 1e-12, 1e-14, 1.0, True, 1e-12, -1.0)
     changes = Changes(marks.copy(), index, one.copy(), np.empty((2, 1, 2)))
     team = Team(table_of(1, 2), make_board(1), 0)
-    box_walk(matrix_of(np.eye(2)), problem, None, points, settings, changes, workspace(2, 2, False), team)
+    room, every = workspace(2, 2, False), unread.nothing()
+    box_walk(matrix_of(np.eye(2)), problem, None, every, points, settings, changes, room, team)
     problem, lo = problem._replace(signs=np.array([1, -1], dtype=np.int8)), np.array([0.0, -1.0])
     free = Free(one * problem.signs, lo, lo + 1.0, one, one, one, 1.0, 0.0, 1.0, 1.0, 1.0)
     team, room = Team(table_of(1, 3), make_board(1), 0), workspace(2, 3, False)
-    box_walk(matrix_of(np.eye(2)), problem, free, points, settings, changes, room, team)
+    box_walk(matrix_of(np.eye(2)), problem, free, every, points, settings, changes, room, team)

@@ -11,7 +11,9 @@ FIELDS = (
     "rounds", "touched", "rejection_ratio", "screening_rate", "screen_s", "solve_s", "certify_s", "intercept", "low",
     "high", "residue", "shift", "cost",
 )  # fmt: skip
-XI, ELL, SLACK, ERROR, PRIMAL, GAP = map(FIELDS.index, ("xi", "ell", "slack", "error", "primal", "gap"))
+XI, ELL, SLACK, ERROR, PRIMAL, GAP, ROUNDING = map(
+    FIELDS.index, ("xi", "ell", "slack", "error", "primal", "gap", "rounding")
+)
 # What screens the points of a walk: nothing, the ball of the reference's pair, or decisions that the caller has made.
 NOTHING, PAIR_BALL, GIVEN = range(3)
 SUM_ERROR, UPDATES, COUNTS = FIELDS.index("sum_error"), FIELDS.index("updates"), FIELDS.index("n_R")
@@ -90,6 +92,9 @@ class Settings(NamedTuple):
         Write to ``decided`` also what the dynamic rule has fixed.
     lever : float
         With a free intercept: relative rounding of a lever's centre.
+    between : float
+        Dual variables between their ends up to which a walk had better not read all rows, see ``lazy``; one that does
+        not goes on up to twice as many. Below 0: it always reads them.
     """
 
     tol: float
@@ -104,6 +109,7 @@ class Settings(NamedTuple):
     slice_s: float
     marked: bool
     lever: float
+    between: float
 
 
 class Changes(NamedTuple):

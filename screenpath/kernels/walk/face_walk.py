@@ -26,6 +26,7 @@ from screenpath.kernels.walk.compiled_types import (
     NOTHING,
     PAIR_BALL,
     PRIMAL,
+    ROUNDING,
     SCREENED,
     SECONDS,
     SUM_ERROR,
@@ -36,7 +37,6 @@ from screenpath.kernels.walk.compiled_types import (
 )  # fmt: skip
 
 ROOM = 16  # steps on the face for which a log is to have room when a point begins
-ROUNDING = FIELDS.index("rounding")
 
 
 class Ahead(NamedTuple):
@@ -369,7 +369,7 @@ def warm_up():
     pairs, rows = np.full((4, 2), 0.1), np.zeros((2, len(FIELDS)))
     problem = Problem(np.array([0, 2]), one, 0.0 * one, one, one, marks, np.zeros(box.TINY + 1))
     points = Points(np.array([0.1, 0.2]), pairs, pairs.copy(), pairs.copy(), pairs.copy(), rows, marks.copy())
-    settings = Settings(1e-6, 1e-6, 9, PAIR_BALL, True, 0.05, 16, 1e-12, 1e-14, 1.0, True, 1e-12)
+    settings = Settings(1e-6, 1e-6, 9, PAIR_BALL, True, 0.05, 16, 1e-12, 1e-14, 1.0, True, 1e-12, -1.0)
     how = descent.How(1e-6, 0.5, True, 9, 2, 1.0)
     log = descent.Log(np.zeros((40, 1), np.uint8), np.zeros(40), np.zeros(1, np.int64))
     ahead = Ahead(0.05, np.uint64(0), np.uint64(0), 6, 0.1)

@@ -1,0 +1,109 @@
+"""What a compiled walk knows of rows that it does not read (``kernels.walk.lazy``): begun, handed on, kept on disk."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from screenpath.kernels.problem.box import ALL_KINKS, ALL_ONES, HIDDEN, KINK, PRODUCT, ROW_SUM, SLOPE
+from screenpath.kernels.rows.matrix import matrix_of
+from screenpath.kernels.walk import lazy as kernels
+from screenpath.kernels.walk.compiled_types import Problem
+from screenpath.numbers import states
+from screenpath.numbers.rounding import UNIT
+from screenpath.problem.box_types import Unread
+
+MANY = 2000  # rows: fewer are read as fast as looked over
+VERSIONS, MEMORY = 256, 1 << 21  # of w, and numbers that they may take
+STEP = 0.02  # part of w that the working set of the first step reaches
+ROWS = ("margins", "deadlines", "version")  # what changes from step to step: for each row,
+CHANGES = (*ROWS, "points", "facts", "state")  # and for each version
+# Of a certificate: what is not computed anew from its pair. Sums over all rows would differ in their last digits.
+NUMBERS = ("total_sq", "inner", "xi", "ell", "slack", "error", "primal", "primal_error", "gap", "rounding")
+NONE = np.zeros(1, dtype=np.int64)
+PART = 0.25  # of the tolerance: what rounding may take of the primal value
+ALIKE = 1e-6  # relative difference of a certificate's numbers, at most
+
+
+def begun(model, reference, move: float = 0.0) -> kernels.Lazy:
+    """Return what the margins of a reference say of the rows; ``move``: how far its ``w`` may be from the optimum."""
+    w, bounds = reference.point.vector, model.bounds
+    sizes = model.norms * (1.0 + 2.0 * bounds[PRODUCT]) + bounds[HIDDEN]
+    lazy = kernels.nothing(model.size, _room(w.size), w.size, sizes)
+    lazy.margins[:] = reference.point.products
+    lazy.state[kernels.REACH] = move or STEP * np.sqrt(reference.point.sqnorm)
+    kernels.set_deadlines(_problem(model), w, reference.theta, lazy)
+    return lazy
+
+
+def blurred(model, reference, tol: float) -> bool:
+    """Tell whether rounding may be too much for a primal value that is not summed up from the losses.
+
+    It is the difference of sums that are larger, by as much as the rows at their ends contribute to them.
+    """
+    b, sizes = model.bounds, np.sqrt(reference.point.sqnorm)
+    off = (b[ROW_SUM] + b[SLOPE]) * b[ALL_KINKS] + b[KINK] * b[ALL_ONES] + sizes * reference.sum_error
+    return not reference.C * off <= PART * tol * reference.primal
+
+
+def copied(lazy: kernels.Lazy) -> kernels.Lazy:
+    """Return a copy for a walk to change: a certificate keeps what was known when it was made."""
+    return lazy._replace(**{name: getattr(lazy, name).copy() for name in CHANGES})
+
+
+def state(certificate) -> dict:
+    """Return the arrays of a checkpoint."""
+    lazy = certificate.unread
+    if lazy is None:
+        return {}
+    found = {f"unread_{name}": getattr(lazy, name) for name in ROWS}
+    count = int(lazy.state[kernels.VERSIONS])
+    numbers = np.array([getattr(certificate, name) for name in NUMBERS])
+    return {**found, "unread_points": lazy.points[:count], "unread_state": lazy.state, "unread_numbers": numbers}
+
+
+def restore(model, certificate, stored) -> None:
+    """Give a certificate on all rows what :func:`state` has kept of one that did not read them; two data passes.
+
+    Raises
+    ------
+    ValueError
+        If it is not true of the data.
+    """
+    if "unread_state" not in stored:
+        return
+    n, w = model.size, certificate.point.vector
+    known, numbers = states.vector(stored, "unread_state", 4), states.vector(stored, "unread_numbers", len(NUMBERS))
+    count, room = int(known[kernels.VERSIONS]), _room(w.size)
+    points, version = np.asarray(stored["unread_points"]), np.asarray(stored["unread_version"])
+    if not (0 < count == known[kernels.VERSIONS] <= room and known.min() >= 0.0):
+        raise ValueError("unread_state is not that of a walk")
+    if points.shape != (count, w.size) or points.dtype != np.float64 or not np.array_equal(points[-1], w):
+        raise ValueError("unread_points does not end with w")
+    if version.shape != (n,) or version.dtype != np.int32 or version.min() < 0 or version.max() >= count:
+        raise ValueError("unread_version names a row of unread_points that there is not")
+    lazy = begun(model, certificate)
+    fresh, margins = lazy.deadlines.copy(), states.vector(stored, "unread_margins", n)
+    deadlines = np.asarray(stored["unread_deadlines"])  # infinite for rows without weight
+    if deadlines.shape != (n,) or deadlines.dtype != np.float64:
+        raise ValueError("unread_deadlines is not a vector of the rows")
+    kernels.restore(matrix_of(model.rows.stored), _problem(model), points, known, version, lazy)
+    if not np.all(np.abs(margins - lazy.margins) <= lazy.held):
+        raise ValueError("unread_margins are not those of unread_points")
+    left = fresh + 2.0 * lazy.held / lazy.sizes + 64.0 * UNIT * np.abs(fresh)
+    if not np.all((deadlines - known[kernels.ODOMETER] <= left) | (deadlines <= 0.0) | (fresh == np.inf)):
+        raise ValueError("unread_deadlines are later than the rows allow")
+    lazy.margins[:], lazy.deadlines[:] = margins, deadlines
+    for name, value in zip(NUMBERS, numbers.tolist(), strict=True):
+        size = max(abs(certificate.primal), abs(getattr(certificate, name)))
+        if not abs(value - getattr(certificate, name)) <= ALIKE * size:
+            raise ValueError(f"unread_numbers has another {name}")
+        setattr(certificate, name, value)
+    certificate.unread, certificate.point = lazy, Unread(w, certificate.point.sqnorm, model)
+
+
+def _room(d: int) -> int:
+    return max(16, min(VERSIONS, MEMORY // d))
+
+
+def _problem(model) -> Problem:
+    return Problem(NONE, model.c, model.lo, model.hi, model.norms, model.signs, model.bounds)

@@ -1,0 +1,65 @@
+"""Where a walk begins that has no solution near its first parameter: at one of a sample of the rows.
+
+A sample of one row in four, whose loss counts four times, begins at one of its own in turn. Only the smallest sample
+is solved from nothing; each larger one reads its rows once, and solves for those near their kinks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+
+from screenpath.problem import unread
+from screenpath.problem.box import BoxModel
+from screenpath.rows.memory import MemoryRows
+from screenpath.solve.base import Budget
+from screenpath.solve.newton import Newton
+
+GROWTH, VALUES = 4, 1 << 22  # rows for each of a sample: so many, or more where it would have more values
+TOL = 1e-3  # relative gap of a sample's solution: a larger sample says more than further digits
+REACH = 0.5  # of the way from the last sample's solution to this one's: how far the next may be
+TIES = 0.1  # share of a sample's dual variables between their ends, from which the rest of the rows are like them
+
+
+def near(walk, C: float, epochs: int) -> tuple:
+    """Return a certificate at ``C`` to begin from, or None where too many rows are at their kinks.
+
+    It knows of the rows what a walk needs that does not read all of them. Also returns Newton iterations and, of
+    samples, the rows read; those of the model count there.
+
+    Parameters
+    ----------
+    walk : CompiledWalk
+    """
+    model = walk.model
+    growth = max(GROWTH, model.rows.size // VALUES)
+    blocks = np.arange(0, model.size - growth, growth)  # not every fourth row, which may be those of a season
+    index = blocks + np.random.default_rng(0).integers(growth, size=blocks.size)
+    rows = MemoryRows(model.rows.stored[index], inexact=model.rows.inexact)
+    sample = BoxModel(rows, model.c[index], model.lo[index], model.hi[index], model.signs[index])
+    larger, touched, w = C * model.size / index.size, float(index.size), np.zeros(rows.d)
+    if sample.size < unread.MANY:
+        start = sample.certify(larger, w, sample.corner(np.zeros(sample.size))[0])
+        reduced = sample.reduce(larger, sample.nothing_screened(), start)
+        found = Newton().solve(reduced, tol=TOL, budget=Budget(epochs, inf, None, 0.0), dynamic=False)
+        w, move, spent, between = found.w, float(np.linalg.norm(found.w)), found.epochs, 0.0
+        touched += found.touched
+    else:
+        options, aim = replace(walk.options, tol=TOL, certificates=True), TOL * walk.aim / walk.options.tol
+        smaller = type(walk)(sample, type(walk.grid)([larger]), walk.screening, options, aim)
+        start, spent, more = near(smaller, larger, epochs)
+        touched += more
+        if start is None:
+            return None, spent, touched + rows.touched
+        steps, ends = smaller.points(start, 0)
+        end = ends[0] if ends else start
+        w, move = end.point.vector, float(np.linalg.norm(end.point.vector - start.point.vector))
+        spent, between = spent + sum(step.epochs for step in steps), 1.0 - (end.n_R + end.n_L) / sample.size
+    if between > TIES:
+        return None, spent, touched + rows.touched
+    margins = model.margins(w)
+    reference = model.certify(C, w, model.corner(margins)[0], None, margins)
+    reference.unread = unread.begun(model, reference, REACH * move)
+    return reference, spent, touched + rows.touched

@@ -1,0 +1,309 @@
+"""Walks that read only the rows near their kinks: what they do not read is where they say, by exact arithmetic."""
+
+import io
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from screenpath.catalogue.losses import LAD, QUANTILE, SVM
+from screenpath.kernels.problem import box
+from screenpath.kernels.rows.matrix import matrix_of
+from screenpath.kernels.walk import lazy as kernels
+from screenpath.kernels.walk.compiled_types import Problem
+from screenpath.numbers import rounding
+from screenpath.problem import unread
+from screenpath.problem.box import BoxModel
+from screenpath.problem.grid import log_grid
+from screenpath.rows.memory import MemoryRows
+from screenpath.screen import parse_rule
+from screenpath.solve import make_solver
+from screenpath.walk import compiled
+from screenpath.walk.loop import PathOptions, as_grid, restore_walk, walk, walk_state
+from tests.safety.rational import integers, losses_of, signed_rows
+from tests.width import wide
+
+GRID = log_grid(1e-2, 10.0, 24)
+SECONDS = ("screen_s", "solve_s", "certify_s", "init_s")
+
+
+# -- moves of w, against exact arithmetic -----------------------------------------------------------------------------
+
+
+def attacked(seed: int, weaker=lambda problem, lazy: (problem, lazy)) -> tuple[int, int]:
+    """Move ``w`` about among rows near their kinks; return wrong sides of unread rows, and rows looked at.
+
+    ``weaker`` may change what the kernels are given.
+    """
+    rng = np.random.default_rng(seed)
+    n, d = 40, int(rng.integers(1, 5))
+    size = 10.0 ** rng.integers(-12, 13)
+    X = rng.normal(size=(n, d)) * size * 10.0 ** rng.integers(-3, 4, (n, 1) if rng.random() < 0.5 else (1, d))
+    if rng.random() < 0.3:
+        X = np.round(X / size) * size
+    X[::7] = X[0]  # duplicates
+    X[3] = 0.0
+    place = rng.normal(size=d) / size
+    if d > 1:  # products whose terms cancel, which are far less certain than they are large
+        X[20:30, -1] -= X[20:30] @ place / place[-1] * (1.0 + 1e-15 * rng.normal(size=10))
+    signs, lo = rng.choice(np.array([-1, 1], dtype=np.int8), n), -rng.integers(0, 2, n).astype(float)
+    # Kinks at or next to where w is, or will be: exactly, by a few roundings, or by more.
+    c = signs * (X @ place) * (1.0 + rng.choice([0.0, 1e-16, -3e-16, 1e-12, 1e-3, 1.0], n) * rng.normal(size=n))
+    hi = lo + 1.0
+    hi[5] = lo[5]  # no weight
+    model = BoxModel(MemoryRows(X), c, lo, hi, signs)
+    problem = Problem(np.array([0, n]), c, lo, hi, model.norms, model.signs, model.bounds)
+    reference = model.certify(1.0, place * rng.choice([0.0, 0.5, 1.0]), np.zeros(n))
+    right = np.where(c > reference.point.products, hi, lo)
+    reference = model.certify(1.0, reference.point.vector, right)
+    problem, lazy = weaker(problem, unread.begun(model, reference))
+    rows, kinks, w = signed_rows(model), losses_of(model)[0], reference.point.vector
+    whole, bits = integers(rows)
+    wrong, held = 0, 0
+    for k in range(wide(30, 60)):
+        step = rng.normal(size=d) * 10.0 ** rng.uniform(-17, 0.5) / size
+        ways = w + step, 0.5 * (w + place), place, w * (1.0 + 1e-3 * rng.normal()), reference.point.vector, w
+        w = ways[k % 6].copy()
+        kernels.new_version(w, problem, lazy)
+        near, _ = kernels.look(matrix_of(X), problem, w, 0.0, 0.0, 0, lazy)
+        exact_w, more = integers(w)
+        exact = [Fraction(int(v), 1 << (bits + more)) for v in whole @ exact_w]
+        for i in range(n):
+            if lo[i] < hi[i] and lazy.deadlines[i] >= lazy.state[kernels.ODOMETER]:
+                held += 1
+                wrong += (kinks[i] - exact[i]) * int(lazy.sides[i]) < 0
+        for i in lazy.near[:near]:  # a solver would move their dual variables to the other end
+            lazy.sides[i] = 1 if kinks[i] > exact[i] else -1
+        if lazy.state[kernels.VERSIONS] + kernels.ROOM > len(lazy.points):
+            kernels.renew(matrix_of(X), problem, w, lazy)
+    return wrong, held
+
+
+def halved(problem, lazy):
+    return problem, lazy._replace(sizes=0.5 * lazy.sizes)
+
+
+def unrounded(problem, lazy):
+    bounds = np.zeros_like(problem.bounds)
+    lazy.facts[:, kernels.ERROR_SLOPE], lazy.facts[:, kernels.ERROR_FLOOR] = 0.0, 0.0
+    return problem._replace(bounds=bounds), lazy
+
+
+def test_no_unread_row_is_on_the_wrong_side():
+    """Scales of all sizes, near-ties, exact kinks, duplicates, moves to and fro; about 10^5 rows, wide 10^6."""
+    found = [attacked(seed) for seed in range(wide(100, 1000))]
+    assert sum(wrong for wrong, _ in found) == 0
+    assert sum(held for _, held in found) > wide(40_000, 400_000)
+
+
+@pytest.mark.parametrize("weaker", [halved, unrounded])
+def test_attack_finds_distances_that_are_too_long(weaker):
+    assert sum(attacked(seed, weaker)[0] for seed in range(60)) > 0
+
+
+def test_length_of_a_move_is_rounded_up():
+    rng, bounds = np.random.default_rng(0), np.zeros(box.TINY + 1)
+    bounds[box.FEATURE_SUM], bounds[box.HIDDEN] = rounding.gamma(11), 2.0**-530
+    for _ in range(wide(200, 5000)):
+        w, point = rng.normal(size=(2, 3)) * 10.0 ** rng.integers(-150, 150)
+        point = w * (1.0 + 1e-15 * rng.normal(size=3)) if rng.random() < 0.5 else point
+        scale = rng.choice([1.0, 0.3, -2.0, 1.0 + 1e-15])
+        pairs = zip(w.tolist(), point.tolist(), strict=True)
+        exact = sum((Fraction(a) - Fraction(float(scale)) * Fraction(b)) ** 2 for a, b in pairs)
+        assert Fraction(float(kernels.distance(w, scale, point, bounds))) ** 2 >= exact
+
+
+# -- paths ------------------------------------------------------------------------------------------------------------
+
+
+def models(n=3000, d=5):
+    rng = np.random.default_rng(1)
+    X = np.column_stack([rng.normal(size=(n, d)), np.ones(n)])
+    y = np.where(X @ rng.normal(size=d + 1) + 0.7 * rng.normal(size=n) > 0, 1.0, -1.0)
+    weights, target = rng.uniform(0.0, 3.0, n), X @ rng.normal(size=d + 1) + rng.normal(size=n)
+    weights[::9] = 0.0
+    rows = MemoryRows(X)
+    return {
+        "svm": SVM.model(rows, y, None, "none"),
+        "weighted": SVM.model(rows, y, weights, "none"),
+        "lad": LAD.model(rows, target, weights, "none"),
+        "quantile": QUANTILE.model(rows, target, None, "none", tau=0.8),
+    }
+
+
+def walked(model, rule="auto", grid=GRID, reference=None, first=0, **more):
+    options = PathOptions(**{"tol": 1e-7, **more})
+    return list(walk(model, grid, parse_rule(rule), make_solver("auto"), options, reference, first))
+
+
+def records(path) -> list:
+    rows = ({k: v for k, v in step.record().items() if k not in SECONDS} for step, _ in path)
+    return [(row, step.coefficients.tobytes()) for row, (step, _) in zip(rows, path, strict=True)]
+
+
+@pytest.mark.parametrize("name", ["svm", "weighted", "lad", "quantile"])
+def test_certificates_are_true_of_all_rows(name):
+    """All margins, read again, say what the walk has said of the rows that it has not read."""
+    model = models()[name]
+    path, every = walked(model), walked(model, "dvi+gap")
+    assert all(step.status == "certified" for step, _ in path)
+    assert sum(certificate.unread is not None for _, certificate in path) >= len(GRID) - 3
+    assert sum(step.passes for step, _ in path[1:]) < 0.6 * sum(step.passes for step, _ in every[1:])
+    for (step, one), (other, _) in zip(path, every, strict=True):
+        full = model.certify(one.C, one.point.vector, one.theta)
+        assert rounding.meets(full, 1e-7 * (1.0 + 1e-9))
+        assert abs(full.primal - one.primal) <= full.primal_error + one.primal_error
+        assert abs(full.gap - one.gap) <= full.rounding + one.rounding + 1e-12 * one.gap
+        assert abs(full.xi - one.xi) + abs(full.ell - one.ell) <= one.error + full.error
+        assert (full.n_R, full.n_L) == (one.n_R, one.n_L) == (step.n_R, step.n_L)
+        assert max(step.dual, other.dual) <= min(one.highest, other.primal * (1.0 + 1e-12))
+        if one.unread is not None:
+            left = one.unread.deadlines - one.unread.state[kernels.ODOMETER]
+            most = np.abs(model.c - full.point.products) / model.norms * (1.0 + 1e-12)
+            assert np.all((left <= most) | (left == np.inf))
+
+
+def test_counts_of_a_lazy_walk_are_decisions_of_the_rule():
+    """Fewer rows than the rule decides, which reads all of them."""
+    model = models()["svm"]
+    some = 0
+    for (step, _), (other, _) in zip(walked(model, tol=1e-10), walked(model, "dvi+gap", tol=1e-10), strict=True):
+        assert step.screened_R <= other.screened_R and step.screened_L <= other.screened_L
+        some += step.screened_R + step.screened_L
+    assert some > 0
+
+
+def test_passes_count_every_product_with_a_row(monkeypatch):
+    """A row that is read again, a row that is added to a sum: each counts once."""
+    model = models()["svm"]
+    path = walked(model)
+    for (step, one), (_, before) in zip(path[2:], path[1:-1], strict=False):
+        read = np.count_nonzero(one.unread.version != before.unread.version) / model.size
+        changed = np.count_nonzero(one.theta != before.theta) / model.size
+        assert step.passes >= max(read, changed)
+
+
+@pytest.mark.parametrize("name", ["svm", "weighted", "lad", "quantile"])
+def test_first_step_begins_with_samples(name):
+    """Solutions of a quarter, a sixteenth ... of the rows: fewer passes than from the closed form."""
+    model = models(9000)[name]
+    (step, one), (other, _) = walked(model, grid=GRID[5:6])[0], walked(model, "dvi+gap", grid=GRID[5:6])[0]
+    assert step.status == "certified" and step.passes < 0.75 * other.passes
+    assert max(step.dual, other.dual) <= min(one.highest, other.primal * (1.0 + 1e-12))
+    assert one.unread is not None
+
+
+@pytest.mark.parametrize("order", ["sorted", "periodic", "equal"])
+def test_samples_of_ordered_rows(order):
+    """Whatever a sample says, the certificate is that of all rows."""
+    rng = np.random.default_rng(3)
+    X, place = np.column_stack([rng.normal(size=(6000, 4)), np.ones(6000)]), np.arange(6000)
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=6000) > 0, 1.0, -1.0)
+    if order == "sorted":
+        X, y = X[np.argsort(y)], np.sort(y)
+    elif order == "periodic":
+        y = np.where(place % 4 == 0, -y, y)
+    else:  # every row many times: most of the dual variables are between their ends
+        X, y = X[place % 40], y[place % 40]
+    model = SVM.model(MemoryRows(X), y, None, "none")
+    for step, one in walked(model, grid=GRID[:8]):
+        full = model.certify(one.C, one.point.vector, one.theta)
+        assert step.status == "certified" and rounding.meets(full, 1e-7 * (1.0 + 1e-9))
+
+
+@pytest.mark.parametrize("points", [1, 7])
+def test_length_of_a_call_and_an_interruption_change_nothing(points, monkeypatch):
+    model = models()["weighted"]
+    whole = walked(model, certificates=False)
+    monkeypatch.setattr(compiled, "POINTS", points)
+    assert records(walked(model, certificates=False)) == records(whole)
+    path = walked(model)
+    assert records(path) == records(whole)
+    for first in (2, 11):
+        file = io.BytesIO()
+        np.savez(file, **walk_state(model, parse_rule("auto"), path[first - 1][1]))
+        file.seek(0)
+        state, fresh = dict(np.load(file)), models()["weighted"]
+        reference = restore_walk(fresh, parse_rule("auto"), state, GRID[first - 1])
+        assert reference.unread is not None
+        assert records(walked(fresh, reference=reference, first=first)) == records(whole[first:])
+
+
+def spoilt(name, change):
+    def spoil(state):
+        state[name] = np.array(state[name])
+        change(state[name])
+
+    return spoil
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        spoilt("unread_margins", lambda a: a.__setitem__(5, a[5] + 1e-9)),
+        spoilt("unread_deadlines", lambda a: a.__iadd__(1e-9)),
+        spoilt("unread_version", lambda a: a.__setitem__(0, 99)),
+        spoilt("unread_points", lambda a: a.__setitem__((-1, 0), 0.5)),
+        spoilt("unread_points", lambda a: a.__setitem__((0, 0), 0.5)),
+        spoilt("unread_state", lambda a: a.__setitem__(kernels.VERSIONS, 1.5)),
+        spoilt("unread_state", lambda a: a.__setitem__(kernels.ODOMETER, 0.0)),
+        spoilt("unread_numbers", lambda a: a.__imul__(1.001)),
+        lambda state: state.update(unread_deadlines=np.zeros(3)),
+    ],
+)
+def test_state_that_is_not_true_is_refused(spoil):
+    model = models()["svm"]
+    state = walk_state(model, parse_rule("auto"), walked(model, grid=GRID[:4])[-1][1])
+    spoil(state)
+    with pytest.raises(ValueError, match="unread_"):
+        restore_walk(model, parse_rule("auto"), state, GRID[3])
+
+
+def test_versions_are_forgotten_when_there_is_no_room(monkeypatch):
+    """With room for 16 versions, rows are read again in passing; the path stays true."""
+    monkeypatch.setattr(unread, "VERSIONS", 1)
+    model = models()["svm"]
+    for step, one in walked(model):
+        assert step.status == "certified"
+        assert rounding.meets(model.certify(one.C, one.point.vector, one.theta), 1e-7 * (1.0 + 1e-9))
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-12])
+def test_tolerances_at_both_ends(tol):
+    """A better point is known than a rough solve finds, and rounding is too much for what is not read."""
+    model = models()["svm"]
+    fine = log_grid(0.1, 1.0, wide(40, 200))
+    for step, one in walked(model, grid=fine, tol=tol):
+        full = model.certify(one.C, one.point.vector, one.theta)
+        assert step.status == "certified" and rounding.meets(full, tol * (1.0 + 1e-6))
+
+
+def test_refused_step_leaves_the_dual_point_as_it_was():
+    """The loop takes it from the same reference."""
+    model = models()["svm"]
+    *_, (_, reference) = walked(model, grid=GRID[:6])
+    before = reference.theta.copy(), reference.unread.margins.copy(), reference.unread.deadlines.copy()
+    options = PathOptions(tol=1e-7, max_epochs=1, certificates=False)
+    stretches = compiled.CompiledWalk(model, as_grid(GRID), parse_rule("auto"), options, 1e-7)
+    assert stretches.points(reference, 6) == ([], []) and stretches.spent > 0.0
+    after = reference.theta, reference.unread.margins, reference.unread.deadlines
+    for one, other in zip(before, after, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_step_that_is_refused_is_one_for_the_loop_whatever_the_length_of_a_call(monkeypatch):
+    """Its passes count what was read in vain, and the margins that the loop needs."""
+    model, found = models()["svm"], []
+    for points in (1, 100):
+        monkeypatch.setattr(compiled, "POINTS", points)
+        found.append(records(walked(model, grid=GRID[:10], max_epochs=26, certificates=False)))
+    assert found[0] == found[1]
+    assert {row["status"] for row, _ in found[0]} == {"certified", "budget"}
+
+
+def test_only_the_rule_auto_leaves_rows_unread():
+    model = models()["svm"]
+    for rule in ("none", "gap", "dvi", "dvi+gap", "it"):
+        assert all(certificate.unread is None for _, certificate in walked(model, rule, grid=GRID[:4]))
+    few = SVM.model(MemoryRows(model.rows.X[:1000]), model.signs[:1000].astype(float), None, "none")
+    assert records(walked(few)) == records(walked(few, "dvi+gap"))
