@@ -360,7 +360,7 @@ FOLDS = (
     ),
     Option(
         "score", None, "choice", "Score of the held-out samples.  [default: accuracy; quantile: pinball; other "
-        "regressions: mae]", choices=("accuracy", "balanced-accuracy", "f1", "auc", "mae", "mse", "pinball"),
+        "regressions: mae]", choices=("accuracy", "balanced-accuracy", "f1", "auc", "mae", "mse", "pinball", "r2"),
         everyday=True,
     ),
     ),

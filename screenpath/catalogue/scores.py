@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -96,6 +96,12 @@ def pinball(products, targets, weights=None, tau: float = 0.5) -> float:
     return mean(np.maximum((tau - 1.0) * t, tau * t), weights)
 
 
+def r2(products, targets, weights=None) -> float:
+    """Return ``1 - mse / variance`` of the targets that are scored: 0 for their mean; nan if all are equal."""
+    variance = mse(mean(targets, weights), targets, weights)
+    return 1.0 - mse(products, targets, weights) / variance if variance > 0.0 else math.nan
+
+
 @dataclass(frozen=True)
 class Score:
     name: str  # in ``--score``; columns have ``_`` for ``-``
@@ -103,6 +109,7 @@ class Score:
     higher: bool  # whether higher is better
     task: str  # ``classification`` or ``regression``
     two_classes: bool = False  # whether it is defined for two classes only
+    level: float | None = None  # the constant with the best score is this quantile of the targets; else their mean
 
     @property
     def column(self) -> str:
@@ -116,9 +123,10 @@ SCORES = {
         Score("balanced-accuracy", balanced_accuracy, True, CLASSIFICATION),
         Score("f1", f1, True, CLASSIFICATION),
         Score("auc", auc, True, CLASSIFICATION, two_classes=True),
-        Score("mae", mae, False, REGRESSION),
+        Score("mae", mae, False, REGRESSION, level=0.5),
         Score("mse", mse, False, REGRESSION),
-        Score("pinball", pinball, False, REGRESSION),
+        Score("pinball", pinball, False, REGRESSION, level=0.5),
+        Score("r2", r2, True, REGRESSION),
     )
 }
 
@@ -148,8 +156,40 @@ def choose_score(name: str | None, spec, task: str, classes: int = 2, tau: float
             f"`score={name}` needs two classes; there are {classes}", "use accuracy, balanced-accuracy or f1"
         )
     if name == "pinball" and tau is not None:
-        score = Score(name, partial(pinball, tau=tau), score.higher, score.task)
+        score = replace(score, function=partial(pinball, tau=tau), level=tau)
     return score
+
+
+# -- what is reached without any feature -------------------------------------------------------------------------------
+
+
+def baseline(score: Score, trained, targets, weights=(None, None)) -> float | None:
+    """Return the score on ``targets`` of the constant that suits the targets ``trained`` best.
+
+    It is their most frequent label, their mean, or their quantile of the score's level. ``weights`` are those of both.
+    None for R^2, which is a comparison with a constant itself.
+    """
+    learned, scored = weights
+    if score.name == "r2":
+        return None
+    if score.task == CLASSIFICATION:
+        labels, at = np.unique(trained, return_inverse=True)
+        constant = labels[np.bincount(at, learned).argmax()]
+        if labels[0] >= 0:  # class numbers: a linear form for each
+            constant = np.arange(max(labels[-1], np.max(targets)) + 1) == constant
+    elif score.level is None:
+        constant = mean(trained, learned)
+    else:
+        order = np.argsort(trained, kind="stable")
+        below = np.cumsum(np.ones(order.size) if learned is None else learned[order])
+        constant = trained[order[np.searchsorted(below, score.level * below[-1])]]
+    return score.function(np.tile(constant, (len(targets), 1) if np.ndim(constant) else len(targets)), targets, scored)
+
+
+def baseline_words(name: str, value: float) -> str:
+    """Return the baseline of a score in words."""
+    constant = {"mae": "median", "mse": "mean", "pinball": "quantile"}.get(name, "most frequent label")
+    return f"{value:.6g} (always the {constant})"
 
 
 # -- from the scores of the folds to a step ----------------------------------------------------------------------------

@@ -171,14 +171,23 @@ class Spec:
 
     @property
     def _score_names(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((self.chosen_by or self.score, self.score)))
+        regression = () if self.score == "accuracy" else ("r2",)
+        return tuple(dict.fromkeys((self.chosen_by or self.score, self.score, *regression)))
+
+    def _scores(self, options) -> list:
+        from screenpath.catalogue.scores import SCORES, choose_score
+
+        return [choose_score(name, self, SCORES[name].task, tau=options.get("tau")) for name in self._score_names]
 
     def scores_of(self, products, targets, options) -> dict[str, float]:
         """Return the scores of linear forms by name, that of cross-validation first; see ``catalogue.scores``."""
-        from screenpath.catalogue.scores import SCORES, choose_score
+        return {score.name: score.function(products, targets) for score in self._scores(options)}
 
-        chosen = (choose_score(name, self, SCORES[name].task, tau=options.get("tau")) for name in self._score_names)
-        return {score.name: score.function(products, targets) for score in chosen}
+    def baselines(self, trained, targets, options, weights=None) -> dict[str, float | None]:
+        """Return the baselines of these scores by name; ``weights`` are those of the targets ``trained``."""
+        from screenpath.catalogue.scores import baseline
+
+        return {one.name: baseline(one, trained, targets, (weights, None)) for one in self._scores(options)}
 
 
 def c_grid(model, options):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from screenpath.catalogue.scores import Choice, one_se_above
+from screenpath.catalogue.scores import Choice, baseline_words, one_se_above
 from screenpath.data.words.tables import csv_text
 from screenpath.errors import UsageError
 from screenpath.walk.step import BUDGET, CERTIFIED, FAILED, ROUNDING
@@ -144,6 +144,12 @@ def folds_of(record: dict) -> tuple[int, int]:
     return len(record.get("fold_sizes") or range(whole)), whole
 
 
+def cv_baseline(record: dict) -> float | None:
+    """Return the mean over the folds of the score without any feature, from cv.json; None for R^2."""
+    values = record.get("baselines")
+    return sum(values) / len(values) if values else None
+
+
 def found_lines(record: dict) -> list[tuple[str, str]]:
     """Return the lines (what, value) about what the folds have found, from cv.json: choices, grid and bound."""
     lines = []
@@ -153,6 +159,8 @@ def found_lines(record: dict) -> list[tuple[str, str]]:
         error = "" if step["se"] is None or math.isnan(step["se"]) else f" +- {step['se']:.2g}"
         score = f"{record['score']} {step['mean']:.6g}{error} over {folds_of(record)[0]} folds"
         lines.append((name, f"step {step['step']} ({at}): {score}"))
+    if (constant := cv_baseline(record)) is not None:
+        lines.append(("baseline", baseline_words(record["score"], constant)))
     if record.get("until_turn") is not None:
         lines.append(turn_line(record["until_turn"]))
     if (bound := record.get("certified")) is not None:

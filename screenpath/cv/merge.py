@@ -160,7 +160,7 @@ def plan_of_folds(runs: list) -> Plan:
     ]
     whole = {
         **records[0],
-        "fold_sizes": [size for record in records for size in record["fold_sizes"]],
+        **{name: [one for record in records for one in record[name]] for name in ("fold_sizes", "baselines")},
         "best": chosen(parameters, choice, choice.best),
         "one_se": chosen(parameters, choice, choice.one_se),
         "at_boundary": at_boundary(parameters, choice.best),

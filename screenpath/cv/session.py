@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from screenpath.catalogue.scores import CLASSIFICATION, REGRESSION, Choice, at_boundary, choose, choose_score
+from screenpath.catalogue.scores import CLASSIFICATION, REGRESSION, Choice, at_boundary, baseline, choose, choose_score
 from screenpath.cv import folds as drawing
 from screenpath.cv.certify import ErrorBounds
 from screenpath.cv.choice import (
@@ -341,6 +341,7 @@ class CvSession(Session):
             "fold_file": o["fold_file"],
             **{name: o[name] for name in ("fold_column", "group_column") if o[name] is not None},
             "fold_sizes": [split.held_out.size for split in self.splits],
+            "baselines": self.baselines(),
             "grid": "one for all folds, made from all data",
             "n_grid": len(self.grid),
             "parameters": list(self.parameters[0]),
@@ -351,6 +352,15 @@ class CvSession(Session):
             "certified": self.certified_record(),
             "seconds": self.seconds,
         }
+
+    def baselines(self) -> list:
+        """Return what each fold would score without any feature; an empty list for R^2."""
+        targets, w = self.samples.targets, self.samples.weights
+        parts = [(split.training(targets.size), split.held_out) for split in self.splits]
+        found = [
+            baseline(self.score, targets[a], targets[b], (None, None) if w is None else (w[a], w[b])) for a, b in parts
+        ]
+        return [value for value in found if value is not None]
 
     def certified_record(self) -> dict | None:
         c = self.certified

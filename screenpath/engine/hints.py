@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from screenpath.catalogue.losses import LOSSES
-from screenpath.catalogue.scores import at_boundary, best_and_one_se, higher_is_better
+from screenpath.catalogue.scores import at_boundary, baseline_words, best_and_one_se, higher_is_better
 from screenpath.data.files.prepare import peaks
 from screenpath.kernels.problem.box import ZERO
 from screenpath.numbers import sparse as sp
@@ -48,7 +48,7 @@ def where(row: dict, names) -> str:
 
 
 def best_lines(session) -> list[tuple[str, str]]:
-    """Return the line of the closing table about the test data: the best step, or that chosen by cross-validation.
+    """Return the lines of the closing table about the test data: the best step, or that chosen by cross-validation.
 
     The score of the latter is not optimistic: the choice did not use the test data.
     """
@@ -61,8 +61,10 @@ def best_lines(session) -> list[tuple[str, str]]:
     if row is None:
         return []
     *names, column = list(row)[1:]
-    score = column.removeprefix("test_").replace("_", " ")
-    return [(what, f"{score} {row[column]:.6g} at {where(row, names)}")]
+    score = column.removeprefix("test_").replace("_", "-")
+    constant = baseline_words(score, session.test.baselines[score])
+    found = f"{score.replace('-', ' ')} {row[column]:.6g} at {where(row, names)}"
+    return [(what, found), ("baseline on test data", constant)]
 
 
 def hints(session) -> list[str]:

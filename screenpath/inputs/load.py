@@ -387,7 +387,8 @@ def load_test(spec, options: dict, training: Training) -> TestData:
     del data, X
     if spec.rows is not None:
         prepared = training.rows.held_out(prepared)  # behind a kernel they are GramRows
-    return TestData(source, prepared, targets, digest)
+    baselines = spec.baselines(np.asarray(training.targets), targets, options, training.sample_weights)
+    return TestData(source, prepared, targets, digest, baselines)
 
 
 def _read_test(options: dict, training: Training, limit: MemoryLimit) -> Dataset:

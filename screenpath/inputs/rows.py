@@ -179,7 +179,9 @@ class TestData:
     X: Any
     targets: np.ndarray  # shape (m,)
     sha256: str
+    baselines: dict  # score of the best constant, by name; None for R^2
 
     def description(self) -> dict:
         """Return the entry ``test`` of run.json."""
-        return {"path": self.path, "sha256": self.sha256, "n_samples": self.X.shape[0]}
+        known = {name: value for name, value in self.baselines.items() if value is not None}
+        return {"path": self.path, "sha256": self.sha256, "n_samples": self.X.shape[0], "baselines": known}

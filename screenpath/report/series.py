@@ -200,6 +200,8 @@ def _check_cv(record, run, n_steps: int) -> None:
     sizes = record.get("fold_sizes")
     if sizes is not None and not (isinstance(sizes, list) and 0 < len(sizes) <= folds_of(record)[1]):
         raise ValueError("fold_sizes is not that of these folds")
+    if not isinstance(record.get("baselines", []), list) or not all(map(is_number, record.get("baselines", []))):
+        raise ValueError("baselines are not numbers")
     for name in ("best", "one_se"):
         chosen = record[name]
         if not is_whole(0)(chosen["step"]) or chosen["step"] >= n_steps:

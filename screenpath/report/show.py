@@ -15,8 +15,9 @@ from types import SimpleNamespace
 import numpy as np
 
 from screenpath.catalogue.losses import LOSSES
+from screenpath.catalogue.scores import baseline_words
 from screenpath.catalogue.specs import SPECS
-from screenpath.cv.choice import folds_of, turn_line
+from screenpath.cv.choice import cv_baseline, folds_of, turn_line
 from screenpath.data.words.labels import label_text
 from screenpath.data.words.tables import aligned
 from screenpath.engine.record import audit_words
@@ -51,8 +52,13 @@ class ScoreShown:
     interval: tuple | None  # 95 % interval of an accuracy on test data (Wilson 1927)
     count: int | None  # folds, or rows of the test data
     whole: int | None = None  # folds of the whole cross-validation, if the run is a part of it
+    baseline: float | None = None  # what is reached without any feature; None for R^2
 
     def __str__(self) -> str:
+        more = "" if self.baseline is None else f"; baseline {baseline_words(self.name, self.baseline)}"
+        return f"{self._reached()}{more}"
+
+    def _reached(self) -> str:
         text = f"{self.name.replace('-', ' ')} {self.value:.6g}"
         if self.kind == "cv":
             of = f"{self.count} of {self.whole}" if self.whole else self.count
@@ -283,13 +289,15 @@ def _scores(run, step: dict) -> list:
             continue
         name, value = name.replace("_", "-"), step[column]
         if kind == "cv":
-            count, whole = folds_of(read_cv(run).record) if run.has("cv.json") else (None, None)
-            whole = None if whole == count else whole
-            found.append(ScoreShown(name, kind, value, step.get(f"{column}_se"), None, count, whole))
+            record = read_cv(run).record if run.has("cv.json") else None
+            count, whole = folds_of(record) if record else (None, None)
+            whole, constant = None if whole == count else whole, cv_baseline(record or {})
+            found.append(ScoreShown(name, kind, value, step.get(f"{column}_se"), None, count, whole, constant))
         else:
-            rows = (run.record.get("test") or {}).get("n_samples")
+            test = run.record.get("test") or {}
+            rows, constant = test.get("n_samples"), test.get("baselines", {}).get(name)
             interval = wilson(value, rows) if name == "accuracy" and rows else None
-            found.append(ScoreShown(name, kind, value, None, interval, rows))
+            found.append(ScoreShown(name, kind, value, None, interval, rows, baseline=constant))
     return found
 
 

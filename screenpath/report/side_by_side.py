@@ -248,7 +248,7 @@ def _on_folds(runs, rows, step: str) -> RunComparison:
 
 def _on_rows(runs, rows, test: str | None, step: str, target: str | None = None) -> RunComparison:
     score = SPECS[runs[0].model].score
-    column = SPECS[runs[0].model].score_columns[-1]
+    column = f"test_{SPECS[runs[0].model].score}"
     notes: list[str] = []
     parts: list = [None] * len(runs)
     try:

@@ -191,6 +191,7 @@ POSSIBLE = {
     "options.rule": is_rule, "options.solver": is_rule, "options.audit": is_flag,
     "options.part": lambda value: is_text(value) and part_numbers(value) is not None,
     "test": is_mapping, "test.path": is_text, "test.sha256": is_text, "test.n_samples": is_whole(1),
+    "test.baselines": lambda value: is_mapping(value) and all(map(is_number, value.values())),
     "totals.seconds": is_mapping, "options.weights": is_text, "options.class_weight": are_words,
     "totals.n_steps": is_whole(0), "totals.steps_done": is_whole(0), "totals.certified": is_whole(0),
     "totals.unsafe": is_whole(0), "totals.unaudited": is_whole(0),

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from screenpath.catalogue.scores import SCORES, choose_score, higher_is_better
+from screenpath.catalogue.scores import SCORES, baseline, choose_score, higher_is_better
 from screenpath.catalogue.specs import SPECS
 from screenpath.errors import UsageError
 
@@ -107,3 +107,40 @@ def test_weighted_auc_of_one_class():
     weights = np.random.default_rng(0).uniform(0.1, 2.0, targets.size)
     expected = metrics.roc_auc_score(targets, products, sample_weight=weights)
     assert SCORES["auc"].function(products, targets, weights) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_no_constant_of_the_training_data_beats_the_baseline_there(name):
+    """Rows of weight 2 are rows twice; of the scores that are means over rows, the best constant is tried."""
+    rng, score = np.random.default_rng(6), SCORES[name]
+    targets = np.sign(rng.normal(size=40) - 0.3) if score.task == "classification" else rng.gamma(2.0, size=40)
+    weights = rng.integers(1, 3, size=40).astype(float)
+    found = baseline(score, targets, targets, (weights, weights))
+    if name == "r2":
+        assert found is None
+        return
+    twice = np.repeat(targets, weights.astype(int))
+    assert found == pytest.approx(baseline(score, twice, twice), rel=1e-12)
+    tried = [score.function(np.full(twice.size, c), twice) for c in np.linspace(-1.0, twice.max(), 500)]
+    if name in ("accuracy", "mae", "mse", "pinball"):
+        assert all(found >= one if score.higher else found <= one for one in tried)
+    if name in ("balanced-accuracy", "auc"):
+        assert found == 0.5
+
+
+def test_the_baseline_is_learned_from_the_training_data():
+    codes = np.array([2, 2, 1, 0, 2])
+    assert baseline(SCORES["accuracy"], codes, np.array([2, 1, 3, 1])) == 0.25
+    assert baseline(SCORES["mae"], np.array([0.0, 1.0, 9.0]), np.array([3.0])) == 2.0
+    assert baseline(SCORES["mse"], np.array([0.0, 1.0, 8.0]), np.array([4.0])) == 1.0
+    tilted = choose_score("pinball", SPECS["quantile"], "regression", tau=0.9)
+    assert baseline(tilted, np.arange(11.0), np.array([9.0])) == 0.0
+
+
+def test_r2_is_that_of_scikit_learn():
+    metrics = pytest.importorskip("sklearn.metrics")
+    products, targets = forms()
+    weights = np.random.default_rng(0).uniform(0.1, 2.0, targets.size)
+    expected = metrics.r2_score(targets, products, sample_weight=weights)
+    assert SCORES["r2"].function(products, targets, weights) == pytest.approx(expected, rel=1e-12)
+    assert math.isnan(SCORES["r2"].function(products, np.ones(products.size)))

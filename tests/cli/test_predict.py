@@ -71,7 +71,7 @@ def test_regression_values(call, targets, model):
     best = float(min(rows, key=lambda row: float(row[column]))["test_mae"])
     assert error == pytest.approx(best, rel=1e-9)
     # Targets without noise leave errors near rounding, of which a sum's order changes the digits.
-    told = re.search(r"mae: (\S+) on 60 rows", found.err)
+    told = re.search(r"mae: (\S+), r2: \S+ on 60 rows", found.err)
     assert told and float(told[1]) == pytest.approx(best, rel=1e-5, abs=1e-14)
     refused = call("predict", "run", targets, "--step", "0", "--decision")
     assert refused.code == 2 and "is a regression" in refused.err
@@ -88,7 +88,7 @@ def test_a_quantile_is_scored_by_its_own_loss(call, targets):
     pinball = np.maximum(-0.1 * t, 0.9 * t).mean()
     assert float(row["test_pinball"]) == pytest.approx(pinball, rel=1e-9)
     assert float(row["test_mae"]) == pytest.approx(np.abs(t).mean(), rel=1e-9)
-    assert f"pinball: {pinball:.6g}, mae: {np.abs(t).mean():.6g} on 60 rows" in found.err
+    assert f"pinball: {pinball:.6g}, mae: {np.abs(t).mean():.6g}, r2: 1 on 60 rows" in found.err
     assert call("cv", "quantile", targets, *options, "--folds", 3, "-o", "c").code == 0
     shown = call("show", "c").out
     assert "pinball" in shown and "mae" in shown

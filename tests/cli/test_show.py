@@ -1,5 +1,6 @@
 """show: a run in words, and its dual variables as a table."""
 
+import json
 import os
 import subprocess
 import sys
@@ -20,10 +21,27 @@ def test_a_run_with_scores(call, data):
     flat = " ".join(found.out.split())
     assert f"accuracy {float(best['mean']):.6g} +- {float(best['se']):.2g} (standard error over 3 folds)" in flat
     assert "on 120 test rows; 95 % interval" in flat
+    constant = "baseline 0.5 (always the most frequent label)"
+    assert flat.split("scores")[1].split(" step ")[0].count(constant) == 2
     one_se = next(row["step"] for row in read_csv("r/cv.csv") if row["one_se"] == "1")
     assert f"chosen: step {best['step']} is the best, step {one_se} one-se" in flat
     assert call("show", "r", "--duals", "-", "--quiet").out.count("\n") == 121
     assert call("show", "r", "--step", "one-se", "--top", 1).out.count("\n") < found.out.count("\n")
+
+
+def test_a_regression_has_a_baseline_and_r2(call, data):
+    (found, by_mse) = (call("lad", data, "--grid", 4, "--test", data, "-o", "r"),
+                       call("cv", "lad", data, "--grid", 4, "--folds", 3, "--score", "mse", "-o", "c"))  # fmt: skip
+    assert "baseline on test data 0.5 (always the median" in " ".join(found.err.split())
+    constants = json.loads(Path("c/cv.json").read_text())["baselines"]
+    assert constants == pytest.approx([0.25] * 3, rel=0.02)
+    said = f"baseline {sum(constants) / 3:.6g} (always the mean)"
+    assert said in " ".join(by_mse.err.split()) and said in " ".join(call("show", "c").out.split())
+    rows = read_csv("r/steps.csv")
+    best = min(rows, key=lambda row: float(row["test_mae"]))
+    flat = " ".join(call("show", "r", "--step", "best").out.split())
+    assert f"r2 {float(best['test_r2']):.6g} on 120 test rows" in flat
+    assert "baseline 0.5 (always the median)" in flat
 
 
 @pytest.mark.parametrize(
