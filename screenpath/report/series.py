@@ -260,7 +260,8 @@ def lines(runs, kind: str) -> Lines:
         "cv": ("mean score", lambda run: np.array([row["mean"] for row in read_cv(run).steps])),
     }
     if kind not in along:
-        raise UsageError(f"a picture of the kind '{kind}' shows one run", f"name one run, or `kind={'|'.join(along)}`")
+        which = ", ".join(along)
+        raise UsageError(f"a picture of the kind '{kind}' shows one run", f"name one run, or a `kind` of {which}")
     first = runs[0]
     for run in runs[1:]:
         if run.parameters != first.parameters:
