@@ -205,6 +205,6 @@ def test_predict_takes_what_one_step_takes(forked, where):
     steps = ("--grid", "80", "--cmin", "1e-6", "--cmax", "1e-4")
     made = forked.run([*arguments("svm", "sparse", "path"), *steps])
     lines = (where / "svm-sparse-path" / "coefficients.csv").read_bytes().count(b"\n")
-    assert made["code"] == 0 and 24 * lines > 20 * MB  # three numbers a line
+    assert made["code"] == 0 and 24 * lines > 24 * MB  # three numbers a line
     found = forked.run(["predict", "svm-sparse-path", "few-sparse", "--step", "7", "--quiet", "-o", "predicted.csv"])
-    assert found["code"] == 0 and found["peak"] < forked.idle + 20 * MB, found  # 14 for other things
+    assert found["code"] == 0 and found["peak"] < forked.idle + 24 * MB, found  # 20 for other things

@@ -188,9 +188,11 @@ def test_bounds_hold_for_any_weights_and_survive_a_file(weights):
     assert errors == pytest.approx(np.mean(exact, axis=0), rel=1e-12)
     assert certified.lower / certified.denominator <= np.mean(fine, axis=0).min() + 1e-12
     assert certified.difference < 0.3 and certified.weak(0.001) is not None
-    again = ErrorBounds([
-        _held_out(_arrays(fold), fold.signs.size, [line.C for line in fold.lines], X.shape[1]) for fold in folds
-    ])  # fmt: skip
+    kept = [
+        (_arrays(fold), [fold.weights.tolist(), [int(line.errors) for line in fold.lines]], fold.signs.size,
+         [line.C for line in fold.lines], X.shape[1]) for fold in folds
+    ]  # fmt: skip
+    again = ErrorBounds([_held_out(*parts) for parts in kept])
     assert (again.errors, again.segments, again.denominator) == (
         certified.errors, certified.segments, certified.denominator
     )  # fmt: skip
