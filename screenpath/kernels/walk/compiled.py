@@ -86,12 +86,13 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
     if some:
         unread.begin(changes.ends, lazy)
     k, rounds, near, last, aim = 1, 0, 0, 0, settings.aim
-    spent, swept, screen_s, known_sq, known_xi, C0 = 0, 0, 0.0, known[0], known[XI], grid[0]
+    spent, swept, screen_s, solve_s, certify_s = 0, 0, 0.0, 0.0, 0.0
+    known_sq, known_xi, C0 = known[0], known[XI], grid[0]
     while k < grid.size:
         C, clock, before, after = grid[k], seconds(), margins[(k - 1) % kept], margins[k % kept]
         status, epochs, work, touched = nothing, 0, 0, 0
         if rounds == 0:
-            n_E, spent, swept, aim = n - n_R - n_L, 0, 0, settings.aim
+            n_E, spent, swept, aim, solve_s, certify_s = n - n_R - n_L, 0, 0, settings.aim, 0.0, 0.0
             if not C > C0:  # a start from samples is too far away for many digits at once
                 aim = max(aim, ROUGH)
             if not (C > C0 or some):
@@ -149,6 +150,7 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
         if settings.marked and alive >= 0 and me == 0:
             _mark(size, alive, lo, hi, room.lists, point, decided)
         certifying = seconds()
+        solve_s += certifying - solving
         if me == 0:
             board[WORD] = certifying - began > settings.slice_s
         for _ in range(2):
@@ -188,6 +190,7 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
             elif near == last:
                 aim *= CLOSER
             unread.enter(last, near, point, lazy)
+            certify_s += seconds() - certifying
         elif not good:
             if me == 0 and theta.shape[0] == 1:
                 if some:
@@ -201,11 +204,10 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
                 unread.leave(last, changes.ends, lazy)
             if me == 0:
                 _note(
-                    now, float(n), n_R, n_L, screened_R, screened_L, swept, rounds, spent, screen_s,
-                    certifying - solving,
-                )  # fmt: skip
+                    now, float(n), n_R, n_L, screened_R, screened_L, swept, rounds, spent, screen_s, solve_s
+                )
                 _record(k, now, new_w, new, numbers, w, total)
-                numbers[k, SECONDS + 2] = seconds() - certifying
+                numbers[k, SECONDS + 2] = certify_s + seconds() - certifying
             if board[WORD] != 0:
                 return k, False
             k, rounds = k + 1, 0

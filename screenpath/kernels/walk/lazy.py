@@ -403,15 +403,16 @@ def _linear(c, theta, start, stop):
     return total
 
 
-@kernel(leaf=True)
+@kernel(fastmath=SUMS, leaf=True)
 def decided(reach, norms, bounds, lazy):
     """Return how many rows are on one side throughout a ball that reaches so far from ``w``: at either end."""
     n_R, n_L, odometer = 0.0, 0.0, lazy.state[ODOMETER]
+    deadlines, sizes, sides = lazy.deadlines, lazy.sizes, lazy.sides
     reach *= 1.0 + 4.0 * bounds[PRODUCT]
-    for i in range(norms.size):
-        past = (lazy.deadlines[i] - odometer) * lazy.sizes[i] > reach * norms[i]
-        n_R += 1.0 if past & (lazy.sides[i] < 0) else 0.0
-        n_L += 1.0 if past & (lazy.sides[i] > 0) else 0.0
+    for i in range(at(norms.size)):
+        past = (deadlines[i] - odometer) * sizes[i] > reach * norms[i]
+        n_R += 1.0 if past & (sides[i] < 0) else 0.0
+        n_L += 1.0 if past & (sides[i] > 0) else 0.0
     return n_R, n_L
 
 
