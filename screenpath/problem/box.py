@@ -73,6 +73,7 @@ class BoxModel(RegionModel, Resumable):
         self.norms = np.concatenate([rows.norms, rows.norms]) if mirrored else rows.norms
         self.size = self.c.size
         self._whole = None
+        self.measure: tuple | None = None  # in which a walk measures rows that it does not read, see `unread`
         self._closed_until = None
         self._closed: tuple | None = None  # the closed form, while a walk may have points at which it is optimal
         self.bounds = self._bounds()

@@ -12,6 +12,7 @@ from screenpath.numbers import states
 from screenpath.numbers.rounding import UNIT
 from screenpath.problem.box_types import Unread
 
+MOST_EXPONENT, BLOCK = 300, 1 << 13  # of a unit; rows that are divided at a time
 MANY = 2000  # rows: fewer are read as fast as looked over
 VERSIONS, MEMORY = 256, 1 << 21  # of w, and numbers that they may take
 STEP = 0.02  # part of w that the working set of the first step reaches
@@ -24,13 +25,15 @@ PART = 0.25  # of the tolerance: what rounding may take of the primal value
 ALIKE = 1e-6  # relative difference of a certificate's numbers, at most
 
 
-def begun(model, reference, move: float = 0.0) -> kernels.Lazy:
+def begun(model, reference, move=None) -> kernels.Lazy:
     """Return what the margins of a reference say of the rows; ``move``: how far its ``w`` may be from the optimum."""
-    w, bounds = reference.point.vector, model.bounds
-    sizes = model.norms * (1.0 + 2.0 * bounds[PRODUCT]) + bounds[HIDDEN]
-    lazy = kernels.nothing(model.size, _room(w.size), w.size, sizes)
+    w = reference.point.vector
+    if model.measure is None:
+        model.measure = _measure(model)
+    sizes, units = model.measure
+    lazy = kernels.nothing(model.size, _room(w.size), w.size, sizes, units)
     lazy.margins[:] = reference.point.products
-    lazy.state[kernels.REACH] = move or STEP * np.sqrt(reference.point.sqnorm)
+    lazy.state[kernels.REACH] = np.linalg.norm(units * (STEP * w if move is None else move))
     kernels.set_deadlines(_problem(model), w, reference.theta, lazy)
     return lazy
 
@@ -43,6 +46,19 @@ def blurred(model, reference, tol: float) -> bool:
     b, sizes = model.bounds, np.sqrt(reference.point.sqnorm)
     off = (b[ROW_SUM] + b[SLOPE]) * b[ALL_KINKS] + b[KINK] * b[ALL_ONES] + sizes * reference.sum_error
     return not reference.C * off <= PART * tol * reference.primal
+
+
+def _measure(model) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``sizes`` and ``units`` of ``Lazy``: the powers of two next to the columns' root mean squares."""
+    X, bounds = model.rows.stored, model.bounds
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        exponents = np.round(0.5 * np.log2(np.einsum("ij,ij->j", X, X) / model.size))
+        units = np.exp2(np.where(np.abs(exponents) <= MOST_EXPONENT, exponents, 0.0))
+        sizes = np.empty(model.size)
+        for first in range(0, model.size, BLOCK):
+            part = X[first : first + BLOCK] / units
+            sizes[first : first + BLOCK] = np.sqrt(np.einsum("ij,ij->i", part, part))
+    return sizes * (1.0 + 2.0 * bounds[PRODUCT]) + bounds[HIDDEN], units
 
 
 def copied(lazy: kernels.Lazy) -> kernels.Lazy:

@@ -44,7 +44,7 @@ def near(walk, C: float, epochs: int) -> tuple:
         start = sample.certify(larger, w, sample.corner(np.zeros(sample.size))[0])
         reduced = sample.reduce(larger, sample.nothing_screened(), start)
         found = Newton().solve(reduced, tol=TOL, budget=Budget(epochs, inf, None, 0.0), dynamic=False)
-        w, move, spent, between = found.w, float(np.linalg.norm(found.w)), found.epochs, 0.0
+        w, step, spent, between = found.w, found.w, found.epochs, 0.0
         touched += found.touched
     else:
         options, aim = replace(walk.options, tol=TOL, certificates=True), TOL * walk.aim / walk.options.tol
@@ -55,11 +55,11 @@ def near(walk, C: float, epochs: int) -> tuple:
             return None, spent, touched + rows.touched
         steps, ends = smaller.points(start, 0)
         end = ends[0] if ends else start
-        w, move = end.point.vector, float(np.linalg.norm(end.point.vector - start.point.vector))
-        spent, between = spent + sum(step.epochs for step in steps), 1.0 - (end.n_R + end.n_L) / sample.size
+        w, step = end.point.vector, end.point.vector - start.point.vector
+        spent, between = spent + sum(one.epochs for one in steps), 1.0 - (end.n_R + end.n_L) / sample.size
     if between > TIES:
         return None, spent, touched + rows.touched
     margins = model.margins(w)
     reference = model.certify(C, w, model.corner(margins)[0], None, margins)
-    reference.unread = unread.begun(model, reference, REACH * move)
+    reference.unread = unread.begun(model, reference, REACH * step)
     return reference, spent, touched + rows.touched

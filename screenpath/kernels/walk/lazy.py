@@ -47,6 +47,9 @@ ODOMETER, VERSIONS, MOVE, REACH = range(4)
 SQUARE, ERROR_SLOPE, ERROR_FLOOR, LOOKED, SCALE, SCALED, PLAIN = range(7)  # of a version, see `_straight`
 
 
+NONE = np.empty(0)
+
+
 class Lazy(NamedTuple):
     """What is known of the rows without reading them; arrays of length 0 where every row is read.
 
@@ -55,8 +58,9 @@ class Lazy(NamedTuple):
     margins, deadlines : ndarray of shape (n,)
     version : ndarray of int32 of shape (n,)
         For which row of ``points`` the margin is.
-    sizes : ndarray of shape (n,)
-        At least the norms of the exact rows.
+    sizes, units : ndarray of shape (n,), ndarray of shape (d,)
+        At least the norms of the exact rows, each column divided by its unit, in which moves of ``w`` are measured:
+        ``|g.move| <= ||g / units|| ||units move||``. So a column of large values does not make every move look long.
     sides : ndarray of int8 of shape (n,)
         Ends of the dual variables; 0 of those in the working set. Written when a walk begins.
     points : ndarray of shape (versions, d)
@@ -75,6 +79,7 @@ class Lazy(NamedTuple):
     deadlines: np.ndarray
     version: np.ndarray
     sizes: np.ndarray
+    units: np.ndarray
     sides: np.ndarray
     points: np.ndarray
     facts: np.ndarray
@@ -85,23 +90,24 @@ class Lazy(NamedTuple):
     values: np.ndarray
 
 
-def nothing(n=0, versions=0, d=0, sizes=None) -> Lazy:
+def nothing(n=0, versions=0, d=0, sizes=NONE, units=NONE) -> Lazy:
     """Return arrays of so many rows and versions, with nothing known yet; of none, every row is read."""
     return Lazy(
-        np.empty(n), np.empty(n), np.zeros(n, dtype=np.int32), np.empty(n) if sizes is None else sizes,
+        np.empty(n), np.empty(n), np.zeros(n, dtype=np.int32), sizes, units,
         np.empty(n, dtype=np.int8), np.empty((versions, d)), np.zeros((versions, 7)), np.zeros(4),
         np.empty(n, dtype=np.int64), np.empty(n), np.empty(n, dtype=np.int64), np.empty(n),
     )  # fmt: skip
 
 
 @kernel(fastmath=SUMS, leaf=True)
-def distance(w, scale, point, bounds):
-    """Return an upper bound of ``||w - scale * point||``."""
+def distance(w, scale, point, units, bounds):
+    """Return an upper bound of ``||units (w - scale * point)||``; the units, powers of two, round nothing."""
     square, part = 0.0, 0.0
     for j in range(w.size):
         scaled = scale * point[j]
-        part += scaled * scaled
-        square += (w[j] - scaled) * (w[j] - scaled)
+        step = units[j] * (w[j] - scaled)
+        part += (units[j] * scaled) * (units[j] * scaled)
+        square += step * step
     rounded = 0.0 if scale == 1.0 else 4.0 * UNIT * np.sqrt(part)
     return (np.sqrt(square) + rounded + bounds[HIDDEN]) * (1.0 + 2.0 * bounds[FEATURE_SUM])
 
@@ -111,7 +117,7 @@ def new_version(w, problem, lazy):
     """Move the odometer to ``w`` and list it as a version; return its number and how far it is from the last one."""
     state, now, move = lazy.state, int(lazy.state[VERSIONS]), 0.0
     if now > 0:
-        move = distance(w, 1.0, lazy.points[now - 1], problem.bounds)
+        move = distance(w, 1.0, lazy.points[now - 1], lazy.units, problem.bounds)
     _describe(now, w, problem.bounds, lazy)
     for r in range(now):
         lazy.facts[r, LOOKED] = 0.0
@@ -140,8 +146,8 @@ def _straight(r, now, lazy, bounds):
         inner += points[r, j] * points[now, j]
     scale = inner / facts[r, SQUARE] if facts[r, SQUARE] > 0.0 else 1.0
     facts[r, LOOKED], facts[r, SCALE] = 1.0, scale
-    facts[r, SCALED] = distance(points[now], scale, points[r], bounds)
-    facts[r, PLAIN] = distance(points[now], 1.0, points[r], bounds)
+    facts[r, SCALED] = distance(points[now], scale, points[r], lazy.units, bounds)
+    facts[r, PLAIN] = distance(points[now], 1.0, points[r], lazy.units, bounds)
 
 
 @kernel(leaf=True)
@@ -276,7 +282,7 @@ def working_set(X, problem, C, w, theta, total, n_E, lazy):
         read += more
         for q in range(first, near):
             i = lazy.near[q]
-            able += C * (problem.hi[i] - problem.lo[i]) * lazy.sizes[i]
+            able += C * (problem.hi[i] - problem.lo[i]) * problem.norms[i]
         if near >= FEW * n_E + w.size and able >= ABLE * np.sqrt(apart):
             break
         state[REACH] *= GROW
@@ -460,8 +466,8 @@ def renew(X, problem, w, lazy):
 def warm_up():
     one, w, marks = np.ones(2), np.ones(2), np.ones(2, dtype=np.int8)
     problem = Problem(np.array([0, 2]), one, 0.0 * one, one, one, marks, np.zeros(box.TINY + 1))
-    X, lazy, room = matrix_of(np.eye(2)), nothing(2, 16, 2, one), workspace(2, 2, False)
-    distance(w, 1.0, w, problem.bounds)
+    X, lazy, room = matrix_of(np.eye(2)), nothing(2, 16, 2, one, one), workspace(2, 2, False)
+    distance(w, 1.0, w, one, problem.bounds)
     set_deadlines(problem, w, one, lazy)
     begin(marks, lazy)
     working_set(X, problem, 1.0, w, one.copy(), w, 0, lazy)
