@@ -353,6 +353,10 @@ FOLDS = (
     ),
     Option("fold_seed", 0, "whole", "Seed for drawing the folds.", least=0, stated=True),
     Option("fold_file", kind="path", metavar="FILE", help="Fold of each sample, one whole number a line."),
+    Option(
+        "predictions", kind="path", metavar="FILE",
+        help="Write what is predicted for each held-out row at the best step, as CSV, in the order of the data.",
+    ),
     Option("fold_column", metavar="COLUMN", help="Column of a table with the fold of each row, such as the site."),
     Option(
         "group_column", metavar="COLUMN",

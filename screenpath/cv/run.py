@@ -71,7 +71,7 @@ def fold_path(
         test = data.rows.held_out(test)
     targets = samples.targets[split.held_out]
     rows, held_out = [], HeldOut.of(test, targets, [], held_weights) if task.certify else None
-    reference, kept = None, [] if begun is None else list(begun.products)
+    reference, kept = None, [] if saved is None else list(saved.products)
     if saved is not None:
         rows, held_out = list(saved.rows), saved.held_out
         if held_out is not None:
@@ -97,11 +97,11 @@ def fold_path(
             held_out.lines.append(certified_line(certificate, test, products, held_out, path.model))
         reference = certificate
         if file is not None and len(rows) < len(grid) and file.due():
-            file.save(rows, held_out, walk_state(path.model, path.screening, certificate))
+            file.save(rows, held_out, walk_state(path.model, path.screening, certificate), kept)
     ended = not rows or (len(rows) == len(grid) and not task.grows)
     state = {} if ended else walk_state(path.model, path.screening, reference)
     if file is not None and rows:
-        file.save(rows, held_out, state)
+        file.save(rows, held_out, state, kept)
     return FoldPath(split, plain(rows), held_out, kept, state)
 
 
@@ -120,6 +120,7 @@ def needs_of_folds(samples: Samples, task: Task, splits: list[Split], points: in
         freed = sliced if dense or o["bias"] else 0
         largest = max(largest, sliced + Bytes.of(spec.needs, shape, raw, o).peak(freed - tested))
         left += F8 * points * (16 * m + 2 * max(d + 1, n if spec.rows is not None else 0)) if task.certify else 0
+        left += F8 * points * m * classes if task.keep else 0
     return largest + left // len(splits), left
 
 
@@ -237,7 +238,7 @@ def _send(samples: Samples, task: Task, left: list, how: tuple, spread):
     def written():
         for rank, found in spread.run(_sent_fold_path, samples, tasks, task.deadline):
             if files[rank] is not None and found.rows:
-                files[rank].save(found.rows, found.held_out, found.state)
+                files[rank].save(found.rows, found.held_out, found.state, found.products)
             yield rank, found
 
     yield from in_order(written())

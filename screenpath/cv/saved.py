@@ -28,7 +28,7 @@ COLUMNS = (
 )  # fmt: skip
 EVERY = 1.0  # seconds between two writings of a fold under way
 SHARE = 0.05  # of a fold's time that may go into writing it
-STATE = "state-"
+STATE, PRODUCTS = "state-", "products"
 SCALARS = ("radius_sq", "xi", "xi_error", "extent")
 HUGE = 1e150  # no scalar is larger: their squares are finite
 
@@ -47,7 +47,9 @@ class FoldPath:
 
     def only(self, values: set) -> FoldPath:
         lines = [line for line in self.held_out.lines if line.C in values]
-        return FoldPath(self.split, [r for r in self.rows if r["C"] in values], replace(self.held_out, lines=lines))
+        rows = [row for row in self.rows if row["C"] in values]
+        forms = [form for row, form in zip(self.rows, self.products, strict=False) if row["C"] in values]
+        return FoldPath(self.split, rows, replace(self.held_out, lines=lines), forms)
 
     def merged(self, other: FoldPath) -> FoldPath:
         """Return the points of both in the order of C; at the same C those of ``other``."""
@@ -92,6 +94,9 @@ class FoldFile:
                     f"{self.path} is that of another run, fold or grid", "remove it: its fold is computed again"
                 )
             self._check_rows(rows)
+            products = list(content.pop(PRODUCTS, ()))
+            if products and (len(products), len(products[0])) != (len(rows), self._split.held_out.size):
+                raise ValueError("its linear forms are those of other rows")
             points = self._grid[: len(rows), 0].tolist()
             held_out = _held_out(content, counts, self._split.held_out.size, points, self._width)
             if held_out is None and self._width is not None:
@@ -101,7 +106,7 @@ class FoldFile:
                 raise ValueError("it does not say how far the fold had come")
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise damaged(self.path, error) from None
-        return FoldPath(self._split, rows, held_out, state=state)
+        return FoldPath(self._split, rows, held_out, products, state)
 
     def _check_rows(self, rows) -> None:
         """Raise a ValueError unless there is a complete row for each of the first grid points."""
@@ -120,9 +125,10 @@ class FoldFile:
     def due(self) -> bool:
         return time.monotonic() - self._since >= self._seconds
 
-    def save(self, rows: list, held_out: HeldOut | None, state: dict) -> None:
+    def save(self, rows: list, held_out: HeldOut | None, state: dict, products: list) -> None:
         began = time.monotonic()
         arrays = {STATE + name: array for name, array in state.items()}
+        arrays |= {PRODUCTS: np.array(products)} if products else {}
         counts: list = []
         if held_out is not None:
             arrays |= _arrays(held_out)

@@ -29,7 +29,7 @@ from screenpath.data.words.labels import label_text
 from screenpath.data.words.tables import SCHEMA_VERSION, csv_text, readable_json
 from screenpath.engine.hints import wider
 from screenpath.engine.interrupts import Stopped
-from screenpath.engine.options import default_folder, stretch
+from screenpath.engine.options import INPUTS, default_folder, stretch
 from screenpath.engine.session import Session
 from screenpath.errors import UsageError
 from screenpath.inputs import load
@@ -37,9 +37,11 @@ from screenpath.inputs.load import class_weights, matrix_memory
 from screenpath.inputs.rows import Samples
 from screenpath.rows.cluster import tasks_on
 from screenpath.store.folder import FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, run_key
+from screenpath.store.outputs import Output
 from screenpath.walk.step import CERTIFIED
 
-MORE = ("certify", "certify_to", "certify_points", "until_turn", "turn_points")  # of the options, in the identity
+# Of the options, in the identity.
+MORE = ("certify", "certify_to", "certify_points", "until_turn", "turn_points", "predictions")
 
 
 class CvSession(Session):
@@ -53,6 +55,9 @@ class CvSession(Session):
 
     def read(self) -> None:
         o = self.options
+        if o["predictions"] is not None:  # a resumed run writes them again
+            inputs = [o[name] for name in INPUTS if isinstance(o.get(name), str)]
+            self.predicted = Output(o["predictions"], o["force"] or o["resume"], inputs)
         load.named_cluster(o)
         raw = load.read_training(o)
         load.say_notices(raw.notices, o["data"], self.console.say)
@@ -61,6 +66,7 @@ class CvSession(Session):
             self.spec, {**o, "scheduler": None, "folds_at_once": o["jobs"]},
             self.console.say, raw,
         )  # fmt: skip
+        self.ids = raw.ids
         self.samples = Samples(raw.X, raw.y, np.asarray(self.data.targets), self.data.sample_weights)
         task = REGRESSION if self.data.labels is None else CLASSIFICATION
         classes = len((self.data.labels or {}).get("classes", (-1, 1)))
@@ -73,6 +79,7 @@ class CvSession(Session):
             self.spec, self.task_options(raw), self.score, self.data.labels,
             class_weights(o.get("class_weight"), self.data.label_texts),
             "sparse" if self.data.rows.sparse else "dense", self.deadline, o["certify"], grows=o["until_turn"],
+            keep=o["predictions"] is not None,
         )  # fmt: skip
 
     def draw(self, task: str, groups: np.ndarray | None) -> list:
@@ -317,6 +324,31 @@ class CvSession(Session):
             bounds = [(s.low, s.high, s.lower / whole, s.upper / whole) for s in self.certified.segments]
             self.sink.write_output("bounds.csv", csv_text(("C_from", "C_to", "lower", "upper"), bounds))
         self.sink.write_output("cv.json", readable_json(self.cv_record()) + "\n")
+        if self.options["predictions"] is not None:
+            self.predicted.write(self.predictions_text())
+
+    def predictions_text(self) -> str:
+        """Return what is predicted for the held-out rows at the best step, repeat after repeat, in their order."""
+        classes, targets = (self.data.labels or {}).get("classes"), self.samples.targets
+        repeated = len({fold.split.repeat for fold in self.folds}) > 1
+        heads = ["repeat"] * repeated + ["row" if self.ids is None else self.data.form.id, "fold"]
+        heads += ["target", "predicted"] if self.data.labels is None else ["label", "predicted"]
+        if classes:
+            heads += [f"decision_{label_text(label)}" for label in classes]
+        elif self.data.labels is not None:
+            heads.append("decision")
+        found = []
+        for fold in self.folds:
+            at, forms = fold.split.held_out.tolist(), fold.products[self.choice.best]
+            for k, form in zip(at, forms, strict=True):
+                named = [fold.split.repeat] * repeated + [k + 1 if self.ids is None else self.ids[k], fold.split.fold]
+                if self.data.labels is None:
+                    cells: list = [float(targets[k]), float(form)]
+                else:
+                    answer = form.argmax() if classes else form > 0.0
+                    cells = [self.class_name(targets[k]), self.class_name(answer), *np.atleast_1d(form).tolist()]
+                found.append(((fold.split.repeat, k), [*named, *cells]))
+        return csv_text(heads, (row for _, row in sorted(found, key=lambda pair: pair[0])))
 
     def fold_cells(self) -> list[dict]:
         return [

@@ -25,6 +25,7 @@ WHOLE = {
     "chunk": "a chunk is one rule for several points of the grid",
     "certificate": "a certificate is of one run alone",
     "certify": "the certified bound is over all folds at once",
+    "predictions": "the step whose predictions are written is chosen by all folds at once",
 }
 
 

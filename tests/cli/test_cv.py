@@ -399,3 +399,63 @@ def test_until_turn_refuses(call, data, options, said):
     found = call("cv", "svm", data, *options, "--until-turn", "--out", "run")
     assert found.code == 2
     assert said in found.err.replace("\n", " ")
+
+
+@pytest.mark.parametrize("model", ["svm", "lad"])
+def test_predictions_of_held_out_rows(call, data, tmp_path, model):
+    """They are those of the folds made by hand, and have the best score; more processes write the same."""
+    options = ("--folds", 4, "--tol", 1e-9, "--scale", "standard", "--bias", 1, "--predictions", "p.csv", "-o", "r")
+    assert call("cv", model, data, *GRID, *options).code == 0
+    said, rows, (X, y) = record(tmp_path / "r"), read_csv(tmp_path / "p.csv"), clouds()
+    assert [row["row"] for row in rows] == [str(k + 1) for k in range(120)]
+    truth, signs = [row["label" if model == "svm" else "target"] for row in rows], np.where(y == 2.0, 1.0, -1.0)
+    assert [float(one) for one in truth] == y.tolist()
+    fold = np.array([int(row["fold"]) for row in rows])
+    if model == "lad":
+        errors = np.abs(y - [float(row["predicted"]) for row in rows])
+        assert np.mean([errors[fold == k].mean() for k in range(4)]) == pytest.approx(said["best"]["mean"])
+        return
+    right = np.array([row["predicted"] == row["label"] for row in rows])
+    assert np.mean([right[fold == k].mean() for k in range(4)]) == pytest.approx(said["best"]["mean"])
+    at = [said["best"]["parameters"]["C"]]
+    for k in range(4):
+        path = svm_path(X[fold != k], signs[fold != k], grid=at, scale="standard", bias=1.0, tol=1e-9)
+        forms = X[fold == k] @ path.coefficients[0] + path.intercepts[0]
+        decisions = [float(row["decision"]) for row in rows if int(row["fold"]) == k]
+        np.testing.assert_allclose(decisions, forms, atol=1e-3)
+    found = call("cv", model, data, *GRID, *options)
+    assert found.code == 2 and "p.csv exists already" in found.err
+    assert call("cv", model, data, *GRID, *options, "--jobs", 2, "--force").code == 0
+    assert read_csv(tmp_path / "p.csv") == rows
+    more = {"c_list": [0.01, 0.1, 1.0], "folds": 4, "tol": 1e-9, "scale": "standard", "bias": 1.0, "quiet": True}
+    screenpath.cross_validate("svm", data, out=tmp_path / "s", predictions=tmp_path / "q.csv", **more)
+    assert (tmp_path / "q.csv").read_bytes() == (tmp_path / "p.csv").read_bytes()
+
+
+def test_predictions_of_several_classes_and_repeats(call, tmp_path):
+    path, _, y = three_labels(tmp_path)
+    options = ("--one-vs-rest", *GRID, "--folds", 3, "--repeats", 2, "--predictions", "p.csv", "-o", "r")
+    assert call("cv", "svm", path, *options).code == 0
+    rows = read_csv(tmp_path / "p.csv")
+    assert list(rows[0]) == ["repeat", "row", "fold", "label", "predicted", "decision_2", "decision_5", "decision_7"]
+    assert [(row["repeat"], int(row["row"])) for row in rows] == [(r, k) for r in "01" for k in range(1, 91)]
+    for row, label in zip(rows, [*y, *y], strict=True):
+        assert float(row["label"]) == label
+        assert row["predicted"] == max("257", key=lambda one: float(row[f"decision_{one}"]))
+
+
+def test_predictions_carry_names_and_come_from_certified_folds(call, tmp_path):
+    X, y = clouds()
+    lines = ["name,y,a,b", *(f"n{k},{label:g},{a!r},{b!r}" for k, (label, (a, b)) in
+                             enumerate(zip(y, X[:, :2].tolist(), strict=True)))]  # fmt: skip
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    options = ("--target", "y", "--id", "name", "--folds", 3, "--grid", 4, "--predictions", "p.csv", "-o", "r")
+    assert call("cv", "svm", "t.csv", *options, "--certify-to", 0.02, "--certify-points", 8).code == 0
+    rows, said = read_csv(tmp_path / "p.csv"), record(tmp_path / "r")
+    assert [row["name"] for row in rows] == [f"n{k}" for k in range(120)]
+    right = np.mean([row["predicted"] == row["label"] for row in rows])
+    assert right == pytest.approx(said["best"]["mean"])
+    found = call("cv", "svm", "t.csv", "--target", "y", "--part", "1/3", "--predictions", "q.csv", "-o", "s")
+    assert found.code == 2 and "chosen by all folds at once" in found.err
+    found = call("cv", "svm", "t.csv", "--target", "y", "--predictions", "t.csv", "-o", "s", "--force")
+    assert found.code == 2 and "is read by this command" in found.err

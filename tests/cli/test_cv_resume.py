@@ -19,7 +19,7 @@ MODELS = {
     "kernel": ("svm", *GRID, "--kernel", "rbf", "--gamma", 0.1, "--certify-to", 0.2, "--certify-points", 8),
     "free": ("svm", *GRID, "--scale", "standard", "--intercept", "free", "--certify-to", 0.2, "--certify-points", 4),
     "chunk": ("svm", *GRID, "--rule", "ssnsv", "--chunk", 2, "--intercept", "free"),
-    "one-vs-rest": ("svm", *GRID, "--one-vs-rest"),
+    "one-vs-rest": ("svm", *GRID, "--one-vs-rest", "--predictions", "held_out.csv"),
     "lad": ("lad", *GRID, "--repeats", 2),
     "l1svm": ("l1svm", "--grid", 5, "--quiet", "--folds", 3),
     "until-turn": (
@@ -68,6 +68,8 @@ def test_stopped_anywhere_and_resumed(call, data, stop_at, monkeypatch, tmp_path
     model, *options = MODELS[name]
     path = {"lad": regression, "one-vs-rest": lambda p: three_labels(p)[0]}.get(name, lambda p: data)(tmp_path)
     assert call("cv", model, path, *options, "--out", "whole").code == 0
+    if "--predictions" in options:
+        os.rename("held_out.csv", "whole.csv")
     for k, count in enumerate(STOPS.get(name, (2, 4, 3))):  # a fold has four steps and more
         with monkeypatch.context() as patch:
             stop_at(count)
@@ -81,6 +83,8 @@ def test_stopped_anywhere_and_resumed(call, data, stop_at, monkeypatch, tmp_path
     jobs = 2 if name == "sparse-svm" or (WIDE and name in ("chunk", "until-turn")) else 1
     assert call("cv", model, path, *options, "--out", "cut", "--resume", "--jobs", jobs).code == 0
     assert tables("cut") == tables("whole")
+    if "--predictions" in options:
+        assert Path("held_out.csv").read_bytes() == Path("whole.csv").read_bytes()
     assert sorted(os.listdir("cut")) == sorted(os.listdir("whole"))
     assert call("cv", model, path, *options, "--out", "cut", "--resume").code == 0  # complete, refined grid or not
 

@@ -37,6 +37,8 @@ def same(one, other):
         assert {k: v for k, v in a.items() if not k.endswith("_s")} == {
             k: v for k, v in b.items() if not k.endswith("_s")
         }
+    assert len(one.products) == len(other.products)
+    np.testing.assert_array_equal(one.products, other.products)
     if one.held_out is not None:
         np.testing.assert_array_equal(one.held_out.norms, other.held_out.norms)
         for a, b in zip(one.held_out.lines, other.held_out.lines, strict=True):
@@ -48,8 +50,9 @@ def same(one, other):
 def test_every_step_can_be_continued(tmp_path, monkeypatch, certify):
     """A fold continued behind each of its steps, from a file and from memory, is the fold walked at once."""
     samples, task = svm_task(certify=certify)
-    split = draw_folds(80, 4, 1, 0)[1]
+    split, task = draw_folds(80, 4, 1, 0)[1], replace(task, keep=True)
     whole = fold_path(samples, task, split, GRID, 1e-6)
+    assert np.shape(whole.products) == (4, 20)
     monkeypatch.setattr(saved, "EVERY", 0.0)
     monkeypatch.setattr(saved, "SHARE", 1e9)
     kept, plain = [], FoldFile.save
@@ -97,7 +100,6 @@ def test_a_longer_grid_goes_on_with_the_folds(tmp_path, monkeypatch):
     for jobs in (1, 2):
         for one, other in zip(whole, fold_paths(samples, task, splits, GRID, 1e-6, jobs, begun=first), strict=True):
             same(one, other)
-            np.testing.assert_array_equal(one.products, other.products)
             assert one.state.keys() == other.state.keys()
     assert all(len(fold.held_out.lines) == 2 for fold in first)  # what was found stays as it was
     # On disk the reference of the next point is kept, and a file without it is none of these.
@@ -153,7 +155,7 @@ def test_writing_takes_a_small_share_of_the_time(tmp_path, monkeypatch):
     assert not file.due()
     now[0] += 1.0
     assert file.due()
-    file.save([], None, {"w": np.zeros(2)})
+    file.save([], None, {"w": np.zeros(2)}, [])
     now[0] += 59.0
     assert not file.due()
     now[0] += 1.0

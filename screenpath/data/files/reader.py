@@ -197,10 +197,10 @@ def read_table(
 
     Unless labels are ``given``, an unknown one is nan. Rows with a fault are left out; reading ends at ``max_faults``
     kinds of faults in columns; by default, some rows after the first fault. ``new``: the rows are to be predicted.
-    Then the texts of the column that names them are kept, and a row that lacks a value, too. ``apart``: with the
-    weights and groups of the rows.
+    Then a row that lacks a value is kept, too. ``apart``: with the weights and groups of the rows. Either way with
+    the texts of the column that names them.
     """
-    named: list[str] | None = [] if new and form.id is not None else None
+    named: list[str] | None = [] if (new or apart) and form.id is not None else None
     odd: dict[str, Column] = {}  # features of texts
     beside = Beside(form.cells if apart else USUAL)
     reader, target = Reader(form, table), Target(form.target, given)
