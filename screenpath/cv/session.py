@@ -10,7 +10,16 @@ from functools import partial
 
 import numpy as np
 
-from screenpath.catalogue.scores import CLASSIFICATION, REGRESSION, Choice, at_boundary, baseline, choose, choose_score
+from screenpath.catalogue.scores import (
+    CLASSIFICATION,
+    REGRESSION,
+    Choice,
+    at_boundary,
+    baseline,
+    choose,
+    choose_score,
+    decided,
+)
 from screenpath.cv import folds as drawing
 from screenpath.cv.certify import ErrorBounds
 from screenpath.cv.choice import (
@@ -379,6 +388,7 @@ class CvSession(Session):
             "parameters": list(self.parameters[0]),
             "best": chosen(self.parameters, self.choice, self.choice.best),
             "one_se": chosen(self.parameters, self.choice, self.choice.one_se),
+            "confusion": self.confusion(),
             "at_boundary": self.boundary,
             "until_turn": self.growth,
             "certified": self.certified_record(),
@@ -393,6 +403,19 @@ class CvSession(Session):
             baseline(self.score, targets[a], targets[b], (None, None) if w is None else (w[a], w[b])) for a, b in parts
         ]
         return [value for value in found if value is not None]
+
+    def confusion(self) -> dict | None:
+        """Return the number of held-out rows by label and prediction at the best step; None where none are written."""
+        if self.options["predictions"] is None or self.data.labels is None:
+            return None
+        classes, best = self.data.labels.get("classes"), self.choice.best
+        k = len(classes or (-1, 1))
+        counts = np.zeros(k * k, dtype=np.int64)
+        for fold in self.folds:
+            found, true = decided(fold.products[best], self.samples.targets[fold.split.held_out])
+            counts += np.bincount(k * true.astype(np.int64) + found, minlength=k * k)
+        labels = [self.class_name(target) for target in (range(k) if classes else (-1, 1))]
+        return {"labels": labels, "counts": np.reshape(counts, (k, k)).tolist()}
 
     def certified_record(self) -> dict | None:
         c = self.certified

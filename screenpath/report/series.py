@@ -202,6 +202,13 @@ def _check_cv(record, run, n_steps: int) -> None:
         raise ValueError("fold_sizes is not that of these folds")
     if not isinstance(record.get("baselines", []), list) or not all(map(is_number, record.get("baselines", []))):
         raise ValueError("baselines are not numbers")
+    if record.get("confusion") is not None:
+        labels, counts = (record["confusion"][name] for name in ("labels", "counts"))
+        rows = [counts, *counts]
+        if any(not isinstance(row, list) or len(row) != len(labels) for row in rows):
+            raise ValueError("confusion has another number of labels")
+        if not all(map(is_whole(0), sum(counts, []))) or not all(isinstance(label, str) for label in labels):
+            raise ValueError("confusion holds something else than labels and numbers of rows")
     for name in ("best", "one_se"):
         chosen = record[name]
         if not is_whole(0)(chosen["step"]) or chosen["step"] >= n_steps:

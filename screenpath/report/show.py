@@ -140,6 +140,8 @@ class RunSummary:
         count, whole = folds_of(record)
         by = "" if count == whole else f" by {count} of {whole} folds"
         lines.append(f"chosen{by}: step {record['best']['step']} is the best, step {record['one_se']['step']} one-se")
+        if record.get("confusion") and record["best"]["step"] == self.step["step"]:
+            lines += _confused(**record["confusion"])
         if record.get("until_turn") is not None:
             lines.append(" ".join(turn_line(record["until_turn"])))
         if record.get("certified"):
@@ -214,6 +216,14 @@ class RunSummary:
         penalised = self.run.record["options"].get("penalty_weights") is not None
         words = "weight" if penalised and kind == "none" else SCALED[kind]
         return f"{words}{' x its weight in the penalty' if penalised else ''}"
+
+
+def _confused(labels: list, counts: list) -> list:
+    """Return the table of held-out rows by label and prediction, if it is not too wide."""
+    table = aligned([["label", *labels], *([label, *map(str, row)] for label, row in zip(labels, counts, strict=True))])
+    if len(table[0]) + 2 > WIDTH:
+        return [f"confusion table of {len(labels)} labels: see cv.json"]
+    return ["held-out rows by label (lines) and prediction (columns):", *table]
 
 
 def _entered(run, row: dict | None) -> str:

@@ -417,6 +417,16 @@ def test_predictions_of_held_out_rows(call, data, tmp_path, model):
         return
     right = np.array([row["predicted"] == row["label"] for row in rows])
     assert np.mean([right[fold == k].mean() for k in range(4)]) == pytest.approx(said["best"]["mean"])
+    counts = [[sum(r["label"] == a and r["predicted"] == b for r in rows) for b in "12"] for a in "12"]
+    assert sorted(said["confusion"]["labels"]) == ["1", "2"]
+    assert said["confusion"]["counts"] == (counts if said["confusion"]["labels"] == ["1", "2"] else
+                                           [row[::-1] for row in counts[::-1]])  # fmt: skip
+    shown = [line.split() for line in call("show", "r").out.splitlines()]
+    labels, counts = said["confusion"]["labels"], said["confusion"]["counts"]
+    for label, line, row in zip(labels, shown[shown.index(["label", *labels]) + 1 :], counts, strict=False):
+        assert line == [label, *map(str, row)]
+    worse = next(k for k in range(3) if k != said["best"]["step"])
+    assert "held-out rows by label" not in call("show", "r", "--step", worse).out
     at = [said["best"]["parameters"]["C"]]
     for k in range(4):
         path = svm_path(X[fold != k], signs[fold != k], grid=at, scale="standard", bias=1.0, tol=1e-9)
@@ -442,6 +452,8 @@ def test_predictions_of_several_classes_and_repeats(call, tmp_path):
     for row, label in zip(rows, [*y, *y], strict=True):
         assert float(row["label"]) == label
         assert row["predicted"] == max("257", key=lambda one: float(row[f"decision_{one}"]))
+    counts = [[sum(r["label"] == a and r["predicted"] == b for r in rows) for b in "257"] for a in "257"]
+    assert record(tmp_path / "r")["confusion"] == {"labels": list("257"), "counts": counts}
 
 
 def test_predictions_carry_names_and_come_from_certified_folds(call, tmp_path):

@@ -84,6 +84,21 @@ def test_one_fold_alone_has_no_standard_error(runs, tmp_path):
             series.read_cv(run)
 
 
+def test_tables_beside_the_scores_are_checked(runs, tmp_path):
+    run, _ = write_cv(runs["path"], tmp_path / "cv")
+    record = json.loads((run.path / "cv.json").read_text())
+    good = {"labels": ["1", "2"], "counts": [[3, 1], [0, 8]]}
+    (run.path / "cv.json").write_text(json.dumps({**record, "confusion": good, "baselines": [0.5, 0.6]}))
+    assert series.read_cv(run).record["confusion"] == good
+    wrong = [("confusion", {**good, "labels": ["1"]}), ("confusion", {**good, "labels": [1, 2]}), ("confusion", []),
+             ("confusion", {**good, "counts": [[3, 1], [0, -8]]}), ("confusion", {**good, "counts": [[3, 1], 4]}),
+             ("baselines", [0.5, "x"]), ("baselines", 0.5)]  # fmt: skip
+    for name, value in wrong:
+        (run.path / "cv.json").write_text(json.dumps({**record, name: value}))
+        with pytest.raises(RunFolderError, match="is damaged"):
+            series.read_cv(run)
+
+
 def test_kinds_that_a_run_lacks_are_named(runs):
     assert series.available(runs["grid"]) == ["rejection", "grid", "coefficients", "gap", "time"]
     for kind in ("grid", "cv"):
