@@ -267,13 +267,8 @@ def lines(runs, kind: str) -> Lines:
         "cv": ("mean score", lambda run: np.array([row["mean"] for row in read_cv(run).steps])),
     }
     if kind not in along:
-<<<<<<< HEAD
         which = ", ".join(along)
         raise UsageError(f"a picture of the kind '{kind}' shows one run", f"name one run, or a `kind` of {which}")
-=======
-        names = ", ".join(along)
-        raise UsageError(f"a picture of the kind '{kind}' shows one run", f"name one run, or a `kind` of {names}")
->>>>>>> 6f767ba1 (Tests know how held-out rows are restored, how a missing label is said, and which kinds of picture several runs have, now named without quotes)
     first = runs[0]
     for run in runs[1:]:
         if run.parameters != first.parameters:
