@@ -401,6 +401,8 @@ def test_a_stretch_aims_as_far_below_the_tolerance_as_the_loop(monkeypatch):
     aims = []
 
     class CompiledWalk:
+        spent = 0.0
+
         def __init__(self, model, grid, screening, solver, options, aim, again):
             aims.append(aim)
 

@@ -81,11 +81,11 @@ def test_a_sum_is_updated_so_often_and_then_formed_anew():
 def test_an_error_of_a_sum_is_at_most_that_of_all_updates():
     model = quantile()
     error = kernels.sum_error(40.0, model.bounds)
-    for updates in range(BoxModel.fresh_every + 1):
+    for updates in range(BoxModel.fresh_unread + 1):
         assert box_rounding.largest_sum_error(model, updates) == error
         error = kernels.sum_drift(error, 40.0, model.bounds)
-    with pytest.raises(ValueError, match="updates is 17"):
-        box_rounding.largest_sum_error(model, BoxModel.fresh_every + 1)
+    with pytest.raises(ValueError, match="updates is 257"):
+        box_rounding.largest_sum_error(model, BoxModel.fresh_unread + 1)
 
 
 def test_a_row_beyond_floating_point_is_named():
