@@ -147,8 +147,7 @@ class Data:  # labels (doubles) and entries (feature, double) of the rows
         index, values = ([entry[k] for row in self.rows for entry in row] for k in (0, 1))
         edges = [sum(map(len, self.rows[:i])) for i in range(len(rows) + 1)]
         need(all(rising(-1, *(j for j, _ in row), self.d) for row in self.rows), "the indices of a row do not rise")
-        finite = all(map(math.isfinite, self.labels + values))
-        need(finite and len(rows) == self.n, "a value of the data is no number, or there are more or fewer rows")
+        need(all(map(math.isfinite, self.labels + values)) and len(rows) == self.n, "no number, or not all the rows")
         digest = hashlib.sha256(repr((self.n, self.d)).encode())
         for code, part in (("q", index), ("q", edges), ("d", values), ("d", self.labels)):
             digest.update(struct.pack(f"<{len(part)}{code}", *part))
@@ -180,8 +179,8 @@ class Data:  # labels (doubles) and entries (feature, double) of the rows
                 (label, *cells), entries, at = [row[k].strip() for k in places], [], 0
                 for name, cell in zip(table["columns"], cells, strict=True):
                     values = [float(cell == value) for value in hot.get(name, ())]
-                    based = cell == table.get("base", {}).get(name)
-                    need(name not in hot or based or sum(values) == 1.0, "a cell has none of the values of its column")
+                    known = name not in hot or cell == table.get("base", {}).get(name) or sum(values) == 1.0
+                    need(known, "a cell has none of the values of its column")
                     values = values or [float(TRUTH.get(cell.lower(), cell))]
                     entries += [(at + k, value) for k, value in enumerate(values) if value != 0.0]
                     at += len(values)
@@ -202,8 +201,7 @@ def scaled(data: Data, header: dict) -> list[dict]:
     need(kind in ("none", "maxabs", "standard", "l2"), "the scaling is unknown")
     need(scale is None or kind != "l2" and min(scale, default=1) > 0, "a scale is not positive, or should not be there")
     free = kind != "l2" and "kernel" not in header and (header.get("intercept") == "free" or header["model"] == "l1svm")
-    good = None not in (scale, shift) if kind == "standard" else shift is None or free
-    need(good, "scale or shift are missing, or there is a shift that changes the problem")
+    need(None not in (scale, shift) if kind == "standard" else shift is None or free, "a scale or shift is wrong")
     if kind == "l2":
         norms = [norm_inverse(sum(v * v for v in row.values())) if any(row.values()) else ONE for row in rows]
         rows = [{j: v * norm for j, v in row.items()} for row, norm in zip(rows, norms, strict=True)]

@@ -180,7 +180,7 @@ def test_a_worker_makes_the_same_model():
     X, y, s = problem(7, 1, "near")
     for intercept in ("none", "free"):
         model = sparse_model(Views(X), y, 1, np.inf, s, intercept)
-        again = workers._model(workers._arrays(model).__getitem__).base
+        again = sparse_model(*workers._parts(model))
         assert type(again) is type(model) and again.gamma == model.gamma
         np.testing.assert_array_equal(again.u_top, model.u_top)
 
