@@ -25,6 +25,10 @@ def gamma(depth: float) -> float:
     return depth * UNIT / (1.0 - depth * UNIT) if depth * UNIT < 0.5 else math.inf
 
 
+def gammas(*depths: float) -> list[float]:
+    return [gamma(depth) for depth in depths]
+
+
 def target(certificate, tol: float) -> float:
     """Return the largest gap that is certainly within ``tol`` of the exact primal value."""
     return tol * (certificate.primal - certificate.primal_error) / OUTWARD

@@ -14,7 +14,7 @@ import numpy as np
 from screenpath.errors import DataError
 from screenpath.kernels.problem import box as kernels
 from screenpath.kernels.problem import partition
-from screenpath.numbers.rounding import OUTWARD, TINY, gamma
+from screenpath.numbers.rounding import OUTWARD, TINY, gammas
 from screenpath.rows.memory import sum_blocks
 
 
@@ -31,8 +31,9 @@ def bounds(model) -> np.ndarray:
     n, d, largest = model.size, model.rows.d, np.maximum(np.abs(model.lo), np.abs(model.hi))
     widths, ones = model.hi - model.lo, float(largest.sum())
     blocks = sum_blocks(model.rows.n, model.rows.size, d)
-    product, deep = gamma(2 * d + 8), -(-model.rows.n // len(blocks)) + len(blocks) + 8
-    hidden, inflated = sqrt(d) * 2.0**-537, 1.0 + gamma(n + d + 8)
+    deep, wide = -(-model.rows.n // len(blocks)) + len(blocks) + 8, partition.ROWS + n // partition.ROWS + 16
+    product, whole, rows, features, fresh = gammas(2 * d + 8, n + d + 8, wide, d + 8, deep)
+    hidden, inflated = sqrt(d) * 2.0**-537, 1.0 + whole
     # Not by a threaded library, whose other threads go on spinning for longer than a whole path takes.
     norms, kinks = (float(np.einsum("i,i", largest, sizes)) for sizes in (model.norms, np.abs(model.c)))
     norms = norms * inflated + hidden * ones
@@ -52,11 +53,10 @@ def bounds(model) -> np.ndarray:
         )
     found = np.zeros(kernels.TINY + 1)
     found[kernels.PRODUCT] = product
-    found[kernels.ROW_SUM] = gamma(partition.ROWS + n // partition.ROWS + 16)
-    found[kernels.FEATURE_SUM] = gamma(d + 8)
+    found[kernels.ROW_SUM], found[kernels.FEATURE_SUM] = rows, features
     found[kernels.ALL_NORMS], found[kernels.ALL_KINKS] = norms, kinks * inflated
     found[kernels.ALL_ONES], found[kernels.LARGEST] = ones * inflated, reach
-    found[kernels.FRESH] = gamma(deep) + product
+    found[kernels.FRESH] = fresh + product
     found[kernels.UPDATE] = len(blocks) + 8
     found[kernels.HIDDEN], found[kernels.TINY] = hidden, (d + 1) * TINY
     found[kernels.ZERO] = zero

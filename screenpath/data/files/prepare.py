@@ -353,7 +353,7 @@ def _dense_blocks(X):
     """Yield (first row, rows as a dense array), a few rows at a time."""
     step, sparse = max(1, CHUNK_CELLS // max(X.shape[1], 1)), is_sparse(X)
     for start in range(0, X.shape[0], step):
-        block = X[start : start + step]
+        block = X if step >= X.shape[0] else X[start : start + step]
         yield start, block.toarray() if sparse else block
 
 
