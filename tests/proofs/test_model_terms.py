@@ -26,7 +26,7 @@ def quantile(n=40, d=3, seed=0):
 
 @pytest.mark.parametrize(("n", "d"), [(40, 3), (20000, 1)])
 def test_bounds_of_a_model_with_large_units(n, d, monkeypatch):
-    monkeypatch.setattr(box_rounding, "gamma", lambda depth: 1e-3 * depth)
+    monkeypatch.setattr(box_rounding, "gammas", lambda *depths: [1e-3 * depth for depth in depths])
     model = quantile(n, d)
     largest, wide = np.maximum(np.abs(model.lo), np.abs(model.hi)), 1.0 + 1e-3 * (n + d + 8)
     b, blocks = model.bounds, len(box_rounding.sum_blocks(n, model.rows.size, d))
