@@ -141,8 +141,8 @@ class Data:  # labels (doubles) and entries (feature, double) of the rows
         raw = Path(path).read_bytes()
         for magic, opener in ((b"\x1f\x8b", gzip), (b"BZh", bz2), (b"\xfd7zXZ\0", lzma)):
             raw = opener.decompress(raw) if raw.startswith(magic) else raw
-        raw, table = raw.removeprefix(b"\xef\xbb\xbf"), about.get("table")
-        rows = self.libsvm(raw, 1 - bool(about["zero_based"])) if table is None else self.table(raw, table)
+        raw, table, first = raw.removeprefix(b"\xef\xbb\xbf"), about.get("table"), 1 - bool(about["zero_based"])
+        rows = self.libsvm(raw, first) if table is None else self.table(raw, table)
         self.labels, self.rows = [label for label, _ in rows], [row for _, row in rows]
         index, values = ([entry[k] for row in self.rows for entry in row] for k in (0, 1))
         edges = [sum(map(len, self.rows[:i])) for i in range(len(rows) + 1)]

@@ -85,7 +85,9 @@ class Model:
         good = all(array.dtype == np.float64 and array.size == size for array, size in arrays)
         good &= header.get("columns", np.int64()).dtype == np.int64
         good &= bool(np.all(header.get("scale", 1.0) > 0.0)) and header.get("epsilon", 0.0) >= 0.0
-        good &= type(header["bias"]) in (int, float) and math.isfinite(header["bias"])
+        numbers = [header[name] for name in ("bias", "tau", "epsilon", "smoothing") if name in header]
+        numbers += [kernel[name] for name in ("gamma", "degree", "coef0", "constant") if kernel and name in kernel]
+        good &= all(type(value) in (int, float) and math.isfinite(value) for value in numbers)
         if kernel:  # with another sign it is none, and a dual value no bound
             signs = kernel.get("gamma", 1.0) > 0.0 <= kernel.get("coef0", 0.0)
             good &= signs and kernel["constant"] >= 0.0 == header["bias"] and self.box and self.name != "svr"

@@ -24,7 +24,7 @@ from tests.conftest import ROOT
 
 FILE = ROOT / "examples" / "certificate" / "check.py"
 MORE = 1e-9  # by how much a claim is widened, relative to the primal value
-LARGE, TIGHT = 1e100, 1e-50
+LARGE, SMALL, TIGHT = 1e20, 1e-100, 1e-50
 FAR = Fraction(1, 1 << 40)  # part of the sum of all dual variables that rounding does not leave of it
 
 
@@ -97,7 +97,7 @@ def _extreme(value) -> bool:
         return any(map(_extreme, value.tolist()))
     if isinstance(value, dict | list):
         return any(map(_extreme, value.values() if isinstance(value, dict) else value))
-    return type(value) is float and value != 0.0 and not 1.0 / LARGE < abs(value) < LARGE
+    return type(value) in (int, float) and value != 0 and not SMALL < abs(value) < LARGE
 
 
 def _widened(header: dict, entries: list, data: Path) -> list:

@@ -67,3 +67,19 @@ def test_both_checkers_read_the_same_data(tmp_path):
         apart = difference(frames.packed(), data, tmp_path / "certificate")
         found += [(folder.name, bytes(text), apart)] if apart else []
     assert found == [] and kept > 50
+
+
+@pytest.mark.parametrize("name, place, key, value", [
+    ("svm-csv", "data", "zero_based", None), ("sparse-squared", "", "smoothing", False),
+    ("svm-rbf", "kernel", "gamma", True),
+])  # fmt: skip
+def test_both_refuse_what_is_no_number_or_is_not_there(name, place, key, value, tmp_path):
+    """Mutants showed one checker to accept each of them."""
+    (folder,) = (folder for folder in VALID if folder.name == name)
+    (data,) = folder.glob("data*")
+    frames = Frames((folder / "certificate.bin").read_bytes())
+    fields = frames.header[1][place] if place else frames.header[1]
+    del fields[key]
+    fields |= {} if value is None else {key: value}
+    (tmp_path / "certificate").write_bytes(frames.packed())
+    assert compare.by_verify(tmp_path / "certificate", data)[2] and compare.by_fractions(frames.packed(), data)[2]
