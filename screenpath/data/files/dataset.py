@@ -25,6 +25,7 @@ FileLike: TypeAlias = str | os.PathLike[str]
 RowsLike: TypeAlias = "ArrayLike | sp.sparray | sp.spmatrix"  # what the Python functions take for rows
 CHUNK = 1 << 17  # values hashed at a time: bounds the extra memory
 GROWTH = 1.2  # arrays grow by this factor: at most a fifth is unused at the end
+LARGER_THAN_MEMORY = "convert it first, screenpath convert DATA SHARDS, and name the folder instead of the file"
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from screenpath.data.files.arrays import stored_as, stored_type
-from screenpath.data.files.dataset import Dataset, Growing
+from screenpath.data.files.dataset import LARGER_THAN_MEMORY, Dataset, Growing
 from screenpath.data.files.source import open_source
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.words.faults import Fault, Words, name_fault, not_finite
@@ -25,7 +25,6 @@ from screenpath.kernels.rows import parse
 from screenpath.numbers.csr import counted_csr
 
 BLOCK = 1 << 20  # bytes of text parsed at once
-LARGER_THAN_MEMORY = "convert it first, screenpath convert DATA SHARDS, and name the folder instead of the file"
 NEWLINE = 10
 RECENT = 256  # labels of a block that are recognised
 PARSED = 28  # bytes of scratch space for each byte of a block

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from screenpath.data.files.advice import MOST, Column
+from screenpath.data.files.advice import CELLS, MOST, Column
 from screenpath.data.files.cells import USUAL, Cells
-from screenpath.data.files.dataset import Dataset, Form, Growing
+from screenpath.data.files.dataset import LARGER_THAN_MEMORY, Dataset, Form, Growing
 from screenpath.data.files.table import ENCODE, FILL_IN, MISSING, NUMBERS, Batch, TableFile, Target, Vocabulary
 from screenpath.data.words.numerals import is_number
 from screenpath.numbers import sparse as sp
@@ -18,8 +18,6 @@ from screenpath.numbers.csr import counted_csr
 if TYPE_CHECKING:  # as in table.py
     from screenpath.data.words.faults import Fault
 
-BEHIND_MEMORY = "convert it first, screenpath convert DATA SHARDS, and name the folder instead of the file"
-CELLS = 1 << 18  # of a batch that is read into memory
 ON = 200_000  # rows after which the first fault ends reading
 
 
@@ -239,7 +237,7 @@ def read_table(
         if limit is not None:
             so_far = 12 * values.size + 8 * counts.size
             needed = 12 * row.size + 24 * batch.size
-            limit.check(needed, f"{table.name}: reading beyond row {counts.size:,}", BEHIND_MEMORY, known=so_far)
+            limit.check(needed, f"{table.name}: reading beyond row {counts.size:,}", LARGER_THAN_MEMORY, known=so_far)
         values.extend(block[row, column])
         indices.extend(column)
         counts.extend(np.bincount(row, minlength=batch.size))
