@@ -9,11 +9,11 @@ import contextlib
 import hashlib
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -143,13 +143,8 @@ def convert(
         refuse_columns(str(given), target, one_hot, None, columns, drop, id, how_read)
         rows = checked_rows(given, zero_based, n_features, np.dtype(dtype))
         return convert_columns(rows, out, size, storage, limit, force, resume)
-    how: dict[str, Any] = {
-        "size": size, "jobs": jobs, "limit": limit, "zero_based": zero_based, "n_features": n_features,
-        "storage": storage, "dtype": np.dtype(dtype), "progress": progress,
-        "chosen": {
-            "target": target, "one_hot": one_hot, "columns": columns, "drop": drop, "id": id, "cells": how_read,
-        },
-    }  # fmt: skip
+    chosen = {"target": target, "one_hot": one_hot, "columns": columns, "drop": drop, "id": id, "cells": how_read}
+    how = _How(size, jobs, limit, zero_based, n_features, storage, np.dtype(dtype), chosen, progress)
     if by == COLUMNWISE:
         if Path(out).exists() and not (force or resume):  # before hours are spent on its rows
             raise RunFolderError(f"{out} exists already", "use `force` to replace it, or another name")
@@ -157,23 +152,35 @@ def convert(
         done = finished(COLUMNWISE, out, {**asked, "column_bytes": size}) if resume else None
         if done is not None:
             return done
-        rows = _by_rows(sources, rows_folder(Path(out)), not resume, resume, **how)
+        rows = _by_rows(sources, rows_folder(Path(out)), not resume, resume, how)
         folder = convert_columns(rows, out, size, storage, limit, force, resume)
         remove_ours(rows.path)
         return folder
-    return _by_rows(sources, out, force, resume, **how, origin=origin)
+    return _by_rows(sources, out, force, resume, how, origin)
 
 
-def _by_rows(sources, out, force: bool, resume: bool, **how) -> ShardFolder:
+class _How(NamedTuple):
+    """How files become shards, see :func:`convert`; ``size`` is in bytes, ``chosen`` has the columns of a table."""
+
+    size: int
+    jobs: int
+    limit: MemoryLimit
+    zero_based: bool
+    n_features: int | None
+    storage: str
+    dtype: np.dtype
+    chosen: dict[str, Any]
+    progress: Callable[[int, int], None] | None
+
+
+def _by_rows(sources, out, force: bool, resume: bool, how: _How, origin: dict | None = None) -> ShardFolder:
     with rereadable(sources, Path(out).resolve().parent) as kept:
-        return _convert(kept, sources, out, force, resume, **how)
+        return _convert(kept, sources, out, force, resume, how, origin)
 
 
-def _convert(
-    sources, names, out, force, resume, *, size, jobs, limit, zero_based, n_features, storage, dtype, chosen, progress,
-    origin=None,
-) -> ShardFolder:  # fmt: skip
+def _convert(sources, names, out, force, resume, how: _How, origin) -> ShardFolder:
     """Convert sources that can be read repeatedly; ``names`` are those for messages."""
+    size, jobs, limit, zero_based, n_features, storage, dtype, chosen, progress = how
     settled = settle(sources, **chosen)
     words: tuple[str, ...] = ()
     if settled is None:
