@@ -179,6 +179,32 @@ class Beside:
         return weights[kept] if self.cells.weight_column else None, groups[kept] if self.cells.group_column else None
 
 
+class Rows:
+    """The rows read so far: their numbers, their one-hot values, and which are good or lack a value."""
+
+    def __init__(self, dtype):
+        kinds = (dtype, np.int32, np.int64, np.int64, bool, bool)
+        self.values, self.columns, self.counts, self.hot, self.good, self.gaps = map(Growing, kinds)
+
+    def add(self, block: np.ndarray, hot: np.ndarray, good: np.ndarray, gaps: np.ndarray, room) -> None:
+        """Append a batch; ``room(known, needed)`` is asked for its bytes. A row that is not whole counts as zeros."""
+        block[~good | gaps] = 0.0
+        row, column = np.nonzero(block)
+        room(12 * self.values.size + 8 * self.counts.size, 12 * row.size + 24 * good.size)
+        self.values.extend(block[row, column])
+        self.columns.extend(column)
+        self.counts.extend(np.bincount(row, minlength=good.size))
+        self.hot.extend(hot.ravel())
+        self.good.extend(good)
+        self.gaps.extend(gaps)
+
+    def finish(self, width: int) -> tuple[sp.csr_array, np.ndarray]:
+        """Return the numbers and the one-hot values of the good rows."""
+        X = counted_csr(self.values.finish(), self.columns.finish(), self.counts.finish(), width).array()
+        hot, good = self.hot.finish().reshape(X.shape[0], -1), self.good.finish()
+        return (X, hot) if good.all() else (X[np.flatnonzero(good)], hot[good])
+
+
 def read_table(
     table: TableFile,
     form: Form,
@@ -201,10 +227,13 @@ def read_table(
     named: list[str] | None = [] if (new or apart) and form.id is not None else None
     odd: dict[str, Column] = {}  # features of texts
     beside = Beside(form.cells if apart else USUAL)
-    reader, target = Reader(form, table), Target(form.target, given)
-    values, indices, counts, hot, keep = (Growing(t) for t in (dtype, np.int32, np.int64, np.int64, bool))
-    lacking, left_out = Growing(bool), 0
+    reader, target, rows, left_out = Reader(form, table), Target(form.target, given), Rows(dtype), 0
     from screenpath.data.words.faults import Faults
+
+    def room(known: int, needed: int) -> None:
+        if limit is not None:
+            done = f"{table.name}: reading beyond row {rows.counts.size:,}"
+            limit.check(needed, done, LARGER_THAN_MEMORY, known=known)
 
     faults = Faults()
     more = [*beside.cells.apart, *([] if named is None or form.id is None else [form.id])]
@@ -212,58 +241,45 @@ def read_table(
     for batch in table.batches(max(1, CELLS // max(len(form.columns), 1)), wanted):
         block, wrong = reader.block(batch, dtype)
         places, missing = reader.hot(batch)
-        without = [*target.take(batch), *beside.take(batch)]
         good, gaps = np.ones(batch.size, dtype=bool), np.zeros(batch.size, dtype=bool)
-        if wrong or missing or without:
-            here = sorted([*wrong, *missing, *without], key=lambda fault: fault.line)
+        here = [*wrong, *missing, *target.take(batch), *beside.take(batch)]
+        if here:
+            here.sort(key=lambda fault: fault.line)
             if new or form.cells.missing != "error":
                 gaps[[batch.row_of(fault) for fault in here if fault.message == MISSING[0]]] = True
                 here = [fault for fault in here if fault.message != MISSING[0]]
             faults.add(here)
             _note_texts(odd, wrong, batch)
-            full = keep.size > ON if max_faults is None else len(faults.listed) >= max_faults
+            full = rows.good.size > ON if max_faults is None else len(faults.listed) >= max_faults
             if faults.listed and full:
-                return None, _advised(faults.counted(max_faults), odd, keep.size + batch.size)
+                return None, _advised(faults.counted(max_faults), odd, rows.good.size + batch.size)
             good[[batch.row_of(fault) for fault in here]] = False
             left_out += 0 if new else int(np.count_nonzero(gaps & good))
             good &= new | ~gaps
-            block[~good | gaps] = 0.0
-        lacking.extend(gaps)
         if named is not None and form.id is not None:
             cells = batch.texts(form.id)
             named += [cells.values[code] if code >= 0 else "" for code in cells.codes[good].tolist()]
-        keep.extend(good)
-        row, column = np.nonzero(block)
-        if limit is not None:
-            so_far = 12 * values.size + 8 * counts.size
-            needed = 12 * row.size + 24 * batch.size
-            limit.check(needed, f"{table.name}: reading beyond row {counts.size:,}", LARGER_THAN_MEMORY, known=so_far)
-        values.extend(block[row, column])
-        indices.extend(column)
-        counts.extend(np.bincount(row, minlength=batch.size))
-        hot.extend(places.ravel())
-    found = _advised(faults.counted(), odd, keep.size)
-    if target.numbers.size != keep.size or not keep.size:  # a target that is none, or no rows
+        rows.add(block, places, good, gaps, room)
+    found = _advised(faults.counted(), odd, rows.good.size)
+    if target.numbers.size != rows.good.size or not rows.good.size:  # a target that is none, or no rows
         return None, found
-    spelled = target.spelled if keep.array[: keep.size].all() else None
-    y, names = target.finish()
-    X = counted_csr(values.finish(), indices.finish(), counts.finish(), len(form.numbers)).array()
-    places, gaps, kept = hot.finish().reshape(X.shape[0], -1), lacking.finish(), keep.finish()
-    weights, groups = beside.finish(kept)
-    if not kept.all():
-        X, y, places, gaps = X[np.flatnonzero(kept)], y[kept], places[kept], gaps[kept]
+    X, places = rows.finish(len(form.numbers))
+    good, spelled, (y, names) = rows.good.array, target.spelled, target.finish()
+    weights, groups = beside.finish(good)
     reader.take_bases(places)
     X = reader.rows(X, places)
-    settled = reader.settled()
-    gone = (
-        f"{left_out:,} rows that lack a value are left out" if left_out > 1 else "1 row that lacks a value is left out"
-    )
-    notices = (*table.notices, *notices, *reader.notices(), *([gone] if left_out else []))
-    if not y.size:
+    notices = (*table.notices, *notices, *reader.notices(), *_left_out(left_out))
+    if not X.shape[0]:
         return None, found
     text = target.text if any(map(is_number, names or ())) else None
+    settled = reader.settled()
     return Dataset(
-        X, y, table.name, notices, names=settled.names, label_names=names, form=settled, text_label=text,
-        spelled=spelled, ids=None if named is None else tuple(named), lacking=gaps if new else None,
-        weights=weights, groups=groups,
+        X, y[good], table.name, notices, names=settled.names, label_names=names, form=settled, text_label=text,
+        spelled=spelled if good.all() else None, ids=None if named is None else tuple(named),
+        lacking=rows.gaps.finish() if new else None, weights=weights, groups=groups,
     ), found  # fmt: skip
+
+
+def _left_out(count: int) -> list[str]:
+    rows = "1 row that lacks a value is" if count == 1 else f"{count:,} rows that lack a value are"
+    return [f"{rows} left out"] if count else []
