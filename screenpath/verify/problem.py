@@ -29,15 +29,24 @@ OBJECTIVES = {
     "the number of samples), LOSS; more than two classes: margins x_i.(w_yi - w_c) over all c != y_i, a weight for "
     "each feature and class",
 }
+EARLIER = {  # of runs of 0.1.0 from before these models had weights; sparse-svm had one loss, without an intercept
+    "l1svm": "min 1/2 sum_i max(0, 1 - y_i (x_i.w + b))^2 + lambda ||w||_1",
+    "sparse-svm": "min 1/n sum_i l(1 - y_i x_i.w) + alpha/2 ||w||^2 + beta ||w||_1, l the hinge smoothed by gamma; "
+    "more than two classes: margins x_i.(w_yi - w_c) over all c != y_i, a weight for each feature and class",
+}
 CONSTANT = 1.01e-12  # spread over mean up to which a column may be called constant: it is divided by 1
 TWICE = 2.0  # the run's own rounding, and the checker's
 DEFAULTS = {"gamma": "1/d", "degree": 3, "coef0": 0.0}  # of a kernel
 
 
 def objective_of(header: dict, penalties: bool, written: object = None) -> str:
-    """Return the objective as run.json writes it; of sparse SVMs ``written`` tells which of two texts it is."""
+    """Return the objective as run.json writes it; ``written`` tells which of several texts it is."""
     text, free = OBJECTIVES[header["model"]], header.get("intercept") == "free"
-    if header["model"] == "sparse-svm":
+    sparse = header["model"] == "sparse-svm"
+    later = penalties or "weights" in header or sparse and ("loss" in header or free or header["smoothing"] == 0.0)
+    if not later and written == EARLIER.get(header["model"]):
+        return EARLIER[header["model"]]
+    if sparse:
         smoothed = "l(t) = max(0, t)" if header["smoothing"] == 0.0 else "l the hinge smoothed by gamma"
         text = text.replace("LOSS", "l(t) = 1/2 max(0, t)^2" if "loss" in header else smoothed)
         text = text.replace("y_i x_i.w", "y_i (x_i.w + b)") if free else text

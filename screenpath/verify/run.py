@@ -86,6 +86,8 @@ def differences(folder: Path, problem: Problem, steps: list, pairs: dict, certif
         facts["options"] |= {name: at(record, ("options", name)) for name in OPTIONS if name in record["options"]}
         facts["options"] |= {name: record["options"][name] for name in ("coefficients", "format")}
         facts |= {name: record[name] for name in ("guarantee", "files", "sha256") if name in record}  # see above
+        if "grid" not in record:  # the first builds of 0.1.0 did not write it
+            del facts["grid"]
         facts = {place: value for place, value in leaves(facts) if place not in problem.unknown}
         wrong = [place for place, wanted in facts.items() if not same(at(record, place), wanted)]
         found += [
