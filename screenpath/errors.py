@@ -182,6 +182,14 @@ class UsageError(ScreenpathError):
     exit_code = 2
 
 
+class NoStep(UsageError):
+    """No step of a path has the parameters that were ``wanted`` (exit code 2)."""
+
+    def __init__(self, message: str, hint: str, wanted: dict):
+        super().__init__(message, hint)
+        self.wanted = wanted
+
+
 @contextlib.contextmanager
 def failures_named(path: Path | str):
     """Name the file that a write failed on; numpy's "16 requested and 11 written" means that the disk is full."""

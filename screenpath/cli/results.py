@@ -336,6 +336,7 @@ def verify(run, data, format, explain, step):
 @click.argument("run", metavar="RUN", type=click.Path())
 @click.argument("data", metavar="DATA", type=click.Path())
 @step_option
+@click.option("--exact", is_flag=True, help="Solve a C that is between steps, from the training data.")
 @click.option("--decision", is_flag=True, help="Write decision values next to the labels.")
 @click.option("--append", is_flag=True, help="Write all columns of DATA, a table, before what is predicted.")
 @click.option("-o", "--out", metavar="FILE", default="-", show_default=True, help="File; - is standard output.")
@@ -349,18 +350,23 @@ def verify(run, data, format, explain, step):
 @flag(replace(TARGET, help="CSV, Parquet: column of labels, if its name differs from the run's."))
 @training_option
 @quiet_option
-def predict(run, data, step, decision, append, out, format, force, zero_based, no_labels, target, training, quiet):
+def predict(
+    run, data, step, exact, decision, append, out, format, force, zero_based, no_labels, target, training, quiet
+):
     """Predict DATA (LIBSVM text, CSV, Parquet; - for stdin) by a step of the run folder RUN, as CSV.
 
     Each row of DATA gives one line: the label as in the training file, or the value of a regression. Do not scale DATA:
     the run applies its own scaling. A kernel run reads its support vectors from its training data. If DATA has labels,
     the score is printed to stderr; write ? for an unknown label. Columns of a table are found by name, in any order;
     a row that lacks a value, which the run does not fill in, gets an empty label.
+
+    --step C=VALUE takes a linear model at any C of the path. Between two steps it is their mean, and its proven gap is
+    printed; --exact solves there instead.
     """
     from screenpath.data.files.cells import USUAL
     from screenpath.data.files.read import columns_written
     from screenpath.data.words.tables import need_parquet, parquet_of
-    from screenpath.engine.stored import decision_values, not_scored
+    from screenpath.engine.stored import decision_values, not_scored, step_or_between
     from screenpath.inputs.run_data import read_new, training_path
     from screenpath.store.open import open_run
     from screenpath.store.outputs import Output
@@ -372,9 +378,11 @@ def predict(run, data, step, decision, append, out, format, force, zero_based, n
     output = Output(out, force, [run.path, data, support])
     spec = run.declared()
     step = step or usual_step(run)
-    chosen = run.choose(step)
-    if training is not None and run.kernel is None:
+    if training is not None and run.kernel is None and not exact:
         raise UsageError(f"{run.path} is a linear run: predict needs no training data", "leave out --training")
+    chosen = step_or_between(run, step, exact, training)
+    if exact and isinstance(chosen, dict):
+        raise UsageError(f"{run.describe(chosen)} of the run is solved already", "leave out --exact")
     if decision and run.labels is None:
         raise UsageError(f"{run.model} is a regression: predict writes its values anyway", "leave out --decision")
     with warnings.catch_warnings():
@@ -421,6 +429,9 @@ def say_step(run, step, text: str) -> None:
     """Print the step that ``text`` has chosen, with its test score and the notices of the run, to stderr."""
     for notice in run.notices:
         tell(notice)
+    if not isinstance(step, dict):
+        tell(f"{run.model}: C = {step.C:.6g}, {step.words}")
+        return
     column = run.score_column
     score = f", {column} {step[column]:.6g}" if column and step[column] is not None else ""
     tell(f"{run.model}: {run.describe(step)}, {step['status']}{score}")

@@ -6,7 +6,6 @@ tolerance of the run: what the ball of this solution proves holds for the same o
 
 from __future__ import annotations
 
-import pathlib
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -14,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from screenpath.catalogue.losses import LOSSES
-from screenpath.catalogue.specs import SPARSE_SVM, SPECS
+from screenpath.catalogue.specs import SPARSE_SVM
 from screenpath.data.words.labels import NamedLabel, label_text
 from screenpath.data.words.tables import csv_text
+from screenpath.engine.again import problem_again
 from screenpath.engine.path import Path
-from screenpath.errors import DataError, RunFolderError, UsageError
-from screenpath.inputs.load import ARRAYS, load_training
+from screenpath.errors import RunFolderError, UsageError
+from screenpath.inputs.load import ARRAYS
 from screenpath.inputs.run_data import training_data, training_path
 from screenpath.store.certificates import proven, states_of
 from screenpath.store.open import Run
@@ -29,9 +29,6 @@ from screenpath.walk.step import CERTIFIED
 
 SIDES = {form.LOW: "R", form.HIGH: "L", form.BETWEEN: "E"}
 STORED, AGAIN = "certificate.bin", "solved again"
-# Options of the walk, not of the problem. A rule or a solver that a folder names may be a file with code: never run it.
-WALKED = ("rule", "solver", "c", "c_list", "grid", "cmin", "cmax", "eps_path", "chunk", "chunk_form", "reference",
-          "scheduler", "resume", "cache", "test", "out")  # fmt: skip
 GIVEN = (*LOSSES, SPARSE_SVM.name)  # models with a dual variable for each row
 
 
@@ -146,27 +143,13 @@ def _stored(run: Run, step: dict, loss, n: int) -> tuple:
 
 def _again(run: Run, step: dict, path: str) -> tuple:
     """Return the same as :func:`_stored`, from the problem of the step solved again."""
-    declared = SPECS[run.model]
-    named = {one.name for one in declared.path_options}.difference(WALKED)
-    kept = {name: value for name, value in run.record["options"].items() if name in named}
-    options = {**declared.completed(kept), "data": path}
-    if run.form is None:
-        options["n_features"] = run.n_features
-    weights = options.get("weights")
-    if weights == ARRAYS or (weights and not pathlib.Path(weights).exists()):
-        raise DataError(f"the sample weights of the run are not there: {weights}", "put them back")
-    spec = declared.resolved(declared, options)
-    data = load_training(spec, options)
-    try:
-        if data.weights_sha256 != (run.record.get("identity") or {}).get("weights_sha256"):
-            raise DataError("the weights of the samples are not those of the run", "restore the file of `weights`")
+    with problem_again(run, path) as (spec, options, data):
         several = len(run.parameters) > 1
         at: Any = tuple(step[name] for name in run.parameters) if several else step[run.parameters[0]]
         if not np.all(np.greater(at, 0.0)):
             raise damaged(run.path, f"a parameter of {run.describe(step)} is not positive")
-        way = Path.of(spec, {**options, "rule": "gap", "time_limit": None}, data, [at])
+        way = Path.of(spec, options, data, [at])
         found, pair = next(iter(way.walk()))
-        data.check()
         if found.status != CERTIFIED:
             raise RunFolderError(
                 f"{run.describe(step)} could not be certified again: {found.reason}",
@@ -178,5 +161,3 @@ def _again(run: Run, step: dict, path: str) -> tuple:
         states, decided = states_of(pair.theta, 0.0, 1.0), way.screening.again(way.model, pair, at).duals
         weighed = pair.theta * way.model.base.weights  # of mean 1
         return weighed, states, ((decided < 0) & (states == form.LOW)) | ((decided > 0) & (states == form.HIGH))
-    finally:
-        data.close()

@@ -18,7 +18,8 @@ from screenpath.data.files.arrays import checked_rows, found_in, names_of, rows_
 from screenpath.data.files.cells import completed
 from screenpath.data.files.dataset import FileLike, RowsLike
 from screenpath.data.files.prepare import Preparation
-from screenpath.errors import DataError, ResourceError, UsageError
+from screenpath.engine.interpolated import Interpolated, check_linear, interpolated, is_linear, worst_between
+from screenpath.errors import DataError, NoStep, ResourceError, UsageError
 from screenpath.numbers import sparse as sp
 from screenpath.problem import INTERVAL
 from screenpath.walk.step import CERTIFIED, SKIPPED, Step, Steps, in_units
@@ -183,7 +184,8 @@ class Result(ABC, Generic[Place]):
         if not apart[at] < 1e-6:
             near = ", ".join(f"{name}={value:.6g}" for name, value in self.steps[at].parameters.items())
             given = ", ".join(f"{name}={value:.6g}" for name, value in parameters.items())
-            raise UsageError(f"there is no step with {given}", f"the nearest has {near}")
+            nearest = f"the nearest has {near}"
+            raise NoStep(f"there is no step with {given}", nearest, dict(zip(first, wanted.tolist(), strict=True)))
         return at
 
     def solved(self, step: Place | None = None, **parameters: float) -> Step:
@@ -243,7 +245,10 @@ class Result(ABC, Generic[Place]):
 
         A form of exactly 0 belongs to the label behind -1, as in LIBLINEAR.
         """
-        forms = self.decision_function(X, step, **parameters)
+        return self._labelled(self.decision_function(X, step, **parameters))
+
+    def _labelled(self, forms: np.ndarray) -> np.ndarray:
+        """Return the labels of linear forms; the forms themselves of a regression."""
         if self.labels is None:
             return forms
         codes = forms.argmax(axis=1) if forms.ndim == 2 else (forms > 0.0).astype(np.int64)
@@ -271,8 +276,54 @@ class Result(ABC, Generic[Place]):
         DataError
             For rows of another width, or a table without some column.
         """
-        found = self.solved(step, **parameters)
-        return self._forms(self._rows(X), found)
+        rows = self._rows(X)
+        return self._mean(lambda found: self._forms(rows, found), step, parameters)
+
+    def at(self, C: float) -> Interpolated:
+        """Return the model at any ``C`` of the path's range, with its proven gap: the mean of the steps around it.
+
+        Nothing is solved, and no data are read. For linear paths over C.
+
+        Raises
+        ------
+        UsageError
+            For a ``C`` outside of the range, and for other paths.
+
+        Examples
+        --------
+        >>> path = screenpath.svm_path(X, y)  # doctest: +SKIP
+        >>> path.at(0.37).rel_gap, path.at(0.37).predict(X)  # doctest: +SKIP
+        """
+        check_linear(self)
+        try:
+            found = interpolated(self, float(C))
+        except (TypeError, ValueError, OverflowError):
+            raise UsageError(f"C is a number, not {C!r}") from None
+        if found is None:
+            ends = (f"{end:.6g}" for end in (self.steps[0].C, self.steps[-1].C))
+            raise UsageError(f"no steps of the path lie around C={C:g}", f"its range is {' to '.join(ends)}")
+        return found
+
+    @property
+    def worst_between(self) -> tuple[float, float]:
+        """Return the largest relative gap of :meth:`at` over all C of the range that is possible, and the C it is at.
+
+        It is proven for every C, not for samples of them.
+        """
+        check_linear(self)
+        worst = worst_between(self)
+        return worst.rel_gap, worst.C
+
+    def _mean(self, of, step, parameters: dict) -> Any:
+        """Return ``of`` a step; for a C between two of them the mean of both, see :meth:`at`."""
+        try:
+            found = self.solved(step, **parameters)
+        except NoStep as missing:
+            between = interpolated(self, missing.wanted["C"]) if is_linear(self) else None
+            if between is None:
+                raise
+            return between.mean(of)
+        return of(found)
 
     @property
     def coefficients(self) -> Any:
@@ -285,14 +336,21 @@ class Result(ABC, Generic[Place]):
         return np.array([self._solution(step)[1] for step in self.steps])
 
     def coef(self, step: Place | None = None, **parameters: float) -> np.ndarray | sp.csr_array:
-        """Return the weights of a step in the units of the data, as ``coefficients`` has them (:meth:`position`)."""
-        weights = self._solution(self.solved(step, **parameters))[0]
+        """Return the weights of a step in the units of the data, as ``coefficients`` has them (:meth:`position`).
+
+        Any C within the range of a linear path will do: :meth:`at` tells how far from the optimum they are.
+        """
+        return self._mean(self.weights_of, step, parameters)
+
+    def weights_of(self, step: Step) -> Any:
+        """Return the weights of one of the steps."""
+        weights = self._solution(step)[0]
         wide = self.preparation.columns is not None and not self._of_samples
         return self._widened(np.atleast_2d(weights)) if wide else np.array(weights)  # a copy: theirs who asked
 
     def intercept(self, step: Place | None = None, **parameters: float) -> float | np.ndarray:
         """Return the intercept of a step in the units of the data, or one a class, see :meth:`position`."""
-        return self._solution(self.solved(step, **parameters))[1]
+        return self._mean(lambda found: self._solution(found)[1], step, parameters)
 
     @abstractmethod
     def _solution(self, step) -> tuple:
@@ -360,6 +418,10 @@ class PathResult(Result[int]):
     def _blocks(self, step) -> np.ndarray:
         """Return the coefficients of a step as the model sees them."""
         return step.coefficients
+
+    def _penalised(self, step) -> tuple[np.ndarray, float]:
+        """Return the penalised weights of a step as the model sees them, and a bound on their rounding error."""
+        return step.coefficients[: -1 if INTERVAL[0] in step.cells else None], 0.0
 
     def _solution(self, step) -> tuple:
         if step.coefficients is None:

@@ -11,8 +11,9 @@ import numpy as np
 from screenpath.data.files.dataset import FileLike
 from screenpath.data.files.prepare import Preparation
 from screenpath.data.words.labels import in_python, label_text
+from screenpath.engine.interpolated import Interpolated, check_linear, interpolated, is_linear, stored_weights
 from screenpath.engine.result import Result
-from screenpath.errors import folder_of
+from screenpath.errors import NoStep, UsageError, folder_of
 from screenpath.numbers import sparse as sp
 from screenpath.store.open import UNLABELLED, Run, open_run
 from screenpath.walk.step import Step
@@ -88,6 +89,10 @@ class StoredPath(Result[int | str]):
         else:
             weights, intercepts = self.run.coefficients(step.cells)
         return (weights, intercepts) if self.run.classes else (weights[0], float(intercepts[0]))
+
+    def _penalised(self, step) -> tuple[np.ndarray, float]:
+        """Return the penalised weights of a step as the model saw them, and a bound on their rounding error."""
+        return stored_weights(self.run, *self.run.coefficients(step.cells))
 
     def best(self, one_se: bool = False) -> int:
         """Return the place of the step with the best score of cross-validation or test data.
@@ -179,13 +184,39 @@ def _path_of(run: Run, training: str | None) -> StoredPath:
 # -- predictions on new data ------------------------------------------------------------------------------------------
 
 
-def decision_values(run: Run, step: dict, X, training: str | None = None) -> tuple[np.ndarray, str | None]:
+def step_or_between(
+    run: Run, text: str, exact: bool = False, training: str | None = None
+) -> dict | Interpolated:
+    """Return the step that ``--step`` names, a row of the step table; for a C between two steps the model there.
+
+    With ``exact`` such a model is solved from the training data, which may have moved to ``training``.
+    """
+    try:
+        return run.choose(text)
+    except NoStep as missing:
+        path = _path_of(run, None)
+        if not exact:
+            between = interpolated(path, missing.wanted["C"]) if is_linear(path) else None
+            if between is None:
+                raise
+            return between
+        check_linear(path)
+        if not 0.0 < missing.wanted["C"] < np.inf:
+            raise UsageError(f"`step={text}`: C must be positive and finite", "give for example C=0.1") from None
+        from screenpath.engine.again import exact_at
+
+        return exact_at(run, missing.wanted["C"], training)
+
+
+def decision_values(
+    run: Run, step: dict | Interpolated, X, training: str | None = None
+) -> tuple[np.ndarray, str | None]:
     """Return the linear forms of a step for new data, shape (m,) or (m, classes); and which features were ignored or
     are missing, or None.
 
-    ``step`` is a row of the step table. ``X``, a csr_array with m rows, is in the units of the data file; features
-    unknown to the model are ignored. The forms are ``x.w + intercept``, for ``--scale l2`` with ``x`` divided by its
-    norm. ``training`` are the training data of a kernel run, if they have moved.
+    ``step`` is a row of the step table, or a model between two. ``X``, a csr_array with m rows, is in the units of the
+    data file; features unknown to the model are ignored. The forms are ``x.w + intercept``, for ``--scale l2`` with
+    ``x`` divided by its norm. ``training`` are the training data of a kernel run, if they have moved.
     """
     d, notice = run.n_features, None
     if X.shape[1] > d:
@@ -195,7 +226,10 @@ def decision_values(run: Run, step: dict, X, training: str | None = None) -> tup
     X = sp.csr_array(X[:, :d]) if X.shape[1] > d else X
     X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], d))
     path = _path_of(run, training)
-    return path._forms(path.preparation.narrowed(X), Step(step, tuple(run.parameters))), notice
+    rows = path.preparation.narrowed(X)
+    if isinstance(step, Interpolated):
+        return step.mean(lambda one: step.path._forms(rows, one)), notice
+    return path._forms(rows, Step(step, tuple(run.parameters))), notice
 
 
 def predicted_labels(run: Run, values: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ from screenpath.data.files.dataset import Form
 from screenpath.data.safe.atomic import prefix_sha256
 from screenpath.data.words.labels import NamedLabel, label_text, of_text
 from screenpath.data.words.numerals import number_of
-from screenpath.errors import DataError, RunFolderError, UsageError
+from screenpath.errors import DataError, NoStep, RunFolderError, UsageError
 from screenpath.numbers import sparse as sp
 from screenpath.store import record as records
 from screenpath.store.coefficients import NPZ, Layout, read_matrix
@@ -251,10 +251,10 @@ class Run:
         ]  # fmt: skip
         if len(rounded) == 1:
             return rounded[0]
-        raise UsageError(
-            f"several steps are {text}, rounded" if near or rounded else f"no step is within {NEAR:g} of {text}",
-            "the nearest are " + "; ".join(self.describe(row) for row in ranked[:SHOWN]),
-        )
+        nearest = "the nearest are " + "; ".join(self.describe(row) for row in ranked[:SHOWN])
+        if near or rounded:
+            raise UsageError(f"several steps are {text}, rounded", nearest)
+        raise NoStep(f"no step is within {NEAR:g} of {text}", nearest, wanted)
 
     def _existing(self) -> str:
         rows = self.steps

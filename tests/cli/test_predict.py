@@ -157,13 +157,32 @@ def test_data_of_another_task(call, data, targets):
 def test_steps_that_do_not_exist(call, data):
     assert call("svm", data, "--c-list", "0.1,1", "--out", "run").code == 0
     for step, message in [
-        ("best", "without --test"), ("7", "no solution of step 7"), ("C=0.5", "no step is within"),
+        ("best", "without --test"), ("7", "no solution of step 7"), ("C=1.5", "no step is within"),
         ("lambda=1", "write C=VALUE"), ("C=x", "not a number"), ("last", "not a step"),
     ]:  # fmt: skip
         found = call("predict", "run", data, "--step", step)
         assert found.code == 2 and message in found.err, (step, found.err)
     assert "step 0 (C = 0.1); step 1 (C = 1)" in call("predict", "run", data, "--step", "7").err
     assert call("predict", "run", data, "--step", 0, "-o", "no/such/out.csv").code == 2
+
+
+def test_a_c_between_steps(call, data):
+    """What rounds to a step is that step; any other C of the range is interpolated, or solved if so asked."""
+    assert call("svm", data, "--grid", "20", "--out", "run").code == 0
+    labels = call("predict", "run", data, "--step", "C=0.1", "--decision")
+    assert "svm: C = 0.1, between steps 6 and 7, relative gap at most " in labels.err and "accuracy" in labels.err
+    exact = call("predict", "run", data, "--step", "C=0.1", "--exact", "--decision")
+    assert "svm: C = 0.1, solved, relative gap at most " in exact.err
+    forms = [np.array([float(line.split(",")[1]) for line in one.out.split()[1:]]) for one in (labels, exact)]
+    assert 0.0 < np.abs(forms[0] - forms[1]).max() < 0.1 * np.abs(forms[1]).max()
+    assert "step 5 (C = 0.0615848), certified" in call("predict", "run", data, "--step", "C=0.062").err
+    for options, message in (
+        (("C=11",), "no step is within 0.001 of C=11"), (("C=10", "--exact"), "is solved already"),
+        (("C=-1", "--exact"), "C must be positive"), (("C=0.1", "--training", data), "needs no training data"),
+    ):  # fmt: skip
+        found = call("predict", "run", data, "--step", *options)
+        assert found.code == 2 and message in found.err, (options, found.err)
+    assert call("predict", "run", data, "--step", "C=20", "--exact").code == 0
 
 
 def test_a_step_that_says_why_it_is_not_certified(call, data):

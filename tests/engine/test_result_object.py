@@ -65,12 +65,14 @@ def test_steps_by_place_and_by_parameter():
     for question, answer in (
         ({"step": 3}, "there is no step 3"),
         ({"step": -4}, "there is no step -4"),
-        ({"C": 2.0}, "there is no step with C=2\n  the nearest has C=1"),
+        ({"C": 20.0}, "there is no step with C=20\n  the nearest has C=10"),
         ({"lam": 1.0}, "named by C, not lam"),
         ({"step": 0, "C": 0.1}, "by its place or by its parameters"),
     ):
         with pytest.raises(UsageError, match=answer):
             path.coef(**question)
+    with pytest.raises(UsageError, match="there is no step with C=2\n  the nearest has C=1"):
+        path.solved(C=2.0)
     with pytest.raises(DataError, match="the new rows are 60 x 3; the path was computed with 4 features"):
         path.predict(X[:, :3])
     with pytest.raises(DataError, match="the new rows must have two dimensions .*, not 1"):

@@ -39,6 +39,18 @@ def test_objective_equals_the_cone_solvers(name, weighted):
         assert step.primal == pytest.approx(cone_value(X, y, C, loss, weights), rel=1e-7)
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_between_steps_the_cone_solver_is_not_better_by_more_than_the_gap(name):
+    path, options, loss = CASES[name]
+    X, y = two_classes(50, 4, seed=3) if name == "svm" else regression(50, 4, seed=3)
+    found = path(X, y, grid=GRID, tol=1e-9, **options)
+    for C in (0.003, 0.1, 3.0):
+        here = found.at(C)
+        value = 0.5 * here.coef @ here.coef + C * loss(X, y, here.coef).value.sum()
+        apart = value - cone_value(X, y, C, loss, np.ones(50))
+        assert -1e-7 * value <= apart <= here.gap + 1e-8 * value
+
+
 def test_objective_is_not_above_scikit_learns():
     X, y = two_classes(80, 5, seed=5)
     Z, target = regression(80, 5, seed=5)

@@ -1,0 +1,56 @@
+"""The problem of a run folder, from its training data: to solve it again, at any of its parameters."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+
+from screenpath.catalogue.specs import SPECS
+from screenpath.engine.interpolated import Interpolated
+from screenpath.engine.path import Path
+from screenpath.engine.result import PathResult
+from screenpath.errors import DataError, RunFolderError
+from screenpath.inputs.load import ARRAYS, load_training
+from screenpath.inputs.run_data import training_path
+from screenpath.store.open import Run
+from screenpath.walk.step import CERTIFIED, Steps
+
+# Options of the walk, not of the problem. A rule or a solver that a folder names may be a file with code: never run it.
+WALKED = ("rule", "solver", "c", "c_list", "grid", "cmin", "cmax", "eps_path", "chunk", "chunk_form", "reference",
+          "scheduler", "resume", "cache", "test", "out")  # fmt: skip
+
+
+@contextlib.contextmanager
+def problem_again(run: Run, path: str, **changed):
+    """Yield declared model, options and data of a run, whose training data are at ``path``; ``changed`` are options.
+
+    A :class:`DataError` if weights are lost or others, or if the data change meanwhile.
+    """
+    declared = SPECS[run.model]
+    named = {one.name for one in declared.path_options}.difference(WALKED)
+    kept = {name: value for name, value in run.record["options"].items() if name in named}
+    options = {**declared.completed(kept), "data": path, "rule": "gap", "time_limit": None, **changed}
+    if run.form is None:
+        options["n_features"] = run.n_features
+    weights = options.get("weights")
+    if weights == ARRAYS or (weights and not pathlib.Path(weights).exists()):
+        raise DataError(f"the sample weights of the run are not there: {weights}", "put them back")
+    spec = declared.resolved(declared, options)
+    data = load_training(spec, options)
+    try:
+        if data.weights_sha256 != (run.record.get("identity") or {}).get("weights_sha256"):
+            raise DataError("the weights of the samples are not those of the run", "restore the file of `weights`")
+        yield spec, options, data
+        data.check()
+    finally:
+        data.close()
+
+
+def exact_at(run: Run, C: float, training: str | None = None) -> Interpolated:
+    """Return the certified model at ``C``, solved from the training data."""
+    with problem_again(run, training_path(run, training)) as (spec, options, data):
+        found, _ = next(iter(Path.of(spec, options, data, [C]).walk()))
+        if found.status != CERTIFIED:
+            raise RunFolderError(f"C = {C:g} could not be certified: {found.reason}", "leave out `exact`")
+        path = PathResult(Steps([[found]]), data.preparation, tuple(run.sides) or None)
+        return Interpolated(path, C, (found,), 0.0, found.gap, found.rel_gap)

@@ -1,0 +1,132 @@
+"""The model of a linear path at any C of its range: the mean of the two steps around it, with its proven gap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from screenpath.data.files.dataset import RowsLike
+from screenpath.errors import UsageError
+from screenpath.numbers.rounding import gamma
+from screenpath.problem.between import Between, Range, Solved
+from screenpath.walk.step import SKIPPED
+
+
+@dataclass(frozen=True, repr=False)
+class Interpolated:
+    """The model of a path at one ``C``: without a solve, and without the data.
+
+    Attributes
+    ----------
+    C : float
+    steps : tuple of Step
+        The two steps around ``C``; one if ``C`` is that of a step.
+    share : float
+        How far ``C`` is from the first of them to the second, from 0 to 1: the weights are their mean, and so is the
+        intercept.
+    gap, rel_gap : float
+        Upper bounds of the gap of these weights on the full data, rounding counted, and of the gap over the primal
+        value (:mod:`screenpath.problem.between` has the formula).
+    """
+
+    path: Any  # Result
+    C: float
+    steps: tuple
+    share: float
+    gap: float
+    rel_gap: float
+
+    def __repr__(self) -> str:
+        return f"<Interpolated: C = {self.C:.6g}, {self.words}>"
+
+    @property
+    def words(self) -> str:
+        """Return where it lies, and what is proven."""
+        first, *second = (step.step for step in self.steps)
+        where = f"between steps {first} and {second[0]}" if second else f"step {first}" if self.path[1:] else "solved"
+        return f"{where}, relative gap at most {self.rel_gap:.2g}"
+
+    def mean(self, of) -> Any:
+        """Return the mean of what ``of`` returns for the steps."""
+        first, *second = map(of, self.steps)
+        return (1.0 - self.share) * first + self.share * second[0] if second else first
+
+    @property
+    def coef(self) -> Any:
+        """Return the weights in the units of the data, as :meth:`Result.coef` has them."""
+        return self.mean(self.path.weights_of)
+
+    @property
+    def intercept(self) -> float | np.ndarray:
+        """Return the intercept in the units of the data, or one a class."""
+        return self.mean(lambda step: self.path._solution(step)[1])
+
+    def decision_function(self, X: RowsLike) -> np.ndarray:
+        """Return ``x.w + b`` of new rows, see :meth:`Result.decision_function`."""
+        rows = self.path._rows(X)
+        return self.mean(lambda step: self.path._forms(rows, step))
+
+    def predict(self, X: RowsLike) -> np.ndarray:
+        """Return labels, or the values of a regression, see :meth:`Result.predict`."""
+        return self.path._labelled(self.decision_function(X))
+
+
+def interpolated(path, C: float) -> Interpolated | None:
+    """Return the model at ``C``; None if the path has no solved steps around it."""
+    steps = sorted((step for step in path.steps if step.status != SKIPPED), key=lambda step: step.C)
+    grid = [step.C for step in steps]
+    if not grid or not grid[0] <= C <= grid[-1]:
+        return None
+    k = int(np.searchsorted(grid, C))
+    if grid[k] == C:
+        return Interpolated(path, C, (steps[k],), 0.0, steps[k].gap, steps[k].rel_gap)
+    between = Between.of(*(solved(path, step) for step in steps[k - 1 : k + 1]))
+    return Interpolated(path, C, tuple(steps[k - 1 : k + 1]), between.share(C), between.gap(C), between.rel_gap(C))
+
+
+def solved(path, step) -> Solved:
+    """Return a step of a linear path as :class:`Between` takes it."""
+    return Solved(step.C, step.primal, step.dual, step.gap, *path._penalised(step))
+
+
+def is_linear(path) -> bool:
+    """Tell whether a path has a grid of C, and weights of features: those of a kernel belong to samples."""
+    return not path._of_samples and list(path.steps[0].parameters) == ["C"]
+
+
+def check_linear(path) -> None:
+    """Refuse a path that is not linear."""
+    if not is_linear(path):
+        raise UsageError(
+            "only linear paths over C are interpolated: svm, lad, quantile and svr without a kernel",
+            "name a step of the path",
+        )
+
+
+def worst_between(path) -> Range:
+    """Return the worst C of all between the steps, and what is proven there."""
+    found = Range()
+    for step in path.steps:
+        if step.status != SKIPPED:
+            found.add(solved(path, step))
+    return found
+
+
+def stored_weights(run, weights: np.ndarray, intercepts: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the penalised weights of a step of a run folder as the model saw them, and their rounding error.
+
+    ``weights``, shape (k, d), and ``intercepts``, (k,), are in the units of the data file.
+    """
+    p = run.record["preparation"]
+    scale, shift, bias = p.get("scale"), p.get("shift"), p.get("bias") or 0.0
+    w = weights if scale is None else weights * np.array(scale)
+    off = 0.0 if scale is None else gamma(4) * float(np.linalg.norm(w))
+    if not bias or run.record["options"].get("intercept") == "free":
+        return w.ravel(), off
+    moved = np.zeros_like(weights) if shift is None else weights * np.array(shift)
+    constant = (intercepts + moved.sum(axis=1)) / bias
+    sizes = (np.abs(intercepts) + 2.0 * np.abs(moved).sum(axis=1)) / abs(bias)
+    off += gamma(2 * weights.shape[1] + 16) * float(np.linalg.norm(sizes))
+    return np.column_stack([w, constant]).ravel(), off

@@ -1,0 +1,132 @@
+"""What two solved steps prove about every C between them, without a solve (piecewise-linear losses with L2 penalty).
+
+At ``C = (1 - s) C0 + s C1`` take the same mean of both primal points, intercepts included, and of both dual points
+times C. It is feasible, and as the losses are convex its gap is at most::
+
+    gap(s) = (1 - s) G0 + s G1 + s (1 - s) K,   K = (C1 - C0) (xi0 - xi1) - 1/2 ||w1 - w0||^2 - 1/2 ||v1 - v0||^2,
+
+with the gaps ``G``, the sums of losses ``xi = (P - 1/2 ||w||^2) / C`` and the primal points ``v = C G'theta`` of the
+dual ones. While no row reaches or leaves its kink, ``K`` is 0. A gap is at least ``1/2 ||w - v||^2``, so ``||v1 - v0||
+>= ||w1 - w0|| - sqrt(2 G0) - sqrt(2 G1)``: the row of the step table and the weights are all that is needed. Several
+classes, one against the rest, are one problem with one long ``w``; their objectives are sums.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
+
+FEW = 16.0 * UNIT  # relative error of a few operations, and of a C that is given by its share of the way
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A solved step: ``dual`` and ``gap`` with rounding counted, ``w`` all penalised weights as the model sees them."""
+
+    C: float
+    primal: float
+    dual: float  # lower bound of the exact dual value
+    gap: float
+    w: np.ndarray  # shape (d,)
+    off: float = 0.0  # bound on the norm of the rounding error of ``w``
+
+    @property
+    def loss(self) -> tuple[float, float]:
+        """Return the sum of the losses, and a bound on its rounding error."""
+        half = 0.5 * float(self.w @ self.w)
+        off = max(self.primal - self.gap - self.dual, 0.0) + gamma(self.w.size + 8) * half
+        off += self.off * (math.sqrt(2.0 * half) + self.off) + FEW * (abs(self.primal) + half)
+        return (self.primal - half) / self.C, OUTWARD * off / self.C
+
+
+@dataclass(frozen=True)
+class Between:
+    """All C between two solved steps; ``bend`` is ``K``, raised to at least 0."""
+
+    first: Solved
+    second: Solved
+    bend: float
+
+    @classmethod
+    def of(cls, first: Solved, second: Solved) -> Between:
+        (loss, off), (later, off_later) = first.loss, second.loss
+        with np.errstate(over="ignore", invalid="ignore"):
+            moved = float(np.linalg.norm(second.w - first.w)) * (1.0 - gamma(first.w.size + 8))
+        moved = max(moved - first.off - second.off, 0.0)
+        dual_moved = max(moved - OUTWARD * (math.sqrt(2.0 * first.gap) + math.sqrt(2.0 * second.gap)), 0.0)
+        gained = (second.C - first.C) * (loss - later + off + off_later + FEW * (abs(loss) + abs(later)))
+        bend = gained - (1.0 - FEW) * 0.5 * (moved * moved + dual_moved * dual_moved)
+        return cls(first, second, math.inf if math.isnan(bend) else max(OUTWARD * bend, 0.0))
+
+    def share(self, C: float) -> float:
+        """Return ``s``."""
+        return (C - self.first.C) / (self.second.C - self.first.C)
+
+    def gap(self, C: float) -> float:
+        """Return an upper bound of the gap of the mean at ``C``."""
+        if C in (self.first.C, self.second.C):
+            return (self.first if self.first.C == C else self.second).gap
+        s = self.share(C)
+        return self._rounded((1.0 - s) * self.first.gap + s * self.second.gap + s * (1.0 - s) * self.bend)
+
+    def dual(self, C: float) -> float:
+        """Return a lower bound of the dual value of the mean, and so of the optimum, at ``C``."""
+        s = self.share(C)
+        value = (1.0 - s) * self.first.dual + s * self.second.dual
+        return value - FEW * (abs(self.first.dual) + abs(self.second.dual))
+
+    def rel_gap(self, C: float) -> float:
+        """Return an upper bound of the gap over the primal value of the mean at ``C``."""
+        return relative(self.gap(C), self.dual(C))
+
+    @property
+    def worst(self) -> tuple[float, float]:
+        """Return the C at which the bound on the gap is largest, ends included, and the bound."""
+        low, high, step = self.first.gap, self.second.gap, self.second.C - self.first.C
+        if not self.bend > abs(high - low):
+            return (self.first.C, low) if low >= high else (self.second.C, high)
+        if math.isinf(self.bend):
+            return self.first.C + 0.5 * step, math.inf
+        s = 0.5 * (self.bend + high - low) / self.bend
+        return self.first.C + s * step, self._rounded(low + s * s * self.bend)
+
+    @property
+    def worst_rel_gap(self) -> float:
+        """Return an upper bound of the relative gap of the mean at every C between the steps."""
+        ends = self.first, self.second
+        return relative(self.worst[1], min(self.dual(end.C) for end in ends))
+
+    def _rounded(self, gap: float) -> float:
+        return OUTWARD * gap + FEW * (abs(self.first.primal) + abs(self.second.primal))
+
+
+def relative(gap: float, dual: float) -> float:
+    """Return a gap over the largest primal value that it allows, an upper bound of gap over primal."""
+    primal = dual + gap
+    if math.isinf(gap) or math.isnan(gap) or primal <= 0.0:
+        return 0.0 if gap == 0.0 else math.inf
+    return OUTWARD * gap / primal
+
+
+@dataclass
+class Range:
+    """The worst C of all those between the steps of a path so far, and what is proven there."""
+
+    last: Solved | None = None
+    C: float = math.nan
+    rel_gap: float = 0.0
+
+    def add(self, step: Solved) -> None:
+        """Take in the next step, of a larger C."""
+        if self.last is None:
+            C, found = step.C, relative(step.gap, step.dual)
+        else:
+            between = Between.of(self.last, step)
+            C, found = between.worst[0], between.worst_rel_gap
+        if not found <= self.rel_gap or self.last is None:
+            self.C, self.rel_gap = C, found
+        self.last = step
