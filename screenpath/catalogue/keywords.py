@@ -19,7 +19,8 @@ from screenpath.errors import UsageError
 
 TYPES = {
     "whole": "int", "number": "float", "positive": "float", "share": "float", "choice": "str", "flag": "bool",
-    "numbers": "Sequence[float]", "size": "int | str", "text": "str", "plugin": "str | Any",
+    "choices": "str", "constraint": "str", "numbers": "Sequence[float]", "size": "int | str", "text": "str",
+    "plugin": "str | Any",
 }  # fmt: skip
 ENDS = {
     "grid": ("cmin", "cmax", "log", "lambda_min_ratio"), "betas": ("beta_min_ratio",), "alphas": ("alpha_min_ratio",),

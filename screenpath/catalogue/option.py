@@ -33,8 +33,9 @@ PART = re.compile("([0-9]{1,9})/([0-9]{1,9})")
 class Option:
     name: str  # as in Python; the shell writes ``--name`` with dashes
     default: Any = None  # None if the shell must know that nothing was given: ``usual`` then has its value
-    # number, positive, share (between 0 and 1), whole, choice, flag, switch (a flag that can be turned off), numbers,
-    # size, path, part, text, texts (may be given several times), label, plugin (a name, or a class of the user's)
+    # number, positive, share (between 0 and 1), whole, choice, choices (joined by commas), constraint (a choice and its
+    # least value), flag, switch (a flag that can be turned off), numbers, size, path, part, text, texts (may be given
+    # often), label, plugin (a name, or a class of the user's)
     kind: str = "text"
     help: str = ""  # text in the shell
     least: int | None = None  # of a whole number
@@ -87,7 +88,10 @@ class Option:
             return "must be a whole number" + (f" of at least {self.least}" if self.least is not None else "")
         if self.kind == "choice":
             return f"must be one of {', '.join(self.choices)}"
+        if self.kind == "choices":
+            return f"must be one or several of {', '.join(self.choices)}, joined by commas"
         return {
+            "constraint": f"must be one of {', '.join(self.choices)} with its least value, such as recall=0.9",
             "number": "must be a finite number",
             "positive": "must be a positive number",
             "share": "must lie between 0 and 1",
@@ -121,6 +125,17 @@ def _share(option: Option, value):
 def _choice(option: Option, value):
     name = getattr(value, "name", None) or getattr(value, "__name__", value)  # types of numpy
     return name if name in option.choices else None
+
+
+def _choices(option: Option, value):
+    names = [name.strip() for name in (value.split(",") if isinstance(value, str) else value)]
+    return ",".join(names) if names and len(set(names).intersection(option.choices)) == len(names) else None
+
+
+def _constraint(option: Option, value):
+    name, _, least = value.partition("=")
+    good = name.strip() in option.choices and 0.0 < number_of(least) <= 1.0
+    return f"{name.strip()}={number_of(least):g}" if good else None
 
 
 def _flag(option: Option, value):
@@ -184,9 +199,9 @@ def _texts(option: Option, value):
 
 
 CHECKS: dict[str, Callable] = {
-    "whole": _whole, "number": _number, "positive": _number, "share": _share, "choice": _choice, "flag": _flag,
-    "switch": _flag, "numbers": _numbers, "size": _size, "path": _path, "part": _part, "text": _text, "texts": _texts,
-    "label": _label, "plugin": _plugin,
+    "whole": _whole, "number": _number, "positive": _number, "share": _share, "choice": _choice, "choices": _choices,
+    "constraint": _constraint, "flag": _flag, "switch": _flag, "numbers": _numbers, "size": _size, "path": _path,
+    "part": _part, "text": _text, "texts": _texts, "label": _label, "plugin": _plugin,
 }  # fmt: skip
 
 

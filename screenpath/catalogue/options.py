@@ -363,9 +363,14 @@ FOLDS = (
         help="Column of a table whose rows of one value stay in one fold, such as the patient.",
     ),
     Option(
-        "score", None, "choice", "Score of the held-out samples.  [default: accuracy; quantile: pinball; other "
-        "regressions: mae]", choices=("accuracy", "balanced-accuracy", "f1", "auc", "mae", "mse", "pinball", "r2"),
-        everyday=True,
+        "score", None, "choices", "Score of the held-out samples; of several, a,b, the first chooses.  [default: "
+        "accuracy; quantile: pinball; other regressions: mae]", metavar="SCORE", everyday=True,
+        choices=("accuracy", "balanced-accuracy", "f1", "auc", "mae", "mse", "pinball", "r2"),
+    ),
+    Option(
+        "threshold", None, "constraint", metavar="NAME=VALUE", choices=("recall", "precision", "specificity"),
+        help="Two labels: decide by a threshold at which held-out rows have at least this recall, precision or "
+        "specificity of the label +1, such as recall=0.9.  [default: decisions above 0 are +1]",
     ),
     ),
     replace(JOBS, help="Processes that share the folds. The results are the same.", everyday=True),

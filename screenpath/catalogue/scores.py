@@ -82,6 +82,17 @@ def auc(products, targets, weights=None) -> float:
     return float(high @ (below + 0.5 * low) / (high.sum() * low.sum()))
 
 
+# Column of the step table: the rows of ``--test`` by label and prediction, label after label, if labels are so few.
+CONFUSION, TABULATED = "confusion", 20
+
+
+def confusion(products, targets) -> np.ndarray:
+    """Return the number of rows by label and prediction, shape (labels, labels)."""
+    found, true = decided(products, targets)
+    k = 2 if products.ndim == 1 else products.shape[1]
+    return np.bincount(k * true.astype(np.int64) + found, minlength=k * k).reshape(k, k)
+
+
 def mae(products, targets, weights=None) -> float:
     return mean(np.abs(products - targets), weights)
 
@@ -211,6 +222,7 @@ class Choice:
     best: int  # step of the best mean; ties go to the first in the order of the walk, the most regularised
     # most regularised step whose mean is within one standard error of the best (Breiman et al. 1984, section 3.4.3)
     one_se: int
+    optimism: float | None = None  # see :func:`optimism`
 
 
 def choose(scores, higher: bool) -> Choice:
@@ -219,13 +231,29 @@ def choose(scores, higher: bool) -> Choice:
     C increases along its paths, lambda decreases; on a grid of (alpha, beta) the larger beta, then the larger alpha,
     counts as more regularised. ``scores``, shape (folds, steps), are nan if a fold did not reach the step.
     """
+    mean, se = averaged(scores)
+    if not np.isfinite(mean).any():
+        raise ResourceError("no grid point has a score in all folds", "use a smaller grid")
+    best, one_se = best_and_one_se(mean, se, higher)
+    return Choice(mean, se, best, one_se, optimism(scores, best, higher))
+
+
+def averaged(scores) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and standard error over the folds, see :class:`Choice`, of scores of shape (folds, steps)."""
     scores = np.asarray(scores, dtype=np.float64)
     mean = levelled(scores.mean(axis=0))
     one = scores.shape[0] == 1  # the part of a job array: its uncertainty is unknown
-    se = np.full(mean.shape, np.nan) if one else scores.std(axis=0, ddof=1) / math.sqrt(scores.shape[0])
-    if not np.isfinite(mean).any():
-        raise ResourceError("no grid point has a score in all folds", "use a smaller grid")
-    return Choice(mean, se, *best_and_one_se(mean, se, higher))
+    return mean, np.full(mean.shape, np.nan) if one else scores.std(axis=0, ddof=1) / math.sqrt(scores.shape[0])
+
+
+def optimism(scores, best: int, higher: bool) -> float | None:
+    """Return by how much the mean score of the best step is expected to promise too much, because it was chosen.
+
+    It is the mean over the folds of how much better each fold's own best step is there than the chosen one (Tibshirani
+    and Tibshirani 2009). None where a fold has not reached all steps, or is the only one.
+    """
+    loss = np.asarray(scores, dtype=np.float64) * (-1.0 if higher else 1.0)
+    return float(np.mean(loss[:, best] - loss.min(axis=1))) if len(loss) > 1 and np.isfinite(loss).all() else None
 
 
 def best_and_one_se(mean, se, higher: bool) -> tuple[int, int]:
@@ -251,6 +279,47 @@ def levelled(means) -> np.ndarray:
     first = np.maximum.accumulate(np.where(np.append(True, apart), np.arange(means.size), 0))
     means[order] = ranked[first]
     return means
+
+
+# -- a threshold under a constraint -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """Rows with a linear form above ``value`` are decided as +1; the shares are those of the rows it was chosen by."""
+
+    value: float
+    recall: float  # of the +1 rows, the share decided as +1
+    precision: float  # of the rows decided as +1, the share that are
+    specificity: float  # of the -1 rows, the share decided as -1
+
+    def __str__(self) -> str:
+        shares = ", ".join(f"{name} {getattr(self, name):.4g}" for name in ("recall", "precision", "specificity"))
+        return f"decisions above {self.value:.6g} are +1; held out: {shares}"
+
+
+def threshold(products, targets, weights, constraint: str) -> Threshold | None:
+    """Return the threshold that keeps a ``constraint``, such as ``recall=0.9``; None if none does.
+
+    Of those that do it has the highest precision, or, under a constraint on precision or specificity, the highest
+    recall; of equal ones the lowest. It lies midway between neighbouring linear forms, all of shape (m,).
+    """
+    name, _, least = constraint.partition("=")
+    weights, positive = np.ones(len(products)) if weights is None else weights, np.asarray(targets) > 0.0
+    forms, level = np.unique(products, return_inverse=True)
+    # Thresholds below all forms, above each of them but the last; above all of them, nothing is decided as +1.
+    values = np.append(np.nextafter(forms[0], -np.inf), forms[:-1] + 0.5 * np.diff(forms))
+    values[1:] = np.where(values[1:] < forms[1:], values[1:], forms[:-1])
+    sizes = (np.bincount(level[side], weights[side], forms.size) for side in (positive, ~positive))
+    true, false = (size[::-1].cumsum()[::-1] for size in sizes)
+    with np.errstate(invalid="ignore"):
+        shares = {"recall": true / true[0], "precision": true / (true + false), "specificity": 1.0 - false / false[0]}
+    shares = {one: np.nan_to_num(share) for one, share in shares.items()}  # of rows without weight
+    kept = np.flatnonzero(shares[name] >= float(least) * (1.0 - ROUNDING))
+    if not kept.size:
+        return None
+    at = kept[shares["precision" if name == "recall" else "recall"][kept].argmax()]
+    return Threshold(float(values[at]), *(float(share[at]) for share in shares.values()))
 
 
 def at_boundary(grid: list[dict], best: int) -> str | None:

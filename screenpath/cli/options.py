@@ -74,7 +74,7 @@ def _type(option: Option):
         "whole": lambda: click.IntRange(min=option.least),
         "choice": lambda: click.Choice(list(option.choices)),
         "path": click.Path,
-        **dict.fromkeys((*NAMES, "part"), lambda: Checked(option)),
+        **dict.fromkeys((*NAMES, "part", "choices", "constraint"), lambda: Checked(option)),
     }
     return kinds[option.kind]() if option.kind in kinds else None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from screenpath.catalogue.scores import Choice, baseline_words, one_se_above
+from screenpath.catalogue.scores import Choice, Threshold, averaged, baseline_words, one_se_above
 from screenpath.data.words.tables import csv_text
 from screenpath.errors import UsageError
 from screenpath.walk.step import BUDGET, CERTIFIED, FAILED, ROUNDING
@@ -121,21 +121,42 @@ def turn_line(growth: dict) -> tuple[str, str]:
     return "mean score", f"has turned within {to}" if added else f"had turned by the end of the grid ({at})"
 
 
-def scores_text(parameters: list, choice: Choice, n_folds: int) -> str:
-    """Return cv.csv: mean, standard error and choice at each grid point; ``parameters`` has a dict for each."""
+def further_scores(rows: Sequence[Mapping], first: np.ndarray, columns) -> dict[str, tuple]:
+    """Return mean and standard error of further scores by their column.
+
+    ``rows`` are those of folds.csv, ``first``, shape (folds, steps), are the scores that choose, in the same order.
+    """
+    there, found = np.isfinite(first), {}
+    for name in columns:
+        scores = np.full(first.shape, np.nan)
+        scores[there] = [float(row[name]) for row in rows]
+        found[name] = averaged(scores)
+    return found
+
+
+def scores_text(parameters: list, choice: Choice, n_folds: int, further: Mapping[str, tuple]) -> str:
+    """Return cv.csv: mean, standard error and choice at each grid point; ``parameters`` has a dict for each.
+
+    ``further`` are mean and standard error of further scores by name.
+    """
     scored = np.where(np.isfinite(choice.mean), n_folds, 0)
     chosen = [(int(k == choice.best), int(k == choice.one_se)) for k in range(len(parameters))]
-    rows = zip(parameters, choice.mean, choice.se, scored, chosen, strict=True)
+    more = np.array([one for pair in further.values() for one in pair]).reshape(-1, len(parameters)).T
+    rows = zip(parameters, choice.mean, choice.se, scored, chosen, more, strict=True)
+    heads = [head for name in further for head in (name, f"{name}_se")]
     return csv_text(
-        ("step", *parameters[0], "mean", "se", "n_folds", "best", "one_se"),
-        ([k, *point.values(), *cells, *marks] for k, (point, *cells, marks) in enumerate(rows)),
+        ("step", *parameters[0], "mean", "se", "n_folds", "best", "one_se", *heads),
+        ([k, *point.values(), *cells, *marks, *rest] for k, (point, *cells, marks, rest) in enumerate(rows)),
     )
 
 
-def chosen(parameters: list, choice: Choice, step: int) -> dict:
+def chosen(parameters: list, choice: Choice, step: int, further: Mapping[str, tuple]) -> dict:
     """Return the entry of a step in cv.json."""
     mean, se = float(choice.mean[step]), float(choice.se[step])
-    return {"step": step, "parameters": parameters[step], "mean": mean, "se": se}
+    more = {name: {"mean": float(one[step]), "se": float(error[step])} for name, (one, error) in further.items()}
+    best = {"optimism": choice.optimism} if step == choice.best and choice.optimism is not None else {}
+    found = {"step": step, "parameters": parameters[step], "mean": mean, "se": se}
+    return {**found, **best, **({"further": more} if more else {})}
 
 
 def folds_of(record: dict) -> tuple[int, int]:
@@ -144,10 +165,28 @@ def folds_of(record: dict) -> tuple[int, int]:
     return len(record.get("fold_sizes") or range(whole)), whole
 
 
-def cv_baseline(record: dict) -> float | None:
-    """Return the mean over the folds of the score without any feature, from cv.json; None for R^2."""
-    values = record.get("baselines")
+def cv_baseline(record: dict, column: str | None = None) -> float | None:
+    """Return the mean over the folds of the score without any feature, from cv.json; None for R^2.
+
+    ``column`` is that of a further score.
+    """
+    values = record.get("further", {}).get(column, record.get("baselines"))
     return sum(values) / len(values) if values else None
+
+
+def threshold_words(asked: str, **found) -> str:
+    return f"{asked}: {Threshold(**found)}"
+
+
+def with_error(mean: float, se: float | None) -> str:
+    return f"{mean:.6g}" if se is None or math.isnan(se) else f"{mean:.6g} +- {se:.2g}"
+
+
+def corrected_words(record: dict) -> str:
+    """Return the score of the best step, corrected for having been chosen; see ``catalogue.scores.optimism``."""
+    best = record["best"]
+    value = best["mean"] - best["optimism"] * (1.0 if record["higher_is_better"] else -1.0)
+    return f"{record['score']} {value:.6g}, allowing for the choice among {record['n_grid']} steps"
 
 
 def found_lines(record: dict) -> list[tuple[str, str]]:
@@ -156,9 +195,13 @@ def found_lines(record: dict) -> list[tuple[str, str]]:
     for key, name in (("best", "best"), ("one_se", "one standard error")):
         step = record[key]
         at = ", ".join(f"{name} = {value:.6g}" for name, value in step["parameters"].items())
-        error = "" if step["se"] is None or math.isnan(step["se"]) else f" +- {step['se']:.2g}"
-        score = f"{record['score']} {step['mean']:.6g}{error} over {folds_of(record)[0]} folds"
-        lines.append((name, f"step {step['step']} ({at}): {score}"))
+        scores = {record["score"]: step, **step.get("further", {})}
+        pairs = ((score.replace("_", "-"), with_error(one["mean"], one["se"])) for score, one in scores.items())
+        said = ", ".join(" ".join(pair) for pair in pairs)
+        lines.append((name, f"step {step['step']} ({at}): {said} over {folds_of(record)[0]} folds"))
+    lines += [("corrected", corrected_words(record))] if record["best"].get("optimism") is not None else []
+    if (found := record["best"].get("threshold")) is not None:
+        lines.append(("threshold", threshold_words(**found)))
     if (constant := cv_baseline(record)) is not None:
         lines.append(("baseline", baseline_words(record["score"], constant)))
     if record.get("until_turn") is not None:

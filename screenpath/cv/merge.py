@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from screenpath.catalogue.scores import at_boundary, choose
-from screenpath.cv.choice import chosen, scores_text
+from screenpath.cv.choice import chosen, further_scores, scores_text
 from screenpath.data.words.tables import circumstances, dump_json, now, readable_json, versions
 from screenpath.engine.options import numbers_of
 from screenpath.errors import RunFolderError, UsageError
@@ -153,26 +153,34 @@ def plan_of_folds(runs: list) -> Plan:
     folds = [tables[0][0], *(line for table in tables for line in table[1:])]
     first = runs[0]
     parameters = [{name: row[name] for name in first.parameters} for row in first.table]
-    choice = choose(_scores(first, folds, len(parameters)), records[0]["higher_is_better"])
-    column = first.score_column
-    rows = [
-        (first, row, {**row, column: choice.mean[k], f"{column}_se": choice.se[k]}) for k, row in enumerate(first.table)
-    ]
+    scores, further = _scores(first, folds, len(parameters)), records[0].get("further", {})
+    choice = choose(scores, records[0]["higher_is_better"])
+    averages = further_scores(list(csv.DictReader(folds)), scores, further)
+    columns = {first.score_column: (choice.mean, choice.se), **{f"cv_{name}": one for name, one in averages.items()}}
+    rows = []
+    for k, row in enumerate(first.table):
+        cells = {name: {name: mean[k], f"{name}_se": se[k]} for name, (mean, se) in columns.items()}
+        rows.append((first, row, row | {key: value for one in cells.values() for key, value in one.items()}))
     whole = {
         **records[0],
-        **{name: [one for record in records for one in record[name]] for name in ("fold_sizes", "baselines")},
-        "best": chosen(parameters, choice, choice.best),
-        "one_se": chosen(parameters, choice, choice.one_se),
+        **{name: _joined(name, records) for name in ("fold_sizes", "baselines")},
+        **({"further": {one: _joined(one, [r["further"] for r in records]) for one in further}} if further else {}),
+        "best": chosen(parameters, choice, choice.best, averages),
+        "one_se": chosen(parameters, choice, choice.one_se, averages),
         "at_boundary": at_boundary(parameters, choice.best),
         "seconds": sum(record["seconds"] for record in records),
     }
     outputs = (
-        ("cv.csv", scores_text(parameters, choice, len(whole["fold_sizes"]))),
+        ("cv.csv", scores_text(parameters, choice, len(whole["fold_sizes"]), averages)),
         ("folds.csv", "".join(folds)),
         ("cv.json", readable_json(whole) + "\n"),
     )
     certified = {"folds_certified": all(run.record["folds_certified"] for run in runs)}
     return Plan(runs, rows, {"part": None}, [first], certified, outputs)
+
+
+def _joined(name: str, records: list) -> list:
+    return [one for record in records for one in record[name]]
 
 
 def _scores(run, folds: list, steps: int) -> np.ndarray:

@@ -46,6 +46,7 @@ class Task:
     limit: MemoryLimit | None = None  # of a worker process
     keep: bool = False  # whether to keep the linear forms of the held-out samples at every step
     grows: bool = False  # whether points may follow after the end of a grid
+    further: tuple[Score, ...] = ()  # scores that are reported besides the one that chooses
 
 
 def fold_path(
@@ -89,8 +90,10 @@ def fold_path(
         products = test @ spec.weights(step, task.labels).T
         if task.keep:
             kept.append(products)
-        score = task.score.function(products, targets, held_weights)
-        rows.append({**step.parameters, "score": score, **{name: getattr(step, name) for name in COLUMNS}})
+        score, *further = (one.function(products, targets, held_weights) for one in (task.score, *task.further))
+        more = zip((one.column for one in task.further), further, strict=True)
+        cells = {name: getattr(step, name) for name in COLUMNS}
+        rows.append({**step.parameters, "score": score, **dict(more), **cells})
         if tol < o["tol"]:  # refinement asks for more than the user, whose tolerance decides the status
             rows[-1]["status"] = verdict(certificate, o["tol"])[0]
         if task.certify:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from screenpath.catalogue.scores import SCORES
 from screenpath.cv.certify import LARGEST, FreeLine, HeldOut, Line
 from screenpath.cv.folds import Split
 from screenpath.data.safe.values import is_number
@@ -26,6 +27,7 @@ from screenpath.store.archive import load_archive, save_archive
 COLUMNS = (
     "status", "rel_gap", "rejection_ratio", "nnz_w", "epochs", "passes", "screen_s", "solve_s", "certify_s",
 )  # fmt: skip
+FURTHER = {score.column for score in SCORES.values()}  # columns of scores besides the one that chooses
 EVERY = 1.0  # seconds between two writings of a fold under way
 SHARE = 0.05  # of a fold's time that may go into writing it
 STATE, PRODUCTS = "state-", "products"
@@ -118,7 +120,7 @@ class FoldFile:
             numbers = {name: value for name, value in row.items() if name != "status"}
             if not all(isinstance(value, (int, float)) for value in numbers.values()):
                 raise ValueError("a row holds something else than numbers")
-            given = [numbers.pop(name) for name in ("score", *COLUMNS[1:])]
+            given = [numbers.pop(name) for name in ("score", *COLUMNS[1:], *numbers.keys() & FURTHER)]
             if list(numbers.values()) != point or not all(map(is_number, given[2:])):
                 raise ValueError("a row is that of another grid point")
 

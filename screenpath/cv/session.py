@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 
 import numpy as np
@@ -14,11 +14,14 @@ from screenpath.catalogue.scores import (
     CLASSIFICATION,
     REGRESSION,
     Choice,
+    Score,
+    Threshold,
     at_boundary,
     baseline,
     choose,
     choose_score,
-    decided,
+    confusion,
+    threshold,
 )
 from screenpath.cv import folds as drawing
 from screenpath.cv.certify import ErrorBounds
@@ -26,6 +29,7 @@ from screenpath.cv.choice import (
     check_spacing,
     chosen,
     found_lines,
+    further_scores,
     grown,
     refine,
     scores_text,
@@ -50,7 +54,7 @@ from screenpath.store.outputs import Output
 from screenpath.walk.step import CERTIFIED
 
 # Of the options, in the identity.
-MORE = ("certify", "certify_to", "certify_points", "until_turn", "turn_points", "predictions")
+MORE = ("certify", "certify_to", "certify_points", "until_turn", "turn_points", "predictions", "threshold")
 
 
 class CvSession(Session):
@@ -79,7 +83,12 @@ class CvSession(Session):
         self.samples = Samples(raw.X, raw.y, np.asarray(self.data.targets), self.data.sample_weights)
         task = REGRESSION if self.data.labels is None else CLASSIFICATION
         classes = len((self.data.labels or {}).get("classes", (-1, 1)))
-        self.score = choose_score(o["score"], self.spec, task, classes, o.get("tau"))
+        names = (o["score"] or "").split(",")
+        scores = [choose_score(name or None, self.spec, task, classes, o.get("tau")) for name in names]
+        self.score, self.further = scores[0], tuple(scores[1:])
+        if o["threshold"] is not None and (task != CLASSIFICATION or "classes" in self.data.labels):
+            what = "several" if task == CLASSIFICATION else "no"
+            raise UsageError(f"`threshold` decides between two labels, and this run has {what}", "leave it out")
         self.drawn = self.splits = self.draw(task, raw.groups)
         if o["part"] is not None:
             part = stretch(o["part"], len(self.drawn), "folds")
@@ -88,7 +97,7 @@ class CvSession(Session):
             self.spec, self.task_options(raw), self.score, self.data.labels,
             class_weights(o.get("class_weight"), self.data.label_texts),
             "sparse" if self.data.rows.sparse else "dense", self.deadline, o["certify"], grows=o["until_turn"],
-            keep=o["predictions"] is not None,
+            keep=o["predictions"] is not None or o["threshold"] is not None, further=self.further,
         )  # fmt: skip
 
     def draw(self, task: str, groups: np.ndarray | None) -> list:
@@ -142,9 +151,9 @@ class CvSession(Session):
 
     def set_up_walk(self) -> None:
         super().set_up_walk()
-        name = f"cv_{self.score.column}"
-        self.cv_columns = (name, f"{name}_se")
-        self.columns = (*self.columns, *self.cv_columns)
+        names = [f"cv_{score.column}" for score in (self.score, *self.further)]
+        self.cv_columns = [column for name in names for column in (name, f"{name}_se")]
+        self.columns = (*self.columns, *self.cv_columns, *(["threshold"] if self.options["threshold"] else ()))
         if self.options["certify"] and len(self.grid) < 2:
             raise UsageError("`certify` needs a range of C", "use `grid` with 2 or more points")
         if self.options["until_turn"]:
@@ -162,7 +171,7 @@ class CvSession(Session):
             "folds": len({split.fold for split in self.drawn}),
             "repeats": len({split.repeat for split in self.drawn}),
             "folds_sha256": digest.hexdigest(),
-            "score": self.score.name,
+            "score": ",".join(score.name for score in (self.score, *self.further)),
             **{name: o[name] for name in MORE},
         }
 
@@ -221,6 +230,8 @@ class CvSession(Session):
         self.folds_certified = whole and all(row["status"] == CERTIFIED for fold in self.folds for row in fold.rows)
         self.seconds = time.monotonic() - clock
         self.choice = self.choose()
+        self.averages = further_scores(self.fold_cells(), self.fold_scores(), [one.column for one in self.further])
+        self.thresholds = [self.threshold(step) for step in range(len(self.grid))] if self.options["threshold"] else []
         self.parameters = [self.model.parameters(parameter) for parameter in self.grid]
         self.boundary = at_boundary(self.parameters, self.choice.best)
         self.write_tables()
@@ -231,10 +242,13 @@ class CvSession(Session):
 
     def choose(self):
         """Return the choice by the scores so far; nan where a fold has not reached a step."""
+        return choose(self.fold_scores(), self.score.higher)
+
+    def fold_scores(self) -> np.ndarray:
         scores = np.full((len(self.folds), len(self.grid)), np.nan)
         for row, fold in zip(scores, self.folds, strict=True):
             row[: len(fold.rows)] = [cell["score"] for cell in fold.rows]
-        return choose(scores, self.score.higher)
+        return scores
 
     def next_round(self):
         """Return the folder of the folds for the next grid: first, longer or finer."""
@@ -317,7 +331,24 @@ class CvSession(Session):
     def more_cells(self, step) -> dict:
         if self.choice is None:
             return {}
-        return dict(zip(self.cv_columns, (self.choice.mean[step.step], self.choice.se[step.step]), strict=True))
+        pairs = ((self.choice.mean, self.choice.se), *self.averages.values())
+        found = dict(zip(self.cv_columns, (one[step.step] for pair in pairs for one in pair), strict=True))
+        decided = self.thresholds[step.step] if self.thresholds else None
+        return found | ({"threshold": decided and decided.value} if self.thresholds else {})
+
+    def threshold(self, step: int) -> Threshold | None:
+        """Return the threshold of a step, chosen by its held-out rows, each with its weight; None if none will do."""
+        if not all(len(fold.products) > step for fold in self.folds):
+            return None
+        at, w = np.concatenate([fold.split.held_out for fold in self.folds]), self.samples.weights
+        forms = np.concatenate([fold.products[step] for fold in self.folds])
+        return threshold(forms, self.samples.targets[at], None if w is None else w[at], self.options["threshold"])
+
+    def decisions(self, fold) -> np.ndarray:
+        """Return the linear forms of a fold's held-out rows at the best step, less the threshold of this step."""
+        best = self.choice.best
+        found = self.thresholds[best] if self.thresholds else None
+        return fold.products[best] - (0.0 if found is None else found.value)
 
     def record(self, status: str) -> dict:
         return {**super().record(status), "folds_certified": self.folds_certified}
@@ -325,8 +356,8 @@ class CvSession(Session):
     def write_tables(self) -> None:
         """Write cv.csv, folds.csv, cv.json and, with ``--certify``, bounds.csv."""
         names = list(self.parameters[0])
-        self.sink.write_output("cv.csv", scores_text(self.parameters, self.choice, len(self.folds)))
-        columns = ("repeat", "fold", "step", *names, "score", *COLUMNS)
+        self.sink.write_output("cv.csv", scores_text(self.parameters, self.choice, len(self.folds), self.averages))
+        columns = ("repeat", "fold", "step", *names, "score", *self.averages, *COLUMNS)
         self.sink.write_output("folds.csv", csv_text(columns, (map(row.get, columns) for row in self.fold_cells())))
         if self.certified is not None:
             whole = self.certified.denominator
@@ -348,7 +379,7 @@ class CvSession(Session):
             heads.append("decision")
         found = []
         for fold in self.folds:
-            at, forms = fold.split.held_out.tolist(), fold.products[self.choice.best]
+            at, forms = fold.split.held_out.tolist(), self.decisions(fold)
             for k, form in zip(at, forms, strict=True):
                 named = [fold.split.repeat] * repeated + [k + 1 if self.ids is None else self.ids[k], fold.split.fold]
                 if self.data.labels is None:
@@ -382,12 +413,13 @@ class CvSession(Session):
             "fold_file": o["fold_file"],
             **{name: o[name] for name in ("fold_column", "group_column") if o[name] is not None},
             "fold_sizes": [split.held_out.size for split in self.splits],
-            "baselines": self.baselines(),
+            "baselines": self.baselines(self.score),
+            **({"further": {one.column: self.baselines(one) for one in self.further}} if self.further else {}),
             "grid": "one for all folds, made from all data",
             "n_grid": len(self.grid),
             "parameters": list(self.parameters[0]),
-            "best": chosen(self.parameters, self.choice, self.choice.best),
-            "one_se": chosen(self.parameters, self.choice, self.choice.one_se),
+            "best": self.chosen(self.choice.best),
+            "one_se": self.chosen(self.choice.one_se),
             "confusion": self.confusion(),
             "at_boundary": self.boundary,
             "until_turn": self.growth,
@@ -395,12 +427,17 @@ class CvSession(Session):
             "seconds": self.seconds,
         }
 
-    def baselines(self) -> list:
+    def chosen(self, step: int) -> dict:
+        found = self.thresholds[step] if self.thresholds else None
+        more = {} if found is None else {"threshold": {"asked": self.options["threshold"], **asdict(found)}}
+        return chosen(self.parameters, self.choice, step, self.averages) | more
+
+    def baselines(self, score: Score) -> list:
         """Return what each fold would score without any feature; an empty list for R^2."""
         targets, w = self.samples.targets, self.samples.weights
         parts = [(split.training(targets.size), split.held_out) for split in self.splits]
         found = [
-            baseline(self.score, targets[a], targets[b], (None, None) if w is None else (w[a], w[b])) for a, b in parts
+            baseline(score, targets[a], targets[b], (None, None) if w is None else (w[a], w[b])) for a, b in parts
         ]
         return [value for value in found if value is not None]
 
@@ -408,14 +445,10 @@ class CvSession(Session):
         """Return the number of held-out rows by label and prediction at the best step; None where none are written."""
         if self.options["predictions"] is None or self.data.labels is None:
             return None
-        classes, best = self.data.labels.get("classes"), self.choice.best
-        k = len(classes or (-1, 1))
-        counts = np.zeros(k * k, dtype=np.int64)
-        for fold in self.folds:
-            found, true = decided(fold.products[best], self.samples.targets[fold.split.held_out])
-            counts += np.bincount(k * true.astype(np.int64) + found, minlength=k * k)
-        labels = [self.class_name(target) for target in (range(k) if classes else (-1, 1))]
-        return {"labels": labels, "counts": np.reshape(counts, (k, k)).tolist()}
+        targets = self.samples.targets
+        counts = np.sum([confusion(self.decisions(fold), targets[fold.split.held_out]) for fold in self.folds], axis=0)
+        labels = [self.class_name(k) for k in range(len(self.data.labels.get("classes", ())))]
+        return {"labels": labels or [self.class_name(-1), self.class_name(1)], "counts": counts.tolist()}
 
     def certified_record(self) -> dict | None:
         c = self.certified
@@ -441,9 +474,14 @@ class CvSession(Session):
             return [("folds", folds), *lines, *super().summary(status)]
         record = self.cv_record()
         lines += found_lines(record)
+        if self.choice.one_se != self.choice.best:
+            lines.append(("to choose", "predict and export take best; `step=one-se` takes that of one standard error"))
         if self.boundary:
             more = wider(self.options, self.parameters, self.choice.best, self.boundary)
             lines.append(("warning", f"best has {self.boundary}: {more} may hold a better one"))
+        if self.thresholds and self.thresholds[self.choice.best] is None:
+            why = f"no threshold has `threshold={self.options['threshold']}` on the held-out rows of the best step"
+            lines.append(("warning", f"{why}: decisions above 0 are +1"))
         if record["certified"] is not None and record["certified"]["reached"] is False:
             missed = f"`certify_to={record['certified']['target']:g}` was not reached, {self.added} points added"
             lines.append(("warning", missed))

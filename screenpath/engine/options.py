@@ -26,6 +26,7 @@ WHOLE = {
     "certificate": "a certificate is of one run alone",
     "certify": "the certified bound is over all folds at once",
     "predictions": "the step whose predictions are written is chosen by all folds at once",
+    "threshold": "the threshold is chosen by the rows of all folds",
 }
 
 
@@ -147,7 +148,7 @@ def cv_resolved(spec: Spec, options: dict) -> tuple[Spec, dict]:
     options |= {one.name: options[one.name] or one.usual for one in FOLDS if one.usual is not None}
     if options["certify_to"] is not None:
         options["certify"] = True
-    if options["certify"] and options["score"] not in (None, "accuracy"):
+    if options["certify"] and (options["score"] or "accuracy").partition(",")[0] != "accuracy":
         raise UsageError("`certify` bounds the share of wrong decisions", "leave out `score`, or use `score=accuracy`")
     if options["until_turn"]:
         check_open_end(options)

@@ -13,6 +13,7 @@ from itertools import zip_longest
 from typing import Any
 
 from screenpath import __version__
+from screenpath.catalogue.scores import CONFUSION, TABULATED, confusion
 from screenpath.catalogue.spec import Spec
 from screenpath.catalogue.specs import SPECS
 from screenpath.data.files.arrays import Given
@@ -149,6 +150,8 @@ class Session:
         extras = (*self.spec.columns, *(AUDITED if self.options["audit"] else ()))
         if self.test is not None:
             extras = (*extras, *self.spec.score_columns)
+            few = self.data.labels is not None and len(self.data.labels.get("classes", ())) <= TABULATED
+            extras = (*extras, CONFUSION) if few else extras
         if self.data.rows.moved is not None:
             extras = (*extras, steps.MOVED)
         self.columns = ("step", *self.model.parameters(self.grid[0]), *steps.COLUMNS, *extras)
@@ -364,8 +367,11 @@ class Session:
         if self.spec.free_bias and weights.ndim == 1:
             row = steps.in_units(row, original[1] - weights[-1])
         if self.test is not None:
-            scores = self.spec.scores_of(self.test.X @ weights.T, self.test.targets, self.options)
+            forms, targets = self.test.X @ weights.T - (row.get("threshold") or 0.0), self.test.targets
+            scores = self.spec.scores_of(forms, targets, self.options)
             row.update(zip(self.spec.score_columns, scores.values(), strict=True))
+            if CONFUSION in self.columns:
+                row[CONFUSION] = " ".join(map(str, confusion(forms, targets).ravel().tolist()))
         return row, original
 
     def keep_state(self) -> None:

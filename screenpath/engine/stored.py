@@ -132,7 +132,7 @@ class StoredPath(Result[int | str]):
     def _forms(self, X, step) -> np.ndarray:
         X = sp.csr_array(X)
         if not self.run.kernel:
-            return super()._forms(X, step)
+            return super()._forms(X, step) - (step.cells.get("threshold") or 0.0)
         from screenpath.inputs.run_data import kernel_values
 
         return kernel_values(self.run, step.cells, X, self.training)
@@ -201,6 +201,8 @@ def step_or_between(
                 raise
             return between
         check_linear(path)
+        if "threshold" in run.record["columns"]:
+            raise UsageError("the threshold is known at the steps of the run alone", "leave out `exact`") from None
         if not 0.0 < missing.wanted["C"] < np.inf:
             raise UsageError(f"`step={text}`: C must be positive and finite", "give for example C=0.1") from None
         from screenpath.engine.again import exact_at
@@ -215,8 +217,9 @@ def decision_values(
     are missing, or None.
 
     ``step`` is a row of the step table, or a model between two. ``X``, a csr_array with m rows, is in the units of the
-    data file; features unknown to the model are ignored. The forms are ``x.w + intercept``, for ``--scale l2`` with
-    ``x`` divided by its norm. ``training`` are the training data of a kernel run, if they have moved.
+    data file; features unknown to the model are ignored. The forms are ``x.w + intercept``, less the threshold of the
+    step if it has one; for ``--scale l2`` with ``x`` divided by its norm. ``training`` are the training data of a
+    kernel run, if they have moved.
     """
     d, notice = run.n_features, None
     if X.shape[1] > d:

@@ -33,7 +33,7 @@ def liblinear_text(run: Run, step: dict) -> str:
             "LIBLINEAR does not divide rows by their norm, as this run with `scale=l2` does",
             "export `to=json` or npz, or normalise the data file and compute the path with `scale=none`",
         )
-    weights, intercepts = run.coefficients(step)
+    weights, intercepts = run.deciding(step)
     if run.classes:
         kind, labels = "MCSVM_CS", run.classes
     else:
@@ -103,7 +103,7 @@ def json_text(run: Run, step: dict) -> str:
 
     ``features`` are numbered from 1 in the order of the file's columns.
     """
-    weights, intercepts = run.coefficients(step)
+    weights, intercepts = run.deciding(step)
     blocks = []
     for w, b in zip(weights, intercepts, strict=True):
         where = np.flatnonzero(w)
@@ -121,7 +121,7 @@ def npz_bytes(run: Run, step: dict) -> bytes:
     a regression. For wide data with few values ``weights`` is (k, m), for the features whose numbers, from 1, are in
     ``features``.
     """
-    weights, intercepts = run.coefficients(step)
+    weights, intercepts = run.deciding(step)
     names = np.array([label_text(v) for v in run.sides], dtype=np.str_)
     file = io.BytesIO()
     about = np.array(dump_json(description(run, step)))
@@ -209,6 +209,7 @@ def description(run: Run, step: dict) -> dict:
         "first_index": 0 if run.record["options"].get("zero_based") else 1,
         "rows": "l2" if run.record["preparation"].get("scaling") == "l2" else "as they are",
         "labels": run.labels,
+        **({} if step.get("threshold") is None else {"threshold": step["threshold"]}),  # the intercepts are less by it
         **({} if run.fill is None else {"missing": run.fill.tolist()}),
         **({} if run.form is None else {"table": run.form.record()}),
         **({} if run.feature_names is None else {"feature_names": list(run.feature_names)}),

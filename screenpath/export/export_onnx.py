@@ -60,7 +60,7 @@ def onnx_bytes(run: Run, step: dict, training: str | None = None) -> bytes:
     if run.kernel:
         _kernel(g, rows, support_of(run, step, training), final)
     else:
-        _linear(g, rows, *run.coefficients(step), run.record["preparation"].get("scaling") == "l2", final, run.classes)
+        _linear(g, rows, *run.deciding(step), run.record["preparation"].get("scaling") == "l2", final, run.classes)
     shape: list = ["rows", len(run.classes)] if run.classes else ["rows"]
     outputs = [onnx.helper.make_tensor_value_info(final, double, shape)]
     if run.labels is not None:

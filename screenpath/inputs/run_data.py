@@ -131,14 +131,14 @@ class Support:
     preparation: Preparation  # of new rows
     rows: Any  # ndarray or csr_array of shape (m, d): prepared support vectors
     coefficients: np.ndarray  # shape (m,)
-    intercept: float  # 0 where there is none
+    intercept: float  # 0 where there is none; less the threshold of the step
 
 
 def support_of(run: Run, step: dict, training: str | None = None, dense: bool = True) -> Support:
     """Return the support vectors of a step, prepared; arguments and errors as of :func:`kernel_values`."""
     data = training_data(run, training)
     function, preparation = _function(run), _preparation(run)
-    (coefficients,), (intercept,) = run.coefficients(step)
+    (coefficients,), (intercept,) = run.deciding(step)
     support = np.flatnonzero(coefficients)
     rows = preparation.narrowed(sp.csr_array(data.X)[support])
     rows = preparation.apply(rows.toarray() if dense else rows)

@@ -216,6 +216,7 @@ def _check_cv(record, run, n_steps: int) -> None:
         # One fold, the part of a job array, has no standard error.
         _need_numbers(chosen, ("mean",) if folds_of(record)[0] == 1 and chosen["se"] is None else ("mean", "se"), name)
         _need_numbers(chosen["parameters"], run.parameters, f"{name}.parameters")
+        _check_further(chosen, name, record)
     if not isinstance(record.get("at_boundary") or "", str):
         raise ValueError("at_boundary is no text")
     grown = record.get("until_turn")
@@ -226,6 +227,20 @@ def _check_cv(record, run, n_steps: int) -> None:
     if record.get("certified") is not None:
         names = ("cmin", "cmax", "best_error", "best_C", "lower_bound", "difference")
         _need_numbers(record["certified"], names, "certified")
+
+
+def _check_further(chosen: dict, name: str, record: dict) -> None:
+    """Check what a choice says of further scores, of its optimism and its threshold."""
+    if not is_number(chosen.get("optimism", 0.0)) or not is_number(record.get("n_grid", 0)):
+        raise ValueError(f"{name}.optimism is not a number")
+    for column, one in chosen.get("further", {}).items():
+        if column.replace("_", "-") not in SCORES or not all(map(is_number, record["further"][column])):
+            raise ValueError(f"{name}.further has what is no score")
+        _need_numbers(one, ("mean",) if one["se"] is None else ("mean", "se"), f"{name}.further.{column}")
+    if (found := chosen.get("threshold")) is not None:
+        _need_numbers(found, ("value", "recall", "precision", "specificity"), f"{name}.threshold")
+        if len(found) != 5 or not isinstance(found["asked"], str):
+            raise ValueError(f"{name}.threshold has other entries")
 
 
 def _need_numbers(mapping, names, what: str) -> None:

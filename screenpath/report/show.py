@@ -15,9 +15,9 @@ from types import SimpleNamespace
 import numpy as np
 
 from screenpath.catalogue.losses import LOSSES
-from screenpath.catalogue.scores import baseline_words
+from screenpath.catalogue.scores import CONFUSION, baseline_words
 from screenpath.catalogue.specs import SPECS
-from screenpath.cv.choice import cv_baseline, folds_of, turn_line
+from screenpath.cv.choice import corrected_words, cv_baseline, folds_of, threshold_words, turn_line
 from screenpath.data.words.labels import label_text
 from screenpath.data.words.tables import aligned
 from screenpath.engine.record import audit_words
@@ -134,14 +134,27 @@ class RunSummary:
 
     def _scored(self) -> list:
         lines = [str(score) for score in self.scores] or ["none: no --test data and no cross-validation"]
+        counts = [int(count) for count in (self.step.get(CONFUSION) or "").split()]
+        if counts and len(counts) == len(self.run.sides) ** 2:
+            labels = [side if isinstance(side, str) else label_text(side) for side in self.run.sides]
+            lines += _confused("test", labels, np.reshape(counts, (len(labels), -1)).tolist())
         if not self.run.has("cv.json"):
             return lines
         record = read_cv(self.run).record
         count, whole = folds_of(record)
         by = "" if count == whole else f" by {count} of {whole} folds"
-        lines.append(f"chosen{by}: step {record['best']['step']} is the best, step {record['one_se']['step']} one-se")
+        best, one_se = record["best"]["step"], record["one_se"]["step"]
+        how = "" if one_se == best else ": simpler, and as good to one standard error; `step=one-se` takes it"
+        lines.append(flags(f"chosen{by}: step {best} is the best, step {one_se} one-se{how}"))
+        if record["best"].get("optimism") is not None:
+            lines.append(f"corrected: {corrected_words(record)} (Tibshirani and Tibshirani 2009)")
+        found = [record[key] for key in ("best", "one_se") if record[key]["step"] == self.step["step"]]
+        if found and "threshold" in found[0]:
+            lines.append(threshold_words(**found[0]["threshold"]))
+        elif self.step.get("threshold") is not None:
+            lines.append(f"decisions above {self.step['threshold']:.6g} are +1")
         if record.get("confusion") and record["best"]["step"] == self.step["step"]:
-            lines += _confused(**record["confusion"])
+            lines += _confused("held-out", **record["confusion"])
         if record.get("until_turn") is not None:
             lines.append(" ".join(turn_line(record["until_turn"])))
         if record.get("certified"):
@@ -218,12 +231,13 @@ class RunSummary:
         return f"{words}{' x its weight in the penalty' if penalised else ''}"
 
 
-def _confused(labels: list, counts: list) -> list:
-    """Return the table of held-out rows by label and prediction, if it is not too wide."""
+def _confused(which: str, labels: list, counts: list) -> list:
+    """Return the table of rows by label and prediction, if it is not too wide."""
     table = aligned([["label", *labels], *([label, *map(str, row)] for label, row in zip(labels, counts, strict=True))])
     if len(table[0]) + 2 > WIDTH:
-        return [f"confusion table of {len(labels)} labels: see cv.json"]
-    return ["held-out rows by label (lines) and prediction (columns):", *table]
+        where = "cv.json" if which == "held-out" else "the step table"
+        return [f"confusion table of {len(labels)} labels: see {where}"]
+    return [f"{which} rows by label (lines) and prediction (columns):", *table]
 
 
 def _entered(run, row: dict | None) -> str:
@@ -301,7 +315,7 @@ def _scores(run, step: dict) -> list:
         if kind == "cv":
             record = read_cv(run).record if run.has("cv.json") else None
             count, whole = folds_of(record) if record else (None, None)
-            whole, constant = None if whole == count else whole, cv_baseline(record or {})
+            whole, constant = None if whole == count else whole, cv_baseline(record or {}, column.removeprefix("cv_"))
             found.append(ScoreShown(name, kind, value, step.get(f"{column}_se"), None, count, whole, constant))
         else:
             test = run.record.get("test") or {}

@@ -54,7 +54,7 @@ def estimator_of(run: Run, step: dict, training: str | None = None):
         dense = run.record["data"]["storage"] == "dense"
         parts = _kernel_parts(run, step, support_of(run, step, training, dense))
     else:
-        parts = [_linear(run, step, *run.coefficients(step))]
+        parts = [_linear(run, step, *run.deciding(step))]
         if run.record["preparation"].get("scaling") == "l2":
             parts.insert(0, Normalizer())
     if run.fill is not None:

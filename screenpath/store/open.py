@@ -283,6 +283,12 @@ class Run:
             raise damaged(self.path, f"the coefficients of step {step['step']} are not complete")
         return block[:, 1:], block[:, 0]
 
+    def deciding(self, step: dict) -> tuple[np.ndarray, np.ndarray]:
+        """Return :meth:`coefficients` with intercepts less the threshold of the step: +1 is where the form is above 0.
+        """
+        weights, intercepts = self.coefficients(step)
+        return weights, intercepts - (step.get("threshold") or 0.0)
+
     def blank(self) -> tuple[np.ndarray, np.ndarray]:
         """Return what :meth:`coefficients` would of a step without a solution: nan."""
         d = self.width if self.kernel else self.n_columns

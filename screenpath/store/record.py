@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from screenpath.catalogue.option import part_numbers
-from screenpath.catalogue.scores import SCORES
+from screenpath.catalogue.scores import CONFUSION, SCORES
 from screenpath.data.files.dataset import is_form
 from screenpath.data.safe.values import (
     are_names,
@@ -248,7 +248,7 @@ def _check_together(file: Path, record: dict) -> None:
 # -- the step table ---------------------------------------------------------------------------------------------------
 
 # Columns of the step table that hold text, and the words of its column ``status``.
-WORDS = ("status", "solver", "reason", "iss_found", "ifs_found")
+WORDS = ("status", "solver", "reason", "iss_found", "ifs_found", CONFUSION)
 STEP_STATUSES = (steps.CERTIFIED, steps.BUDGET, steps.ROUNDING, steps.SKIPPED, steps.FAILED)
 
 
@@ -320,3 +320,5 @@ def _check_row(row: dict, parameters: list) -> None:
         raise ValueError("a step has no number or no parameter")
     if row["primal"] is not None and row["status"] == steps.SKIPPED:
         raise ValueError("a skipped step has a solution")
+    if not all(count.isdecimal() for count in (row.get(CONFUSION) or "0").split(" ")):
+        raise ValueError("a confusion table is none of whole numbers")

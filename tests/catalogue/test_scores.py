@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from screenpath.catalogue.scores import SCORES, baseline, choose_score, higher_is_better
+from screenpath.catalogue.scores import SCORES, baseline, choose, choose_score, confusion, higher_is_better, threshold
 from screenpath.catalogue.specs import SPECS
 from screenpath.errors import UsageError
 
@@ -144,3 +144,56 @@ def test_r2_is_that_of_scikit_learn():
     expected = metrics.r2_score(targets, products, sample_weight=weights)
     assert SCORES["r2"].function(products, targets, weights) == pytest.approx(expected, rel=1e-12)
     assert math.isnan(SCORES["r2"].function(products, np.ones(products.size)))
+
+
+def shares(positive, targets, weights):
+    """Return recall, precision and specificity of rows decided as +1, from their definitions."""
+    true = targets > 0.0
+    both, right = weights[positive & true].sum(), weights[~positive & ~true].sum()
+    found = weights[positive].sum()
+    return both / weights[true].sum(), both / found if found else 0.0, right / weights[~true].sum()
+
+
+@pytest.mark.parametrize("constraint", ["recall=0.9", "recall=1", "precision=0.7", "specificity=0.95", "recall=0.01"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_threshold_is_the_best_of_all_that_keep_the_constraint(constraint, seed):
+    products, targets = forms(seed, 60)
+    weights = np.random.default_rng(seed).integers(0, 3, 60).astype(float)
+    found = threshold(products, targets, weights, constraint)
+    name, least = constraint.split("=")
+    at = ("recall", "precision", "specificity").index(name)
+    goal = 1 if name == "recall" else 0
+    tried = [shares(products > t, targets, weights) for t in (-9.0, *(np.unique(products) + 1e-6))]
+    best = max(one[goal] for one in tried if one[at] >= float(least) - 1e-12)
+    reached = shares(products > found.value, targets, weights)
+    assert reached == pytest.approx((found.recall, found.precision, found.specificity), rel=1e-12)
+    assert reached[at] >= float(least) - 1e-12 and reached[goal] == pytest.approx(best, rel=1e-12)
+    assert not np.isin(found.value, products)  # midway: rounding of a decision changes no label
+
+
+def test_a_constraint_that_no_threshold_keeps():
+    products, targets = np.array([3.0, 2.0, 1.0]), np.array([-1.0, 1.0, -1.0])
+    assert threshold(products, targets, None, "precision=0.6") is None
+    assert threshold(products, targets, None, "precision=0.5").value == 1.5
+    assert threshold(products, -np.ones(3), None, "recall=0.5") is None
+
+
+def test_the_optimism_of_a_choice():
+    """The best step of the second fold alone beats the chosen one; a fold that is not whole tells nothing."""
+    scores = np.array([[0.7, 0.8, 0.9], [0.8, 0.9, 0.7], [0.5, 0.6, 0.8]])
+    assert choose(scores, True).best == 2
+    assert choose(scores, True).optimism == pytest.approx(np.mean([0.0, 0.2, 0.0]))
+    assert choose(-scores, False).optimism == pytest.approx(np.mean([0.0, 0.2, 0.0]))
+    assert choose(scores[:1], True).optimism is None
+    scores[1, 2] = np.nan
+    assert choose(scores, True).optimism is None
+
+
+def test_the_confusion_table_is_that_of_scikit_learn():
+    metrics = pytest.importorskip("sklearn.metrics")
+    products, targets = forms()
+    assert confusion(products, targets).tolist() == metrics.confusion_matrix(targets > 0.0, products > 0.0).tolist()
+    rng = np.random.default_rng(2)
+    several, codes = rng.normal(size=(50, 4)), rng.integers(0, 3, 50)  # the last class has no row
+    expected = metrics.confusion_matrix(codes, several.argmax(axis=1), labels=range(4))
+    assert confusion(several, codes).tolist() == expected.tolist()

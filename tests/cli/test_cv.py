@@ -471,3 +471,90 @@ def test_predictions_carry_names_and_come_from_certified_folds(call, tmp_path):
     assert found.code == 2 and "chosen by all folds at once" in found.err
     found = call("cv", "svm", "t.csv", "--target", "y", "--predictions", "t.csv", "-o", "s", "--force")
     assert found.code == 2 and "is read by this command" in found.err
+
+
+def test_several_scores(call, data, tmp_path):
+    """The first chooses as alone, each other has the numbers of a run by it alone; parts of the folds give the same."""
+    options = (*GRID, "--folds", 4, "-q")
+    assert call("cv", "svm", data, *options, "--score", "auc,accuracy", "--jobs", 2, "-o", "both").code == 0
+    assert call("cv", "svm", data, *options, "--score", "auc", "-o", "auc").code == 0
+    assert call("cv", "svm", data, *options, "-o", "accuracy").code == 0
+    both, auc, accuracy = (read_csv(tmp_path / name / "cv.csv") for name in ("both", "auc", "accuracy"))
+    more = [{"accuracy": one["mean"], "accuracy_se": one["se"]} for one in accuracy]
+    assert [one | two for one, two in zip(auc, more, strict=True)] == both
+    rows, said = read_csv(tmp_path / "both" / "steps.csv"), record(tmp_path / "both")
+    assert [row["cv_accuracy"] for row in rows] == [row["mean"] for row in accuracy]
+    assert said["best"]["further"]["accuracy"]["mean"] == float(accuracy[said["best"]["step"]]["mean"])
+    assert said["best"]["step"] == record(tmp_path / "auc")["best"]["step"]
+    assert said["further"]["accuracy"] == record(tmp_path / "accuracy")["baselines"]
+    shown = " ".join(call("show", "both").out.split())
+    assert "baseline 0.5 (always the most frequent label) accuracy" in shown
+    score = said["best"]["mean"] - said["best"]["optimism"]
+    assert f"corrected: auc {score:.6g}, allowing for the choice among 3 steps" in shown
+    for k in (1, 2):
+        assert call("cv", "svm", data, *options, "--score", "auc,accuracy", "--part", f"{k}/2", "-o", f"p{k}").code == 0
+    assert call("merge", "p1", "p2", "-o", "merged", "-q").code == 0
+    assert (tmp_path / "merged" / "cv.csv").read_bytes() == (tmp_path / "both" / "cv.csv").read_bytes()
+    merged = record(tmp_path / "merged")
+    assert {**merged, "seconds": 0} == {**said, "seconds": 0}
+    for score, words in (("auc,auc", "joined by commas"), ("auc,mae", "for regression"), ("", "joined by commas")):
+        found = call("cv", "svm", data, "--score", score, "-o", "wrong")
+        assert found.code == 2 and words in " ".join(found.err.split())
+
+
+def test_a_threshold_is_chosen_by_held_out_rows_and_used_by_predict(call, data, tmp_path):
+    options = (*GRID, "--folds", 4, "--predictions", "p.csv", "--test", data, "-o", "r")
+    assert call("cv", "svm", data, *options).code == 0
+    plain = read_csv(tmp_path / "p.csv")
+    found = call("cv", "svm", data, *options, "--threshold", "recall=0.9", "--force")
+    assert found.code == 0
+    rows, said = read_csv(tmp_path / "p.csv"), record(tmp_path / "r")["best"]
+    value, table = said["threshold"]["value"], read_csv(tmp_path / "r" / "steps.csv")
+    decided = np.array([float(row["decision"]) for row in plain]) > value
+    high = max(row["label"] for row in rows)
+    assert [row["predicted"] == high for row in rows] == decided.tolist()
+    true = np.array([row["label"] == high for row in rows])
+    assert (decided & true).sum() / true.sum() == said["threshold"]["recall"] >= 0.9
+    assert (decided & true).sum() / decided.sum() == said["threshold"]["precision"]
+    assert float(table[said["step"]]["threshold"]) == value != 0.0
+    assert f"recall=0.9: decisions above {value:.6g} are +1" in " ".join(found.err.split())
+    assert f"recall=0.9: decisions above {value:.6g} are +1" in " ".join(call("show", "r").out.split())
+    other = next(k for k in range(3) if k not in (said["step"], record(tmp_path / "r")["one_se"]["step"]))
+    assert f"decisions above {float(table[other]['threshold']):.6g} are +1" in call("show", "r", "--step", other).out
+    found = call("predict", "r", data, "--step", "C=0.5", "--exact", "-o", "-")
+    assert found.code == 2 and "leave out --exact" in found.err
+    # New data: labels by the threshold; the scores of --test and its confusion table are those of predict.
+    assert call("predict", "r", data, "--decision", "-o", "labels.csv").code == 0
+    path, (X, y) = screenpath.load_run("r"), clouds()
+    forms = X @ path.coef(step="best") + path.intercept(step="best")
+    new = read_csv(tmp_path / "labels.csv")
+    np.testing.assert_allclose([float(row["decision"]) for row in new], forms - value, rtol=1e-9, atol=1e-9)
+    assert [row["label"] for row in new] == ["2" if form > value else "1" for form in forms]
+    assert path.predict(X).tolist() == [float(row["label"]) for row in new]
+    pairs = [(label, row["label"]) for label, row in zip(y, new, strict=True)]
+    counts = [pairs.count((one, other)) for one in (1, 2) for other in "12"]
+    assert table[said["step"]]["confusion"] == " ".join(map(str, counts))
+    assert float(table[said["step"]]["test_accuracy"]) == pytest.approx((counts[0] + counts[3]) / 120)
+
+
+def test_thresholds_that_there_are_not(call, data, tmp_path):
+    three, *_ = three_labels(tmp_path)
+    for arguments, words in (
+        (("svm", three, "--one-vs-rest", "--threshold", "recall=0.9"), "between two labels, and this run has several"),
+        (("lad", data, "--threshold", "recall=0.9"), "between two labels, and this run has no"),
+        (("svm", data, "--threshold", "recall=0.9", "--part", "1/2"), "chosen by the rows of all folds"),
+        (("svm", data, "--threshold", "recall"), "with its least value, such as recall=0.9"),
+        (("svm", data, "--threshold", "auc=0.9"), "with its least value, such as recall=0.9"),
+        (("svm", data, "--threshold", "recall=1.5"), "with its least value, such as recall=0.9"),
+    ):
+        found = call("cv", *arguments, "-o", "r")
+        assert found.code == 2 and words in " ".join(found.err.split())
+    rng = np.random.default_rng(0)
+    (tmp_path / "noise").write_text(libsvm_text(rng.normal(size=(80, 2)), np.sign(np.arange(80) % 2 - 0.5)))
+    found = call("cv", "svm", "noise", *GRID, "--folds", 4, "--threshold", "precision=1", "-o", "r")
+    said = record(tmp_path / "r")
+    if "threshold" not in said["best"]:
+        assert "no threshold has --threshold precision=1" in " ".join(found.err.split())
+        assert read_csv(tmp_path / "r" / "steps.csv")[said["best"]["step"]]["threshold"] == ""
+    assert call("predict", "r", "noise", "-o", "labels.csv").code == 0
+    assert (found.code, "threshold" in said["best"]) == (0, False)

@@ -1,6 +1,7 @@
 """export --to onnx and --to sklearn: runtimes of these decide as predict does."""
 
 import importlib.util
+import json
 import sys
 
 import numpy as np
@@ -27,6 +28,8 @@ RUNS = {
     "far": ("svm", "wide", "--c", 1, "--kernel", "rbf", "--gamma", 0.1, "--scale", "maxabs"),
     "poly": ("svm", "two", "--c", 1, "--kernel", "poly", "--gamma", 0.1, "--coef0", 1, "--scale", "l2"),
     "linear": ("svm", "two", "--c", 1, "--kernel", "linear", "--scale", "maxabs"),
+    "recall": ("cv svm", "two", "--c-list", 1, "--bias", 1, "--folds", 3, "--threshold", "recall=0.95"),
+    "rbf recall": ("cv svm", "two", "--c-list", 1, "--kernel", "rbf", "--folds", 3, "--threshold", "precision=0.9"),
 }
 
 
@@ -44,7 +47,7 @@ def folder(tmp_path_factory):
     (place / "targets").write_text(csv_text(X, X[:, 0] - 2 * X[:, 1]))
     (place / "wide").write_text("1 3:1 1999999:2\n2 3:-1 2000000:1\n1 3:2\n2 5:1\n")
     for name, (model, data, *options) in RUNS.items():
-        arguments = [model, place / data, *options, "--quiet", "--out", place / f"run-{name}"]
+        arguments = [*model.split(), place / data, *options, "--quiet", "--out", place / f"run-{name}"]
         assert run([str(a) for a in arguments]) == 0
     return place
 
@@ -97,6 +100,32 @@ def test_an_estimator_of_scikit_learn_decides_as_predict(folder, name, tmp_path)
         return
     np.testing.assert_allclose(estimator.decision_function(X), path.decision_function(X), rtol=1e-9, atol=1e-9)
     assert estimator.predict(X).tolist() == path.predict(X).tolist()
+
+
+@pytest.mark.parametrize("kind", ["liblinear", "libsvm", "json", "npz"])
+def test_files_of_weights_carry_the_threshold(folder, kind, tmp_path):
+    """The decision of each format, minus that of the model without a threshold, is the threshold."""
+    path = screenpath.load_run(folder / ("run-rbf recall" if kind == "libsvm" else "run-recall"))
+    threshold, X = path.table()[0]["threshold"], new_rows(path)
+    file = screenpath.export_run(path, kind, tmp_path / "m", step=0)
+    if kind == "libsvm":
+        forms, labels = libsvm_forms(file.read_text(), X)
+        assert labels == path.predict(X).tolist()
+    elif kind == "liblinear":
+        *w, b = [float(line) for line in file.read_text().partition("\nw\n")[2].split()]
+        forms = X @ w + b
+    elif kind == "json":
+        found = json.loads(file.read_text())
+        assert found["threshold"] == threshold
+        forms = X[:, np.array(found["weights"][0]["features"]) - 1] @ found["weights"][0]["values"]
+        forms += found["weights"][0]["intercept"]
+    else:
+        found = np.load(file)
+        forms = X @ found["weights"][0] + found["intercepts"][0]
+    np.testing.assert_allclose(forms, path.decision_function(X), rtol=1e-9, atol=1e-9)
+    assert abs(threshold) > 1e-3
+    if kind != "libsvm":
+        np.testing.assert_allclose(X @ path.coef(0) + path.intercept(0) - threshold, forms, rtol=1e-9, atol=1e-9)
 
 
 def libsvm_forms(text: str, X) -> tuple[np.ndarray, list]:
