@@ -7,18 +7,21 @@ from typing import Any
 import numpy as np
 
 from screenpath import __version__
+from screenpath.data.files.cells import NA
+from screenpath.data.files.dataset import Form
 from screenpath.data.words.labels import are_texts, label_text
 from screenpath.data.words.tables import dump_json
-from screenpath.errors import ResourceError
+from screenpath.errors import ResourceError, UsageError
 from screenpath.export.export import description
 from screenpath.inputs.run_data import Support, support_of
 from screenpath.store.open import Run
 
 OPSET, IR = 17, 8  # of 2022: every runtime since then reads them
+ML, OPSET_ML = "ai.onnx.ml", 3  # operators on texts
 
 
 class Graph:
-    """A model under construction: nodes and constants with consecutive names."""
+    """A model under construction: nodes and constants with consecutive names, which no column has."""
 
     def __init__(self, onnx):
         self.helper, self.numpy, self.types = onnx.helper, onnx.numpy_helper, onnx.TensorProto
@@ -27,13 +30,13 @@ class Graph:
 
     def constant(self, value, dtype: Any = np.float64) -> str:
         """Add an array and return its name."""
-        name = f"c{len(self.constants)}"
+        name = f"/c{len(self.constants)}"
         self.constants.append(self.numpy.from_array(np.asarray(value, dtype=dtype), name))
         return name
 
     def add(self, operator: str, *inputs: str, out: str | None = None, **attributes) -> str:
         """Add a node and return the name of its output."""
-        name = out or f"v{len(self.nodes)}"
+        name = out or f"/v{len(self.nodes)}"
         self.nodes.append(self.helper.make_node(operator, list(inputs), [name], **attributes))
         return name
 
@@ -41,7 +44,9 @@ class Graph:
 def onnx_bytes(run: Run, step: dict, training: str | None = None) -> bytes:
     """Return a model that maps ``X`` (float64, rows in the units of the data) to the decisions of ``predict``.
 
-    Outputs are ``label`` (whole numbers, or texts) and ``decision`` for a classifier, ``value`` for a regression.
+    For a table with encoded columns, or with features that tell where a value is missing, it has an input for each
+    column, of shape (rows, 1) and by its name: texts, or float64. A missing number is nan. Outputs are ``label`` (whole
+    numbers, or texts) and ``decision`` for a classifier, ``value`` for a regression.
     Parameters as of :func:`screenpath.export.export.exported`.
     """
     try:
@@ -51,7 +56,9 @@ def onnx_bytes(run: Run, step: dict, training: str | None = None) -> bytes:
             "this needs the package onnx, which is not installed", "pip install 'screenpath[onnx]'"
         ) from None
     g, double = Graph(onnx), onnx.TensorProto.DOUBLE
-    rows = "X"
+    rows, inputs = _columns(g, run) if run.form is not None and not run.form.plain else ("X", {"X": double})
+    if "X" in inputs and run.form is not None:
+        rows = _blanked(g, rows, run.form)
     if run.numbers is not None:
         rows = g.add("Gather", rows, g.constant(run.numbers - 1, np.int64), axis=1)
     if run.fill is not None:
@@ -65,15 +72,52 @@ def onnx_bytes(run: Run, step: dict, training: str | None = None) -> bytes:
     outputs = [onnx.helper.make_tensor_value_info(final, double, shape)]
     if run.labels is not None:
         outputs.insert(0, onnx.helper.make_tensor_value_info("label", _labels(g, run), ["rows"]))
-    given = onnx.helper.make_tensor_value_info("X", double, ["rows", run.n_features])
-    graph = onnx.helper.make_graph(g.nodes, run.model, [given], outputs, g.constants)
+    width = 1 if inputs != {"X": double} else run.n_features
+    given = [onnx.helper.make_tensor_value_info(name, kind, ["rows", width]) for name, kind in inputs.items()]
+    graph = onnx.helper.make_graph(g.nodes, run.model, given, outputs, g.constants)
+    opsets = [("", OPSET), *([(ML, OPSET_ML)] if any(node.domain == ML for node in g.nodes) else [])]
     model = onnx.helper.make_model(
-        graph, opset_imports=[onnx.helper.make_opsetid("", OPSET)], ir_version=IR, producer_name="screenpath",
-        producer_version=__version__, doc_string=run.describe(step),
+        graph, opset_imports=[onnx.helper.make_opsetid(*one) for one in opsets], ir_version=IR,
+        producer_name="screenpath", producer_version=__version__, doc_string=run.describe(step),
     )  # fmt: skip
     onnx.helper.set_model_props(model, {"description": dump_json(description(run, step))})
     onnx.checker.check_model(model)
     return model.SerializeToString()
+
+
+def _columns(g: Graph, run: Run) -> tuple[str, dict[str, int]]:
+    """Add the features of a table; return them as rows, and the type of each column's input by its name."""
+    form, parts, inputs = run.form, [], {}
+    assert form is not None
+    twice = [name for name in form.columns if name in ("label", "decision", "value") or name.startswith("/")]
+    if twice:
+        raise UsageError(f"the model has an output or a part called '{twice[0]}', as a column is", "rename the column")
+    for name in form.columns:
+        texts = form.one_hot.get(name)
+        inputs[name] = g.types.DOUBLE if texts is None else g.types.STRING
+        column = name if texts is not None else _blanked(g, name, form)
+        parts += [column] if texts is None else [_one_hot(g, name, texts)] if texts else []
+        if name in (form.indicated or ()):
+            gaps = g.add("IsNaN", column) if texts is None else _any_of(g, name, sorted({*NA, *form.cells.na}))
+            parts.append(g.add("Cast", gaps, to=g.types.DOUBLE))
+    return g.add("Concat", *parts, axis=1), inputs
+
+
+def _blanked(g: Graph, rows: str, form: Form) -> str:
+    """Return rows with nan for the numbers that stand for a missing value."""
+    for code in form.cells.codes:
+        rows = g.add("Where", g.add("Equal", rows, g.constant(code)), g.constant(np.nan), rows)
+    return rows
+
+
+def _one_hot(g: Graph, column: str, texts) -> str:
+    """Return a column of 0 and 1 for each text; a row of another text has 0 in all."""
+    found = g.add("OneHotEncoder", column, domain=ML, cats_strings=list(texts), zeros=1)
+    return g.add("Cast", g.add("Squeeze", found, g.constant([1], np.int64)), to=g.types.DOUBLE)
+
+
+def _any_of(g: Graph, column: str, texts) -> str:
+    return g.add("ReduceMax", _one_hot(g, column, texts), axes=[1], keepdims=1)
 
 
 def _normalised(g: Graph, rows: str) -> str:

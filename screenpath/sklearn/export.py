@@ -6,17 +6,19 @@ import os
 from typing import Any
 
 import numpy as np
-from sklearn.impute import SimpleImputer
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import QuantileRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, Normalizer, StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, Normalizer, OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC, LinearSVR
 
+from screenpath.data.files.dataset import Form
 from screenpath.data.files.prepare import Preparation
 from screenpath.data.words.labels import in_python
 from screenpath.engine.stored import StoredPath, load_run
-from screenpath.errors import UsageError
+from screenpath.errors import ResourceError, UsageError
 from screenpath.inputs.run_data import Support, support_of
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import spread
@@ -39,8 +41,9 @@ def fitted(path: StoredPath | str | os.PathLike[str], step: int | str = "best", 
     -------
     LinearSVC, LinearSVR, QuantileRegressor or Pipeline
         With the weights of the step; after a ``SimpleImputer`` for a run that fills in missing values, and a
-        ``Normalizer`` for one with ``scale="l2"``. For a kernel run a pipeline
-        of the scaling, the kernel's values at the support vectors (``Nystroem``) and a ``LinearSVC`` that adds them up.
+        ``Normalizer`` for one with ``scale="l2"``. For a kernel run a pipeline of the scaling, the kernel's values at
+        the support vectors (``Nystroem``) and a ``LinearSVC`` that adds them up. Of a table with encoded columns it
+        begins with a ``ColumnTransformer``, for data frames with the columns of the table.
     """
     if not isinstance(path, StoredPath | str | os.PathLike):
         raise UsageError(f"{path!r} is no run, nor the folder of one", "write a path to a folder first: path.save(DIR)")
@@ -60,6 +63,13 @@ def estimator_of(run: Run, step: dict, training: str | None = None):
     if run.fill is not None:
         values = _of_all(run, run.fill, 0.0)
         parts.insert(0, SimpleImputer(keep_empty_features=True).fit(values[None, :]))  # the mean of one row is the row
+        if run.form is not None and run.form.cells.codes.size:
+            raise UsageError(
+                "scikit-learn's imputer knows no numbers that stand for a missing value, as this run with `na` does",
+                "export `to=onnx`",
+            )
+    if run.form is not None and not run.form.plain:
+        return make_pipeline(_encoder(run.form), *parts)
     first = parts[0]
     first.n_features_in_ = run.n_features
     if run.feature_names is not None:
@@ -81,6 +91,30 @@ def _linear(run: Run, step: dict, weights, intercepts):
     estimator.coef_, estimator.intercept_ = weights, intercepts
     estimator.classes_ = np.array(in_python(run.sides))
     return estimator
+
+
+def _encoder(form: Form) -> ColumnTransformer:
+    """Return what makes the features of a table from the columns of a data frame, found by their names."""
+    try:
+        import pandas
+    except ImportError:
+        raise ResourceError("columns of a table that are encoded take pandas to export", "pip install pandas") from None
+    parts, content = [], {}
+    for name in form.columns:
+        texts, base = form.one_hot.get(name), form.base.get(name)
+        content[name] = [0.0] if texts is None else [next(iter(texts), "")]
+        if texts is None:
+            parts.append((name, "passthrough", [name]))
+        elif texts:
+            known = [*([] if base is None else [base]), *texts]
+            hot = OneHotEncoder(
+                categories=[np.array(known, dtype=object)], drop=None if base is None else [base],
+                handle_unknown="warn", sparse_output=False,
+            )  # fmt: skip
+            parts.append((name, hot, [name]))
+        if name in (form.indicated or ()):
+            parts.append((f"{name} is missing", MissingIndicator(features="all"), [name]))
+    return ColumnTransformer(parts, verbose_feature_names_out=False).fit(pandas.DataFrame(content))
 
 
 def _kernel_parts(run: Run, step: dict, support: Support) -> list:

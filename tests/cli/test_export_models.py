@@ -1,14 +1,16 @@
 """export --to onnx and --to sklearn: runtimes of these decide as predict does."""
 
+import csv
 import importlib.util
 import json
 import sys
+import warnings
 
 import numpy as np
 import pytest
 
 import screenpath
-from tests.cli.conftest import clouds, libsvm_text
+from tests.cli.conftest import ROOT, clouds, libsvm_text, read_csv
 from tests.cli.test_tables import csv_text, three
 
 RNG = np.random.default_rng(5)
@@ -100,6 +102,111 @@ def test_an_estimator_of_scikit_learn_decides_as_predict(folder, name, tmp_path)
         return
     np.testing.assert_allclose(estimator.decision_function(X), path.decision_function(X), rtol=1e-9, atol=1e-9)
     assert estimator.predict(X).tolist() == path.predict(X).tolist()
+
+
+CLINIC = ("--target", "returned", "--id", "visit", "--drop", "seen,patient", "--one-hot", "auto", "--missing", "median")
+TABLES = {
+    "filled": ("clinic", *CLINIC, "--missing-indicator", "--scale", "standard", "--intercept", "free", "--c", 1),
+    "numbers of gaps": ("clinic", *CLINIC, "--na", "-1", "--na", "west", "--missing-indicator", "--c", 1, "--bias", 1),
+    "kernel": ("clinic", *CLINIC, "--scale", "standard", "--kernel", "rbf", "--gamma", 0.1, "--c", 1),
+    "rows of length 1": ("clinic", *CLINIC, "--scale", "l2", "--c", 1),
+    "whole": ("penguins", "--target", "sex", "--one-hot", "island,species", "--columns", "!bill_depth_mm", "--c", 1),
+}
+
+
+def raw_table(name):
+    """Return the sample table of a name, with further rows: texts that no run has seen, gaps, numbers for gaps."""
+    with open(ROOT / "data_samples" / f"{name}.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    if name == "clinic":
+        rows += [rows[0] | {"blood": "X", "smoker": "", "age": ""}, rows[1] | {"weight_kg": "-1", "site": "NA"}]
+    return rows
+
+
+def by_hand(model: dict, rows: list) -> np.ndarray:
+    """Return the decisions of a model in JSON on the cells of a table, as the pages describe it."""
+    table, found = model["table"], []
+    cells, indicated = table.get("cells", {}), table.get("indicated", ())
+    gaps, codes = {"", "?", "NA", *cells.get("na", ())}, [float(one) for one in cells.get("na", ()) if one != "west"]
+    for row in rows:
+        features = []
+        for name in table["columns"]:
+            gap = row[name] in gaps or (name not in table["one_hot"] and float(row[name]) in codes)
+            if name in table["one_hot"]:
+                features += [float(row[name] == text and not gap) for text in table["one_hot"][name]]
+            else:
+                features.append(model["missing"][len(features)] if gap else float(row[name]))
+            features += [float(gap)] if name in indicated else []
+        found.append(features)
+    X, (one,) = np.array(found), model["weights"]
+    if model["rows"] == "l2":
+        X /= np.linalg.norm(X, axis=1, keepdims=True)
+    return X[:, np.array(one["features"]) - 1] @ one["values"] + one["intercept"]
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_exports_take_the_cells_of_a_table(call, tmp_path, name):
+    """ONNX, skops and JSON decide on the raw rows as predict does on the file."""
+    data, *options = TABLES[name]
+    rows, file = raw_table(data), ROOT / "data_samples" / f"{data}.csv"
+    assert call("svm", file, *options, "-q", "-o", "r").code == 0
+    with open(tmp_path / "new.csv", "w", newline="") as new:
+        table = csv.DictWriter(new, rows[0])
+        table.writeheader()
+        table.writerows(rows)
+    assert call("predict", "r", "new.csv", "--decision", "-q", "-o", "labels.csv").code == 0
+    expected = read_csv(tmp_path / "labels.csv")
+    decisions, labels = [float(row["decision"]) for row in expected], [row["label"] for row in expected]
+    form = screenpath.load_run("r").run.form
+    gaps = {"", "?", "NA"}
+    cells = {
+        column: [row[column] for row in rows] if column in form.one_hot
+        else [float(row[column]) if row[column] not in gaps else np.nan for row in rows] for column in form.columns
+    }  # fmt: skip
+    if name != "kernel":
+        assert call("export", "r", "--step", 0, "-o", "m.json").code == 0
+        np.testing.assert_allclose(by_hand(json.loads((tmp_path / "m.json").read_text()), rows), decisions, rtol=1e-9)
+    runtime = pytest.importorskip("onnxruntime", reason="needs onnxruntime (extra: test)")
+    assert call("export", "r", "--step", 0, "-o", "m.onnx").code == 0
+    session = runtime.InferenceSession("m.onnx", providers=["CPUExecutionProvider"])
+    fed = {column: np.array(values, dtype=object if column in form.one_hot else np.float64)[:, None]
+           for column, values in cells.items()}  # fmt: skip
+    assert {one.name for one in session.get_inputs()} == set(form.columns)
+    told, values = session.run(None, fed)
+    assert told.tolist() == labels
+    np.testing.assert_allclose(values, decisions, rtol=1e-6, atol=1e-6)
+    found = call("export", "r", "--step", 0, "-o", "m.skops")
+    if name == "numbers of gaps":
+        assert found.code == 2 and "--to onnx" in found.err
+        return
+    skops = pytest.importorskip("skops.io", reason="needs skops (extra: test)")
+    pandas = pytest.importorskip("pandas")
+    types = ["numpy.dtype"] if "--missing" in options else []  # of the imputer
+    assert found.code == 0 and skops.get_untrusted_types(file="m.skops") == types
+    estimator = skops.load("m.skops", trusted=types)
+    frame = pandas.DataFrame(rows).assign(**cells)
+    frame = frame.replace({column: dict.fromkeys(gaps, np.nan) for column in form.one_hot})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of texts that are none of the training data
+        assert estimator.predict(frame).tolist() == labels
+        np.testing.assert_allclose(estimator.decision_function(frame), decisions, rtol=1e-9, atol=1e-9)
+        assert estimator.predict(frame[frame.columns[::-1]]).tolist() == labels
+
+
+def test_columns_called_as_parts_of_a_model(call, tmp_path):
+    runtime = pytest.importorskip("onnxruntime", reason="needs onnxruntime (extra: test)")
+    for name in ("v1", "c0", "decision"):
+        lines = [f"y,{name},b", "1,red,2", "2,blue,1", "1,red,3", "2,blue,0"]
+        (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+        assert call("svm", "t.csv", "--one-hot", name, "--c", 1, "-q", "-o", "r", "--force").code == 0
+        found = call("export", "r", "--step", 0, "-o", "m.onnx", "--force")
+        if name == "decision":
+            assert found.code == 2 and "rename the column" in found.err
+            continue
+        told = runtime.InferenceSession("m.onnx").run(["label"], {
+            name: np.array([["red"], ["blue"]], dtype=object), "b": np.array([[2.0], [1.0]])
+        })  # fmt: skip
+        assert told[0].tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("kind", ["liblinear", "libsvm", "json", "npz"])

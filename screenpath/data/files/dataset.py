@@ -172,6 +172,11 @@ class Form:
             found += [f"{name} is missing"] if name in (self.indicated or ()) else []
         return tuple(found)
 
+    @property
+    def plain(self) -> bool:
+        """Tell whether the features are the columns themselves."""
+        return self.names == self.columns
+
     def stripped(self) -> Form:
         """Return the form with blanks around names removed; older runs stored them."""
         hot = {name.strip(): values for name, values in self.one_hot.items()}
