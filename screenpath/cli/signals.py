@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
 import sys
@@ -12,10 +13,23 @@ from screenpath.errors import tell
 
 AGAIN = 0.01  # seconds until a signal during an import, or a swallowed Stopped, is raised again
 GRACE = 20.0  # seconds for a long step to end by itself; schedulers wait about 30 between SIGTERM and SIGKILL
+TIMERS = hasattr(signal, "setitimer")  # Windows has none
+ALARM = getattr(signal, "SIGALRM" if TIMERS else "SIGBREAK")
 IMPORTS = "<frozen importlib"  # file name of the code that imports
 LLVM = "llvmlite.binding."  # modules that call LLVM
 CLASSES = "numba.core.serialize"  # module that finds the class of a kernel's return value, once for each class
 ENTRANCE = "_run"  # of cli.app: imports above it do not count
+
+
+def later(seconds: float, number: int) -> threading.Timer:
+    """Start and return a thread that sends this process a signal after some seconds."""
+    if TIMERS:
+        timer = threading.Timer(seconds, os.kill, (os.getpid(), number))
+    else:  # os.kill of Windows ends a process
+        timer = threading.Timer(seconds, _thread.interrupt_main, (number,))
+    timer.daemon = True
+    timer.start()
+    return timer
 
 
 def importing(frame) -> bool:
@@ -58,18 +72,19 @@ class Signals(Interrupts):
     def __init__(self, say=tell):
         super().__init__()
         self.say = say  # called at the first signal
+        self._bell: threading.Timer | None = None
 
     def __enter__(self):
         self._hook, sys.unraisablehook = sys.unraisablehook, self._swallowed
         try:
-            self._install(signal.SIGALRM, self._raise_again)
+            self._install(ALARM, self._raise_again)
             return super().__enter__()
         except BaseException:  # the first signal, before all handlers are set
             self.__exit__()
             raise
 
     def __exit__(self, *exception):
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        self._ring(0.0)
         sys.unraisablehook = self._hook
         super().__exit__(*exception)
 
@@ -78,9 +93,7 @@ class Signals(Interrupts):
         if cuts and not self.keeping:
             os._exit(128 + number)
         if cuts or calling_back(frame):
-            again = threading.Timer(AGAIN, os.kill, (os.getpid(), number))
-            again.daemon = True
-            again.start()
+            later(AGAIN, number)
             return
         if self.received is not None:
             os._exit(128 + number)
@@ -89,7 +102,7 @@ class Signals(Interrupts):
         if self._held:
             return
         if self.softly():
-            signal.setitimer(signal.ITIMER_REAL, GRACE)
+            self._ring(GRACE)
             return
         self._told = True
         raise Stopped(number)
@@ -97,15 +110,26 @@ class Signals(Interrupts):
     def _swallowed(self, unraisable):
         """Raise again what could not escape; print anything else that is not a consequence of it."""
         if isinstance(unraisable.exc_value, Stopped):
-            signal.setitimer(signal.ITIMER_REAL, AGAIN)
+            self._ring(AGAIN)
         elif not self._cut():
             self._hook(unraisable)
 
+    def _ring(self, seconds: float) -> None:
+        """Have :meth:`_raise_again` called once after some seconds; for 0, not at all."""
+        if TIMERS:
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+            return
+        if self._bell is not None:
+            self._bell.cancel()
+        self._bell = later(seconds, ALARM) if seconds else None
+
     def _raise_again(self, number, frame):
-        if self._held:
+        if self.received is None:  # Ctrl-Break
+            self._handle(number, frame)
+        elif self._held:
             self._told = False
         elif importing(frame) or calling_back(frame):
-            signal.setitimer(signal.ITIMER_REAL, AGAIN)
+            self._ring(AGAIN)
         else:
             self._told = True
             raise Stopped(self.received)

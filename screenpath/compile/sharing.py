@@ -13,9 +13,15 @@ import contextlib
 import functools
 import os
 import stat
-import sys
 import time
 from pathlib import Path
+from typing import Any
+
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 LOCKS = "locks"
 PATIENCE = 60.0  # seconds; the longest kernel takes a quarter of that on a busy machine
@@ -48,8 +54,6 @@ def _place(name: str) -> int:
 
 
 def _lock(file: int, name: str, how: str) -> bool:
-    import fcntl
-
     kind = fcntl.LOCK_EX | fcntl.LOCK_NB if how == "take" else fcntl.LOCK_UN
     try:
         fcntl.lockf(file, kind, 1, _place(name))
@@ -63,7 +67,7 @@ def _lock(file: int, name: str, how: str) -> bool:
 def take_turn(folder: Path, name: str) -> bool:
     """Take the turn to compile an entry; return whether it is ours, which is always so if files cannot be locked."""
     file = _locks(folder)
-    if file is None or sys.platform == "win32":
+    if file is None or fcntl is None:
         return True
     try:
         return _lock(file, name, "take")
@@ -81,7 +85,7 @@ def wait_for_turn(folder: Path, name: str) -> None:
 def end_turn(folder: Path, name: str) -> None:
     """Release an entry, which exists now, or will not."""
     file = _locks(folder)
-    if file is not None and sys.platform != "win32":
+    if file is not None and fcntl is not None:
         with contextlib.suppress(OSError):  # as above
             _lock(file, name, "release")
 

@@ -148,8 +148,8 @@ def plan_of_folds(runs: list) -> Plan:
         raise UsageError("cross-validations are merged from parts of their folds", "compute them with `part=I/K`")
     runs = in_order(runs)
     check_alike(runs, ("part",))
-    records = [json.loads((run.path / "cv.json").read_text()) for run in runs]
-    tables = [(run.path / "folds.csv").read_text().splitlines(keepends=True) for run in runs]
+    records = [json.loads((run.path / "cv.json").read_text("utf-8")) for run in runs]
+    tables = [(run.path / "folds.csv").read_text("utf-8").splitlines(keepends=True) for run in runs]
     folds = [tables[0][0], *(line for table in tables for line in table[1:])]
     first = runs[0]
     parameters = [{name: row[name] for name in first.parameters} for row in first.table]

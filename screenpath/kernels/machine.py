@@ -5,7 +5,6 @@ numba what to generate in their place; :func:`screenpath.kernels.prepare` does s
 """
 
 import os
-import sys
 import time
 
 import numpy as np
@@ -73,16 +72,8 @@ def _look_at(context, array, index):
     return types.int64(array, types.int64), generate
 
 
-if sys.platform == "win32":  # which has no such function
-
-    @overload(give_way)
-    def _give_way():
-        return lambda: 0
-
-else:
-    infer_global(give_way, types.ExternalFunction("sched_yield", types.int32()))
-
 if os.name == "posix":
+    infer_global(give_way, types.ExternalFunction("sched_yield", types.int32()))
     _gettime = types.ExternalFunction("clock_gettime", types.intc(types.intc, types.CPointer(types.int64)))
     _MONOTONIC = time.CLOCK_MONOTONIC
 
@@ -94,3 +85,13 @@ if os.name == "posix":
             return parts[0] + 1e-9 * parts[1]
 
         return read
+
+else:  # Windows has neither: a thread that waits keeps its processor, and phases within a compiled call take 0 s
+
+    @overload(give_way)
+    def _give_way():
+        return lambda: 0
+
+    @overload(seconds)
+    def _seconds():
+        return lambda: 0.0

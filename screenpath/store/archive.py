@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from screenpath.data.safe.atomic import prefix_sha256, replacing
+from screenpath.data.safe.system import read_at
 
 HASH = 64  # letters of a SHA-256
 FAULTS = (
@@ -44,7 +45,7 @@ def load_archive(path: Path) -> dict:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size - HASH
             digest, _ = prefix_sha256(file.fileno(), size)
-            if size < 0 or os.pread(file.fileno(), HASH, size) != digest.hexdigest().encode("ascii"):
+            if size < 0 or read_at(file.fileno(), HASH, size) != digest.hexdigest().encode("ascii"):
                 raise Damaged("it was changed after it was written, or is not whole (its hash differs)")
             return read_npz(file)
     except Damaged:

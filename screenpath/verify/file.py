@@ -34,6 +34,7 @@ LOW, HIGH, BETWEEN = 0, 1, 2
 NOTHING, OWN, BEFORE, AFTER = 0, 1, 2, 3
 TYPES = {"f8": "<f8", "u1": "|u1", "i8": "<i8"}
 TEXT = 1 << 26  # bytes of the largest line of JSON that is unfolded
+UNTOLD = 8 << 30  # bytes of memory where the system (Windows) does not tell
 EACH = 64  # bytes that the arrays of a part have at most for each sample and feature, of each class
 
 
@@ -96,7 +97,7 @@ def frames(path, hashed: Hashed | None = None):
 
 def memory() -> int:
     """Return the size of the machine's memory: what cannot be held is not unfolded."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else UNTOLD
 
 
 def largest(fields: dict) -> int:

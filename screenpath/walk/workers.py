@@ -30,6 +30,7 @@ from screenpath.walk.loop import walk
 
 START = "spawn"  # a forked child would inherit threads half way
 FOLLOWED = (signal.SIGINT, signal.SIGTERM)  # what they mean is for the parent to say
+MASKS = hasattr(signal, "pthread_sigmask")  # Windows has none, and no process that tracks resources
 SAFE_PATH = "PYTHONSAFEPATH"  # known to Python 3.11 and later
 
 
@@ -169,11 +170,12 @@ def _put_off():
     A terminal, or a scheduler, signals all processes of a job. A process signalled during its imports would print
     a traceback; :func:`follow_parent` sets what it should do instead, as soon as it can.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, FOLLOWED)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, FOLLOWED) if MASKS else None
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if before is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager
@@ -184,7 +186,7 @@ def workers(jobs: int, initializer, arguments: tuple):
     """
     context: Any = multiprocessing.get_context(START)  # the type of all contexts lacks `Process`
     started = []
-    if START != "fork":  # a fresh process starts it first, which lets the signals through again
+    if START != "fork" and MASKS:  # a fresh process starts it first, which lets the signals through again
         with without_current_folder():
             resource_tracker.ensure_running()
     try:
@@ -215,7 +217,8 @@ def follow_parent() -> None:
     """
     for number in FOLLOWED:
         signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, FOLLOWED)
+    if MASKS:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, FOLLOWED)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import hashlib
 import os
 import pickle
@@ -18,17 +17,21 @@ from pathlib import Path
 
 import numpy as np
 
+from screenpath.data.safe.system import AT_ONCE, fcntl, lock, open_bytes, read_at
 from screenpath.errors import InUseError, RunFolderError, failure_named, failures_named
 
 LOCK = ".lock"
 TEMPORARY = re.compile(r"(.+)\.new-[0-9a-f]{16}", re.DOTALL)  # name of a file that will replace another
 NAME = 60  # letters of a name that its temporary name keeps
+RELEASED = -1  # in place of the descriptor of a lock
 CHUNK = 1 << 20  # bytes read at a time
 OWNER = re.compile(rb"(screenpath )?([0-9]*)\n?")  # content of a lock; 0.1.0 wrote the number alone
 
 
 def sync_folder(folder: Path) -> None:
     """Make renames in a folder survive a power failure, if the file system supports that."""
+    if not hasattr(os, "O_DIRECTORY"):  # Windows opens no folders
+        return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -66,7 +69,7 @@ def replacing(path: Path, last_look=None):
     """
     beside = path.with_name(f"{path.name[:NAME]}.new-{secrets.token_hex(8)}")
     try:
-        descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        descriptor = open_bytes(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL)
         try:
             with open(descriptor, "w+b") as file:
                 yield file
@@ -100,7 +103,7 @@ def open_own(path: Path) -> int:
     """
     what = None
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        descriptor = open_bytes(path, os.O_RDWR | os.O_CREAT)
     except OSError as error:
         if error.errno not in (errno.ELOOP, errno.EMLINK, errno.EISDIR, errno.ENXIO):
             raise
@@ -124,7 +127,7 @@ def prefix_sha256(descriptor: int, size: int):
     """
     digest, done = hashlib.sha256(), 0
     while done < size:
-        data = os.pread(descriptor, min(CHUNK, size - done), done)
+        data = read_at(descriptor, min(CHUNK, size - done), done)
         if not data:
             break
         digest.update(data)
@@ -150,7 +153,7 @@ def check_kept(path: Path, keep: int, sha256: str) -> None:
     partial = path.with_name(path.name + ".partial")
     found = partial if os.path.lexists(partial) else path
     try:
-        descriptor = os.open(found, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        descriptor = open_bytes(found, os.O_RDONLY | AT_ONCE)
     except OSError as error:
         raise RunFolderError(f"{found} cannot be continued: {error.strerror}", "start again with `force`") from None
     try:
@@ -201,7 +204,7 @@ class Appender:
 
     def read(self) -> bytes:
         parts, done = [], 0
-        while data := os.pread(self._descriptor, self.size - done, done):  # one call reads 2 GB at most
+        while data := read_at(self._descriptor, self.size - done, done):  # one call reads 2 GB at most
             parts.append(data)
             done += len(data)
         return b"".join(parts)
@@ -229,11 +232,11 @@ class FolderLock:
         self.path = folder / LOCK
         while True:
             self._descriptor = open_own(self.path)
-            owner = OWNER.fullmatch(os.pread(self._descriptor, 64, 0))
+            owner = OWNER.fullmatch(read_at(self._descriptor, 64, 0))
             try:
                 if owner is None:
                     raise RunFolderError(f"{self.path} is not a lock of screenpath", "choose another folder")
-                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock(self._descriptor)
             except BlockingIOError:
                 os.close(self._descriptor)
                 raise InUseError(
@@ -263,6 +266,14 @@ class FolderLock:
 
     def release(self) -> None:
         """Remove the lock file, if it is still ours, and let others in."""
-        if self._is_current():
+        if self._descriptor == RELEASED:
+            return
+        if fcntl is not None and self._is_current():  # Windows removes no open file; it is no obstacle
             self.path.unlink(missing_ok=True)
         os.close(self._descriptor)
+        self._descriptor = RELEASED
+
+    def let_rename(self) -> None:
+        """Release the lock where it would be in the way of another name for its folder."""
+        if fcntl is None:  # Windows
+            self.release()

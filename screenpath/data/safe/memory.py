@@ -15,12 +15,11 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import math
-import os
-import resource
 import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from screenpath.data.safe.system import free_bytes, peak_bytes, physical_bytes, resource
 from screenpath.errors import ResourceError, UsageError
 
 STATUS = Path("/proc/self/status")
@@ -80,20 +79,14 @@ def _status(name: str) -> int | None:
 
 
 def private_bytes() -> int:
-    """Return the resident bytes of this process without mapped files; the peak resident size if there is no
-    ``/proc``.
-    """
+    """Return the resident bytes of this process without mapped files; without ``/proc``, :func:`peak_bytes`."""
     taken = _status("RssAnon:")
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 if taken is None else taken
-
-
-def physical_bytes() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return peak_bytes() if taken is None else taken
 
 
 def free_memory() -> int:
     """Return the bytes this process may still take: of the machine, or of its control group if that is less."""
-    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    free = free_bytes()
     meminfo = Path("/proc/meminfo")
     if meminfo.exists():
         for line in meminfo.read_text().splitlines():
@@ -296,7 +289,7 @@ class MemoryLimit:
 
 def _free_at_once() -> None:
     """Return freed arrays to the system at once; the allocator would keep them."""
-    with contextlib.suppress(OSError, AttributeError):  # not the GNU C library: freed memory is kept
+    with contextlib.suppress(OSError, AttributeError, TypeError):  # not the GNU C library: freed memory is kept
         ctypes.CDLL(None).mallopt(MMAP_THRESHOLD, FREED_AT_ONCE)
 
 

@@ -24,6 +24,7 @@ import numpy as np
 
 from screenpath.data.files.dataset import Form, is_form
 from screenpath.data.safe.memory import count_mapped
+from screenpath.data.safe.system import AT_ONCE, BINARY
 from screenpath.data.safe.values import are_words, is_flag, is_mapping, is_text, is_whole, wrong_entries
 from screenpath.data.words.numerals import is_spelled
 
@@ -229,7 +230,7 @@ def map_array(file: Path, dtypes, shape: tuple) -> Mapped:
 
     It must have one of ``dtypes`` and exactly that shape; otherwise :class:`NotAnArray` is raised.
     """
-    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe of that name must not hang us
+    descriptor = os.open(file, os.O_RDONLY | AT_ONCE | BINARY)
     try:
         state = os.fstat(descriptor)
         if not stat.S_ISREG(state.st_mode):

@@ -141,6 +141,7 @@ class ShardWriter:
             os.replace(self.path, old)
         self._log.abandon(remove=True)
         self._finished = True
+        self._lock.let_rename()
         os.replace(self.partial, self.path)
         sync_folder(self.path.parent)
         (self.path / self._lock.path.name).unlink(missing_ok=True)
