@@ -232,11 +232,11 @@ class FreeIntercept(BoxModel):
 class FreeModel(FreeIntercept):
     """A box model whose intercept is free: not penalised. Parameters as of :class:`screenpath.problem.box.BoxModel`."""
 
-    def __init__(self, rows, c, lo, hi, signs=None, mirrored=False, name="svm", **rounding):
+    def __init__(self, rows, c, lo, hi, signs=None, mirrored=False, name="svm", around=None, **rounding):
         super().__init__(rows, c, lo, hi, signs, mirrored, name, **rounding)
         self.set_up()
         # Here and not when a step first asks for it: a resumed path counts the same passes.
-        self.around: tuple[np.ndarray, np.ndarray, float] = self._middle()
+        self.around: tuple[np.ndarray, np.ndarray, float] = self._middle() if around is None else around
 
     @property
     def free(self) -> Free:

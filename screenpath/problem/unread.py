@@ -6,7 +6,7 @@ import numpy as np
 
 from screenpath.kernels.problem.box import ALL_KINKS, ALL_ONES, HIDDEN, KINK, PRODUCT, ROW_SUM, SLOPE
 from screenpath.kernels.rows.matrix import matrix_of
-from screenpath.kernels.walk import lazy as kernels
+from screenpath.kernels.walk import deadlines as kernels
 from screenpath.kernels.walk.compiled_types import Problem
 from screenpath.numbers import states
 from screenpath.numbers.rounding import UNIT
@@ -20,7 +20,8 @@ ROWS = ("margins", "deadlines", "version")  # what changes from step to step: fo
 CHANGES = (*ROWS, "points", "facts", "state")  # and for each version
 # Of a certificate: what is not computed anew from its pair. Sums over all rows would differ in their last digits.
 NUMBERS = ("total_sq", "inner", "xi", "ell", "slack", "error", "primal", "primal_error", "gap", "rounding")
-NONE = np.zeros(1, dtype=np.int64)
+INTERCEPT = ("intercept", "low", "high", "residue", "shift", "cost")  # and, where it is free, of that
+NONE, NOTHING = np.zeros(1, dtype=np.int64), np.empty(0)
 PART = 0.25  # of the tolerance: what rounding may take of the primal value
 ALIKE = 1e-6  # relative difference of a certificate's numbers, at most
 
@@ -30,11 +31,11 @@ def begun(model, reference, move=None) -> kernels.Lazy:
     w = reference.point.vector
     if model.measure is None:
         model.measure = _measure(model)
-    sizes, units = model.measure
-    lazy = kernels.nothing(model.size, _room(w.size), w.size, sizes, units)
+    most = 0.0 if model.free is None else model.largest_kink
+    lazy = kernels.nothing(model.size, _room(w.size), w.size, model.measure, most)
     lazy.margins[:] = reference.point.products
-    lazy.state[kernels.REACH] = np.linalg.norm(units * (STEP * w if move is None else move))
-    kernels.set_deadlines(_problem(model), w, reference.theta, lazy)
+    lazy.state[kernels.REACH] = np.linalg.norm(lazy.units * (STEP * w if move is None else move))
+    kernels.set_deadlines(_problem(model), w, reference.intercept or 0.0, reference.theta, lazy)
     return lazy
 
 
@@ -48,17 +49,25 @@ def blurred(model, reference, tol: float) -> bool:
     return not reference.C * off <= PART * tol * reference.primal
 
 
-def _measure(model) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``sizes`` and ``units`` of ``Lazy``: the powers of two next to the columns' root mean squares."""
-    X, bounds = model.rows.stored, model.bounds
+def _measure(model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return ``sizes``, ``units`` and ``mean`` of ``Lazy``: the units are the powers of two next to the columns' root
+    mean squares, around the mean where the intercept is free.
+    """
+    X, bounds, n = model.rows.stored, model.bounds, model.size
+    mean = NOTHING if model.free is None else model.free.mean
+    middle, more = (0.0, 0.0) if mean is NOTHING else (mean, 1.0)
+    squares, sizes = np.zeros(X.shape[1]), np.empty(n)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        exponents = np.round(0.5 * np.log2(np.einsum("ij,ij->j", X, X) / model.size))
+        for first in range(0, n, BLOCK):
+            part = X[first : first + BLOCK] - middle
+            squares += np.einsum("ij,ij->j", part, part)
+        exponents = np.round(0.5 * np.log2(squares / n))
         units = np.exp2(np.where(np.abs(exponents) <= MOST_EXPONENT, exponents, 0.0))
-        sizes = np.empty(model.size)
-        for first in range(0, model.size, BLOCK):
-            part = X[first : first + BLOCK] / units
-            sizes[first : first + BLOCK] = np.sqrt(np.einsum("ij,ij->i", part, part))
-    return sizes * (1.0 + 2.0 * bounds[PRODUCT]) + bounds[HIDDEN], units
+        for first in range(0, n, BLOCK):
+            part = (X[first : first + BLOCK] - middle) / units
+            sizes[first : first + BLOCK] = np.sqrt(np.einsum("ij,ij->i", part, part) + more)
+        apart = float(np.linalg.norm(middle / units))  # the rows themselves may be rounded
+    return sizes * (1.0 + 2.0 * bounds[PRODUCT]) + 4.0 * bounds[PRODUCT] * apart + bounds[HIDDEN], units, mean
 
 
 def copied(lazy: kernels.Lazy) -> kernels.Lazy:
@@ -73,7 +82,7 @@ def state(certificate) -> dict:
         return {}
     found = {f"unread_{name}": getattr(lazy, name) for name in ROWS}
     count = int(lazy.state[kernels.VERSIONS])
-    numbers = np.array([getattr(certificate, name) for name in NUMBERS])
+    numbers = np.array([getattr(certificate, name) for name in _numbers(certificate)])
     return {**found, "unread_points": lazy.points[:count], "unread_state": lazy.state, "unread_numbers": numbers}
 
 
@@ -87,14 +96,19 @@ def restore(model, certificate, stored) -> None:
     """
     if "unread_state" not in stored:
         return
-    n, w = model.size, certificate.point.vector
-    known, numbers = states.vector(stored, "unread_state", 4), states.vector(stored, "unread_numbers", len(NUMBERS))
+    n, w, names = model.size, certificate.point.vector, _numbers(certificate)
+    known, numbers = states.vector(stored, "unread_state", 4), states.vector(stored, "unread_numbers", len(names))
     count, room = int(known[kernels.VERSIONS]), _room(w.size)
     points, version = np.asarray(stored["unread_points"]), np.asarray(stored["unread_version"])
     if not (0 < count == known[kernels.VERSIONS] <= room and known.min() >= 0.0):
         raise ValueError("unread_state is not that of a walk")
-    if points.shape != (count, w.size) or points.dtype != np.float64 or not np.array_equal(points[-1], w):
+    if points.shape != (count, w.size + 1) or points.dtype != np.float64 or not np.array_equal(points[-1, :-1], w):
         raise ValueError("unread_points does not end with w")
+    if model.free is not None:
+        C, theta, margins = certificate.C, certificate.theta, certificate.point.products
+        again = model.certify(C, w, theta, certificate, margins, float(points[-1, -1]))
+        for name in (*NUMBERS, *INTERCEPT):
+            setattr(certificate, name, getattr(again, name))
     if version.shape != (n,) or version.dtype != np.int32 or version.min() < 0 or version.max() >= count:
         raise ValueError("unread_version names a row of unread_points that there is not")
     lazy = begun(model, certificate)
@@ -109,12 +123,16 @@ def restore(model, certificate, stored) -> None:
     if not np.all((deadlines - known[kernels.ODOMETER] <= left) | (deadlines <= 0.0) | (fresh == np.inf)):
         raise ValueError("unread_deadlines are later than the rows allow")
     lazy.margins[:], lazy.deadlines[:] = margins, deadlines
-    for name, value in zip(NUMBERS, numbers.tolist(), strict=True):
+    for name, value in zip(names, numbers.tolist(), strict=True):
         size = max(abs(certificate.primal), abs(getattr(certificate, name)))
         if not abs(value - getattr(certificate, name)) <= ALIKE * size:
             raise ValueError(f"unread_numbers has another {name}")
         setattr(certificate, name, value)
     certificate.unread, certificate.point = lazy, Unread(w, certificate.point.sqnorm, model)
+
+
+def _numbers(certificate) -> tuple:
+    return NUMBERS if certificate.intercept is None else NUMBERS + INTERCEPT
 
 
 def _room(d: int) -> int:

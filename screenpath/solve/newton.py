@@ -60,7 +60,7 @@ class Newton(Solver):
                 from screenpath.kernels.solve.multiplier import minimise_free  # other paths start up without it
 
                 vectors[kernels.NORMS], count = norms, k
-                done, work, gap, primal, b, converged = minimise_free(
+                done, work, gap, primal, b, converged, _ = minimise_free(
                     X, k, r.offset, free.rest, b, free.typical, v, w, how, room, team
                 )
                 ended = done == 0 and near

@@ -23,7 +23,7 @@ from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.kernels.solve import newton
 from screenpath.kernels.walk import compiled
 from screenpath.kernels.walk import compiled_types as kernels
-from screenpath.kernels.walk.lazy import nothing
+from screenpath.kernels.walk.deadlines import nothing
 from screenpath.problem import INTERVAL, ends, unread
 from screenpath.problem.base import PathModel
 from screenpath.problem.box import FEW
@@ -57,13 +57,19 @@ def can_compile(model: PathModel, screening: PathScreening, solver: Solver) -> b
         return False
     if model.free is None:
         return True
-    return not kernel.on_faces and not _shared(rows)  # with a free intercept threads do not walk together
+    # With a free intercept threads do not walk together.
+    return not kernel.on_faces and (not _shared(rows) or _skips(model, screening))
 
 
 def _skips(model, screening) -> bool:
     """Tell whether rows may be left unread: whether nobody asks for the decisions on all of them."""
     usual = screening.compiled == kernels.PAIR_BALL and not screening.counts_all
-    return usual and model.free is None and not model.rows.sparse and model.size >= unread.MANY
+    return usual and not model.rows.sparse and model.size >= unread.MANY
+
+
+def _is_zero(certificate) -> bool:
+    """Tell whether ``w = 0``, as where a path with a free intercept begins."""
+    return not certificate.point.vector.any()
 
 
 def _shared(rows) -> bool:
@@ -79,7 +85,7 @@ class CompiledWalk:
 
     def __init__(self, model, grid, screening: PathScreening, options, aim: float):
         self.model, self.grid, self.screening, self.options, self.aim = model, grid, screening, options, aim
-        self.spent, self.brief = 0.0, model.rows.brief
+        self.spent, self.brief = 0.0, model.rows.brief and (model.free is None or not _shared(model.rows))
         self.region: Any = screening.compiled  # an int, as `can_compile` has seen
         self.given = self.region == kernels.GIVEN
         alone = options.audit is not None or grid.grows or self.given  # each point is looked at before the next
@@ -107,11 +113,14 @@ class CompiledWalk:
         C = self.grid[rank]
         m, o, r = self.model, self.options, reference
         begins = r.unread is not None and C == r.C  # from samples, see `near`
-        if not begins and (not C > r.C or ends.known(m, r, C) or m.exact_until(r, C)):
+        ahead = C > r.C or (C == r.C and _is_zero(r))
+        if not begins and (not ahead or ends.known(m, r, C) or m.exact_until(r, C)):
             return [], []
         began, more = time.perf_counter(), np.zeros(len(kernels.FIELDS))
         lazy, r = self._known(r, C, more)
-        if lazy is None and (rank < self.resumes or not self.brief or (r.unread is not None and r.point.known is None)):
+        self.spent = float(more[TOUCHED])
+        dense = C > r.C and rank >= self.resumes and self.brief and (r.unread is None or r.point.known is not None)
+        if lazy is None and not dense:
             return [], []
         # What is known of unread rows goes with a call's last certificate, and each that is asked for may be resumed.
         count = 1 if lazy is not None and o.certificates else min(self.length, len(self.grid) - rank, most)
@@ -146,7 +155,6 @@ class CompiledWalk:
                 return self.points(reference, rank, found)
             self.spent += numbers[1, TOUCHED]
         if found == 0:
-            self.spent += more[TOUCHED]
             return [], []
         numbers[1] += more
         certificates: list = [None] * found
@@ -172,9 +180,9 @@ class CompiledWalk:
         """
         model, n_E = self.model, self.model.size - reference.n_R - reference.n_L
         known, most = reference.unread, self.between if reference.unread is None else 2.0 * self.between
-        if n_E > most:
+        if self.between < 0.0 or (n_E > most and not _is_zero(reference)):
             return None, reference
-        if not C > FAR * reference.C:
+        if not (C > FAR * reference.C or _is_zero(reference)):
             if unread.blurred(model, reference, self.options.tol):
                 return None, reference
             return unread.begun(model, reference) if known is None else unread.copied(known), reference

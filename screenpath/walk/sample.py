@@ -13,6 +13,7 @@ import numpy as np
 
 from screenpath.problem import unread
 from screenpath.problem.box import BoxModel
+from screenpath.problem.free import FreeModel
 from screenpath.rows.memory import MemoryRows
 from screenpath.solve.base import Budget
 from screenpath.solve.newton import Newton
@@ -38,7 +39,14 @@ def near(walk, C: float, epochs: int) -> tuple:
     blocks = np.arange(0, model.size - growth, growth)  # not every fourth row, which may be those of a season
     index = blocks + np.random.default_rng(0).integers(growth, size=blocks.size)
     rows = MemoryRows(model.rows.stored[index], inexact=model.rows.inexact)
-    sample = BoxModel(rows, model.c[index], model.lo[index], model.hi[index], model.signs[index])
+    arrays = rows, model.c[index], model.lo[index], model.hi[index], model.signs[index]
+    if model.free is None:
+        sample = BoxModel(*arrays)
+    elif _pulled_both_ways(*arrays[2:]):
+        mean, spread, typical = model.around
+        sample = FreeModel(*arrays, around=(mean, spread[index], typical))
+    else:
+        return None, 0, 0.0
     larger, touched, w = C * model.size / index.size, float(index.size), np.zeros(rows.d)
     if sample.size < unread.MANY:
         start = sample.certify(larger, w, sample.corner(np.zeros(sample.size))[0])
@@ -63,3 +71,8 @@ def near(walk, C: float, epochs: int) -> tuple:
     reference = model.certify(C, w, model.corner(margins)[0], None, margins)
     reference.unread = unread.begun(model, reference, REACH * step)
     return reference, spent, touched + rows.touched
+
+
+def _pulled_both_ways(lo, hi, signs) -> bool:
+    """Tell whether the rows have a best intercept, see ``Signless``."""
+    return bool(np.where(signs > 0, lo, -hi).sum() < 0.0 < np.where(signs > 0, hi, -lo).sum())

@@ -9,11 +9,13 @@ import pytest
 from screenpath.catalogue.losses import LAD, QUANTILE, SVM
 from screenpath.kernels.problem import box
 from screenpath.kernels.rows.matrix import matrix_of
-from screenpath.kernels.walk import lazy as kernels
+from screenpath.kernels.walk import deadlines as kernels
+from screenpath.kernels.walk import lazy
 from screenpath.kernels.walk.compiled_types import Problem
 from screenpath.numbers import rounding
 from screenpath.problem import unread
 from screenpath.problem.box import BoxModel
+from screenpath.problem.free import FreeModel
 from screenpath.problem.grid import log_grid
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen import parse_rule
@@ -30,10 +32,10 @@ SECONDS = ("screen_s", "solve_s", "certify_s", "init_s")
 # -- moves of w, against exact arithmetic -----------------------------------------------------------------------------
 
 
-def attacked(seed: int, weaker=lambda problem, lazy: (problem, lazy)) -> tuple[int, int]:
+def attacked(seed: int, free: bool, weaker=lambda problem, known: (problem, known)) -> tuple[int, int]:
     """Move ``w`` about among rows near their kinks; return wrong sides of unread rows, and rows looked at.
 
-    ``weaker`` may change what the kernels are given.
+    With a ``free`` intercept that moves as well. ``weaker`` may change what the kernels are given.
     """
     rng = np.random.default_rng(seed)
     n, d = 40, int(rng.integers(1, 5))
@@ -43,62 +45,75 @@ def attacked(seed: int, weaker=lambda problem, lazy: (problem, lazy)) -> tuple[i
         X = np.round(X / size) * size
     X[::7] = X[0]  # duplicates
     X[3] = 0.0
-    place = rng.normal(size=d) / size
+    if free and rng.random() < 0.5:  # far from the origin
+        X += size * 10.0 ** rng.integers(0, 7) * rng.normal(size=d)
+    place, level = rng.normal(size=d) / size, free * rng.choice([0.0, 1.0, 1e6]) * rng.normal()
     if d > 1:  # products whose terms cancel, which are far less certain than they are large
         X[20:30, -1] -= X[20:30] @ place / place[-1] * (1.0 + 1e-15 * rng.normal(size=10))
     signs, lo = rng.choice(np.array([-1, 1], dtype=np.int8), n), -rng.integers(0, 2, n).astype(float)
     # Kinks at or next to where w is, or will be: exactly, by a few roundings, or by more.
-    c = signs * (X @ place) * (1.0 + rng.choice([0.0, 1e-16, -3e-16, 1e-12, 1e-3, 1.0], n) * rng.normal(size=n))
+    c = signs * (X @ place + level) * (1.0 + rng.choice([0.0, 1e-16, -3e-16, 1e-12, 1e-3, 1.0], n) * rng.normal(size=n))
     hi = lo + 1.0
     hi[5] = lo[5]  # no weight
-    model = BoxModel(MemoryRows(X), c, lo, hi, signs)
+    model = (FreeModel if free else BoxModel)(MemoryRows(X), c, lo, hi, signs)
     problem = Problem(np.array([0, n]), c, lo, hi, model.norms, model.signs, model.bounds)
     reference = model.certify(1.0, place * rng.choice([0.0, 0.5, 1.0]), np.zeros(n))
-    right = np.where(c > reference.point.products, hi, lo)
+    right = np.where(c > reference.point.products + signs * (reference.intercept or 0.0), hi, lo)
     reference = model.certify(1.0, reference.point.vector, right)
-    problem, lazy = weaker(problem, unread.begun(model, reference))
+    problem, known = weaker(problem, unread.begun(model, reference))
     rows, kinks, w = signed_rows(model), losses_of(model)[0], reference.point.vector
+    b = first = reference.intercept or 0.0
     whole, bits = integers(rows)
     wrong, held = 0, 0
     for k in range(wide(30, 60)):
         step = rng.normal(size=d) * 10.0 ** rng.uniform(-17, 0.5) / size
         ways = w + step, 0.5 * (w + place), place, w * (1.0 + 1e-3 * rng.normal()), reference.point.vector, w
         w = ways[k % 6].copy()
-        kernels.new_version(w, problem, lazy)
-        near, _ = kernels.look(matrix_of(X), problem, w, 0.0, 0.0, 0, lazy)
+        b = (b + (X[0] @ step), 0.5 * (b + level), level, b * (1.0 + 1e-3 * rng.normal()), first, b)[k % 6] * free
+        kernels.new_version(w, b, problem, known)
+        near, _ = kernels.look(matrix_of(X), problem, w, 0.0, 0.0, 0, known)
         exact_w, more = integers(w)
         exact = [Fraction(int(v), 1 << (bits + more)) for v in whole @ exact_w]
+        exact = [one + int(sign) * Fraction(float(b)) for one, sign in zip(exact, signs, strict=True)]
         for i in range(n):
-            if lo[i] < hi[i] and lazy.deadlines[i] >= lazy.state[kernels.ODOMETER]:
+            if lo[i] < hi[i] and known.deadlines[i] >= known.state[kernels.ODOMETER]:
                 held += 1
-                wrong += (kinks[i] - exact[i]) * int(lazy.sides[i]) < 0
-        for i in lazy.near[:near]:  # a solver would move their dual variables to the other end
-            lazy.sides[i] = 1 if kinks[i] > exact[i] else -1
-        if lazy.state[kernels.VERSIONS] + kernels.ROOM > len(lazy.points):
-            kernels.renew(matrix_of(X), problem, w, lazy)
+                wrong += (kinks[i] - exact[i]) * int(known.sides[i]) < 0
+        for i in known.near[:near]:  # a solver would move their dual variables to the other end
+            known.sides[i] = 1 if kinks[i] > exact[i] else -1
+        if known.state[kernels.VERSIONS] + lazy.ROOM > len(known.points):
+            lazy.renew(matrix_of(X), problem, w, known)
     return wrong, held
 
 
-def halved(problem, lazy):
-    return problem, lazy._replace(sizes=0.5 * lazy.sizes)
+def halved(problem, known):
+    return problem, known._replace(sizes=0.5 * known.sizes)
 
 
-def unrounded(problem, lazy):
+def unrounded(problem, known):
     bounds = np.zeros_like(problem.bounds)
-    lazy.facts[:, kernels.ERROR_SLOPE], lazy.facts[:, kernels.ERROR_FLOOR] = 0.0, 0.0
-    return problem._replace(bounds=bounds), lazy
+    known.facts[:, kernels.ERROR_SLOPE], known.facts[:, kernels.ERROR_FLOOR] = 0.0, 0.0
+    return problem._replace(bounds=bounds), known._replace(most=0.0)
 
 
-def test_no_unread_row_is_on_the_wrong_side():
+def unmoved(problem, known):
+    """Forget that the intercept moves with the mean."""
+    return problem, known._replace(mean=0.0 * known.mean)
+
+
+@pytest.mark.parametrize("free", [False, True])
+def test_no_unread_row_is_on_the_wrong_side(free):
     """Scales of all sizes, near-ties, exact kinks, duplicates, moves to and fro; about 10^5 rows, wide 10^6."""
-    found = [attacked(seed) for seed in range(wide(100, 1000))]
+    found = [attacked(seed, free) for seed in range(wide(100, 1000))]
     assert sum(wrong for wrong, _ in found) == 0
     assert sum(held for _, held in found) > wide(40_000, 400_000)
 
 
-@pytest.mark.parametrize("weaker", [halved, unrounded])
-def test_attack_finds_distances_that_are_too_long(weaker):
-    assert sum(attacked(seed, weaker)[0] for seed in range(60)) > 0
+@pytest.mark.parametrize(
+    ("free", "weaker"), [(False, halved), (False, unrounded), (True, halved), (True, unrounded), (True, unmoved)]
+)
+def test_attack_finds_distances_that_are_too_long(free, weaker):
+    assert sum(attacked(seed, free, weaker)[0] for seed in range(60)) > 0
 
 
 def test_length_of_a_move_is_rounded_up():
@@ -111,6 +126,12 @@ def test_length_of_a_move_is_rounded_up():
         pairs = zip(w.tolist(), point.tolist(), strict=True)
         exact = sum((Fraction(a) - Fraction(float(scale)) * Fraction(b)) ** 2 for a, b in pairs)
         assert Fraction(float(kernels.distance(w, scale, point, np.ones(3), bounds))) ** 2 >= exact
+        bounds[box.TINY] = 4 * 2.0**-1074
+        (along, error), mean = kernels.along(w, scale, point, w[::-1], bounds), map(Fraction, w[::-1].tolist())
+        pairs = zip(w.tolist(), point.tolist(), strict=True)
+        steps = (Fraction(a) - Fraction(float(scale)) * Fraction(b) for a, b in pairs)
+        exact = sum(a * b for a, b in zip(mean, steps, strict=True))
+        assert not np.isfinite(error) or abs(Fraction(float(along)) - exact) <= Fraction(float(error))
 
 
 # -- paths ------------------------------------------------------------------------------------------------------------
@@ -122,13 +143,20 @@ def models(n=3000, d=5):
     y = np.where(X @ rng.normal(size=d + 1) + 0.7 * rng.normal(size=n) > 0, 1.0, -1.0)
     weights, target = rng.uniform(0.0, 3.0, n), X @ rng.normal(size=d + 1) + rng.normal(size=n)
     weights[::9] = 0.0
-    rows = MemoryRows(X)
+    rows, far = MemoryRows(X), MemoryRows(X[:, :-1] + 0.5)
     return {
         "svm": SVM.model(rows, y, None, "none"),
         "weighted": SVM.model(rows, y, weights, "none"),
         "lad": LAD.model(rows, target, weights, "none"),
         "quantile": QUANTILE.model(rows, target, None, "none", tau=0.8),
+        "free svm": SVM.model(far, y, None, "free"),
+        "free weighted": SVM.model(far, y, weights, "free"),
+        "free lad": LAD.model(far, target, weights, "free"),
+        "free quantile": QUANTILE.model(far, target, None, "free", tau=0.8),
     }
+
+
+NAMES = list(models(100))
 
 
 def walked(model, rule="auto", grid=GRID, reference=None, first=0, **more):
@@ -141,7 +169,17 @@ def records(path) -> list:
     return [(row, step.coefficients.tobytes()) for row, (step, _) in zip(rows, path, strict=True)]
 
 
-@pytest.mark.parametrize("name", ["svm", "weighted", "lad", "quantile"])
+def full_certificate(model, one):
+    """Return the certificate of the same pair on all rows, which finds the best intercept anew."""
+    full = model.certify(one.C, one.point.vector, one.theta)
+    if one.intercept is not None:
+        np.testing.assert_array_equal(full.theta, one.theta)  # it sums to 0 as it is
+        for name in ("intercept", "low", "high"):
+            assert abs(getattr(full, name) - getattr(one, name)) <= 1e-12 * (1.0 + abs(one.intercept))
+    return full
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_certificates_are_true_of_all_rows(name):
     """All margins, read again, say what the walk has said of the rows that it has not read."""
     model = models()[name]
@@ -150,7 +188,7 @@ def test_certificates_are_true_of_all_rows(name):
     assert sum(certificate.unread is not None for _, certificate in path) >= len(GRID) - 3
     assert sum(step.passes for step, _ in path[1:]) < 0.6 * sum(step.passes for step, _ in every[1:])
     for (step, one), (other, _) in zip(path, every, strict=True):
-        full = model.certify(one.C, one.point.vector, one.theta)
+        full = full_certificate(model, one)
         assert rounding.meets(full, 1e-7 * (1.0 + 1e-9))
         assert abs(full.primal - one.primal) <= full.primal_error + one.primal_error
         assert abs(full.gap - one.gap) <= full.rounding + one.rounding + 1e-12 * one.gap
@@ -159,23 +197,28 @@ def test_certificates_are_true_of_all_rows(name):
         assert max(step.dual, other.dual) <= min(one.highest, other.primal * (1.0 + 1e-12))
         if one.unread is not None:
             left = one.unread.deadlines - one.unread.state[kernels.ODOMETER]
-            most = np.abs(model.c - full.point.products) / one.unread.sizes * (1.0 + 1e-9)
+            forms = full.point.products + model.signs * (one.intercept or 0.0)
+            most = np.abs(model.c - forms) / one.unread.sizes * (1.0 + 1e-9)
             assert np.all((left <= most) | (left == np.inf))
 
 
-def test_counts_of_a_lazy_walk_are_decisions_of_the_rule():
+@pytest.mark.parametrize("name", ["svm", "free svm"])
+def test_counts_of_a_lazy_walk_are_decisions_of_the_rule(name):
     """Fewer rows than the rule decides, which reads all of them."""
-    model = models()["svm"]
-    some = 0
-    for (step, _), (other, _) in zip(walked(model, tol=1e-10), walked(model, "dvi+gap", tol=1e-10), strict=True):
+    model = models()[name]
+    some, fine = 0, log_grid(1e-2, 10.0, 100)
+    for (step, _), (other, _) in zip(
+        walked(model, grid=fine, tol=1e-10), walked(model, "dvi+gap", grid=fine, tol=1e-10), strict=True
+    ):
         assert step.screened_R <= other.screened_R and step.screened_L <= other.screened_L
         some += step.screened_R + step.screened_L
-    assert some > 0
+    assert some > len(fine) * 0.05 * model.size
 
 
-def test_passes_count_every_product_with_a_row(monkeypatch):
+@pytest.mark.parametrize("name", ["svm", "free svm"])
+def test_passes_count_every_product_with_a_row(name):
     """A row that is read again, a row that is added to a sum: each counts once."""
-    model = models()["svm"]
+    model = models()[name]
     path = walked(model)
     for (step, one), (_, before) in zip(path[2:], path[1:-1], strict=False):
         read = np.count_nonzero(one.unread.version != before.unread.version) / model.size
@@ -183,7 +226,7 @@ def test_passes_count_every_product_with_a_row(monkeypatch):
         assert step.passes >= max(read, changed)
 
 
-@pytest.mark.parametrize("name", ["svm", "weighted", "lad", "quantile"])
+@pytest.mark.parametrize("name", NAMES)
 def test_first_step_begins_with_samples(name):
     """Solutions of a quarter, a sixteenth ... of the rows: fewer passes than from the closed form."""
     model = models(9000)[name]
@@ -193,8 +236,9 @@ def test_first_step_begins_with_samples(name):
     assert one.unread is not None
 
 
-@pytest.mark.parametrize("order", ["sorted", "periodic", "equal"])
-def test_samples_of_ordered_rows(order):
+@pytest.mark.parametrize("intercept", ["none", "free"])
+@pytest.mark.parametrize("order", ["sorted", "periodic", "equal", "rare"])
+def test_samples_of_ordered_rows(order, intercept):
     """Whatever a sample says, the certificate is that of all rows."""
     rng = np.random.default_rng(3)
     X, place = np.column_stack([rng.normal(size=(6000, 4)), np.ones(6000)]), np.arange(6000)
@@ -203,17 +247,19 @@ def test_samples_of_ordered_rows(order):
         X, y = X[np.argsort(y)], np.sort(y)
     elif order == "periodic":
         y = np.where(place % 4 == 0, -y, y)
+    elif order == "rare":  # a class that no sample has, perhaps
+        y = np.where(place < 3, 1.0, -1.0)
     else:  # every row many times: most of the dual variables are between their ends
         X, y = X[place % 40], y[place % 40]
-    model = SVM.model(MemoryRows(X), y, None, "none")
+    model = SVM.model(MemoryRows(X), y, None, intercept)
     for step, one in walked(model, grid=GRID[:8]):
         full = model.certify(one.C, one.point.vector, one.theta)
         assert step.status == "certified" and rounding.meets(full, 1e-7 * (1.0 + 1e-9))
 
 
-@pytest.mark.parametrize("points", [1, 7])
-def test_length_of_a_call_and_an_interruption_change_nothing(points, monkeypatch):
-    model = models()["weighted"]
+@pytest.mark.parametrize(("points", "name"), [(1, "weighted"), (7, "weighted"), (1, "free weighted")])
+def test_length_of_a_call_and_an_interruption_change_nothing(points, name, monkeypatch):
+    model = models()[name]
     whole = walked(model, certificates=False)
     monkeypatch.setattr(compiled, "POINTS", points)
     assert records(walked(model, certificates=False)) == records(whole)
@@ -223,7 +269,7 @@ def test_length_of_a_call_and_an_interruption_change_nothing(points, monkeypatch
         file = io.BytesIO()
         np.savez(file, **walk_state(model, parse_rule("auto"), path[first - 1][1]))
         file.seek(0)
-        state, fresh = dict(np.load(file)), models()["weighted"]
+        state, fresh = dict(np.load(file)), models()[name]
         reference = restore_walk(fresh, parse_rule("auto"), state, GRID[first - 1])
         assert reference.unread is not None
         assert records(walked(fresh, reference=reference, first=first)) == records(whole[first:])
@@ -248,39 +294,43 @@ def spoilt(name, change):
         spoilt("unread_state", lambda a: a.__setitem__(kernels.VERSIONS, 1.5)),
         spoilt("unread_state", lambda a: a.__setitem__(kernels.ODOMETER, 0.0)),
         spoilt("unread_numbers", lambda a: a.__imul__(1.001)),
+        spoilt("unread_points", lambda a: a.__setitem__((-1, -1), a[-1, -1] + 1e-3)),
         lambda state: state.update(unread_deadlines=np.zeros(3)),
     ],
 )
 def test_state_that_is_not_true_is_refused(spoil):
-    model = models()["svm"]
+    model = models()["free svm"]
     state = walk_state(model, parse_rule("auto"), walked(model, grid=GRID[:4])[-1][1])
     spoil(state)
     with pytest.raises(ValueError, match="unread_"):
         restore_walk(model, parse_rule("auto"), state, GRID[3])
 
 
-def test_versions_are_forgotten_when_there_is_no_room(monkeypatch):
+@pytest.mark.parametrize("name", ["svm", "free svm"])
+def test_versions_are_forgotten_when_there_is_no_room(name, monkeypatch):
     """With room for 16 versions, rows are read again in passing; the path stays true."""
     monkeypatch.setattr(unread, "VERSIONS", 1)
-    model = models()["svm"]
+    model = models()[name]
     for step, one in walked(model):
         assert step.status == "certified"
         assert rounding.meets(model.certify(one.C, one.point.vector, one.theta), 1e-7 * (1.0 + 1e-9))
 
 
+@pytest.mark.parametrize("name", ["svm", "free svm"])
 @pytest.mark.parametrize("tol", [1e-2, 1e-12])
-def test_tolerances_at_both_ends(tol):
+def test_tolerances_at_both_ends(tol, name):
     """A better point is known than a rough solve finds, and rounding is too much for what is not read."""
-    model = models()["svm"]
+    model = models()[name]
     fine = log_grid(0.1, 1.0, wide(40, 200))
     for step, one in walked(model, grid=fine, tol=tol):
         full = model.certify(one.C, one.point.vector, one.theta)
         assert step.status == "certified" and rounding.meets(full, tol * (1.0 + 1e-6))
 
 
-def test_refused_step_leaves_the_dual_point_as_it_was():
+@pytest.mark.parametrize("name", ["svm", "free svm"])
+def test_refused_step_leaves_the_dual_point_as_it_was(name):
     """The loop takes it from the same reference."""
-    model = models()["svm"]
+    model = models()[name]
     *_, (_, reference) = walked(model, grid=GRID[:6])
     before = reference.theta.copy(), reference.unread.margins.copy(), reference.unread.deadlines.copy()
     options = PathOptions(tol=1e-7, max_epochs=1, certificates=False)
@@ -291,13 +341,16 @@ def test_refused_step_leaves_the_dual_point_as_it_was():
         np.testing.assert_array_equal(one, other)
 
 
-def test_step_that_is_refused_is_one_for_the_loop_whatever_the_length_of_a_call(monkeypatch):
+@pytest.mark.parametrize("name", ["svm", "free svm"])
+def test_step_that_is_refused_is_one_for_the_loop_whatever_the_length_of_a_call(name, monkeypatch):
     """Its passes count what was read in vain, and the margins that the loop needs."""
-    model, found = models()["svm"], []
+    model, found = models()[name], []
     for points in (1, 100):
         monkeypatch.setattr(compiled, "POINTS", points)
-        found.append(records(walked(model, grid=GRID[:10], max_epochs=26, certificates=False)))
-    assert found[0] == found[1]
+        for certificates in (True, False):
+            how = {"max_epochs": 26, "certificates": certificates}
+            found.append(records(walked(model, grid=GRID[:10], **how)))
+            assert found[-1] == found[0]
     assert {row["status"] for row, _ in found[0]} == {"certified", "budget"}
 
 

@@ -108,8 +108,9 @@ def minimise_free(X, k, offset, rest, b, typical, v, w, how, room, team):
     kinks, norms and ``ALIVE`` are overwritten. The gap ball of ``how`` is that of a penalised problem, and its
     decisions are not reported. ``team`` has one thread.
 
-    Returns iterations, rows touched, gap, primal objective and intercept of the returned pair, and whether its gap is
-    small enough and its dual variables sum up to ``rest`` up to rounding.
+    Returns iterations, rows touched, gap, primal objective and intercept of the returned pair, whether its gap is
+    small enough and its dual variables sum up to ``rest`` up to rounding, and the largest intercept, or part of one,
+    that ``T`` has been computed from.
     """
     X, room, d, (tol, limit, screen, errors) = unowned(X), unowned(room), w.size - 1, how
     vectors, where, signs, alive = room.vectors, room.lists[WHERE], room.marks[SIGNS], room.lists[ALIVE]
@@ -124,13 +125,15 @@ def minimise_free(X, k, offset, rest, b, typical, v, w, how, room, team):
     _widened(k, rho, vectors[NORMS])
     missing, size, free = summed(k, rest, lo, hi, alpha, signs)
     mu, mu_before, before = b - rho * missing, np.nan, 0.0
-    iterations, touched, gap, primal, solved = 0, 0, np.inf, 0.0, False
+    iterations, touched, gap, primal, solved, extent = 0, 0, np.inf, 0.0, False, abs(b)
     for _ in range(MOST):
+        extent = max(extent, max(abs(mu), abs(rho * missing)))
         shifted(k, kinks, signs, mu, c)
         v[d] = w[d] = bias * missing
         tight = How(TIGHT * tol, limit - iterations, screen, errors)
         done, work, count, gap, primal = minimise(X, k, offset + mu * rest, v, w, tight, bias, room, team)
         iterations, touched, primal, b = iterations + done, touched + work, primal - 0.5 * w[d] ** 2, mu + bias * w[d]
+        extent = max(extent, abs(bias * w[d]))
         missing, size, free = summed(k, rest, lo, hi, alpha, signs)
         following = next_multiplier(mu, missing, mu_before, before, mu + rho * missing)
         mu_before, before = mu, missing
@@ -157,7 +160,7 @@ def minimise_free(X, k, offset, rest, b, typical, v, w, how, room, team):
         touched += k if count < k else 0
     for r in range(k):
         c[r] = kinks[r]
-    return iterations, touched, gap, primal, b, solved
+    return iterations, touched, gap, primal, b, solved, extent
 
 
 def warm_up():

@@ -15,6 +15,7 @@ from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.kernels.rows.unowned import unowned
 from screenpath.kernels.solve.multiplier import minimise_free, shifted
 from screenpath.kernels.solve.newton import SIGNS, How, T, minimise, table_of, workspace
+from screenpath.kernels.walk import deadlines
 from screenpath.kernels.walk import lazy as unread
 from screenpath.kernels.walk.compiled_steps import (
     _balanced,
@@ -41,8 +42,10 @@ from screenpath.kernels.walk.compiled_types import (
     NOTHING,
     PAIR_BALL,
     PRIMAL,
+    RESIDUE,
     SCREENED,
     SECONDS,
+    SHIFT,
     XI,
     Changes,
     Free,
@@ -108,8 +111,13 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
                 near, spent = unread.working_set(X, problem, C, new_w, point, old, n_E, lazy)
                 if settings.region == PAIR_BALL:
                     ahead, radius, _ = _ball(C, C0, known, settings.relative)
-                    reach = radius + (ahead - 1.0) * np.sqrt(known[0])
-                    screened_R, screened_L = unread.decided(reach, problem.norms, bounds, lazy)
+                    radius += C * known[SHIFT]
+                    reach, more, lengths = radius + (ahead - 1.0) * np.sqrt(known[0]), 0.0, problem.norms
+                    if free is not None:
+                        lengths, ball = own.spread, (reach, radius)
+                        more, work = unread.levered(X, problem, own, C, ball, known[RESIDUE], point, near, lazy)
+                        spent, work = spent + work, 0
+                    screened_R, screened_L = unread.decided(reach, more, lengths, bounds, lazy)
             elif settings.region == PAIR_BALL:
                 if free is None:
                     screened_R, screened_L = _screen(C, C0, known, before, problem, settings, decided, team)
@@ -122,7 +130,7 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
             screen_s = seconds() - clock
         solving = seconds()
         if some:
-            status, before = lazy.sides, lazy.margins
+            status, before, last = lazy.sides, lazy.margins, near
         elif settings.region != NOTHING and screened_R + screened_L >= settings.few * n:
             status = decided
         size, count, linear, error, more_R, more_L, moved = _begin(
@@ -138,7 +146,7 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
             for j in range(d):
                 more_w[j] = new_w[j]
             shifted(size, room.vectors[T], room.marks[SIGNS], known[INTERCEPT], room.vectors[T])
-            epochs, work, _, _, _, good = minimise_free(
+            epochs, work, _, _, b, good, extent = minimise_free(
                 X, size, C * linear, rest, known[INTERCEPT], own.typical, v, more_w, how, room, team
             )
             alive = -1  # what is fixed in a problem with a penalised intercept is nothing that could be told
@@ -157,31 +165,35 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
             if same:  # as `BoxModel.no_worse` has it
                 for j in range(d):
                     new_w[j] = w[k - 1, j]
-            if free is not None:
-                good = good and _balanced(
+                if some:
+                    b, extent = numbers[k - 1, INTERCEPT], 0.0
+                    touched += unread.back(X, problem, new_w, b, size, room, lazy)
+            if free is not None and good and some:
+                good = unread.balanced(problem, own, new_w, (b, extent), size, same, point, room, forms, lazy, now)
+            elif free is not None and good:
+                good = _balanced(
                     X, problem, own, new_w, point, rows, before, same, after, forms, scratch, likely, now
                 )
-                if not good:
-                    break
+            if not good:
+                now[GAP] = np.inf
+                break
             if not same:
                 more_R, more_L, nonzero, more = _sum_up(
                     X, problem, settings.fresh_every, count, point, nonzero, known, now, changes, room, old, new, team
                 )
                 n_R, n_L, touched = n_R + more_R, n_L + more_L, touched + int(more)
             if some:
-                last, (near, more) = near, unread.certify(
-                    X, problem, C, new_w, point, new, size, near, room, lazy, now
-                )
+                near, more, good = unread.certify(X, problem, C, new_w, point, new, size, near, room, lazy, now)
                 touched += more
             else:
                 _certify(X, problem, free, C, new_w, point, new, before, same, after, forms, now, team)
                 touched += 0 if same else n
-            good = box.meets(now[GAP], now[PRIMAL], now[PRIMAL + 1], settings.tol)
+            good = good and box.meets(now[GAP], now[PRIMAL], now[PRIMAL + 1], settings.tol)
             if same or not good:
                 break
             place = box.above_known(C, now[PRIMAL], known_sq, known_xi, bounds)
-            good, same = place != box.AT_ZERO and not (some and place == box.BEFORE), place == box.BEFORE
-            if not same or some:
+            good, same = place != box.AT_ZERO, place == box.BEFORE
+            if not same:
                 break
         spent, swept, rounds = spent + touched + work, swept + epochs, rounds + 1
         if not good and some and rounds < MOST_ROUNDS and swept < settings.limit and now[GAP] < np.inf:
@@ -192,10 +204,11 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
             unread.enter(last, near, point, lazy)
             certify_s += seconds() - certifying
         elif not good:
+            if some:
+                numbers[k, EPOCHS + 2] = spent
             if me == 0 and theta.shape[0] == 1:
                 if some:
                     unread.put_back(last, point, lazy)
-                    numbers[k, EPOCHS + 2] = spent
                 else:
                     _put_back(rows, changes.held, point)
             return k - 1, True
@@ -225,7 +238,7 @@ def warm_up():
     settings = Settings(1e-6, 1e-6, 9, PAIR_BALL, True, 0.05, 16, 1e-12, 1e-14, 1.0, True, 1e-12, -1.0)
     changes = Changes(marks.copy(), index, one.copy(), np.empty((2, 1, 2)))
     team = Team(table_of(1, 2), make_board(1), 0)
-    room, every = workspace(2, 2, False), unread.nothing()
+    room, every = workspace(2, 2, False), deadlines.nothing()
     box_walk(matrix_of(np.eye(2)), problem, None, every, points, settings, changes, room, team)
     problem, lo = problem._replace(signs=np.array([1, -1], dtype=np.int8)), np.array([0.0, -1.0])
     free = Free(one * problem.signs, lo, lo + 1.0, one, one, one, 1.0, 0.0, 1.0, 1.0, 1.0)

@@ -1,0 +1,312 @@
+"""Which rows are certainly not at their kinks, without reading them: what ``kernels.walk.lazy`` certifies with.
+
+A row whose dual variable is exactly at the end that its margin asks for adds exactly 0 to the gap. It stays so while
+``w`` has moved less than the row's distance from its kink. Each row keeps its margin at its last reading, the *version*
+of ``w`` that this was for, and a *deadline*: the reading of an odometer of ``w``'s moves up to which the row has
+certainly not reached its kink. Rows with a later deadline are not read. The others get a sharper test, which uses the
+straight way from their version to ``w``; what that cannot decide is read.
+
+With a free intercept ``b``, a row ``x`` and its sign ``s`` have the form ``s ((x - mean).w + b + mean.w)``: moves are
+those of ``w`` and of ``b + mean.w``, and a row has one entry more, 1.
+
+Rounding: lengths of moves, sizes of rows and errors of margins are rounded up, deadlines down. ``dl >= odometer`` then
+proves that the exact row is on its side of its exact kink, see :func:`_ahead`.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from screenpath.kernels import SUMS, at, kernel
+from screenpath.kernels.problem import intercept
+from screenpath.kernels.problem.box import FEATURE_SUM, HIDDEN, TINY, UNIT
+from screenpath.kernels.rows.matrix import dot, listed_products, matrix_of
+from screenpath.kernels.walk.compiled_types import Problem
+
+SCANNED = 128  # deadlines that are compared at a time
+BETWEEN = 2  # side of a row that is at neither end, outside of a working set
+OPEN = -1.0  # deadline of a row that is not at the end its margin asks for
+# Of the state: what w has moved, versions kept, length of the last step's move, and how far its working set went.
+ODOMETER, VERSIONS, MOVE, REACH = range(4)
+SQUARE, ERROR_SLOPE, ERROR_FLOOR, LOOKED, SCALE, SCALED, PLAIN = range(7)  # of a version, see `_straight`
+ALONG, ALONG_SCALED, ALONG_ERROR = range(7, 10)  # with a free intercept: what it adds to a margin of that version
+SOLVED = 256.0 * UNIT  # error of a solver's distances from the kinks, times the sizes of the intercept and the kinks
+
+NONE = np.empty(0)
+
+
+class Lazy(NamedTuple):
+    """What is known of the rows without reading them; arrays of length 0 where every row is read.
+
+    Attributes
+    ----------
+    margins, deadlines : ndarray of shape (n,)
+    version : ndarray of int32 of shape (n,)
+        For which row of ``points`` the margin is.
+    sizes, units : ndarray of shape (n,), ndarray of shape (d,)
+        At least the norms of the exact rows, each column divided by its unit, in which moves of ``w`` are measured:
+        ``|g.move| <= ||g / units|| ||units move||``. So a column of large values does not make every move look long.
+    mean : ndarray of shape (d,) or (0,)
+        With a free intercept: what is subtracted from the rows, any vector near their middle.
+    most : float
+        With a free intercept: the largest kink.
+    sides : ndarray of int8 of shape (n,)
+        Ends of the dual variables; 0 of those in the working set. Written when a walk begins.
+    points : ndarray of shape (versions, d + 1)
+        Each ``w``, and its intercept.
+    facts : ndarray of shape (versions, 10)
+        Squared norm and error bounds of each, and what is known of the way from there to the present ``w``.
+    state : ndarray of shape (4,)
+    near : ndarray of int64 of shape (n,)
+        The working set.
+    held : ndarray of shape (n,)
+        Its dual variables before the step.
+    found, values : ndarray of int64, and of float64, of shape (n,)
+        Work space.
+    """
+
+    margins: np.ndarray
+    deadlines: np.ndarray
+    version: np.ndarray
+    sizes: np.ndarray
+    units: np.ndarray
+    mean: np.ndarray
+    most: float
+    sides: np.ndarray
+    points: np.ndarray
+    facts: np.ndarray
+    state: np.ndarray
+    near: np.ndarray
+    held: np.ndarray
+    found: np.ndarray
+    values: np.ndarray
+
+
+def nothing(n=0, versions=0, d=0, measure=(NONE, NONE, NONE), most=0.0) -> Lazy:
+    """Return arrays of so many rows and versions, with nothing known yet; of none, every row is read.
+
+    ``measure`` has ``sizes``, ``units`` and ``mean``.
+    """
+    return Lazy(
+        np.empty(n), np.empty(n), np.zeros(n, dtype=np.int32), *measure, most,
+        np.empty(n, dtype=np.int8), np.empty((versions, d + 1)), np.zeros((versions, 10)), np.zeros(4),
+        np.empty(n, dtype=np.int64), np.empty(n), np.empty(n, dtype=np.int64), np.empty(n),
+    )  # fmt: skip
+
+
+@kernel(fastmath=SUMS, leaf=True)
+def distance(w, scale, point, units, bounds):
+    """Return an upper bound of ``||units (w - scale * point)||``; the units, powers of two, round nothing."""
+    square, part = 0.0, 0.0
+    for j in range(w.size):
+        scaled = scale * point[j]
+        step = units[j] * (w[j] - scaled)
+        part += (units[j] * scaled) * (units[j] * scaled)
+        square += step * step
+    rounded = 0.0 if scale == 1.0 else 4.0 * UNIT * np.sqrt(part)
+    return (np.sqrt(square) + rounded + bounds[HIDDEN]) * (1.0 + 2.0 * bounds[FEATURE_SUM])
+
+
+@kernel(fastmath=SUMS, leaf=True)
+def along(w, scale, point, mean, bounds):
+    """Return ``mean.(w - scale * point)``, and a bound on its error."""
+    total, size = 0.0, 0.0
+    for j in range(w.size):
+        scaled = scale * point[j]
+        total += mean[j] * (w[j] - scaled)
+        size += abs(mean[j]) * (abs(w[j] - scaled) + abs(scaled))
+    return total, (bounds[FEATURE_SUM] + 4.0 * UNIT) * size + bounds[TINY]
+
+
+@kernel
+def new_version(w, b, problem, lazy):
+    """Move the odometer to ``w`` and its intercept and list them as a version; return its number, and how far it is
+    from the last one.
+    """
+    state, now, move = lazy.state, int(lazy.state[VERSIONS]), 0.0
+    if now > 0:
+        last = lazy.points[now - 1]
+        move = distance(w, 1.0, last, lazy.units, problem.bounds)
+        if lazy.mean.size > 0:
+            more, error = along(w, 1.0, last, lazy.mean, problem.bounds)
+            more = abs(b - last[w.size] + more) + error + 4.0 * UNIT * (abs(b - last[w.size]) + abs(more))
+            move = np.sqrt(move * move + more * more) * (1.0 + 8.0 * UNIT)
+    _describe(now, w, b, problem.bounds, lazy)
+    for r in range(now):
+        lazy.facts[r, LOOKED] = 0.0
+    state[ODOMETER] = (state[ODOMETER] + move) * (1.0 + 2.0 * UNIT)
+    state[VERSIONS] = now + 1
+    return now, move
+
+
+@kernel
+def _describe(r, w, b, bounds, lazy):
+    """Write ``w`` and its intercept as version ``r``, the present one."""
+    points, facts, square = lazy.points, lazy.facts, 0.0
+    for j in range(w.size):
+        points[r, j] = w[j]
+        square += w[j] * w[j]
+    slope, floor = intercept.form_errors(w, b, bounds)
+    points[r, w.size] = b
+    facts[r, SQUARE], facts[r, ERROR_SLOPE], facts[r, ERROR_FLOOR] = square, slope, floor
+    facts[r, ERROR_FLOOR] += SOLVED * (abs(b) + lazy.most)
+    facts[r, LOOKED], facts[r, SCALE], facts[r, SCALED], facts[r, PLAIN] = 1.0, 1.0, 0.0, 0.0
+    facts[r, ALONG], facts[r, ALONG_SCALED], facts[r, ALONG_ERROR] = b, b, 0.0
+
+
+@kernel
+def _straight(r, now, lazy, bounds):
+    """Write the way from version ``r`` to the present: the multiple of it that is nearest, and both distances."""
+    points, facts, d = lazy.points, lazy.facts, lazy.units.size
+    inner = 0.0
+    for j in range(d):
+        inner += points[r, j] * points[now, j]
+    scale = inner / facts[r, SQUARE] if facts[r, SQUARE] > 0.0 else 1.0
+    w, b = points[now, :d], points[now, d]
+    facts[r, LOOKED], facts[r, SCALE] = 1.0, scale
+    facts[r, SCALED] = distance(w, scale, points[r], lazy.units, bounds)
+    facts[r, PLAIN] = distance(w, 1.0, points[r], lazy.units, bounds)
+    if lazy.mean.size > 0:
+        plain, error = along(w, 1.0, points[r], lazy.mean, bounds)
+        scaled, more = along(w, scale, points[r], lazy.mean, bounds)
+        facts[r, ALONG], facts[r, ALONG_SCALED] = b + plain, b + scaled
+        facts[r, ALONG_ERROR] = max(error, more) + 2.0 * UNIT * (abs(b) + max(abs(plain), abs(scaled)))
+
+
+@kernel(leaf=True)
+def _ahead(i, side, c, sign, norm, lazy):
+    """Return a lower bound of how far ``w`` may move before the row reaches its kink; negative if it may have.
+
+    ``side`` is 1 for a row whose dual variable is at its upper end, where ``c - g.w`` has to be positive, else -1. For
+    any ``scale``, ``g.w`` is within ``||g|| ||w - scale * point||`` of ``scale * margin``, whose own error is that of
+    the margin; with a free intercept ``g.w + sign b`` is as near to ``scale * margin + sign (b + mean.(w - scale *
+    point))``, ``g`` around the mean. All numbers of the version have been found by :func:`_straight`.
+    """
+    facts, size, margin = lazy.facts[at(lazy.version[i])], lazy.sizes[i], lazy.margins[i]
+    error = facts[ERROR_SLOPE] * norm + facts[ERROR_FLOOR] + facts[ALONG_ERROR]
+    scale, moved, moved_scaled = facts[SCALE], sign * facts[ALONG], sign * facts[ALONG_SCALED]
+    known = abs(c) + abs(margin) + max(abs(moved), abs(moved_scaled))
+    plain = side * (c - (margin + moved)) - (error + 8.0 * UNIT * known + size * facts[PLAIN]) * (1.0 + 8.0 * UNIT)
+    most = max(abs(scale), 1.0)
+    lost = (most * (error + 8.0 * UNIT * known) + size * facts[SCALED]) * (1.0 + 8.0 * UNIT)
+    left = max(plain, side * (c - (scale * margin + moved_scaled)) - lost)
+    return left / size * (1.0 - 8.0 * UNIT if left > 0.0 else 1.0)
+
+
+@kernel(leaf=True)
+def _left(i, problem, lazy):
+    """Return :func:`_ahead` of a row outside of the working set; negative if it is not at an end."""
+    if problem.lo[i] == problem.hi[i]:
+        return np.inf
+    side = lazy.sides[i]
+    return OPEN if side == BETWEEN else _ahead(i, float(side), problem.c[i], problem.signs[i], problem.norms[i], lazy)
+
+
+@kernel(leaf=True)
+def deadline(ahead, state):
+    """Return the odometer's reading up to which a row is certainly ``ahead`` of its kink."""
+    return (state[ODOMETER] + ahead) * (1.0 - 4.0 * UNIT) if ahead >= 0.0 else OPEN
+
+
+@kernel(leaf=True)
+def _expired(deadlines, sides, limit, found):
+    """List the rows outside of the working set whose deadline is not at least ``limit``; return how many."""
+    count = 0
+    for s in range(0, deadlines.size, SCANNED):
+        e, late = min(s + SCANNED, deadlines.size), 0
+        for i in range(at(s), at(e)):
+            late += not deadlines[i] >= limit  # so that what is not a number counts
+        if late == 0:
+            continue
+        for i in range(at(s), at(e)):
+            found[at(count)] = i
+            count += (not deadlines[i] >= limit) & (sides[i] != 0)
+    return count
+
+
+@kernel
+def look(X, problem, w, reach, keep, count, lazy):
+    """Bring rows up to date that a move of ``w`` by ``reach`` could bring to their kink, and list the near ones.
+
+    Parameters
+    ----------
+    w : ndarray of shape (d,)
+        The last version.
+    reach, keep : float
+        Rows that the sharper test does not leave further than ``reach`` from their kink are read; those then nearer
+        than ``keep`` are listed in ``near``, from ``count`` on, with all that are not at their end.
+
+    Returns
+    -------
+    near, read : int
+        Rows of the list ``near`` then; rows read.
+    """
+    margins, deadlines, version, sides, state = lazy.margins, lazy.deadlines, lazy.version, lazy.sides, lazy.state
+    now, found, values = int(state[VERSIONS]) - 1, lazy.found, lazy.values
+    late, read, near = _expired(deadlines, sides, state[ODOMETER] + reach, found), 0, count
+    for q in range(late):
+        i = at(found[q])
+        r = version[i]
+        if lazy.facts[r, LOOKED] == 0.0:
+            _straight(r, now, lazy, problem.bounds)
+        ahead = _left(i, problem, lazy)
+        if ahead > reach:
+            deadlines[i] = deadline(ahead, state)
+        elif r == now:
+            lazy.near[at(near)] = found[q]
+            near += 1
+        else:
+            found[at(read)] = found[q]
+            read += 1
+    listed_products(X, found[:read], w, values)
+    for q in range(read):
+        i = at(found[q])
+        margins[i], version[i] = problem.signs[i] * values[q], now
+        ahead = _left(i, problem, lazy)
+        deadlines[i] = deadline(ahead, state)
+        if not ahead > keep:
+            lazy.near[at(near)] = found[q]
+            near += 1
+    return near, read
+
+
+@kernel
+def set_deadlines(problem, w, b, theta, lazy):
+    """List ``w`` as the first version, whose margins are known of all rows, and write their deadlines."""
+    lo, hi = problem.lo, problem.hi
+    new_version(w, b, problem, lazy)
+    for i in range(theta.size):
+        lazy.sides[i] = -1 if theta[i] == lo[i] else (1 if theta[i] == hi[i] else BETWEEN)
+        lazy.deadlines[i] = deadline(_left(i, problem, lazy), lazy.state)
+
+
+@kernel
+def restore(X, problem, points, state, version, lazy):
+    """Write the versions of a walk that was interrupted, and the margins of the rows, each for its own version.
+
+    Another margin of a row is as good as these if it differs by at most what is written to ``held``.
+    """
+    d = lazy.units.size
+    for r in range(points.shape[0]):
+        _describe(r, points[r, :d], points[r, d], problem.bounds, lazy)
+        lazy.facts[r, LOOKED] = 1.0 if r == points.shape[0] - 1 else 0.0
+    for k in range(state.size):
+        lazy.state[k] = state[k]
+    for i in range(version.size):
+        r, c = version[i], problem.c[i]
+        margin, facts = problem.signs[i] * dot(X, i, points[r, :d]), lazy.facts[r]
+        lazy.margins[i], lazy.version[i] = margin, r
+        lazy.held[i] = 2.0 * (facts[ERROR_SLOPE] * problem.norms[i] + facts[ERROR_FLOOR])
+        lazy.held[i] += 16.0 * UNIT * (abs(c) + abs(margin))
+
+
+def warm_up():
+    one, w, marks = np.ones(2), np.ones(2), np.ones(2, dtype=np.int8)
+    problem = Problem(np.array([0, 2]), one, 0.0 * one, one, one, marks, np.zeros(TINY + 1))
+    X, lazy = matrix_of(np.eye(2)), nothing(2, 16, 2, (one, one, one))
+    distance(w, 1.0, w, one, problem.bounds)
+    along(w, 1.0, w, one, problem.bounds)
+    set_deadlines(problem, w, 1.0, one, lazy)
+    look(X, problem, w, 0.0, 0.0, 0, lazy)
+    deadline(1.0, lazy.state)
+    restore(X, problem, lazy.points[:1].copy(), lazy.state.copy(), lazy.version.copy(), lazy)
