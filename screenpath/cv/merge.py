@@ -16,8 +16,10 @@ import numpy as np
 from screenpath.catalogue.scores import at_boundary, choose
 from screenpath.cv.choice import chosen, further_scores, scores_text
 from screenpath.data.words.tables import circumstances, dump_json, now, readable_json, versions
+from screenpath.engine.interpolated import stored_weights
 from screenpath.engine.options import numbers_of
 from screenpath.errors import RunFolderError, UsageError
+from screenpath.problem.between import Range, Solved
 from screenpath.store.folder import RunFolder
 from screenpath.store.open import Run, lost_coefficients, open_run
 from screenpath.store.outputs import refuse_inputs
@@ -230,7 +232,8 @@ def _record(plan: Plan, options: dict, command: list) -> dict:
         for run in plan.runs
     ]
     return {
-        **{name: value for name, value in first.items() if name not in ("files", "sha256")},
+        **{name: value for name, value in first.items() if name not in ("files", "sha256", "between")},
+        **_between(plan.rows).record(),
         "status": COMPLETE,
         "command": command,
         **circumstances(),
@@ -243,6 +246,18 @@ def _record(plan: Plan, options: dict, command: list) -> dict:
         "merged": origins,
         **plan.more,
     }
+
+
+def _between(rows: list) -> Range:
+    """Return what is proven at every C between the steps of a linear path."""
+    found = Range()
+    for run, stored, _ in rows:
+        if run.parameters != ["C"] or run.kernel or run.stored is None:
+            return Range()
+        if stored["primal"] is not None:
+            w, off = stored_weights(run, *run.coefficients(stored))
+            found.add(Solved(stored["C"], stored["primal"], stored["dual"], stored["gap"], w, off))
+    return found
 
 
 def _totals(runs: list, table: list) -> dict:

@@ -75,7 +75,7 @@ class Interpolated:
 
 def interpolated(path, C: float) -> Interpolated | None:
     """Return the model at ``C``; None if the path has no solved steps around it."""
-    steps = sorted((step for step in path.steps if step.status != SKIPPED), key=lambda step: step.C)
+    steps = sorted(filter(_is_solved, path.steps), key=lambda step: step.C)
     grid = [step.C for step in steps]
     if not grid or not grid[0] <= C <= grid[-1]:
         return None
@@ -84,6 +84,10 @@ def interpolated(path, C: float) -> Interpolated | None:
         return Interpolated(path, C, (steps[k],), 0.0, steps[k].gap, steps[k].rel_gap)
     between = Between.of(*(solved(path, step) for step in steps[k - 1 : k + 1]))
     return Interpolated(path, C, tuple(steps[k - 1 : k + 1]), between.share(C), between.gap(C), between.rel_gap(C))
+
+
+def _is_solved(step) -> bool:
+    return step.status != SKIPPED and step.primal is not None and step.C > 0.0
 
 
 def solved(path, step) -> Solved:
@@ -109,7 +113,7 @@ def worst_between(path) -> Range:
     """Return the worst C of all between the steps, and what is proven there."""
     found = Range()
     for step in path.steps:
-        if step.status != SKIPPED:
+        if _is_solved(step):
             found.add(solved(path, step))
     return found
 

@@ -11,6 +11,7 @@ from screenpath.data.safe.plugins import Plugin
 from screenpath.data.words.tables import circumstances, now, versions
 from screenpath.engine.options import INPUTS
 from screenpath.inputs.load import ARRAYS
+from screenpath.problem.between import Range
 from screenpath.problem.ends import CONSTANT
 from screenpath.store.record import RUNNING, SCHEMA_VERSION
 from screenpath.walk.step import CERTIFIED, Step
@@ -52,6 +53,7 @@ def record_of(session, status: str) -> dict:
         "labels": data.labels,
         "preparation": told["preparation"],
         "kernel": data.rows.describe() if s.spec.rows is not None else None,
+        **({} if status == RUNNING else s.tally.between.record()),
         "guarantee": s.grid.guarantee(s.tally.steps) if s.tally.steps and hasattr(s.grid, "guarantee") else None,
         **({} if closed is None else {"closed_form_until": closed}),
         "parameters": list(grid["first"]),
@@ -96,6 +98,7 @@ class Tally:
         # C of the last step that was solved; the same if the solution stays optimal for all larger C, else 0
         self.solved_at = self.constant_from = 0.0
         self.seconds = dict.fromkeys(PHASES, 0.0)  # by phase
+        self.between = Range()  # of a linear path over C
 
     def add(self, step) -> None:
         cells = step.cells
@@ -122,14 +125,19 @@ class Tally:
 
     def array(self) -> np.ndarray:
         """Return all totals as one array, for a checkpoint."""
-        return np.array([*(getattr(self, name) for name in COUNTS), *self.seconds.values()], dtype=np.float64)
+        counts = (getattr(self, name) for name in COUNTS)
+        return np.array([*counts, *self.seconds.values(), *self.between.state()], dtype=np.float64)
 
     @classmethod
     def restored(cls, array) -> Tally:
         """Undo :meth:`array`; a ValueError if it cannot have made this array."""
         tally = cls()
         array = np.asarray(array)
-        if array.shape != tally.array().shape or array.dtype != np.float64 or not np.all(array >= 0.0):
+        if array.shape != tally.array().shape or array.dtype != np.float64:
+            raise ValueError("the totals are not so many numbers")
+        size = len(COUNTS) + len(PHASES)
+        tally.between, array = Range.restored(array[size:].tolist()), array[:size]
+        if not np.all(array >= 0.0):
             raise ValueError("the totals are not numbers of at least 0")
         if not np.isfinite(np.delete(array, COUNTS.index("worst_rel_gap"))).all():
             raise ValueError("the totals are not finite")

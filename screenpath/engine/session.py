@@ -12,6 +12,8 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
+import numpy as np
+
 from screenpath import __version__
 from screenpath.catalogue.scores import CONFUSION, TABULATED, confusion
 from screenpath.catalogue.spec import Spec
@@ -28,6 +30,7 @@ from screenpath.engine.path import Path, limits_of, ways
 from screenpath.engine.record import LONG, REASON, Tally, Unfinished, all_good, is_long, record_of
 from screenpath.errors import ResourceError, UsageError, file_name
 from screenpath.inputs import load
+from screenpath.problem.between import Solved
 from screenpath.solve.base import Pulse
 from screenpath.store.coefficients import Layout
 from screenpath.store.folder import COMPLETE, FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, RunFolder
@@ -239,6 +242,10 @@ class Session:
             raise self.sink.damaged_checkpoint(error) from None
         if self.begun is not None and steps not in self.continued:
             self.continued.append(steps)
+        if earlier.between.last is not None:
+            parts = reference if self.model.parts else [reference]
+            w = np.concatenate([part.point.vector for part in parts])
+            earlier.between.last = replace(earlier.between.last, w=w)
         earlier.add_seconds(self.tally.seconds)
         self.tally = earlier
         return reference
@@ -352,6 +359,9 @@ class Session:
                     self.proof.add(step, certificate)
                 self.latest = certificate if getattr(certificate, "resumable", True) else None
                 self.tally.add(step)
+                if self.spec.parameter == "C" and self.spec.rows is None:
+                    w = np.asarray(step.coefficients)[..., : -1 if self.spec.free_bias else None].ravel()
+                    self.tally.between.add(Solved(step.C, step.primal, step.dual, step.gap, w))
                 self.tally.seconds["writing"] += time.perf_counter() - clock
                 if self.latest is not None and self.sink.due():
                     if self.data.rows.on_disk:

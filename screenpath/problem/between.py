@@ -18,9 +18,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
+from screenpath.numbers.rounding import OUTWARD, UNIT
 
 FEW = 16.0 * UNIT  # relative error of a few operations, and of a C that is given by its share of the way
+
+
+def sum_error(size: int) -> float:
+    """Return a bound on the relative error of a sum of so many squares, in any order."""
+    return 2.0 * (size + 8) * UNIT
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class Solved:
     def loss(self) -> tuple[float, float]:
         """Return the sum of the losses, and a bound on its rounding error."""
         half = 0.5 * float(self.w @ self.w)
-        off = max(self.primal - self.gap - self.dual, 0.0) + gamma(self.w.size + 8) * half
+        off = max(self.primal - self.gap - self.dual, 0.0) + sum_error(self.w.size) * half
         off += self.off * (math.sqrt(2.0 * half) + self.off) + FEW * (abs(self.primal) + half)
         return (self.primal - half) / self.C, OUTWARD * off / self.C
 
@@ -55,7 +60,7 @@ class Between:
     def of(cls, first: Solved, second: Solved) -> Between:
         (loss, off), (later, off_later) = first.loss, second.loss
         with np.errstate(over="ignore", invalid="ignore"):
-            moved = float(np.linalg.norm(second.w - first.w)) * (1.0 - gamma(first.w.size + 8))
+            moved = float(np.linalg.norm(second.w - first.w)) * (1.0 - sum_error(first.w.size))
         moved = max(moved - first.off - second.off, 0.0)
         dual_moved = max(moved - OUTWARD * (math.sqrt(2.0 * first.gap) + math.sqrt(2.0 * second.gap)), 0.0)
         gained = (second.C - first.C) * (loss - later + off + off_later + FEW * (abs(loss) + abs(later)))
@@ -116,17 +121,41 @@ def relative(gap: float, dual: float) -> float:
 class Range:
     """The worst C of all those between the steps of a path so far, and what is proven there."""
 
-    last: Solved | None = None
-    C: float = math.nan
+    first: float = 0.0  # C of the first step
+    C: float = 0.0
     rel_gap: float = 0.0
+    last: Solved | None = None
 
     def add(self, step: Solved) -> None:
         """Take in the next step, of a larger C."""
         if self.last is None:
-            C, found = step.C, relative(step.gap, step.dual)
+            C, found, self.first = step.C, relative(step.gap, step.dual), step.C
         else:
             between = Between.of(self.last, step)
             C, found = between.worst[0], between.worst_rel_gap
         if not found <= self.rel_gap or self.last is None:
             self.C, self.rel_gap = C, found
         self.last = step
+
+    def record(self) -> dict:
+        """Return the entry ``between`` of run.json; none without two steps."""
+        if self.last is None or self.first == self.last.C:
+            return {}
+        worst = {"worst_rel_gap": self.rel_gap, "C": self.C}
+        return {"between": {"from": self.first, "to": self.last.C, **worst}}
+
+    def state(self) -> list[float]:
+        """Return numbers from which :meth:`restored` makes the same, but for ``w`` of the last step."""
+        last = self.last or NONE
+        return [self.first, self.C, self.rel_gap, last.C, last.primal, last.dual, last.gap]
+
+    @classmethod
+    def restored(cls, state: list[float]) -> Range:
+        """Undo :meth:`state`; a ValueError if it cannot have made these numbers."""
+        if any(math.isnan(number) for number in state) or min(*state[:5], state[6]) < 0.0:
+            raise ValueError("the worst gap between steps is not a number of at least 0")
+        first, C, rel_gap, last, primal, dual, gap = state
+        return cls(first, C, rel_gap, Solved(last, primal, dual, gap, NONE.w) if last > 0.0 else None)
+
+
+NONE = Solved(0.0, 0.0, 0.0, 0.0, np.empty(0))

@@ -124,6 +124,7 @@ class RunSummary:
         asked = self.run.record["options"].get("tol")
         lines = [f"{self.certified} of {self.asked} steps certified on the full data{worst}"]
         lines += [] if asked is None else [f"asked: relative gap of at most {asked:g}"]
+        lines += between_words(self.run)
         unmet = unmet_folds(self.run)
         lines += [] if unmet is None else [flags(unmet)]
         if self.run.record["options"].get("audit"):
@@ -229,6 +230,15 @@ class RunSummary:
         penalised = self.run.record["options"].get("penalty_weights") is not None
         words = "weight" if penalised and kind == "none" else SCALED[kind]
         return f"{words}{' x its weight in the penalty' if penalised else ''}"
+
+
+def between_words(run) -> list:
+    """Return what is proven at every C of a linear path, between its steps, too: a line, or none."""
+    found = run.record.get("between") or {}
+    low, high, worst = (found.get(name) for name in ("from", "to", "worst_rel_gap"))
+    if None in (low, high, worst):
+        return []
+    return [f"any C from {low:g} to {high:g}: relative gap of at most {worst:.1e}, interpolated between steps"]
 
 
 def _confused(which: str, labels: list, counts: list) -> list:

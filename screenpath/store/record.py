@@ -195,6 +195,7 @@ POSSIBLE = {
     "totals.seconds": is_mapping, "options.weights": is_text, "options.class_weight": are_words,
     "totals.n_steps": is_whole(0), "totals.steps_done": is_whole(0), "totals.certified": is_whole(0),
     "totals.unsafe": is_whole(0), "totals.unaudited": is_whole(0),
+    "between": is_mapping, **{f"between.{name}": is_at_least_0 for name in ("from", "to", "C", "worst_rel_gap")},
     "kernel.kernel": one_of(KERNELS), "kernel.gamma": is_positive,
     "kernel.degree": is_whole(1), "kernel.coef0": is_at_least_0,
     "kernel.constant": is_at_least_0, "kernel.rows_kept": is_whole(0),

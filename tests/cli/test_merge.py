@@ -46,6 +46,10 @@ def test_parts_of_a_grid_of_c(call, data):
     for name in ("n_steps", "certified"):
         assert records[0]["totals"][name] == records[1]["totals"][name]
     a, b = (screenpath.load_run(name) for name in ("merged", "whole"))
+    for record, path in zip(records, (a, b), strict=True):
+        found = record["between"]
+        assert (found["from"], found["to"]) == (path.grid[0], path.grid[-1])
+        assert (found["worst_rel_gap"], found["C"]) == pytest.approx(path.worst_between, rel=1e-6)
     np.testing.assert_allclose(a.coefficients, b.coefficients, rtol=1e-2, atol=1e-2)
     assert a.best() == b.best() and call("predict", "merged", data, "--step", 6).code == 0
     assert "one run with --certificate: runs that were merged" in call("verify", "merged", data).err

@@ -72,7 +72,10 @@ def test_support_vectors_are_counted_where_there_are_any(runs):
     assert f"support vectors: {row['n_E'] + row['n_L']:,}\n" in str(summary_of(runs["path"]))
     assert f"support vectors: {runs['kernel'].steps[-1]['nnz_w']:,}\n" in str(summary_of(runs["kernel"]))
     assert "support vectors" not in str(summary_of(runs["regression"]))
-    assert "asked: relative gap of at most 1e-06" in str(summary_of(runs["regression"]))
+    page = str(summary_of(runs["regression"]))
+    assert "asked: relative gap of at most 1e-06" in page
+    worst = runs["regression"].record["between"]["worst_rel_gap"]
+    assert 0.0 < worst < 1.0 and f": relative gap of at most {worst:.1e}, interpolated" in " ".join(page.split())
 
 
 def test_the_kind_of_intercept_is_said(tmp_path):
