@@ -21,6 +21,7 @@ _HOMES = {
     "cross_validate": "screenpath.api.runs",
     "export_run": "screenpath.api.runs",
     "generate": "screenpath.data.files.generate",
+    "huber_path": "screenpath.api.paths",
     "inspect": "screenpath.inputs.inspect",
     "kernel_svm_path": "screenpath.api.paths",
     "l1_svm_path": "screenpath.api.paths",

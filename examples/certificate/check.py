@@ -24,7 +24,7 @@ from pathlib import Path
 
 LOW, HIGH, BETWEEN = 0, 1, 2
 PAIRS = {1: 0, 2: -1, 3: 1}  # which step proves a claim: own, before, after
-BOXES = ("svm", "lad", "quantile", "svr")
+BOXES, NETS = ("svm", "lad", "quantile", "svr"), ("sparse-svm", "huber")
 CHOICES = 32  # most dual variables that are tried for what a free intercept asks
 BITS, DECIMALS = 320, Context(prec=120)  # section 1: of irrational numbers
 ZERO, ONE, TRUTH = Fraction(0), Fraction(1), {"true": "1", "false": "0"}
@@ -226,8 +226,8 @@ class Problem:
         self.header, self.name, self.data, n = header, header["model"], data, data.n
         self.rows, self.kernel = scaled(data, header), header.get("kernel")
         labels = {} if header["labels"] is None else header["labels"]
-        self.box, self.own = self.name in BOXES, self.name == "l1svm"
-        need(self.box or self.own or self.name == "sparse-svm", "the model is unknown")
+        self.box, self.net, self.own = self.name in BOXES, self.name in NETS, self.name == "l1svm"
+        need(self.box or self.net or self.own, "the model is unknown")
         self.tol, self.free = real(header, "tol"), self.own or header.get("intercept") == "free"
         need(type(header["tol"]) is float and self.tol > 0, "the tolerance is not positive")
         place = data.names.__getitem__ if data.names else float
@@ -237,16 +237,16 @@ class Problem:
         need(not self.free or real(header, "bias") == (0 if self.kernel else 1), "the bias is not a free intercept's")
         s = [Fraction(v) for v in array(header, "weights", "f8", n)] if "weights" in header else [ONE] * n
         need(min(s) >= 0 < sum(s), "a weight is negative, or all are 0")
-        high, self.gamma = real(header, "tau") if self.name == "quantile" else ONE, Fraction(self.own)
-        low = Fraction(-1) if self.name == "lad" else high - 1
+        high = real(header, "tau") if self.name == "quantile" else ONE
+        low = Fraction(-1) if self.name in ("lad", "huber") else high - 1
         need(0 < high < 1 or self.name != "quantile", "tau is not between 0 and 1")
-        if self.name == "sparse-svm":
-            loss, self.gamma = header.get("loss", "hinge"), real(header, "smoothing")
-            need(loss in ("hinge", "squared-hinge") and 0 <= self.gamma < 1, "the loss is unknown")
-            self.gamma = ONE if loss == "squared-hinge" else self.gamma
-        high = math.inf if self.gamma == 1 else high
+        self.gamma = real(header, "smoothing") if self.net else Fraction(self.own)
+        loss = header.get("loss", "hinge") if self.name == "sparse-svm" else "hinge"
+        good = (self.gamma > 0 if low else 0 <= self.gamma < 1) and loss in ("hinge", "squared-hinge")
+        need(good or not self.net, "the loss is unknown")
+        self.gamma, high = (ONE, math.inf) if self.own or loss != "hinge" else (self.gamma, high)
         ranges = [(ONE, low * w, high * w) for w in s] if self.box else [(w, low, high) for w in s]
-        self.W, self.nodes = 1 / sum(s) if self.name == "sparse-svm" else ONE, len(classes) or 1
+        self.W, self.nodes = 1 / sum(s) if self.net else ONE, len(classes) or 1
         d = len(array(header, "columns", "i8")) if "columns" in header else data.d
         self.penalised = 0 if self.kernel else d + (header["bias"] != 0 and not self.free)
         self.width = self.penalised + (self.free and not self.kernel)
@@ -257,7 +257,7 @@ class Problem:
             own = [classes.index(label) for label in data.labels]
             self.duals = [Dual(i, {own[i]: 1, k: -1}, ONE, *ranges[i]) if k != own[i] else Dual(i, {}, *[ZERO] * 4)
                           for k in range(len(classes)) for i in range(n)]  # fmt: skip
-        elif self.name in ("lad", "quantile", "svr"):
+        elif self.name in ("lad", "quantile", "svr", "huber"):
             signs = (1, -1)[: 1 + (self.name == "svr")]
             self.duals = [Dual(i, {0: k}, k * y[i] - epsilon, *ranges[i]) for k in signs for i in range(n)]
         else:
@@ -338,7 +338,7 @@ class Step:  # what follows from the points of a certified step
     def loss(self, d: Dual, t: Fraction) -> Fraction:
         if not self.problem.gamma:
             return larger(t * d.low, t * d.high)
-        best = -larger(-larger(t / self.problem.gamma, ZERO), -d.high)
+        best = -larger(-larger(t / self.problem.gamma, d.low), -d.high)
         return t * best - self.problem.gamma / 2 * best * best
 
     def point(self, theta: list) -> list:  # u

@@ -85,6 +85,8 @@ class ProximalSDCA(Solver):
 def check(reduced: SparseReduced) -> None:
     """Refuse problems on which steps of one dual variable get nowhere."""
     model = reduced.model
+    if model.regression:
+        raise UsageError("SDCA is written for the hinge", "use `solver=newton`")
     if model.intercept:
         raise UsageError("SDCA moves one dual variable at a time, which `intercept=free` does not allow",
                          "use `solver=newton`, or `intercept=penalised`")  # fmt: skip
@@ -612,7 +614,7 @@ def sweep_dense(rows, labels, weights, n, gamma, alpha, shrink, sqnorms, theta, 
 @kernel(fastmath=SUMS, leaf=True)
 def sweep(view, dense, samples, width, alpha, shrink, sqnorms, theta, v, order):
     """Visit the dual variables of ``order`` once (see :func:`descend`); return the values touched."""
-    (data, indices, indptr), (labels, weights, n, classes, gamma) = view, samples
+    (data, indices, indptr), (labels, weights, n, classes, gamma, _, _, _) = view, samples
     if dense and classes == 1:
         rows = data.reshape((labels.size, width))
         return sweep_dense(rows, labels, weights, n, gamma, alpha, shrink, sqnorms, theta, v, order)
@@ -697,7 +699,7 @@ def evaluate(view, dense, samples, width, alpha, beta, shrink, fixed_L, status, 
         Primal objective, gap and ``||theta - theta(w)||^2`` of the reduced problem. The penalty has no share in the
         gap, ``w`` being the point of the dual.
     """
-    (data, indices, indptr), (labels, weights, n, classes, gamma) = view, samples
+    (data, indices, indptr), (labels, weights, n, classes, gamma, _, _, _) = view, samples
     k = labels.size
     w_sq, w_l1, w_v = 0.0, 0.0, 0.0
     for f in range(w.size):
@@ -825,7 +827,7 @@ def warm_up():
     theta, v, w, terms = a.copy(), a.copy(), a.copy(), np.zeros(3)
     order, _, _ = localise_duals(whole, 2, 1, a, status, a, True, a.copy(), status, theta)
     localise_weights(whole, 2, 1, keep, True, a, a, 1.0)
-    samples, limits = Samples(labels, a, 2, 1, 0.5), Limits(1, 1, 0.0, 0.0, 4, 50)
+    samples, limits = Samples(labels, a, 2, 1, 0.5, a, 0.0, 1.0), Limits(1, 1, 0.0, 0.0, 4, 50)
     evaluate(view, False, samples, 2, 1.0, 1.0, a, 0.0, status, theta, v, w, terms)
     state = np.array([0, 1, 1])
     descend(view, False, samples, 2, 1.0, 1.0, a, a, 0.0, status, theta, v, w, order, random, limits, state, terms)

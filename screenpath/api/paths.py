@@ -219,3 +219,20 @@ def sparse_svm_path(X: RowsLike, y: ArrayLike, **options) -> SparsePathResult:
     (['certified', 'certified'], (6, 2))
     """
     return computed("sparse-svm", X, y, options)
+
+
+@takes("huber")
+def huber_path(X: RowsLike, y: ArrayLike, **options) -> SparsePathResult:
+    r"""Compute a certified grid of Huber regressions with an elastic net.
+
+    ``min 1/s sum s_i h(y_i - x_i.w) + alpha/2 ||w||^2 + beta ||w||_1``, ``h(t) = t^2/(2 gamma)`` where ``|t| <= gamma``
+    (`smoothing`), else ``|t| - gamma/2``; ``s`` is the sum of the weights ``s_i``, by default the number of samples.
+
+    Examples
+    --------
+    >>> from screenpath import huber_path
+    >>> path = huber_path([[1.0], [2.0], [3.0], [4.0]], [2.0, 4.0, 60.0, 8.0], betas=[1e-6], alphas=[1e-6])
+    >>> path.coefficients.round(3).tolist()
+    [[2.071]]
+    """
+    return computed("huber", X, y, options)

@@ -34,7 +34,7 @@ def run(model: str, data: DataLike, **options: Any) -> StoredPath:
 
     Parameters
     ----------
-    model : {"svm", "lad", "quantile", "svr", "l1svm", "sparse-svm"}
+    model : {"svm", "lad", "quantile", "svr", "l1svm", "sparse-svm", "huber"}
     data : path-like or tuple of arrays (X, y)
         LIBSVM text or CSV (plain, .gz, .bz2, .xz), Parquet, a folder of shards, or arrays; labels may be texts.
     **options

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import replace
-from functools import partial
 from math import inf
 from typing import Any
 
 from screenpath.catalogue import losses
 from screenpath.catalogue import options as o
+from screenpath.catalogue.elastic import NETS, SPARSE_SVM
 from screenpath.catalogue.option import usual
 from screenpath.catalogue.spec import (
     Later,
@@ -20,8 +20,7 @@ from screenpath.catalogue.spec import (
     sign_targets,
     with_intercept,
 )
-from screenpath.data.safe.memory import KERNEL, L1, SPARSE
-from screenpath.data.safe.plugins import plugin_of
+from screenpath.data.safe.memory import KERNEL, L1
 from screenpath.errors import UsageError
 
 # -- the linear SVM, of two classes or of each against the rest -------------------------------------------------------
@@ -265,163 +264,12 @@ L1_SVM = Spec(
 )
 
 
-# -- elastic net ------------------------------------------------------------------------------------------------------
-SMOOTHED = "l the hinge smoothed by gamma"
-HINGES = {"smoothed": SMOOTHED, "exact": "l(t) = max(0, t)", "squared": "l(t) = 1/2 max(0, t)^2"}
-SPARSE_RULE = Later("screen.sparse", "parse_sparse_rule")
-
-
-def _sparse_build(rows, codes, weights, options):
-    import numpy as np
-
-    from screenpath.problem.sparse_grid import SparseGrid, sparse_model
-    from screenpath.rows.views import check_not_zero, views_of
-
-    views = views_of(rows)
-    check_not_zero(views)
-    codes = np.asarray(codes).astype(np.int64)
-    classes = 1 if codes.min() < 0 else int(codes.max()) + 1
-    return SparseGrid(sparse_model(views, codes, classes, hinge_width(options), weights, options.get("intercept")))
-
-
-def _sparse_grid(model, options):
-    """Return the pairs (alpha, beta), from counts and ratios or from the values of ``alpha`` and ``beta``."""
-    from screenpath.problem.grid import beta_values, grid_pairs
-
-    for one, others in (("beta", ("betas", "beta_min_ratio")), ("alpha", ("alphas", "alpha_min_ratio"))):
-        for name in others:
-            if options[one] is not None and options[name] is not None:
-                raise UsageError(f"`{one}` gives the values themselves", f"leave out `{name}`")
-    if options["references"] and options["alpha"] is None:
-        raise UsageError("`references` adds steps before given values of alpha", "add `alpha=VALUE`")
-    given = {one.name: options[one.name] or one.usual for one in o.PAIR_GRID}
-    betas = options["beta"] if options["beta"] is not None else given["betas"]
-    values = beta_values(model.base, betas, given["beta_min_ratio"])
-    alphas = options["alpha"] if options["alpha"] is not None else given["alphas"]
-    return grid_pairs(model.base, values, alphas, given["alpha_min_ratio"], options["references"])
-
-
-def hinge_width(options: dict) -> float:
-    """Return the width of the quadratic part of the loss, infinite for the squared hinge; refuse contradictions."""
-    if options.get("loss", "hinge") == "hinge":
-        check_exact_hinge(options)
-        return options["smoothing"]
-    if options["smoothing"] != o.SMOOTHING.default:
-        raise UsageError(
-            "`smoothing` applies to the hinge, and `loss=squared-hinge` is another loss", "leave one of them out"
-        )
-    return inf
-
-
-def hinge_named(spec: Spec, options: dict) -> Spec:
-    """Return the model with the loss of the options in its title and its objective."""
-    kind = "squared" if options.get("loss", "hinge") != "hinge" else "smoothed"
-    kind = "exact" if kind == "smoothed" and options.get("smoothing") == 0.0 else kind
-    objective = spec.objective.replace(SMOOTHED, HINGES[kind])
-    return replace(spec, objective=objective, title=spec.title.replace("smoothed", kind))
-
-
-def check_exact_hinge(options: dict) -> None:
-    """Raise if the exact hinge does not support other options; a comparison has ``rules`` in place of ``rule``."""
-    if options["smoothing"] != 0.0:
-        return
-    several = options.get("rules")
-    names = str(options["rule"] if several is None else several).lower().split(",")
-    if any(name.strip().split("+")[0] == "ifs" for name in names):
-        others = "`rule=iss`, `rule=sifs+gap`" if several is None else "`rules=none,iss,sifs+gap`"
-        raise UsageError(
-            "the rule 'ifs' decides features over a ball of the dual, which is not strongly concave with `smoothing=0`",
-            f"use {others} or a `smoothing` above 0",
-        )
-
-
-def _sparse_resolved(spec: Spec, options: dict) -> Spec:
-    spec = with_intercept(spec, options)
-    hinge_width(options)  # refuses contradictions
-    return replace(hinge_named(spec, options), rule=partial(SPARSE_RULE, first=options["first"]))
-
-
-def _sparse_in_memory(options: dict) -> str | None:
-    """Return the option that needs whole rows, or divides the data among processes."""
-    if plugin_of(options.get("solver")) is not None:  # it may need whole rows
-        return f"solver={options['solver']}"
-    if options.get("first") == "samples":
-        return "first=samples"
-    for name in ("scheduler", "jobs"):
-        if options.get(name) not in (None, 1):
-            return name
-    return None
-
-
-def _sparse_weights(step, labels):
-    dense = step.coefficients.dense()
-    return dense.reshape(len(labels["classes"]), -1) if "classes" in labels else dense
-
-
-def _sparse_walk(options):
-    """Return the walk over the grid in ``jobs`` processes, or on a cluster; None where one process walks it."""
-    if options["jobs"] == 1 and options["scheduler"] is None:
-        return None
-    from screenpath.walk.workers import walk_grid
-
-    answer = options["connect_timeout"], options.get("tell")
-    return partial(walk_grid, jobs=options["jobs"], scheduler=options["scheduler"], answer=answer)
-
-
-SPARSE_SVM = Spec(
-    name="sparse-svm",
-    title="sparse SVMs (smoothed hinge, elastic net) over a grid of (alpha, beta)",
-    objective="min 1/s sum_i s_i l(1 - y_i x_i.w) + alpha/2 ||w||^2 + beta ||w||_1, s = sum_i s_i (without weights the "
-    f"number of samples), {SMOOTHED}; "
-    "more than two classes: margins x_i.(w_yi - w_c) over all c != y_i, a weight for each feature and class",
-    targets=class_targets,
-    build=_sparse_build,
-    grid=_sparse_grid,
-    further=None,
-    score="accuracy",
-    liblinear="L2R_L1LOSS_SVC_DUAL",
-    options=(
-        o.POSITIVE,
-        o.INTERCEPT,
-        o.CLASS_WEIGHT,
-        o.WEIGHTS,
-        *o.PAIR_GRID,
-        o.LOSS,
-        o.SMOOTHING,
-        o.FIRST,
-        o.GRID_JOBS,
-        *o.solving(o.SPARSE_RULE, ("auto", "newton"), threaded=False),
-        o.CERTIFICATE,
-    ),
-    resolved=_sparse_resolved,
-    parameter="pair (alpha, beta)",
-    example="`betas=5` `alphas=20` `jobs=2`",
-    about="Each beta starts at alpha_max(beta), whose solution is known (with `intercept=free` if all classes weigh "
-    "the same).",
-    fixed=(("threads", 1),),
-    rule=SPARSE_RULE,
-    solver=Later("solve.sparse_newton", "make_sparse_solver"),
-    contradicted=Later("screen.sparse", "contradicted"),
-    toy_grid=((3.0, 0.1), (1.0, 0.1), (0.1, 0.1), (0.01, 0.1)),
-    kernel_modules=("sparse", "sifs", "sparse_box"),
-    compiling=14.0,
-    columns=("n_inactive_features", "feature_screening_rate", "scaling_ratio", "iss_found", "ifs_found"),
-    weights=_sparse_weights,
-    walk=_sparse_walk,
-    selects=True,
-    streams=False,
-    streams_columns=True,
-    in_memory=_sparse_in_memory,
-    spreads=True,
-    needs=SPARSE,
-)
-
-
 # Every model with a command, in the order of lists.
 SPECS = {
     **{name: LINEAR_SVM if name == LINEAR_SVM.name else loss.spec() for name, loss in losses.LOSSES.items()},
     L1_SVM.name: L1_SVM,
     SPARSE_SVM.name: SPARSE_SVM,
+    **{name: net.spec() for name, net in NETS.items()},
 }
 
 
@@ -452,7 +300,7 @@ def rules_of(model: str, kernel: bool = False, free: bool = False) -> dict[str, 
 
     Parameters
     ----------
-    model : {"svm", "lad", "quantile", "svr", "l1svm", "sparse-svm"}
+    model : {"svm", "lad", "quantile", "svr", "l1svm", "sparse-svm", "huber"}
     kernel : bool, default False
         For ``svm``: with a kernel.
     free : bool, default False
@@ -476,7 +324,7 @@ def rules_of(model: str, kernel: bool = False, free: bool = False) -> dict[str, 
     found = {"none": NONE, "gap": GAP}
     if model == "l1svm":
         return {**found, VariationalInequality.name: _line(VariationalInequality)}
-    if model == "sparse-svm":
+    if model == SPARSE_SVM.name or model in NETS:
         return {**found, **{name: SAID[what] for name, what in RULES.items()}}
     found = {"auto": AUTO, **found}
     for name, rule in STATIC.items():

@@ -132,7 +132,7 @@ def _facts(seen):
 )  # fmt: skip
 @click.option(
     "--by", default="rows", show_default=True, type=click.Choice(["rows", "columns"]),
-    help="Contents of a shard: columns for l1svm and sparse-svm; rows for svm, lad, quantile, svr.",
+    help="Contents of a shard: columns for l1svm, sparse-svm and huber; rows for the others.",
 )  # fmt: skip
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(min=1), help="Threads that parse and write.")
 @shared.flag(MAX_MEMORY)
@@ -155,8 +155,8 @@ def convert(data, out, quiet, log_format, **options):
 
     The rows of several files DATA are concatenated. Files are read in blocks, so they may be larger than memory. OUT
     appears when complete; after a crash repeat the command with --resume. All path commands accept OUT instead of a
-    file: svm, lad, quantile and svr leave its rows on disk; l1svm and sparse-svm leave the columns of a folder made
-    with --by columns on disk. DATA may also be a folder of shards by rows, to convert it --by columns.
+    file: svm, lad, quantile and svr leave its rows on disk; l1svm, sparse-svm and huber leave the columns of a folder
+    made with --by columns on disk. DATA may also be a folder of shards by rows, to convert it --by columns.
     """
     from screenpath.data.files.source import reading
     from screenpath.data.shards.convert import convert

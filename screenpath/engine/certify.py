@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from screenpath.catalogue.elastic import SPARSE_SVM
 from screenpath.catalogue.option import RENAMED, completed
-from screenpath.catalogue.specs import SPARSE_SVM, SPECS
+from screenpath.catalogue.specs import SPECS
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.engine.options import certify_options
 from screenpath.engine.path import Path

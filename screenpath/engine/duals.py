@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from screenpath.catalogue.elastic import NETS, SPARSE_SVM
 from screenpath.catalogue.losses import LOSSES
-from screenpath.catalogue.specs import SPARSE_SVM
 from screenpath.data.words.labels import NamedLabel, label_text
 from screenpath.data.words.tables import csv_text
 from screenpath.engine.again import problem_again
@@ -29,7 +29,7 @@ from screenpath.walk.step import CERTIFIED
 
 SIDES = {form.LOW: "R", form.HIGH: "L", form.BETWEEN: "E"}
 STORED, AGAIN = "certificate.bin", "solved again"
-GIVEN = (*LOSSES, SPARSE_SVM.name)  # models with a dual variable for each row
+GIVEN = (*LOSSES, SPARSE_SVM.name, *NETS)  # models with a dual variable for each row
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,7 +38,7 @@ class Duals:
 
     ``w = sum_i values_i x_i`` over the prepared rows: ``y_i alpha_i`` of a classifier, ``alpha_i`` of a regression. Of
     ``sparse-svm`` the values are ``y_i s_i theta_i / n``, ``s_i`` the row's weight over the mean of all; their sum is
-    soft-thresholded by beta and divided by alpha to give ``w``.
+    soft-thresholded by beta and divided by alpha to give ``w``. Those of ``huber`` are the same without ``y_i``.
 
     ``sides`` are ``R`` at the lower bound, ``L`` at the upper bound, ``E`` between. ``svr`` has two a row: ``R`` where
     both are 0, within the tube; ``L`` where one is at its upper bound. ``certified``, bool, tells whether the row is
@@ -158,6 +158,6 @@ def _again(run: Run, step: dict, path: str) -> tuple:
         if run.model in LOSSES:
             states = states_of(pair.theta, way.model.lo, way.model.hi)
             return pair.theta, states, proven(way.model, pair, at, states)
-        states, decided = states_of(pair.theta, 0.0, 1.0), way.screening.again(way.model, pair, at).duals
-        weighed = pair.theta * way.model.base.weights  # of mean 1
+        base, decided = way.model.base, way.screening.again(way.model, pair, at).duals
+        states, weighed = states_of(pair.theta, base.low, base.high), pair.theta * base.weights  # of mean 1
         return weighed, states, ((decided < 0) & (states == form.LOW)) | ((decided > 0) & (states == form.HIGH))

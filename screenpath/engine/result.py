@@ -440,7 +440,7 @@ class SparsePathResult(PathResult):
 
     @property
     def classes(self) -> np.ndarray:
-        """Return the labels, sorted: numbers as float64, texts as they are. Two: the larger is +1."""
+        """Return the sorted labels: numbers as float64, texts as they are. Of two, the larger is +1."""
         return np.array(self.labels)
 
     def _blocks(self, step) -> np.ndarray:
@@ -448,7 +448,7 @@ class SparsePathResult(PathResult):
 
     @property
     def _shape(self) -> tuple:
-        return () if self.classes.size == 2 else (self.classes.size,)
+        return (self.classes.size,) if self.classes.size > 2 else ()
 
 
 @dataclass(frozen=True, repr=False)

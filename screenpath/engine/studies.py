@@ -7,9 +7,10 @@ from functools import partial
 from itertools import product
 
 from screenpath.catalogue import options as o
+from screenpath.catalogue.elastic import NETS, SPARSE_SVM
 from screenpath.catalogue.option import Option
 from screenpath.catalogue.spec import FORM
-from screenpath.catalogue.specs import L1_SVM, SPARSE_SVM, SPECS
+from screenpath.catalogue.specs import L1_SVM, SPECS
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.safe.plugins import find_plugins, plugin_of
 from screenpath.errors import UsageError
@@ -77,7 +78,7 @@ FEATURES = (
     Option("steps", False, "flag", "Print a row for each configuration and step instead of totals.", group="output"),
     o.THREADS,
 )  # fmt: skip
-OWN = {L1_SVM.name: FEATURES, SPARSE_SVM.name: PAIRS}  # other models: `BOX`
+OWN = {L1_SVM.name: FEATURES, SPARSE_SVM.name: PAIRS, **dict.fromkeys(NETS, PAIRS)}  # other models: `BOX`
 WHERE = ("problem", "data", "grid")  # groups of the options of a path that define the problem
 
 
@@ -97,7 +98,8 @@ BOX_MEASURED, PAIRS_MEASURED = (*MEASURED, "search_s", "wasted_s"), (*MEASURED, 
 FEATURES_MEASURED = (
     "points", "certified", "total_s", "cpu_s", "rule_s", "solve_s", "certify_s", "epochs", "over_hits",
 )  # fmt: skip
-EXAMPLES = {L1_SVM.name: "org,default", SPARSE_SVM.name: "none,sifs"}  # of what is compared; of box models:
+# Of what is compared; of box models:
+EXAMPLES = {L1_SVM.name: "org,default", **dict.fromkeys((SPARSE_SVM.name, *NETS), "none,sifs")}
 BOX_EXAMPLE = "none,dvi,dvi+gap"
 SHRINKING = {"on": (True,), "off": (False,), "both": (True, False), None: (None,)}
 STARTS = ("warm", "cold")  # of the solver at each grid point: at the previous one, or at the dual point nearest to zero

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from screenpath.catalogue.elastic import SPARSE_SVM, hinge_named
 from screenpath.catalogue.spec import Later
-from screenpath.catalogue.specs import KERNEL_SVM, SPARSE_SVM, SPECS, hinge_named
+from screenpath.catalogue.specs import KERNEL_SVM, SPECS
 from screenpath.data.words.labels import label_text, rest_label, whole_label
 from screenpath.data.words.tables import SCHEMA_VERSION, dump_json, readable_json
 from screenpath.errors import ResourceError, UsageError

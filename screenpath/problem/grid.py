@@ -264,25 +264,31 @@ def further_lambda(options: dict, grid: np.ndarray, count: int) -> np.ndarray:
 def beta_values(model, betas, beta_min_ratio: float) -> np.ndarray:
     """Return the values of ``beta``, see :func:`beta_grid`."""
     if np.ndim(betas) == 0:
-        _check_top(model.beta_max)
+        _check_top(model, model.beta_max)
     return beta_grid(betas, model.beta_max, beta_min_ratio)
 
 
-def _check_top(beta_max: float) -> None:
-    if beta_max == 0.0:
-        raise DataError(
-            "beta_max is 0 but for rounding: no feature goes with the labels, so w = 0 is optimal for every alpha "
-            "and beta",
-            "check labels and features (is each feature the same in all classes?), or give the values themselves",
-        )
+def _check_top(model, top: float) -> None:
+    """Raise if the largest ``beta``, or ``alpha``, is 0."""
+    if top > 0.0:
+        return
+    what, hint = "labels", "check labels and features (is each feature the same in all classes?)"
+    if model.regression:
+        what, hint = "targets", "check targets and features; centred features may need `intercept=free`"
+    raise DataError(
+        f"beta_max is 0 but for rounding: no feature goes with the {what}, so w = 0 is optimal for every alpha "
+        "and beta",
+        f"{hint}, or give the values themselves",
+    )
 
 
 def grid_pairs(model, betas, alphas, alpha_min_ratio: float, references: int = 0) -> list:
     """Return the pairs (alpha, beta) of a grid, the row of one ``beta`` after the other."""
-    if np.ndim(alphas) == 0:
-        _check_top(model.beta_max)
     pairs: list[tuple[float, float]] = []
-    for beta, top in zip(betas, alpha_tops(model, betas), strict=True):
+    tops = alpha_tops(model, betas)
+    if np.ndim(alphas) == 0:
+        _check_top(model, min(model.beta_max, tops.min()))
+    for beta, top in zip(betas, tops, strict=True):
         row = alpha_grid(alphas, top, alpha_min_ratio, references)
         pairs.extend((float(alpha), float(beta)) for alpha in row)
     return pairs

@@ -78,12 +78,13 @@ class SparseRounding:
     """Bounds for one data set with so many dual variables, ``pairs``, of a hinge with that ``smoothing``.
 
     ``weights``, shape (n,), are those of the samples, of mean ``unit``; ``inexact`` is the largest relative error of a
-    sample's part of their sum, as they are given. A DataError is raised if the square of a value or a sum of squares
-    overflows.
+    sample's part of their sum, as they are given. ``kinks_sq`` is the sum of the weighted squares of the losses' kinks,
+    by default of ones; dual variables have ends that are ``width`` apart. A DataError is raised if the square of a
+    value or a sum of squares overflows.
     """
 
     def __init__(self, views, classes: int, pairs: int, smoothing: float, weights=None, unit: float = 1.0,
-                 inexact: float = 0.0):  # fmt: skip
+                 inexact: float = 0.0, kinks_sq: float | None = None, width: float = 1.0):  # fmt: skip
         for squares, what in ((views.row_sqnorms, "sample"), (views.column_sqnorms, "feature")):
             check_range(squares, what)
         self.n, self.pairs, self.weights, self.smoothing = views.n, pairs, classes * views.d, smoothing
@@ -102,6 +103,10 @@ class SparseRounding:
         if weights is not None:
             self.root, self.peak = self.root * (1.0 + self.total), sqrt(weights.max()) * OUTWARD
             squares = squares * weights
+        ones = kinks_sq is None or kinks_sq == pairs * unit
+        # norm of the kinks, and most that the shares change by where all margins do by 1
+        self.kinks = self.root if ones else sqrt(kinks_sq or 0.0) * (1.0 + 2.0 * self.total)
+        self.steep = self.root * width
         self.lost_pairs, self.lost_sums = pairs * TINY, 8.0 * TINY * sqrt(self.weights)  # by underflow
         # ||X|| / n, and what the psi of a dual point of norm 1 can amount to.
         self.size = float(self.upper_norms(squares.sum(), views.size)) * sqrt(classes) / views.n
@@ -124,7 +129,7 @@ class SparseRounding:
         """
         theta, root_alpha, root_lag = sqrt(c.theta_sq), sqrt(c.alpha), sqrt(c.lag_sq)
         reach += abs(c.intercept) * self.root / self.n  # as if of one column more, of ones
-        T = c.t_error = self.row * (self.spread * self.n * reach * self.peak + 4.0 * self.root)
+        T = c.t_error = self.row * (self.spread * self.n * reach * self.peak + 4.0 * self.kinks)
         c.cost += c.off * T / self.n
         if c.alpha > 0.0:
             own = 2.0 * c.beta * sqrt(active) + root_alpha * (root_lag + 2.0 * sqrt(c.w_sq))
@@ -157,7 +162,7 @@ class SparseRounding:
             sizes = sqrt(c.lag_sq) + abs(step) * sqrt(c.w_sq)
             unsure += ratio * (self.penalty * sizes * sizes + c.floor * (1.0 + step * step))
         T, U = c.t_error, c.u_error
-        samples = rise(sqrt(c.apart_sq + self.lost_pairs), T, self.smoothing, self.root) / self.n
+        samples = rise(sqrt(c.apart_sq + self.lost_pairs), T, self.smoothing, self.steep) / self.n
         penalty = rise(sqrt(lag_sq) / sqrt(alpha), U, alpha) if alpha > 0.0 else U
         unsure += self.total * (c.loss_slack + UNIT * c.loss) + self.of_weights(c, alpha)
         return c.loss_slack + c.kink, lag_sq, samples + penalty + unsure + c.cost

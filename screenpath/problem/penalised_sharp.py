@@ -61,9 +61,10 @@ class _Sums:
         own = (
             model.labels[i] * c.scores[i] if classes == 1 else c.scores[model.labels[i] * n + i] - c.scores[self.pairs]
         )
-        self.t, self.theta, self.weights = 1.0 - own, c.theta[self.pairs], model.weights[i]
+        kinks = model.kinks[i]
+        self.t, self.theta, self.weights = kinks - own, c.theta[self.pairs], model.weights[i]
         extent = bounds.spread * float(np.linalg.norm(c.w))
-        self.t_error = bounds.row * (model.row_norm[i] * extent + abs(c.intercept) + 4.0)
+        self.t_error = bounds.row * (model.row_norm[i] * extent + abs(c.intercept) + 4.0 * np.abs(kinks))
         # Features beyond these have no share in either objective.
         self.features = np.flatnonzero((c.u_slack == 0.0) | (c.w != 0.0))
         psi, f = model.psi_of(c).reshape(classes, n), self.features
@@ -76,7 +77,7 @@ class _Sums:
         """Return the certificate that the sums and their bounds prove; keep each entry's possible rounding error."""
         m, c = self.model, self.c
         with np.errstate(over="ignore", invalid="ignore"):
-            rows = row_shares(self.t, self.t_error, self.theta, self.weights / m.n, 1.0, m.gamma)
+            rows = row_shares(self.t, self.t_error, self.theta, self.weights / m.n, m.low, m.high, m.gamma)
             columns = column_shares(self.w, self.u, self.u_error, c.alpha, c.beta)
             penalty = 0.5 * _total(c.alpha * self.w * self.w) + c.beta * _total(np.abs(self.w))
             more = self._residue() if c.off > 0.0 else 0.0
@@ -123,7 +124,7 @@ class _Sums:
         else:
             left = np.concatenate([values, values])
             right = np.concatenate([-w[m.labels[i] * m.d + places], w[c * m.d + places]])
-        value, error = accurate.inner(left, right, 1.0)
+        value, error = accurate.inner(left, right, float(m.kinks[i]))
         return value, error + self._of_data(left, right)
 
     def _sum(self, f: int) -> tuple[float, float]:
@@ -188,7 +189,7 @@ def l1_sharpened(model, c):
     point, w = scale * r, c.w[support]
     shift = (taken + 4.0 * UNIT) * point  # of the entries of the point for which y.r is 0
     with np.errstate(over="ignore", invalid="ignore"):
-        rows = row_shares(slack, off, point, np.ones(point.size), inf, 1.0)
+        rows = row_shares(slack, off, point, np.ones(point.size), 0.0, inf, 1.0)
         columns = column_shares(w, scale * products[support], scale * unsure[support], 0.0, lam)
         more = fsum((np.abs(point - slack) + off + 0.5 * shift) * shift)
     weight = fsum(np.abs(w))

@@ -18,6 +18,13 @@ weights of that dual point is 1.
 At ``alpha = 0`` the primal has none, and dual points have ``|u_j| <= beta``. The box contains 0, so *any* point of it
 becomes one when divided by the excess of its largest ``|u_j|`` over ``beta``, rounding included: every pair has a gap.
 
+A regression has targets ``y`` in place of the hinge's 1, and a loss with two ends, such as Huber's ``h(t) = t^2/(2
+gamma)`` for ``|t| <= gamma``, else ``|t| - gamma/2``, of ``t = y - x.w``, whose dual variables are in [-1, 1]:
+``D(theta) = 1/n sum s y theta - ...``. All else is the same with ``low`` and ``high`` for 0 and 1, and the targets as
+kinks ``c`` of the loss; the paper's dual ball has its centre on the line through ``theta`` and ``c/gamma``. At
+``w = 0`` dual variables are between their ends: the path begins as that of the squared hinge, where the largest
+``|x_i.w|`` of the weights of that dual point is the largest target.
+
 Binary: one margin a sample, ``m_i = y_i x_i.w``. Multi-class: a margin for each other class ``c != y_i``,
 ``m_ic = x_i.(w_{y_i} - w_c)``. ``beta`` is fixed; the path runs over ``alpha``, from large to small. A feature with
 ``|u_j| <= beta`` has no weight; ``m > 1`` implies ``theta = 0`` (R), ``m < 1 - gamma`` implies ``theta = 1`` (L).
@@ -45,6 +52,7 @@ from screenpath.problem.base import PathModel
 from screenpath.problem.penalised_rounding import SparseRounding
 from screenpath.problem.penalised_sharp import sharpened
 from screenpath.problem.sparse_types import (
+    HINGE,
     NO_INTERCEPT,
     NO_TOTALS,
     Level,
@@ -79,12 +87,16 @@ class SparseModel(PathModel):
         Smoothing of the hinge; 0 is the exact one, which ``SHARP`` stands for, and infinity the squared one.
     weights : ndarray of shape (n,), optional
         Of the samples, at least 0.
+    targets : ndarray of shape (n,), optional
+        Of a regression, whose labels are 1 and whose dual variables are between the ``ends``.
     """
 
     col_total = NO_TOTALS
     intercept = False  # whether the model has an unpenalised one
+    null_level = 0.0  # the best for w = 0
 
-    def __init__(self, views, labels, classes: int, beta: float, gamma: float, weights=None):
+    def __init__(self, views, labels, classes: int, beta: float, gamma: float, weights=None, targets=None,
+                 ends: tuple[float, float] = HINGE):  # fmt: skip
         self.views, self.rows, self.labels, self.classes = views, views.meter, labels, classes
         self.squared = gamma == inf
         self.gamma = width_beyond(views.n, classes, weights) if self.squared else float(gamma) or SHARP
@@ -99,7 +111,11 @@ class SparseModel(PathModel):
         self.roots, self.weighted = np.sqrt(self.weights), bool(np.any(self.weights != 1.0))
         inexact = 0.0 if weights is None else SHARES_ERROR
         weights = self.weights if self.weighted else None
-        self.rounding = SparseRounding(views, classes, self.pairs, self.gamma, weights, self.unit, inexact)
+        (self.low, self.high), self.regression = ends, targets is not None
+        self.kinks_sq = float(self.weights @ np.square(targets)) if self.regression else self.mass
+        self.rounding = SparseRounding(
+            views, classes, self.pairs, self.gamma, weights, self.unit, inexact, self.kinks_sq, self.high - self.low
+        )
         self.every, self.all_kept = np.arange(classes * self.d), np.ones(classes * self.d, dtype=np.int8)
         self.row_sq = np.tile(views.row_sqnorms, classes)
         self.free = np.zeros(classes * self.n, dtype=np.int8)
@@ -107,10 +123,14 @@ class SparseModel(PathModel):
         if classes > 1:
             own = labels * self.n + np.arange(self.n)
             self.free[own], self.ones[own] = -1, 0.0
-        self.u_ones = self.column_sums(self.weigh(self.ones))
+        self.kinks = targets if self.regression else self.ones if classes == 1 else np.ones(self.n)
+        self.u_kinks = self.column_sums(self.weigh(self.kinks if self.regression else self.ones))
         # The dual point of w = 0, where a path begins, and its sums; twice the point that rows are seen from.
         self.highest = min(1.0 / self.gamma, 1.0)
-        self.top, self.u_top, self.twice = self.highest * self.ones, self.highest * self.u_ones, np.zeros(self.d)
+        self.top, self.u_top, self.twice = self.highest * self.ones, self.highest * self.u_kinks, np.zeros(self.d)
+        if self.regression:
+            self.top = np.clip(targets / self.gamma, *ends)
+            self.u_top = self.column_sums(self.weigh(self.top))
         self.row_sizes = views.row_sqnorms  # of rows and that point
         if classes == 1 and not self.weighted:
             self.col_sq = views.column_sqnorms
@@ -185,7 +205,9 @@ class SparseModel(PathModel):
 
     @property
     def samples(self) -> kernels.Samples:
-        return kernels.Samples(self.labels, self.weights, self.n, self.classes, self.gamma)
+        return kernels.Samples(
+            self.labels, self.weights, self.n, self.classes, self.gamma, self.kinks, self.low, self.high
+        )
 
     def weigh(self, theta: np.ndarray) -> np.ndarray:
         """Return ``psi(theta)``: the dual variables' weight of every sample in every class."""
@@ -265,7 +287,7 @@ class SparseModel(PathModel):
         Parameters
         ----------
         w, theta : ndarray of shape (classes * d,) and (classes * n,), or None
-            The pair, ``theta`` in [0, 1]. One may be None: the primal point of ``theta``, or ``theta(w)``.
+            The pair, ``theta`` between its ends. One may be None: the primal point of ``theta``, or ``theta(w)``.
         reference : SparseCertificate, optional
             An earlier certificate of this model, whose ``u`` bounds the new one.
         sums, intercept : optional
@@ -284,7 +306,7 @@ class SparseModel(PathModel):
         if sums is None:
             psi = self.weigh(theta) if psi is None else psi
             if w is None or reference is None:
-                sums = self.column_sums(psi), np.zeros(self.u_ones.size)
+                sums = self.column_sums(psi), np.zeros(self.u_kinks.size)
             else:
                 room = AHEAD * self.reach
                 scores, sums, features = self._passes(w, psi, reference, scores, room)
@@ -306,7 +328,7 @@ class SparseModel(PathModel):
 
     def within_beta(self, theta: np.ndarray, u: np.ndarray, slack: np.ndarray) -> tuple:
         """Return a dual point at ``alpha = 0`` on the ray of a point of the box, ``u`` and ``u_slack``, and a bound on
-        the largest ``|u_j|``; the largest one up to ``theta``, as ``theta <= 1`` makes the dual grow along the ray.
+        the largest ``|u_j|``; the largest one up to ``theta``, as the dual is concave, and at least 0 where it is used.
         """
         lengths = np.linalg.norm(self.weigh(theta).reshape(self.classes, self.n), axis=1) + 1e-150
         errors = self.rounding.column * np.outer(lengths, self.feature_norm).ravel() + 8.0 * TINY
@@ -352,7 +374,7 @@ class SparseModel(PathModel):
         return sharpened(self, certificate, tol)
 
     def fallbacks(self, alpha: float, reference: SparseCertificate) -> list[SparseCertificate]:
-        zero, none = np.zeros(self.u_ones.size), np.zeros(self.ones.size)
+        zero, none = np.zeros(self.u_kinks.size), np.zeros(self.ones.size)
         pairs = (zero, none), (zero, None), (reference.w, reference.theta), (None, reference.theta)
         return [self._known(alpha, *pair) for pair in pairs]
 
@@ -367,7 +389,7 @@ class SparseModel(PathModel):
         before = reference.loss + squares + self.beta * reference.w_l1
         if certificate.primal <= min(null, before) * (1.0 + ALIKE):
             return certificate
-        w = np.zeros(self.u_ones.size) if null < before else reference.w
+        w = np.zeros(self.u_kinks.size) if null < before else reference.w
         return self.certify(alpha, w, certificate.theta, certificate)
 
     def combined(self, alpha: float, primal: SparseCertificate, dual: SparseCertificate) -> SparseCertificate:
@@ -385,13 +407,17 @@ class SparseModel(PathModel):
 
     @property
     def ones_error(self) -> np.ndarray:
-        """Return bounds on the errors of ``u_ones`` and ``u_top``, shape (classes * d,)."""
+        """Return bounds on the errors of ``u_kinks`` and ``u_top``, shape (classes * d,)."""
         size = self.rounding.column * np.sqrt(self.classes * self.mass) * self.rounding.peak
-        return size * np.tile(self.feature_norm, self.classes) * (2.0 * self.highest if self.squared else 1.0)
+        more = 2.0 * self.highest if self.squared else 2.0 if self.regression else 1.0
+        return size * np.tile(self.feature_norm, self.classes) * more
 
     @property
     def null_loss(self) -> float:
         """Return the loss at ``w = 0``."""
+        if self.regression:
+            t = self.kinks - self.null_level
+            return fsum(self.weights * (self.top * (t - 0.5 * self.gamma * self.top))) / self.n
         return self.mass / self.n * (self.highest * (1.0 - 0.5 * self.gamma * self.highest))
 
     @property
@@ -408,12 +434,17 @@ class SparseModel(PathModel):
         values, places = self.views.column(j)
         psi = self.weigh(self.top)[c * self.n : (c + 1) * self.n][places]
         total, error = accurate.inner(values, psi)
-        stored = (8.0 if self.weighted else 4.0) * UNIT * accurate.dot(np.abs(values), np.abs(psi))
+        stored = (8.0 if self.weighted or self.regression else 4.0) * UNIT * accurate.dot(np.abs(values), np.abs(psi))
         return total / self.n, (error + stored) / self.n
 
     @property
     def bend(self) -> float:
-        """Return the margin up to which ``theta`` is that of ``w = 0``; with the squared hinge, at which one is 0."""
+        """Return the margin up to which ``theta`` is that of ``w = 0``; with the squared hinge, at which one is 0.
+
+        That of a regression is the size of its targets.
+        """
+        if self.regression:
+            return float(np.max(np.abs(self.kinks - self.null_level)[self.weights > 0.0]))
         return 1.0 if self.squared else 1.0 - self.gamma
 
     def _top(self) -> tuple[float, bool]:
@@ -432,7 +463,9 @@ class SparseModel(PathModel):
 
     def _margins(self, scores: np.ndarray, error: np.ndarray) -> np.ndarray:
         """Return the largest margin of each sample and its error; samples of weight 0 are ignored."""
-        if self.classes == 1:
+        if self.regression:
+            margins = np.abs(scores[0])
+        elif self.classes == 1:
             margins = self.labels * scores[0]
         else:
             margins = scores[self.labels, np.arange(self.n)] - np.min(scores, axis=0)
@@ -462,12 +495,12 @@ class SparseModel(PathModel):
     def exact_until(self, reference: SparseCertificate, alpha: float) -> bool:
         """Tell whether the start's dual point is still optimal at ``alpha`` (or ``w = 0`` is, for any ``alpha``).
 
-        With the squared hinge only the latter can be.
+        With the squared hinge, and of a regression, only the latter can be.
         """
         if reference.theta is not self.top:
             return False
         top = self._top()[0]
-        return alpha >= top and (top == 0.0 or not self.squared)
+        return alpha >= top and (top == 0.0 or not (self.squared or self.regression))
 
     # -- screening and the reduced problem -----------------------------------------------------------------------
 

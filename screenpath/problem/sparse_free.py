@@ -28,12 +28,13 @@ from math import fsum, inf, sqrt
 import numpy as np
 
 from screenpath.errors import UsageError
+from screenpath.kernels.problem import sparse as sums
 from screenpath.kernels.problem import sparse_intercept as kernels
 from screenpath.kernels.problem.intercept import best_of
 from screenpath.numbers.rounding import UNIT
 from screenpath.problem.intercept import Signless, balanced_to
 from screenpath.problem.sparse import SparseModel
-from screenpath.problem.sparse_types import Level, SparseCertificate
+from screenpath.problem.sparse_types import HINGE, Level, SparseCertificate
 
 TRIES = 3  # corrections of a signed sum: the first leaves its rounding
 
@@ -44,14 +45,27 @@ class FreeSparseModel(SparseModel):
     Raises
     ------
     UsageError
-        If all samples that count are of one class.
+        If all samples that count are of one class; a regression has none.
     """
 
     intercept = True
     signless: Signless  # the rows' kinks; with the exact hinge alone
 
-    def __init__(self, views, labels, classes, beta, gamma, weights=None):
-        super().__init__(views, labels, classes, beta, gamma, weights)
+    def __init__(self, views, labels, classes, beta, gamma, weights=None, targets=None, ends=HINGE):
+        super().__init__(views, labels, classes, beta, gamma, weights, targets, ends)
+        self.even = False  # whether there are two classes of the same weight
+        if self.regression:
+            scores, psi = np.zeros(self.n), np.empty(self.n)
+            self.null_level = kernels.settle(scores, self.samples, self.free, 0.0)
+            sums.respond(scores, self.samples, self.free, self.top, psi)
+            self.balance(scores, self.top)
+            self.u_top = self.column_sums(self.weigh(self.top))
+        else:
+            self._of_classes(labels)
+        self.col_total = self.n * self._centre()
+
+    def _of_classes(self, labels) -> None:
+        """Set the dual point of ``w = 0`` from the weights of the classes."""
         up, down = fsum(self.given[labels > 0]), fsum(self.given[labels < 0])
         if not min(up, down) > 0.0:
             raise UsageError(
@@ -61,7 +75,7 @@ class FreeSparseModel(SparseModel):
         if self.sharp:
             self.signless = Signless.of(np.ones(self.n), np.zeros(self.n), self.weights, labels.astype(np.int8))
         self.ratio, share = min(up, down) / max(up, down), up / (up + down)
-        self.even = self.ratio == 1.0  # whether both classes have the same weight
+        self.even = self.ratio == 1.0
         if self.squared:  # the best intercept is the difference of the classes' shares
             level, values = 2.0 * share - 1.0, (2.0 * (1.0 - share) / self.gamma, 2.0 * share / self.gamma)
         else:
@@ -70,7 +84,6 @@ class FreeSparseModel(SparseModel):
             self.top = np.where(labels > 0, *values)
             self.balance(np.full(self.n, level), self.top)
             self.u_top = self.column_sums(self.weigh(self.top))
-        self.col_total = self.n * self._centre()
 
     def _centre(self) -> np.ndarray:
         """Set the point from which rows are seen to their weighted mean, and return it."""
@@ -86,11 +99,11 @@ class FreeSparseModel(SparseModel):
         if self.sharp:
             return self._placed_at_kinks(scores, intercept)
         if intercept is None:
-            b = kernels.settle(scores, self.labels, self.weights, self.gamma, self.free, guess)
+            b = kernels.settle(scores, self.samples, self.free, guess)
         else:
             b = intercept
             scores += b
-        fall, rise = (max(room, 0.0) for room in kernels.level_ends(scores, self.labels, self.weights, self.gamma))
+        fall, rise = (max(room, 0.0) for room in kernels.level_ends(scores, self.samples))
         low, high = b - fall, b + rise
         if intercept is None and low < high:
             middle = best_of(low, high)
@@ -122,10 +135,10 @@ class FreeSparseModel(SparseModel):
             found, error = kernels.excess(theta, self.labels, self.given)
             if not abs(found) > error:
                 break
-            row, _ = kernels.nearest(scores, theta, self.labels, self.given, self.gamma, found, abs(found))
+            row, _ = kernels.nearest(scores, theta, self.samples, self.given, found, abs(found))
             if row < 0:
                 break
-            value = min(max(theta[row] - self.labels[row] * found / self.given[row], 0.0), 1.0)
+            value = min(max(theta[row] - self.labels[row] * found / self.given[row], self.low), self.high)
             if value == theta[row]:
                 break
             theta[row], moved = value, True
@@ -147,11 +160,11 @@ class FreeSparseModel(SparseModel):
             return {}
         off = shift = cost = 0.0
         for way in (1.0, -1.0) if error >= abs(found) else (found,):
-            row, slope = kernels.nearest(scores, theta, self.labels, self.given, self.gamma, way, size)
+            row, slope = kernels.nearest(scores, theta, self.samples, self.given, way, size)
             if row < 0:
                 return {"off": inf, "shift": inf, "cost": inf}
             more, weight = size / self.given[row], self.weights[row] / self.n
-            slope += self.rounding.row * (extent + 4.0) + self.gamma * more
+            slope += self.rounding.row * (extent + 4.0 * abs(float(self.kinks[row]))) + self.gamma * more
             off = max(off, more * sqrt(self.weights[row]))
             shift = max(shift, weight * more * self.row_norm[row])
             cost = max(cost, weight * more * slope)
@@ -166,13 +179,21 @@ class FreeSparseModel(SparseModel):
 
     @property
     def null_loss(self) -> float:
+        if self.regression:
+            return super().null_loss
         r, small = self.ratio, self.ratio / (1.0 + self.ratio)  # the smaller class's share of the weights
         if self.squared:
             return 2.0 * small * (1.0 - small)
         return (1.0 - small) * 0.5 * self.gamma * r * r + small * (2.0 - self.gamma * (r + 0.5))
 
     def _most(self, scores: np.ndarray, error: np.ndarray) -> float:
-        """Return half the largest distance of two scores of different classes, the one of +1 being above."""
+        """Return half the largest distance of two scores of different classes, the one of +1 being above.
+
+        Of a regression it is that of any two scores.
+        """
+        if self.regression:
+            there = self.weights > 0.0
+            return 0.5 * float((scores[0] + error)[there].max() + (error - scores[0])[there].max())
         margins = self._margins(scores, error)
         return 0.5 * float(margins[self.labels > 0].max() + margins[self.labels < 0].max())
 

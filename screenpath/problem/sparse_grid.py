@@ -14,7 +14,7 @@ from screenpath.errors import UsageError
 from screenpath.numbers import states
 from screenpath.problem.base import PathModel, Resumable
 from screenpath.problem.sparse import SparseModel
-from screenpath.problem.sparse_types import SparseCertificate, SparseReduced, SparseScreened, SparseVector
+from screenpath.problem.sparse_types import HINGE, SparseCertificate, SparseReduced, SparseScreened, SparseVector
 
 
 @dataclass(slots=True)
@@ -136,7 +136,7 @@ class SparseGrid(PathModel, Resumable):
     def restore(self, state) -> SparseCertificate:
         alpha, beta = states.vector(state, "at", 2, low=np.array([0.0, np.finfo(np.float64).tiny])).tolist()
         model = self.row(beta)
-        theta, size = states.vector(state, "theta", model.ones.size, 0.0, 1.0), model.u_ones.size
+        theta, size = states.vector(state, "theta", model.ones.size, model.low, model.high), model.u_kinks.size
         index = states.places(state, "index", size, increasing=True)
         w = SparseVector(index, states.vector(state, "values", index.size), size).dense()
         sums = states.vector(state, "u", size), states.vector(state, "u_slack", size, low=0.0)
@@ -147,10 +147,12 @@ class SparseGrid(PathModel, Resumable):
         return replace(found, formed=formed, room=room)
 
 
-def sparse_model(views, labels, classes: int, gamma: float, weights=None, intercept: str | None = None) -> SparseModel:
-    """Return the sparse SVM at ``beta = 0``; parameters as of ``SparseModel``; a ``free`` intercept is no feature."""
+def sparse_model(
+    views, labels, classes: int, gamma: float, weights=None, intercept: str | None = None, targets=None, ends=HINGE
+) -> SparseModel:
+    """Return the model at ``beta = 0``; parameters as of ``SparseModel``; a ``free`` intercept is no feature."""
     if intercept != "free":
-        return SparseModel(views, labels, classes, 0.0, gamma, weights)
+        return SparseModel(views, labels, classes, 0.0, gamma, weights, targets, ends)
     from screenpath.problem.sparse_free import FreeSparseModel  # here: models without an intercept start up without it
 
     if classes > 1:
@@ -158,4 +160,4 @@ def sparse_model(views, labels, classes: int, gamma: float, weights=None, interc
             f"`intercept=free` is for two labels, and there are {classes}",
             "use `intercept=penalised`, or one label against all others (`positive=LABEL`)",
         )
-    return FreeSparseModel(views, labels, classes, 0.0, gamma, weights)
+    return FreeSparseModel(views, labels, classes, 0.0, gamma, weights, targets, ends)

@@ -11,6 +11,7 @@ from screenpath.kernels.problem import sparse as kernels
 from screenpath.numbers.rounding import Proven
 
 NO_FEATURES, NO_TOTALS = np.empty(0, dtype=np.int64), np.empty(0)
+HINGE = 0.0, 1.0  # the ends of its dual variables
 
 
 @dataclass(slots=True)
@@ -71,9 +72,9 @@ class SparseCertificate(Proven):
     loss, loss_slack : float
         Mean loss; the losses' share of the gap.
     theta_sum, theta_sq, apart_sq : float
-        ``sum theta``, ``||theta||^2`` and ``||theta - theta(w)||^2``.
+        ``sum c theta``, ``||theta||^2`` and ``||theta - theta(w)||^2``.
     n_R, n_L, nonzero : int
-        Dual variables at 0 and at 1; weights that are not zero.
+        Dual variables at their lower and at their upper end; weights that are not zero.
     w_sq, w_l1, kink, lag_sq, lag_w : float
         Of the penalty, see ``kernels.problem.sparse.feature_terms``.
     formed : ndarray of int64
@@ -151,7 +152,8 @@ class SparseScreened:
     Parameters
     ----------
     duals : ndarray of int8 of shape (classes * n,)
-        -1: at 0 (R); +1: at 1 (L); 0: survives. The pairs (own class, sample) of a multi-class model are -1.
+        -1: at the lower end (R); +1: at the upper end (L); 0: survives. The pairs (own class, sample) of a multi-class
+        model are -1.
     keep : ndarray of int8 of shape (classes * d,)
         0: the weight is zero; 1: survives.
     row_part, col_part : ndarray

@@ -97,7 +97,8 @@ def screen(
     Primal: ``||w* - (w0 + w_theta)/2||^2 <= G/alpha - ||w0 - w_theta||^2/4`` with the gap G at ``alpha``. Its centre
     is given as ``(alpha0 + alpha)/(2 alpha) w0``, whose products with all samples are known, and the radius grows by
     the distance moved. Dual: the paper's centre ``(alpha - alpha0)/(2 gamma alpha) 1 + (alpha0 + alpha)/(2 alpha)
-    theta0``, and ``||theta* - (theta0 + theta(w0))/2||^2 <= n G/gamma - ||theta0 - theta(w0)||^2/4``.
+    theta0``, with the targets of a regression for 1, and ``||theta* - (theta0 + theta(w0))/2||^2 <= n G/gamma -
+    ||theta0 - theta(w0)||^2/4``.
 
     ``alone``: no dynamic rule follows, which would see better pairs than the reference at no cost. Then the box is used
     as well, and if much is left both rules continue from a better multiple of the reference's weights.
@@ -156,7 +157,7 @@ def settled(model, samples: bool, features: bool, features_first: bool) -> Spars
         at.keep[zero] = 0
         record.append([-1, int(np.count_nonzero(zero))])
     if samples:
-        decided = (at.duals == 0) & (model.top == 1.0)
+        decided = (at.duals == 0) & (model.top == 1.0) & (not model.regression)
         at.duals[decided] = 1
         record.insert(len(record) if features_first else 0, [int(np.count_nonzero(decided)), -1])
     return SparseScreened(at.duals, at.keep, at.row_part, at.col_part, np.array(record, dtype=np.int64))
@@ -187,21 +188,24 @@ def _regions(model, ref, alpha: float, paper: bool = True) -> kernels.Regions:
         return kernels.Regions(
             1.0 + ratio, bounds.grown * primal**2, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, False, box.WORTH
         )
-    ones_part, theta_part = -ratio * inverse, 1.0 + ratio
-    to_ones_sq = ref.theta_sq - 2.0 * inverse * ref.theta_sum + model.mass * inverse * inverse  # ||theta0 - 1/gamma||^2
-    blur = 4.0 * bounds.total * model.mass * inverse * inverse
+    kink_part, theta_part = -ratio * inverse, 1.0 + ratio
+    # ||theta0 - c/gamma||^2, c the kinks, which are 1 for the hinge
+    to_kinks_sq = ref.theta_sq - 2.0 * inverse * ref.theta_sum + model.kinks_sq * inverse * inverse
+    largest_sq = max(model.kinks_sq * inverse * inverse, ref.theta_sq)
+    blur = 4.0 * bounds.total * largest_sq
     off = ref.off + math.sqrt(2.0 * n * inverse * model.gap_at(ref, ref.alpha))  # ||theta0 - theta0*|| at most
-    first = abs(ratio) * math.sqrt(max(to_ones_sq, 0.0) + blur) + (theta_part + abs(ratio)) * off
-    apart, unsure = math.sqrt(ref.apart_sq), min(ref.t_error * inverse, math.sqrt(model.mass))
+    first = abs(ratio) * math.sqrt(max(to_kinks_sq, 0.0) + blur) + (theta_part + abs(ratio)) * off
+    width, root = model.high - model.low, math.sqrt(max(model.mass, model.kinks_sq))
+    apart, unsure = math.sqrt(ref.apart_sq), min(ref.t_error * inverse, width * math.sqrt(model.mass))
     second_sq = n * most * inverse - 0.25 * ref.apart_sq + 0.5 * apart * unsure
     second = math.sqrt(max(second_sq, 0.0)) + 0.5 * (apart + unsure) + ref.off
     grown = bounds.grown
     # Margins that are off by T in all change the losses' terms by that at most, a dual point that is, the squares.
-    budget = n * most + bounds.root * ref.t_error + 0.5 * gamma * ref.off * (2.0 * bounds.root + ref.off)
-    between_sq = ratio * ratio * max(to_ones_sq - blur, 0.0)
-    most_theta = math.sqrt(model.mass) * (abs(ones_part) + theta_part + 1.0)
+    budget = n * most + bounds.steep * ref.t_error + 0.5 * gamma * ref.off * (2.0 * bounds.steep + ref.off)
+    between_sq = ratio * ratio * max(to_kinks_sq - blur, 0.0)
+    most_theta = root * (abs(kink_part) + theta_part + 1.0)
     return kernels.Regions(
-        1.0 + ratio, grown * primal * primal, ones_part, theta_part, grown * first * first, grown * second * second,
+        1.0 + ratio, grown * primal * primal, kink_part, theta_part, grown * first * first, grown * second * second,
         between_sq, most_theta, grown * budget, paper, box.WORTH,
     )  # fmt: skip
 
@@ -209,14 +213,14 @@ def _regions(model, ref, alpha: float, paper: bool = True) -> kernels.Regions:
 def finite(r: kernels.Regions) -> bool:
     """Tell whether every number is finite: if a square has overflowed, the regions decide nothing."""
     radii = r.primal_sq + r.first_sq + r.second_sq + r.between_sq + r.budget
-    return math.isfinite(radii + r.scale + r.ones_part)
+    return math.isfinite(radii + r.scale + r.kink_part)
 
 
 def _run(model, ref, at: SparseScreened, regions: kernels.Regions, what: tuple) -> np.ndarray:
     views, record = model.views, np.empty((MAX_TRIGGERS, 2), dtype=np.int64)
     mark = None if views.whole else could_be_read(model, ref, at, regions, what)
     constants = kernels.Constants(
-        views.columns(mark), views.rows(mark), model.u_ones, model.row_sizes, model.row_norm, model.col_sq,
+        views.columns(mark), views.rows(mark), model.u_kinks, model.row_sizes, model.row_norm, model.col_sq,
         model.col_norm, model.twice, views.column_ends, views.row_ends,
     )  # fmt: skip
     reference = kernels.Reference(
@@ -292,16 +296,16 @@ def _open(model, ref, at, r: kernels.Regions) -> np.ndarray:
     moves, extent, lost = (np.zeros(size), np.zeros(size)), r.theta_norm, slacks[3]
     if model.intercept:
         planes, nothing = np.empty(4), np.empty(0)
-        plane_sums(ref.theta, model.samples, at.duals, r.ones_part, r.theta_part, planes)
+        plane_sums(ref.theta, model.samples, at.duals, r.kink_part, r.theta_part, planes)
         centred(at.col_part, at.col_total, False, nothing, nothing, planes, model.n, np.empty(size), *moves)
         answering, whole, first, second = planes.tolist()
-        apart = 16.0 * kernels.UNIT * (model.n + 32) * whole * (abs(r.ones_part) + abs(r.theta_part) + 1.0)
+        apart = 16.0 * kernels.UNIT * (model.n + 32) * whole * (abs(r.kink_part) + abs(r.theta_part) + 1.0)
         cut = kernels.in_plane(
             answering, whole, first, second, apart, r.first_sq, r.second_sq, r.between_sq, r.theta_norm, slacks
         )
         extent, lost = cut[3], cut[4][3]
     norms = model.col_norm * np.sqrt(1.0 + lost) + np.sqrt(slacks[4]) / model.n
-    ones, theta = r.ones_part * model.u_ones, r.theta_part * ref.u
+    ones, theta = r.kink_part * model.u_kinks, r.theta_part * ref.u
     first = np.abs(ones + theta + moves[0]) + abs(r.theta_part) * ref.u_slack + np.sqrt(r.first_sq) * norms
     second = np.abs(ref.u + moves[1]) + ref.u_slack + np.sqrt(r.second_sq) * norms
     unsure = CANCELLED * (np.abs(ones) + np.abs(theta) + np.abs(moves[0]) + np.abs(moves[1]))

@@ -14,6 +14,8 @@ if find_spec("sklearn") is None:
     raise ImportError("screenpath.sklearn needs scikit-learn 1.6 or newer: pip install 'screenpath[sklearn]'")
 
 from screenpath.sklearn.estimators import (
+    HuberRegressor,
+    HuberRegressorCV,
     L1SVMClassifier,
     L1SVMClassifierCV,
     LADRegressor,
@@ -30,6 +32,8 @@ from screenpath.sklearn.estimators import (
 from screenpath.sklearn.export import fitted
 
 __all__ = [
+    "HuberRegressor",
+    "HuberRegressorCV",
     "L1SVMClassifier",
     "L1SVMClassifierCV",
     "LADRegressor",

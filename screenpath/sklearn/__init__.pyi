@@ -7,6 +7,53 @@ import numpy as np
 from screenpath.sklearn import estimators
 from screenpath.sklearn.export import fitted as fitted
 
+class HuberRegressor(estimators.HuberRegressor):
+    alpha: float
+    beta: float
+    bias: float
+    intercept: str | None
+    smoothing: float
+    scale: str
+    first: str
+    rule: str | Any
+    solver: str | Any
+    tol: float
+    seed: int
+    max_epochs: int
+    def __init__(
+        self, alpha: float = 0.01, beta: float = 0.01, *, bias: float = 0.0, intercept: str | None = None,
+        smoothing: float = 1.0, scale: str = "none", first: str = "features", rule: str | Any = "sifs+gap",
+        solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
+    ) -> None: ...
+
+class HuberRegressorCV(estimators.HuberRegressorCV):
+    betas: int | Sequence[float] | np.ndarray
+    alphas: int | Sequence[float] | np.ndarray
+    beta_min_ratio: float
+    alpha_min_ratio: float
+    cv: Any
+    scoring: str | Callable | None
+    step: str
+    n_jobs: int | None
+    bias: float
+    intercept: str | None
+    smoothing: float
+    scale: str
+    first: str
+    rule: str | Any
+    solver: str | Any
+    tol: float
+    seed: int
+    max_epochs: int
+    def __init__(
+        self, betas: int | Sequence[float] | np.ndarray = 10, alphas: int | Sequence[float] | np.ndarray = 100,
+        beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01, *, cv: Any = None,
+        scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, bias: float = 0.0,
+        intercept: str | None = None, smoothing: float = 1.0, scale: str = "none", first: str = "features",
+        rule: str | Any = "sifs+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
+        max_epochs: int = 100000,
+    ) -> None: ...
+
 class L1SVMClassifier(estimators.L1SVMClassifier):
     C: float
     class_weight: Mapping | str | None

@@ -105,14 +105,8 @@ class L1SVMClassifier(AtC, L1SVM):
         return {"lambda_list": [0.5 / C_VALUE.checked(self.C)]}
 
 
-@estimator
-class SparseSVMClassifier(Single, SparseSVM):
-    r"""Certified sparse SVM, ``min 1/s sum s_i l(1 - m) + alpha/2 ||W||^2 + beta ||W||_1``, ``l`` the smoothed hinge.
-
-    ``m`` is the margin ``y_i x_i.w`` of two classes, or of more the margins ``x_i.(w_{y_i} - w_c)`` over the others;
-    ``s`` is the sum of the weights ``s_i``, the number of samples where there are none. A free intercept is for two
-    labels and the solvers ``auto`` and ``newton``.
-    """
+class AtPair(Single):
+    """A fit at one value of both penalties."""
 
     @classmethod
     def _first(cls) -> tuple[Option, ...]:
@@ -120,6 +114,16 @@ class SparseSVMClassifier(Single, SparseSVM):
 
     def _grid_options(self) -> dict[str, Any]:
         return {one.name: [replace(one, default=None).checked(getattr(self, one.name))] for one in PENALTIES}
+
+
+@estimator
+class SparseSVMClassifier(AtPair, SparseSVM):
+    r"""Certified sparse SVM, ``min 1/s sum s_i l(1 - m) + alpha/2 ||W||^2 + beta ||W||_1``, ``l`` the smoothed hinge.
+
+    ``m`` is the margin ``y_i x_i.w`` of two classes, or of more the margins ``x_i.(w_{y_i} - w_c)`` over the others;
+    ``s`` is the sum of the weights ``s_i``, the number of samples where there are none. A free intercept is for two
+    labels and the solvers ``auto`` and ``newton``.
+    """
 
 
 @estimator
@@ -250,6 +254,31 @@ class SVMRegressor(AtC, Regressor):
     """Certified support vector regression, loss ``max(0, |y - x.w| - epsilon)``."""
 
     _model = "svr"
+
+
+class Huber(Regressor):
+    """Huber's loss and the elastic net.
+
+    Attributes
+    ----------
+    alpha_, beta_ : float
+    """
+
+    _model = "huber"
+
+
+@estimator
+class HuberRegressor(AtPair, Huber):
+    r"""Certified Huber regression, ``min 1/s sum s_i h(y_i - x_i.w) + alpha/2 ||w||^2 + beta ||w||_1``.
+
+    ``h(t) = t^2/(2 gamma)`` where ``|t| <= gamma`` (`smoothing`), else ``|t| - gamma/2``; ``s`` is the sum of the
+    weights ``s_i``, the number of samples where there are none.
+    """
+
+
+@estimator
+class HuberRegressorCV(CrossValidated, Huber):
+    """:class:`HuberRegressor` with both penalties chosen by cross-validation."""
 
 
 @estimator

@@ -109,7 +109,7 @@ def _answer(model, easier: SparseReduced, w: np.ndarray, near: SparseCertificate
     """
     m, theta, scores = easier.model, np.empty(model.ones.size), model.scores(w)
     if m.intercept:
-        intercepts.settle(scores, m.labels, m.weights, m.gamma, easier.screened.duals, near.intercept)
+        intercepts.settle(scores, m.samples, easier.screened.duals, near.intercept)
     sums.respond(scores, m.samples, easier.screened.duals, theta, np.empty(theta.size))
     model.balance(scores, theta)
     return theta
@@ -124,6 +124,6 @@ def _at_zero(model, alpha: float, before: tuple, now: tuple, near: SparseCertifi
     step = narrow / (wide - narrow)
     w = w_now + step * (w_now - w_before)
     w[np.sign(w) != np.sign(w_now)] = 0.0
-    theta = np.clip(theta_now + step * (theta_now - theta_before), 0.0, 1.0)
+    theta = np.clip(theta_now + step * (theta_now - theta_before), model.low, model.high)
     model.balance(near.scores, theta)
     return model.certify(alpha, w, theta, near)

@@ -111,7 +111,7 @@ class _Run:
         m = self.model
         if m.intercept:
             self.scores = self.scores.copy()
-            self.level += intercepts.settle(self.scores, m.labels, m.weights, m.gamma, self.at.duals, self.rise)
+            self.level += intercepts.settle(self.scores, m.samples, self.at.duals, self.rise)
             self.rise = 0.0
         loss = sums.respond(self.scores, m.samples, self.at.duals, self.theta, self.psi)
         self.loss = loss / m.n
@@ -179,7 +179,7 @@ class _Run:
         """Return the Newton step on the active weights; the copy of a large zone is never larger than the data."""
         m = self.model
         place = np.empty(self.theta.size, dtype=np.int64)
-        inside = kernels.quadratic_zone(self.at.duals, self.theta, place)
+        inside = kernels.quadratic_zone(self.at.duals, self.theta, (m.low, m.high), place)
         level = m.answers(inside)
         room = kernels.active_values(self.view[2], active)
         self.touched += room

@@ -77,11 +77,8 @@ class CertificateFile:
         if isinstance(certificate, L1Certificate):
             fields["b"] = float(certificate.bias)
         else:
-            # In terms of the given weights, not those of the model.
-            theta = (
-                certificate.theta * self.model.base.unit if isinstance(self.model, SparseGrid) else certificate.theta
-            )
-            states = states_of(theta, 0.0, 1.0)
+            theta = certificate.theta * self.model.base.unit  # in terms of the given weights, not those of the model
+            states = states_of(theta, self.model.base.low, self.model.base.high)
             arrays |= {"states": form.pack(states), "between": theta[states == form.BETWEEN]}
         return form.frame(form.STEP, fields, arrays)
 

@@ -179,7 +179,7 @@ class Pair:
         if not (cells.curve or model.kernel):
             self._exactly(block, part, theta, t, error)
         if cells.curve:  # of both ends of t, and of the product that is subtracted
-            error += UP * UNIT * (np.abs(t) + error + cells.curve * theta)
+            error += UP * UNIT * (np.abs(t) + error + cells.curve * np.abs(theta))
         ends = (t - error, 0.0), (t + error, 0.0)
         most, steep = v * bound(cells, theta, *ends)[0], bound(cells, 0.0, *ends)[1]
         losses = fsum(v * share(cells, 0.0, t)[0])

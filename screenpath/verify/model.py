@@ -12,6 +12,7 @@ quantile    y              [tau - 1, tau], 0        C; 1, 0                times
 svr         +-y - epsilon  [0, 1], 0, two each row  C; 1, 0                times their row's weight
 sparse-svm  1              [0, 1], gamma            1/sum s; alpha, beta   as they are
 the same, squared hinge    [0, inf], 1              1/sum s; alpha, beta   as they are
+huber       y              [-1, 1], gamma           1/sum s; alpha, beta   as they are
 l1svm       1              [0, inf], 1              1; 0, lambda           none: max(0, t), the checker's own
 ==========  =============  =======================  =====================  ==========================
 
@@ -31,6 +32,8 @@ from screenpath.verify.data import Block, signs_of, weights_error, weights_of
 from screenpath.verify.exact import UNIT, UP, Cells, fsum, two_sum
 
 BOXES = ("svm", "lad", "quantile", "svr")
+NETS = ("sparse-svm", "huber")
+REGRESSIONS = ("lad", "quantile", "huber")  # of one dual variable a row
 FREE_DIGITS = 2.0**-50  # part of the primal value: which row takes the rest of a sum is the checker's choice
 ARRAYS = {"between": np.float64, "w": np.float64, "values": np.float64, "index": np.int64}  # of a step, but codes
 OWN_DIGITS = 2.0**-40  # the same where the dual point is the checker's own
@@ -61,9 +64,9 @@ class Model:
         self.header, self.name, self.n = header, header["model"], source.n
         self.kernel: dict = header.get("kernel", {})
         labels = header.get("labels") or {}
-        if self.name not in (*BOXES, "sparse-svm", "l1svm"):
+        if self.name not in (*BOXES, *NETS, "l1svm"):
             raise DataError(f"certificates of the model '{self.name}' cannot be checked yet")
-        self.box, self.own = self.name in BOXES, self.name == "l1svm"
+        self.box, self.net, self.own = self.name in BOXES, self.name in NETS, self.name == "l1svm"
         self.free = self.own or header.get("intercept") == "free"  # the last number is an intercept without penalty
         # Labels of the nodes; None if there are not several.
         self.classes = np.array(labels["classes"], float) if "classes" in labels else None
@@ -112,9 +115,13 @@ class Model:
             return header["tau"] - 1.0, header["tau"], 0.0
         if self.name == "l1svm":
             return 0.0, math.inf, 1.0
-        if self.name != "sparse-svm":
+        if not self.net:
             return 0.0, 1.0, 0.0
         kind, gamma = header.get("loss", "hinge"), header["smoothing"]
+        if self.name == "huber":
+            if not 0.0 < gamma < math.inf:
+                raise DataError("the certificate's smoothing is not positive")
+            return -1.0, 1.0, gamma
         if kind not in ("hinge", "squared-hinge") or not 0.0 <= gamma < 1.0:
             raise DataError("the certificate's options are not those of a sparse SVM")
         return (0.0, math.inf, 1.0) if kind == "squared-hinge" else (0.0, 1.0, gamma)
@@ -124,11 +131,11 @@ class Model:
         weighted, error = "weights" in self.header, weights_error(self.header)
         if self.name == "quantile":
             error += UNIT * (weighted + (two_sum(self.header["tau"], -1.0)[1] != 0.0))
-        return 2.0 * UP * error if self.name == "sparse-svm" else error  # a part of a sum is off by both
+        return 2.0 * UP * error if self.net else error  # a part of a sum is off by both
 
     def _samples(self, weights) -> tuple[float, float]:
         """Return what the sum over the rows is divided by, in two parts."""
-        if self.name != "sparse-svm":
+        if not self.net:
             return 1.0, 0.0
         total = float(self.n) if weights is None else fsum(weights)
         if not 0.0 < total < math.inf:
@@ -162,7 +169,7 @@ class Model:
                 Part(first + k * self.n, minus + k, 1 - minus - k, c, tail, v, every, cells)
                 for k, (c, tail) in enumerate(kinks)
             ]
-        if self.name in ("lad", "quantile"):
+        if self.name in REGRESSIONS:
             return [Part(first, minus, 1 - minus, y, zeros, v, every, cells)]
         own = np.where(signs_of(y, header["labels"]) > 0.0, 0, 1)
         return [Part(first, own, 1 - own, ones, zeros, v, every, cells)]

@@ -28,6 +28,8 @@ OBJECTIVES = {
     "sparse-svm": "min 1/s sum_i s_i l(1 - y_i x_i.w) + alpha/2 ||w||^2 + beta ||w||_1, s = sum_i s_i (without weights "
     "the number of samples), LOSS; more than two classes: margins x_i.(w_yi - w_c) over all c != y_i, a weight for "
     "each feature and class",
+    "huber": "min 1/s sum_i s_i h(y_i - x_i.w) + alpha/2 ||w||^2 + beta ||w||_1, s = sum_i s_i (without weights the "
+    "number of samples), h(t) = t^2/(2 gamma) if |t| <= gamma, else |t| - gamma/2",
 }
 EARLIER = {  # of runs of 0.1.0 from before these models had weights; sparse-svm had one loss, without an intercept
     "l1svm": "min 1/2 sum_i max(0, 1 - y_i (x_i.w + b))^2 + lambda ||w||_1",

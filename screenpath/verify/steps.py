@@ -163,7 +163,7 @@ def totals_of(table: list, steps: list, record: dict, parameters: list) -> dict:
 
 def grid_faults(header: dict, options: dict, steps: list, complete: bool) -> list[str]:
     """Return what the parameters of the steps are otherwise than the options ask for."""
-    if header["model"] == "sparse-svm":
+    if "alpha" in steps[0]:
         return _pairs(options, steps)
     wanted: np.ndarray | list
     if header["model"] == "l1svm":

@@ -230,7 +230,9 @@ def _end_with_parent() -> None:
 def _parts(base: SparseModel) -> tuple:
     """Return what :func:`sparse_model` makes a model of; a copy has caches of its own."""
     weights = base.given if base.rounding.inexact > 0.0 else None
-    return base.views, base.labels, base.classes, base.width, weights, "free" if base.intercept else None
+    targets = base.kinks if base.regression else None
+    intercept = "free" if base.intercept else None
+    return base.views, base.labels, base.classes, base.width, weights, intercept, targets, (base.low, base.high)
 
 
 _worker: tuple = ()  # of a worker process: model; screening, solver and options

@@ -203,6 +203,7 @@ CASES = {
     "problem-tau-1": ("quantile", header(tau=1.0)),
     "problem-epsilon-negative": ("svr", header(epsilon=-0.3)),
     "problem-smoothing-1": ("sparse", header(smoothing=1.0)),
+    "problem-smoothing-0": ("huber", header(smoothing=0.0)),
     "problem-bias-infinite": ("svm-bias", header(bias=float("inf"))),
     "problem-bias-of-a-free-intercept": ("svm-free", header(bias=2.0)),
     "problem-bias-beside-a-kernel": ("svm-linear-kernel", header(bias=1.0)),
@@ -241,6 +242,7 @@ CASES = {
     # section 5: a step
     "step-theta-above-its-interval": ("svm", arrays(2, between=lambda b: b + 1.0)),
     "step-theta-negative": ("svr", arrays(2, between=lambda b: np.append(-b[:1], b[1:]))),
+    "step-theta-below-its-interval": ("huber", arrays(2, between=lambda b: np.append(-1.5, b[1:]))),
     "step-theta-no-number": ("svm", arrays(2, between=lambda b: b * np.nan)),
     "step-state-3": ("svm", arrays(1, **code("states", 0, 3))),
     "step-theta-in-its-own-class": ("sparse-classes", arrays(0, **code("states", 0, 1))),

@@ -56,7 +56,7 @@ DATA = {
     "two": TWO, "targets": TARGETS, "three": THREE, "words": WORDS, "rest": REST, "far": FAR, "wide": WIDE,
     "none": NONE, "zero": TWO.replace(" 1:", " 0:"),
 }  # fmt: skip
-SPARSE = ("--betas", "2", "--alphas", "2")
+SPARSE, WEIGHED = ("--betas", "2", "--alphas", "2"), ("--weights", "weights.txt")
 # name: data, model and options
 RUNS = {
     "svm": ("two", "svm"),
@@ -118,6 +118,9 @@ RUNS = {
     "sparse-classes-squared": ("three", "sparse-svm", *SPARSE, "--loss", "squared-hinge", "--scale", "maxabs"),
     "sparse-classes-csv": ("table", "sparse-svm", *SPARSE, "--target", "shade", "--one-hot", "kind"),
     "sparse-zero-based": ("zero", "sparse-svm", *SPARSE, "--zero-based"),
+    "huber": ("targets", "huber", *SPARSE),
+    "huber-free": ("targets", "huber", *SPARSE, "--smoothing", "2.5", "--intercept", "free", *WEIGHED),
+    "huber-no-ridge": ("targets", "huber", "--betas", "2", "--alpha", "0.1,0", "--smoothing", "0.3"),
 }  # fmt: skip
 # name: data, model and options, and what a step claims of a row that these codes prove (its own, that of its frame N)
 CLOSE = ("--cmin", "0.5", "--cmax", "2", "--grid", "4", "--tol", "1e-6")
@@ -139,7 +142,7 @@ CLAIMS = {
 }
 RUNS |= {name: run for name, (run, _) in CLAIMS.items()}
 OPENERS = {"gz": lambda data: gzip.compress(data, mtime=0), "bz2": bz2.compress, "xz": lzma.compress}
-GRIDS = {"sparse-svm": (), "l1svm": ("--grid", "3")}
+GRIDS = {"sparse-svm": (), "huber": (), "l1svm": ("--grid", "3")}
 
 
 def make(name: str, out: Path) -> Path:

@@ -168,7 +168,7 @@ def test_short_flags(call, data):
     assert call("predict", "r", data, "--step", 0, "-q").err == ""
 
 
-PARSERS = {"l1svm": parse_feature_rule, "sparse-svm": parse_sparse_rule}
+PARSERS = {"l1svm": parse_feature_rule, "sparse-svm": parse_sparse_rule, "huber": parse_sparse_rule}
 
 
 @pytest.mark.parametrize("model", SPECS)

@@ -50,7 +50,7 @@ def test_no_weights_are_kept_that_are_worse_than_zero_or_those_before(classes):
     _, _, base = problem(classes)
     model = base.at(0.4 * base.beta_max)
     rng = np.random.default_rng(2)
-    near, far, theta = *(s * rng.normal(size=model.u_ones.size) for s in (1e-3, 30.0)), 0.5 * model.ones
+    near, far, theta = *(s * rng.normal(size=model.u_kinks.size) for s in (1e-3, 30.0)), 0.5 * model.ones
     zero, before = (model.certify(0.2, w, theta).primal for w in (0.0 * near, near))
     for w, primal in ((near, min(zero, before)), (far, zero)):
         reference, worse = model.certify(0.5, w, theta), model.certify(0.2, 2.0 * far, theta)

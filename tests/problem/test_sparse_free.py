@@ -102,7 +102,7 @@ def test_bounds_of_the_intercept_hold_for_all_scores_within_reach():
         _, y, model = problem(seed, weighted=seed % 2 == 0)
         z, reach = rng.normal(size=y.size), rng.uniform(0.0, 0.4, size=y.size)
         status = rng.choice([-1, 0, 0, 0, 1], size=y.size).astype(np.int8)
-        given = y, model.weights, GAMMA, status
+        given = model.samples, status
         low, high = (kernels.outer(z + side * reach, side, *given, 0.0) for side in (1.0, -1.0))
         for _ in range(10):
             moved = z + reach * rng.uniform(-1.0, 1.0, size=y.size) * rng.choice([0.0, 1.0])
@@ -112,8 +112,8 @@ def test_bounds_of_the_intercept_hold_for_all_scores_within_reach():
         above, below = (kernels.outer(z, side, *given, 0.0) for side in (-1.0, 1.0))
         assert low <= below <= above <= high
     nobody = np.ones(y.size, dtype=np.int8)  # no dual variable could answer
-    assert kernels.outer(z, 1.0, y, model.weights, GAMMA, nobody, 0.0) == -np.inf
-    assert kernels.outer(z, -1.0, y, model.weights, GAMMA, nobody, 0.0) == np.inf
+    assert kernels.outer(z, 1.0, model.samples, nobody, 0.0) == -np.inf
+    assert kernels.outer(z, -1.0, model.samples, nobody, 0.0) == np.inf
 
 
 def test_the_largest_beta_has_no_weight_and_the_best_intercept():

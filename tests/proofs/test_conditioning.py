@@ -107,10 +107,10 @@ def test_screened_samples_leave_norms_and_move_both_centres(dense, classes):
         real[labels, np.arange(N)] = False
     status[~real.ravel()] = 0
     theta = rng.random(classes * N)
-    ones_part, theta_part = 0.3, 0.7
+    kink_part, theta_part = 0.3, 0.7
     value = (status > 0).astype(float)
     weights = rng.choice([0.0, 0.5, 1.0, 3.0], N)
-    first = np.where(status != 0, (value - ones_part - theta_part * theta) / N, 0.0).reshape(classes, N) * weights
+    first = np.where(status != 0, (value - kink_part - theta_part * theta) / N, 0.0).reshape(classes, N) * weights
     second = np.where(status != 0, (value - theta) / N, 0.0).reshape(classes, N) * weights
     moves = [pull(X, labels, classes, one).ravel() for one in (first, second)]
 
@@ -129,17 +129,15 @@ def test_screened_samples_leave_norms_and_move_both_centres(dense, classes):
     sums, summed = np.zeros((2, 0 if classes > 1 else D))
     if classes == 1:  # with a free intercept, sums over the columns as well
         sums += weights @ X
-    conditioning.drop_rows(rows, N, D, labels, weights, classes, theta, ones_part, theta_part, status,
-                           pending, size, one, two, part, sums)  # fmt: skip
+    samples = Samples(labels, weights, N, classes, 0.5, np.ones(N), 0.0, 1.0)
+    conditioning.drop_rows(rows, D, samples, theta, kink_part, theta_part, status, pending, size, one, two, part, sums)
     assert conditioning.lines_size(rows[2], pending[:size]) == np.diff(rows[2])[pending[:size] % N].sum()
     live, active = np.arange(classes * D)[:-1], np.zeros(classes * D, dtype=np.int8)
     active[0] = 1
     again = [np.full(classes * D, 9.0) for _ in range(3)]
-    touched = conditioning.keep_rows(columns, N, labels, weights, classes, theta, ones_part, theta_part, status, live,
-                                     active, *again)  # fmt: skip
+    touched = conditioning.keep_rows(columns, samples, theta, kink_part, theta_part, status, live, active, *again)
     assert touched == np.diff(columns[2])[live[1:] % D].sum()
     if classes == 1:
-        samples = Samples(labels, weights, N, 1, 0.5)
         assert keep_totals(columns, samples, status, live, summed) == np.diff(columns[2])[live].sum()
         total = (weights * (status == 0)) @ X
         np.testing.assert_allclose(sums, total, rtol=1e-11, atol=1e-12)

@@ -196,8 +196,9 @@ def test_a_dual_point_that_underflows_is_not_taken_for_0():
 
 def sparse_model(b):
     return SimpleNamespace(
-        n=6, gamma=0.5, pairs=b.pairs, mass=b.pairs, rounding=b, gap_at=lambda ref, alpha: 0.23 * alpha, sharp=False
-    )
+        n=6, gamma=0.5, pairs=b.pairs, mass=b.pairs, rounding=b, gap_at=lambda ref, alpha: 0.23 * alpha, sharp=False,
+        kinks_sq=b.pairs, low=0.0, high=1.0,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("alpha", [0.7, 0.4, 1.1])
@@ -226,9 +227,9 @@ def test_the_regions_of_sifs(alpha, coarse):
         expected = (1.0 + ratio, b.grown * primal**2, -ratio * inverse, 1.0 + ratio, b.grown * first**2,
                     b.grown * second**2, ratio**2 * max(to_ones - blur, 0.0),
                     b.grown * (6 * most + b.root * c.t_error + 0.25 * c.off * (2.0 * b.root + c.off)))  # fmt: skip
-        found = r.scale, r.primal_sq, r.ones_part, r.theta_part, r.first_sq, r.second_sq, r.between_sq, r.budget
+        found = r.scale, r.primal_sq, r.kink_part, r.theta_part, r.first_sq, r.second_sq, r.between_sq, r.budget
         assert found == pytest.approx(expected) and r.paper and rules.finite(r)
-        assert r.theta_norm == pytest.approx(math.sqrt(6.0) * (abs(r.ones_part) + r.theta_part + 1.0))
+        assert r.theta_norm == pytest.approx(math.sqrt(6.0) * (abs(r.kink_part) + r.theta_part + 1.0))
         model = sparse_model(b)
         model.sharp = True  # the exact hinge: of the regions the primal ball alone is left
         exact = rules._regions(model, c, alpha)
@@ -247,7 +248,7 @@ def test_what_the_triggerings_are_given(monkeypatch):
     views_of = SimpleNamespace(
         whole=True, columns=lambda mark: None, rows=lambda mark: None, column_ends=None, row_ends=None
     )
-    names = "labels", "weights", "classes", "u_ones", "row_norm", "row_sizes", "col_sq", "col_norm", "beta", "gamma"
+    names = "labels", "weights", "classes", "u_kinks", "row_norm", "row_sizes", "col_sq", "col_norm", "beta", "gamma"
     names = *names, "intercept", "twice", "samples"
     at = SimpleNamespace(duals=np.zeros(6, np.int8), keep=None, row_part=None, col_part=None, col_total=None)
     model = SimpleNamespace(
@@ -284,6 +285,7 @@ def test_what_the_closed_form_knows():
     at = SimpleNamespace(duals=np.array([0, -1, 0, 0], dtype=np.int8), keep=np.ones(4, dtype=np.int8), row_part=0,
                          col_part=0)  # fmt: skip
     model = SimpleNamespace(u_top=np.array([0.3, -0.5, -0.49, 0.7]), ones_error=0.01, beta=0.5, top=np.ones(4),
+                            regression=False,
                             nothing_screened=lambda: at)  # fmt: skip
     found = rules.settled(model, True, True, True)
     assert found.keep.tolist() == [0, 1, 0, 1] and found.duals.tolist() == [1, -1, 1, 1]
@@ -393,7 +395,7 @@ def test_margins_over_a_ball(classes):
     slacks = (0.01, 9.0, 0.02, 9.0, 0.003, 9.0)
     status, found, number = np.zeros(classes * n, dtype=np.int8), np.full(classes * n, -1), 0
     expected = np.zeros(classes * n)
-    samples = Samples(labels, np.ones(n), n, classes, gamma)
+    samples = Samples(labels, np.ones(n), n, classes, gamma, np.ones(n), 0.0, 1.0)
     ball, rows = (scale, radius, extent), (part, row_sq, row_norm)
     for c in range(classes):
         lower, upper = np.empty(n), np.empty(n)

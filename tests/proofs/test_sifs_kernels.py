@@ -124,7 +124,7 @@ def scratch(X, labels, classes, ref, slacks, what, paper, beta, gamma, fixed, tr
             scores = ((w * keep).reshape(classes, D) @ X.T).ravel()
             ball = ref["scale"], radius, ref["scale"] * ref["w_norm"] + radius
             found = sifs.decide_samples(
-                scores, sifs.Samples(labels, np.ones(N), N, classes, gamma), ball,
+                scores, sifs.Samples(labels, np.ones(N), N, classes, gamma, np.ones(N), 0.0, 1.0), ball,
                 ((kept @ (X**2).T).ravel(), row_sq, np.sqrt(row_sq)), slacks, None, status,
                 np.empty(classes * N, dtype=int),
             )  # fmt: skip
@@ -132,7 +132,7 @@ def scratch(X, labels, classes, ref, slacks, what, paper, beta, gamma, fixed, tr
         else:
             decided = (status != 0) & real.ravel()
             value = (status > 0).astype(float)
-            e1 = np.where(decided, value - ref["ones_part"] - ref["theta_part"] * theta, 0.0)
+            e1 = np.where(decided, value - ref["kink_part"] - ref["theta_part"] * theta, 0.0)
             e2 = np.where(decided, value - theta, 0.0)
             squares = [ref["first_sq"], ref["second_sq"], ref["between_sq"]]
             if decided.any():
@@ -158,10 +158,10 @@ def scratch(X, labels, classes, ref, slacks, what, paper, beta, gamma, fixed, tr
             for f in np.flatnonzero(keep & ~active):
                 norm = math.sqrt(part[f] + slacks[3] * ref["col_sq"][f] + slacks[4]) / N
                 limit = beta - slacks[1] * (ref["col_norm"][f] * ref["theta_norm"] + beta)
-                v1, v2 = ref["ones_part"] * ones[f] + ref["theta_part"] * u[f] + moves[0][f], u[f] + moves[1][f]
+                v1, v2 = ref["kink_part"] * ones[f] + ref["theta_part"] * u[f] + moves[0][f], u[f] + moves[1][f]
                 top, least = most_over(v1, v2, norm, squares[2], *squares[:2], paper)
                 if not decided.any() and not narrowed:  # a first look, by the norms as they were
-                    rough = (abs(ref["ones_part"] * ones[f] + ref["theta_part"] * u[f]), squares[0], paper)
+                    rough = (abs(ref["kink_part"] * ones[f] + ref["theta_part"] * u[f]), squares[0], paper)
                     for v, square, used in (rough, (abs(u[f]), squares[1], True)):
                         top = min(top, v + math.sqrt(square) * ref["col_norm"][f]) if used else top
                 active[f] = least > 2.0 * beta - limit and top > limit
@@ -194,7 +194,7 @@ def reference(rng, X, labels, classes, tight):
     return {
         "w": w, "theta": theta, "u": pull(X, labels, classes, theta.reshape(classes, N)).ravel() / N,
         "ones": pull(X, labels, classes, ones.reshape(classes, N)).ravel() / N, "scale": 1.1,
-        "w_norm": np.linalg.norm(w), "primal_sq": tight, "ones_part": -0.1, "theta_part": 1.05,
+        "w_norm": np.linalg.norm(w), "primal_sq": tight, "kink_part": -0.1, "theta_part": 1.05,
         "first_sq": 3.0 * tight, "second_sq": 2.5 * tight,
         "between_sq": tight, "theta_norm": 2.0 * math.sqrt(pairs), "col_sq": col_sq.ravel(),
         "col_norm": np.sqrt(col_sq.ravel()) / N,
@@ -256,7 +256,7 @@ def test_all_triggerings_from_scratch(dense, what, unit, monkeypatch):
             status, keep, np.tile(row_sq, classes), ref["col_sq"].copy(), np.zeros(0), np.zeros_like(keep),
             np.zeros(classes * N),
         )  # fmt: skip
-        samples = Samples(labels, np.ones(N), N, classes, gamma)
+        samples = Samples(labels, np.ones(N), N, classes, gamma, np.ones(N), 0.0, 1.0)
         touched, used = sifs.sifs(constants, samples, beta, pair, regions, what, slacks, known, record, None)
         expected = scratch(X, labels, classes, ref, slacks, what, paper, beta, gamma, fixed)
         np.testing.assert_array_equal(status, expected[0], err_msg=str(k))

@@ -30,7 +30,8 @@ def case(classes, rng, off=0.0):
     upper[places] = margins + rng.uniform(0.0, 0.3, places.size)
     budget = float(rng.uniform(0.1, 1.0))
     terms, both, signed = [np.empty(blocks * N) for _ in range(3)], np.empty(blocks * N), np.empty(blocks * N)
-    spread = box.row_terms(scores, labels, weights, N, blocks, GAMMA, theta, status, lower, upper, budget, *terms)
+    samples = Samples(labels, weights, N, blocks, GAMMA, np.ones(N), 0.0, 1.0)
+    spread = box.row_terms(scores, samples, theta, status, lower, upper, budget, *terms)
     mean = box.row_weights(*terms, labels, weights, N, blocks, GAMMA, status, both, signed)
     known = dict(X=X, t=t, theta=theta[places], v=weights[sample], left=status[places] == 0, budget=budget, mean=mean)
     low, high = np.clip((1.0 - upper[places]) / GAMMA, 0.0, 1.0), np.clip((1.0 - lower[places]) / GAMMA, 0.0, 1.0)
@@ -101,7 +102,7 @@ def test_rows_weigh_by_how_far_and_which_way_they_may_move(classes):
 def test_what_a_decided_dual_variable_takes(t, value, end):
     loss = 0.0 if t < 0.0 else (t * t / (2.0 * GAMMA) if t <= GAMMA else t - 0.5 * GAMMA)
     expected = loss - end * t + 0.5 * GAMMA * end**2 + 0.5 * GAMMA * (end - value) ** 2
-    assert box.term(t, GAMMA, value, end) == pytest.approx(expected, abs=1e-15)
+    assert box.term(t, GAMMA, 0.0, 1.0, value, end) == pytest.approx(expected, abs=1e-15)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -111,7 +112,7 @@ def test_the_multiple_of_weights_is_the_best(classes):
     labels = (2 * (np.arange(N) % 2) - 1 if classes == 2 else np.arange(N) % classes).astype(np.int64)
     w = 0.2 * np.abs(rng.normal(size=blocks * D)) * np.sign(rows.sum(axis=0))
     scores, status = (w.reshape(blocks, D) @ known["X"].T).ravel(), np.zeros(blocks * N, dtype=np.int8)
-    samples = Samples(labels, np.ones(N), N, blocks, GAMMA)
+    samples = Samples(labels, np.ones(N), N, blocks, GAMMA, np.ones(N), 0.0, 1.0)
     margins, square, size = rows @ w, 0.05 * w @ w, 0.01 * np.abs(w).sum()
 
     def value(kappa):

@@ -243,7 +243,7 @@ def test_a_feature_whose_sum_is_not_known_is_left_out_where_it_has_no_weight():
 def one_term(alpha=0.5, beta=0.3, gamma=GAMMA, t=0.0, theta=0.0, t_error=0.0, w=0.0, u=0.0, u_error=0.0, weight=1.0):
     """Return what is said of one sample and one feature."""
     sums = object.__new__(_Sums)
-    sums.model = SimpleNamespace(n=1, gamma=gamma, rounding=SimpleNamespace(inexact=0.0))
+    sums.model = SimpleNamespace(n=1, gamma=gamma, low=0.0, high=1.0, rounding=SimpleNamespace(inexact=0.0))
     sums.c = replace(BASE, alpha=alpha, beta=beta, floor=0.0, off=0.0)
     sums.t, sums.theta, sums.t_error, sums.weights = (np.array([v]) for v in (t, theta, t_error, weight))
     sums.w, sums.u, sums.u_error = (np.array([v]) for v in (w, u, u_error))

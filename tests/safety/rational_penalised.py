@@ -101,7 +101,8 @@ def solve(matrix, right):
 class Sparse:
     """A sparse SVM; dual variables and weights in the order of ``kernels/problem/sparse.py``."""
 
-    def __init__(self, X, labels, classes: int, gamma: float, weights=None):
+    def __init__(self, X, labels, classes: int, gamma: float, weights=None, kinks=None, ends=(0, 1)):
+        self.kinks, (self.low, self.high) = fractions(np.ones(len(X)) if kinks is None else kinks), ends
         given = fractions(np.ones(len(X)) if weights is None else weights)
         self.weights = [s * len(X) / sum(given) for s in given]  # of mean 1
         self.n, self.d, self.classes, self.gamma = *X.shape, classes, Fraction(gamma)
@@ -127,10 +128,11 @@ class Sparse:
 
     def respond(self, w):
         """Return ``t`` and ``theta(w)`` of the dual variables."""
-        t = {k: 1 - sum(a * b for a, b in zip(self.rows[k], w, strict=True) if a and b) for k in self.free}
+        forms = {k: sum(a * b for a, b in zip(self.rows[k], w, strict=True) if a and b) for k in self.free}
+        t = {k: self.kinks[k % self.n] - forms[k] for k in self.free}
         if self.gamma == 0:
             return t, {k: Fraction(int(t[k] > 0)) for k in self.free}
-        return t, {k: min(max(t[k] / self.gamma, Fraction(0)), Fraction(1)) for k in self.free}
+        return t, {k: min(max(t[k] / self.gamma, Fraction(self.low)), Fraction(self.high)) for k in self.free}
 
     def sums(self, theta):
         """Return ``u``."""
@@ -144,12 +146,13 @@ class Sparse:
         """Return primal and dual objective; at ``alpha = 0`` the latter is -1 outside of the dual's feasible set."""
         alpha, beta, w, values = Fraction(alpha), Fraction(beta), fractions(w), fractions(theta)
         theta = {k: values[k] for k in self.free}
-        assert all(0 <= value <= 1 for value in theta.values())
+        assert all(self.low <= value <= self.high for value in theta.values())
         t, best = self.respond(w)
         loss = sum(self.weight(k) * best[k] * (t[k] - self.gamma / 2 * best[k]) for k in self.free) / self.n
         primal = loss + alpha / 2 * sum(v * v for v in w) + beta * sum(abs(v) for v in w)
         over = [max(abs(value) - beta, Fraction(0)) for value in self.sums(theta)]
-        linear = sum(self.weight(k) * (v - self.gamma / 2 * v * v) for k, v in theta.items()) / self.n
+        each = ((self.weight(k), self.kinks[k % self.n], v) for k, v in theta.items())
+        linear = sum(s * (c * v - self.gamma / 2 * v * v) for s, c, v in each) / self.n
         if alpha == 0:
             return primal, linear if max(over) == 0 else Fraction(-1)
         return primal, linear - sum(v * v for v in over) / (2 * alpha)

@@ -80,7 +80,7 @@ def test_any_point_of_the_box_leads_to_a_dual_point(classes):
         model = base.at(0.1 * base.beta_max)
         for share in (0.0, 1e-3, 1.0):
             theta = share * rng.uniform(size=model.ones.size) * model.ones
-            w = rng.normal(size=model.u_ones.size) * (rng.uniform(size=model.u_ones.size) < 0.5)
+            w = rng.normal(size=model.u_kinks.size) * (rng.uniform(size=model.u_kinks.size) < 0.5)
             found = model.certify(0.0, w, theta)
             u = model.column_sums(model.weigh(found.theta))
             assert np.abs(u).max() <= model.beta and (share < 1.0 or np.abs(u).max() > (1.0 - 1e-12) * model.beta)

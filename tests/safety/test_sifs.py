@@ -87,7 +87,7 @@ def test_regions_contain_the_optimum(classes, size):
             best = optimum(model, alpha)
             for reference in references(model, start, rng):
                 r = _regions(model, reference, alpha)
-                first = r.ones_part * model.ones + r.theta_part * reference.theta
+                first = r.kink_part * model.ones + r.theta_part * reference.theta
                 slack = 1.0 + 1e-5
                 assert np.sum((best.w - r.scale * reference.w) ** 2) <= slack * r.primal_sq + 1e-12 * best.w_sq
                 assert np.sum((best.theta - first) ** 2) <= slack * r.first_sq + 1e-10

@@ -70,8 +70,8 @@ def references(model, alpha: float, rng):
 def wrong_decisions(model, at, best) -> tuple[int, int]:
     """Return decisions made, and those that the optimum contradicts."""
     counts = (np.tile(model.weights, model.classes) > 0.0) & (model.free == 0)
-    wrong = np.sum((at.duals < 0) & (best.theta > SURE) & counts)
-    wrong += np.sum((at.duals > 0) & (best.theta < 1.0 - SURE) & counts)
+    wrong = np.sum((at.duals < 0) & (best.theta > model.low + SURE) & counts)
+    wrong += np.sum((at.duals > 0) & (best.theta < model.high - SURE) & counts)
     wrong += np.sum((at.keep == 0) & (np.abs(best.u) > model.beta * (1.0 + SURE)) & (np.abs(best.w) > SURE))
     return int(np.count_nonzero(at.duals[model.free == 0]) + np.sum(at.keep == 0)), int(wrong)
 
@@ -209,8 +209,8 @@ def test_screened_and_unscreened_paths_agree(seed, make):
 class FreeSparse(Sparse):
     """The same in rational arithmetic, with an intercept as the last weight."""
 
-    def __init__(self, X, labels, gamma: float, weights=None):
-        super().__init__(np.column_stack([X, np.ones(len(X))]), labels, 1, gamma, weights)
+    def __init__(self, X, labels, gamma: float, weights=None, kinks=None, ends=(0, 1)):
+        super().__init__(np.column_stack([X, np.ones(len(X))]), labels, 1, gamma, weights, kinks, ends)
         self.labels = [int(label) for label in labels]
 
     def feasible(self, theta, slopes) -> list | None:
@@ -218,7 +218,7 @@ class FreeSparse(Sparse):
         rest = sum(s * y * v for s, y, v in zip(self.weights, self.labels, theta, strict=True))
         for i in sorted((i for i in range(self.n) if self.weights[i]), key=lambda i: abs(slopes[i])):
             value = theta[i] - self.labels[i] * rest / self.weights[i]
-            if 0 <= value <= 1:
+            if self.low <= value <= self.high:
                 return [*theta[:i], value, *theta[i + 1 :]]
         return None
 
@@ -233,7 +233,8 @@ class FreeSparse(Sparse):
         if theta is None:
             return primal, None
         over = [max(abs(value) - beta, Fraction(0)) for value in self.sums(dict(enumerate(theta)))[:-1]]
-        linear = sum(s * (v - self.gamma / 2 * v * v) for s, v in zip(self.weights, theta, strict=True)) / self.n
+        each = zip(self.weights, self.kinks, theta, strict=True)
+        linear = sum(s * (c * v - self.gamma / 2 * v * v) for s, c, v in each) / self.n
         return primal, linear - sum(v * v for v in over) / (2 * alpha)
 
 

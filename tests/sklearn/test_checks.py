@@ -4,6 +4,8 @@ import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 from screenpath.sklearn import (
+    HuberRegressor,
+    HuberRegressorCV,
     L1SVMClassifier,
     L1SVMClassifierCV,
     LADRegressor,
@@ -38,6 +40,8 @@ VARIANTS = [
     SVMClassifier(bias=1.0, **CLOSE),
     SparseSVMClassifier(bias=1.0, tol=1e-14),
     LADRegressor(bias=1.0, **CLOSE),
+    HuberRegressor(**FREE),
+    HuberRegressorCV(betas=2, alphas=3, **CLOSE),
     QuantileRegressor(**FREE),
     SVMRegressor(**FREE),
     SVMClassifierCV(grid=5, bias=1.0, **CLOSE),

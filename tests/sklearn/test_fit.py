@@ -12,6 +12,8 @@ from sklearn.svm import SVC
 
 import screenpath
 from screenpath.sklearn import (
+    HuberRegressor,
+    HuberRegressorCV,
     L1SVMClassifier,
     LADRegressor,
     QuantileRegressor,
@@ -59,6 +61,18 @@ def test_the_numbers_are_those_of_the_paths(cancer):
     same(squared, screenpath.sparse_svm_path(X, y, **how))
     assert usual.intercept_ != 0.0 == SparseSVMClassifier(0.1, 0.02, intercept="none").fit(X, y).intercept_
     assert (sparse.alpha_, sparse.beta_) == (0.1, 0.02)
+
+
+def test_a_huber_regression_is_the_path_at_its_penalties(cancer):
+    X, y = cancer[0][:, 1:], cancer[0][:, 0]
+    how = {"smoothing": 0.3, "scale": "standard"}
+    model = HuberRegressor(0.1, 0.02, **how).fit(X, y)
+    same(model, screenpath.huber_path(X, y, alphas=[0.1], betas=[0.02], intercept="free", **how))
+    assert (model.alpha_, model.beta_) == (0.1, 0.02) and 0 < np.count_nonzero(model.coef_) < X.shape[1]
+    np.testing.assert_allclose(model.predict(X), X @ model.coef_ + model.intercept_)
+    chosen = HuberRegressorCV(betas=2, alphas=3, cv=3, **how).fit(X, y)
+    assert chosen.best_score_ == chosen.cv_results_["mean_test_score"].max() < 0.0
+    assert (chosen.alpha_, chosen.beta_) == tuple(chosen.path_.grid[chosen.best_index_])
 
 
 def test_the_intercept_is_free_unless_it_is_penalised_or_declined(cancer):

@@ -18,6 +18,10 @@ SPARSE = (
     'loss="hinge", smoothing=0.5, class_weight=None, intercept=None, bias=0.0, scale="none", rule="sifs+gap", '
     'first="features", solver="auto", tol=1e-6, max_epochs=100_000, seed=0'
 )
+HUBER = (
+    'smoothing=1.0, intercept=None, bias=0.0, scale="none", rule="sifs+gap", first="features", solver="auto", '
+    "tol=1e-6, max_epochs=100_000, seed=0"
+)
 SEARCH = 'cv=None, scoring=None, step="best", n_jobs=None'
 TURN = "until_turn=False, turn_points=100"
 CERTIFY = "certify=False, certify_to=None, certify_points=1000, calibration=None"
@@ -34,6 +38,8 @@ SIGNATURES = {
     "LADRegressorCV": f"{C_GRID}, *, {SEARCH}, {TURN}, {BOX}",
     "QuantileRegressor": f"C=1.0, *, tau=0.5, {BOX}",
     "QuantileRegressorCV": f"{C_GRID}, *, {SEARCH}, {TURN}, tau=0.5, {BOX}",
+    "HuberRegressor": f"alpha=0.01, beta=0.01, *, {HUBER}",
+    "HuberRegressorCV": f"{PAIRS}, *, {SEARCH}, {HUBER}",
     "SVMRegressor": f"C=1.0, *, epsilon=0.1, {BOX}",
     "SVMRegressorCV": f"{C_GRID}, *, {SEARCH}, {TURN}, epsilon=0.1, {BOX}",
 }

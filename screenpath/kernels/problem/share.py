@@ -50,19 +50,20 @@ def largest_share(x, v, off, lo, hi, curve, kink):
 
 
 @kernel
-def row_shares(t, off, theta, weights, hi, curve):
-    """Return what rows on ``[0, hi]`` add to a certificate, for ``t`` that are off by ``off`` at most.
+def row_shares(t, off, theta, weights, lo, hi, curve):
+    """Return what rows on ``[lo, hi]`` add to a certificate, for ``t`` that are off by ``off`` at most.
 
     An array of shape (4, rows): the losses, what they may be off by, the shares, and what rounding may add to these.
     """
     out = np.empty((4, t.size))
     for i in range(t.size):
         v, e, x, weight = t[i], off[i] + 4.0 * UNIT * abs(t[i]), theta[i], weights[i]
-        best, plain = min(max(v / curve, 0.0), hi), share(x, v, 0.0, hi, curve, 0.0)
+        best, plain = min(max(v / curve, lo), hi), share(x, v, lo, hi, curve, 0.0)
+        flat = lo == 0.0 and v + e <= 0.0
         out[0, i] = weight * (best * (v - 0.5 * curve * best))
-        out[1, i] = 0.0 if v + e <= 0.0 else weight * (min(best + 0.5 * e / curve, hi) * e)
+        out[1, i] = 0.0 if flat else weight * (min(abs(best) + 0.5 * e / curve, max(hi, -lo)) * e)
         out[2, i] = weight * plain
-        out[3, i] = weight * (largest_share(x, v, e, 0.0, hi, curve, 0.0) - plain)
+        out[3, i] = weight * (largest_share(x, v, e, lo, hi, curve, 0.0) - plain)
     return out
 
 
@@ -79,5 +80,5 @@ def column_shares(w, u, off, curve, kink):
 
 def warm_up():
     a = np.ones(2)
-    row_shares(a, a, a, a, 1.0, 0.5)
+    row_shares(a, a, a, a, 0.0, 1.0, 0.5)
     column_shares(a, a, a, 0.5, 0.5)

@@ -4,9 +4,13 @@ Arrays over dual variables hold ``classes * n`` entries, arrays over weights ``c
 class ``c`` of sample ``i``. The binary model has one class and labels -1 and +1. In the multi-class model labels are
 class numbers and the pair ``(label_i, i)`` is no dual variable: it stays at 0 and is counted nowhere.
 
+A row's loss is ``max theta t - gamma/2 theta^2`` over ``low <= theta <= high``, of ``t = c - m``: ``c`` is its kink,
+``m`` its margin. A hinge has the kink 1 and the ends 0 and 1; a regression has its targets as kinks, labels of 1, and
+a ``low`` below 0. With several classes it is the hinge.
+
 ``weights`` holds how much each sample's loss counts; their mean is 1, and without weights every one of them is. Dual
-variables stay in [0, 1] whatever the weight, and so does what they say about a margin; sums, norms and distances over
-them count each with its sample's weight: ``||theta||^2 = sum s_i theta_i^2``.
+variables stay between their ends whatever the weight, and so does what they say about a margin; sums, norms and
+distances over them count each with its sample's weight: ``||theta||^2 = sum s_i theta_i^2``.
 
 ``psi`` is what dual variables weigh a sample with: ``s y theta`` (binary), or ``-s theta_ci`` for ``c != y_i`` and
 ``s sum_k theta_ki`` for ``c = y_i`` (multi-class), so that ``X' psi`` is the sum over all rows of the dual.
@@ -24,7 +28,7 @@ from screenpath.kernels.problem.share import kink_share, step_share
 
 
 class Samples(NamedTuple):
-    """The samples' part of the losses: ``gamma``, labels (int64), weights, and the number of classes.
+    """The samples' part of the losses: ``gamma``, labels (int64), weights, the number of classes, kinks and ends.
 
     ``n`` counts the samples of the whole data: the loss is a mean over them.
     """
@@ -34,18 +38,21 @@ class Samples(NamedTuple):
     n: int
     classes: int
     gamma: float
+    kinks: np.ndarray
+    low: float
+    high: float
 
 
 @kernel(leaf=True)
-def slack_of(scores, own, n, classes, i, k):
-    """Return ``1 - m`` of the dual variable ``k``, of sample ``i`` with the label ``own``."""
-    return 1.0 - own * scores[i] if classes == 1 else 1.0 - scores[own * n + i] + scores[k]
+def slack_of(scores, own, kinks, n, classes, i, k):
+    """Return ``t = c - m`` of the dual variable ``k``, of sample ``i`` with the label ``own``."""
+    return kinks[i] - own * scores[i] if classes == 1 else 1.0 - scores[own * n + i] + scores[k]
 
 
 @kernel(leaf=True)
 def weigh(theta, samples, psi):
     """Write ``psi`` of dual variables (see above)."""
-    labels, weights, n, classes, _ = samples
+    labels, weights, n, classes = samples.labels, samples.weights, samples.n, samples.classes
     if classes == 1:
         for i in range(n):
             psi[i] = labels[i] * theta[i] * weights[i]
@@ -64,10 +71,10 @@ def weigh(theta, samples, psi):
 def respond(scores, samples, status, theta, psi):
     """Write ``theta(w)`` and its ``psi`` from the scores ``X w``; a screened dual variable keeps its value.
 
-    Returns the sum of the losses; that of a screened dual variable is 0 (R) or ``t - gamma/2`` (L) whatever ``t``.
+    Returns the sum of the losses; that of a screened dual variable is linear whatever ``t``.
     """
-    labels, weights, n, classes, gamma = samples
-    loss = 0.0
+    labels, weights, n, classes, gamma, kinks, low, high = samples
+    loss, least, most = 0.0, gamma * low, gamma * high
     for i in range(n):
         own, weight = labels[i], weights[i]
         total = 0.0
@@ -76,12 +83,14 @@ def respond(scores, samples, status, theta, psi):
             if classes > 1 and c == own:
                 theta[k] = 0.0
                 continue
-            t = slack_of(scores, own, n, classes, i, k)
-            if status[k] < 0 or (status[k] == 0 and t <= 0.0):
-                value = 0.0
-            elif status[k] > 0 or t >= gamma:
-                value = 1.0
-                loss += weight * (t - 0.5 * gamma)
+            t = slack_of(scores, own, kinks, n, classes, i, k)
+            if status[k] < 0 or (status[k] == 0 and t <= least):
+                value = low
+                if low != 0.0:
+                    loss += weight * (low * (t - 0.5 * least))
+            elif status[k] > 0 or t >= most:
+                value = high
+                loss += weight * (high * (t - 0.5 * most))
             else:
                 value = t / gamma
                 loss += weight * (0.5 * t * value)
@@ -102,11 +111,11 @@ def sample_terms(scores, samples, theta):
     loss, slack : float
         Sum of the (weighted) losses, and of the samples' shares of the gap, ``l(t) - theta t + gamma/2 theta^2``.
     theta_sum, theta_sq, apart_sq : float
-        ``sum theta``, ``sum theta^2`` and ``||theta - theta(w)||^2``.
+        ``sum c theta``, ``sum theta^2`` and ``||theta - theta(w)||^2``.
     n_R, n_L : int
-        Dual variables at 0 and at 1.
+        Dual variables at their lower and at their upper end.
     """
-    labels, weights, n, classes, gamma = samples
+    labels, weights, n, classes, gamma, kinks, low, high = samples
     loss, slack, theta_sum, theta_sq, apart_sq = 0.0, 0.0, 0.0, 0.0, 0.0
     n_R, n_L = 0, 0
     for c in range(classes):
@@ -114,22 +123,22 @@ def sample_terms(scores, samples, theta):
             k, own, weight = c * n + i, labels[i], weights[i]
             if classes > 1 and c == own:
                 continue
-            t, value = slack_of(scores, own, n, classes, i, k), theta[k]
-            best = min(max(t / gamma, 0.0), 1.0)
+            t, value = slack_of(scores, own, kinks, n, classes, i, k), theta[k]
+            best = min(max(t / gamma, low), high)
             loss += weight * (best * (t - 0.5 * gamma * best))
-            slack += weight * step_share(value, t, best, 0.0, 1.0, gamma)
+            slack += weight * step_share(value, t, best, low, high, gamma)
             apart_sq += weight * ((best - value) * (best - value))
-            theta_sum += weight * value
+            theta_sum += weight * (kinks[i] * value)
             theta_sq += weight * (value * value)
-            n_R += value == 0.0
-            n_L += value == 1.0
+            n_R += value == low
+            n_L += value == high
     return loss, slack, theta_sum, theta_sq, apart_sq, n_R, n_L
 
 
 @kernel(leaf=True)
 def pair_weights(samples, out):
     """Write to ``out[c n + i]`` the summed weights of sample ``i``'s dual variables that involve class ``c``."""
-    labels, weights, n, classes, _ = samples
+    labels, weights, n, classes = samples.labels, samples.weights, samples.n, samples.classes
     for i in range(n):
         for c in range(classes):
             out[c * n + i] = weights[i] * (classes - 1.0 if classes > 1 and c == labels[i] else 1.0)
@@ -387,7 +396,8 @@ def warm_up():
     keep = np.ones(2, dtype=np.int8)
     mask(a, keep, b)
     tally(keep, keep)
-    samples, status = Samples(np.array([1, -1], dtype=np.int64), a, 2, 1, 0.5), np.zeros(2, dtype=np.int8)
+    samples = Samples(np.array([1, -1], dtype=np.int64), a, 2, 1, 0.5, a, 0.0, 1.0)
+    status = np.zeros(2, dtype=np.int8)
     weigh(a, samples, b)
     respond(a, samples, status, b, b.copy())
     sample_terms(a, samples, b)

@@ -9,7 +9,7 @@ import numpy as np
 
 from screenpath.kernels import SUMS, kernel
 from screenpath.kernels.problem.box import UNIT
-from screenpath.kernels.problem.sparse import column_sum
+from screenpath.kernels.problem.sparse import Samples, column_sum
 from screenpath.kernels.rows.double import accumulate
 
 STEPS = 200  # of a root search; a bracket that is halved each time has fewer
@@ -17,46 +17,50 @@ TIGHT, NEAR = 1e-2, 1e-10  # how far outside the roots their bound may be: of th
 
 
 @kernel(fastmath=SUMS)
-def signed_sum(z, labels, weights, gamma, status, b):
+def signed_sum(z, samples, status, b):
     """Return ``g(b)`` of the scores ``z``, and its fall per unit of ``b``."""
-    total, slope = 0.0, 0.0
+    labels, weights, _, _, gamma, kinks, low, high = samples
+    total, slope, least, most = 0.0, 0.0, gamma * low, gamma * high
     for i in range(z.size):
-        t = 1.0 - labels[i] * (z[i] + b)
-        value = min(max(t / gamma, 0.0), 1.0)
-        inside = status[i] == 0 and 0.0 < t < gamma
+        t = kinks[i] - labels[i] * (z[i] + b)
+        value = min(max(t / gamma, low), high)
+        inside = status[i] == 0 and least < t < most
         if status[i] != 0:
-            value = 1.0 if status[i] > 0 else 0.0
+            value = high if status[i] > 0 else low
         total += labels[i] * (weights[i] * value)
         slope += weights[i] if inside else 0.0
     return total, slope / gamma
 
 
 @kernel
-def ends(z, weights, status):
+def ends(z, samples, status):
     """Return an intercept at which every free dual variable pulls it up, one at which all pull it down, and the
     weights' sum.
     """
+    weights, kinks = samples.weights, samples.kinks
+    beyond = samples.gamma * max(-samples.low, samples.high) if samples.low < 0.0 else 0.0
     low, high, size = np.inf, -np.inf, 0.0
     for i in range(z.size):
         size += weights[i]
         if status[i] == 0 and weights[i] > 0.0:
-            low, high = min(low, -1.0 - z[i]), max(high, 1.0 - z[i])
+            far = abs(kinks[i]) + beyond
+            low, high = min(low, -far - z[i]), max(high, far - z[i])
     return low, high, size
 
 
 @kernel
-def root(z, labels, weights, gamma, status, guess):
+def root(z, samples, status, guess):
     """Return an intercept that is best, up to rounding, for the scores ``z``, and the sum of weights.
 
     Newton's steps within a bracket, which is halved where a step is not half as long as the one before.
     """
-    low, high, size = ends(z, weights, status)
+    low, high, size = ends(z, samples, status)
     if not low < high:
         return guess, size
     small = 4.0 * UNIT * size
     b, last = min(max(guess, low), high), 2.0 * (high - low)
     for _ in range(STEPS):
-        found, slope = signed_sum(z, labels, weights, gamma, status, b)
+        found, slope = signed_sum(z, samples, status, b)
         if abs(found) <= small:
             break
         low, high = (b, high) if found > 0.0 else (low, b)
@@ -70,14 +74,14 @@ def root(z, labels, weights, gamma, status, guess):
 
 
 @kernel
-def outer(z, side, labels, weights, gamma, status, guess):
+def outer(z, side, samples, status, guess):
     """Return a bound of the best intercepts of all scores that ``z`` is not below (``side = 1``): a lower one; else an
     upper one, of all scores that ``z`` is not above.
 
     It is infinite if no dual variable can change.
     """
-    b, size = root(z, labels, weights, gamma, status, guess)
-    low, high, _ = ends(z, weights, status)
+    b, size = root(z, samples, status, guess)
+    low, high, _ = ends(z, samples, status)
     if not low < high:
         return -side * np.inf
     unsure = 4.0 * (z.size + 16) * UNIT * size
@@ -87,17 +91,17 @@ def outer(z, side, labels, weights, gamma, status, guess):
         beyond = b - side * step
         if not low <= beyond <= high:
             beyond = low if side > 0.0 else high
-            if not side * signed_sum(z, labels, weights, gamma, status, beyond)[0] > unsure:
+            if not side * signed_sum(z, samples, status, beyond)[0] > unsure:
                 return -side * np.inf
             break
-        if side * signed_sum(z, labels, weights, gamma, status, beyond)[0] > unsure:
+        if side * signed_sum(z, samples, status, beyond)[0] > unsure:
             break
         inner, step = beyond, 8.0 * step
     for _ in range(STEPS):
         if abs(beyond - inner) <= TIGHT * abs(inner - b) + NEAR * (1.0 + abs(b)):
             break
         middle = 0.5 * (inner + beyond)
-        if side * signed_sum(z, labels, weights, gamma, status, middle)[0] > unsure:
+        if side * signed_sum(z, samples, status, middle)[0] > unsure:
             beyond = middle
         else:
             inner = middle
@@ -105,38 +109,39 @@ def outer(z, side, labels, weights, gamma, status, guess):
 
 
 @kernel
-def settle(scores, labels, weights, gamma, status, guess):
+def settle(scores, samples, status, guess):
     """Add the best intercept (any, if there are several) to the scores; return it."""
-    b, _ = root(scores, labels, weights, gamma, status, guess)
+    b, _ = root(scores, samples, status, guess)
     for i in range(scores.size):
         scores[i] += b
     return b
 
 
 @kernel
-def level_ends(scores, labels, weights, gamma):
+def level_ends(scores, samples):
     """Return how far the intercept, included in the scores, could fall and rise with all dual variables as they are.
 
     Both are 0 if one of them is between its ends.
     """
-    fall, rise = np.inf, np.inf
+    labels, weights, _, _, gamma, kinks, low, high = samples
+    fall, rise, least, most = np.inf, np.inf, gamma * low, gamma * high
     for i in range(scores.size):
         if weights[i] == 0.0:
             continue
         own = labels[i]
-        t = 1.0 - own * scores[i]
-        if 0.0 < t < gamma:
+        t = kinks[i] - own * scores[i]
+        if least < t < most:
             return 0.0, 0.0
         # `t` falls with a rise of the intercept where the label is +1, and grows where it is -1.
-        if t <= 0.0:
+        if t <= least:
             if own > 0:
-                fall = min(fall, -t)
+                fall = min(fall, least - t)
             else:
-                rise = min(rise, -t)
+                rise = min(rise, least - t)
         elif own > 0:
-            rise = min(rise, t - gamma)
+            rise = min(rise, t - most)
         else:
-            fall = min(fall, t - gamma)
+            fall = min(fall, t - most)
     return fall, rise
 
 
@@ -151,34 +156,35 @@ def excess(theta, labels, given):
 
 
 @kernel
-def nearest(scores, theta, labels, given, gamma, found, least):
+def nearest(scores, theta, samples, given, found, least):
     """Return the row that can take ``-found`` of the signed sum at the smallest loss, -1 for none; and that loss.
 
     The sign of ``found`` tells whether the sum has to fall or to rise; a row must be able to take at least ``least``.
     """
+    labels, _, _, _, gamma, kinks, low, high = samples
     best, cost = -1, np.inf
     for i in range(theta.size):
         if given[i] <= 0.0:
             continue
         down = (labels[i] > 0) == (found > 0.0)
-        room = theta[i] if down else 1.0 - theta[i]
+        room = theta[i] - low if down else high - theta[i]
         if room * given[i] * (1.0 - 8.0 * UNIT) < least or room == 0.0:
             continue
-        off = abs(1.0 - labels[i] * scores[i] - gamma * theta[i])
+        off = abs(kinks[i] - labels[i] * scores[i] - gamma * theta[i])
         if off < cost or (off == cost and given[i] > given[best]):
             best, cost = i, off
     return best, cost
 
 
 @kernel
-def plane_sums(theta, samples, status, ones_part, theta_part, planes):
-    """Write the weights that can still answer, all weights, and the signed sums of both dual centres."""
-    labels, weights, n, _, _ = samples
+def plane_sums(theta, samples, status, kink_part, theta_part, planes):
+    """Write the weights that can still answer, a bound of all signed sums, and those of both dual centres."""
+    labels, weights, n, kinks = samples.labels, samples.weights, samples.n, samples.kinks
     left, whole, first, second = 0.0, 0.0, 0.0, 0.0
     for i in range(n):
-        whole += weights[i]
+        whole += weights[i] * max(1.0, abs(kinks[i]))
         left += weights[i] if status[i] == 0 else 0.0
-        first += labels[i] * weights[i] * (ones_part + theta_part * theta[i])
+        first += labels[i] * weights[i] * (kink_part * kinks[i] + theta_part * theta[i])
         second += labels[i] * weights[i] * theta[i]
     planes[0], planes[1], planes[2], planes[3] = left, whole, first, second
 
@@ -224,12 +230,12 @@ def with_intercepts(lower, upper, samples, status, rounding):
 
     The best intercepts for all scores at their upper ends and for all at their lower ends bound the optimal one.
     """
-    labels, weights, n, _, gamma = samples
+    labels, n = samples.labels, samples.n
     least, most = np.empty(n), np.empty(n)
     for i in range(n):
         least[i], most[i] = (lower[i], upper[i]) if labels[i] > 0 else (-upper[i], -lower[i])
-    low = outer(most, 1.0, labels, weights, gamma, status, 0.0)
-    high = outer(least, -1.0, labels, weights, gamma, status, 0.0)
+    low = outer(most, 1.0, samples, status, 0.0)
+    high = outer(least, -1.0, samples, status, 0.0)
     low -= rounding * abs(low)
     high += rounding * abs(high)
     for i in range(n):
@@ -240,7 +246,8 @@ def with_intercepts(lower, upper, samples, status, rounding):
 def warm_up():
     labels, status = np.array([1, -1], dtype=np.int64), np.zeros(2, dtype=np.int8)
     a = np.ones(2)
-    settle(a.copy(), labels, a, 0.5, status, 0.0)
-    level_ends(a, labels, a, 0.5)
+    samples = Samples(labels, a, 2, 1, 0.5, a, 0.0, 1.0)
+    settle(a.copy(), samples, status, 0.0)
+    level_ends(a, samples)
     excess(a, labels, a)
-    nearest(a, a, labels, a, 0.5, 1.0, 0.0)
+    nearest(a, a, samples, a, 1.0, 0.0)

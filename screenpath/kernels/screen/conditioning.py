@@ -130,19 +130,19 @@ def keep_columns(columns, n, w, keep, live, pending, count, twice, scores, row_p
 
 
 @kernel
-def drop_rows(rows, n, d, labels, weights, classes, theta, ones_part, theta_part, status, pending, count,
-              move_first, move_second, col_part, col_total):  # fmt: skip
+def drop_rows(rows, d, samples, theta, kink_part, theta_part, status, pending, count, move_first, move_second,
+              col_part, col_total):  # fmt: skip
     """Take screened dual variables out of the column norms and move both centres to their values.
 
     ``col_total``, if not empty (with a free intercept), has the sum of each column over the surviving dual variables.
     """
-    data, indices, indptr = rows
+    (data, indices, indptr), (labels, weights, n, classes, _, kinks, low, high) = rows, samples
     for k in range(count):
         t = pending[k]
         c = t // n
         i = t - c * n
-        value, weight = 1.0 if status[t] > 0 else 0.0, weights[i]
-        first = weight * (value - ones_part - theta_part * theta[t]) / n
+        value, weight = high if status[t] > 0 else low, weights[i]
+        first = weight * (value - kink_part * kinks[i] - theta_part * theta[t]) / n
         second = weight * (value - theta[t]) / n
         start = indptr[i]
         full = indptr[i + 1] - start == d
@@ -167,10 +167,10 @@ def drop_rows(rows, n, d, labels, weights, classes, theta, ones_part, theta_part
 
 
 @kernel(fastmath=SUMS)
-def keep_rows(columns, n, labels, weights, classes, theta, ones_part, theta_part, status, live, active,
-              move_first, move_second, col_part):  # fmt: skip
+def keep_rows(columns, samples, theta, kink_part, theta_part, status, live, active, move_first, move_second,
+              col_part):  # fmt: skip
     """As :func:`drop_rows`, by summing anew over the columns of the surviving features that are not proven active."""
-    data, indices, indptr = columns
+    (data, indices, indptr), (labels, weights, n, classes, _, kinks, low, high) = columns, samples
     d = indptr.size - 1
     left, first, second = np.zeros(theta.size), np.zeros(theta.size), np.zeros(theta.size)
     for c in range(classes):
@@ -184,8 +184,8 @@ def keep_rows(columns, n, labels, weights, classes, theta, ones_part, theta_part
                 if classes > 1:
                     left[own * n + i] += weight
                 continue
-            value = 1.0 if status[t] > 0 else 0.0
-            e1 = weight * (value - ones_part - theta_part * theta[t]) / n
+            value = high if status[t] > 0 else low
+            e1 = weight * (value - kink_part * kinks[i] - theta_part * theta[t]) / n
             e2 = weight * (value - theta[t]) / n
             if classes == 1:
                 first[t], second[t] = own * e1, own * e2

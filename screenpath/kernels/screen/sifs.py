@@ -67,17 +67,18 @@ def margin_bounds(scores, samples, c, ball, rows, slacks, free, lower, upper):
         With a free intercept, the part of a row's squared distance in addition to ``row_part``, and the size of the
         intercept in ``scores``. The score of a row then moves with its distance from a fixed point.
     """
-    (labels, _, n, classes, _), (scale, radius, extent), (row_part, row_sq, row_norm) = samples, ball, rows
+    (labels, _, n, classes, gamma, kinks, low, high), (scale, radius, extent) = samples, ball
+    row_part, row_sq, row_norm = rows
     part, score = row_part[c * n : (c + 1) * n], scores[c * n : (c + 1) * n]
     rounding, lost, floor = slacks[0], slacks[2], slacks[4]
-    base, size = 0.0, 1.0
+    base, size = 0.0, gamma * max(-low, high) if low < 0.0 else 0.0
     if free is not None:
-        base, size = free[0], 1.0 + scale * free[1]
+        base, size = free[0], size + scale * free[1]
     if classes == 1:
         for i in range(n):
             center, far = scale * labels[i] * score[i], part[i] + base
             norm_sq = (far if far > 0.0 else 0.0) + (lost * row_sq[i] + floor)
-            reach = radius * np.sqrt(norm_sq) + rounding * (row_norm[i] * extent + size)
+            reach = radius * np.sqrt(norm_sq) + rounding * (row_norm[i] * extent + (abs(kinks[i]) + size))
             lower[i], upper[i] = center - reach, center + reach
         return
     for i in range(n):
@@ -98,7 +99,8 @@ def decide_samples(scores, samples, ball, rows, slacks, free, status, found):
         if free is not None:
             with_intercepts(lower, upper, samples, status, slacks[0])
         for i in range(n):
-            above, below = lower[i] > 1.0, upper[i] < 1.0 - samples.gamma
+            kink = samples.kinks[i]
+            above, below = lower[i] > kink - samples.gamma * samples.low, upper[i] < kink - samples.gamma * samples.high
             t = c * n + i
             if status[t] == 0 and (above or below):
                 status[t] = -1 if above else 1
@@ -108,13 +110,13 @@ def decide_samples(scores, samples, ball, rows, slacks, free, status, found):
 
 
 @kernel(fastmath=SUMS)
-def surely_zero(u, u_slack, u_ones, ones_part, theta_part, norms, beta, r1, r2, extent, rounding, sure):
+def surely_zero(u, u_slack, u_kinks, kink_part, theta_part, norms, beta, r1, r2, extent, rounding, sure):
     """Mark the features that either dual ball zeroes before anything is conditioned; ``norms`` is ``||x^j|| / n``."""
     error = abs(theta_part)
     most, slope = beta * (1.0 - rounding), rounding * extent
     for f in range(u.size):
         limit = most - slope * norms[f]
-        first = abs(ones_part * u_ones[f] + theta_part * u[f]) + error * u_slack[f] + r1 * norms[f]
+        first = abs(kink_part * u_kinks[f] + theta_part * u[f]) + error * u_slack[f] + r1 * norms[f]
         second = abs(u[f]) + u_slack[f] + r2 * norms[f]
         sure[f] = (first if first < second else second) <= limit
 
@@ -146,7 +148,7 @@ def decide_features(columns, n, beta, sums, parts, first, moves, norms, balls, e
                     found):  # fmt: skip
     """IFS: zero features over the two dual balls (or their lens); list them in ``found`` and return how many.
 
-    ``sums`` are ``psi, u, u_slack, u_ones``, ``parts`` those of the first centre (see :class:`Regions`), ``norms``
+    ``sums`` are ``psi, u, u_slack, u_kinks``, ``parts`` those of the first centre (see :class:`Regions`), ``norms``
     ``col_part, col_sq, col_norm``, ``balls`` the two squared radii, the squared distance of the centres, and whether
     the first ball is used. A sum ``u`` known up to ``u_slack`` is recomputed, in place, where that bound does not
     decide. ``active`` marks the features whose weight is proven not to be 0: no smaller region will zero them, they are
@@ -155,7 +157,7 @@ def decide_features(columns, n, beta, sums, parts, first, moves, norms, balls, e
     stay are moved to its beginning.
     Also returns the values touched, the cost of the surviving columns, and of those that are to be tried again.
     """
-    (data, indices, indptr), (psi, u, u_slack, u_ones), (ones_part, theta_part) = columns, sums, parts
+    (data, indices, indptr), (psi, u, u_slack, u_kinks), (kink_part, theta_part) = columns, sums, parts
     (moved, move_first, move_second), (col_part, col_sq, norms) = moves, norms
     r1_sq, r2_sq, between_sq, paper = balls
     d = indptr.size - 1
@@ -163,7 +165,7 @@ def decide_features(columns, n, beta, sums, parts, first, moves, norms, balls, e
     r1, r2 = np.sqrt(r1_sq), np.sqrt(r2_sq)
     sure = np.zeros(keep.size if first else 0, dtype=np.bool_)
     if first:
-        surely_zero(u, u_slack, u_ones, ones_part, theta_part, norms, beta, r1 if paper else np.inf,
+        surely_zero(u, u_slack, u_kinks, kink_part, theta_part, norms, beta, r1 if paper else np.inf,
                     r2, extent, rounding, sure)  # fmt: skip
     count, touched, left, undecided = 0, 0, 0.0, 0.0
     dense = indptr[d] == n * d
@@ -185,7 +187,7 @@ def decide_features(columns, n, beta, sums, parts, first, moves, norms, balls, e
         if u_slack[f] > 0.0:
             top = np.inf
             if paper:
-                off = abs(ones_part * u_ones[f] + theta_part * u[f] + move1)
+                off = abs(kink_part * u_kinks[f] + theta_part * u[f] + move1)
                 top = off + abs(theta_part) * u_slack[f] + r1 * norm
             top = min(top, abs(u[f] + move2) + u_slack[f] + r2 * norm)
             if top <= limit:
@@ -198,7 +200,7 @@ def decide_features(columns, n, beta, sums, parts, first, moves, norms, balls, e
             u[f] = (1.0 / n) * column_sum(data, indices, start, stop, n, psi[c * n : (c + 1) * n])
             u_slack[f] = 0.0
             touched += stop - start
-        v1 = ones_part * u_ones[f] + theta_part * u[f] + move1
+        v1 = kink_part * u_kinks[f] + theta_part * u[f] + move1
         v2 = u[f] + move2
         if (paper and abs(v1) - r1 * norm > 2.0 * beta - limit) or abs(v2) - r2 * norm > 2.0 * beta - limit:
             active[f] = True
@@ -291,10 +293,10 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
     touched, used : int
         Values touched; triggerings that took place.
     """
-    columns, rows, u_ones, row_sq, row_norm, col_sq, col_norm, twice, column_ends, row_ends = constants
-    labels, weights, n, classes, gamma = samples
+    columns, rows, u_kinks, row_sq, row_norm, col_sq, col_norm, twice, column_ends, row_ends = constants
+    labels, weights, n, classes, gamma, kinks, low, high = samples
     before, w, theta, psi, u, u_slack, formed, room, level, w_norm = reference
-    scale, primal_sq, ones_part, theta_part, first_sq, second_sq, between_sq, theta_norm, budget, paper, worth = regions
+    scale, primal_sq, kink_part, theta_part, first_sq, second_sq, between_sq, theta_norm, budget, paper, worth = regions
     status, keep, row_part, col_part, col_total, known_keep, known_part = found
     by_samples, by_features, features_first = what
     d, scores = columns[2].size - 1, before.copy()
@@ -314,9 +316,9 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
     budget *= 1.0 + squares
     shape = w.size if planes is not None else 0
     if planes is not None:
-        plane_sums(theta, samples, status, ones_part, theta_part, planes)
+        plane_sums(theta, samples, status, kink_part, theta_part, planes)
     in_planes = np.empty(shape), np.empty(shape), np.empty(shape)
-    parts, row_arrays = (ones_part, theta_part), (row_part, row_sq, row_norm)
+    parts, row_arrays = (kink_part, theta_part), (row_part, row_sq, row_norm)
     boxed, full = by_features and worth < np.inf, columns[2][d] == n * d
     costly = SPARED * theta.size if worth > 0.0 else 0.0  # what the columns left must cost, for the box to be looked at
     for trigger in range(record.shape[0]):
@@ -354,17 +356,16 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
                     between_sq -= squares * between_sq + 8.0 * UNIT * theta_norm * np.sqrt(between_sq)
                 for k in range(n_rows):
                     t = new_rows[k]
-                    value = 1.0 if status[t] > 0 else 0.0
+                    value = high if status[t] > 0 else low
                     weight = weights[t % n]
-                    e1 = value - ones_part - theta_part * theta[t]
+                    e1 = value - kink_part * kinks[t % n] - theta_part * theta[t]
                     e2 = value - theta[t]
                     first_sq -= weight * (e1 * e1)
                     second_sq -= weight * (e2 * e2)
                     between_sq -= weight * ((e1 - e2) * (e1 - e2))
                     if boxed:
-                        budget -= weight * term(
-                            slack_of(before, labels[t % n], n, classes, t % n, t), gamma, theta[t], value
-                        )
+                        found_at = slack_of(before, labels[t % n], kinks, n, classes, t % n, t)
+                        budget -= weight * term(found_at, gamma, low, high, theta[t], value)
                     if planes is not None:
                         planes[0] -= weight
                         planes[2] += labels[t] * (weight * e1)
@@ -375,12 +376,12 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
                 if rows_gone <= undecided:
                     if not moved:
                         move_first[:], move_second[:] = 0.0, 0.0
-                    drop_rows(rows, n, d, labels, weights, classes, theta, ones_part, theta_part, status, new_rows,
-                              n_rows, move_first, move_second, col_part, col_total)  # fmt: skip
+                    drop_rows(rows, d, samples, theta, kink_part, theta_part, status, new_rows, n_rows, move_first,
+                              move_second, col_part, col_total)  # fmt: skip
                     touched += lines_size(row_ends, new_rows[:n_rows])
                 else:
-                    touched += keep_rows(columns, n, labels, weights, classes, theta, ones_part, theta_part, status,
-                                         live, active, move_first, move_second, col_part)  # fmt: skip
+                    touched += keep_rows(columns, samples, theta, kink_part, theta_part, status, live, active,
+                                         move_first, move_second, col_part)  # fmt: skip
                     if planes is not None:
                         touched += keep_totals(columns, samples, status, live, col_total)
                 moved = True
@@ -389,7 +390,7 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
                 stay, dropped = narrow(column_ends, n, keep, left, formed)
                 if dropped > 0:
                     live = stay
-            sums, balls = (psi, u, u_slack, u_ones), (first_sq, second_sq, between_sq, paper)
+            sums, balls = (psi, u, u_slack, u_kinks), (first_sq, second_sq, between_sq, paper)
             moves, norms = (moved, move_first, move_second), (col_part, col_sq, col_norm)
             first, extent, bounds = dropped == 0 and not moved, theta_norm, slacks
             if planes is not None:
@@ -409,14 +410,15 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
         last = not (by_samples and by_features) or (fresh == 0 and trigger > 0)
         if last and boxed and undecided > costly and budget > 0.0:
             size = theta.size
-            both, signed, lower, upper = np.empty(size), np.empty(size), np.zeros(size), np.ones(size)
+            both, signed = np.empty(size), np.empty(size)
+            lower, upper = np.full(size, -np.inf), np.full(size, np.inf)
             terms = np.empty(size), np.empty(size), np.empty(size)
             if planes is None:
                 ball = scale, np.sqrt(primal_sq), scale * w_norm + np.sqrt(primal_sq)
                 for c in range(classes):
                     here = slice(c * n, (c + 1) * n)
                     margin_bounds(scores, samples, c, ball, row_arrays, slacks, None, lower[here], upper[here])
-            spread = row_terms(before, labels, weights, n, classes, gamma, theta, status, lower, upper, budget, *terms)
+            spread = row_terms(before, samples, theta, status, lower, upper, budget, *terms)
             root = (np.sqrt(budget) + np.sqrt(spread)) * (1.0 + squares)
             mean = row_weights(*terms, labels, weights, n, classes, gamma, status, both, signed)
             count, tried = promised(u, u_slack, move_second, moved, col_part, live, active, beta, root, mean, n)
@@ -445,7 +447,7 @@ def warm_up(planes=None):
     labels, record = np.array([1, -1], dtype=np.int64), np.zeros((4, 2), dtype=np.int64)
     a, status, keep = np.ones(2), np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
     constants = Constants(view, view, a, a, a, a, a, a, view[2], view[2])
-    samples = Samples(labels, a, 2, 1, 0.5)
+    samples = Samples(labels, a, 2, 1, 0.5, a, 0.0, 1.0)
     reference = Reference(a, a, a, a, a.copy(), a.copy(), np.arange(1), 0.0, 0.0, 1.0)
     regions = Regions(1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, True, 0.1)
     totals = np.empty(0) if planes is None else a.copy()

@@ -10,7 +10,7 @@ class Constants(NamedTuple):
 
     columns: tuple  # columns, rows: both views of the data. Columns on disk that were not read look empty in both
     rows: tuple
-    u_ones: np.ndarray  # ``X' psi(1)/n``
+    u_kinks: np.ndarray  # ``X' psi(c)/n``, ``c`` the kinks
     # row_sq, row_norm, col_sq, col_norm: squared norms of samples and of (class, feature) columns of the dual
     # (weighted), unconditioned; ``row_norm`` and ``n col_norm`` are their roots
     row_sq: np.ndarray
@@ -45,9 +45,9 @@ class Regions(NamedTuple):
 
     scale: float  # scale, primal_sq: primal ball, centre ``scale w`` and squared radius
     primal_sq: float
-    # ones_part, theta_part, first_sq: the paper's dual ball, centre ``ones_part 1 + theta_part theta``, squared radius;
-    # only if ``paper``
-    ones_part: float
+    # kink_part, theta_part, first_sq: the paper's dual ball, centre ``kink_part c + theta_part theta``, squared
+    # radius; only if ``paper``
+    kink_part: float
     theta_part: float
     first_sq: float
     second_sq: float  # squared radius of the gap ball around ``theta``

@@ -6,7 +6,8 @@ as both objectives curve away from the optimum ``(w*, theta*)`` (``v`` weights o
     n G >= sum_i v_i [F(t_i, theta*_i) + gamma/2 (theta*_i - theta_i)^2]
            + n alpha/2 (||w - w*||^2 + ||w_theta - w*||^2),
 
-``F(t, x) = l(t) - x t + gamma/2 x^2 = gamma/2 (x - theta(t))^2 + rho |x - theta(t)|``, ``rho = max(-t, t - gamma, 0)``.
+``F(t, x) = l(t) - x t + gamma/2 x^2 = gamma/2 (x - theta(t))^2 + rho |x - theta(t)|``, ``rho = max(-t, t - gamma, 0)``
+(of a loss with the ends ``lo`` and ``hi``: ``max(gamma lo - t, t - gamma hi, 0)``).
 The last bracket is at least ``1/2 ||w - w_theta||^2``, which the ``budget`` ``N = n (G - alpha/4 ||w - w_theta||^2)``
 leaves out. Where ``theta_i = theta(t_i)``, the term of ``x_i = theta*_i - theta_i`` is ``gamma x_i^2 + rho |x_i|``. A
 dual variable at an end of the box moves one way alone, and no farther than some ``room``: to the end of what is
@@ -32,21 +33,21 @@ SPARED = 2.0  # times the dual variables that the columns left must cost, for th
 
 
 @kernel
-def answer(t, gamma):
+def answer(t, gamma, low, high):
     """Return ``theta(t)``, and how far ``t`` is outside of the quadratic zone."""
-    return min(max(t / gamma, 0.0), 1.0), max(max(-t, t - gamma), 0.0)
+    return min(max(t / gamma, low), high), max(max(gamma * low - t, t - gamma * high), 0.0)
 
 
 @kernel
-def term(t, gamma, value, known):
+def term(t, gamma, low, high, value, known):
     """Return how much of the budget a dual variable found to be ``known`` uses, being ``value`` in the reference."""
-    best, rho = answer(t, gamma)
+    best, rho = answer(t, gamma, low, high)
     far, apart = known - best, known - value
     return 0.5 * gamma * (far * far + apart * apart) + rho * abs(far)
 
 
 @kernel
-def row_terms(scores, labels, weights, n, classes, gamma, theta, status, lower, upper, budget, slope, room, way):
+def row_terms(scores, samples, theta, status, lower, upper, budget, slope, room, way):
     """Write how a dual variable's term begins (``slope``: ``rho``), how far it may move, and which way.
 
     ``lower`` and ``upper`` bound the optimal margins; ``budget`` is ``N`` less the terms of the decided dual variables.
@@ -54,7 +55,8 @@ def row_terms(scores, labels, weights, n, classes, gamma, theta, status, lower, 
 
     Returns ``sum v_i g_i e_i^2``; the terms of these variables begin as if ``rho`` were 0.
     """
-    spread = 0.0
+    labels, weights, n, classes, gamma, kinks, least, most = samples
+    spread, below = 0.0, gamma * least
     for i in range(n):
         own, weight = labels[i], weights[i]
         for c in range(classes):
@@ -62,21 +64,22 @@ def row_terms(scores, labels, weights, n, classes, gamma, theta, status, lower, 
             slope[k], room[k], way[k] = 0.0, 0.0, 0.0
             if status[k] != 0 or weight == 0.0:
                 continue
-            t = slack_of(scores, own, n, classes, i, k)
-            best, rho = answer(t, gamma)
+            t = slack_of(scores, own, kinks, n, classes, i, k)
+            best, rho = answer(t, gamma, least, most)
             e = best - theta[k]
-            high, low = (1.0 - lower[k]) / gamma, (1.0 - upper[k]) / gamma
-            high, low = min(high + 8.0 * UNIT * abs(high), 1.0), max(low - 8.0 * UNIT * abs(low), 0.0)
+            high, low = (kinks[i] - lower[k]) / gamma, (kinks[i] - upper[k]) / gamma
+            high, low = min(high + 8.0 * UNIT * abs(high), most), max(low - 8.0 * UNIT * abs(low), least)
             if e != 0.0:
                 spread += weight * (gamma + rho) * (e * e)
-                room[k] = 2.0
+                room[k] = 2.0  # any, as both ways count
             elif rho == 0.0:
                 room[k] = max(high - theta[k], theta[k] - low) + 4.0 * UNIT
             else:
                 limit = budget / weight
-                most = 2.0 * limit / (rho + np.sqrt(rho * rho + 4.0 * gamma * limit)) * (1.0 + 16.0 * UNIT)
-                slope[k], way[k] = rho, 1.0 if t < 0.0 else -1.0
-                room[k] = max(min(most, high if t < 0.0 else 1.0 - low + 4.0 * UNIT), 0.0)
+                far = 2.0 * limit / (rho + np.sqrt(rho * rho + 4.0 * gamma * limit)) * (1.0 + 16.0 * UNIT)
+                slope[k], way[k] = rho, 1.0 if t < below else -1.0
+                left = high - least - 4.0 * UNIT * least if t < below else most - low + 4.0 * UNIT
+                room[k] = max(min(far, left), 0.0)
     return spread
 
 
@@ -134,7 +137,7 @@ def stretch(scores, samples, status, square, size, most):
 
     ``scores`` are those of the weights, ``square`` is ``alpha ||w||^2`` and ``size`` is ``beta ||w||_1``.
     """
-    labels, weights, n, classes, gamma = samples
+    labels, weights, n, classes, gamma, kinks, least, largest = samples
     low, high = 1.0, most
     for _ in range(10):
         kappa, slope = 0.5 * (low + high), 0.0
@@ -145,9 +148,9 @@ def stretch(scores, samples, status, square, size, most):
                 if classes > 1 and c == own:
                     continue
                 margin = own * scores[i] if classes == 1 else scores[own * n + i] - scores[k]
-                value = 1.0 if status[k] > 0 else 0.0
+                value = largest if status[k] > 0 else least
                 if status[k] == 0:
-                    value = min(max((1.0 - kappa * margin) / gamma, 0.0), 1.0)
+                    value = min(max((kinks[i] - kappa * margin) / gamma, least), largest)
                 pull += value * margin
             slope -= weights[i] * pull
         if slope / n + kappa * square + size > 0.0:
@@ -209,5 +212,5 @@ def decide_boxed(columns, u, u_slack, move, moved, both, signed, root, norms, n,
 
 def warm_up():
     a = np.ones(2)
-    samples = Samples(np.array([1, -1], dtype=np.int64), a, 2, 1, 0.5)
+    samples = Samples(np.array([1, -1], dtype=np.int64), a, 2, 1, 0.5, a, 0.0, 1.0)
     stretch(a, samples, np.zeros(2, dtype=np.int8), 1.0, 1.0, 2.0)

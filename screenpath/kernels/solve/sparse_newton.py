@@ -36,12 +36,12 @@ def pick(w, u, alpha, beta, features, active, signs, rhs):
 
 
 @kernel
-def quadratic_zone(status, theta, place):
-    """Number the surviving dual variables strictly between 0 and 1 in ``place`` (-1 elsewhere); return their list."""
+def quadratic_zone(status, theta, ends, place):
+    """Number the surviving dual variables strictly between ``ends`` in ``place`` (-1 elsewhere); return their list."""
     inside = np.empty(theta.size, dtype=np.int64)
-    count = 0
+    count, (low, high) = 0, ends
     for t in range(theta.size):
-        if status[t] == 0 and 0.0 < theta[t] < 1.0:
+        if status[t] == 0 and low < theta[t] < high:
             place[t] = count
             inside[count] = t
             count += 1
@@ -68,7 +68,7 @@ def gather(view, samples, roots, active, place, out_data, out_place, out_ptr):
     Rows are multiplied by ``roots``. Returns the values copied; if the output arrays are too small, the copy is
     incomplete, and the number of values needed is returned.
     """
-    (data, indices, indptr), (labels, _, n, classes, _) = view, samples
+    (data, indices, indptr), labels, n, classes = view, samples.labels, samples.n, samples.classes
     d = indptr.size - 1
     q = 0
     room = out_data.size
@@ -189,7 +189,7 @@ def trial(view, samples, status, alpha, beta, w, active, count, signs, rhs, dire
         w_l1 += abs(value)
     touched = products(view, n, new_w, scores)
     if level is not None:
-        level[0] = settle(scores, samples.labels, samples.weights, samples.gamma, status, level[0])
+        level[0] = settle(scores, samples, status, level[0])
     loss = respond(scores, samples, status, theta, psi)
     return loss / n, 0.5 * w_sq + beta * w_l1, expected, touched
 
@@ -201,7 +201,7 @@ def descend(view, samples, status, alpha, beta, col_sq, features, w, scores):
 
     Each step minimises a quadratic upper bound of the objective, so that the sweep never increases it.
     """
-    (data, indices, indptr), (labels, weights, n, classes, gamma) = view, samples
+    (data, indices, indptr), (labels, weights, n, classes, gamma, kinks, low, high) = view, samples
     d = indptr.size - 1
     touched = 0
     for k in range(features.size):
@@ -226,9 +226,9 @@ def descend(view, samples, status, alpha, beta, col_sq, features, w, scores):
                     continue
                 margin = own * scores[i] if classes == 1 else scores[at(own * n) + i] - scores[t]
                 if status[t] != 0:
-                    weight += 1.0 if status[t] > 0 else 0.0
+                    weight += high if status[t] > 0 else low
                 else:
-                    weight += min(max((1.0 - margin) / gamma, 0.0), 1.0)
+                    weight += min(max((kinks[i] - margin) / gamma, low), high)
             if classes == 1:
                 weight *= own
             elif own != c:
@@ -251,9 +251,9 @@ def warm_up():
     view = np.ones(2), np.array([0, 1], dtype=np.int32), np.array([0, 1, 2], dtype=np.int64)
     labels, status = np.array([1, -1], dtype=np.int64), np.zeros(2, dtype=np.int8)
     a, index = np.full(2, 0.5), np.arange(2)
-    samples = Samples(labels, a, 2, 1, 0.5)
+    samples = Samples(labels, a, 2, 1, 0.5, a, 0.0, 1.0)
     pick(a, a, 1.0, 1.0, index, index.copy(), a.copy(), a.copy())
-    quadratic_zone(status, a, index.copy())
+    quadratic_zone(status, a, (0.0, 1.0), index.copy())
     out, ptr = np.empty(2), np.empty(3, dtype=np.int64)
     active_values(view[2], index)
     place = np.arange(2, dtype=np.int32)
