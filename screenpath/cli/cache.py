@@ -79,7 +79,7 @@ def facts() -> dict:
     }  # fmt: skip
     names = ("system", "architecture", "processors", "processors_allowed")
     machine = {"processor": _processor() or machine["architecture"], **{name: machine[name] for name in names}}
-    return {"versions": versions(), "machine": machine, "cache": cache}
+    return {"schema_version": 1, "versions": versions(), "machine": machine, "cache": cache}
 
 
 def _processor() -> str | None:

@@ -60,7 +60,8 @@ class CertifiedModel:
 
     def record(self) -> dict:
         """Return the attributes as numbers and texts that JSON has; None for what is not known."""
-        return {name: None if value != value else value for name, value in vars(self).items()}
+        found = {name: None if value != value else value for name, value in vars(self).items()}
+        return {"schema_version": 1, **found}
 
     @property
     def labels(self) -> str:

@@ -78,7 +78,7 @@ class Verification:
     def record(self) -> dict:
         """Return what was found as numbers and texts that JSON has."""
         return {
-            "run": self.path, "holds": self.holds, "steps": self.steps, "proven": self.proven,
+            "schema_version": 1, "run": self.path, "holds": self.holds, "steps": self.steps, "proven": self.proven,
             "unclaimed": self.unclaimed, "rows_fixed": self.claims, "tol": self.tol,
             "worst_rel_gap": None if self.worst is None else float(self.worst),
             "faults": [{"step": step, "reason": reason} for step, reason in self.faults],

@@ -1,6 +1,7 @@
-"""What type checkers and editors are told of the package, made from the declared options:
+"""What type checkers, editors and readers of tables are told of the package, made from its declarations:
 
     python tests/architecture/stubs.py          (or `make stubs`) writes screenpath/__init__.pyi, sklearn/__init__.pyi
+                                                and schemas/steps.table.json
 
 A function or an estimator whose parameters are declared options has them in no source.
 """
@@ -8,12 +9,15 @@ A function or an estimator whose parameters are declared options has them in no 
 from __future__ import annotations
 
 import inspect
+import json
 import textwrap
+import typing
 from pathlib import Path
 
 import screenpath
 from screenpath import sklearn as estimators
 from screenpath.api import paths
+from screenpath.walk import step as steps
 
 PACKAGE = Path(screenpath.__file__).parent
 HEAD = """\
@@ -68,9 +72,28 @@ def of_estimators() -> str:
     return text
 
 
+def table_schema() -> str:
+    """Return the table schema of steps.csv: the columns that every model's table has."""
+    kinds = {int: "integer", float: "number", str: "string"}
+    statuses = [steps.CERTIFIED, steps.BUDGET, steps.ROUNDING, steps.SKIPPED, steps.FAILED]
+    first = {"name": "step", "type": "integer", "description": "number of the step, from 0"}
+    fields = [{**first, "constraints": {"required": True, "minimum": 0, "unique": True}}]
+    for name, hint in typing.get_type_hints(steps.Step, include_extras=True).items():
+        kind, column = typing.get_args(hint)
+        more = {"constraints": {"required": True, "enum": statuses}} if name == "status" else {}
+        fields.append({"name": name, "type": kinds[kind], "description": column.says, **more})
+    about = "Also there: the parameters (C, alpha and beta, lambda); columns of the model, an audit, test data, folds."
+    whole = {"description": about, "fieldsMatch": "subset", "primaryKey": ["step"], "missingValues": ["", "nan"]}
+    return json.dumps({**whole, "fields": fields}, indent=2) + "\n"
+
+
 def made() -> dict[Path, str]:
     """Return the content of every stub."""
-    return {PACKAGE / "__init__.pyi": of_package(), PACKAGE / "sklearn" / "__init__.pyi": of_estimators()}
+    return {
+        PACKAGE / "__init__.pyi": of_package(),
+        PACKAGE / "sklearn" / "__init__.pyi": of_estimators(),
+        PACKAGE.parent / "schemas" / "steps.table.json": table_schema(),
+    }
 
 
 if __name__ == "__main__":

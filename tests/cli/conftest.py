@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 from tests.conftest import HANGS
+from tests.schemas import watched
+from tests.width import WIDE
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMES = ("screen_s", "solve_s", "certify_s", "init_s")
@@ -46,6 +48,13 @@ def bare_pages(request):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("screenpath.report.page._figure", lambda run, kind: "")
         yield
+
+
+@pytest.fixture(autouse=WIDE)
+def obeying_schemas(monkeypatch):
+    """Every run folder that a command finishes in this process obeys the schemas; in a narrow run test_schemas.py sees.
+    """
+    watched(monkeypatch)
 
 
 @pytest.fixture
