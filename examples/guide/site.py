@@ -40,6 +40,7 @@ SECTIONS = {
     "Python": ("python", "sklearn", "plugins"),
     "Understand": ("models", "intercept", "kernels", "rules", "solvers", "theory", "certificate", "exact"),
     "Scale": ("large", "cluster"),
+    "Depend on it": ("stability",),
 }
 HEADING = re.compile(r'<h([1-3]) id="([^"]*)">(.*?)</h\1>', re.DOTALL)
 FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\w\\$])\$([^$\n]+?)\$", re.DOTALL)

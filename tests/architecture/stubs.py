@@ -2,6 +2,7 @@
 
     python tests/architecture/stubs.py          (or `make stubs`) writes screenpath/__init__.pyi, sklearn/__init__.pyi
                                                 and schemas/steps.table.json
+    python tests/architecture/stubs.py names    adds to schemas/names.json, what a major release keeps (with a release)
 
 A function or an estimator whose parameters are declared options has them in no source.
 """
@@ -10,13 +11,18 @@ from __future__ import annotations
 
 import inspect
 import json
+import sys
 import textwrap
 import typing
+from collections.abc import Iterator
 from pathlib import Path
+
+import click
 
 import screenpath
 from screenpath import sklearn as estimators
 from screenpath.api import paths
+from screenpath.cli.app import cli
 from screenpath.walk import step as steps
 
 PACKAGE = Path(screenpath.__file__).parent
@@ -87,6 +93,29 @@ def table_schema() -> str:
     return json.dumps({**whole, "fields": fields}, indent=2) + "\n"
 
 
+def commands(group=cli, name: str = "screenpath", above=None) -> Iterator[tuple[str, list[str]]]:
+    """Yield every command, in full, with its options."""
+    with click.Context(group, info_name=name.split()[-1], parent=above) as context:
+        options = [one for one in group.params if isinstance(one, click.Option)]
+        yield name, sorted({word for one in options for word in (*one.opts, *one.secondary_opts)})
+        for sub in group.list_commands(context) if isinstance(group, click.Group) else ():
+            yield from commands(group.get_command(context, sub), f"{name} {sub}", context)
+
+
+def names() -> dict[str, list[str]]:
+    """Return what users type: commands with options, functions and estimators with parameters, results' attributes."""
+    found = dict(commands())
+    for name in screenpath._HOMES:
+        one = getattr(screenpath, name)
+        result = isinstance(one, type) and name != "EpsilonGrid"  # nobody makes one but a function
+        attributes = {*dir(one), *getattr(one, "__dataclass_fields__", ())}
+        words = attributes if result else inspect.signature(one).parameters
+        found[f"screenpath.{name}"] = sorted(word for word in words if not word.startswith("_"))
+    for name in estimators.__all__:
+        found[f"screenpath.sklearn.{name}"] = sorted(inspect.signature(getattr(estimators, name)).parameters)
+    return found
+
+
 def made() -> dict[Path, str]:
     """Return the content of every stub."""
     return {
@@ -97,5 +126,9 @@ def made() -> dict[Path, str]:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["names"]:
+        lines = [f"{json.dumps(name)}: {json.dumps(words)}" for name, words in names().items()]
+        (PACKAGE.parent / "schemas" / "names.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+        sys.exit()
     for path, text in made().items():
         path.write_text(text)

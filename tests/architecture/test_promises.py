@@ -1,0 +1,64 @@
+"""What the page on stability promises is there, and is what the program does."""
+
+import json
+import re
+
+import click
+import pytest
+
+import screenpath
+from screenpath import errors
+from screenpath.cli.app import EPILOG
+from tests.architecture.stubs import names
+from tests.conftest import ROOT
+
+SCHEMAS = ROOT / "schemas"
+PAGE = (ROOT / "examples" / "guide" / "stability.md").read_text()
+EXTRAS = (ROOT / "examples" / "guide" / "tables.md").read_text().partition("## Extras")[2].partition("\n## ")[0]
+PROJECT = (ROOT / "pyproject.toml").read_text()
+FOR_DEVELOPERS = {"test", "docs", "bench"}
+
+
+def test_promised_names_are_still_there():
+    """A minor release adds names; where one has gone, the promise is broken (`stubs.py names` with a major release)."""
+    promised, found = json.loads((SCHEMAS / "names.json").read_text()), names()
+    assert len(promised) > 70
+    gone = {name: set(words) - set(found.get(name, ())) for name, words in promised.items()}
+    assert [name for name in promised if name not in found] == []
+    assert {name: words for name, words in gone.items() if words} == {}
+
+
+def test_names_are_found_out(monkeypatch):
+    """The list of names notices what goes."""
+    full = names()
+    assert "--grid" in full["screenpath svm"] and "X" in full["screenpath.svm_path"]
+    assert {"grid", "frame", "predict"} <= set(full["screenpath.PathResult"])
+    monkeypatch.setattr(screenpath, "_HOMES", {k: v for k, v in screenpath._HOMES.items() if k != "svm_path"})
+    assert set(full) - set(names()) == {"screenpath.svm_path"}
+
+
+def test_exit_codes_are_those_of_the_help():
+    told = re.findall(r"^  (\d+) +(\S)", EPILOG, re.MULTILINE)
+    assert [code for code, _ in told] == re.findall(r"^\| (\d+) \|", PAGE, re.MULTILINE)
+    assert (errors.ScreenpathError.exit_code, errors.UsageError.exit_code) == (1, 2) and click.UsageError.exit_code == 2
+
+
+def test_every_schema_is_on_the_page():
+    files = {file.name for file in SCHEMAS.iterdir()}
+    assert files == set(re.findall(r"`(\w+\.(?:schema\.json|table\.json)|names\.json)`", PAGE))
+
+
+def test_previews_say_so():
+    for page in re.findall(r"\]\((\w+\.md)\)", PAGE.partition("## Preview")[2].partition("\n## ")[0]):
+        assert "(stability.md#preview)" in (ROOT / "examples" / "guide" / page).read_text(), page
+
+
+def test_extras_stand_in_one_table():
+    tomllib = pytest.importorskip("tomllib", reason="Python 3.10 has no reader of TOML")
+    project = tomllib.loads(PROJECT)["project"]
+    extras = project["optional-dependencies"]
+    needed = {"(none)": project["dependencies"], **{f"`{name}`": extras[name] for name in set(extras) - FOR_DEVELOPERS}}
+    rows = dict(re.findall(r"^\| (\(none\)|`\w+`) \|[^|]*\| ([^|]*) \|", EXTRAS, re.MULTILINE))
+    assert set(rows) == set(needed)
+    for name, packages in rows.items():
+        assert packages.split(", ") == [re.match(r"[\w\[\]-]+", one)[0] for one in needed[name]], name
