@@ -361,7 +361,8 @@ class Session:
                 self.tally.add(step)
                 if self.spec.parameter == "C" and self.spec.rows is None:
                     w = np.asarray(step.coefficients)[..., : -1 if self.spec.free_bias else None].ravel()
-                    self.tally.between.add(Solved(step.C, step.primal, step.dual, step.gap, w))
+                    C, primal, dual, gap = (step.cells[name] for name in ("C", "primal", "dual", "gap"))
+                    self.tally.between.add(Solved(C, primal, dual, gap, w))
                 self.tally.seconds["writing"] += time.perf_counter() - clock
                 if self.latest is not None and self.sink.due():
                     if self.data.rows.on_disk:

@@ -171,9 +171,10 @@ def load_run(folder: FileLike, training: str | None = None) -> StoredPath:
 def _path_of(run: Run, training: str | None) -> StoredPath:
     names = tuple(run.parameters)
     steps = [Step(row, names) for row in run.table]
-    known = [label for label in run.sides if not isinstance(label, str)]  # a text stands for all others: rest
+    sides = run.sides
+    known = [label for label in sides if not isinstance(label, str)]  # a text stands for all others: rest
     places = dict(zip(known, in_python(known), strict=True))
-    labels = tuple(places.get(label, label) for label in run.sides) or None
+    labels = tuple(places.get(label, label) for label in sides) or None
     p = run.record["preparation"]
     columns = None if run.numbers is None else run.numbers - 1
     size = run.n_columns, columns, run.n_features

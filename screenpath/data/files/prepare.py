@@ -351,10 +351,10 @@ def prepare(
 
 def _dense_blocks(X):
     """Yield (first row, rows as a dense array), a few rows at a time."""
-    step, sparse = max(1, CHUNK_CELLS // max(X.shape[1], 1)), is_sparse(X)
+    step = max(1, CHUNK_CELLS // max(X.shape[1], 1))
     for start in range(0, X.shape[0], step):
         block = X if step >= X.shape[0] else X[start : start + step]
-        yield start, block.toarray() if sparse else block
+        yield start, block if isinstance(block, np.ndarray) else block.toarray()
 
 
 def _float_blocks(X):
@@ -416,9 +416,10 @@ def stored_dense(X, storage: str, scale: str = "none") -> bool:
     ``auto`` stores densely from density 0.3, where memory is similar and passes are faster. A dense array whose mean is
     subtracted stays dense; a sparse one is never filled.
     """
-    if storage == "auto" and scale == "standard" and not is_sparse(X):
+    sparse = is_sparse(X)
+    if storage == "auto" and scale == "standard" and not sparse:
         return True
-    return dense_form(storage, X.shape, lambda: X.nnz if is_sparse(X) else np.count_nonzero(X))
+    return dense_form(storage, X.shape, lambda: X.nnz if sparse else np.count_nonzero(X))
 
 
 def dense_form(storage: str, shape: tuple, stored) -> bool:
