@@ -48,9 +48,9 @@ def huber_path(
 def kernel_svm_path(
     X: RowsLike, y: ArrayLike, *, bias: float = 0.0, intercept: str | None = None,
     class_weight: Mapping | str | None = None, sample_weight: ArrayLike | None = None, gamma: float | str = "1/d",
-    degree: int = 3, coef0: float = 0.0, gram: str = "auto", columns: str | Sequence[str] | None = None,
-    drop: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
-    storage: str = "auto", dtype: DTypeLike = "float64",
+    degree: int = 3, coef0: float = 0.0, gram: str = "auto", one_hot: str | Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None, drop: str | Sequence[str] | None = None,
+    missing: str | float = "error", scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
     grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01, cmax: float = 10.0,
     rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, max_epochs: int = 100000,
     time_limit: float | None = None, threads: int = 1, kernel: str = "rbf", max_memory: int | str | None = None,
@@ -59,18 +59,19 @@ def kernel_svm_path(
 
 def l1_svm_path(
     X: RowsLike, y: ArrayLike, *, class_weight: Mapping | str | None = None, sample_weight: ArrayLike | None = None,
-    penalty_weights: ArrayLike | None = None, columns: str | Sequence[str] | None = None,
-    drop: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
-    storage: str = "auto", dtype: DTypeLike = "float64", grid: int | Sequence[float] | np.ndarray = 20,
-    log: bool = False, lambda_min_ratio: float = 0.05, rule: str | Any = "vi+gap", solver: str | Any = "auto",
-    tol: float = 1e-06, max_epochs: int = 100000, time_limit: float | None = None, threads: int = 1,
+    penalty_weights: ArrayLike | None = None, one_hot: str | Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None, drop: str | Sequence[str] | None = None,
+    missing: str | float = "error", scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
+    grid: int | Sequence[float] | np.ndarray = 20, log: bool = False, lambda_min_ratio: float = 0.05,
+    rule: str | Any = "vi+gap", solver: str | Any = "auto", tol: float = 1e-06, max_epochs: int = 100000,
+    time_limit: float | None = None, threads: int = 1,
 ) -> PathResult: ...
 
 def lad_path(
     X: RowsLike, y: ArrayLike, *, bias: float = 0.0, intercept: str | None = None,
-    sample_weight: ArrayLike | None = None, columns: str | Sequence[str] | None = None,
-    drop: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
-    storage: str = "auto", dtype: DTypeLike = "float64",
+    sample_weight: ArrayLike | None = None, one_hot: str | Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None, drop: str | Sequence[str] | None = None,
+    missing: str | float = "error", scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
     grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01, cmax: float = 10.0,
     chunk: int | None = None, chunk_form: str = "C", rule: str | Any = "auto", solver: str | Any = "auto",
     tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, time_limit: float | None = None, threads: int = 1,
@@ -78,9 +79,9 @@ def lad_path(
 
 def quantile_path(
     X: RowsLike, y: ArrayLike, *, bias: float = 0.0, tau: float = 0.5, intercept: str | None = None,
-    sample_weight: ArrayLike | None = None, columns: str | Sequence[str] | None = None,
-    drop: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
-    storage: str = "auto", dtype: DTypeLike = "float64",
+    sample_weight: ArrayLike | None = None, one_hot: str | Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None, drop: str | Sequence[str] | None = None,
+    missing: str | float = "error", scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
     grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01, cmax: float = 10.0,
     chunk: int | None = None, chunk_form: str = "C", rule: str | Any = "auto", solver: str | Any = "auto",
     tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, time_limit: float | None = None, threads: int = 1,
@@ -89,19 +90,20 @@ def quantile_path(
 def sparse_svm_path(
     X: RowsLike, y: ArrayLike, *, bias: float = 0.0, intercept: str | None = None,
     class_weight: Mapping | str | None = None, sample_weight: ArrayLike | None = None, loss: str = "hinge",
-    smoothing: float = 0.5, columns: str | Sequence[str] | None = None, drop: str | Sequence[str] | None = None,
-    missing: str | float = "error", scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
-    betas: int | Sequence[float] | np.ndarray = 10, alphas: int | Sequence[float] | np.ndarray = 100,
-    beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01, references: int = 0, first: str = "features",
-    rule: str | Any = "sifs+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, jobs: int = 1,
-    max_epochs: int = 100000, time_limit: float | None = None,
+    smoothing: float = 0.5, one_hot: str | Sequence[str] | None = None, columns: str | Sequence[str] | None = None,
+    drop: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
+    storage: str = "auto", dtype: DTypeLike = "float64", betas: int | Sequence[float] | np.ndarray = 10,
+    alphas: int | Sequence[float] | np.ndarray = 100, beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01,
+    references: int = 0, first: str = "features", rule: str | Any = "sifs+gap", solver: str | Any = "auto",
+    tol: float = 1e-06, seed: int = 0, jobs: int = 1, max_epochs: int = 100000, time_limit: float | None = None,
 ) -> SparsePathResult: ...
 
 def svm_path(
     X: RowsLike, y: ArrayLike, *, bias: float = 0.0, intercept: str | None = None,
     class_weight: Mapping | str | None = None, sample_weight: ArrayLike | None = None,
-    columns: str | Sequence[str] | None = None, drop: str | Sequence[str] | None = None,
-    missing: str | float = "error", scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
+    one_hot: str | Sequence[str] | None = None, columns: str | Sequence[str] | None = None,
+    drop: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
+    storage: str = "auto", dtype: DTypeLike = "float64",
     grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01, cmax: float = 10.0,
     chunk: int | None = None, chunk_form: str = "C", rule: str | Any = "auto", solver: str | Any = "auto",
     tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, time_limit: float | None = None, threads: int = 1,
@@ -109,9 +111,9 @@ def svm_path(
 
 def svr_path(
     X: RowsLike, y: ArrayLike, *, bias: float = 0.0, epsilon: float = 0.1, intercept: str | None = None,
-    sample_weight: ArrayLike | None = None, columns: str | Sequence[str] | None = None,
-    drop: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
-    storage: str = "auto", dtype: DTypeLike = "float64",
+    sample_weight: ArrayLike | None = None, one_hot: str | Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None, drop: str | Sequence[str] | None = None,
+    missing: str | float = "error", scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
     grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01, cmax: float = 10.0,
     chunk: int | None = None, chunk_form: str = "C", rule: str | Any = "auto", solver: str | Any = "auto",
     tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, time_limit: float | None = None, threads: int = 1,

@@ -89,8 +89,9 @@ def problem_of(model: str, X, y, keywords: dict[str, Any]) -> Problem:
     spec = SPECS[model]
     regression = spec.targets is real_targets
     columns, drop = keywords.pop("columns", None), keywords.pop("drop", None)
-    missing = keywords.get("missing", "error")
-    data = Given.of(X, y, "targets" if regression else "labels", columns, drop, missing=missing)
+    missing, one_hot = keywords.get("missing", "error"), keywords.pop("one_hot", None)
+    what = "targets" if regression else "labels"
+    data = Given.of(X, y, what, columns, drop, missing=missing, one_hot=one_hot)
     if data.texts is not None and regression:
         raise DataError(f"{model} is a regression, the targets are texts: {data.texts[0]}, ...", "pass numbers")
     class_weight, sample_weight, penalties, tell, shrinking = (keywords.get(name) for name in OWN)
@@ -106,7 +107,7 @@ def problem_of(model: str, X, y, keywords: dict[str, Any]) -> Problem:
     if "gamma" in asked:
         asked["gamma"] = keywords["gamma"]
     origin = Origin(model, data.X, data.written, asked, data.mark())
-    problem.known = {"origin": origin, "feature_names": data.names}
+    problem.known = {"origin": origin, "feature_names": data.names, "form": data.form}
     return problem
 
 

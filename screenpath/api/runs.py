@@ -227,7 +227,7 @@ def show_run(path: RunLike, step: int | str | None = None, top: int = 20, *, det
     from screenpath.report.show import summary_of
 
     shown = Option("top", 20, "whole", least=0).checked(top)
-    return summary_of(_opened(path).run, None if step is None else str(step), shown, details)
+    return summary_of(_opened(path).run, None if step is None else str(step), shown, details, words=str)
 
 
 def compare_runs(

@@ -32,7 +32,9 @@ TARGET = Option(
 ONE_HOT = Option(
     "one_hot", (), "texts", "Encode text columns: a 0/1 feature for each value. a,b and repeatable, as `drop`; "
     "auto: texts of at most 20 values, and one feature for those of two.",
-    metavar="COLUMN", changes=True, group="data", everyday=True,
+    metavar="COLUMN", changes=True, group="data", everyday=True, python="models", type="str | Sequence[str]",
+    about="Columns of a data frame to encode: a 0/1 feature for each value. ``auto``: texts of at most 20 values, and "
+    "one feature for those of two.",
 )  # fmt: skip
 SELECTOR: dict[str, Any] = {
     "default": (), "kind": "texts", "metavar": "SELECTOR", "changes": True, "group": "data", "python": "paths",
@@ -48,8 +50,10 @@ ID = Option(
     help="Column of a table that names the rows and is not a feature; it is the first column of predictions.",
 )  # fmt: skip
 MISSING = Option(
-    "missing", "error", "text", metavar="HOW", changes=True, group="data", everyday=True, python="paths",
+    "missing", "error", "text", metavar="HOW", changes=True, group="data", everyday=True, python="models",
     type="str | float",
+    about="What takes the place of missing values (nan): mean, median, zero or a number. mean and median are those of "
+    "the training part, in each fold, too. By default, a missing value is an error.",
     help="Missing values: drop, mean, median, zero or a number. drop leaves out the row; mean and median are those of "
     "the training part, in each fold, too. By default, a missing value is an error.",
 )  # fmt: skip

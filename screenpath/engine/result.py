@@ -16,7 +16,8 @@ import numpy as np
 from screenpath.catalogue.spec import Later
 from screenpath.data.files.arrays import checked_rows, found_in, names_of, rows_of
 from screenpath.data.files.cells import completed
-from screenpath.data.files.dataset import FileLike, RowsLike
+from screenpath.data.files.dataset import FileLike, Form, RowsLike
+from screenpath.data.files.frame import encoded_like
 from screenpath.data.files.prepare import Preparation
 from screenpath.engine.interpolated import Interpolated, check_linear, interpolated, is_linear, worst_between
 from screenpath.errors import DataError, NoStep, ResourceError, UsageError
@@ -64,6 +65,7 @@ class Result(ABC, Generic[Place]):
     labels: tuple | None
     origin: Origin | None = field(default=None, kw_only=True, compare=False)  # for :meth:`save`
     feature_names: tuple[str, ...] | None = field(default=None, kw_only=True)
+    form: Form | None = field(default=None, kw_only=True)  # of a table whose columns are encoded
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -380,6 +382,8 @@ class Result(ABC, Generic[Place]):
 
         Where only some features have a column, the others are ignored.
         """
+        if self.form is not None and set(self.form.columns) <= set(names_of(X) or ()):
+            X = encoded_like(X, self.form)
         places = found_in(names_of(X), self.feature_names)
         gaps = self.preparation.fill is not None
         X = X if places is None else rows_of(X, places, gaps)

@@ -447,14 +447,14 @@ class SavedSession(Session):
 
     continues = False
 
-    def __init__(self, steps, names, *arguments, certificates=(), **more):
+    def __init__(self, steps, names, *arguments, certificates=(), form=None, **more):
         super().__init__(*arguments, **more)
-        self.steps, self.names, self.certificates = steps, names, certificates
+        self.steps, self.names, self.certificates, self.form = steps, names, certificates, form
 
     def read(self) -> None:
         """Read the arrays, and put back the names of a table's columns, which arrays do not have."""
         super().read()
-        self.data = replace(self.data, names=self.names)
+        self.data = replace(self.data, names=self.names, form=self.form)
 
     def found(self, reference, first: int):
         """Yield the steps, with their certificates where these are given."""
@@ -479,4 +479,5 @@ def save(result, origin, folder, force: bool = False) -> None:
     options = declared.completed({**given, **grid, "out": file_name(folder, "folder"), "force": force, "quiet": True})
     spec = declared.resolved(declared, options)
     options["data"] = (origin.X, origin.y)
-    SavedSession(result.steps, result.feature_names, spec, options, Silent(), command=["save"]).run()
+    known = {"form": result.form, "command": ["save"]}
+    SavedSession(result.steps, result.feature_names, spec, options, Silent(), **known).run()

@@ -54,7 +54,7 @@ START = Option(
 )  # fmt: skip
 LAST = (REPEATS, SOLVER, *CHECKS, *LIMITS, o.SEED)
 BOX = (
-    RULES, replace(START, help=f"{START.help} cold needs --solver cd."),
+    RULES, replace(START, help=f"{START.help} cold needs `solver=cd`."),
     Option(
         "shrinking", "on", "choice", "Shrinking of the solvers cd and smo.", choices=("on", "off", "both"), stated=True,
         group=SOLVING,

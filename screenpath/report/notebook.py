@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from screenpath.catalogue.scores import best_and_one_se
 from screenpath.data.words.tables import finite
 from screenpath.engine.result import KernelPathResult, Result
 from screenpath.errors import ResourceError, UsageError
@@ -53,6 +54,25 @@ def plot_of(path: Result, kind: str | None = None) -> Picture:
     run = run_of(path)
     kind = kind or series.available(run)[0]
     return Picture(draw(run, kind), f"{run.model}: {kind}")
+
+
+def curve_of(points: list[dict], mean, se, record: dict) -> Picture:
+    """Return the picture of a cross-validation in memory: larger scores are better.
+
+    ``points`` has the parameters of each step, ``mean`` and ``se`` the shape (steps,). ``record`` has ``model``,
+    ``score`` and ``folds`` of cv.json, and ``certified`` if there is a bound.
+    """
+    from screenpath.report import plots
+
+    chosen = zip(("best", "one_se"), best_and_one_se(mean, se, True), strict=True)
+    whole = {**record, "parameters": list(points[0])}
+    whole |= {name: {"step": step, "parameters": points[step]} for name, step in chosen}
+    rows = zip(points, mean.tolist(), se.tolist(), strict=True)
+    steps = [{"step": k, **point, "mean": one, "se": error} for k, (point, one, error) in enumerate(rows)]
+    ends = [(record.get("certified") or {}).get(name) for name in ("cmin", "cmax", "lower_bound")]
+    bounds = np.array([] if None in ends else ends, dtype=float).reshape(-1, 3)
+    with plots.f.need_matplotlib().rc_context(plots.f.STYLE):
+        return Picture(plots.curve_of(series.CrossValidation(whole, steps, bounds)), f"{record['model']}: cv")
 
 
 def html_of(path: Result) -> str:

@@ -178,11 +178,14 @@ def _heat_maps(grid, parameters, title: str, shares=()) -> tuple:
 
 
 def draw_cv(run):
+    return curve_of(series.read_cv(run))
+
+
+def curve_of(cv: series.CrossValidation):
     """Draw the mean score with its standard errors, both choices, and the certified bound for every C."""
-    cv = series.read_cv(run)
     names, record = cv.record["parameters"], cv.record
     if len(names) == 2 and len(cv.steps) > f.FEW:
-        return _draw_cv_grid(run, cv)
+        return _draw_cv_grid(cv)
     figure, axes = f.new_figure()
     axes = axes[0, 0]
     axis = f.path_axis(cv.steps, names)
@@ -236,7 +239,7 @@ def _cv_title(record) -> str:
     return text
 
 
-def _draw_cv_grid(run, cv):
+def _draw_cv_grid(cv: series.CrossValidation):
     names, record = cv.record["parameters"], cv.record
     values = {record["score"]: "mean", "standard error": "se"}
     shown = {title: np.array([row[name] for row in cv.steps]) for title, name in values.items()}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import compress
 from pathlib import PurePath
@@ -37,7 +38,7 @@ SCALED = {
     "maxabs": "weight x the feature's largest magnitude",
     "l2": "the weight itself (rows have length 1)",
     "none": "the weight itself (the run does not scale): sizes compare features of one unit only; "
-    "see the option --scale",
+    "see `scale`",
 }
 
 
@@ -95,6 +96,7 @@ class RunSummary:
     nonzero: int  # how many have a weight
     intercepts: list  # numbers: one, or one per class; none in a kernel model
     details: bool = False  # whether the page ends with the counts of dual variables at their bounds
+    words: Callable[[str], str] = flags  # turns options between backquotes into those of the reader
 
     def __repr__(self) -> str:
         return f"<RunSummary: {self.run.model}, {self.run.describe(self.step)}>"
@@ -126,7 +128,7 @@ class RunSummary:
         lines += [] if asked is None else [f"asked: relative gap of at most {asked:g}"]
         lines += between_words(self.run)
         unmet = unmet_folds(self.run)
-        lines += [] if unmet is None else [flags(unmet)]
+        lines += [] if unmet is None else [self.words(unmet)]
         if self.run.record["options"].get("audit"):
             lines.append(f"unsafe decisions (audit): {audit_words(self.run.record.get('totals') or {})}")
         if self.run.record["options"].get("certificate") is True and self.run.record["status"] == COMPLETE:
@@ -134,7 +136,7 @@ class RunSummary:
         return lines
 
     def _scored(self) -> list:
-        lines = [str(score) for score in self.scores] or ["none: no --test data and no cross-validation"]
+        lines = [str(score) for score in self.scores] or [self.words("none: no `test` data and no cross-validation")]
         counts = [int(count) for count in (self.step.get(CONFUSION) or "").split()]
         if counts and len(counts) == len(self.run.sides) ** 2:
             labels = [side if isinstance(side, str) else label_text(side) for side in self.run.sides]
@@ -146,7 +148,7 @@ class RunSummary:
         by = "" if count == whole else f" by {count} of {whole} folds"
         best, one_se = record["best"]["step"], record["one_se"]["step"]
         how = "" if one_se == best else ": simpler, and as good to one standard error; `step=one-se` takes it"
-        lines.append(flags(f"chosen{by}: step {best} is the best, step {one_se} one-se{how}"))
+        lines.append(self.words(f"chosen{by}: step {best} is the best, step {one_se} one-se{how}"))
         if record["best"].get("optimism") is not None:
             lines.append(f"corrected: {corrected_words(record)} (Tibshirani and Tibshirani 2009)")
         found = [record[key] for key in ("best", "one_se") if record[key]["step"] == self.step["step"]]
@@ -174,12 +176,12 @@ class RunSummary:
     def _intercept(self) -> list:
         run, values = self.run, [f"{value:.6g}" for value in self.intercepts]
         if run.kernel and intercept_words(run) != "free":
-            return ["none: --intercept free adds one, --bias a constant to the kernel"]
+            return [self.words("none: `intercept=free` adds one, `bias` a constant to the kernel")]
         if not values:
             return ["not known: the run folder has no coefficients"]
         preparation = run.record["preparation"]
         free = "intercept" in run.record["options"]
-        adds = "--intercept free, or --bias B," if free else "--bias B"
+        adds = self.words("`intercept=free`, or `bias=B`," if free else "`bias=B`")
         if not any(self.intercepts) and not preparation.get("bias") and preparation.get("shift") is None:
             return [f"none ({adds} adds one)"]
         if run.classes:
@@ -228,7 +230,7 @@ class RunSummary:
         """Return what scaled weights are."""
         kind = self.run.record["preparation"].get("scaling") or "none"
         penalised = self.run.record["options"].get("penalty_weights") is not None
-        words = "weight" if penalised and kind == "none" else SCALED[kind]
+        words = "weight" if penalised and kind == "none" else self.words(SCALED[kind])
         return f"{words}{' x its weight in the penalty' if penalised else ''}"
 
 
@@ -387,11 +389,14 @@ def default_step(run) -> str:
     return "best" if scored else str(run.steps[-1]["step"])
 
 
-def summary_of(run: Run, step: str | None = None, top: int = 20, details: bool = False) -> RunSummary:
-    """Return the summary of a run and a step, named as for :meth:`Run.choose`, with at most ``top`` features."""
+def summary_of(run: Run, step: str | None = None, top: int = 20, details: bool = False, words=flags) -> RunSummary:
+    """Return the summary of a run and a step, named as for :meth:`Run.choose`, with at most ``top`` features.
+
+    ``words`` turns options between backquotes into those of the reader: the shell's by default.
+    """
     run.declared()
     row = run.choose(step or default_step(run))
     features, nonzero, intercepts = ([], 0, []) if run.stored is None else _features(run, row, top)
     asked = max((run.record.get("totals") or {}).get("n_steps") or 0, len(run.table))
     certified = sum(one["status"] == "certified" for one in run.table)
-    return RunSummary(run, row, certified, asked, _scores(run, row), features, nonzero, intercepts, details)
+    return RunSummary(run, row, certified, asked, _scores(run, row), features, nonzero, intercepts, details, words)

@@ -57,6 +57,8 @@ class HuberRegressorCV(estimators.HuberRegressorCV):
 class L1SVMClassifier(estimators.L1SVMClassifier):
     C: float
     class_weight: Mapping | str | None
+    one_hot: str | Sequence[str] | None
+    missing: str | float
     scale: str
     rule: str | Any
     solver: str | Any
@@ -64,9 +66,9 @@ class L1SVMClassifier(estimators.L1SVMClassifier):
     max_epochs: int
     threads: int
     def __init__(
-        self, C: float = 1.0, *, class_weight: Mapping | str | None = None, scale: str = "none",
-        rule: str | Any = "vi+gap", solver: str | Any = "auto", tol: float = 1e-06, max_epochs: int = 100000,
-        threads: int = 1,
+        self, C: float = 1.0, *, class_weight: Mapping | str | None = None, one_hot: str | Sequence[str] | None = None,
+        missing: str | float = "error", scale: str = "none", rule: str | Any = "vi+gap", solver: str | Any = "auto",
+        tol: float = 1e-06, max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
 class L1SVMClassifierCV(estimators.L1SVMClassifierCV):
@@ -80,6 +82,8 @@ class L1SVMClassifierCV(estimators.L1SVMClassifierCV):
     until_turn: bool
     turn_points: int
     class_weight: Mapping | str | None
+    one_hot: str | Sequence[str] | None
+    missing: str | float
     scale: str
     rule: str | Any
     solver: str | Any
@@ -90,14 +94,17 @@ class L1SVMClassifierCV(estimators.L1SVMClassifierCV):
         self, grid: int | Sequence[float] | np.ndarray = 20, log: bool = False, lambda_min_ratio: float = 0.05, *,
         cv: Any = None, scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None,
         until_turn: bool = False, turn_points: int = 100, class_weight: Mapping | str | None = None,
-        scale: str = "none", rule: str | Any = "vi+gap", solver: str | Any = "auto", tol: float = 1e-06,
-        max_epochs: int = 100000, threads: int = 1,
+        one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
+        rule: str | Any = "vi+gap", solver: str | Any = "auto", tol: float = 1e-06, max_epochs: int = 100000,
+        threads: int = 1,
     ) -> None: ...
 
 class LADRegressor(estimators.LADRegressor):
     C: float
     bias: float
     intercept: str | None
+    one_hot: str | Sequence[str] | None
+    missing: str | float
     scale: str
     rule: str | Any
     solver: str | Any
@@ -106,7 +113,8 @@ class LADRegressor(estimators.LADRegressor):
     max_epochs: int
     threads: int
     def __init__(
-        self, C: float = 1.0, *, bias: float = 0.0, intercept: str | None = None, scale: str = "none",
+        self, C: float = 1.0, *, bias: float = 0.0, intercept: str | None = None,
+        one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
         rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
@@ -123,6 +131,8 @@ class LADRegressorCV(estimators.LADRegressorCV):
     turn_points: int
     bias: float
     intercept: str | None
+    one_hot: str | Sequence[str] | None
+    missing: str | float
     scale: str
     rule: str | Any
     solver: str | Any
@@ -133,7 +143,8 @@ class LADRegressorCV(estimators.LADRegressorCV):
     def __init__(
         self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
-        turn_points: int = 100, bias: float = 0.0, intercept: str | None = None, scale: str = "none",
+        turn_points: int = 100, bias: float = 0.0, intercept: str | None = None,
+        one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
         rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
@@ -143,6 +154,8 @@ class QuantileRegressor(estimators.QuantileRegressor):
     bias: float
     tau: float
     intercept: str | None
+    one_hot: str | Sequence[str] | None
+    missing: str | float
     scale: str
     rule: str | Any
     solver: str | Any
@@ -151,7 +164,8 @@ class QuantileRegressor(estimators.QuantileRegressor):
     max_epochs: int
     threads: int
     def __init__(
-        self, C: float = 1.0, *, bias: float = 0.0, tau: float = 0.5, intercept: str | None = None, scale: str = "none",
+        self, C: float = 1.0, *, bias: float = 0.0, tau: float = 0.5, intercept: str | None = None,
+        one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
         rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
@@ -169,6 +183,8 @@ class QuantileRegressorCV(estimators.QuantileRegressorCV):
     bias: float
     tau: float
     intercept: str | None
+    one_hot: str | Sequence[str] | None
+    missing: str | float
     scale: str
     rule: str | Any
     solver: str | Any
@@ -179,7 +195,8 @@ class QuantileRegressorCV(estimators.QuantileRegressorCV):
     def __init__(
         self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
-        turn_points: int = 100, bias: float = 0.0, tau: float = 0.5, intercept: str | None = None, scale: str = "none",
+        turn_points: int = 100, bias: float = 0.0, tau: float = 0.5, intercept: str | None = None,
+        one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
         rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
@@ -193,6 +210,8 @@ class SVMClassifier(estimators.SVMClassifier):
     gamma: float | str
     degree: int
     coef0: float
+    one_hot: str | Sequence[str] | None
+    missing: str | float
     scale: str
     rule: str | Any
     solver: str | Any
@@ -203,8 +222,9 @@ class SVMClassifier(estimators.SVMClassifier):
     def __init__(
         self, C: float = 1.0, *, bias: float = 0.0, intercept: str | None = None,
         class_weight: Mapping | str | None = None, kernel: str | None = None, gamma: float | str = "1/d",
-        degree: int = 3, coef0: float = 0.0, scale: str = "none", rule: str | Any = "auto", solver: str | Any = "auto",
-        tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, threads: int = 1,
+        degree: int = 3, coef0: float = 0.0, one_hot: str | Sequence[str] | None = None, missing: str | float = "error",
+        scale: str = "none", rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
+        max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
 class SVMClassifierCV(estimators.SVMClassifierCV):
@@ -228,6 +248,8 @@ class SVMClassifierCV(estimators.SVMClassifierCV):
     gamma: float | str
     degree: int
     coef0: float
+    one_hot: str | Sequence[str] | None
+    missing: str | float
     scale: str
     rule: str | Any
     solver: str | Any
@@ -241,8 +263,9 @@ class SVMClassifierCV(estimators.SVMClassifierCV):
         turn_points: int = 100, certify: bool = False, certify_to: float | None = None, certify_points: int = 1000,
         calibration: str | None = None, bias: float = 0.0, intercept: str | None = None,
         class_weight: Mapping | str | None = None, kernel: str | None = None, gamma: float | str = "1/d",
-        degree: int = 3, coef0: float = 0.0, scale: str = "none", rule: str | Any = "auto", solver: str | Any = "auto",
-        tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, threads: int = 1,
+        degree: int = 3, coef0: float = 0.0, one_hot: str | Sequence[str] | None = None, missing: str | float = "error",
+        scale: str = "none", rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
+        max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
 class SVMRegressor(estimators.SVMRegressor):
@@ -250,6 +273,8 @@ class SVMRegressor(estimators.SVMRegressor):
     bias: float
     epsilon: float
     intercept: str | None
+    one_hot: str | Sequence[str] | None
+    missing: str | float
     scale: str
     rule: str | Any
     solver: str | Any
@@ -259,7 +284,8 @@ class SVMRegressor(estimators.SVMRegressor):
     threads: int
     def __init__(
         self, C: float = 1.0, *, bias: float = 0.0, epsilon: float = 0.1, intercept: str | None = None,
-        scale: str = "none", rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
+        one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
+        rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
@@ -276,6 +302,8 @@ class SVMRegressorCV(estimators.SVMRegressorCV):
     bias: float
     epsilon: float
     intercept: str | None
+    one_hot: str | Sequence[str] | None
+    missing: str | float
     scale: str
     rule: str | Any
     solver: str | Any
@@ -287,7 +315,8 @@ class SVMRegressorCV(estimators.SVMRegressorCV):
         self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
         turn_points: int = 100, bias: float = 0.0, epsilon: float = 0.1, intercept: str | None = None,
-        scale: str = "none", rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
+        one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
+        rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
@@ -299,6 +328,8 @@ class SparseSVMClassifier(estimators.SparseSVMClassifier):
     class_weight: Mapping | str | None
     loss: str
     smoothing: float
+    one_hot: str | Sequence[str] | None
+    missing: str | float
     scale: str
     first: str
     rule: str | Any
@@ -308,7 +339,8 @@ class SparseSVMClassifier(estimators.SparseSVMClassifier):
     max_epochs: int
     def __init__(
         self, alpha: float = 0.01, beta: float = 0.01, *, bias: float = 0.0, intercept: str | None = None,
-        class_weight: Mapping | str | None = None, loss: str = "hinge", smoothing: float = 0.5, scale: str = "none",
+        class_weight: Mapping | str | None = None, loss: str = "hinge", smoothing: float = 0.5,
+        one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
         first: str = "features", rule: str | Any = "sifs+gap", solver: str | Any = "auto", tol: float = 1e-06,
         seed: int = 0, max_epochs: int = 100000,
     ) -> None: ...
@@ -327,6 +359,8 @@ class SparseSVMClassifierCV(estimators.SparseSVMClassifierCV):
     class_weight: Mapping | str | None
     loss: str
     smoothing: float
+    one_hot: str | Sequence[str] | None
+    missing: str | float
     scale: str
     first: str
     rule: str | Any
@@ -339,6 +373,7 @@ class SparseSVMClassifierCV(estimators.SparseSVMClassifierCV):
         beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, bias: float = 0.0,
         intercept: str | None = None, class_weight: Mapping | str | None = None, loss: str = "hinge",
-        smoothing: float = 0.5, scale: str = "none", first: str = "features", rule: str | Any = "sifs+gap",
-        solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
+        smoothing: float = 0.5, one_hot: str | Sequence[str] | None = None, missing: str | float = "error",
+        scale: str = "none", first: str = "features", rule: str | Any = "sifs+gap", solver: str | Any = "auto",
+        tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
     ) -> None: ...

@@ -18,14 +18,17 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, validate_data
 
 from screenpath.catalogue.keywords import as_options, documented, keywords_of, parameters
 from screenpath.catalogue.option import Option
-from screenpath.catalogue.options import CLASS_WEIGHT
+from screenpath.catalogue.options import CLASS_WEIGHT, ONE_HOT
 from screenpath.catalogue.specs import SPECS
 from screenpath.catalogue.targets import checked_weights
-from screenpath.data.files.arrays import canonical
+from screenpath.data.files.arrays import canonical, filled, is_table
+from screenpath.data.files.cells import completed
+from screenpath.data.files.dataset import Form
+from screenpath.data.files.frame import encoded, encoded_like
 from screenpath.data.files.prepare import Preparation
 from screenpath.engine.problem import Problem, Targets
 from screenpath.engine.result import KernelPathResult, PathResult, Result
@@ -92,10 +95,11 @@ class PathEstimator(BaseEstimator):
         The path on all data; predictions use its step ``best_index_``, or its only one.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where the data have names.
+        Where the data have names. With `one_hot`, the features of ``coef_`` are ``path_.feature_names``.
     """
 
     _model = ""
+    _form: Form | None = None  # of the columns of a data frame, if they are encoded
 
     @classmethod
     def _first(cls) -> tuple[Option, ...]:
@@ -111,14 +115,21 @@ class PathEstimator(BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.missing not in ("error", "drop")
         return tags
+
+    @property
+    def _accepted(self) -> dict[str, Any]:
+        """Return what rows may be, as scikit-learn's checks take it."""
+        finite = "allow-nan" if filled(self.missing) else True
+        return {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": finite}
 
     # -- from parameters and data to a problem --
 
     def _given(self, width: int) -> dict[str, Any]:
         """Return the parameters as options of the path."""
         spec = SPECS[self._model]
-        options = {one.name for one in spec.path_options if one.group != "grid"} - {CLASS_WEIGHT.name}
+        options = {one.name for one in spec.path_options if one.group != "grid"} - {CLASS_WEIGHT.name, ONE_HOT.name}
         given = {name: value for name, value in self.get_params(deep=False).items() if name in options}
         free = "intercept" in given and given["intercept"] is None and given["bias"] == 0.0
         if free and self._free_by_default():
@@ -143,9 +154,16 @@ class PathEstimator(BaseEstimator):
 
     def _problem(self, X, y, sample_weight=None) -> Problem:
         """Check data and parameters."""
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=isinstance(self, RegressorMixin)
-        )
+        how = {**self._accepted, "y_numeric": isinstance(self, RegressorMixin)}
+        self._form = None
+        if self.one_hot:
+            validate_data(self, X, skip_check_array=True)  # names and number of the columns
+            if not is_table(X):
+                raise UsageError("`one_hot` names columns of a table, the data has no names", "pass a data frame")
+            X, self._form = encoded(X, self.one_hot, None, None, self.missing)
+            X, y = check_X_y(X, y, **how)
+        else:
+            X, y = validate_data(self, X, y, **how)
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if weights is not None and not weights.any():
             raise ValueError("all sample weights are zero: no sample is left")
@@ -159,7 +177,8 @@ class PathEstimator(BaseEstimator):
         """Set the attributes of step ``at`` of the paths; see :meth:`_warn`."""
         names = getattr(self, "feature_names_in_", None)
         if names is not None:
-            paths = [replace(path, feature_names=tuple(names.tolist())) for path in paths]
+            known = tuple(names.tolist()) if self._form is None else self._form.names
+            paths = [replace(path, feature_names=known, form=self._form) for path in paths]
         steps = [path.solved(at) for path in paths]
         self.path_ = paths[0] if len(paths) == 1 else list(paths)
         self._at = at
@@ -231,11 +250,17 @@ class PathEstimator(BaseEstimator):
     def _forms(self, X) -> np.ndarray:
         """Return the linear forms of new rows, of shape (m,), or (m, classes)."""
         check_is_fitted(self)
-        X = canonical(validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False))
+        if self._form is None:
+            X = validate_data(self, X, **self._accepted, reset=False)
+        else:
+            validate_data(self, X, skip_check_array=True, reset=False)
+            X = check_array(encoded_like(X, self._form), **self._accepted)
+        X = canonical(X)
         if hasattr(self, "dual_coef_"):
             paths = self.path_ if isinstance(self.path_, list) else [self.path_]
             forms = np.column_stack([path.decision_function(X, self._at) for path in paths])
         else:
+            X = completed(X, self._preparation.fill)
             if self._preparation.kind == "l2":  # the only scaling that the weights do not undo
                 X = Preparation("l2", None, None, 0.0, X.shape[1]).apply(X)
             weights = np.atleast_2d(self.coef_) if isinstance(self.coef_, np.ndarray) else self.coef_

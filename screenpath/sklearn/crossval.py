@@ -17,6 +17,7 @@ from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.model_selection import check_cv
 from sklearn.utils import ClassifierTags
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from screenpath.catalogue.keywords import keywords_of
 from screenpath.catalogue.option import Option
@@ -30,6 +31,7 @@ from screenpath.cv.run import FoldPath, Processes, Task, fold_paths
 from screenpath.data.safe.memory import free_memory
 from screenpath.engine.problem import Problem
 from screenpath.errors import UsageError
+from screenpath.report.notebook import curve_of
 from screenpath.sklearn.base import PathEstimator, value_errors
 from screenpath.walk.step import CERTIFIED
 
@@ -155,6 +157,31 @@ class CrossValidated(PathEstimator):
         self._note(problem, grid, scores, higher, choice, at, folds)
         self._take(problem.paths(grid), at, 5)
         self._after(problem, folds, splits)
+
+    def plot(self, kind: str = "cv"):
+        """Return a picture of the cross-validation, which notebooks show; needs matplotlib.
+
+        Parameters
+        ----------
+        kind : {"cv", "rejection", "coefficients", "gap", "time", "grid"}, default "cv"
+            The mean score over the grid with its standard error and both choices; or a picture of ``path_``.
+
+        Returns
+        -------
+        Picture
+            ``figure`` is matplotlib's, ``save(FILE)`` writes it.
+        """
+        check_is_fitted(self)
+        if kind != "cv":
+            if isinstance(self.path_, list):
+                raise ValueError(f"there is a path for each class: draw one, path_[0].plot({kind!r})")
+            return self.path_.plot(kind)
+        found, scoring = self.cv_results_, self.scoring or SPECS[self._model].chosen_by or SPECS[self._model].score
+        name = getattr(scoring, "__name__", "score") if callable(scoring) else scoring.replace("_", " ")
+        name = f"-{name}" if name in SCORES and not SCORES[name].higher else name  # as ``cv_results_`` has it
+        record = {"model": self._model, "folds": self.n_splits_, "score": name}
+        record |= {"certified": self.certificate_} if hasattr(self, "certificate_") else {}
+        return curve_of(found["params"], found["mean_test_score"], found["se_test_score"], record)
 
     def _kept(self, problem: Problem) -> dict[str, Any]:
         """Return which results the folds keep (fields of Task): held-out forms where several problems decide."""

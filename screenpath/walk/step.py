@@ -19,7 +19,7 @@ INFEASIBLE = (
 )
 STUCK = (
     "rounding is the limit: the solver has reached the accuracy of its arithmetic; where features differ in scale by "
-    "many orders of magnitude, use --scale standard"
+    "many orders of magnitude, scale=standard helps"
 )
 DISAGREE = "the solver's own gap met its target, the proven one did not: by rounding, or by a fault of the solver"
 

@@ -5,6 +5,7 @@ import pytest
 
 import screenpath
 from screenpath.report.show import WIDTH, default_step, summary_of, wilson
+from screenpath.store.open import open_run
 from tests.cli.conftest import clouds, libsvm_text
 from tests.report.conftest import COMMANDS
 
@@ -87,6 +88,9 @@ def test_the_kind_of_intercept_is_said(tmp_path):
 
     assert "intercept none, rule" in said("none") and "it only undoes the centring" in said("none", force=True)
     assert "intercept penalised (bias 2), rule" in said("penalised", bias=2.0)
+    python, shell = said("none", force=True), str(summary_of(open_run(tmp_path / "none")))
+    assert "(`intercept=free`, or `bias=B`, adds one)" in " ".join(python.split()) and " --" not in python
+    assert "(--intercept free, or --bias B, adds one)" in " ".join(shell.split()) and "`" not in shell
     free = said("free", intercept="free")
     assert "intercept free, rule" in free and "centring" not in free
 

@@ -8,14 +8,18 @@ from sklearn.base import clone
 
 from screenpath import sklearn as estimators
 
+DATA = 'one_hot=None, missing="error"'
 KERNEL = 'kernel=None, gamma="1/d", degree=3, coef0=0.0'
 BOX = (
-    'intercept=None, bias=0.0, scale="none", rule="auto", solver="auto", tol=1e-6, max_epochs=100_000, '
+    f'{DATA}, intercept=None, bias=0.0, scale="none", rule="auto", solver="auto", tol=1e-6, max_epochs=100_000, '
     "threads=1, seed=0"
 )
-L1 = 'class_weight=None, scale="none", rule="vi+gap", solver="auto", tol=1e-6, max_epochs=100_000, threads=1'
+L1 = (
+    f'{DATA}, class_weight=None, scale="none", rule="vi+gap", solver="auto", tol=1e-6, '
+    "max_epochs=100_000, threads=1"
+)
 SPARSE = (
-    'loss="hinge", smoothing=0.5, class_weight=None, intercept=None, bias=0.0, scale="none", rule="sifs+gap", '
+    f'{DATA}, loss="hinge", smoothing=0.5, class_weight=None, intercept=None, bias=0.0, scale="none", rule="sifs+gap", '
     'first="features", solver="auto", tol=1e-6, max_epochs=100_000, seed=0'
 )
 HUBER = (

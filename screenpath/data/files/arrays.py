@@ -12,7 +12,8 @@ import numpy as np
 
 from screenpath.data.files.cells import Cells
 from screenpath.data.files.columns import features
-from screenpath.data.files.dataset import Dataset
+from screenpath.data.files.dataset import Dataset, Form
+from screenpath.data.files.frame import encoded
 from screenpath.data.words.labels import label_number
 from screenpath.errors import DataError, UsageError
 from screenpath.numbers import sparse as sp
@@ -75,6 +76,13 @@ def stored_as(X, dtype: np.dtype, name: str):
         value = float((X.data if sp.issparse(X) else X)[~finite][0])
         raise DataError(f"{name}: the value {value!r} is too large for {dtype.name}", "keep it as `dtype=float64`")
     return found
+
+
+def filled(missing) -> bool:
+    """Tell whether missing values of arrays are filled in."""
+    if missing == "drop":
+        raise UsageError("`missing=drop` leaves out rows of a file, these are arrays", "leave out the rows")
+    return Cells.of({"missing": missing}).fills
 
 
 def checked_rows(X, what: str = "the data", gaps: bool = False):
@@ -165,31 +173,34 @@ class Given:
     texts: tuple[str, ...] | None  # the distinct labels, sorted, if they are texts
     written: Any  # array_like; ``y`` as a run folder stores it: texts if labels are texts
     truths: bool = False  # whether labels are True and False
+    form: Form | None = None  # of a table whose columns are encoded
 
     @classmethod
     def of(
         cls, X, y, what: str = "labels", columns=None, drop=None, like: tuple[str, ...] | None = None,
-        missing: str | None = None,
+        missing: str | None = None, one_hot=None,
     ) -> Given:  # fmt: skip
         """Check arguments; of a table those columns that ``columns`` and ``drop`` leave, or those that are ``like``.
 
-        Values may be missing (nan) if ``missing`` fills them in, see :class:`screenpath.data.files.cells.Cells`.
+        ``one_hot`` are columns of a table that are encoded. Values may be missing (nan) if ``missing`` fills them in,
+        see :class:`screenpath.data.files.cells.Cells`.
         """
-        gaps = Cells.of({"missing": missing}).fills
-        if missing == "drop":
-            raise UsageError("`missing=drop` leaves out rows of a file, these are arrays", "leave out the rows")
-        names, texts = names_of(X), texts_of(y)
-        if names is None and (columns or drop):
-            option = "columns" if columns else "drop"
+        gaps = filled(missing)
+        names, texts, form = names_of(X), texts_of(y), None
+        if names is None and (columns or drop or one_hot):
+            option = "columns" if columns else "drop" if drop else "one_hot"
             raise UsageError(f"`{option}` names columns of a table, the data has no names", "pass a data frame")
-        if names is not None and (columns or drop):
+        if one_hot:
+            X, form = encoded(X, one_hot, columns, drop, missing)
+            names = form.names
+        elif names is not None and (columns or drop):
             like = features(names, None, columns, drop)
-        places = found_in(names, like, warn=not (columns or drop))
+        places = None if one_hot else found_in(names, like, warn=not (columns or drop))
         if places is not None:
             X, names = rows_of(X, places, gaps), like
         X, numbers = check_data(X, numbered(y, texts), what, gaps)
         truths = texts is None and are_truths(y)
-        return cls(X, numbers, names, texts, numbers if texts is None else y, truths)
+        return cls(X, numbers, names, texts, numbers if texts is None else y, truths, form)
 
     def mark(self) -> int:
         """Return a checksum of all values: arrays are not copied, and their owner may change them."""

@@ -93,19 +93,20 @@ def form_of(
     drop: str | Sequence[str] = (),
     id: str | None = None,
     auto: Sequence[str] = (),
+    labelled: bool = True,
 ) -> Form:
     """Return the form of a training table; the values of ``one_hot`` columns are still to be found. Of the columns
     ``auto``, features are encoded, too, and those of two values get one feature.
 
-    A single text names one column. The target is by default the column named target, label, class or y; features are
-    what :func:`screenpath.data.files.columns.features` returns.
+    A single text names one column. The target is by default the column named target, label, class or y, unless the
+    table is not ``labelled``; features are what :func:`screenpath.data.files.columns.features` returns.
     """
     _check_columns(table)
     asked = [text for text in as_texts(one_hot) if text != "auto" or text in table.columns]
     encoded = selected(table.columns, asked, "one_hot", table.name)
     hot = tuple(name for name in table.columns if name in encoded)
     there = listed(table.columns)
-    if target is None:
+    if target is None and labelled:
         found = [name for name in table.columns if name.lower() in TARGETS]
         if len(found) != 1:
             what = f"{' and '.join(found)} may be" if found else "none is called target, label, class or y"
