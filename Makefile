@@ -1,9 +1,9 @@
 # Two commands do all the set-up: `make demo` and `make test`.
 PYTHON ?= python3
 VENV   := .venv
-BIN    := $(VENV)/bin
+BIN    := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
-.PHONY: demo test coverage quick check stubs golden speed test-browser docs bench papers fuzz wheel clean
+.PHONY: demo test coverage quick check stubs golden speed test-browser docs bench papers fuzz wheel release-check clean
 
 # A stamp rather than $(BIN)/python: where pip is missing, venv fails after it has made that file.
 $(VENV)/.created:
@@ -163,6 +163,10 @@ wheel: $(VENV)/.installed
 	print('--python-tag', tag, '--abi-tag', tag, '--platform-tag', sysconfig.get_platform().replace('-', '_'))" \
 	| xargs $(BIN)/python -m wheel tags --remove $(WHEEL)/dist/*.whl
 	mv $(WHEEL)/dist/*.whl $(DIST)/
+
+# Sdist and wheel, looked into, installed and used in clean environments, for every Python that is here.
+release-check:
+	$(PYTHON) tests/release.py $(abspath $(BUILD))/release
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* runs

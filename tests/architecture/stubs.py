@@ -131,4 +131,5 @@ if __name__ == "__main__":
         (PACKAGE.parent / "schemas" / "names.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
         sys.exit()
     for path, text in made().items():
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text)
