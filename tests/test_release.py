@@ -97,3 +97,15 @@ def test_what_the_forge_runs_is_there():
     hooks = (ROOT / ".pre-commit-config.yaml").read_text()
     for path in re.findall(r"tests/\S+\.py", hooks):
         assert (ROOT / path).exists()
+
+
+def test_the_changelog_has_a_line_an_entry_and_a_way_back():
+    """A release has its own part; every row of what breaks says what, why, and how to keep the old."""
+    lines = (ROOT / "CHANGELOG.md").read_text().splitlines()
+    parts = [line for line in lines if line.startswith("## ")]
+    assert parts and all(re.fullmatch(r"## \d+\.\d+\.\d+ \((unreleased|\d{4}-\d\d-\d\d)\)", part) for part in parts), parts
+    started = next(k for k, line in enumerate(lines) if line.startswith("## "))
+    for line in lines[started:]:
+        assert not line.startswith("  "), f"an entry of more than one line: {line}"
+        if line.startswith("|"):
+            assert [len(cell.strip()) > 1 for cell in line.strip("|").split(" | ")] == [True] * 3 or "---" in line, line
