@@ -103,7 +103,8 @@ def test_the_changelog_has_a_line_an_entry_and_a_way_back():
     """A release has its own part; every row of what breaks says what, why, and how to keep the old."""
     lines = (ROOT / "CHANGELOG.md").read_text().splitlines()
     parts = [line for line in lines if line.startswith("## ")]
-    assert parts and all(re.fullmatch(r"## \d+\.\d+\.\d+ \((unreleased|\d{4}-\d\d-\d\d)\)", part) for part in parts), parts
+    named = re.compile(r"## \d+\.\d+\.\d+ \((unreleased|\d{4}-\d\d-\d\d)\)")
+    assert parts and all(map(named.fullmatch, parts)), parts
     started = next(k for k, line in enumerate(lines) if line.startswith("## "))
     for line in lines[started:]:
         assert not line.startswith("  "), f"an entry of more than one line: {line}"
