@@ -12,12 +12,12 @@ from screenpath.numbers import states
 from screenpath.numbers.rounding import UNIT
 from screenpath.problem.box_types import Unread
 
-MOST_EXPONENT, BLOCK = 300, 1 << 13  # of a unit; rows that are divided at a time
+MOST_EXPONENT = 300  # of a unit
 MANY = 2000  # rows: fewer are read as fast as looked over
 VERSIONS, MEMORY = 256, 1 << 21  # of w, and numbers that they may take
 STEP = 0.02  # part of w that the working set of the first step reaches
 ROWS = ("margins", "deadlines", "version")  # what changes from step to step: for each row,
-CHANGES = (*ROWS, "points", "facts", "state")  # and for each version
+CHANGES = (*ROWS, "points", "facts", "state", "firsts")  # and for each version
 # Of a certificate: what is not computed anew from its pair. Sums over all rows would differ in their last digits.
 NUMBERS = ("total_sq", "inner", "xi", "ell", "slack", "error", "primal", "primal_error", "gap", "rounding")
 INTERCEPT = ("intercept", "low", "high", "residue", "shift", "cost")  # and, where it is free, of that
@@ -29,10 +29,8 @@ ALIKE = 1e-6  # relative difference of a certificate's numbers, at most
 def begun(model, reference, move=None) -> kernels.Lazy:
     """Return what the margins of a reference say of the rows; ``move``: how far its ``w`` may be from the optimum."""
     w = reference.point.vector
-    if model.measure is None:
-        model.measure = _measure(model)
     most = 0.0 if model.free is None else model.largest_kink
-    lazy = kernels.nothing(model.size, _room(w.size), w.size, model.measure, most)
+    lazy = kernels.nothing(model.size, _room(w.size), w.size, measured(model), most)
     lazy.margins[:] = reference.point.products
     lazy.state[kernels.REACH] = np.linalg.norm(lazy.units * (STEP * w if move is None else move))
     kernels.set_deadlines(_problem(model), w, reference.intercept or 0.0, reference.theta, lazy)
@@ -49,25 +47,25 @@ def blurred(model, reference, tol: float) -> bool:
     return not reference.C * off <= PART * tol * reference.primal
 
 
-def _measure(model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return ``sizes``, ``units`` and ``mean`` of ``Lazy``: the units are the powers of two next to the columns' root
-    mean squares, around the mean where the intercept is free.
+def measured(model) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return ``sizes``, ``units``, ``mean`` and ``ratios`` of ``Lazy``: the units are the powers of two next to the
+    columns' root mean squares, around the mean where the intercept is free.
     """
-    X, bounds, n = model.rows.stored, model.bounds, model.size
-    mean = NOTHING if model.free is None else model.free.mean
-    middle, more = (0.0, 0.0) if mean is NOTHING else (mean, 1.0)
-    squares, sizes = np.zeros(X.shape[1]), np.empty(n)
+    if model.measure is not None:
+        return model.measure
+    free, error, squares, sizes = model.free, model.bounds[PRODUCT], np.zeros(model.rows.d), np.empty(model.size)
+    mean, lengths, more = (NOTHING, model.norms, 0.0) if free is None else (free.mean, free.spread, 1.0)
+    X, middle = matrix_of(model.rows.stored), np.zeros_like(squares) if free is None else mean
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        for first in range(0, n, BLOCK):
-            part = X[first : first + BLOCK] - middle
-            squares += np.einsum("ij,ij->j", part, part)
-        exponents = np.round(0.5 * np.log2(squares / n))
+        kernels.column_squares(X, middle, squares)
+        exponents = np.round(0.5 * np.log2(squares / model.size))
         units = np.exp2(np.where(np.abs(exponents) <= MOST_EXPONENT, exponents, 0.0))
-        for first in range(0, n, BLOCK):
-            part = (X[first : first + BLOCK] - middle) / units
-            sizes[first : first + BLOCK] = np.sqrt(np.einsum("ij,ij->i", part, part) + more)
+        kernels.measure(X, middle, 1.0 / units, more, sizes)
         apart = float(np.linalg.norm(middle / units))  # the rows themselves may be rounded
-    return sizes * (1.0 + 2.0 * bounds[PRODUCT]) + 4.0 * bounds[PRODUCT] * apart + bounds[HIDDEN], units, mean
+        sizes = sizes * (1.0 + 2.0 * error) + 4.0 * error * apart + model.bounds[HIDDEN]
+        ratios = np.nextafter((lengths / sizes).astype(np.float32), np.float32(np.inf))
+    model.measure = sizes, units, mean, ratios
+    return model.measure
 
 
 def copied(lazy: kernels.Lazy) -> kernels.Lazy:
@@ -97,10 +95,10 @@ def restore(model, certificate, stored) -> None:
     if "unread_state" not in stored:
         return
     n, w, names = model.size, certificate.point.vector, _numbers(certificate)
-    known, numbers = states.vector(stored, "unread_state", 4), states.vector(stored, "unread_numbers", len(names))
+    known, numbers = states.vector(stored, "unread_state", 8), states.vector(stored, "unread_numbers", len(names))
     count, room = int(known[kernels.VERSIONS]), _room(w.size)
     points, version = np.asarray(stored["unread_points"]), np.asarray(stored["unread_version"])
-    if not (0 < count == known[kernels.VERSIONS] <= room and known.min() >= 0.0):
+    if not (0 < count == known[kernels.VERSIONS] <= room and known[: kernels.LINEAR].min() >= 0.0):
         raise ValueError("unread_state is not that of a walk")
     if points.shape != (count, w.size + 1) or points.dtype != np.float64 or not np.array_equal(points[-1, :-1], w):
         raise ValueError("unread_points does not end with w")
@@ -112,7 +110,7 @@ def restore(model, certificate, stored) -> None:
     if version.shape != (n,) or version.dtype != np.int32 or version.min() < 0 or version.max() >= count:
         raise ValueError("unread_version names a row of unread_points that there is not")
     lazy = begun(model, certificate)
-    fresh, margins = lazy.deadlines.copy(), states.vector(stored, "unread_margins", n)
+    fresh, fresh_state, margins = lazy.deadlines.copy(), lazy.state.copy(), states.vector(stored, "unread_margins", n)
     deadlines = np.asarray(stored["unread_deadlines"])  # infinite for rows without weight
     if deadlines.shape != (n,) or deadlines.dtype != np.float64:
         raise ValueError("unread_deadlines is not a vector of the rows")
@@ -122,7 +120,11 @@ def restore(model, certificate, stored) -> None:
     left = fresh + 2.0 * lazy.held / lazy.sizes + 64.0 * UNIT * np.abs(fresh)
     if not np.all((deadlines - known[kernels.ODOMETER] <= left) | (deadlines <= 0.0) | (fresh == np.inf)):
         raise ValueError("unread_deadlines are later than the rows allow")
+    for place in (kernels.LINEAR, kernels.SIGNED):
+        if not abs(known[place] - fresh_state[place]) <= known[place + 1] + fresh_state[place + 1]:
+            raise ValueError("unread_state has another sum")
     lazy.margins[:], lazy.deadlines[:] = margins, deadlines
+    lazy.firsts[:] = np.minimum.reduceat(deadlines, np.arange(0, n, kernels.SCANNED))
     for name, value in zip(names, numbers.tolist(), strict=True):
         size = max(abs(certificate.primal), abs(getattr(certificate, name)))
         if not abs(value - getattr(certificate, name)) <= ALIKE * size:

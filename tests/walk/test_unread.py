@@ -200,6 +200,11 @@ def test_certificates_are_true_of_all_rows(name):
             forms = full.point.products + model.signs * (one.intercept or 0.0)
             most = np.abs(model.c - forms) / one.unread.sizes * (1.0 + 1e-9)
             assert np.all((left <= most) | (left == np.inf))
+            blocks = np.arange(0, model.size, kernels.SCANNED)
+            assert np.all(one.unread.firsts <= np.minimum.reduceat(one.unread.deadlines, blocks))
+            linear, signed = one.unread.state[[kernels.LINEAR, kernels.SIGNED]]
+            assert abs(linear - model.c @ one.theta) < 1e-12 * model.size
+            assert abs(signed - model.signs @ one.theta) < 1e-12 * model.size
 
 
 @pytest.mark.parametrize("name", ["svm", "free svm"])

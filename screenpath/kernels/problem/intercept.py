@@ -292,10 +292,23 @@ def nearest_movable(t, theta, lo, hi, signs, least, rows, only):
 
 
 @kernel
+def _added(one, other):
+    total = one[0] + other[0]
+    return total, one[1] + other[1] + (0.0 if one[0] == 0.0 else UNIT * abs(total))
+
+
+@kernel
 def balance(theta, t, lo, hi, signs, largest, likely, only):
+    """:func:`balance_from` where the sum is that of ``theta``."""
+    return balance_from((0.0, 0.0), theta, t, lo, hi, signs, largest, likely, only)
+
+
+@kernel
+def balance_from(before, theta, t, lo, hi, signs, largest, likely, only):
     """Bring the signed sum of ``theta``, which only rounding separates from 0, to 0 by moving rows nearest their kink.
 
-    ``theta`` is changed in place. All arrays but ``signs`` are those of the rows with their signs.
+    ``before`` is added to it, and to the bound on its error. ``theta`` is changed in place. All arrays but
+    ``signs`` are those of the rows with signs.
 
     ``largest`` is that of the ends of the box. The rows ``likely`` are tried first; no others are if ``only``.
 
@@ -303,7 +316,7 @@ def balance(theta, t, lo, hi, signs, largest, likely, only):
     ``rise``; inf if no row can move. Then these rows, -1 if none is needed, how often a row was moved, and the sum, if
     it is more than rounding or no row can compensate it; else 0.
     """
-    found, error = excess(theta, signs)
+    found, error = _added(before, excess(theta, signs))
     moved = 0
     for _ in range(TRIES):
         if not abs(found) > 4.0 * UNIT * largest + error:
@@ -314,7 +327,7 @@ def balance(theta, t, lo, hi, signs, largest, likely, only):
             return np.inf, -1, -1, moved, found
         theta[row] = min(max(theta[row] - signs[row] * found, lo[row]), hi[row])
         moved += 1
-        found, error = excess(theta, signs)
+        found, error = _added(before, excess(theta, signs))
     residue = abs(found) + error
     if residue == 0.0:
         return 0.0, -1, -1, moved, 0.0

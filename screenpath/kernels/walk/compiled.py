@@ -86,8 +86,7 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
         own, forms, scratch, likely = unowned(free), np.empty(n), np.empty((2, n)), np.empty(n, dtype=np.int64)
     began, point = seconds(), theta[0]
     n_R, n_L, nonzero = _ends(point, lo, hi, changes.ends, team)
-    if some:
-        unread.begin(changes.ends, lazy)
+    least = unread.begin(changes.ends, lazy) if some else 1.0
     k, rounds, near, last, aim = 1, 0, 0, 0, settings.aim
     spent, swept, screen_s, solve_s, certify_s = 0, 0, 0.0, 0.0, 0.0
     known_sq, known_xi, C0 = known[0], known[XI], grid[0]
@@ -112,12 +111,12 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
                 if settings.region == PAIR_BALL:
                     ahead, radius, _ = _ball(C, C0, known, settings.relative)
                     radius += C * known[SHIFT]
-                    reach, more, lengths = radius + (ahead - 1.0) * np.sqrt(known[0]), 0.0, problem.norms
+                    reach, more = radius + (ahead - 1.0) * np.sqrt(known[0]), 0.0
                     if free is not None:
-                        lengths, ball = own.spread, (reach, radius)
-                        more, work = unread.levered(X, problem, own, C, ball, known[RESIDUE], point, near, lazy)
+                        ball = reach, radius
+                        more, work = unread.levered(X, problem, C, ball, known[RESIDUE], point, near, lazy)
                         spent, work = spent + work, 0
-                    screened_R, screened_L = unread.decided(reach, more, lengths, bounds, lazy)
+                    screened_R, screened_L = unread.decided(reach, more / least, bounds, lazy)
             elif settings.region == PAIR_BALL:
                 if free is None:
                     screened_R, screened_L = _screen(C, C0, known, before, problem, settings, decided, team)
@@ -169,7 +168,7 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
                     b, extent = numbers[k - 1, INTERCEPT], 0.0
                     touched += unread.back(X, problem, new_w, b, size, room, lazy)
             if free is not None and good and some:
-                good = unread.balanced(problem, own, new_w, (b, extent), size, same, point, room, forms, lazy, now)
+                good = unread.balanced(problem, own, new_w, (b, extent), size, same, point, room, lazy, now)
             elif free is not None and good:
                 good = _balanced(
                     X, problem, own, new_w, point, rows, before, same, after, forms, scratch, likely, now
@@ -183,7 +182,7 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
                 )
                 n_R, n_L, touched = n_R + more_R, n_L + more_L, touched + int(more)
             if some:
-                near, more, good = unread.certify(X, problem, C, new_w, point, new, size, near, room, lazy, now)
+                near, more, good = unread.certify(X, problem, C, new_w, point, new, last, room, lazy, now)
                 touched += more
             else:
                 _certify(X, problem, free, C, new_w, point, new, before, same, after, forms, now, team)
@@ -214,7 +213,7 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
             return k - 1, True
         else:
             if some:
-                unread.leave(last, changes.ends, lazy)
+                unread.leave(problem, point, last, changes.ends, lazy)
             if me == 0:
                 _note(
                     now, float(n), n_R, n_L, screened_R, screened_L, swept, rounds, spent, screen_s, solve_s

@@ -19,20 +19,22 @@ import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.problem import intercept
-from screenpath.kernels.problem.box import FEATURE_SUM, HIDDEN, TINY, UNIT
+from screenpath.kernels.problem.box import ALL_KINKS, FEATURE_SUM, HIDDEN, ROW_SUM, TINY, UNIT
+from screenpath.kernels.problem.partition import ROWS
 from screenpath.kernels.rows.matrix import dot, listed_products, matrix_of
 from screenpath.kernels.walk.compiled_types import Problem
 
 SCANNED = 128  # deadlines that are compared at a time
 BETWEEN = 2  # side of a row that is at neither end, outside of a working set
 OPEN = -1.0  # deadline of a row that is not at the end its margin asks for
-# Of the state: what w has moved, versions kept, length of the last step's move, and how far its working set went.
-ODOMETER, VERSIONS, MOVE, REACH = range(4)
+# Of the state: what w has moved, versions kept, length of the last step's move, and how far its working set went; then
+# `c . theta`, the sum of the signed dual variables, and bounds on the errors of both.
+ODOMETER, VERSIONS, MOVE, REACH, LINEAR, LINEAR_ERROR, SIGNED, SIGNED_ERROR = range(8)
 SQUARE, ERROR_SLOPE, ERROR_FLOOR, LOOKED, SCALE, SCALED, PLAIN = range(7)  # of a version, see `_straight`
 ALONG, ALONG_SCALED, ALONG_ERROR = range(7, 10)  # with a free intercept: what it adds to a margin of that version
 SOLVED = 256.0 * UNIT  # error of a solver's distances from the kinks, times the sizes of the intercept and the kinks
 
-NONE = np.empty(0)
+NONE = np.empty(0), np.empty(0), np.empty(0), np.empty(0, dtype=np.float32)
 
 
 class Lazy(NamedTuple):
@@ -48,15 +50,19 @@ class Lazy(NamedTuple):
         ``|g.move| <= ||g / units|| ||units move||``. So a column of large values does not make every move look long.
     mean : ndarray of shape (d,) or (0,)
         With a free intercept: what is subtracted from the rows, any vector near their middle.
+    ratios : ndarray of float32 of shape (n,)
+        At least the lengths by which a rule measures rows, over the ``sizes``.
     most : float
         With a free intercept: the largest kink.
+    firsts : ndarray of shape (n / SCANNED,), rounded up
+        Of so many rows, no deadline is earlier.
     sides : ndarray of int8 of shape (n,)
         Ends of the dual variables; 0 of those in the working set. Written when a walk begins.
     points : ndarray of shape (versions, d + 1)
         Each ``w``, and its intercept.
     facts : ndarray of shape (versions, 10)
         Squared norm and error bounds of each, and what is known of the way from there to the present ``w``.
-    state : ndarray of shape (4,)
+    state : ndarray of shape (8,)
     near : ndarray of int64 of shape (n,)
         The working set.
     held : ndarray of shape (n,)
@@ -71,7 +77,9 @@ class Lazy(NamedTuple):
     sizes: np.ndarray
     units: np.ndarray
     mean: np.ndarray
+    ratios: np.ndarray
     most: float
+    firsts: np.ndarray
     sides: np.ndarray
     points: np.ndarray
     facts: np.ndarray
@@ -82,16 +90,40 @@ class Lazy(NamedTuple):
     values: np.ndarray
 
 
-def nothing(n=0, versions=0, d=0, measure=(NONE, NONE, NONE), most=0.0) -> Lazy:
+def nothing(n=0, versions=0, d=0, measure=NONE, most=0.0) -> Lazy:
     """Return arrays of so many rows and versions, with nothing known yet; of none, every row is read.
 
-    ``measure`` has ``sizes``, ``units`` and ``mean``.
+    ``measure`` has ``sizes``, ``units``, ``mean`` and ``ratios``.
     """
     return Lazy(
-        np.empty(n), np.empty(n), np.zeros(n, dtype=np.int32), *measure, most,
-        np.empty(n, dtype=np.int8), np.empty((versions, d + 1)), np.zeros((versions, 10)), np.zeros(4),
+        np.empty(n), np.empty(n), np.zeros(n, dtype=np.int32), *measure, most, np.full(-(-n // SCANNED), np.inf),
+        np.empty(n, dtype=np.int8), np.empty((versions, d + 1)), np.zeros((versions, 10)), np.zeros(8),
         np.empty(n, dtype=np.int64), np.empty(n), np.empty(n, dtype=np.int64), np.empty(n),
     )  # fmt: skip
+
+
+@kernel(fastmath=SUMS, leaf=True)
+def column_squares(X, middle, squares):
+    """Add the squares of all entries, ``middle`` subtracted from the rows, to ``squares``."""
+    dense = X.dense
+    for i in range(at(dense.shape[0])):
+        for j in range(at(squares.size)):
+            part = dense[i, j] - middle[j]
+            squares[j] += part * part
+
+
+@kernel(fastmath=SUMS, leaf=True)
+def measure(X, middle, scales, more, sizes):
+    """Write the norms of the rows less ``middle``, each column times its scale, and of one entry that squares to
+    ``more``.
+    """
+    dense = X.dense
+    for i in range(at(sizes.size)):
+        total = more
+        for j in range(at(scales.size)):
+            part = scales[j] * (dense[i, j] - middle[j])
+            total += part * part
+        sizes[i] = np.sqrt(total)
 
 
 @kernel(fastmath=SUMS, leaf=True)
@@ -209,18 +241,30 @@ def deadline(ahead, state):
 
 
 @kernel(leaf=True)
-def _expired(deadlines, sides, limit, found):
-    """List the rows outside of the working set whose deadline is not at least ``limit``; return how many."""
-    count = 0
-    for s in range(0, deadlines.size, SCANNED):
-        e, late = min(s + SCANNED, deadlines.size), 0
-        for i in range(at(s), at(e)):
-            late += not deadlines[i] >= limit  # so that what is not a number counts
-        if late == 0:
+def put_off(i, value, lazy):
+    """Write a deadline."""
+    block = at(i // SCANNED)
+    lazy.deadlines[i] = value
+    if value < lazy.firsts[block]:
+        lazy.firsts[block] = value
+
+
+@kernel(leaf=True)
+def _expired(limit, lazy):
+    """List the rows outside of the working set whose deadline is not at least ``limit``, to be written again; return
+    how many.
+    """
+    deadlines, sides, firsts, found, count = lazy.deadlines, lazy.sides, lazy.firsts, lazy.found, 0
+    for block in range(firsts.size):
+        if firsts[block] >= limit:
             continue
-        for i in range(at(s), at(e)):
+        first = np.inf
+        for i in range(at(block * SCANNED), at(min((block + 1) * SCANNED, deadlines.size))):
+            late = (not deadlines[i] >= limit) & (sides[i] != 0)  # what is not a number counts
+            first = first if late else min(first, deadlines[i])
             found[at(count)] = i
-            count += (not deadlines[i] >= limit) & (sides[i] != 0)
+            count += late
+        firsts[block] = first
     return count
 
 
@@ -241,9 +285,9 @@ def look(X, problem, w, reach, keep, count, lazy):
     near, read : int
         Rows of the list ``near`` then; rows read.
     """
-    margins, deadlines, version, sides, state = lazy.margins, lazy.deadlines, lazy.version, lazy.sides, lazy.state
+    margins, version, state = lazy.margins, lazy.version, lazy.state
     now, found, values = int(state[VERSIONS]) - 1, lazy.found, lazy.values
-    late, read, near = _expired(deadlines, sides, state[ODOMETER] + reach, found), 0, count
+    late, read, near = _expired(state[ODOMETER] + reach, lazy), 0, count
     for q in range(late):
         i = at(found[q])
         r = version[i]
@@ -251,8 +295,9 @@ def look(X, problem, w, reach, keep, count, lazy):
             _straight(r, now, lazy, problem.bounds)
         ahead = _left(i, problem, lazy)
         if ahead > reach:
-            deadlines[i] = deadline(ahead, state)
+            put_off(i, deadline(ahead, state), lazy)
         elif r == now:
+            put_off(i, lazy.deadlines[i], lazy)
             lazy.near[at(near)] = found[q]
             near += 1
         else:
@@ -263,7 +308,7 @@ def look(X, problem, w, reach, keep, count, lazy):
         i = at(found[q])
         margins[i], version[i] = problem.signs[i] * values[q], now
         ahead = _left(i, problem, lazy)
-        deadlines[i] = deadline(ahead, state)
+        put_off(i, deadline(ahead, state), lazy)
         if not ahead > keep:
             lazy.near[at(near)] = found[q]
             near += 1
@@ -272,12 +317,24 @@ def look(X, problem, w, reach, keep, count, lazy):
 
 @kernel
 def set_deadlines(problem, w, b, theta, lazy):
-    """List ``w`` as the first version, whose margins are known of all rows, and write their deadlines."""
-    lo, hi = problem.lo, problem.hi
+    """List ``w`` as the first version, whose margins are known of all rows, and write their deadlines and the sums."""
+    lo, hi, state, linear = problem.lo, problem.hi, lazy.state, 0.0
     new_version(w, b, problem, lazy)
+    for s in range(0, theta.size, ROWS):
+        linear += _linear(problem.c, theta, s, min(s + ROWS, theta.size))
+    state[LINEAR], state[LINEAR_ERROR] = linear, problem.bounds[ROW_SUM] * problem.bounds[ALL_KINKS]
+    state[SIGNED], state[SIGNED_ERROR] = intercept.excess(theta, problem.signs)
     for i in range(theta.size):
         lazy.sides[i] = -1 if theta[i] == lo[i] else (1 if theta[i] == hi[i] else BETWEEN)
-        lazy.deadlines[i] = deadline(_left(i, problem, lazy), lazy.state)
+        put_off(i, deadline(_left(i, problem, lazy), lazy.state), lazy)
+
+
+@kernel(fastmath=SUMS, leaf=True)
+def _linear(c, theta, start, stop):
+    total = 0.0
+    for i in range(at(start), at(stop)):
+        total += c[i] * theta[i]
+    return total
 
 
 @kernel
@@ -303,7 +360,9 @@ def restore(X, problem, points, state, version, lazy):
 def warm_up():
     one, w, marks = np.ones(2), np.ones(2), np.ones(2, dtype=np.int8)
     problem = Problem(np.array([0, 2]), one, 0.0 * one, one, one, marks, np.zeros(TINY + 1))
-    X, lazy = matrix_of(np.eye(2)), nothing(2, 16, 2, (one, one, one))
+    X, lazy = matrix_of(np.eye(2)), nothing(2, 16, 2, (one, one, one, np.ones(2, dtype=np.float32)))
+    column_squares(X, w, w.copy())
+    measure(X, w, w, 1.0, w.copy())
     distance(w, 1.0, w, one, problem.bounds)
     along(w, 1.0, w, one, problem.bounds)
     set_deadlines(problem, w, 1.0, one, lazy)

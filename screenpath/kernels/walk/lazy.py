@@ -25,7 +25,6 @@ from screenpath.kernels.problem.box import (
     SLOPE,
     UNIT,
 )
-from screenpath.kernels.problem.partition import ROWS
 from screenpath.kernels.rows.matrix import add, listed_products, matrix_of
 from screenpath.kernels.solve.newton import ALPHA, HI, LO, WHERE, T, workspace
 from screenpath.kernels.walk.compiled_types import (
@@ -48,10 +47,14 @@ from screenpath.kernels.walk.deadlines import (
     BETWEEN,
     ERROR_FLOOR,
     ERROR_SLOPE,
+    LINEAR,
+    LINEAR_ERROR,
     MOVE,
     ODOMETER,
     OPEN,
     REACH,
+    SIGNED,
+    SIGNED_ERROR,
     SOLVED,
     VERSIONS,
     _ahead,
@@ -59,6 +62,7 @@ from screenpath.kernels.walk.deadlines import (
     look,
     new_version,
     nothing,
+    put_off,
     set_deadlines,
 )
 
@@ -80,11 +84,19 @@ def enter(first, last, theta, lazy):
 
 
 @kernel
-def leave(count, ends, lazy):
-    """Empty the working set: its rows are at the ends that their dual variables have now, or have no deadline."""
+def leave(problem, theta, count, ends, lazy):
+    """Empty the working set: its rows are at the ends that their dual variables have now, or have no deadline; sums
+    over all rows change by theirs.
+    """
+    state, values, signs = lazy.state, np.empty(2 * count), np.empty(2 * count, dtype=np.int8)
+    state[LINEAR], state[LINEAR_ERROR] = _linear(problem.c, theta, count, lazy)
     for q in range(count):
-        end = ends[lazy.near[q]]
-        lazy.sides[lazy.near[q]] = end if end != 0 else BETWEEN
+        i = lazy.near[q]
+        values[2 * q], values[2 * q + 1], signs[2 * q : 2 * q + 2] = theta[i], -lazy.held[q], problem.signs[i]
+        lazy.sides[i] = ends[i] if ends[i] != 0 else BETWEEN
+    moved, error = intercept.excess(values, signs)
+    state[SIGNED] += moved
+    state[SIGNED_ERROR] += error + UNIT * abs(state[SIGNED])
 
 
 @kernel
@@ -118,9 +130,12 @@ def working_set(X, problem, C, w, theta, total, n_E, lazy):
 
 @kernel
 def begin(ends, lazy):
-    """Note the ends of all dual variables; the working set is empty."""
+    """Note the ends of all dual variables; the working set is empty. Returns the smallest size of a row."""
+    least = np.inf
     for i in range(ends.size):
         lazy.sides[i] = ends[i] if ends[i] != 0 else BETWEEN
+        least = min(least, lazy.sizes[i])
+    return least
 
 
 @kernel
@@ -153,51 +168,57 @@ def back(X, problem, w, b, size, room, lazy):
 
 
 @kernel
-def balanced(problem, free, w, place, size, same, theta, room, t, lazy, now):
+def balanced(problem, free, w, place, size, same, theta, room, lazy, now):
     """Find the best intercept and balance the dual point, as ``_balanced`` does for all rows, by the ``size`` rows of
     the solver's workspace; whether the others are on their sides is for :func:`certify` to say.
 
     ``place`` is the intercept for which the solver has the distances from the kinks, and the largest that it has
-    computed them from. ``t``, shape (n,), is work space. Returns whether this was possible:
-    of the ``same`` dual point, as it is.
+    computed them from. Returns whether this was possible: of the ``same`` dual point, as it is.
     """
-    signs, lo, hi, where, own = problem.signs, problem.lo, problem.hi, room.lists[WHERE], room.vectors[T]
-    keys, widths, level, n = np.empty(size), np.empty(size), 0.0, 0
-    likely, (b, extent) = np.empty(size, dtype=np.int64), place
-    for r in range(size):
-        i = at(where[r])
-        keys[r], widths[r] = signs[i] * own[r], hi[i] - lo[i]
-        level += hi[i] - theta[i] if signs[i] > 0 else theta[i] - lo[i]
+    where, own, level, n, (b, extent) = room.lists[WHERE], room.vectors[T], 0.0, 0, place
     if size == 0 or not extent <= APART * (abs(b) + lazy.most):
         return False
-    low, high = intercept.best_interval(keys, widths, level, free.slack, likely[:0], np.empty((2, size)))
+    keys, widths, norms, values, lo, hi, t = np.zeros((7, 2 * size))
+    likely, signs = np.empty(size, dtype=np.int64), np.empty(2 * size, dtype=np.int8)
+    for r in range(size):  # their sum changes by these values, and those before the step subtracted
+        i, j = at(where[r]), at(lazy.near[r])
+        values[r], lo[r], hi[r], signs[r] = theta[i], problem.lo[i], problem.hi[i], problem.signs[i]
+        values[size + r], signs[size + r] = -lazy.held[r], problem.signs[j]
+        keys[r], widths[r], norms[r] = signs[r] * own[r], hi[r] - lo[r], problem.norms[i]
+        level += hi[r] - values[r] if signs[r] > 0 else values[r] - lo[r]
+    low, high = intercept.best_interval(
+        keys[:size], widths[:size], level, free.slack, likely[:0], np.empty((2, size))
+    )  # fmt: skip
     middle = intercept.best_of(low, high)
     now[INTERCEPT], now[LOW], now[HIGH] = b + middle, b + low, b + high
     for r in range(size):
-        i = at(where[r])
-        own[r] -= signs[i] * middle
-        t[i], likely[at(n)] = own[r], where[r]
-        n += (lo[i] < theta[i]) & (theta[i] < hi[i])
-    residue, fall, rise, moved, left = intercept.balance(theta, t, lo, hi, signs, free.largest, likely[:n], True)
+        own[r] -= signs[r] * middle
+        t[r], likely[at(n)] = own[r], r
+        n += (lo[r] < values[r]) & (values[r] < hi[r])
+    before = lazy.state[SIGNED], lazy.state[SIGNED_ERROR]
+    residue, fall, rise, moved, left = intercept.balance_from(
+        before, values, t, lo, hi, signs, free.largest, likely[:n], True
+    )  # fmt: skip
+    for r in range(size):
+        theta[where[r]] = values[r]
     slope, floor = intercept.form_errors(w, now[INTERCEPT], problem.bounds)
     floor += SOLVED * (abs(b) + lazy.most)
-    now[SHIFT], now[COST] = intercept.residue_costs(residue, fall, rise, problem.norms, t, slope, floor)
+    now[SHIFT], now[COST] = intercept.residue_costs(residue, fall, rise, norms, t, slope, floor)
     now[RESIDUE] = residue * (1.0 + 8.0 * UNIT)
     return left == 0.0 and residue < np.inf and not (same and moved > 0)
 
 
 @kernel
-def certify(X, problem, C, w, theta, total, size, count, room, lazy, now):
+def certify(X, problem, C, w, theta, total, count, room, lazy, now):
     """Write what ``box.box_objectives`` finds to ``now``, for a new version ``w``, reading the rows that may matter.
 
     The losses are ``sum c theta - w.total + sum (phi_i(t_i) - theta_i t_i)``: no margin of a row at its end enters.
 
     Parameters
     ----------
-    size : int
-        Rows in the solver's workspace ``room``, which has their exact distances from the kinks.
     count : int
-        Rows of the working set, which are the same.
+        Rows of the working set. They are those in the solver's workspace ``room``, which has their exact distances from
+        the kinks.
 
     Returns
     -------
@@ -210,8 +231,8 @@ def certify(X, problem, C, w, theta, total, size, count, room, lazy, now):
     version, move = new_version(w, b, problem, lazy)
     lazy.state[MOVE] += move
     slope, floor = lazy.facts[version, ERROR_SLOPE], lazy.facts[version, ERROR_FLOOR]
-    plain, slack, ell, inner, w_sq, total_sq = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for r in range(size):
+    plain, slack, inner, w_sq, total_sq = 0.0, 0.0, 0.0, 0.0, 0.0
+    for r in range(count):
         i, t = at(room.lists[WHERE, r]), room.vectors[T, r]
         error = slope * norms[i] + floor + 8.0 * UNIT * (2.0 * abs(c[i]) + abs(t))  # of a start that was good enough
         _, part, most = box.row_terms(t, 0.0, lo[i], hi[i], theta[i], error)
@@ -220,7 +241,7 @@ def certify(X, problem, C, w, theta, total, size, count, room, lazy, now):
         side = 1.0 if t > 0.0 else -1.0
         right = theta[i] == (hi[i] if t > 0.0 else lo[i])
         ahead = _ahead(i, side, c[i], problem.signs[i], norms[i], lazy) if right else OPEN
-        lazy.deadlines[i] = deadline(ahead, lazy.state)
+        put_off(i, deadline(ahead, lazy.state), lazy)
     half, best, free = 0.5 * (now[HIGH] - now[LOW]), True, lazy.mean.size > 0
     near, read = look(X, problem, w, half, max(half, CLOSE * lazy.state[MOVE]), count, lazy)
     for q in range(count, near):
@@ -229,15 +250,14 @@ def certify(X, problem, C, w, theta, total, size, count, room, lazy, now):
         _, part, most = box.row_terms(c[i], form, lo[i], hi[i], theta[i], slope * norms[i] + floor)
         plain, slack = plain + part, slack + most
         best = best and not (free and (part > 0.0 or abs(c[i] - form) < half))
-    for s in range(0, c.size, ROWS):
-        ell += _linear(c, theta, s, min(s + ROWS, c.size))
+    ell, ell_error = _linear(c, theta, count, lazy)
     for j in range(w.size):
         inner, w_sq, total_sq = inner + w[j] * total[j], w_sq + w[j] * w[j], total_sq + total[j] * total[j]
     xi = max(ell - inner + plain, 0.0)
     size_w, size_v = np.sqrt(w_sq) + bounds[HIDDEN], np.sqrt(total_sq) + bounds[HIDDEN]
     off = size_w * (now[SUM_ERROR] + bounds[HIDDEN] + bounds[SLOPE] * bounds[ALL_NORMS])
     off += bounds[FEATURE_SUM] * size_w * size_v + (slack - plain) + (bounds[ROW_SUM] + 8.0 * UNIT) * slack
-    off += (bounds[ROW_SUM] + bounds[SLOPE] + 8.0 * UNIT) * bounds[ALL_KINKS] + bounds[KINK] * bounds[ALL_ONES]
+    off += ell_error + (bounds[SLOPE] + 8.0 * UNIT) * bounds[ALL_KINKS] + bounds[KINK] * bounds[ALL_ONES]
     off += abs(b) * (now[RESIDUE] + bounds[SLOPE] * bounds[ALL_ONES])
     off = (off + 8.0 * UNIT * (abs(ell) + abs(inner))) * (1.0 + 4.0 * bounds[FEATURE_SUM])
     found_ = box.box_objectives(
@@ -251,16 +271,20 @@ def certify(X, problem, C, w, theta, total, size, count, room, lazy, now):
     return near, read, best
 
 
-@kernel(fastmath=SUMS, leaf=True)
-def _linear(c, theta, start, stop):
-    total = 0.0
-    for i in range(at(start), at(stop)):
-        total += c[i] * theta[i]
-    return total
+@kernel(leaf=True)
+def _linear(c, theta, count, lazy):
+    """Return ``c . theta`` from that before the step, and a bound on its error."""
+    moved, size = 0.0, 0.0
+    for q in range(count):
+        i = at(lazy.near[q])
+        moved += c[i] * (theta[i] - lazy.held[q])
+        size += abs(c[i]) * (abs(theta[i]) + abs(lazy.held[q]))
+    linear = lazy.state[LINEAR] + moved
+    return linear, lazy.state[LINEAR_ERROR] + box.relative_error(count + 4.0) * size + 2.0 * UNIT * abs(linear)
 
 
 @kernel
-def levered(X, problem, free, C, ball, residue, theta, near, lazy):
+def levered(X, problem, C, ball, residue, theta, near, lazy):
     """Return how much more than the reach of the ball times its ``spread`` the form of a row may change up to any
     optimum at ``C``, for the intercept; inf if unknown. Also returns the rows read, the ``near`` that can compensate.
 
@@ -294,15 +318,15 @@ def levered(X, problem, free, C, ball, residue, theta, near, lazy):
 
 
 @kernel(fastmath=SUMS, leaf=True)
-def decided(reach, more, lengths, bounds, lazy):
-    """Return how many rows are on one side wherever their form changes by at most ``reach lengths + more``: at either
-    end.
+def decided(reach, more, bounds, lazy):
+    """Return how many rows are on one side wherever their form changes by at most ``reach`` times their length, which
+    ``ratios`` are of, and by ``more`` times the smallest size: at either end.
     """
     n_R, n_L, odometer = 0.0, 0.0, lazy.state[ODOMETER]
-    deadlines, sizes, sides = lazy.deadlines, lazy.sizes, lazy.sides
+    deadlines, ratios, sides = lazy.deadlines, lazy.ratios, lazy.sides
     reach *= 1.0 + 4.0 * bounds[PRODUCT]
-    for i in range(at(lengths.size)):
-        past = (deadlines[i] - odometer) * sizes[i] > reach * lengths[i] + more
+    for i in range(at(ratios.size)):
+        past = deadlines[i] - odometer > reach * ratios[i] + more
         n_R += 1.0 if past & (sides[i] < 0) else 0.0
         n_L += 1.0 if past & (sides[i] > 0) else 0.0
     return n_R, n_L
@@ -352,7 +376,8 @@ def renew(X, problem, w, lazy):
 def warm_up():
     one, w, marks = np.ones(2), np.ones(2), np.ones(2, dtype=np.int8)
     problem = Problem(np.array([0, 2]), one, 0.0 * one, one, one, marks, np.zeros(box.TINY + 1))
-    X, lazy, room = matrix_of(np.eye(2)), nothing(2, 16, 2, (one, one, one)), workspace(2, 2, False)
+    measure = one, one, one, np.ones(2, dtype=np.float32)
+    X, lazy, room = matrix_of(np.eye(2)), nothing(2, 16, 2, measure), workspace(2, 2, False)
     set_deadlines(problem, w, 0.0, one, lazy)
     begin(marks, lazy)
     working_set(X, problem, 1.0, w, one.copy(), w, 0, lazy)
@@ -360,8 +385,8 @@ def warm_up():
     at_ends(0, room, one, one, one.copy())
     back(X, problem, w, 0.0, 0, room, lazy)
     free, now = Free(one, one, one, one, one, one, 1.0, 0.0, 1.0, 1.0, 1.0), np.zeros(len(FIELDS))
-    balanced(problem, free, w, (0.0, 0.0), 0, False, one.copy(), room, one.copy(), lazy, now)
-    certify(X, problem, 1.0, w, one, w, 0, 0, room, lazy, now)
-    leave(0, marks, lazy)
-    levered(X, problem, free, 1.0, (1.0, 1.0), 0.0, one, 0, lazy)
-    decided(1.0, 0.0, one, problem.bounds, lazy)
+    balanced(problem, free, w, (0.0, 0.0), 0, False, one.copy(), room, lazy, now)
+    certify(X, problem, 1.0, w, one, w, 0, room, lazy, now)
+    leave(problem, one, 0, marks, lazy)
+    levered(X, problem, 1.0, (1.0, 1.0), 0.0, one, 0, lazy)
+    decided(1.0, 0.0, problem.bounds, lazy)
