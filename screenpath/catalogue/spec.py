@@ -179,9 +179,9 @@ class Spec:
 
         return [choose_score(name, self, SCORES[name].task, tau=options.get("tau")) for name in self._score_names]
 
-    def scores_of(self, products, targets, options) -> dict[str, float]:
+    def scores_of(self, products, targets, options, weights=None) -> dict[str, float]:
         """Return the scores of linear forms by name, that of cross-validation first; see ``catalogue.scores``."""
-        return {score.name: score.function(products, targets) for score in self._scores(options)}
+        return {score.name: score.function(products, targets, weights=weights) for score in self._scores(options)}
 
     def baselines(self, trained, targets, options, weights=None) -> dict[str, float | None]:
         """Return the baselines of these scores by name; ``weights`` are those of the targets ``trained``."""

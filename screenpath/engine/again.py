@@ -11,7 +11,7 @@ from screenpath.engine.path import Path
 from screenpath.engine.result import PathResult
 from screenpath.errors import DataError, RunFolderError
 from screenpath.inputs.load import ARRAYS, load_training
-from screenpath.inputs.run_data import training_path
+from screenpath.inputs.run_data import HINT, training_path
 from screenpath.store.open import Run
 from screenpath.walk.step import CERTIFIED, Steps
 
@@ -38,6 +38,8 @@ def problem_again(run: Run, path: str, **changed):
     spec = declared.resolved(declared, options)
     data = load_training(spec, options)
     try:
+        if data.sha256 != run.record["data"]["sha256"]:
+            raise DataError(f"{path} is not the training data of {run.path}: its values differ", HINT)
         if data.weights_sha256 != (run.record.get("identity") or {}).get("weights_sha256"):
             raise DataError("the weights of the samples are not those of the run", "restore the file of `weights`")
         yield spec, options, data

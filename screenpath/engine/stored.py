@@ -20,6 +20,7 @@ from screenpath.walk.step import Step
 
 if TYPE_CHECKING:
     from screenpath.engine.duals import Duals
+    from screenpath.engine.leave_out import LeaveOneOut
 
 
 @dataclass(frozen=True, repr=False)
@@ -128,6 +129,34 @@ class StoredPath(Result[int | str]):
         from screenpath.engine.duals import duals_of
 
         return duals_of(self.run, self.solved(step, **parameters).cells, self.training)
+
+    def loo(
+        self, step: int | str | None = None, *, rows: int | None = None, seed: int = 0, **parameters: float
+    ) -> LeaveOneOut:
+        """Leave out each row of the training data in turn, exactly and proven, as ``screenpath loo`` does.
+
+        For linear ``svm``, ``lad``, ``quantile`` and ``svr`` of two labels at most. The data are read again, and stay
+        scaled and weighted as for all rows.
+
+        Parameters
+        ----------
+        step, **parameters
+            As of :meth:`position`.
+        rows : int, optional
+            Leave out so many rows, drawn at random with ``seed``.
+
+        Returns
+        -------
+        LeaveOneOut
+            ``print`` it; its arrays ``values``, ``low`` and ``high`` have an entry for each row left out.
+
+        Raises
+        ------
+        UsageError, DataError, RunFolderError
+        """
+        from screenpath.engine.leave_out import leave_one_out
+
+        return next(leave_one_out(self.run, [self.solved(step, **parameters).cells], self.training, rows, seed))
 
     def _forms(self, X, step) -> np.ndarray:
         X = sp.csr_array(X)

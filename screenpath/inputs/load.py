@@ -269,7 +269,7 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     if tell is not None and many and are_targets(np.array(known["labels"]["classes"])):
         count = len(known["labels"]["classes"])
         tell(f"hint: {count} labels look like the targets of a regression: see lad, svr and quantile")
-    known |= {"sha256": data.fingerprint(), "shape": (n, data.width), "nnz": data.nnz}
+    known |= {"sha256": data.fingerprint(), "shape": (n, data.width), "nnz": data.nnz, "ids": data.ids}
     known["penalties"] = checked_penalties(
         read_weights(options.get("penalty_weights"), "feature"), data.width or d, columns
     )

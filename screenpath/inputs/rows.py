@@ -103,6 +103,7 @@ class Training(Prepared):
     form: Form | None = None  # what the columns of a file with named columns are
     sample_weights: np.ndarray | None = None  # those of the samples alone, where the rows are in memory
     penalties: np.ndarray | None = None  # weights in the penalty of the features that have a column
+    ids: tuple[str, ...] | None = None  # names of the rows, where the data have a column of them
 
     @property
     def sides(self) -> list:

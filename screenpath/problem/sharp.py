@@ -49,6 +49,23 @@ def sharpened(model, certificate, tol: float):
     return found if found.gap < best.gap else best
 
 
+def recomputed(model, certificate, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``c - g.w`` of some rows, with a free intercept less its part, in twice the precision; and error bounds,
+    before the rounding of the difference.
+    """
+    w, (kinks, rest), t = certificate.point.vector, model.kinks_of(certificate), np.empty(index.size)
+    rest = np.broadcast_to(rest, kinks.shape)[index]
+    for start in range(0, index.size, CHUNK):
+        part = slice(start, start + CHUNK)
+        products = np.empty((2, index[part].size))
+        double.double_products(_taken(model, index[part]), w, products)
+        t[part] = difference(kinks[index[part]], *products) + rest[part]
+    size = float(np.linalg.norm(w)) * (1.0 + gamma(w.size + 8)) if w.any() else 0.0
+    exact = (4.0 * gamma(w.size + 8) ** 2 + model.rows.inexact) * size
+    floor = model.errors_of(certificate)[1]
+    return t, exact * (model.norms[index] + floor) + (w.size + 1) * TINY + 4.0 * UNIT * np.abs(rest)
+
+
 class _Apart:
     """``G'theta`` in twice the precision, and so its distance from any ``w``."""
 
@@ -77,19 +94,10 @@ class _Apart:
 def _with_rows(model, certificate, tol: float, sum_error: float | None, apart: _Apart | None):
     """Return the certificate with the margins that matter recomputed."""
     C, w = certificate.C, certificate.point.vector
-    size = float(np.linalg.norm(w)) * (1.0 + gamma(w.size + 8)) if w.any() else 0.0
     slope, floor = model.errors_of(certificate)
-    kinks, rest = model.kinks_of(certificate)
-    rest = np.broadcast_to(rest, kinks.shape)
-    t, e = kinks - certificate.point.products, slope * model.norms + floor
+    t, e = model.kinks_of(certificate)[0] - certificate.point.products, slope * model.norms + floor
     index = that_matter(model, certificate, t, e, tol)
-    for start in range(0, index.size, CHUNK):
-        part = index[start : start + CHUNK]
-        products = np.empty((2, part.size))
-        double.double_products(_taken(model, part), w, products)
-        t[part] = difference(kinks[part], *products) + rest[part]
-    exact = (4.0 * gamma(w.size + 8) ** 2 + model.rows.inexact) * size
-    e[index] = exact * (model.norms[index] + floor) + (w.size + 1) * TINY + 4.0 * UNIT * np.abs(rest[index])
+    t[index], e[index] = recomputed(model, certificate, index)
     if apart is not None:
         distance = apart.distance(w)
     else:

@@ -1,0 +1,93 @@
+"""``screenpath loo``: leave-one-out of a run, exact and proven."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from screenpath.cli.help import helped
+from screenpath.cli.options import DONE, UNCERTIFIED, force_option, quiet_option, say
+from screenpath.cli.results import run_argument, say_choice, step_option, training_option, usual_step
+from screenpath.errors import UsageError, flags, tell
+
+HEADS = ("step", "C", "errors", "training", "nothing", "bound", "local", "open")
+
+
+@helped("loo", "screenpath loo runs/svm-data --step C=0.1", "screenpath loo runs/svm-data --steps all -o loo.csv")
+@run_argument
+@step_option
+@click.option("--steps", type=click.Choice(["all"]), help="Every step of the run, a line each.")
+@click.option("--rows", metavar="N", type=click.IntRange(min=1), help="Leave out N rows drawn at random, not all.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of the draw.")
+@click.option("-o", "--out", metavar="FILE", help="Write what is predicted of each row without it, as CSV.")
+@click.option("--format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Result format.")
+@force_option
+@training_option
+@quiet_option
+def loo(run, step, steps, rows, seed, out, format, force, training, quiet):
+    """Leave out each row of a run's training data in turn, and predict it by the model of the others.
+
+    The results are those of as many refits, without a refit: each is proven by its own duality gap, rounding counted.
+    RUN, by default the newest, is a linear run of svm, lad, quantile or svr with at most two labels. Data stay scaled
+    and weighted as for all rows.
+
+    -o writes the columns row (or the name of the row), label, predicted, decision (of a regression target, predicted),
+    low and high: proven bounds of the decision value.
+
+    The exit code is 3 if a row is left open: two intercepts are best, say, and they differ in its label.
+    """
+    from screenpath.engine.leave_out import leave_one_out
+    from screenpath.store.outputs import Output
+
+    if steps and (step or out):
+        raise UsageError("`steps=all` takes the place of a step, and writes no file", "leave out `step` and `out`")
+    opened = _opened(run, quiet)
+    chosen = opened.steps if steps else [opened.choose(step or usual_step(opened))]
+    output = None if out is None else Output(out, force, [opened.path, training or opened.record["data"].get("path")])
+    hear = None if quiet else lambda text: tell(flags(text))
+    found: list = []
+    good = True
+    for one in leave_one_out(opened, chosen, training, rows, seed, values=output is not None, tell=hear):
+        good = good and not one.counts["open"]
+        found.append(one.record() if format == "json" else _line(one) if steps else str(one))
+        if output is not None:
+            output.write(one.csv())
+    if format == "json":
+        text = json.dumps(found if steps else found[0], indent=1) + "\n"
+    else:
+        text = _table(opened, found) if steps else found[0]
+    if output is None or not output.stdout:  # only the table goes there
+        say(text)
+    if not quiet and not steps:
+        say_choice(opened, step or usual_step(opened))
+    return DONE if good else UNCERTIFIED
+
+
+def _opened(name, quiet: bool):
+    from screenpath.cli.results import _opened as opened
+    from screenpath.cli.results import _tell_of
+
+    run = opened(name)
+    _tell_of(run, name, quiet)
+    return run
+
+
+def _line(one) -> tuple:
+    """Return a step's line of the table."""
+    if one.run.labels is None:
+        (value, *_), (own, *_) = one.scores.values(), one.training.values()
+        score = f"{value:.6g}", f"{own:.6g}"
+    else:
+        own = (one.solution.forms[one.samples] > 0.0) != (one.targets > 0.0)
+        score = str(one.errors), str(int(own.sum()))
+    return str(one.step["step"]), f"{one.step['C']:.6g}", *score, *map(str, one.counts.values())
+
+
+def _table(run, lines: list) -> str:
+    from screenpath.data.words.tables import aligned
+
+    heads = list(HEADS)
+    if run.labels is None:
+        heads[2] = run.declared().score
+    return "".join(f"{line}\n" for line in aligned([heads, *lines], 0))

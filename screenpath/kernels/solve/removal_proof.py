@@ -1,0 +1,217 @@
+"""Bounds on what is left of a problem without one row, and on this row's linear form, formed afresh where the way of a
+removal (``removal``) has ended: nothing that the way has computed but its dual variables and its intercept is used.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from screenpath.kernels import kernel
+from screenpath.kernels.problem.box import UNIT, relative_error
+from screenpath.kernels.solve.removal import (
+    FULL,
+    GONE,
+    PROVEN,
+    SHORT,
+    WIDER,
+    Band,
+    Face,
+    Gone,
+    Work,
+    add,
+    faced,
+    inner,
+    look,
+    moved_by,
+    removed,
+    solve,
+    solved,
+)
+
+
+class Rounding(NamedTuple):
+    """Bounds on errors, those of ``kernels.problem.box``."""
+
+    product: float  # relative, of a product
+    end: float  # relative, of an end of a box
+    distance: float  # of ``w`` from the sum over rows of the dual variables
+    residue: float  # of the sum of the dual variables from 0, with a free intercept
+    shift: float  # norm of what was subtracted from the rows
+
+
+class Found(NamedTuple):
+    """What is known of each removal; arrays of shape (m,)."""
+
+    change: np.ndarray  # of the row's own linear form, see ``down`` and ``up`` for how far it may be from the best one
+    down: np.ndarray
+    up: np.ndarray
+    gap: np.ndarray  # upper bound of the sum of the other rows' shares of the duality gap
+    distance: np.ndarray  # by which w has moved
+    intercept: np.ndarray  # by which the intercept has moved
+    pieces: np.ndarray  # int64
+    read: np.ndarray  # int64: rows that the proof reads
+    status: np.ndarray  # int8
+    count: np.ndarray  # int64: dual variables of other rows that have moved
+    places: np.ndarray  # places, changes: shape (m, most): which, and by how much
+    changes: np.ndarray
+
+
+@kernel(leaf=True)
+def _form(band, x, alpha, work, seen):
+    """Write the move of ``w`` that the dual variables stand for; returns sums of these and of their sizes."""
+    work.moved[:] = 0.0
+    add(-alpha, x, work.moved)
+    balance, sizes, lengths, count = -alpha, abs(alpha), 0.0, 1
+    for p in range(seen):
+        if work.state[p] != GONE and work.alpha[p] != band.alpha[p]:
+            change = work.alpha[p] - band.alpha[p]
+            add(change, band.X[p], work.moved)
+            balance, sizes, count = balance + change, sizes + abs(change), count + 1
+            lengths += abs(change) * np.sqrt(band.sqnorms[p])
+    return balance, sizes, lengths, count
+
+
+@kernel(leaf=True)
+def _correct(band, x, alpha, work, k, border, offset, seen):
+    """Take the rounding of the way out of members and intercept: one step of Newton's method; returns the latter."""
+    balance = _form(band, x, alpha, work, seen)[0]
+    for a in range(k):
+        e = work.members[a]
+        work.products[a] = -balance if e < 0 else band.t[e] - inner(band.X[e], work.moved) - offset
+    solve(work, k, work.products, work.share)
+    for a in range(border, k):
+        e = work.members[a]
+        work.alpha[e] = min(max(work.alpha[e] + work.share[a], band.low[e]), band.high[e])
+    return offset + work.share[0] if border == 1 else offset
+
+
+@kernel(leaf=True)
+def _bound(gap, away, room, length, cost):
+    """Return how far a form of this ``length`` may be from the best one, see :func:`_prove`."""
+    loss = gap + 0.5 * away * away
+    if not room > 0.0:
+        return np.inf
+    if loss == 0.0 or length == 0.0:
+        return cost + away * length + loss / room
+    step = min(room, np.sqrt(2.0 * loss) / length)
+    return (cost + loss / step + 0.5 * step * length * length + away * length) * (1.0 + 16.0 * UNIT)
+
+
+@kernel(leaf=True)
+def _shares(band, work, rounding, offset, moved, seen):
+    """Return an upper bound of the sum of the rows' shares of the gap; bounds of their distances from kinks replace
+    ``t``.
+    """
+    gap = 0.0
+    for p in range(seen):
+        if work.state[p] == GONE:
+            continue
+        form = inner(band.X[p], work.moved) + offset
+        t = band.t[p] - form
+        error = band.errors[p] + (rounding.product + UNIT) * (np.sqrt(band.sqnorms[p]) * moved + abs(offset))
+        error += 4.0 * UNIT * (abs(form) + abs(t))
+        up, down = band.high[p] - work.alpha[p], work.alpha[p] - band.low[p]
+        share = max(up * (t + error), down * (error - t), 0.0)
+        if up > 0.0 and down > 0.0:
+            share += 2.0 * rounding.end * max(abs(band.high[p]), abs(band.low[p])) * (abs(t) + error)
+        gap += share
+        work.t[p] = abs(t) + error
+    return gap * (1.0 + relative_error(seen + 8.0))
+
+
+@kernel(leaf=True)
+def _taken_over(band, gone, r, work, loss, residue, move, seen):
+    """Return bounds of the row's form below and above where another row takes over its part, see :func:`_prove`, and
+    whether the band has enough rows for them.
+    """
+    low, high, length, p = np.inf, np.inf, np.sqrt(gone.sqnorms[r]), 0
+    (gap, away), (reach, moved, offset) = loss, move
+    # Beyond the rows read, distances from kinks alone are too much, unless several intercepts are best.
+    while p < seen or (p < band.t.size and band.lift * (band.ratio[p] - reach) < max(low, high)):
+        if p >= seen:
+            look(band, gone.place[r], gone.twin[r], work, p)
+            work.t[p] = abs(band.t[p]) + band.errors[p] + WIDER * (np.sqrt(band.sqnorms[p]) * moved + abs(offset))
+        if work.state[p] != GONE:
+            own, cost = np.sqrt(band.sqnorms[p]), work.t[p]
+            more = gap + residue * cost, away + residue * own
+            low = min(low, _bound(*more, band.high[p] - work.alpha[p] - residue, own + length, cost))
+            high = min(high, _bound(*more, work.alpha[p] - band.low[p] - residue, own + length, cost))
+        p += 1
+    enough = p < band.t.size or band.lift * (band.beyond - reach) >= max(low, high) or not band.beyond < np.inf
+    return low, high, enough
+
+
+@kernel(leaf=True)
+def _prove(band, gone, r, rounding, work, offset, seen, found):
+    """Bound the gap of the other rows' problem, and by it the row's form for all of its solutions.
+
+    Let ``G`` be the sum of the other rows' shares ``phi_j(t_j) - alpha_j t_j``. For any ``alpha_i``, with which the sum
+    over rows is ``v``, weak duality gives ``alpha_i (m* - m) <= G + 1/2 ||w - v||^2``, ``m`` the row's form. So a step
+    of ``-s`` from 0 proves ``m* >= m - G/s - s/2 ||x_i||^2``; with a free intercept another row takes it over, whose
+    share grows by ``s |t|``, in place of ``x_i`` the difference of both counts, and its box limits ``s``. Rows that are
+    not read are at the end of their box that their kink asks for: their share is 0.
+    """
+    x, alpha, length = gone.X[r], gone.alpha[r], np.sqrt(gone.sqnorms[r])
+    balance, sizes, lengths, count = _form(band, x, alpha, work, seen)
+    moved = np.sqrt(inner(work.moved, work.moved) + alpha * alpha * gone.outside[r]) * (1.0 + 1e-12)
+    reach = WIDER * moved_by(
+        work.moved, work.along, 0.0, alpha, offset, gone.outside[r], gone.middle[r], band.lift
+    )  # fmt: skip
+    while seen < band.t.size and band.ratio[seen] <= reach:
+        look(band, gone.place[r], gone.twin[r], work, seen)
+        seen += 1
+    if seen == band.t.size and band.beyond <= reach and band.beyond < np.inf:
+        return SHORT
+    gap = _shares(band, work, rounding, offset, moved, seen)
+    residue = 0.0
+    if band.lift > 0.0:
+        residue = rounding.residue + abs(balance) + relative_error(count + 2.0) * sizes
+    away = rounding.distance + residue * rounding.shift
+    away += (relative_error(count + 4.0) + rounding.product) * (lengths + abs(alpha) * length)
+    low = high = _bound(gap, away, np.inf, length, 0.0)
+    if band.lift > 0.0:
+        low, high, enough = _taken_over(band, gone, r, work, (gap, away), residue, (reach, moved, offset), seen)
+        if not enough:
+            return SHORT
+    form = inner(x, work.moved) + offset
+    found.change[r], found.gap[r] = form - alpha * gone.outside[r], gap + 0.5 * away * away
+    found.distance[r], found.intercept[r], found.read[r], found.count[r] = moved, offset, seen, count - 1
+    error = rounding.product * length * moved + 4.0 * UNIT * (abs(form) + abs(offset) + abs(alpha) * gone.outside[r])
+    found.down[r], found.up[r] = low + error, high + error
+    return PROVEN
+
+
+@kernel
+def removals(band, face, gone, rounding, work, found):
+    """Leave out one row after another. Rows whose ``status`` is not ``PROVEN`` have no further entry."""
+    for r in range(gone.alpha.size):
+        status, k, offset, pieces, seen = removed(band, face, gone, r, work)
+        found.pieces[r] = pieces
+        border = 1 if band.lift > 0.0 else 0
+        if status == PROVEN:
+            if k > border:
+                offset = _correct(band, gone.X[r], gone.alpha[r], work, k, border, offset, seen)
+            status = _prove(band, gone, r, rounding, work, offset, seen, found)
+        if status == PROVEN and found.count[r] > found.places.shape[1]:
+            status = FULL
+        found.status[r] = status
+        if status != PROVEN:
+            continue
+        kept = 0
+        for p in range(seen):
+            if work.state[p] != GONE and work.alpha[p] != band.alpha[p]:
+                found.places[r, kept], found.changes[r, kept] = p, work.alpha[p] - band.alpha[p]
+                kept += 1
+
+
+def warm_up():
+    X, ones, none = np.eye(2), np.ones(2), np.full(2, -1)
+    band = Band(X, ones, ones, 0.0 * ones, ones, ones, 0.0 * ones, 0.0 * ones, np.inf, 0.0)
+    work = Work(none.copy(), X.copy(), X.copy(), *np.empty((8, 2)), np.empty(2, dtype=np.int8))
+    faced(band, none[:0], ones, work)
+    solved(work, 0, ones)
+    found = Found(*np.empty((6, 2)), *np.empty((2, 2), dtype=np.int64), np.empty(2, dtype=np.int8), none.copy(),
+                  np.empty((2, 2), dtype=np.int64), X.copy())  # fmt: skip
+    gone = Gone(X, none, none, ones, ones, ones, ones)
+    face, exact = Face(none[:0], X[:0, :0].copy(), X[:0, :0].copy()), Rounding(0.0, 0.0, 0.0, 0.0, 0.0)
+    removals(band, face, gone, exact, work, found)

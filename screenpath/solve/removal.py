@@ -1,0 +1,383 @@
+"""Every leave-one-out solution of a box model, each with a proof, for the price of a few rows each.
+
+Leaving out one row moves ``w`` by so little that only rows near their kinks can notice: ``kernels.solve.removal``
+follows them. It needs a solution whose members are on their kinks (:func:`polished`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from screenpath.errors import DataError
+from screenpath.kernels.problem import box as box_kernels
+from screenpath.kernels.solve import removal as kernels
+from screenpath.kernels.solve import removal_proof as proofs
+from screenpath.numbers import sparse as sp
+from screenpath.numbers.rounding import UNIT, gamma
+from screenpath.problem.sharp import recomputed
+
+ROUNDS = 30  # of a polish
+SNAP = 1e-11  # part of its box that a dual variable is moved by to the end, where rounding has left it beside
+AT_ONCE = 256  # rows left out in one call
+NEAR = 256  # rows of the first band in addition to four times the members
+MORE = 512  # members that may come on the way
+GROWTH = 4  # of a band that was too short
+ROOM = 2**30  # bytes that the rows of a band may take
+WIDE = 1e-6  # width of an interval of best intercepts, from which it is no rounding
+NOTHING, BOUND, LOCAL, OPEN = range(4)  # by what a row is decided
+
+
+class Solution:
+    """A certified pair of a box model as removals see it: signless rows, ordered by how near their kinks are.
+
+    Arrays have the shape (N,): ``t``, ``errors`` of it, ``alpha``, ``low``, ``high`` in units of C.
+    """
+
+    def __init__(self, model, certificate):
+        self.model, self.certificate, C, signs = model, certificate, certificate.C, model.signs
+        self.free = certificate.intercept is not None
+        b = certificate.intercept if self.free else 0.0
+        self.forms = signs * certificate.point.products + b
+        self.t = signs * (model.c - certificate.point.products) - b
+        slope, floor = model.errors_of(certificate)
+        self.errors = slope * model.norms + floor + 4.0 * UNIT * (np.abs(self.t) + np.abs(self.forms))
+        exact, up = C * (signs * certificate.theta), signs > 0
+        self.low, self.high = C * np.where(up, model.lo, -model.hi), C * np.where(up, model.hi, -model.lo)
+        near = SNAP * (self.high - self.low)
+        self.alpha = np.where(exact - self.low <= near, self.low, np.where(self.high - exact <= near, self.high, exact))
+        snapped = np.abs(self.alpha - exact) * (1.0 + 4.0 * UNIT)
+        # From where the lengths of rows are measured, and what a move of the intercept is divided by beside them.
+        self.mean, self.lengths, self.lift = np.zeros(model.rows.d), model.norms, 0.0
+        if self.free:
+            self.mean, self.lengths, typical = model.around
+            self.lift = typical or 1.0
+        self.rounding = self._rounding(snapped)
+        # Upper bound of the sum of the rows' shares of the gap.
+        self.gap = (C * certificate.slack + float(snapped @ (np.abs(self.t) + self.errors))) * (1.0 + 1e-12)
+
+    def _rounding(self, snapped: np.ndarray) -> proofs.Rounding:
+        pair, bounds = self.certificate, self.model.bounds
+        end = 2.0 * UNIT + self.model.inexact
+        sizes = np.abs(self.alpha)
+        spread = float(np.einsum("i,i", sizes, self.model.norms))
+        distance = pair.C * (pair.sum_error + pair.shift) + end * spread
+        distance += float(np.einsum("i,i", snapped, self.model.norms)) * (1.0 + 1e-12)
+        distance += 4.0 * UNIT * float(np.linalg.norm(pair.point.vector)) + float(bounds[box_kernels.TINY])
+        residue = pair.C * pair.residue + end * float(sizes.sum()) + float(snapped.sum()) * (1.0 + 1e-12)
+        shift = float(np.linalg.norm(self.mean)) * (1.0 + 1e-12)
+        return proofs.Rounding(float(bounds[box_kernels.PRODUCT]), end, distance, residue if self.free else 0.0, shift)
+
+    @cached_property
+    def inside(self) -> np.ndarray:
+        """Return which rows are between the ends of their boxes."""
+        return (self.low < self.alpha) & (self.alpha < self.high)
+
+    @cached_property
+    def wrong(self) -> np.ndarray:
+        """Return which rows are at the other end of their box than their distance from the kink asks for."""
+        low, high = self.alpha == self.low, self.alpha == self.high
+        return ((self.t > self.errors) & low | (self.t < -self.errors) & high) & (self.low < self.high)
+
+    @cached_property
+    def ordered(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows that have weight, those nearest to their kinks first, and by how much ``w`` has to move
+        until each may reach its own.
+        """
+        lengths = np.hypot(self.lengths, self.lift) * (1.0 + 1e-12) + self.model.bounds[box_kernels.HIDDEN]
+        ratio = np.maximum(np.abs(self.t) - self.errors, 0.0) / lengths * (1.0 - 1e-12)
+        ratio[self.inside | self.wrong] = -1.0  # first of all
+        present = np.flatnonzero(self.low < self.high)
+        order = present[np.argsort(ratio[present], kind="stable")]
+        ratio = np.maximum(ratio, 0.0)
+        return order, ratio[order]
+
+    def rows(self, index: np.ndarray):
+        """Return a copy of signless rows, an array or a csr_array."""
+        taken = self.model.rows.take(index % self.model.rows.n, np.ones(index.size))
+        return sp.csr_array(taken, shape=(index.size, self.model.rows.d)) if isinstance(taken, tuple) else taken
+
+    @property
+    def partner(self) -> int:
+        """Return how far the other dual variable of a row is, 0 if it has only one."""
+        return self.model.rows.n if self.model.mirrored else 0
+
+
+class Near:
+    """The first rows of a solution's order, dense, on the columns that occur in them, and their members."""
+
+    def __init__(self, of: Solution, count: int):
+        order, ratio = of.ordered
+        self.of, self.index = of, order[:count]
+        count = self.index.size
+        rows, columns = of.rows(self.index), None
+        if sp.issparse(rows):
+            columns = np.unique(rows.indices)
+            if 8 * columns.size * count > ROOM:
+                what = f"the {count:,} rows nearest to their kinks have {columns.size:,} features"
+                raise DataError(f"{what}: too many for leave-one-out", "use a smaller C, or folds: screenpath cv")
+            rows = rows[:, columns].toarray()
+        self.columns = columns
+        self.shift = of.mean if columns is None else of.mean[columns]
+        rows = rows - self.shift
+        self.place = np.full(of.t.size, -1)
+        self.place[self.index] = np.arange(self.index.size)
+        t, errors = recomputed(of.model, of.certificate, self.index)
+        t, errors = of.model.signs[self.index] * t, errors + 2.0 * UNIT * np.abs(t)
+        alpha, low, high = (one[self.index] for one in (of.alpha, of.low, of.high))
+        squares = np.einsum("ij,ij->i", rows, rows)
+        beyond = float(ratio[count]) if count < ratio.size else np.inf
+        self.band = kernels.Band(rows, t, alpha, low, high, squares, ratio[:count], errors, beyond, of.lift)
+        self.inside = np.flatnonzero(of.inside[self.index])
+        size = min(int(np.count_nonzero(ratio[:count] == 0.0)), rows.shape[1] + 2) + min(rows.shape[1] + 2, MORE) + 2
+        (gram, inverse), (products, share, rest) = np.empty((2, size, size)), np.empty((3, size))
+        (t, alpha, speed), (moved, along) = np.empty((3, count)), np.empty((2, rows.shape[1]))
+        members, state = np.empty(size, dtype=np.int64), np.empty(count, dtype=np.int8)
+        self.work = kernels.Work(members, gram, inverse, products, share, rest, t, alpha, speed, moved, along, state)
+
+    def face(self, members: np.ndarray) -> kernels.Face:
+        """Return the system of those members, places in the band, that are independent."""
+        work = self.work
+        k = kernels.faced(self.band, members, np.zeros(self.band.X.shape[1]), work)
+        return kernels.Face(work.members[:k].copy(), work.gram[:k, :k].copy(), work.inverse[:k, :k].copy())
+
+    def found(self, size: int) -> proofs.Found:
+        """Return space for what is found of so many removals."""
+        most = min(self.index.size, self.inside.size + MORE)
+        change, down, up, gap, distance, offset = np.full((6, size), np.nan)
+        pieces, read, count = np.zeros((3, size), dtype=np.int64)
+        places, changes = np.empty((size, most), dtype=np.int64), np.empty((size, most))
+        status = np.zeros(size, dtype=np.int8)
+        return proofs.Found(
+            change, down, up, gap, distance, offset, pieces, read, status, count, places, changes
+        )  # fmt: skip
+
+    def whole_shift(self) -> np.ndarray:
+        """Return what was subtracted from the rows, on all columns."""
+        out = np.zeros(self.of.model.rows.d)
+        out[slice(None) if self.columns is None else self.columns] = self.shift
+        return out
+
+    def gone(self, rows: np.ndarray) -> kernels.Gone:
+        """Return rows to leave out, one at a time."""
+        of, taken = self.of, self.of.rows(rows)
+        outside, middle = np.zeros((2, rows.size))
+        if self.columns is not None:
+            others = np.ones(taken.shape[1], dtype=bool)
+            others[self.columns] = False
+            rest = taken[:, others]
+            outside = np.asarray(rest.multiply(rest).sum(axis=1)).ravel() * (1.0 + gamma(rest.shape[1] + 4))
+            middle = rest @ of.mean[others]
+            taken = taken[:, self.columns].toarray()
+        taken = taken - self.shift
+        squares = (np.einsum("ij,ij->i", taken, taken) + outside) * (1.0 + gamma(taken.shape[1] + 4))
+        twins = self.place[(rows + of.partner) % of.t.size] if of.partner else np.full(rows.size, -1)
+        return kernels.Gone(
+            np.ascontiguousarray(taken), self.place[rows], twins, of.alpha[rows], squares, outside, middle
+        )
+
+
+def polished(model, certificate):
+    """Return a certificate of a pair at the same ``C`` with its members on their kinks, as near as rounding allows.
+
+    The members' system is solved and gone to as far as their boxes allow; who reaches an end stays there, rows on the
+    wrong side of their kink become members. Each step lowers the dual's distance from its best value.
+    """
+    now = best = model.certify(certificate.C, None, _single(model, certificate.theta))
+    for _ in range(ROUNDS):
+        of = Solution(model, now)
+        near = Near(of, int(np.count_nonzero(of.inside | of.wrong)))
+        alpha = _solved(near, of)
+        theta = now.theta.copy()
+        for end, other in ((model.lo, of.low), (model.hi, of.high)):
+            at = near.index[alpha == other[near.index]]
+            theta[at] = np.where(model.signs[at] > 0, end[at], (model.lo + model.hi - end)[at])
+        free = near.index[(of.low[near.index] < alpha) & (alpha < of.high[near.index])]
+        theta[free] = model.signs[free] * alpha[near.place[free]] / now.C
+        now = model.certify(now.C, None, theta)
+        best = now if now.gap < best.gap else best
+        if not Solution(model, now).wrong.any():
+            break
+    return best
+
+
+def _solved(near: Near, of: Solution) -> np.ndarray:
+    """Return the dual variables of a band when those of its rows that can be are on their kinks."""
+    border, alpha, t = int(of.free), near.band.alpha.copy(), near.band.t.copy()
+    low, high, excess = near.band.low, near.band.high, [-float(of.alpha.sum())] * of.free
+    left = np.arange(alpha.size)
+    while left.size:
+        rows = near.face(left).members[border:]
+        for row in np.setdiff1d(left, rows):  # a combination of the others: in their place, it moves nobody
+            products = near.band.X[rows] @ near.band.X[row]
+            share = kernels.solved(near.work, border + rows.size, np.append([1.0] * border, products))[border:]
+            gain = t[row] - float(share @ t[rows])
+            if abs(gain) > near.band.errors[row] + float(np.abs(share) @ near.band.errors[rows]):
+                rows, step, most = np.append(rows, row), np.sign(gain) * np.append(-share, 1.0), np.inf
+                break
+        else:
+            right, most = np.append(excess, t[rows]), 1.0
+            step = kernels.solved(near.work, right.size, right)[border:]
+        room = np.where(step > 0.0, high[rows] - alpha[rows], low[rows] - alpha[rows])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            length = np.where(step == 0.0, np.inf, room / step)
+        part = min(float(length.min(initial=np.inf)), most)
+        alpha[rows] += part * step
+        if most < np.inf:
+            t[left] *= 1.0 - part
+            excess = [(1.0 - part) * one for one in excess]
+        ends = rows[length == part]
+        alpha[ends] = np.where(step[length == part] > 0.0, high[ends], low[ends])
+        if part == most:
+            break
+        left = np.setdiff1d(left, ends)
+    return np.clip(alpha, low, high)
+
+
+def _single(model, theta: np.ndarray) -> np.ndarray:
+    """Return a dual point in which only one of a row's two dual variables is not 0."""
+    if not model.mirrored:
+        return theta
+    first, second = np.split(theta, 2)
+    both = np.minimum(first, second)
+    return np.concatenate([first - both, second - both])
+
+
+# -- leaving out ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Removed:
+    """Solutions without one sample each. Arrays have the shape (m,), one entry for each sample left out.
+
+    ``low <= x.w + b <= high`` holds for the sample and every solution without it; ``values`` is the form of the one
+    found. Where only a bound was formed, it is the middle of both; where nothing was, nan.
+    """
+
+    samples: np.ndarray  # int64: their numbers
+    values: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    how: np.ndarray  # int8: NOTHING, BOUND, LOCAL, OPEN
+    gap: np.ndarray  # upper bound of the duality gap of the problem without the sample
+    distance: np.ndarray  # by which w moves
+    changes: Any  # csr_array of shape (m, n): by how much the sum over rows has more of each row; from it w follows
+    offsets: np.ndarray  # by how much the intercept moves
+
+    @property
+    def error(self) -> np.ndarray:
+        """Return by how much each of the values may be off."""
+        return np.maximum(self.high - self.values, self.values - self.low)
+
+
+def leave_out(of: Solution, samples: np.ndarray, bounded: bool = False) -> Removed:
+    """Leave out samples, one at a time. If ``bounded``, those whose sign a bound decides are not looked at closer."""
+    n, rows = of.model.rows.n, samples.astype(np.int64)
+    if of.partner:
+        rows = np.where(of.alpha[rows] == 0.0, rows + n, rows)
+    alpha, forms, errors = of.alpha[rows], of.forms[rows], of.errors[rows]
+    down, up = _around(of, rows)
+    how = np.where(alpha == 0.0, NOTHING, LOCAL).astype(np.int8)
+    found = Removed(
+        samples, forms.copy(), forms - down - errors, forms + up + errors, how, np.full(rows.size, of.gap),
+        np.zeros(rows.size), None, np.zeros(rows.size),
+    )  # fmt: skip
+    if bounded:
+        _bounded(of, rows, found)
+    local = np.flatnonzero(how == LOCAL)
+    return replace(found, changes=_followed(of, rows, local, found))
+
+
+def _around(of: Solution, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return how far the forms of rows without part in ``w`` may be from the best ones: below and above.
+
+    The bound is that of ``kernels.solve.removal``; with a free intercept another row takes over a row's part.
+    """
+    away, lengths = of.rounding.distance, of.model.norms[rows]
+    loss = of.gap + 0.5 * away * away
+    if not of.free:
+        reach = (np.sqrt(2.0 * loss) + away) * lengths * (1.0 + 1e-12)
+        return reach, reach
+    residue = of.rounding.residue
+    cost = np.abs(of.t) + of.errors
+    far = np.where(cost > 2.0 * of.errors, cost, 0.0)
+    ends = []
+    for room in of.high - of.alpha, of.alpha - of.low:
+        reach, able = np.full(rows.size, np.inf), np.flatnonzero(room > 2.0 * residue)
+        # Of the three best one is neither the row nor its other dual variable.
+        for e in able[np.lexsort((-room[able], far[able]))[:3]].tolist():
+            length, off = of.lengths[rows] + of.lengths[e], away + residue * (of.lengths[e] + of.rounding.shift)
+            least = of.gap + residue * cost[e] + 0.5 * off * off
+            with np.errstate(divide="ignore", invalid="ignore"):
+                step = np.minimum(room[e] - residue, np.sqrt(2.0 * least) / length)
+                one = cost[e] + off * length + 0.5 * step * length**2 + (least / step if least > 0.0 else 0.0)
+            other = (rows - e) % of.model.rows.n != 0
+            reach[other] = np.fmin(reach, one * (1.0 + 1e-12))[other]
+        ends.append(reach)
+    return ends[0], ends[1]
+
+
+def _bounded(of: Solution, rows: np.ndarray, found: Removed) -> None:
+    """Write what is known of forms if the row's dual variable is set to 0, and nothing else is moved.
+
+    A row's form moves away from where its dual variable pulls it (Jaakkola and Haussler 1999), and without a free
+    intercept by at most ``alpha_i ||x_i||^2``; both are in the ball of the pair that is left.
+    """
+    alpha, forms, errors = of.alpha[rows], of.forms[rows], of.errors[rows]
+    open_rows, away, lengths = found.how == LOCAL, of.rounding.distance, of.model.norms[rows]
+    size = np.abs(alpha)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        against = (of.gap + 0.5 * away * away) / size + errors
+    low, high = np.where(alpha > 0.0, -np.inf, forms - against), np.where(alpha > 0.0, forms + against, np.inf)
+    if not of.free:
+        radius = lengths * np.sqrt(of.gap + 0.25 * (size * lengths + away) ** 2) * (1.0 + 1e-12)
+        middle, radius = forms - 0.5 * alpha * lengths**2, radius + 0.5 * away * lengths + errors
+        radius += 1e-12 * size * lengths**2
+        low, high = np.maximum(low, middle - radius), np.minimum(high, middle + radius)
+    sure = open_rows & ((low > 0.0) | (high < 0.0))
+    found.how[sure], found.low[sure], found.high[sure] = BOUND, low[sure], high[sure]
+    found.values[sure] = np.clip(forms, low, high)[sure]
+
+
+def _followed(of: Solution, rows: np.ndarray, local: np.ndarray, found: Removed):
+    """Follow removals; write what is found, and return how the parts of the rows change."""
+    n, left, size = of.model.rows.n, local, NEAR + 4 * int(np.count_nonzero(of.inside))
+    parts: list = [(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))]
+    for one in (found.values, found.low, found.high):
+        one[local] = np.nan
+    while left.size:
+        near, short = Near(of, size), []
+        face = near.face(near.inside)
+        for start in range(0, left.size, AT_ONCE):
+            which = left[start : start + AT_ONCE]
+            gone, out = near.gone(rows[which]), near.found(which.size)
+            proofs.removals(near.band, face, gone, of.rounding, near.work, out)
+            short.append(which[out.status == kernels.SHORT])
+            found.how[which[(out.status != kernels.SHORT) & (out.status != kernels.PROVEN)]] = OPEN
+            good = np.flatnonzero(out.status == kernels.PROVEN)
+            parts += _written(of, near, out, which, good, rows, found)
+        left, size = np.concatenate(short), GROWTH * size
+    whose, which, change = (np.concatenate(one) for one in zip(*parts, strict=True))
+    changes = sp.csr_array((change, (whose, which % n)), shape=(rows.size, n))
+    if of.free and local.size:  # the intercept of the rows as they are
+        found.offsets[local] -= (changes @ of.model.rows.margins(near.whole_shift()))[local]
+    return changes
+
+
+def _written(of: Solution, near: Near, out, which: np.ndarray, good: np.ndarray, rows: np.ndarray, found: Removed):
+    """Write the results of a call, and return the changed parts: whose removal, which row, by how much."""
+    to, e = which[good], of.errors[rows[which[good]]]
+    value = of.forms[rows[to]] + out.change[good]
+    low, high = value - out.down[good] - e, value + out.up[good] + e
+    if of.free:  # where several intercepts are best, the one between
+        wide = np.isfinite(high - low) & (high - low > WIDE * (1.0 + np.abs(value)))
+        value = np.where(wide, 0.5 * low + 0.5 * high, value)
+    found.values[to] = value
+    found.low[to], found.high[to], found.gap[to] = low, high, out.gap[good]
+    found.distance[to], found.offsets[to] = out.distance[good], out.intercept[good]
+    kept = np.arange(out.places.shape[1]) < out.count[good][:, None]
+    yield np.repeat(to, out.count[good]), near.index[out.places[good][kept]], out.changes[good][kept]
+    yield to, rows[to], -of.alpha[rows[to]]

@@ -1,0 +1,124 @@
+"""``screenpath loo``, and ``path.loo()``: exact leave-one-out of a run."""
+
+import json
+
+import numpy as np
+import pytest
+
+import screenpath
+from screenpath.errors import DataError, UsageError
+from tests.cli.conftest import clouds, libsvm_text, read_csv
+
+C = 0.3
+
+
+@pytest.fixture
+def data(tmp_path):
+    X, y = clouds(60, 3, seed=2, labels=(1.0, -1.0))
+    file = tmp_path / "clouds.libsvm"
+    file.write_text(libsvm_text(X, y))
+    return file, X, y
+
+
+def computed(tmp_path, file, model="svm", **options):
+    known = {"c_list": [0.05, C], "quiet": True, "out": str(tmp_path / "run"), "bias": 1.0}
+    return screenpath.run(model, str(file), **{**known, **options})
+
+
+def refits(X, y, **options):
+    """Return the decision value of each row by the model that was fitted to the others."""
+    found = []
+    for i in range(len(y)):
+        keep = np.arange(len(y)) != i
+        path = screenpath.svm_path(X[keep], y[keep], grid=[C], tol=1e-12, **options)
+        found.append(float(path.decision_function(X[[i]])[0]))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("options", [{"bias": 1.0}, {"intercept": "free", "bias": 0.0}], ids=["penalised", "free"])
+def test_values_are_those_of_refits(tmp_path, data, options):
+    file, X, y = data
+    found = computed(tmp_path, file, **options).loo(C=C)
+    expected = refits(X, y, **{name: value for name, value in options.items() if value})
+    np.testing.assert_allclose(found.values, expected, atol=1e-6)
+    assert np.all(found.low - 1e-6 <= expected) and np.all(expected <= found.high + 1e-6)
+    assert found.errors == np.count_nonzero(expected * found.targets < 0.0) > 0
+    assert found.scores["accuracy"] == pytest.approx(1.0 - found.errors / 60)
+
+
+def test_the_command_prints_and_writes(call, tmp_path, data):
+    file, X, y = data
+    path = computed(tmp_path, file)
+    found, run = path.loo(C=C), str(tmp_path / "run")
+    said = call("loo", run, "--step", f"C={C}")
+    assert said.code == 0 and f"errors              {found.errors} (" in said.out
+    assert "by a bound" in said.out and "every label" in said.out
+    table = tmp_path / "loo.csv"
+    record = json.loads(call("loo", run, "--step", f"C={C}", "--format", "json", "-o", str(table)).out)
+    assert record["errors"] == found.errors and record["decided"]["open"] == 0
+    rows = read_csv(table)
+    assert [row["row"] for row in rows] == [str(k) for k in range(1, 61)]
+    np.testing.assert_array_equal([float(row["decision"]) for row in rows], found.values)
+    np.testing.assert_array_equal([float(row["label"]) for row in rows], y)
+    assert [float(row["predicted"]) for row in rows] == np.sign(found.values).tolist()
+    lines = call("loo", run, "--steps", "all").out.splitlines()
+    assert [line.split()[0] for line in lines] == ["step", "0", "1"]
+    assert lines[2].split()[2] == str(found.errors)
+
+
+def test_a_regression_has_scores_and_a_sample_of_rows(call, tmp_path):
+    X, _ = clouds(50, 3, seed=3)
+    y = X @ [1.0, -0.5, 0.2] + 0.3 * np.random.default_rng(0).normal(size=50)
+    file = tmp_path / "line.csv"
+    names = [f"r{k}" for k in range(50)]
+    lines = [[name, *map(repr, x), repr(t)] for name, x, t in zip(names, X.tolist(), y.tolist(), strict=True)]
+    file.write_text("\n".join(map(",".join, [["name", "a", "b", "c", "y"], *lines])) + "\n")
+    path = computed(tmp_path, file, "svr", target="y", id="name", epsilon=0.1)
+    found = path.loo(C=C)
+    assert found.scores["mae"] == pytest.approx(np.abs(found.values - y).mean())
+    assert found.scores["mae"] > found.training["mae"]
+    out = tmp_path / "some.csv"
+    said = call("loo", str(tmp_path / "run"), "--step", f"C={C}", "--rows", "7", "--seed", "3", "-o", str(out))
+    assert said.code == 0 and "7 rows, drawn at random from 50" in said.out and "mae" in said.out
+    rows = read_csv(out)
+    assert len(rows) == 7 and set(rows[0]) == {"name", "target", "predicted", "low", "high"}
+    for row in rows:
+        assert float(row["predicted"]) == pytest.approx(found.values[names.index(row["name"])], abs=1e-9)
+
+
+def test_weighted_rows_weigh_in_the_score(tmp_path, data):
+    file, X, y = data
+    weights = np.where(np.arange(60) % 3 == 0, 2.0, 1.0)
+    (tmp_path / "weights").write_text("".join(f"{one}\n" for one in weights))
+    found = computed(tmp_path, file, weights=str(tmp_path / "weights"), force=True).loo(C=C)
+    right = found.values * y > 0.0
+    assert found.scores["accuracy"] == pytest.approx(np.average(right, weights=weights))
+    assert "accuracy" in str(found)
+
+
+def test_two_best_intercepts_leave_a_row_open(call, tmp_path):
+    """Without row 1, any intercept from -1 to 1 is best, for w = 0 at a C this small."""
+    file = tmp_path / "even"
+    X = np.array([[1.0], [1.1], [-1.0], [-1.1], [0.9]])
+    y = np.array([1, 1, -1, -1, 1])
+    file.write_text(libsvm_text(X, y))
+    computed(tmp_path, file, intercept="free", bias=0.0, c_list=[1e-3])
+    said = call("loo", str(tmp_path / "run"))
+    assert said.code == 3 and "all but" in said.out
+
+
+def test_what_is_refused(call, tmp_path, data):
+    file, X, y = data
+    run = str(tmp_path / "run")
+    path = computed(tmp_path, file)
+    assert "takes the place" in call("loo", run, "--steps", "all", "--step", "0").err
+    file.write_text(libsvm_text(X * 2.0, y))
+    with pytest.raises(DataError, match="not the training data"):
+        path.loo(C=C)
+    file.write_text(libsvm_text(X, y))
+    rbf = computed(tmp_path, file, kernel="rbf", bias=0.0, force=True)
+    with pytest.raises(UsageError, match="not for a kernel"):
+        rbf.loo()
+    sparse = screenpath.run("l1svm", str(file), grid=3, quiet=True, out=run, force=True)
+    with pytest.raises(UsageError, match="not for l1svm"):
+        sparse.loo()

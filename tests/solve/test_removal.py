@@ -1,0 +1,225 @@
+"""Solutions without one sample, and what is proven of them, against refits by a cone solver."""
+
+from __future__ import annotations
+
+import clarabel
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from screenpath.catalogue.losses import LOSSES
+from screenpath.rows.memory import MemoryRows
+from screenpath.screen import parse_rule
+from screenpath.solve import removal
+from screenpath.solve.newton import Newton
+from screenpath.walk.loop import PathOptions, walk
+from tests.free_problems import SHAPES, VALUES
+from tests.width import wide
+
+NEAR = 1e-6  # relative accuracy of a refit's form, where its intercept is the only best one
+
+
+def drawn(name, shape, seed, free, weighted, n=30, d=4):
+    """Return the arrays of a small problem and its loss."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-0.5, 0.5, size=d) + rng.normal(size=d)
+    if shape == "tied":
+        X = np.round(2.0 * X)
+        X[n // 2 : n // 2 + 4] = X[:4]
+    if shape == "far from the origin" and free:
+        X += 1e3
+    if shape == "sparse":
+        X[rng.random((n, d)) < 0.6] = 0.0
+    forms = X @ rng.normal(size=d)
+    forms = (forms - np.median(forms)) / max(forms.std(), 1e-9)
+    y = np.round(3.0 * forms + rng.normal(size=n), 0 if shape == "tied" else 6)
+    if name == "svm":
+        y = np.where(forms + 0.5 * rng.normal(size=n) > rng.uniform(-0.8, 0.8), 1.0, -1.0)
+        y[:4] = 1.0, -1.0, 1.0, -1.0
+    weights = rng.integers(0, 4, size=n).astype(float) if weighted else None
+    if weighted:
+        weights[:4] = 1.0
+    return X, y, weights
+
+
+def model_of(name, shape, X, y, weights, free):
+    rows = MemoryRows(sp.csr_array(X) if shape == "sparse" else X)
+    return LOSSES[name].model(rows, y, weights, "free" if free else None, **VALUES.get(name, {}))
+
+
+def solved(model, C):
+    """Return the polished certificate of a step."""
+    (_, pair), *_ = walk(model, [C], parse_rule("dvi+gap"), Newton(), PathOptions(tol=1e-8))
+    return removal.polished(model, pair)
+
+
+def signless(model):
+    """Return rows, kinks and ends of the boxes without signs."""
+    s, times = model.signs, model.size // model.rows.n
+    X = model.rows.X if not model.rows.sparse else sp.csr_array(
+        (model.rows.data, model.rows.indices, model.rows.indptr), shape=(model.rows.n, model.rows.d)
+    ).toarray()  # fmt: skip
+    low, high = np.where(s > 0, model.lo, -model.hi), np.where(s > 0, model.hi, -model.lo)
+    return np.tile(X, (times, 1)), s * (model.c + model.tail), low, high
+
+
+def refit(X, k, low, high, free):
+    """Return ``w`` and both ends of the best intercepts of ``1/2 ||w||^2 + sum max(low t, high t)``, t = k - Xw - b."""
+    n, d = X.shape
+    mean = X.mean(axis=0) if free else np.zeros(d)
+    X = X - mean
+    scale = max(float(np.abs(X).max()), 1.0)
+    one = np.full((n, 1), scale if free else 0.0)
+    P = sp.diags_array(np.r_[np.ones(d), 0.0, np.zeros(n)]).tocsc()
+    q = np.r_[np.zeros(d + 1), np.ones(n)]
+    rows = [sp.hstack([sp.csr_array(-end[:, None] * np.hstack([X, one])), -sp.eye_array(n)]) for end in (low, high)]
+    settings = clarabel.DefaultSettings()
+    settings.verbose, settings.max_iter = False, 400
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-13
+    A, b = sp.vstack(rows).tocsc(), np.r_[-low * k, -high * k]
+    found = clarabel.DefaultSolver(P, q, A, b, [clarabel.NonnegativeConeT(2 * n)], settings).solve()
+    z = np.array(found.z)
+    rough = np.clip(low * z[:n] + high * z[n:], low, high)
+    tried = [_on_kinks(X, k, low, high, rough, share, free) for share in (1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10)]
+    gap, w, *ends = min(tried, key=lambda one: one[0])
+    best = w, *(b - float(mean @ w) for b in ends)
+    return best if gap < 1e-11 * (1.0 + float(np.abs(k) @ (high - low))) else None
+
+
+def _on_kinks(X, k, low, high, alpha, share, free):
+    """Return the gap and the solution whose rows farther than a share of their box from its ends are on their kinks."""
+    width = high - low
+    inside = (alpha > low + share * width) & (alpha < high - share * width)
+    alpha = np.where(inside, alpha, np.where(alpha - low < high - alpha, low, high))
+    index, border = np.flatnonzero(inside), int(free)
+    if index.size:
+        ones = np.ones((index.size, border))
+        system = np.block([[X[index] @ X[index].T, ones], [ones.T, np.zeros((border, border))]])
+        for _ in range(3):
+            right = np.r_[k[index] - X[index] @ (X.T @ alpha), [-alpha.sum()] * border]
+            alpha[index] += np.linalg.lstsq(system, right, rcond=1e-12)[0][: index.size]
+    w, ends = X.T @ alpha, (0.0, 0.0)
+    off = max((low - alpha).max(), (alpha - high).max(), abs(alpha.sum()) if free else 0.0)
+    if free:
+        beta = k - X @ w
+        order = np.argsort(beta)
+        slopes, unsure = -high.sum() + np.cumsum(width[order]), 1e-9 * width.sum()  # just above each kink
+        present, beta = width[order] > 0.0, beta[order]
+        ends = float(beta[present & (slopes >= -unsure)][0]), float(beta[present & (slopes > unsure)][0])
+    t = k - X @ w - 0.5 * sum(ends)
+    gap = float((np.maximum(low * t, high * t) - alpha * t).sum())
+    return (gap if off < 1e-9 * width.max() else np.inf), w, *ends
+
+
+def without(arrays, model, i):
+    keep = np.arange(model.size) % model.rows.n != i
+    return [one[keep] for one in arrays]
+
+
+def checked(model, C, found, of):
+    """Return the claims that a refit contradicts, and how far the weights are from those of the refits."""
+    X, k, low, high = signless(model)
+    arrays = (X, k, C * low, C * high)
+    contradicted, off, missed = [], 0.0, 0
+    for r, i in enumerate(found.samples.tolist()):
+        reference = refit(*without(arrays, model, i), of.free)
+        if reference is None:
+            missed += 1
+            continue
+        w, b_low, b_high = reference
+        form = float(X[i] @ w)
+        size = NEAR * (1.0 + np.abs(X[i]) @ np.abs(w) + abs(b_low))
+        if not (found.low[r] - size <= form + b_low and form + b_high <= found.high[r] + size):
+            contradicted.append((i, found.low[r], form + b_low, form + b_high, found.high[r]))
+        moved = w - of.certificate.point.vector - X[: model.rows.n].T @ found.changes[[r]].toarray().ravel()
+        off = max(off, float(np.linalg.norm(moved)) / (1.0 + float(np.linalg.norm(w))))
+    assert missed <= found.samples.size // 10
+    return contradicted, off
+
+
+@pytest.mark.covering(2)
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("free", [False, True], ids=["no intercept", "free"])
+@pytest.mark.parametrize("weighted", [False, True], ids=["alike", "weighted"])
+def test_no_refit_contradicts_a_claim(name, shape, free, weighted):
+    for seed in range(wide(2, 12)):
+        X, y, weights = drawn(name, shape, seed, free, weighted)
+        model = model_of(name, shape, X, y, weights, free)
+        for C in 10.0 ** np.random.default_rng(seed).uniform(-2.0, 1.0, size=2):
+            pair = solved(model, C)
+            of = removal.Solution(model, pair)
+            found = removal.leave_out(of, np.arange(model.rows.n))
+            assert (found.how != removal.OPEN).all(), (seed, C, np.flatnonzero(found.how == removal.OPEN))
+            contradicted, off = checked(model, C, found, of)
+            assert contradicted == [] and off < 1e-6, (seed, C, off)
+            assert found.gap.max() <= 1e-9 * pair.primal + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "seed", "C"),
+    [
+        ("svm", "sparse", 11, 0.31465423929879627),  # more rows on their kinks than there are dimensions
+        ("svr", "sparse", 2, 0.06093073300084785),  # the other dual variable of a row without part in w limits b
+        ("quantile", "plain", 6, 0.41161676434612393),  # rounding leaves a dual variable next to its end
+    ],
+)
+def test_degenerate_problems(name, shape, seed, C):
+    X, y, weights = drawn(name, shape, seed, True, False)
+    model = model_of(name, shape, X, y, weights, True)
+    of = removal.Solution(model, solved(model, C))
+    found = removal.leave_out(of, np.arange(30))
+    assert (found.how != removal.OPEN).all()
+    contradicted, off = checked(model, C, found, of)
+    assert contradicted == [] and off < 1e-6
+
+
+@pytest.mark.parametrize("free", [False, True], ids=["no intercept", "free"])
+def test_refits_contradict_claims_of_rows_that_were_not_read(free, monkeypatch):
+    """A control: where rows are taken to be a hundred times farther from their kinks than they are."""
+    ordered = removal.Solution.ordered.func
+    monkeypatch.setattr(removal.Solution, "ordered", property(lambda of: (ordered(of)[0], 100.0 * ordered(of)[1])))
+    X, y, _ = drawn("svm", "plain", 1, free, False)
+    model = model_of("svm", "plain", X, y, None, free)
+    of = removal.Solution(model, solved(model, 1.0))
+    contradicted, off = checked(model, 1.0, removal.leave_out(of, np.arange(30)), of)
+    assert len(contradicted) > 3 and off > 0.01
+
+
+@pytest.mark.parametrize("free", [False, True], ids=["no intercept", "free"])
+def test_bounds_decide_no_label_otherwise(free):
+    X, y, _ = drawn("svm", "plain", 3, free, False, n=120)
+    of = removal.Solution(model := model_of("svm", "plain", X, y, None, free), solved(model, 0.3))
+    found, bounded = (removal.leave_out(of, np.arange(120), only) for only in (False, True))
+    assert np.count_nonzero(bounded.how == removal.BOUND) > 10
+    np.testing.assert_array_equal(found.low > 0.0, bounded.low > 0.0)
+    np.testing.assert_array_equal(found.high < 0.0, bounded.high < 0.0)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("free", [False, True], ids=["no intercept", "free"])
+def test_a_polished_pair_has_the_gap_that_rounding_allows(name, free):
+    X, y, _ = drawn(name, "plain", 5, free, False, n=200, d=8)
+    model = model_of(name, "plain", X, y, None, free)
+    (_, rough), *_ = walk(model, [1.0], parse_rule("dvi+gap"), Newton(), PathOptions(tol=1e-5))
+    fine = removal.polished(model, rough)
+    assert rough.rel_gap > 1e-9 > 1e-12 > fine.rel_gap
+
+
+def test_a_band_grows_until_it_has_the_rows_that_move(monkeypatch):
+    X, y, _ = drawn("svm", "sparse", 2, False, False, n=150)
+    of = removal.Solution(model := model_of("svm", "sparse", X, y, None, False), solved(model, 1.0))
+    wide_band = removal.leave_out(of, np.arange(150))
+    monkeypatch.setattr(removal, "NEAR", 1)
+    monkeypatch.setattr(removal, "GROWTH", 2)
+    found = removal.leave_out(of, np.arange(150))
+    np.testing.assert_allclose(found.values, wide_band.values, rtol=0, atol=1e-9)
+
+
+def test_without_the_only_row_of_a_class_every_small_enough_intercept_is_best():
+    X, y, _ = drawn("svm", "plain", 0, True, False)
+    y = np.where(np.arange(30) == 7, 1.0, -1.0)
+    found = removal.leave_out(removal.Solution(model := model_of("svm", "plain", X, y, None, True), solved(model, 1.0)),
+                              np.arange(30))  # fmt: skip
+    assert found.low[7] == -np.inf and found.high[7] == pytest.approx(-1.0, abs=1e-6)
+    assert np.isfinite(found.low[:7]).all() and np.isfinite(found.high).all()
