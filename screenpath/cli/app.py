@@ -33,6 +33,7 @@ SECTIONS: dict[str, dict[str, tuple]] = {
         "show": ("results:show", "Describe a run and one of its steps: certificate, scores, features, dual variables."),
         "runs": ("results:runs", "List the runs in this folder, or compare some: scores, paired differences, times."),
         "loo": ("loo:loo", "Leave out each training row in turn: exact errors, proven, without a refit."),
+        "influence": ("loo:influence", "Show which training rows move the model most, exactly."),
         "predict": ("results:predict", "Predict labels, decision values or regression values of new data."),
         "export": ("export:export", "Write a step as a model file: LIBLINEAR, LIBSVM, ONNX, scikit-learn, JSON, NPZ."),
         "plot": ("results:plot", "Draw pictures of a run: PNG, SVG, PDF, or on the terminal."),

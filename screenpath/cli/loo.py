@@ -64,6 +64,41 @@ def loo(run, step, steps, rows, seed, out, format, force, training, quiet):
     return DONE if good else UNCERTIFIED
 
 
+@helped("influence", "screenpath influence runs/svm-data --step C=0.1", "screenpath influence runs/cv-svm -o rows.csv")
+@run_argument
+@step_option
+@click.option("--top", default=10, show_default=True, type=click.IntRange(min=1), help="Number of rows shown.")
+@click.option("-o", "--out", metavar="FILE", help="Write all rows, in the same order, as CSV.")
+@force_option
+@training_option
+@quiet_option
+def influence(run, step, top, out, force, training, quiet):
+    """Show which training rows move a run's model most: exact, by leaving out each of them.
+
+    The columns are row (or its name), label or target, the decision value or prediction by the model of all rows (all)
+    and by the model without the row (others), by how much the weights of the prepared features move (moved), and how
+    many labels of other rows change (flips). Rows with a wrong label are often the first.
+    """
+    from screenpath.data.words.tables import aligned, csv_text
+    from screenpath.engine.leave_out import leave_one_out
+    from screenpath.store.outputs import Output
+
+    opened = _opened(run, quiet)
+    chosen = opened.choose(step or usual_step(opened))
+    output = None if out is None else Output(out, force, [opened.path, training or opened.record["data"].get("path")])
+    for one in leave_one_out(opened, [chosen], training, tell=None if quiet else lambda text: tell(flags(text))):
+        head, lines = one.influence()
+        if output is not None:
+            output.write(csv_text(head, lines))
+        if output is None or not output.stdout:
+            texts = [[f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in line] for line in lines[:top]]
+            say("".join(f"{line}\n" for line in aligned([head, *texts], 1)))
+        still = one.counts["open"]
+        if still and not quiet:
+            tell(f"{still:,} rows are left open")
+    return UNCERTIFIED if still else DONE
+
+
 def _opened(name, quiet: bool):
     from screenpath.cli.results import _opened as opened
     from screenpath.cli.results import _tell_of

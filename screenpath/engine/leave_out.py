@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from screenpath.catalogue.losses import LOSSES
+from screenpath.data.files.prepare import Preparation
 from screenpath.data.words.labels import label_text
 from screenpath.data.words.tables import csv_text, finite
 from screenpath.engine.again import problem_again
@@ -17,7 +19,8 @@ from screenpath.engine.path import Path
 from screenpath.errors import UsageError
 from screenpath.inputs.run_data import training_path
 from screenpath.kernels.compilation import ensure_compiled
-from screenpath.solve.removal import BOUND, LOCAL, NOTHING, OPEN, Removed, Solution, leave_out, polished
+from screenpath.numbers import sparse as sp
+from screenpath.solve.removal import AT_ONCE, BOUND, LOCAL, NOTHING, OPEN, Removed, Solution, leave_out, polished
 from screenpath.store.open import Run
 
 TOL = 1e-8  # from which the rows on their kinks are seen
@@ -51,6 +54,7 @@ class LeaveOneOut:
     scores: dict[str, float]
     training: dict[str, float]
     solution: Solution
+    preparation: Preparation
     ids: tuple[str, ...] | None
     seconds: float
 
@@ -98,6 +102,11 @@ class LeaveOneOut:
         found = {name: int(np.count_nonzero((how == code) & ~still)) for code, name in names}
         return {**found, "open": int(np.count_nonzero(still))}
 
+    @property
+    def exact(self) -> float:
+        """Return by how much a value may be off, where one was formed."""
+        return float(self.removed.error[~self.open & (self.removed.how != BOUND)].max(initial=0.0))
+
     def record(self) -> dict:
         """Return the numbers for JSON."""
         kind = {"errors": self.errors} if self.run.labels is not None else {}
@@ -105,22 +114,101 @@ class LeaveOneOut:
             "model": self.run.model, **{name: self.step[name] for name in ("step", *self.run.parameters)},
             "rows": self.n, "left_out": int(self.samples.size), **kind, "scores": self.scores,
             "training_scores": self.training, "decided": self.counts, "largest_gap": self.removed.gap.max(initial=0.0),
-            "largest_error": self.removed.error[~self.open].max(initial=0.0), "seconds": self.seconds,
+            "largest_error": self.exact, "seconds": self.seconds,
         })  # fmt: skip
 
     def csv(self) -> str:
         """Return the table of held-out predictions, in the order of the data, under the names of the rows if any."""
-        head: list = ["row"] if self.ids is None else [self.run.form.id]
-        columns = [(self.samples + 1).tolist() if self.ids is None else [self.ids[k] for k in self.samples.tolist()]]
+        head, columns = self._named()
         if self.run.labels is None:
-            head, columns = [*head, "target", "predicted"], [*columns, self.targets.tolist()]
+            head.append("predicted")
         else:
-            head += ["label", "predicted", "decision"]
-            names = [label_text(self.run.labels[side]) for side in ("-1", "+1")]
-            labels, found = ([names[int(one)] for one in (form > 0.0)] for form in (self.targets, self.low))
-            columns += [labels, ["" if still else label for label, still in zip(found, self.open, strict=True)]]
+            head += ["predicted", "decision"]
+            found = zip(self._labels(self.low), self.open, strict=True)
+            columns.append(["" if still else label for label, still in found])
         columns += [self.values.tolist(), self.low.tolist(), self.high.tolist()]
         return csv_text([*head, "low", "high"], zip(*columns, strict=True))
+
+    def _named(self) -> tuple[list, list]:
+        """Return the heads and the columns that tell rows: number or name, and label or target."""
+        name, what = "row" if self.ids is None else self.run.form.id, "target" if self.run.labels is None else "label"
+        rows: list = (self.samples + 1).tolist() if self.ids is None else [self.ids[k] for k in self.samples.tolist()]
+        return [name, what], [rows, self.targets.tolist() if what == "target" else self._labels(self.targets)]
+
+    def _labels(self, forms: np.ndarray) -> list[str]:
+        names = [label_text(self.run.labels[side]) for side in ("-1", "+1")]
+        return [names[int(one)] for one in (forms > 0.0)]
+
+    # -- what follows from all of the models ---------------------------------------------------------------------
+
+    @cached_property
+    def moves(self):
+        """Return by how much each row's absence moves the weights of the prepared features, shape (m, d)."""
+        rows = self.solution.model.rows
+        X = rows.whole()
+        return self.removed.changes @ (sp.csr_array(X, shape=(rows.n, rows.d)) if isinstance(X, tuple) else X)
+
+    def flips(self) -> np.ndarray:
+        """Return how many labels of the other rows are different without each row.
+
+        A form changes by at most the row's norm times the move of the weights, and by that of the intercept: rows whose
+        forms are larger are not looked at.
+        """
+        model, removed, out = self.solution.model, self.removed, np.zeros(self.samples.size, dtype=np.int64)
+        forms = self.solution.forms[: self.n]
+        ratio = np.abs(forms) / (model.norms[: self.n] + 1.0)
+        order, reach = np.argsort(ratio, kind="stable"), np.maximum(removed.distance, np.abs(removed.offsets))
+        ratio, by = ratio[order], np.argsort(reach, kind="stable")[np.count_nonzero(~(reach > 0.0)) :]
+        for start in range(0, by.size, AT_ONCE):
+            some = by[start : start + AT_ONCE]
+            near = order[: np.searchsorted(ratio, reach[some[-1]] * (1.0 + 1e-9), side="right")]
+            moved = self.solution.rows(near) @ self.moves[some].T
+            moved = (moved.toarray() if sp.issparse(moved) else moved) + removed.offsets[some]
+            flipped = (forms[near, None] > 0.0) != (forms[near, None] + moved > 0.0)
+            out[some] = np.count_nonzero(flipped & (near[:, None] != self.samples[some]), axis=0)
+        return out
+
+    def influence(self, top: int | None = None) -> tuple[list[str], list[list]]:
+        """Return the heads and the lines of a table of rows, those first without which the weights move most.
+
+        The columns are number or name, label or target, decision value or prediction by all rows (``all``) and by the
+        others (``others``), the norm of the move, and of a classifier how many labels of other rows change.
+        """
+        head, columns = self._named()
+        columns += [self.solution.forms[self.samples].tolist(), self.values.tolist(), self.removed.distance.tolist()]
+        head += ["all", "others", "moved"]
+        if self.run.labels is not None:
+            head, columns = [*head, "flips"], [*columns, self.flips().tolist()]
+        order = np.argsort(-self.removed.distance, kind="stable")[:top].tolist()
+        return head, [[column[k] for column in columns] for k in order]
+
+    def intervals(self, X, level: float = 0.9) -> np.ndarray:
+        """Return jackknife+ prediction intervals for new rows, shape (m, 2), of a regression.
+
+        Each model without one row predicts the new row; its error for the row left out is added and subtracted (Barber,
+        Candes, Ramdas, Tibshirani 2021). Of rows like those of the training data, at least the part ``2 level - 1`` is
+        inside, and usually about ``level``. ``X`` is in the units of the data.
+        """
+        if self.run.labels is not None:
+            raise UsageError("intervals are for regressions", "leave out `interval`")
+        if self.weights is not None and np.ptp(self.weights):
+            raise UsageError("intervals need rows that weigh alike", "compute the path without weights")
+        if self.open.any() or self.samples.size < self.n:
+            raise UsageError("intervals need every row left out", "leave out `rows`")
+        n, X = self.n, sp.csr_array(X)[:, : self.run.n_features]
+        X.resize((X.shape[0], self.run.n_features))
+        rows = self.preparation.apply(self.preparation.narrowed(X))
+        rows = rows[:, : self.solution.model.rows.d]  # a free intercept is no column
+        w, errors = self.solution.certificate.point.vector, np.abs(self.targets - self.values)
+        base = np.asarray(rows @ w).ravel() + (self.solution.certificate.intercept or 0.0)
+        last = int(np.ceil(level * (n + 1)))
+        out = np.empty((base.size, 2))
+        for start in range(0, base.size, AT_ONCE):
+            part = slice(start, start + AT_ONCE)
+            moved = rows[part] @ self.moves.T
+            values = base[part, None] + self.removed.offsets + (moved.toarray() if sp.issparse(moved) else moved)
+            out[part] = np.transpose(_ends(values - errors, values + errors, n + 1 - last, last))
+        return out
 
     def __str__(self) -> str:
         """Return a line for each thing to know."""
@@ -136,10 +224,18 @@ class LeaveOneOut:
                       for name, value in self.scores.items()]  # fmt: skip
         ways = {"nothing": "without a part in the weights", "bound": "by a bound", "local": "by a local solution"}
         lines.append(("decided", ", ".join(f"{counts[name]:,} {how}" for name, how in ways.items() if counts[name])))
-        exact = self.removed.error[~self.open].max(initial=0.0)
+        exact = self.exact
         proof = "every label" if self.run.labels is not None else f"every value, to {exact:.1e}"
         lines.append(("proven", f"all but {counts['open']:,} rows" if counts["open"] else proof))
         return "".join(f"{name:<20}{text}\n" for name, text in lines)
+
+
+def _ends(low: np.ndarray, high: np.ndarray, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return of each row the ``first`` smallest of ``low`` and the ``last`` of ``high``, from 1; beyond, infinity."""
+    n = low.shape[1]
+    least = np.partition(low, first - 1, axis=1)[:, first - 1] if first >= 1 else np.full(low.shape[0], -np.inf)
+    most = np.partition(high, last - 1, axis=1)[:, last - 1] if last <= n else np.full(low.shape[0], np.inf)
+    return least, most
 
 
 def leave_one_out(
@@ -173,7 +269,8 @@ def leave_one_out(
                 spec.scores_of(forms[sure], targets[samples][sure], options, held)
                 for forms in (removed.values, solution.forms[samples])
             )
-            yield LeaveOneOut(run, step, removed, targets[samples], weights, scores, trained, solution, data.ids, spent)
+            told = scores, trained, solution, data.preparation, data.ids, spent
+            yield LeaveOneOut(run, step, removed, targets[samples], weights, *told)
 
 
 def _say_cost(solution: Solution, samples: np.ndarray, tell) -> None:

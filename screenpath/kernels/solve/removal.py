@@ -12,7 +12,7 @@ import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
 
-# Where a row is in place of an end, 0 or 1: between both, but on no kink that is followed; and where it is not looked at:
+# Where a row is, in place of an end, 0 or 1: between both, but not followed; and where it is not looked at:
 # on its kink, left out, on its kink and a combination of members.
 INSIDE, MEMBER, GONE, PARKED = range(2, 6)
 PROVEN, SHORT, ENDLESS, LONG, FULL = range(5)  # how a removal ends; SHORT: the band has too few rows
