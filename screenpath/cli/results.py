@@ -13,6 +13,7 @@ from shutil import get_terminal_size
 
 import click
 
+from screenpath.catalogue.option import Option
 from screenpath.catalogue.options import TARGET
 from screenpath.cli.help import helped
 from screenpath.cli.options import DONE, ERROR, UNCERTIFIED, flag, force_option, quiet_option, say
@@ -338,6 +339,7 @@ def verify(run, data, format, explain, step):
 @step_option
 @click.option("--exact", is_flag=True, help="Solve a C that is between steps, from the training data.")
 @click.option("--decision", is_flag=True, help="Write decision values next to the labels.")
+@flag(Option("interval", None, "share", "Add jackknife+ intervals of this level, such as 0.9.", metavar="LEVEL"))
 @click.option("--append", is_flag=True, help="Write all columns of DATA, a table, before what is predicted.")
 @click.option("-o", "--out", metavar="FILE", default="-", show_default=True, help="File; - is standard output.")
 @click.option(
@@ -351,7 +353,7 @@ def verify(run, data, format, explain, step):
 @training_option
 @quiet_option
 def predict(
-    run, data, step, exact, decision, append, out, format, force, zero_based, no_labels, target, training, quiet
+    run, data, step, exact, decision, interval, append, out, format, force, zero_based, no_labels, target, training, quiet
 ):
     """Predict DATA (LIBSVM text, CSV, Parquet; - for stdin) by a step of the run folder RUN, as CSV.
 
@@ -362,6 +364,9 @@ def predict(
 
     --step C=VALUE takes a linear model at any C of the path. Between two steps it is their mean, and its proven gap is
     printed; --exact solves there instead.
+
+    --interval 0.9, for linear regressions, adds the columns low and high: jackknife+ intervals by all models without
+    one training row. They hold at least 80 % (2 LEVEL - 1) of new targets like those of training, usually about 90 %.
     """
     from screenpath.data.files.cells import USUAL
     from screenpath.data.files.read import columns_written
@@ -374,15 +379,19 @@ def predict(
     if format == "parquet":
         need_parquet()
     run = open_run(run)
-    support = training_path(run, training) if run.kernel else training
+    support = training_path(run, training) if run.kernel or interval else training
     output = Output(out, force, [run.path, data, support])
     spec = run.declared()
     step = step or usual_step(run)
-    if training is not None and run.kernel is None and not exact:
+    if training is not None and run.kernel is None and not exact and interval is None:
         raise UsageError(f"{run.path} is a linear run: predict needs no training data", "leave out --training")
+    if interval is not None and run.labels is not None:
+        raise UsageError(f"{run.model} is a classifier: intervals are for regressions", "leave out --interval")
     chosen = step_or_between(run, step, exact, training)
     if exact and isinstance(chosen, dict):
         raise UsageError(f"{run.describe(chosen)} of the run is solved already", "leave out --exact")
+    if interval is not None and not isinstance(chosen, dict):
+        raise UsageError("intervals are those of a step of the run", "name one with --step, or leave out --interval")
     if decision and run.labels is None:
         raise UsageError(f"{run.model} is a regression: predict writes its values anyway", "leave out --decision")
     with warnings.catch_warnings():
@@ -395,12 +404,19 @@ def predict(
     # Before writing: wrong data must not leave a file.
     scores = [] if no_labels else [score_line(spec, run, values, read.y), not_scored(run, read.y)]
     written = columns_written(data, read.form.cells if read.form else USUAL) if append else {}
-    text = table(run, values, decision, read, written)
+    between, held = None, ""
+    if interval is not None:
+        from screenpath.engine.leave_out import leave_one_out
+
+        found = next(leave_one_out(run, [chosen], training))
+        between, least = found.intervals(read.X, interval), max(2.0 * interval - 1.0, 0.0)
+        held = f"jackknife+ by {found.n:,} models: at least {least:.0%} of targets like those of training are inside"
+    text = table(run, values, decision, read, written, between)
     ids = [] if read.ids is None else [read.form.id] if append else next(csv.reader(io.StringIO(text)))[:1]
     output.write(text if format == "csv" else parquet_of(text, ids))
     if not quiet:
         say_step(run, chosen, step)
-        for line in (*read.notices, unnamed, notice, lacking_words(read.lacking), *scores):
+        for line in (*read.notices, unnamed, notice, lacking_words(read.lacking), *scores, held):
             if line:
                 tell(line)
 
@@ -455,14 +471,19 @@ def score_line(spec, run, values, y) -> str:
     return f"{said} on {int(known.sum())} rows"
 
 
-def table(run, values, decision: bool, data, written: dict[str, list[str]]) -> str:
-    """Return the predictions as CSV, below the ids or the columns ``written`` in the data."""
+def table(run, values, decision: bool, data, written: dict[str, list[str]], between=None) -> str:
+    """Return the predictions as CSV, and the intervals ``between`` whose ends new targets are, below the ids or the
+    columns ``written`` in the data.
+    """
     from screenpath.data.words.labels import label_text
     from screenpath.data.words.tables import csv_text
     from screenpath.engine.stored import predicted_labels
 
     if run.labels is None:
         header, rows = ["value"], [[value] for value in values.tolist()]
+        if between is not None:
+            header += ["low", "high"]
+            rows = [[*row, *ends] for row, ends in zip(rows, between.tolist(), strict=True)]
     else:
         labels, header = predicted_labels(run, values).tolist(), ["label"]
         rows = [[label] for label in labels]

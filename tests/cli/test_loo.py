@@ -122,3 +122,97 @@ def test_what_is_refused(call, tmp_path, data):
     sparse = screenpath.run("l1svm", str(file), grid=3, quiet=True, out=run, force=True)
     with pytest.raises(UsageError, match="not for l1svm"):
         sparse.loo()
+
+
+def targeted(file, X, y) -> None:
+    """Write rows of three features and real targets."""
+    cells = zip(y.tolist(), X.tolist(), strict=True)
+    file.write_text("".join(f"{t!r} 1:{a!r} 2:{b!r} 3:{c!r}\n" for t, (a, b, c) in cells))
+
+
+def without(X, y, bias):
+    """Return weights and intercepts of all refits."""
+    found = []
+    for i in range(len(y)):
+        keep = np.arange(len(y)) != i
+        fit = screenpath.svm_path(X[keep], y[keep], grid=[C], tol=1e-12, bias=bias)
+        found.append((fit.coef(0), fit.intercept(0)))
+    return np.array([w for w, _ in found]), np.array([float(b) for _, b in found])
+
+
+def test_influence_is_that_of_refits(call, tmp_path, data):
+    file, X, y = data
+    X, y = np.vstack([X, [[3.0, 0.2, 4.0]]]), np.append(y, 1.0)
+    file.write_text(libsvm_text(X, y))
+    path = computed(tmp_path, file)
+    found = path.loo(C=C)
+    w, b = without(X, y, 1.0)
+    apart = np.hstack([w - path.coef(C=C), b[:, None] - path.intercept(C=C)])
+    np.testing.assert_allclose(found.removed.distance, np.linalg.norm(apart, axis=1), atol=1e-5)
+    forms = X @ w.T + b
+    flipped = (forms > 0.0) != (X @ path.coef(C=C) + path.intercept(C=C) > 0.0)[:, None]
+    np.fill_diagonal(flipped, False)
+    np.testing.assert_array_equal(found.flips(), flipped.sum(axis=0))
+    assert found.flips().max() > 0
+    said = call("influence", str(tmp_path / "run"), "--step", f"C={C}", "--top", 3, "-o", "rows.csv")
+    assert said.code == 0 and len(said.out.splitlines()) == 4
+    rows = read_csv("rows.csv")
+    assert len(rows) == 61 and rows[0]["row"] == said.out.splitlines()[1].split()[0]
+    assert [int(row["row"]) - 1 for row in rows[:5]] == np.argsort(-found.removed.distance)[:5].tolist()
+    assert rows[0]["flips"] == str(found.flips()[found.removed.distance.argmax()])
+
+
+@pytest.mark.parametrize("scale", ["none", "standard"])
+@pytest.mark.parametrize("intercept", ["free", "penalised"])
+def test_intervals_are_those_of_refits(call, tmp_path, scale, intercept):
+    X, _ = clouds(40, 3, seed=3)
+    y = X @ [1.0, -0.5, 0.2] + 0.3 * np.random.default_rng(0).normal(size=40)
+    new = np.random.default_rng(1).normal(size=(7, 3))
+    targeted(tmp_path / "old", X, y)
+    targeted(tmp_path / "new", new, np.zeros(7))
+    options = {"scale": scale, "intercept": intercept, "bias": float(intercept != "free")}
+    path = computed(tmp_path, tmp_path / "old", "lad", **options)
+    said = call("predict", str(tmp_path / "run"), "new", "--step", f"C={C}", "--interval", 0.8, "-o", "out.csv")
+    assert said.code == 0 and "jackknife+ by 40 models: at least 60%" in said.err
+    table = read_csv("out.csv")
+    record = path.run.record["preparation"]
+    shift, width = (np.array(record[key] or default) for key, default in (("shift", [0.0] * 3), ("scale", [1.0] * 3)))
+    Z, N = (X - shift) / width, (new - shift) / width
+    forms, errors = [], []
+    for i in range(40):
+        keep = np.arange(40) != i
+        fit = screenpath.lad_path(Z[keep], y[keep], grid=[C], tol=1e-13, intercept=intercept)
+        forms.append(fit.predict(N, 0))
+        errors.append(abs(y[i] - fit.predict(Z[[i]], 0)[0]))
+    forms, errors = np.array(forms), np.array(errors)[:, None]
+    last = 33  # of 41, rounded up
+    low, high = np.sort(forms - errors, axis=0)[40 - last], np.sort(forms + errors, axis=0)[last - 1]
+    np.testing.assert_allclose([float(row["low"]) for row in table], low, atol=1e-5)
+    np.testing.assert_allclose([float(row["high"]) for row in table], high, atol=1e-5)
+
+
+def test_intervals_hold_what_they_promise_and_infinite_ones_where_rows_are_few(tmp_path):
+    inside = []
+    for seed in range(20):
+        X = np.random.default_rng(seed).normal(size=(60, 3))
+        y = X @ [1.0, -0.5, 0.2] + 0.5 * np.random.default_rng(100 + seed).standard_t(3, size=60)
+        file = tmp_path / "data"
+        targeted(file, X[:40], y[:40])
+        found = computed(tmp_path, file, "quantile", force=True).loo(C=C)
+        low, high = found.intervals(X[40:], 0.8).T
+        inside.append(np.mean((low <= y[40:]) & (y[40:] <= high)))
+    assert 0.7 < np.mean(inside) < 0.9
+    assert np.isinf(found.intervals(X[40:], 0.99)).all()
+
+
+def test_intervals_are_refused_for_classifiers_and_weighted_rows(call, tmp_path, data):
+    file, _, y = data
+    path = computed(tmp_path, file)
+    said = call("predict", str(tmp_path / "run"), str(file), "--step", 0, "--interval", 0.9)
+    assert said.code == 2 and "intervals are for regressions" in said.err
+    with pytest.raises(UsageError, match="for regressions"):
+        path.loo(C=C).intervals(np.zeros((1, 3)))
+    (tmp_path / "weights").write_text("".join(f"{one}\n" for one in 1.0 + (y > 0.0)))
+    weighted = computed(tmp_path, file, "lad", weights=str(tmp_path / "weights"), force=True)
+    with pytest.raises(UsageError, match="weigh alike"):
+        weighted.loo(C=C).intervals(np.zeros((1, 3)))
