@@ -33,6 +33,7 @@ _HOMES = {
     "quantile_path": "screenpath.api.paths",
     "read_data": "screenpath.data.files.read",
     "read_libsvm": "screenpath.data.files.libsvm",
+    "reduce_run": "screenpath.engine.reduce",
     "report_run": "screenpath.api.runs",
     "rules_of": "screenpath.catalogue.specs",
     "run": "screenpath.api.runs",

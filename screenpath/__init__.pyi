@@ -24,6 +24,7 @@ from screenpath.data.files.read import read_data as read_data
 from screenpath.data.files.write_libsvm import write_libsvm as write_libsvm
 from screenpath.engine.certify import CertifiedModel as CertifiedModel
 from screenpath.engine.certify import certify as certify
+from screenpath.engine.reduce import reduce_run as reduce_run
 from screenpath.engine.result import KernelPathResult as KernelPathResult
 from screenpath.engine.result import PathResult as PathResult
 from screenpath.engine.result import SparsePathResult as SparsePathResult

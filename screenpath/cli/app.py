@@ -36,6 +36,7 @@ SECTIONS: dict[str, dict[str, tuple]] = {
         "influence": ("loo:influence", "Show which training rows move the model most, exactly."),
         "predict": ("results:predict", "Predict labels, decision values or regression values of new data."),
         "export": ("export:export", "Write a step as a model file: LIBLINEAR, LIBSVM, ONNX, scikit-learn, JSON, NPZ."),
+        "reduce": ("export:reduce", "Write small data that have the optimum of a run at every C of a range."),
         "plot": ("results:plot", "Draw pictures of a run: PNG, SVG, PDF, or on the terminal."),
         "report": ("results:report", "Write one self-contained HTML page about a run."),
     },

@@ -1,4 +1,4 @@
-"""``screenpath export``: one step of a run as a model file."""
+"""``screenpath export`` and ``reduce``: one step of a run as a model file, and small data for another solver."""
 
 from __future__ import annotations
 
@@ -46,3 +46,38 @@ def export(run, step, kind, out, force, training, quiet):
         say_step(run, chosen, step)
         if kind in ("liblinear", "libsvm") and run.labels and run.labels.get("-1") == "rest":
             tell("the labels other than --positive are one label of the model file, the second")
+
+
+@helped(
+    "reduce",
+    "screenpath reduce runs/svm-data -o small.libsvm --from 0.1 --to 1",
+    "screenpath reduce runs/svm-data -o small.libsvm --weights small.txt",
+)
+@click.argument("run", metavar="RUN", type=click.Path())
+@click.option("-o", "--out", metavar="FILE", required=True, help="LIBSVM file to write; - is standard output.")
+@click.option("--from", "low", metavar="C", type=float, help="Smallest C that it serves.  [default: that of the run]")
+@click.option("--to", "high", metavar="C", type=float, help="Largest C.  [default: that of the run]")
+@click.option("--weights", metavar="FILE", help="File of the rows' weights, one a line.  [default: FILE.weights]")
+@force_option
+@training_option
+@quiet_option
+def reduce(run, out, low, high, weights, force, training, quiet):
+    """Write small data that have the optimum of the run folder RUN at every C of a range, for any solver.
+
+    The file holds the rows that may matter somewhere in the range, and a mean row for those of one side of their kink,
+    proven at every C. Mean rows weigh as much as their rows: the solver must take the weights. Rows are in the units of
+    the data; those of a run with --scale are scaled. For svm of two labels, lad, quantile and svr without a kernel.
+    """
+    from screenpath.data.files.write_libsvm import libsvm_lines
+    from screenpath.engine.reduce import reduced
+    from screenpath.store.open import open_run
+    from screenpath.store.outputs import Output
+
+    run = open_run(run)
+    inputs = [run.path, training or run.record["data"].get("path")]
+    outputs = [Output(name, force, inputs) for name in (out, weights or f"{out}.weights")]
+    found = reduced(run, low, high, training)
+    outputs[0].write("".join(libsvm_lines(found.X, found.y)))
+    outputs[1].write("".join(f"{weight!r}\n" for weight in found.weights.tolist()))
+    for line in () if quiet else (*found.statement, f"weights: {outputs[1].name}"):
+        tell(line)

@@ -1,0 +1,179 @@
+"""Small data that suffice for every C of a range: rows that may matter there, and one mean row for each side.
+
+A row on one side of its kink at the optimum of every C of the range adds a linear function to the objective. Those of
+one side add up to that of their mean row with the sum of their weights, which lies on that side too; rows without a
+slope there add nothing. So the reduced problem has the same optima and the same optimal value for every C of the range
+(Ogawa 2013). Several C prove the sides: between two, the ball of the interpolated solution
+(:mod:`screenpath.problem.between`), or with a free intercept the levers of both (:mod:`screenpath.regions.lever`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from math import sqrt
+
+import numpy as np
+
+from screenpath.catalogue.losses import LOSSES
+from screenpath.data.files.dataset import FileLike
+from screenpath.data.words.labels import label_text
+from screenpath.engine.again import problem_again
+from screenpath.engine.path import Path
+from screenpath.errors import UsageError, folder_of
+from screenpath.inputs.run_data import training_path
+from screenpath.numbers import sparse as sp
+from screenpath.numbers.rounding import OUTWARD
+from screenpath.problem.between import Between, Solved
+from screenpath.regions.geometry import Ball
+from screenpath.regions.lever import LeverRange
+from screenpath.screen.box import pair_ball, pair_radius
+from screenpath.store.open import Run, open_run
+
+ACCURACY = 1e-10  # relative gap of the solutions, if that of the run is larger
+FEWER, DOUBLINGS = 0.98, 3  # steps are doubled, at most so often, while that leaves fewer than this share of the rows
+
+
+@dataclass(frozen=True, repr=False)
+class ReducedData:
+    """Rows, targets and weights with the optimum of a whole run, for every C from ``low`` to ``high``.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array of shape (m, d)
+        The ``kept`` rows, then the mean rows: in the units of the data, or as the run has ``scaled`` them.
+    y, weights : ndarray of shape (m,)
+        Labels are -1 and +1. A mean row weighs as much as its rows.
+    kept : ndarray of int
+        Numbers (from 0) of the rows that are kept.
+    """
+
+    X: np.ndarray | sp.csr_array
+    y: np.ndarray
+    weights: np.ndarray
+    kept: np.ndarray
+    low: float
+    high: float
+    of: int  # rows of the data
+    problem: str  # what is solved with the weights s_i
+    scaled: str  # kind of scaling
+    labels: tuple  # of the data, those of -1 and +1; none of a regression
+    bias: float
+
+    def __repr__(self) -> str:
+        return f"<ReducedData: {self.statement[0]}>"
+
+    @property
+    def statement(self) -> list[str]:
+        """Return what the data suffice for, and how another solver is to take them: a line each."""
+        means = self.y.size - self.kept.size
+        lines = [
+            f"{self.kept.size:,} of {self.of:,} rows and {means} mean row{'s' * (means != 1)}",
+            f"same optimum for every C from {self.low:g} to {self.high:g}: {self.problem}",
+        ]
+        lines += [f"add the constant feature {self.bias:g} to each row: it is not written"] if self.bias else []
+        lines += [f"rows are scaled as by the run ({self.scaled}): do not scale them"] if self.scaled != "none" else []
+        signs = [f"{side} is {label_text(label)}" for side, label in zip(("-1", "+1"), self.labels, strict=False)]
+        return lines + ([f"labels: {', '.join(signs)}"] if signs else [])
+
+
+def reduce_run(
+    run: FileLike, low: float | None = None, high: float | None = None, training: str | None = None
+) -> ReducedData:
+    """Return small data with the optimum of a run for every C of a range: for any solver that accepts weights.
+
+    Parameters
+    ----------
+    run : path-like
+        Run folder of ``svm``, ``lad``, ``quantile`` or ``svr`` without a kernel, of two labels. Its training data are
+        read, and a path between the ends is solved.
+    low, high : float, optional
+        The range; that of the run by default.
+    training : path-like, optional
+        The training data, if they have moved.
+
+    Raises
+    ------
+    UsageError, DataError, RunFolderError
+    """
+    return reduced(open_run(folder_of(run)), low, high, None if training is None else str(training))
+
+
+def reduced(run: Run, low: float | None, high: float | None, training: str | None = None) -> ReducedData:
+    """Return what :func:`reduce_run` does, of an open run."""
+    if run.model not in LOSSES or run.kernel or run.classes:
+        raise UsageError(
+            "only data of linear paths are reduced: svm of two labels, lad, quantile and svr", "leave the data whole"
+        )
+    grid = np.array([row["C"] for row in run.steps])
+    low, high = grid[0] if low is None else float(low), grid[-1] if high is None else float(high)
+    if not 0.0 < low < high < np.inf:
+        raise UsageError(f"C from {low:g} to {high:g} is no range", "give two ends above 0, the smaller one first")
+    values = np.unique([low, *grid[(grid > low) & (grid < high)], high])
+    tol = min(ACCURACY, run.record["options"]["tol"])
+    with problem_again(run, training_path(run, training), tol=tol) as (spec, options, data):
+        status = _sides(spec, options, data, values)
+        for _ in range(DOUBLINGS):
+            values = np.sort(np.append(values, np.sqrt(values[:-1] * values[1:])))
+            finer = _sides(spec, options, data, values)
+            fewer = np.count_nonzero(finer == 0) < FEWER * np.count_nonzero(status == 0)
+            status = np.where(finer != 0, finer, status)
+            if not fewer:
+                break
+        X, y, weights, kept = _rows(Path.of(spec, options, data, values).model, data, LOSSES[run.model], status)
+    scaled = data.preparation.kind if data.preparation.fill is None else f"{data.preparation.kind}, gaps filled"
+    bias = 0.0 if spec.free_bias else data.preparation.bias
+    ends = float(low), float(high)
+    return ReducedData(
+        X, y, weights, kept, *ends, data.shape[0], spec.objective, scaled, tuple(run.sides[:2]), bias
+    )
+
+
+def _sides(spec, options: dict, data, values: np.ndarray) -> np.ndarray:
+    """Return -1 (lower end) or +1 for every dual variable that is there at the optimum of every C, else 0."""
+    way = Path.of(spec, options, data, values)
+    certificates = (certificate for _, certificate in way.walk())
+    found = None
+    for first, second in pairwise(certificates):
+        here = _between(way.model, first, second)
+        found = here if found is None else np.where(found == here, here, 0)
+    return found
+
+
+def _between(model, first, second) -> np.ndarray:
+    """Return the sides of all dual variables from one solved C to the next."""
+    regions: list
+    if first.intercept is not None:
+        middle = sqrt(first.C * second.C)
+        regions = [LeverRange(first, first.C, middle), LeverRange(second, middle, second.C)]
+    else:
+        ends = [Solved(one.C, one.primal, one.dual, one.gap, one.point.vector) for one in (first, second)]
+        radius = sqrt(Between.of(*ends).worst[1])
+        # The centre of a pair's ball lies halfway between w and the primal point of its dual.
+        radius += max(pair_ball(one, one.C).radius - pair_radius(one, one.C) for one in (first, second))
+        regions = [Ball(one.point, OUTWARD * radius) for one in (first, second)]
+    one, other = (model.screen(region).status for region in regions)
+    return np.where(one == other, one, 0)
+
+
+def _rows(model, data, loss, status: np.ndarray) -> tuple:
+    """Return rows, targets and weights of the reduced data, and which rows were kept."""
+    n, p = model.rows.n, data.preparation
+    sides = status.reshape(-1, n)  # two dual variables a row if the loss is mirrored
+    slopes = np.where(status > 0, model.hi, model.lo).reshape(-1, n)
+    settled = np.all(sides != 0, axis=0)
+    kept = np.flatnonzero(~settled)
+    group = np.where(settled & np.any(slopes != 0.0, axis=0), 4.0 * sides[0] + (data.targets if loss.signed else 0), 0)
+    s = np.ones(n) if data.weights is None else data.weights
+    parts = [s * (group == one) for one in np.unique(group[group != 0.0])]
+    taken = model.rows.take(kept, np.ones(kept.size))
+    taken = sp.csr_array(taken, shape=(kept.size, model.rows.d)) if isinstance(taken, tuple) else taken
+    sums = [model.rows.weighted_sum(part) / part.sum() for part in parts]
+    means = np.array(sums).reshape(len(sums), model.rows.d)
+    X = sp.csr_array(sp.vstack([taken, means])) if sp.issparse(taken) else np.vstack([taken, means])
+    X = X[:, : p.n_features]
+    if p.kind == "none" and p.shift is not None:  # columns far from 0 were centred, which changes the intercept alone
+        X = X + (sp.csr_array(np.ones((X.shape[0], 1))) @ sp.csr_array(p.shift[None]) if sp.issparse(X) else p.shift)
+    targets = [float(part @ data.targets) / float(part.sum()) for part in parts]
+    y, weights = np.append(data.targets[kept], targets), np.append(s[kept], [part.sum() for part in parts])
+    return p.widened(X), y, weights, kept
