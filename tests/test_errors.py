@@ -26,7 +26,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "screenpath"
         ("use `grid=N` with N >= 1", "use --grid N with N >= 1"),
         ("swap `cmin` and `cmax`", "swap --cmin and --cmax"),
         ("`beta_min_ratio` must be above 0", "--beta-min-ratio must be above 0"),
-        ("use `max_memory=2G`, or `gram=cache`", "use --max-memory 2G, or --gram cache"),
+        ("use `max_memory=2G`, or `dtype=float32`", "use --max-memory 2G, or --dtype float32"),
         ("a file `A B` and an empty ``", "a file `A B` and an empty ``"),
     ],
 )

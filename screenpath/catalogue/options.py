@@ -273,10 +273,6 @@ KERNEL = (
     ),
     Option("degree", help="Degree of poly.", usual=3, python="models", **POSITIVE_COUNT),
     Option("coef0", None, "number", "Constant of poly, at least 0.", usual=0.0, python="models"),
-    Option(
-        "gram", None, "choice", choices=("auto", "full", "cache"), usual="auto", python="paths",
-        help="Compute the kernel matrix first if it fits (auto), always (full), or never (cache: rows as needed).",
-    ),
 )  # fmt: skip
 LAMBDA_GRID = grouped(
     "grid",

@@ -76,7 +76,7 @@ def free_intercept(spec: Spec) -> Spec:
         modules = (*spec.kernel_modules, "sparse_intercept", "sifs_free", "sparse_newton")
         own = {"kernel_modules": modules, "needs": FREE_SPARSE}
     if spec.rows is not None:
-        own = {"kernel_modules": (*spec.kernel_modules, "intercept", "lever", "smo_free"), "needs": FREE_KERNEL}
+        own = {"kernel_modules": (*spec.kernel_modules, "intercept", "lever"), "needs": FREE_KERNEL}
     return replace(spec, objective=formula, free_bias=True, columns=(*spec.columns, *INTERVAL), **own)
 
 

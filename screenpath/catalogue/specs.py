@@ -54,7 +54,7 @@ def _svm_resolved(spec: Spec, options: dict) -> Spec:
     """Return the model of two classes, of each class against the rest, or with a kernel."""
     kernel = options["kernel"]
     spec = with_intercept(spec if kernel is None else KERNEL_SVM, options)
-    given = [name for name in (*DEFAULTS, "gram") if options[name] is not None]
+    given = [name for name in DEFAULTS if options[name] is not None]
     if kernel is None and given:
         raise UsageError(f"`{given[0]}` needs a kernel", "add for example `kernel=rbf`")
     if kernel is not None:
@@ -134,7 +134,6 @@ def _kernel_rows(X, targets, options: dict, tell, inexact: float):
         targets,
         options.get("matrix_memory"),
         np.dtype(options["dtype"]),
-        options["gram"] or usual(o.KERNEL, "gram")[0],
         options["threads"],
         tell,
         inexact,

@@ -13,12 +13,13 @@ from screenpath.kernels.problem import box as box_kernels
 from screenpath.kernels.problem import intercept as kernels
 from screenpath.numbers.rounding import UNIT, gamma
 from screenpath.problem.box_types import Certificate, Screened
-from screenpath.problem.free import FreeIntercept
+from screenpath.problem.free import HIDDEN, FreeIntercept
 from screenpath.problem.kernel import KernelModel, KernelReduced, Multiplied, sum_error
 from screenpath.problem.reduced import Freed
 from screenpath.regions.lever import KernelLevered
 
 TRIES = 4  # times that a dual point is moved until it sums to 0 at the intercept of its own w
+LOOK = 8  # rows on which a sum is looked at before it is formed on all
 SAMPLE = 64  # rows from which a typical distance is taken
 
 
@@ -39,6 +40,23 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         products, _ = self.products_of(index, np.full(index.size, 1.0 / index.size))
         square = np.square(self.norms) - 2.0 * products + float(products[index].mean())
         return float(np.sqrt(max(float(np.median(square[present])), 0.0)))
+
+    def closed_form(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return what :meth:`FreeIntercept.closed_form` does; 0 as the dual point where that is optimal for no C.
+
+        Of the products of its dual point, which cost all kernel rows, few are needed to see that.
+        """
+        if self._closed_form_known is None:
+            touched, t = self.rows.touched, self.placed(np.zeros(self.size))[-1]
+            if np.count_nonzero((t == 0.0) & (self.signless.width > 0.0)) > 1:
+                theta = self.balanced(self.optimal_at_zero(), t).theta
+                index, few = np.flatnonzero(theta), np.flatnonzero(self.signless.width > 0.0)[:LOOK]
+                found = np.abs(self.rows.sum_at(index, theta[index], few))
+                self.rows.touched = touched
+                if np.any(found > 2.0 * HIDDEN * self._spread(theta) * self.norms[few]):
+                    nothing = np.zeros(self.size)
+                    self._closed_form_known = nothing, nothing, 0.0
+        return super().closed_form()
 
     # -- certificates --------------------------------------------------------------------------------------------
 
@@ -97,8 +115,7 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         """Return the products of all rows, without signs, with a combination of some; and their error."""
         order = np.argsort(index)
         index, weights = index[order], weights[order]
-        out = np.zeros(self.size)
-        self.rows.add_sum(index, weights * self.signs[index], out)
+        out = self.rows.sum_at(index, weights * self.signs[index])
         error = sum_error(self.rows, index.size, float(weights @ self.norms[index]) * (1.0 + gamma(index.size + 8)))
         return out * self.signs, error
 
@@ -111,7 +128,7 @@ class FreeKernelModel(FreeIntercept, KernelModel):
 
     def reduce(self, C: float, screened: Screened, reference) -> KernelReduced:  # type: ignore[override]
         reduced = super().reduce(C, screened, reference)
-        fixed = reduced.start.copy()
+        fixed = reduced.near.theta.copy()
         fixed[reduced.index] = 0.0
         rest, unsure = kernels.excess(fixed, self.signs)
         rest_error = C * (unsure + reduced.slope * float(np.abs(fixed).sum()))

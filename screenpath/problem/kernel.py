@@ -42,13 +42,13 @@ if TYPE_CHECKING:
 FEW = 32  # entries that change; what else products could be updated from is not worth a look
 
 
-def sum_error(rows: GramRows, terms: int, spread: float, stored: bool = False) -> float:
+def sum_error(rows: GramRows, terms: int, spread: float) -> float:
     """Return the error of products with a sum of kernel rows, relative to the norm of each row.
 
     ``terms`` rows are summed, and ``spread`` is ``sum |weight| ||z||`` over them; each weight may be off by ``UNIT`` of
-    itself. With ``stored``, the sum is computed from the stored values.
+    itself.
     """
-    value = rows.stored_error if stored else rows.error
+    value = rows.error
     return (value + (gamma(rows.depth(terms)) + 2.0 * UNIT) * (1.0 + value)) * spread * OUTWARD if terms else 0.0
 
 
@@ -72,9 +72,27 @@ class Multiplied:
         return self.error
 
 
+def moved(known, rows: GramRows, index: np.ndarray, step: np.ndarray, spread: float) -> tuple[np.ndarray, int, float]:
+    """Return products, their updates and their error for a point that differs from a known one in a few entries.
+
+    ``spread`` is that of the new point.
+    """
+    error = sum_error(rows, index.size, gram.spread_at(step, rows.norms, index) * (1.0 + gamma(step.size + 8)))
+    return known.total + rows.sum_at(index, step), known.updates + 1, drift(known.product_error + error, spread)
+
+
+def spread_of(theta: np.ndarray, norms: np.ndarray) -> float:
+    """Return an upper bound of ``sum_j |theta_j| ||z_j||``, to which the rounding of a product is relative."""
+    return gram.spread(theta, norms) * (1.0 + gamma(theta.size + 8))
+
+
 @dataclass(slots=True)
 class KernelReduced:
-    """What screening left to solve, with ``alpha = C theta``."""
+    """What screening left to solve, with ``alpha = C theta``.
+
+    ``near`` is a point of the whole problem, fixed rows included, with its products: where the solver starts, and where
+    it is. Whoever moves it by :meth:`advance` has formed what the certificate needs.
+    """
 
     rows: GramRows
     index: np.ndarray  # int64 of shape (k,): surviving samples
@@ -82,15 +100,11 @@ class KernelReduced:
     lo: np.ndarray
     hi: np.ndarray
     norms: np.ndarray
-    start_alpha: np.ndarray  # shape (k,)
-    # shape (k,): ``z_i.w`` of the survivors for the w that the starting alpha and the fixed rows give
-    start_products: np.ndarray
-    start_error: float  # each of these is off by at most this times the norm of its row
-    reach: float  # at least ``sum |alpha_i| ||z_i||`` for every point of the box, fixed rows included
-    start_w_sq: float  # ``||w||^2`` of that w
+    C: float
+    box: tuple[np.ndarray, np.ndarray]  # ends of all dual variables, shape (n,)
+    near: Multiplied
+    reach: float  # at least ``sum |theta_i| ||z_i||`` for every point of the box, fixed rows included
     offset: float  # ``sum c_i alpha_i`` over the fixed rows
-    start: np.ndarray  # shape (n,): dual variables that the solver starts from (theta scale), fixed rows included
-    ahead: float  # ``ahead * start_products`` estimates the products at the optimum
     slope: float  # largest part of a slope that was rounded away when the model was made
     free: Freed | None = None
 
@@ -98,6 +112,52 @@ class KernelReduced:
     def size(self) -> int:
         """Return the number of survivors."""
         return self.c.size
+
+    @property
+    def alpha(self) -> np.ndarray:
+        """Return the survivors' dual variables, shape (k,)."""
+        return self.C * self.near.theta[self.index]
+
+    @property
+    def products(self) -> np.ndarray:
+        """Return ``z_i.w`` of the survivors, shape (k,)."""
+        return self.C * self.near.total[self.index]
+
+    @property
+    def error(self) -> float:
+        """Return what each of these is off by, at most, over the norm of its row."""
+        return self.C * drift(self.near.error, self.reach) * OUTWARD
+
+    @property
+    def w_sq(self) -> float:
+        return self.C * self.C * max(gram.inner(self.near.theta, self.near.total)[0], 0.0)
+
+    def advance(self, which: np.ndarray, alpha: np.ndarray, search: bool = False) -> float:
+        """Move survivors ``which`` to ``alpha``; return the part of the way that was gone.
+
+        This is all of it unless ``search`` finds that the dual, a parabola on the way, is largest before. A kernel row
+        is formed for each of them that moves.
+        """
+        near, index, (lo, hi) = self.near, self.index[which], self.box
+        theta = np.minimum(np.maximum(alpha / self.C, lo[index]), hi[index])
+        low, high = alpha <= self.lo[which], alpha >= self.hi[which]
+        theta = np.where(low, lo[index], np.where(high, hi[index], theta))
+        some = theta != near.theta[index]
+        which, index, theta = which[some], index[some], theta[some]
+        if not index.size:
+            return 0.0
+        step, point = theta - near.theta[index], near.theta.copy()
+        point[index] = theta
+        found = Multiplied(point, *moved(near, self.rows, index, step, spread_of(point, self.rows.norms)))
+        if search:
+            slope = float(step @ (self.c[which] - self.C * near.total[index]))
+            bent = self.C * float(step @ (found.total - near.total)[index])
+            if not slope >= bent:
+                share = slope / bent if slope > 0.0 else 0.0
+                self.advance(which, self.C * (near.theta[index] + share * step))
+                return share
+        self.near = found
+        return 1.0
 
 
 class KernelModel(BoxModel):
@@ -170,22 +230,15 @@ class KernelModel(BoxModel):
             if changed == 0:
                 return near.total, near.updates, near.error
             if changed < nonzero and (changed < FEW or changed <= apart):
-                return self._moved(near, index[:changed], step[:changed], spread)
+                return moved(near, self.rows, index[:changed], step[:changed], spread)
         if reference is not None and reference.updates < self.fresh_every:
             index, step = self._changes
             changed, nonzero, _ = start_kernels.changes(theta, reference.theta, reference.theta, index, step)
             if changed == 0:
                 return reference.total, reference.updates, reference.product_error
             if changed < nonzero:
-                return self._moved(reference, index[:changed], step[:changed], spread)
+                return moved(reference, self.rows, index[:changed], step[:changed], spread)
         return self.rows.weighted_sum(theta), 0, self._sum_error(theta)
-
-    def _moved(self, known, index, step, spread: float) -> tuple[np.ndarray, int, float]:
-        """Return the products of a point with that spread, which differs from a known one in a few entries."""
-        moved = np.zeros(self.size)
-        self.rows.add_sum(index, step, moved)
-        error = sum_error(self.rows, index.size, gram.spread_at(step, self.norms, index) * (1.0 + gamma(step.size + 8)))
-        return known.total + moved, known.updates + 1, drift(known.product_error + error, spread)
 
     def _sum_error(self, weights: np.ndarray) -> float:
         """Return the error of ``Q weights`` computed from all rows."""
@@ -193,7 +246,7 @@ class KernelModel(BoxModel):
 
     def _spread(self, theta: np.ndarray) -> float:
         """Return an upper bound of ``sum_j |theta_j| ||z_j||``, to which the rounding of a product is relative."""
-        return gram.spread(theta, self.norms) * (1.0 + gamma(theta.size + 8))
+        return spread_of(theta, self.norms)
 
     # -- certificate ---------------------------------------------------------------------------------------------
 
@@ -369,33 +422,31 @@ class KernelModel(BoxModel):
         updates = reference.updates
         if share > 0.0 or changed:
             updates = max(updates, guess.updates) + 1
-        ahead = _ahead(C, share, screened, reference)
         if share == 0.0 and guess is not reference:
             turned = self._turned(C, screened, start, total, step)
             if turned is not None:
-                total, updates, ahead = turned, updates + 1, 1.0
+                total, updates = turned, updates + 1
                 start += step
                 error = drift(error + self._sum_error(step), self._spread(start))
-        self._start = (reference, Multiplied(start, total, updates, error))
-        c, lo, hi, norms, alpha, products = out = np.empty((6, index.size))
-        box_survivors(index, C, self.c, self.lo, self.hi, self.norms, start, C * total, out, 0)
-        return KernelReduced(
+        near = Multiplied(start, total, updates, error)
+        c, lo, hi, norms, _, _ = out = np.empty((6, index.size))
+        box_survivors(index, C, self.c, self.lo, self.hi, self.norms, start, total, out, 0)
+        reduced = KernelReduced(
             rows=self.rows,
             index=index,
             c=c,
             lo=lo,
             hi=hi,
             norms=norms,
-            start_alpha=alpha,
-            start_products=products,
-            start_error=C * drift(error, self.bounds[kernels.ALL_NORMS]) * OUTWARD,
-            reach=C * self.bounds[kernels.ALL_NORMS],
-            slope=float(self.bounds[kernels.SLOPE]),
-            start_w_sq=C * C * max(gram.inner(start, total)[0], 0.0),
+            C=C,
+            box=(self.lo, self.hi),
+            near=near,
+            reach=self.bounds[kernels.ALL_NORMS],
             offset=C * linear,
-            start=start,
-            ahead=ahead,
+            slope=float(self.bounds[kernels.SLOPE]),
         )
+        self._start = (reference, reduced.near)
+        return reduced
 
     def _way(self, screened, known, guess) -> tuple:
         """Return the problem, and the way from a known point to the guess, as the kernels of ``start`` take them."""
@@ -429,8 +480,9 @@ class KernelModel(BoxModel):
 
     def lift(self, C: float, reduced: KernelReduced, solution):  # type: ignore[override]  # as of `reduce`
         """Return (None, theta): w is that of the dual point."""
-        theta = reduced.start.copy()
-        start_kernels.start_lift(reduced.index, reduced.start_alpha, solution.alpha, C, self.lo, self.hi, theta)
+        theta = reduced.near.theta.copy()
+        self._start = (self._start[0], reduced.near)
+        start_kernels.start_lift(reduced.index, reduced.alpha, solution.alpha, C, self.lo, self.hi, theta)
         return None, theta
 
     def counts(self, certificate: Certificate, screened: Screened) -> dict:
@@ -439,13 +491,3 @@ class KernelModel(BoxModel):
         own = counts["coefficients"]  # a free intercept is behind them
         counts["coefficients"] = np.append(self.rows.signs * own[: self.size], own[self.size :])
         return counts
-
-
-def _ahead(C: float, share: float, screened: Screened, reference: Certificate) -> float:
-    """Return the factor from the products of the start to an estimate of those at the optimum.
-
-    The start is ``C/C0`` times the reference's w, which moves every sample away from its kink. The pair's ball, with
-    the reference and the start at opposite ends, says that the optimum is within a radius of its centre between them.
-    Without a rule there is no ball: the solver is the plain one that rules are compared with.
-    """
-    return 0.5 * (1.0 + reference.C / C) if screened.by_region and share == 0.0 else 1.0

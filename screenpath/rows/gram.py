@@ -1,16 +1,19 @@
-"""Rows seen through a kernel: the matrix ``Q_ij = s_i s_j K(x_i, x_j)``, precomputed or row by row in a cache."""
+"""Rows seen through a kernel, ``Q_ij = s_i s_j K(x_i, x_j)``: sums of them formed from the data, and the square of the
+rows in use.
+
+No matrix of all pairs is kept. A sum of rows costs what its rows cost to compute, in tiles that stay in the processor's
+cache, and a solver asks only for those whose dual variables have changed.
+"""
 
 from __future__ import annotations
 
-import time
-from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
 from screenpath.data.safe.memory import as_option, free_memory, in_force, in_words
-from screenpath.errors import ResourceError, UsageError
+from screenpath.errors import ResourceError
 from screenpath.kernels.rows import gram as kernels
 from screenpath.numbers import sparse as sp
 from screenpath.rows.base import Counted
@@ -18,13 +21,15 @@ from screenpath.rows.kernel_functions import BLOCK_BYTES, HeldOutRows, KernelBlo
 from screenpath.rows.memory import usable_threads
 
 MOST = 1 << 62  # bytes: a record may name any whole number
-BLOCK_SHARE, BLOCK_LEAST = 1 / 16, 1 << 20  # of the allowed memory, if that is less; and the least bytes
-SQUARE = 1024  # survivors whose square part must always fit
-LEAST_ROWS = 64  # rows below which a cache is pointless
-CACHE_SHARE = 0.6  # of the memory for cached rows; the rest is for the square part of the working set
+HEIGHT, WIDTH = 256, 1024  # rows and columns of a tile of dense data: its values stay in the processor's cache
+SQUARE = 1024  # rows whose square must always fit
+MOST_HELD = 8192  # rows whose square is kept: 256 MB
 MOST_FREE = 4000  # coordinates of a Newton step: beyond it the factor takes longer than the pair steps it saves
 FACTOR_BYTES = 14  # of the factor, per pair of these: 8, and its border
-CHOICES = ("auto", "full", "cache")
+SPARE = 1.5  # rows of a square for one in use: what was in use before is kept as long as it does not need the room
+PADDING = 16  # values between two rows of the square: columns a power of two apart share few lines of a cache
+ROUND_TO = 4 << 20  # bytes; unit of the remaining memory in a plan
+FLOAT32_RANGE = 2.0**-100, 2.0**100  # of squared norms whose products float32 holds without under- or overflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,185 +52,94 @@ class Allowance:
 
 @dataclass(frozen=True, slots=True)
 class GramPlan:
-    """How a kernel matrix is stored."""
+    """How many rows of a kernel matrix a solver may use at once."""
 
-    full: bool  # all of it; otherwise ``rows`` of its rows in a cache
-    need: int  # need, allowed: bytes of the plan and bytes that may be taken
-    allowed: int
-    rows: int  # rows of the cache (n for a full matrix)
-    block: int  # bytes of rows computed at once
-    square: int  # largest working set whose square part may be copied
+    square: int  # rows whose square may be kept
     free: int  # most coordinates whose part of the matrix may be factorised
+    most: int  # bytes that are taken at most
+    allowed: int  # bytes that may be taken
     n: int
-    itemsize: int
-
-    @property
-    def most(self) -> int:
-        """Return the bytes that may be taken, with square part and factor at their largest."""
-        paid = 8 * min(self.n, SQUARE) ** 2
-        return self.need + max(8 * self.square**2 - paid, 0) + FACTOR_BYTES * self.free**2
 
     def describe(self) -> str:
         """Return the sentence printed before anything is allocated."""
-        kept = "precomputed" if self.full else f"a cache of {self.rows} of its {self.n} rows"
         return (
-            f"kernel matrix {self.n} x {self.n}, float{8 * self.itemsize}: {kept}, "
-            f"{in_words(self.need)} of the {in_words(self.allowed)} allowed"
+            f"kernel of {self.n} rows: values computed as needed, the square of {self.square} rows kept at most, "
+            f"{in_words(self.most)} of the {in_words(self.allowed)} allowed"
         )
 
 
-def plan_gram(n: int, itemsize: int, max_memory: int | Allowance | None, keep: str = "auto") -> GramPlan:
-    """Decide how a kernel matrix of ``n`` rows is stored: ``full``, a ``cache``, or ``auto``, full if it fits.
+def plan_gram(n: int, itemsize: int, max_memory: int | Allowance | None) -> GramPlan:
+    """Decide how many rows may be used at once; by default half of the free memory is allowed.
 
-    By default half of the free memory is allowed. A requested form that does not fit is an error.
+    Of each pair of rows in use there are a value that is kept, a copy, and if few are free a factor's entry.
     """
-    if keep not in CHOICES:
-        raise UsageError(f"unknown way '{keep}' of keeping the kernel matrix", f"use one of {', '.join(CHOICES)}")
     given = max_memory if max_memory is not None else free_memory() // 2
     given = given if isinstance(given, Allowance) else Allowance(given)
-    allowed = min(given.size, MOST)
-    row = n * itemsize
-    block = _block(n, allowed)
-    work = 2 * block + 8 * min(n, SQUARE) ** 2
-    need = n * row + work
-    if keep != "cache" and need <= allowed:
-        return GramPlan(True, need, allowed, n, block, *_working_set(n, allowed - need), n, itemsize)
-    if keep == "full":
-        enough = given.limit_for(_enough(n, need - 2 * block))
+    allowed, pair, few = min(given.size, MOST), 2 * itemsize, min(n, SQUARE)
+    left = allowed - min(2 * BLOCK_BYTES, 8 * n * min(n, HEIGHT))
+    if left < pair * few**2:
+        least = allowed - left + pair * few**2
         raise ResourceError(
-            f"the kernel matrix needs {in_words(need)}, but {in_words(allowed)} are allowed",
-            f"use `max_memory={enough}` if you have it, `dtype=float32` for half of the matrix, or `gram=cache`",
-        )
-    rows = min(n, int(CACHE_SHARE * (allowed - work)) // row)
-    if rows < min(LEAST_ROWS, n):
-        least = _enough(n, int(work - 2 * block + row * min(LEAST_ROWS, n) / CACHE_SHARE) + 1)
-        raise ResourceError(
-            f"a cache of {LEAST_ROWS} kernel rows needs {in_words(least)}, but {in_words(allowed)} are allowed",
+            f"the kernel values of {few} rows need {in_words(least)}, but {in_words(allowed)} are allowed",
             f"use `max_memory={given.limit_for(least)}`",
         )
-    left = allowed - work - rows * row
-    return GramPlan(False, work + rows * row, allowed, rows, block, *_working_set(n, left), n, itemsize)
-
-
-def _block(n: int, allowed: int) -> int:
-    return min(BLOCK_BYTES, 8 * n * n, max(int(BLOCK_SHARE * allowed), BLOCK_LEAST))
-
-
-def _enough(n: int, fixed: int) -> int:
-    """Return what must be allowed for ``fixed`` bytes and two blocks, whose size depends on what is allowed."""
-    least = fixed
-    while fixed + 2 * _block(n, least) > least:
-        least = fixed + 2 * _block(n, least)
-    return least
-
-
-def _working_set(n: int, left: int) -> tuple[int, int]:
-    """Return the largest working set, and the most coordinates of it that are factorised, in ``left`` bytes.
-
-    The square part of ``SQUARE`` rows is counted already.
-    """
-    left += 8 * min(n, SQUARE) ** 2
-    square = max(int(np.sqrt(left / (8 + FACTOR_BYTES))), int(np.sqrt(max(left - FACTOR_BYTES * MOST_FREE**2, 0) / 8)))
-    square = min(max(square, SQUARE), n)
-    return square, min(int(np.sqrt(max(left - 8 * square**2, 0) / FACTOR_BYTES)), MOST_FREE)
-
-
-FEW = 0.4  # share of the columns below which a sum over rows reads only these
-ROUND_TO = 4 << 20  # bytes; unit of the remaining memory in a plan
-FLOAT32_RANGE = 2.0**-100, 2.0**127  # of squared norms whose products float32 holds without under- or overflow
-FLOAT32 = 2.0**-23  # exceeds the relative error of rounding to float32
-TILE = 256  # rows and columns of a block of the precomputed matrix
-
-
-@dataclass(eq=False, slots=True)
-class SquarePart:
-    """The square part of a kernel matrix for some rows, each copied when first needed."""
-
-    source: np.ndarray  # float64 or float32 of shape (n, n): the stored matrix
-    index: np.ndarray  # int64 of shape (m,): rows and columns of the part
-    values: np.ndarray  # shape (m, m): rows of the part that ``filled`` marks are valid
-    filled: np.ndarray  # int8 of shape (m,)
-
-    @property
-    def parts(self) -> tuple:
-        """Return the arguments of :func:`kernels.solve.smo.smo`."""
-        return self.source, self.index, self.values, self.filled
-
-    def rows(self, wanted: np.ndarray) -> np.ndarray:
-        """Return the values, of which at least the rows ``wanted`` are valid."""
-        kernels.fill(self.parts, wanted)
-        return self.values
+    square = min(max(few, int(np.sqrt(left / (pair + FACTOR_BYTES)))), n, MOST_HELD)
+    free = min(square, MOST_FREE, int(np.sqrt((left - pair * square**2) / FACTOR_BYTES)))
+    return GramPlan(square, free, allowed - left + pair * square**2 + FACTOR_BYTES * free**2, allowed, n)
 
 
 class GramRows(Counted):
     """Signed rows ``z_i`` known through the matrix ``Q_ij = z_i.z_j``, of data ``X``, shape (n, d).
 
-    ``touched`` counts rows of the matrix. See :func:`plan_gram` for ``max_memory`` and ``keep``.
-
-    With the ``dtype`` float32 the solver works on rounded values; sums that certify or screen are computed from the
-    data in float64. Blocks of the matrix are computed by ``threads``, on which results do not depend. ``tell`` is
-    called with one sentence about the memory before it is allocated, ``inexact`` is that of :class:`KernelBlocks`.
+    ``touched`` counts rows that are summed. See :func:`plan_gram` for ``max_memory``. Sums are formed in float64; the
+    square that a solver works on is float32, or with the ``dtype`` float64, where that does not get it on, float64.
+    Tiles are computed by ``threads``, on which results do not depend. ``tell`` is called with one sentence about the
+    memory before it is allocated, ``inexact`` is that of :class:`KernelBlocks`.
     """
 
-    def __init__(
-        self, X, function, signs, max_memory=None, dtype=np.float64, keep="auto", threads=1, tell=None, inexact=0.0
-    ):
+    def __init__(self, X, function, signs, max_memory=None, dtype=np.float64, threads=1, tell=None, inexact=0.0):
         self.n, self.d = (int(size) for size in X.shape)
         self.sparse = sp.issparse(X)
         self.dtype = np.dtype(dtype)
-        self.plan = _plan_within(self.n, self.dtype.itemsize, max_memory, keep)
+        self.plan = _plan_within(self.n, self.dtype.itemsize, max_memory)
         if tell is not None:
             tell(self.plan.describe())
         self.signs = np.asarray(signs, dtype=np.float64)
         self.blocks = KernelBlocks(X, function, inexact)
         self.norms = self.blocks.sizes  # shape (n,): ``sqrt(Q_ii)``, rounded up
-        # Bounds of the error of ``Q_ij`` over ``norms_i norms_j``, in sums that certify or screen and in a solver's.
-        self.error = self.blocks.error
-        self.stored_error = self.error if self.exact else self.error + self._float32_error()
+        self.error = self.blocks.error  # of ``Q_ij`` over ``norms_i norms_j``
         self.touched: float = 0
-        self._height = max(1, min(self.n, self.plan.block // (8 * self.n)))
-        self._slots = OrderedDict()  # row number to slot of the store, least recently used first
-        self._store = np.empty((self.plan.rows, self.n), dtype=self.dtype)
-        self._scratch = np.empty(0)  # of the square part in use
-        self.seconds = 0.0  # of computing the whole matrix
-        if self.plan.full:
-            began = time.perf_counter()
-            self._fill(usable_threads(threads))
-            self.seconds = time.perf_counter() - began
-
-    @property
-    def exact(self) -> bool:
-        return self.dtype == np.float64
-
-    @property
-    def whole(self) -> bool:
-        """Tell whether :meth:`square` of all rows is the stored matrix itself."""
-        return self.plan.full and self.exact
+        self.threads = usable_threads(threads)
+        some = self.blocks.diagonal[self.blocks.diagonal > 0.0]
+        inside = some.size == 0 or (some.min() > FLOAT32_RANGE[0] and some.max() < FLOAT32_RANGE[1])
+        self._plain = np.dtype(np.float32 if inside else np.float64)
+        self.square = Square(self, self._plain)
 
     @property
     def nbytes(self) -> int:
-        return self._store.nbytes
+        """Return the bytes of the largest square that is kept from step to step."""
+        return self._plain.itemsize * self.plan.square**2
 
     def describe(self) -> dict:
-        """Return the kernel and how its matrix is stored, for records."""
-        return {
-            **self.blocks.function.describe(),
-            "matrix": "full" if self.plan.full else "cache",
-            "rows_kept": self.plan.rows,
-            "dtype": self.dtype.name,
-            "bytes": self.nbytes,
-            "seconds": self.seconds,
-        }
-
-    def _float32_error(self) -> float:
-        """Return the relative error of rounding the values to float32; inf beyond its range."""
-        some = self.blocks.diagonal[self.blocks.diagonal > 0.0]
-        inside = some.size == 0 or (some.min() > FLOAT32_RANGE[0] and some.max() < FLOAT32_RANGE[1])
-        return FLOAT32 if inside else np.inf
+        """Return the kernel, and how many of its rows are used at once, for records."""
+        kept = {"rows_kept": self.plan.square, "dtype": self.dtype.name, "bytes": self.nbytes}
+        return {**self.blocks.function.describe(), **kept}
 
     def forget(self) -> None:
-        """Empty the cache of rows, so that all paths start alike; a precomputed matrix stays."""
-        self._slots.clear()
+        """Empty the square, so that all paths start alike."""
+        self.square = Square(self, self._plain)
+
+    def sharpen(self) -> bool:
+        """Let the square be float64 from now on; tell whether that is new."""
+        sharper = self.dtype > self.square.values.dtype
+        if sharper:
+            self.square = Square(self, self.dtype)
+        return sharper
+
+    def blunt(self) -> None:
+        """Let the square be what it was before :meth:`sharpen`: no step may depend on what another has needed."""
+        if self.square.values.dtype != self._plain:
+            self.forget()
 
     def held_out(self, X) -> HeldOutRows:
         return self.blocks.held_out(X)
@@ -235,27 +149,40 @@ class GramRows(Counted):
     def weighted_sum(self, theta: np.ndarray) -> np.ndarray:
         """Return ``Q theta``, shape (n,); rows with a zero weight are not touched."""
         index = theta.nonzero()[0]
-        out = np.zeros(self.n)
-        self.add_sum(index, theta[index], out)
+        return self.sum_at(index, theta[index])
+
+    def sum_at(self, index: np.ndarray, weights: np.ndarray, target: np.ndarray | None = None) -> np.ndarray:
+        """Return ``sum_k weights[k] Q[index[k]]`` in float64, its entries ``target`` or all of them."""
+        size = self.n if target is None else target.size
+        self.touched += index.size * size / self.n if target is not None else index.size
+        out, signed = np.zeros(size), weights * self.signs[index]
+        height, width = self._tile()
+
+        def one(start: int) -> None:
+            columns = slice(start, min(start + width, size))
+            place = columns if target is None else target[columns]
+            for first in range(0, index.size, height):
+                rows = slice(first, first + height)
+                out[columns] += signed[rows] @ self.blocks.block(index[rows], place)
+            out[columns] *= self.signs[place]
+
+        starts = range(0, size if index.size else 0, width)
+        if self.threads == 1 or len(starts) < 2:
+            for start in starts:
+                one(start)
+        else:
+            with ThreadPoolExecutor(self.threads) as pool:
+                list(pool.map(one, starts))
         return out
 
-    def add_sum(self, index: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
-        """Add ``sum_k weights[k] Q[index[k]]``, the index ascending, to ``out`` of shape (n,), in float64."""
-        self.touched += index.size
-        if self.whole:
-            kernels.add_rows(self._store, index, weights, out)
-            return
-        for cut in self._slices(index.size):
-            part = index[cut]
-            if self.exact:
-                kernels.add_rows(self._store, self._fetch(part), weights[cut], out)
-            else:
-                out += ((weights[cut] * self.signs[part]) @ self.blocks.block(part)) * self.signs
+    def _tile(self) -> tuple[int, int]:
+        """Return rows and columns of a tile; sparse data is fastest in few products."""
+        return (max(1, min(HEIGHT, BLOCK_BYTES // (8 * self.n))), self.n) if self.blocks.sparse else (HEIGHT, WIDTH)
 
     def depth(self, m: int) -> float:
         """Return an upper bound of the number of consecutive operations in a sum over ``m`` rows."""
-        slices = 1 if self.whole else -(-m // min(self._height, self.plan.rows))
-        return min(m, m // 4 + 4 * slices) + slices + 12.0 if self.exact else m + slices + 12.0
+        height = self._tile()[0]
+        return min(m, height) + -(-m // height) + 12.0
 
     def precise_sums(self, target: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the entries ``target`` of ``Q weights[q]`` from the data, as sums of two doubles, shape (q, 2, m).
@@ -267,107 +194,67 @@ class GramRows(Counted):
         sums = self.blocks.precise_sums(target, support, np.ascontiguousarray((weights * self.signs)[:, support]))
         return sums * self.signs[target], self.blocks.precise_error(support.size)
 
-    def sum_at(self, index: np.ndarray, weights: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """Return ``sum_k weights[k] Q[index[k], target]`` from the stored values, for a solver."""
-        self.touched += index.size * target.size / self.n
-        few = target.size < FEW * self.n
-        out = np.zeros(target.size if few else self.n)
-        for part in [slice(None)] if self.plan.full else self._slices(index.size):
-            rows = index[part] if self.plan.full else self._fetch(index[part])
-            if few:
-                kernels.add_rows_at(self._store, rows, weights[part], target, out)
-            else:
-                kernels.add_rows(self._store, rows, weights[part], out)
-        return out if few else out[target]
 
-    def square(self, index: np.ndarray) -> SquarePart:
-        """Return ``Q[index][:, index]``; it shares its memory with the last one, which becomes invalid.
+class Square:
+    """Kernel values between the rows in use, without signs; what is known is kept while the rows in use change."""
 
-        The index ascends; it has at most ``plan.square`` rows, or all of them if a float64 matrix is stored.
-        """
-        m = index.size
-        if self.whole and m == self.n:
-            return SquarePart(self._store, index, self._store, np.ones(m, dtype=np.int8))
-        if self._scratch.size == 0:  # the largest size: pages are allocated when written
-            self._scratch = np.empty(self.plan.square**2)
-        values = self._scratch[: m * m].reshape(m, m)
-        if self.plan.full:
-            return SquarePart(self._store, index, values, np.zeros(m, dtype=np.int8))
-        for part in self._slices(m):
-            kernels.gather(self._store, self._fetch(index[part]), index, values[part])
-        return SquarePart(values, index, values, np.ones(m, dtype=np.int8))
+    def __init__(self, rows: GramRows, dtype: np.dtype):
+        self.rows, self.values = rows, np.empty((0, 0), dtype=dtype)
+        self._room = np.empty(0, dtype=dtype)  # new memory is slow, so that of copies is used again
+        self._held = np.empty(0, dtype=np.int64)
+        self._slots = np.full(rows.n, -1, dtype=np.int64)
 
-    # -- rows ----------------------------------------------------------------------------------------------------
+    def slots(self, index: np.ndarray) -> np.ndarray:
+        """Return the places of rows, at most ``plan.square`` of them, in ``values``, computing what is new."""
+        new = index[self._slots[index] < 0]
+        if self._held.size + new.size > self.values.shape[0]:
+            self._keep(index[self._slots[index] >= 0], index.size)
+        before, held = self._held.size, np.concatenate([self._held, new])
+        for start in range(0, new.size, HEIGHT):
+            part = new[start : start + HEIGHT]
+            block, place = self.rows.blocks.block(part, held), slice(before + start, before + start + part.size)
+            self.values[place, : held.size] = block
+            self.values[:before, place] = block[:, :before].T
+        self._held, self._slots[new] = held, np.arange(before, held.size)
+        return self._slots[index]
 
-    def _slices(self, size: int) -> list[slice]:
-        """Cut ``size`` rows into parts that fit into the cache and into one block."""
-        height = min(self._height, self.plan.rows)
-        return [slice(start, min(start + height, size)) for start in range(0, size, height)]
+    def _keep(self, index: np.ndarray, needed: int) -> None:
+        """Forget all other rows, and make room for as many as are needed."""
+        kept, size = self.part(self._slots[index]), min(int(SPARE * needed), self.rows.plan.square)
+        if size > self.values.shape[0]:
+            self.values = np.empty((size, size + PADDING), dtype=kept.dtype)
+        self.values[: index.size, : index.size] = kept
+        self._slots[self._held] = -1
+        self._held, self._slots[index] = index, np.arange(index.size)
 
-    def _signed(self, rows, columns=slice(None)) -> np.ndarray:
-        block = self.blocks.block(rows, columns)
-        block *= self.signs[rows][:, None]
-        block *= self.signs[columns]
-        return block
+    def part(self, slots: np.ndarray) -> np.ndarray:
+        """Return a compact copy of the values between rows at these places, valid until the next one."""
+        if slots.size**2 > self._room.size:
+            self._room = np.empty(int(SPARE * slots.size**2), dtype=self.values.dtype)
+        out = self._room[: slots.size**2].reshape(slots.size, slots.size)
+        kernels.gather(self.values, slots, slots, out)
+        return out
 
-    def _fill(self, threads: int) -> None:
-        """Compute the matrix in blocks, each once: the other triangle is its mirror image."""
-        size = min(self._height, TILE)
-        cuts = [slice(start, min(start + size, self.n)) for start in range(0, self.n, size)]
-
-        def one(pair):
-            rows, columns = pair
-            block = self._signed(rows, columns)
-            if rows == columns:  # the last digit of a product may depend on the order of its rows
-                block = np.tril(block, -1)
-                block += block.T
-                self._store[rows, columns] = block
-            else:
-                self._store[rows, columns] = block
-                self._store[columns, rows] = block.T
-
-        pairs = [(rows, columns) for k, rows in enumerate(cuts) for columns in cuts[k:]]
-        if threads == 1:
-            for pair in pairs:
-                one(pair)
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(one, pairs))
-        np.fill_diagonal(self._store, self.blocks.diagonal)
-
-    def _fetch(self, index: np.ndarray) -> np.ndarray:
-        """Load rows into the cache, at most as many as it and one block hold; return their slots."""
-        wanted = index.tolist()
-        missing = []
-        for i in wanted:
-            if i in self._slots:
-                self._slots.move_to_end(i)
-            else:
-                missing.append(i)
-        if missing:
-            block = self._signed(np.array(missing))
-            block[np.arange(len(missing)), missing] = self.blocks.diagonal[missing]
-            for k, i in enumerate(missing):
-                full = len(self._slots) == self.plan.rows
-                slot = self._slots.popitem(last=False)[1] if full else len(self._slots)
-                self._slots[i] = slot
-                self._store[slot] = block[k]
-        return np.array([self._slots[i] for i in wanted], dtype=np.int64)
+    def sum_at(self, slots: np.ndarray, weights: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return ``sum_k weights[k] K[slots[k], target]``."""
+        out = np.zeros(target.size)
+        kernels.add_rows_at(self.values, slots, weights, target, out)
+        return out
 
 
-def _plan_within(n: int, itemsize: int, max_memory: int | Allowance | None, keep: str) -> GramPlan:
-    """Return how the matrix is stored, within what the limit in force leaves.
+def _plan_within(n: int, itemsize: int, max_memory: int | Allowance | None) -> GramPlan:
+    """Return how many rows are used at once, within what the limit in force leaves.
 
     Allowances follow from data and options alone, so that a command takes the same steps each time. If more memory than
     estimated is taken already (another interpreter, other libraries), the rest counts, in large units for the same
-    reason. An error would not help: a larger limit would allow a larger matrix, which would not fit either.
+    reason. An error would not help: a larger limit would allow more rows, which would not fit either.
     """
-    plan, limit = plan_gram(n, itemsize, max_memory, keep), in_force()
+    plan, limit = plan_gram(n, itemsize, max_memory), in_force()
     if limit.left is not None and plan.most > limit.left:
         given = max_memory if isinstance(max_memory, Allowance) else Allowance(plan.allowed)
         size = limit.left // ROUND_TO * ROUND_TO
         # A larger limit loses up to ROUND_TO as well.
         less = Allowance(size, given.beside + given.shares * (given.size - size + ROUND_TO), given.shares)
-        plan = plan_gram(n, itemsize, less, keep)
-        limit.check(plan.most, f"the kernel matrix of {n:,} rows")
+        plan = plan_gram(n, itemsize, less)
+        limit.check(plan.most, f"the kernel values of {n:,} rows")
     return plan

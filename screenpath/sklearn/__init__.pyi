@@ -13,6 +13,8 @@ class HuberRegressor(estimators.HuberRegressor):
     bias: float
     intercept: str | None
     smoothing: float
+    one_hot: str | Sequence[str] | None
+    missing: str | float
     scale: str
     first: str
     rule: str | Any
@@ -22,8 +24,9 @@ class HuberRegressor(estimators.HuberRegressor):
     max_epochs: int
     def __init__(
         self, alpha: float = 0.01, beta: float = 0.01, *, bias: float = 0.0, intercept: str | None = None,
-        smoothing: float = 1.0, scale: str = "none", first: str = "features", rule: str | Any = "sifs+gap",
-        solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
+        smoothing: float = 1.0, one_hot: str | Sequence[str] | None = None, missing: str | float = "error",
+        scale: str = "none", first: str = "features", rule: str | Any = "sifs+gap", solver: str | Any = "auto",
+        tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
     ) -> None: ...
 
 class HuberRegressorCV(estimators.HuberRegressorCV):
@@ -38,6 +41,8 @@ class HuberRegressorCV(estimators.HuberRegressorCV):
     bias: float
     intercept: str | None
     smoothing: float
+    one_hot: str | Sequence[str] | None
+    missing: str | float
     scale: str
     first: str
     rule: str | Any
@@ -49,9 +54,9 @@ class HuberRegressorCV(estimators.HuberRegressorCV):
         self, betas: int | Sequence[float] | np.ndarray = 10, alphas: int | Sequence[float] | np.ndarray = 100,
         beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, bias: float = 0.0,
-        intercept: str | None = None, smoothing: float = 1.0, scale: str = "none", first: str = "features",
-        rule: str | Any = "sifs+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
-        max_epochs: int = 100000,
+        intercept: str | None = None, smoothing: float = 1.0, one_hot: str | Sequence[str] | None = None,
+        missing: str | float = "error", scale: str = "none", first: str = "features", rule: str | Any = "sifs+gap",
+        solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
     ) -> None: ...
 
 class L1SVMClassifier(estimators.L1SVMClassifier):

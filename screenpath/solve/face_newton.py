@@ -24,7 +24,7 @@ SLOW = 0.5  # a step that leaves more than this share of the gap is followed by 
 
 
 class FaceNewton:
-    """Newton steps with a ridge that adapts.
+    """Newton steps with a ridge that adapts; with ``free`` they keep the sum of the coordinates.
 
     A ridge ``1/sigma`` makes a step that of the proximal dual, ``max D(alpha) - ||alpha - alpha_k||^2 / (2 sigma)``.
     If the matrix is singular (a linear kernel has the rank of the features) it keeps the step from running along
@@ -32,8 +32,8 @@ class FaceNewton:
     raise it. ``most`` limits the coordinates of one step, whose factor must fit in memory.
     """
 
-    def __init__(self, most: int = MOST_FREE):
-        self.ridge, self.most = RIDGE, min(most, MOST_FREE)
+    def __init__(self, most: int = MOST_FREE, free: bool = False):
+        self.ridge, self.most, self.free = RIDGE, min(most, MOST_FREE), free
         self.factor: Factor | None = None
 
     def improve(self, Q, lo, hi, alpha, t, target: float) -> int:
@@ -52,11 +52,11 @@ class FaceNewton:
             free = np.flatnonzero(((alpha > lo) | (pull > 0.0)) & ((alpha < hi) | (pull < 0.0)))
             if free.size == 0 or free.size > self.most:
                 break
-            values, fresh = Q.rows(free), self.factor is None
-            step = self.face_step(values, free, pull[free], lo[free] - alpha[free], hi[free] - alpha[free])
+            fresh = self.factor is None
+            step = self.face_step(Q, free, pull[free], lo[free] - alpha[free], hi[free] - alpha[free])
             moved = step != 0.0
             image = np.zeros(t.size)
-            gram_kernels.add_rows(values, free[moved], step[moved], image)
+            gram_kernels.add_rows(Q, free[moved], step[moved], image)
             touched += 2 * free.size
             slope, curvature = float(step @ pull[free]), float(step @ image[free])
             if not slope > 0.0:
@@ -74,7 +74,8 @@ class FaceNewton:
 
     def measure(self, t, lo, hi, alpha) -> tuple[float, np.ndarray]:
         """Return the coordinates' part of the gap, and the pull on each."""
-        return kernels.slack(t, lo, hi, alpha), t
+        left, b = kernels.slack(t, lo, hi, alpha, self.free)
+        return left, t - b
 
     def face_step(self, Q, free, t, low, high) -> np.ndarray:
         """Return a step of the coordinates ``free`` inside their box, towards the maximum of ``t.s - s'Qs / 2`` over a
@@ -100,12 +101,23 @@ class FaceNewton:
             image = np.zeros(Q.shape[0])
             gram_kernels.add_rows(Q, free[fixed], step[fixed], image)
             pull -= image[free]
+        if self.free:  # what bounds have cut off one side comes off the other
+            rise, fall = float(step[step > 0.0].sum()), -float(step[step < 0.0].sum())
+            step *= np.where(step > 0.0, min(fall / rise, 1.0), min(rise / fall, 1.0)) if rise * fall > 0.0 else 0.0
         self.ridge = min(10.0 * self.ridge, LARGEST) if cut else max(self.ridge / 10.0, SMALLEST)
         return step
 
     def on_face(self, Q, free, where, pull, step) -> np.ndarray:
-        """Return the maximum without bounds over ``where``, entries of ``free``; the others have their step."""
-        return self.solve(Q, free[where], pull[where])
+        """Return the maximum without bounds over ``where``, entries of ``free``; the others have their step.
+
+        With a free intercept its two solves share a factor.
+        """
+        found = self.solve(Q, free[where], pull[where])
+        if not self.free:
+            return found
+        along = self.solve(Q, free[where], np.ones(where.size))
+        over = float(found.sum()) + float(step.sum()) - float(step[where].sum())
+        return found - along * (over / float(along.sum())) if along.sum() > 0.0 else found
 
     def solve(self, Q, where, right) -> np.ndarray:
         """Return the solution of ``(Q + ridge) x = right`` on the (ascending) coordinates ``where``.

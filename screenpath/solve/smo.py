@@ -1,74 +1,45 @@
-"""Solver of a kernel model's reduced problem: greedy pair steps on a working set, finished by projected Newton steps.
+"""Solver of a kernel model's reduced problem: an active set, and pair steps and Newton steps on its square.
 
-Each epoch takes a working set of survivors (all of them, those that shrinking leaves, or as many as fit in memory),
-makes pair steps on its square part of the kernel matrix, and then, in the hybrid, Newton steps on the coordinates that
-are inside their box. Pair steps find out which these are; one Newton step then solves for them exactly. Stops when the
-duality gap of the reduced problem is at most ``tol`` times its primal value.
-
-With a free intercept the signed sum of the dual variables is kept. Pair steps raise one signless variable and lower
-another by as much; Newton steps have the sum as a constraint, for which the factor in use is asked once more.
+Each epoch takes an active set of survivors: those inside their box, and of either side those whose gradient asks most
+to leave it. Its square of kernel values is kept from step to step of a path, in float32. On it :mod:`.active_set`
+brings the set's part of the gap down. Then the rows of the dual variables that have changed are formed in float64: the
+sums that they bring up to date say how large the gap is, correct what float32 got wrong, and are the certificate's.
+Stops when the gap of the reduced problem is at most ``tol`` times its primal value.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from screenpath.errors import UsageError
 from screenpath.kernels.problem import box as box_kernels
 from screenpath.kernels.problem import intercept as intercept_kernels
-from screenpath.kernels.rows import gram
-from screenpath.kernels.solve import smo as kernels
-from screenpath.kernels.solve import smo_free as free_kernels
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 from screenpath.problem.intercept import NONE, balanced_to
-from screenpath.problem.kernel import KernelReduced, sum_error
+from screenpath.problem.kernel import KernelReduced, Multiplied, sum_error
 from screenpath.regions.geometry import ROUNDING
 from screenpath.regions.lever import KernelLevered
-from screenpath.solve.base import Budget, Solution, Solver
+from screenpath.solve.active_set import BESIDES, ActiveSet, members
+from screenpath.solve.base import Budget, Progress, Solution, Solver
 from screenpath.solve.face_newton import FaceNewton
 from screenpath.solve.plugins import takes_plugins
 
 NAMES = ("auto", "newton", "smo")
-AIM = 0.5  # a working set is solved to this fraction of the gap that is asked for
-PAIR_STEP = 4e-9  # seconds of a pair step, a coordinate of the working set
-FACTOR = 1e-10  # seconds of a Newton step, a cubed free coordinate: factors of some faces, at BLAS speed
-PATIENCE = 100  # epochs without progress after which rounding must be what stands in the way, ...
-FEW, FEWER = 16, 20  # ... and with so few survivors, whose epochs leave nothing to wait for
-FALL = 0.99  # progress is a gap below this part of the smallest so far, or a dual value that rises beyond its rounding
-REBUILD = 0.7  # a smaller working set replaces the last one once it is below this fraction of it
-SPARE = 32  # coordinates that a working set chosen by an estimate takes to be on the safe side
-STEPS = 1000  # pair steps of an epoch at least, if it takes so many, ...
-LONGEST = 4  # ... and up to this many times as many once its working set has proved to be the right one
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """Limits on how many coordinates held at an end of their box a working set takes.
-
-    ``first`` and ``later`` are per coordinate that is not held: in the first epoch, and in those after it, when more is
-    known of who has to move. ``besides`` is added.
-    """
-
-    first: float
-    later: float
-    besides: int
-
-
-# The time of a pair step is in proportion to its working set, and most who are held stay where they are. Newton steps
-# take hardly longer for them, and an epoch that lacks one is lost.
-FOR_PAIRS, FOR_NEWTON = Held(0.5, 0.05, 0), Held(1e6, 1.0, 64)
+AIM, LATER = 0.4, 0.2  # an active set is solved to this fraction of the gap that is asked for, first and later
+WRONG = 2000  # survivors on the wrong side of their kink that enter an active set at once, at least
+PATIENCE = 12  # epochs without progress after which rounding must be what stands in the way
+SHORT = 0.5  # an epoch that leaves more of the gap, or goes less of its way, is one that float32 has misled
+LEVEL, LEAST = 6, 1200  # a first point is that of one in so many survivors, if there are so many, ...
+COARSE = 3e-3  # ... to this relative gap
 
 
 class Smo(Solver):
-    """Greedy coordinate ascent, with or without shrinking and Newton steps.
+    """Steps on an active set of dual variables, with or without Newton's.
 
-    ``shrinking`` leaves out of an epoch the coordinates at an end of their box whose gradient points outward by more
-    than any coordinate violates its optimality. All of them are checked again when the gap is evaluated. At first the
-    gradient is that of an estimate of the optimum, if the problem brings one.
+    Without ``shrinking`` every survivor is in the active set, if its square may be kept.
     """
 
     def __init__(self, newton: bool = True, shrinking: bool = True):
@@ -79,62 +50,79 @@ class Smo(Solver):
         return Run(reduced) if reduced.free is None else FreeRun(reduced)
 
     def solve(self, reduced: KernelReduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
+        touched, reduced.rows.touched = reduced.rows.touched, 0  # fractions add up alike whatever came before
+        reduced.rows.blunt()
+        self.start(reduced, tol, budget)
         run = self.run(reduced)
         epochs, converged = 0, False
-        touched, reduced.rows.touched = reduced.rows.touched, 0  # fractions add up alike whatever came before
         while True:
             converged = run.check(tol, dynamic)
-            budget.note(run.gap, run.primal, reduced.rows.touched + run.touched)
+            budget.note(run.gap, run.primal, reduced.rows.touched)
             if converged or run.alive.size == 0 or run.stuck:
                 break
             if epochs >= budget.epochs or time.monotonic() > budget.deadline:
                 break
-            run.epoch(AIM * tol * abs(run.primal), self.shrinking, self.newton)
+            run.epoch((LATER if epochs else AIM) * tol * abs(run.primal), self.shrinking, self.newton)
             epochs += 1
         extra, reduced.rows.touched = reduced.rows.touched, touched  # booked once, by the walk
-        touched = extra + run.touched
-        return Solution(None, run.alpha, epochs, touched, converged, run.screened, self.name, lambda: run.decided)
+        return Solution(None, run.alpha, epochs, extra, converged, run.screened, self.name, lambda: run.decided)
+
+    def start(self, reduced: KernelReduced, tol: float, budget: Budget) -> None:
+        """Move a start at zero to a point whose dual variables are mostly right.
+
+        The same problem of one survivor in ``LEVEL``, at as many times the C, has nearly the same ``w``, by which most
+        of the others are on their side.
+        """
+        r = reduced
+        if r.free is None or r.size < LEAST or r.near.theta.any():
+            return
+        some = np.sort(np.random.default_rng(0).permutation(r.size)[: r.size // LEVEL])
+        times, nothing = r.size / some.size, np.zeros(r.rows.n)
+        few = replace(
+            r, index=r.index[some], c=r.c[some], lo=times * r.lo[some], hi=times * r.hi[some], norms=r.norms[some],
+            C=times * r.C, near=Multiplied(nothing, nothing, 0, 0.0), offset=0.0,
+            free=replace(r.free, rest=0.0, rest_error=0.0),
+        )  # fmt: skip
+        r.rows.touched += self.solve(few, tol=max(tol, COARSE), budget=budget, dynamic=False).touched
+        run = FreeRun(r)
+        t = run.kinks_at(few.C * few.near.total[r.index]) - few.C * few.near.total[r.index]
+        r.advance(np.arange(r.size), np.where(t > 0.0, r.hi, r.lo))
 
 
 class Run:
     """State of one solve, on the survivors."""
 
+    free = False  # whether an intercept keeps the signed sum of the dual variables as it is
+
     def __init__(self, reduced: KernelReduced):
-        self.reduced = reduced
-        self.alpha = np.minimum(np.maximum(reduced.start_alpha, reduced.lo), reduced.hi)
-        self.products = reduced.start_products.copy()
-        self.w_sq = reduced.start_w_sq
+        self.reduced, self.signs = reduced, reduced.rows.signs[reduced.index]
         self.alive = np.arange(reduced.size)
         self.decided = np.zeros(reduced.size, dtype=np.int8)
-        self.screened, self.touched, self.primal, self.stuck = 0, 0.0, np.inf, False
-        self.newton = FaceNewton(reduced.rows.plan.free)
-        self.error = reduced.start_error  # of a product, over the norm of its row
-        # Smallest gap so far, the dual value at the last progress, and the epochs since.
-        self.least, self.highest, self.waited = np.inf, -np.inf, 0
-        self.members = np.empty(0, dtype=np.int64)  # the last working set, and its part of Q
-        self.square: Any = None
-        self.guessed, self.part = False, 1.0  # whether it was chosen by an estimate; its share of what was wanted
-        self.times = 1  # by how much its next epoch may be longer than the first
-        # Products of points of the box, fixed rows included, are at most this large, over the norm of their row.
-        self.reach = 2.0 * reduced.reach
+        self.screened, self.primal, self.stuck = 0, np.inf, False
+        self.newton = FaceNewton(reduced.rows.plan.free, self.free)
+        self.progress = Progress(PATIENCE)
+        self.gap = np.inf
         self.kinks, self.floor = reduced.c, 0.0  # where the products have their kinks, and what these are off by
-        step = self.alpha - reduced.start_alpha
-        if step.any():
-            self.move(np.flatnonzero(step), step[step != 0.0])
+        self.read()
+
+    def read(self) -> None:
+        """Take alpha, products, their error over the norm of a row, and ``||w||^2`` from the problem."""
+        r = self.reduced
+        self.alpha, self.products, self.error, self.w_sq = r.alpha, r.products, r.error, r.w_sq
 
     # -- gap and screening ---------------------------------------------------------------------------------------
 
     def check(self, tol: float, dynamic: bool) -> bool:
         """Evaluate the reduced gap; if ``dynamic``, screen with its ball. Return whether the target is met."""
-        r = self.reduced
+        r, before = self.reduced, self.gap
         gap, linear = self.terms()
         self.primal, self.gap = r.offset + linear - 0.5 * self.w_sq + gap, gap
         if gap <= tol * abs(self.primal):
             return True
-        dual, self.waited = self.primal - gap, self.waited + 1
-        if gap < FALL * self.least or dual > self.highest + self.blur(linear):
-            self.least, self.highest, self.waited = min(gap, self.least), max(dual, self.highest), 0
-        self.stuck = self.stuck or self.waited > (FEWER if r.size <= FEW else PATIENCE)
+        self.stuck = self.stuck or not np.isfinite(gap)
+        self.stuck = self.stuck or self.progress.stalls(gap, gap - self.primal, self.blur(linear))
+        if SHORT * before < gap and before < np.inf:
+            r.rows.sharpen()
         if dynamic:
             # At least the gap of the reduced problem, rounding counted as a certificate does.
             terms = self.kinks, self.products, r.lo, r.hi, self.alpha, r.norms, self.error, self.floor, 0, r.size
@@ -164,7 +152,7 @@ class Run:
 
     def radius(self, gap: float) -> float:
         """Return the radius of the iterate's ball; exact slopes change the fixed rows' sum."""
-        return (float(np.sqrt(gap)) + self.reduced.slope * self.reduced.reach) * OUTWARD
+        return (float(np.sqrt(gap)) + self.reduced.slope * self.reduced.C * self.reduced.reach) * OUTWARD
 
     def extent(self, radius: float) -> float:
         """Return the size to which ``ROUNDING`` is relative in a product with a point of the iterate's ball."""
@@ -175,117 +163,52 @@ class Run:
         fresh = self.alive[status[self.alive] != 0]
         if fresh.size == 0:
             return
-        ends = np.where(status[fresh] < 0, r.lo[fresh], r.hi[fresh])
-        step = ends - self.alpha[fresh]
-        self.alpha[fresh] = ends
-        moved = step != 0.0
-        if moved.any():
-            self.move(fresh[moved], step[moved])
+        self.move(fresh, np.where(status[fresh] < 0, r.lo[fresh], r.hi[fresh]))
         self.alive = self.alive[status[self.alive] == 0]
         self.screened += fresh.size
         self.decided[fresh] = status[fresh]
 
-    def move(self, index: np.ndarray, step: np.ndarray) -> None:
-        """Update products and norm for an alpha that has changed by ``step``."""
-        r = self.reduced
-        before = float(step @ self.products[index])
-        self.products += r.rows.sum_at(r.index[index], step, r.index)
-        spread = gram.spread_at(step, r.norms, index) * (1.0 + gamma(index.size + 8))
-        added = sum_error(r.rows, index.size, spread, True)
-        self.error = (self.error + added + 2.0 * UNIT * self.reach) * OUTWARD
-        self.w_sq += before + float(step @ self.products[index])
+    def move(self, index: np.ndarray, alpha: np.ndarray, search: bool = False) -> float:
+        """Move survivors to ``alpha``, see :meth:`KernelReduced.advance`."""
+        share = self.reduced.advance(index, alpha, search)
+        self.read()
+        return share
 
     # -- one epoch -----------------------------------------------------------------------------------------------
 
     def epoch(self, target: float, shrinking: bool, newton: bool) -> None:
-        """Improve the dual on a working set, then update the products of all survivors."""
-        r = self.reduced
-        self._choose(shrinking, FOR_NEWTON if newton else FOR_PAIRS)
-        W = self.members
-        # What is not in the set may leave a part of the gap. What shrinking has left out leaves none now, and pair
-        # steps count on that; to a Newton step a smaller target is hardly more work.
-        target *= min(1.0, W.size / self.alive.size) if newton else self.part
-        # Some may have been screened since the set was chosen: these stay.
-        alpha, t, lo, hi, diagonal = kernels.take(
-            W, self.kinks, self.products, r.lo, r.hi, r.norms, self.alpha, self.decided
-        )
-        left, limit = self.left(W, lo, hi, alpha, t), W.size if newton else self.times * max(W.size, STEPS)
-        while True:
-            steps = self.pairs(W, diagonal, lo, hi, alpha, t, limit, target)
-            self.touched += 2.0 * steps * W.size / r.rows.n
-            before, left = left, self.left(W, lo, hi, alpha, t)
-            if left <= target or not newton or not _pairs_are_cheaper(before, left, target, lo, hi, alpha):
-                break
-        if newton:
-            self.touched += self.newton.improve(self.square, lo, hi, alpha, t, target) * W.size / r.rows.n
-        index, step = kernels.put(W, alpha, self.alpha)
-        self.stuck = self.stuck or (index.size == 0 and not self.guessed)
-        self.move(index, step)
+        """Improve the dual on an active set, then form the rows of the dual variables that have changed."""
+        r, signs, alive = self.reduced, self.signs[self.alive], self.alive
+        t = signs * (self.kinks - self.products)[alive]
+        low, high, beta = signs * r.lo[alive], signs * r.hi[alive], signs * self.alpha[alive]
+        box = np.minimum(low, high), np.maximum(low, high)
+        chosen = members(t, *box, beta, self.room(t, *box, beta) if shrinking else r.size, r.rows.plan.square)
+        index = alive[chosen]
+        part = ActiveSet(r.rows.square, r.index[index], box[0][chosen], box[1][chosen], beta[chosen], t[chosen])
+        part.solve(target, self.newton if newton else None, self.free)
+        share = self.move(index, signs[chosen] * part.beta, True)
+        if share < SHORT and not r.rows.sharpen():
+            self.stuck = self.stuck or share == 0.0
 
-    def left(self, W: np.ndarray, lo, hi, alpha, t) -> float:
-        """Return a working set's part of the gap."""
-        return kernels.slack(t, lo, hi, alpha)
-
-    def pairs(self, W: np.ndarray, diagonal, lo, hi, alpha, t, limit: int, target: float) -> int:
-        """Take pair steps on a working set, in place; return how many."""
-        return kernels.smo(self.square.parts, diagonal, lo, hi, alpha, t, limit, target)
-
-    def _choose(self, shrinking: bool, held: Held) -> None:
-        """Choose the working set and copy its part of the kernel matrix, unless the last one still serves."""
-        r = self.reduced
-        alive = self._active(held) if shrinking else self.alive
-        most, stored = r.rows.plan.square, r.rows.whole and r.size == r.rows.n
-        self.part = 1.0
-        if stored and alive.size > min(REBUILD * r.size, most):
-            alive = np.arange(r.size)  # the matrix as it is
-        elif alive.size > most:
-            self.part = most / alive.size
-            alive = np.sort(alive[np.argsort(-self._violation(alive), kind="stable")[:most]])
-        if self.square is not None and alive.size >= REBUILD * self.members.size:
-            member = np.zeros(r.size, dtype=bool)
-            member[self.members] = True
-            if member[alive].all():
-                self.times = min(2 * self.times, LONGEST)
-                return
-        self.times = 1
-        self.members, self.square = alive, r.rows.square(r.index[alive])
-
-    def _active(self, held: Held) -> np.ndarray:
-        """Return the survivors that may have to move; at first by an estimate of their products at the optimum."""
-        r = self.reduced
-        first = self.square is None
-        self.guessed = first and r.ahead != 1.0
-        products = r.ahead * self.products if self.guessed else self.products
-        share, spare = held.first if first else held.later, SPARE if self.guessed else 0
-        found = kernels.active(
-            self.kinks_at(products), products, r.lo, r.hi, self.alpha, self.alive, share, held.besides, spare
-        )
-        return found if found.size else self.alive
-
-    def kinks_at(self, products: np.ndarray) -> np.ndarray:
-        """Return the kinks of estimated products."""
-        return self.kinks
-
-    def _violation(self, index: np.ndarray) -> np.ndarray:
-        """Return how much the coordinates violate their optimality; a little more for those inside their box."""
-        r, alpha = self.reduced, self.alpha[index]
-        t = self.kinks[index] - self.products[index]
-        low, high = alpha <= r.lo[index], alpha >= r.hi[index]
-        violation = np.maximum(np.where(high, 0.0, t), np.where(low, 0.0, -t))
-        return np.maximum(violation, 0.0) + 1e-3 * violation.max() * ~(low | high)
+    def room(self, t, lo, hi, beta) -> int:
+        """Return how many of either side an active set takes: as many as are wrong, and some who may become so."""
+        low, high = beta <= lo, beta >= hi
+        inside = int(np.count_nonzero(~(low | high)))
+        wrong = int(np.count_nonzero((low & (t > 0.0)) | (high & (t < 0.0))))
+        return (min(wrong, max(WRONG, 2 * inside)) + inside // 2) // 2 + BESIDES
 
 
 class FreeRun(Run):
     """State of one solve whose signed sum is kept; the intercept is the best one wherever the gap is looked at."""
 
+    free = True
+
     def __init__(self, reduced: KernelReduced):
         assert reduced.free is not None
-        self.free, self.signs = reduced.free, reduced.free.signs[reduced.index]
-        self.signed, self.b = self.signs.astype(np.float64), 0.0
+        self.freed = reduced.free
         super().__init__(reduced)
-        self.newton: SumNewton = SumNewton(reduced.rows.plan.free)
         self.width = reduced.hi - reduced.lo
-        self.level = float(np.where(self.signed > 0.0, reduced.hi, -reduced.lo).sum()) - self.free.rest
+        self.level = float(np.where(self.signs > 0.0, reduced.hi, -reduced.lo).sum()) - self.freed.rest
         self.balance()
 
     # -- the intercept and the sum -------------------------------------------------------------------------------
@@ -294,49 +217,44 @@ class FreeRun(Run):
         """Return the intercept that is best for products."""
         if not self.width.any():
             return 0.0
-        beta, slack = self.signed * (self.reduced.c - products), 4.0 * UNIT * self.width.size * float(self.width.sum())
+        beta, slack = self.signs * (self.reduced.c - products), 4.0 * UNIT * self.width.size * float(self.width.sum())
         low, high = intercept_kernels.best_interval(beta, self.width, self.level, slack, NONE, np.empty((2, beta.size)))
         return low + 0.5 * (high - low)
 
     def kinks_at(self, products: np.ndarray) -> np.ndarray:
         """Return where products have their kinks, with the intercept that is best for them."""
-        return self.reduced.c - self.signed * self.best(products)
-
-    def place(self) -> None:
-        """Take the intercept that is best now."""
-        self.b = self.best(self.products)
-        self.kinks, self.floor = self.reduced.c - self.signed * self.b, 2.0 * UNIT * abs(self.b)
+        return self.reduced.c - self.signs * self.best(products)
 
     def balance(self) -> None:
         """Bring the sum of the dual variables back to what it must be: those nearest to their kinks are moved."""
         r = self.reduced
         if not r.size:
             return
-        self.place()
+        self.terms()
         free = self.decided == 0
         lo, hi = np.where(free, r.lo, self.alpha), np.where(free, r.hi, self.alpha)
-        found = balanced_to(self.alpha, self.kinks - self.products, lo, hi, self.signs, self.free.rest)
+        signs = self.signs.astype(np.int8)
+        found = balanced_to(self.alpha, self.kinks - self.products, lo, hi, signs, self.freed.rest)
         if found is not self.alpha:
-            step = found - self.alpha
-            index = np.flatnonzero(step)
-            self.alpha = found
-            self.move(index, step[index])
+            index = np.flatnonzero(found != self.alpha)
+            self.move(index, found[index])
 
     # -- gap and screening ---------------------------------------------------------------------------------------
 
     def terms(self) -> tuple[float, float]:
-        self.place()
+        b = self.best(self.products)
+        self.kinks, self.floor = self.reduced.c - self.signs * b, 2.0 * UNIT * abs(b)
         return super().terms()[0], float(self.alpha @ self.reduced.c)
 
     def decide(self, gap: float) -> np.ndarray:
         """Return what the ball of the iterate and its levers decide."""
-        r = self.reduced
-        found, error = intercept_kernels.excess(self.alpha, self.signs)
-        residue = abs(found - self.free.rest) + error + self.free.rest_error + 4.0 * UNIT * abs(self.free.rest)
+        r, signs = self.reduced, self.signs.astype(np.int8)
+        found, error = intercept_kernels.excess(self.alpha, signs)
+        residue = abs(found - self.freed.rest) + error + self.freed.rest_error + 4.0 * UNIT * abs(self.freed.rest)
         t, free = self.kinks - self.products, self.decided == 0
         lo, hi = np.where(free, r.lo, self.alpha), np.where(free, r.hi, self.alpha)
         near = intercept_kernels.inside(self.alpha, lo, hi)
-        found = intercept_kernels.nearest_movable(t, self.alpha, lo, hi, self.signs, residue, near, False)
+        found = intercept_kernels.nearest_movable(t, self.alpha, lo, hi, signs, residue, near, False)
         rows = [k for k in found if k >= 0]
         status = np.zeros(r.size, dtype=np.int8)
         if len(rows) < 2:
@@ -345,10 +263,10 @@ class FreeRun(Run):
         radius = self.radius(gap + off) + residue * max(r.norms[k] for k in rows)
         slack = ROUNDING * (r.norms * self.extent(radius) + np.abs(r.c))
         up, down = hi - self.alpha - residue, self.alpha - lo - residue
-        flipped = self.signed < 0.0
+        flipped = self.signs < 0.0
         seen = KernelLevered(
-            self.signed * (r.c - self.products), np.where(flipped, up, down), np.where(flipped, down, up), slack,
-            self.free.typical, r.norms, self._combined,
+            self.signs * (r.c - self.products), np.where(flipped, up, down), np.where(flipped, down, up), slack,
+            self.freed.typical, r.norms, self._combined,
         )  # fmt: skip
         return np.where(free, seen.decide(radius) * self.signs, self.decided).astype(np.int8)
 
@@ -356,67 +274,15 @@ class FreeRun(Run):
         """Return the products of the survivors, without signs, with a combination of some; and their error."""
         r, order = self.reduced, np.argsort(index)
         index, weights = index[order], weights[order]
-        out = r.rows.sum_at(r.index[index], weights * self.signed[index], r.index)
+        out = r.rows.sum_at(r.index[index], weights * self.signs[index], r.index)
         spread = float(weights @ r.norms[index]) * (1.0 + gamma(index.size + 8))
-        return out * self.signed, sum_error(r.rows, index.size, spread, True)
+        return out * self.signs, sum_error(r.rows, index.size, spread)
 
     def _screen(self, gap: float) -> None:
         before = self.screened
         super()._screen(gap)
         if self.screened > before:
             self.balance()
-
-    # -- one epoch -----------------------------------------------------------------------------------------------
-
-    def left(self, W: np.ndarray, lo, hi, alpha, t) -> float:
-        return free_kernels.free_slack(t, self.signed[W], lo, hi, alpha)[0]
-
-    def pairs(self, W: np.ndarray, diagonal, lo, hi, alpha, t, limit: int, target: float) -> int:
-        self.newton.signs = self.signed[W]
-        return free_kernels.smo_free(self.square.parts, diagonal, self.newton.signs, lo, hi, alpha, t, limit, target)
-
-
-class SumNewton(FaceNewton):
-    """Newton steps on faces of the box that keep the sum of ``signs``, of the working set, times the coordinates."""
-
-    signs: np.ndarray
-
-    def measure(self, t, lo, hi, alpha) -> tuple[float, np.ndarray]:
-        left, b = free_kernels.free_slack(t, self.signs, lo, hi, alpha)
-        return left, t - b * self.signs
-
-    def on_face(self, Q, free, where, pull, step) -> np.ndarray:
-        """Return the maximum without bounds of those in ``where`` that keeps the sum."""
-        signs, others = self.signs[free], step.copy()
-        others[where] = 0.0
-        own = signs[where]
-        found, along = self.solve(Q, free[where], pull[where]), self.solve(Q, free[where], own)
-        bent = float(own @ along)
-        return found - along * ((float(own @ found) + float(signs @ others)) / bent) if bent > 0.0 else found
-
-    def face_step(self, Q, free, t, low, high) -> np.ndarray:
-        """Return a step as :meth:`FaceNewton.face_step` does, cut so that it keeps the sum where bounds have cut it."""
-        step = super().face_step(Q, free, t, low, high)
-        moves = self.signs[free] * step
-        rise, fall = float(moves[moves > 0.0].sum()), -float(moves[moves < 0.0].sum())
-        if rise > fall:
-            step[moves > 0.0] *= fall / rise
-        elif fall > rise:
-            step[moves < 0.0] *= rise / fall
-        return step
-
-
-def _pairs_are_cheaper(before: float, left: float, target: float, lo, hi, alpha) -> bool:
-    """Tell whether more pair steps, at the rate of the last round, cost less than a Newton step.
-
-    ``before`` and ``left``: the working set's part of the gap before and after as many pair steps as it has
-    coordinates.
-    """
-    if not 0.0 < left < 0.5 * before:
-        return False
-    rounds = np.log(left / target) / np.log(before / left)
-    free = np.count_nonzero((alpha > lo) & (alpha < hi))
-    return rounds * PAIR_STEP * alpha.size**2 < FACTOR * free**3
 
 
 @takes_plugins

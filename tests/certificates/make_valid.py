@@ -91,7 +91,7 @@ RUNS = {
     "svm-poly": ("two", "svm", "--kernel", "poly", "--degree", "2", "--gamma", "0.5", "--coef0", "1"),
     "svm-rbf": ("two", "svm", "--kernel", "rbf", "--gamma", "0.3", "--bias", "0.5"),
     "svm-rbf-free": ("two", "svm", "--kernel", "rbf", "--gamma", "1/d", "--intercept", "free"),
-    "svm-rbf-l2": ("two", "svm", "--kernel", "rbf", "--scale", "l2", "--gram", "cache"),
+    "svm-rbf-l2": ("two", "svm", "--kernel", "rbf", "--scale", "l2"),
     "svm-rbf-standard": ("two", "svm", "--kernel", "rbf", "--scale", "standard", "--tol", "1e-3"),
     "lad": ("targets", "lad"),
     "lad-free": ("targets", "lad", "--intercept", "free", "--weights", "weights.txt"),

@@ -97,7 +97,7 @@ def test_a_resumed_path_has_the_same_bytes(runs, call, monkeypatch, tmp_path):
 
 
 def test_a_kernel_run_is_resumed_predicts_and_is_cross_validated(runs, call, monkeypatch, tmp_path):
-    own = ("--intercept", "free", "--kernel", "rbf", "--gram", "cache", "--scale", "standard", "--quiet")
+    own = ("--intercept", "free", "--kernel", "rbf", "--scale", "standard", "--quiet")
     options = ("svm", runs / "two", *own, "--grid", 8, "--test", runs / "two")
     assert call(*options, "-o", "whole").code == 0
     monkeypatch.setattr(Console, "advance", lambda self, done: done.step != 3 or signal.raise_signal(signal.SIGTERM))
@@ -110,7 +110,7 @@ def test_a_kernel_run_is_resumed_predicts_and_is_cross_validated(runs, call, mon
 
     table, path = read_csv("whole/steps.csv"), screenpath.load_run("whole")
     X, y = clouds(80, 3, seed=5)
-    other = screenpath.kernel_svm_path(X + 4.0, y, grid=8, scale="standard", intercept="free", gram="cache")
+    other = screenpath.kernel_svm_path(X + 4.0, y, grid=8, scale="standard", intercept="free")
     for row, step, b in zip(table, other.steps, path.intercepts, strict=True):
         assert row["status"] == "certified" and float(row["primal"]) == step.primal
         assert float(row["intercept_low"]) <= b == other.intercept(step.step) <= float(row["intercept_high"])

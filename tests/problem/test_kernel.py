@@ -1,6 +1,5 @@
 """The kernel model: where the solver starts, what a certificate has to sum again, what a resumed path knows."""
 
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,19 +9,18 @@ from screenpath.kernels.solve import start as kernels
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.screen import parse_kernel_rule
-from screenpath.screen.box import pair_ball
-from screenpath.solve.base import Budget, Solution
+from screenpath.solve.base import Solution
 from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk.loop import PathOptions, walk
 
 OPTIONS = PathOptions(tol=1e-5)
 
 
-def problem(n=90, seed=0, gamma=1.0, keep="full"):
+def problem(n=90, seed=0, gamma=1.0):
     """Return a kernel SVM of two overlapping clouds, and its matrix."""
     rng = np.random.default_rng(seed)
     y = np.where(np.arange(n) % 2 == 0, -1.0, 1.0)
-    rows = GramRows(rng.normal(size=(n, 3)) + 0.7 * y[:, None], KernelFunction("rbf", gamma), y, 1 << 24, keep=keep)
+    rows = GramRows(rng.normal(size=(n, 3)) + 0.7 * y[:, None], KernelFunction("rbf", gamma), y, 1 << 24)
     Q = np.array([rows.weighted_sum(e) for e in np.eye(n)])
     return kernel_svm_model(rows, rng.integers(1, 4, n).astype(float)), Q
 
@@ -49,13 +47,13 @@ def gap_of(model, Q, C, theta, alive):
 def test_the_start_is_feasible_and_its_sums_are_right(rule):
     model, Q = problem()
     reference, screened, reduced = reduced_at(model, rule)
-    C, start = 1.1 * reference.C, reduced.start
+    C, start = 1.1 * reference.C, reduced.near.theta
     assert np.all((start >= model.lo) & (start <= model.hi))
     assert np.array_equal(start[screened.status < 0], model.lo[screened.status < 0])
     assert np.array_equal(start[screened.status > 0], model.hi[screened.status > 0])
-    np.testing.assert_allclose(reduced.start_alpha, C * start[reduced.index])
-    np.testing.assert_allclose(reduced.start_products, C * (Q @ start)[reduced.index], rtol=1e-12, atol=1e-12)
-    assert reduced.start_w_sq == pytest.approx(C * C * start @ Q @ start)
+    np.testing.assert_allclose(reduced.alpha, C * start[reduced.index])
+    np.testing.assert_allclose(reduced.products, C * (Q @ start)[reduced.index], rtol=1e-12, atol=1e-12)
+    assert reduced.w_sq == pytest.approx(C * C * start @ Q @ start)
     fixed = screened.status != 0
     assert reduced.offset == pytest.approx(C * model.c[fixed] @ start[fixed])
     if rule in ("none", "dvi"):  # no guess is known
@@ -71,45 +69,11 @@ def test_the_start_leaves_the_reference_for_a_far_smaller_gap(gamma):
         C, alive = grow * reference.C, screened.status == 0
         guess = np.where(model.c > 0.5 * (1.0 + grow) * reference.point.products, model.hi, model.lo)
         near = reference.theta + (1.0 - 1.0 / grow) * (guess - reference.theta)
-        moved += not np.array_equal(reduced.start[alive], reference.theta[alive])
+        moved += not np.array_equal(reduced.near.theta[alive], reference.theta[alive])
         here, there = (gap_of(model, Q, C, theta, alive) for theta in (reference.theta, near))
         expected = near if there < kernels.WORTH * here else reference.theta
-        np.testing.assert_allclose(reduced.start[alive], expected[alive], rtol=1e-13)
+        np.testing.assert_allclose(reduced.near.theta[alive], expected[alive], rtol=1e-13)
     assert (moved > 0) == (gamma > 1.0)
-
-
-@pytest.mark.parametrize("rule", ["none", "gap", "dvi", "bt2", "it", "it+gap"])
-def test_a_rule_says_around_which_point_the_optimum_lies(rule):
-    model, _ = problem()
-    reference, screened, reduced = reduced_at(model, rule)
-    if rule in ("none", "gap"):
-        assert reduced.ahead == 1.0
-        return
-    start = reference.theta.copy()
-    start[screened.status != 0] = reduced.start[screened.status != 0]
-    assert np.array_equal(reduced.start, start)  # it has not gone towards the guess
-    center = pair_ball(reference, 1.1 * reference.C).center.products[reduced.index]
-    alike = reference.point.products[reduced.index] * 1.1 * reduced.ahead
-    np.testing.assert_allclose(alike, center, rtol=1e-12)
-
-
-def test_from_a_start_towards_the_guess_no_other_point_is_estimated():
-    model, _ = problem(gamma=30.0)
-    reference, _, reduced = reduced_at(model, "it")
-    assert not np.array_equal(reduced.start, reference.theta) and reduced.ahead == 1.0
-
-
-@pytest.mark.parametrize("solver", ["smo", "newton"])
-@pytest.mark.parametrize("ahead", [0.0, 0.5, 0.999, 30.0])
-def test_a_wrong_estimate_of_the_optimum_costs_epochs_only(solver, ahead):
-    model, Q = problem()
-    reference, _, reduced = reduced_at(model, "none", grow=1.5)
-    C, alive = 1.5 * reference.C, np.ones(model.size, dtype=bool)
-    budget = Budget(200, float("inf"))
-    solution = make_kernel_solver(solver).solve(replace(reduced, ahead=ahead), tol=1e-6, budget=budget, dynamic=False)
-    assert solution.converged
-    _, theta = model.lift(C, reduced, solution)
-    assert C * gap_of(model, Q, C, theta, alive) <= 1.01e-6 * model.certify(C, None, theta).primal
 
 
 def test_the_start_stays_where_many_would_leave_their_end():
@@ -145,16 +109,16 @@ def test_survivors_that_change_ends_leave_a_far_smaller_gap(rule):
     screened = parse_kernel_rule(rule).before(model, reference, C)
     reduced = model.reduce(C, screened, reference)
     kept = np.where(screened.status < 0, model.lo, np.where(screened.status > 0, model.hi, reference.theta))
-    turned = reduced.start != kept
+    turned = reduced.near.theta != kept
     if rule in ("none", "dvi"):  # no guess is known
         assert not turned.any()
         return
     alive = screened.status == 0
     assert kernels.TURNED <= turned.sum() < alive.sum() and alive[turned].all()
-    assert np.array_equal(reduced.start[turned], model.lo[turned]) and reduced.ahead == 1.0
-    assert gap_of(model, Q, C, reduced.start, alive) < kernels.WORTH * gap_of(model, Q, C, kept, alive)
-    np.testing.assert_allclose(reduced.start_products, C * (Q @ reduced.start)[reduced.index], rtol=1e-12, atol=1e-12)
-    assert reduced.start_w_sq == pytest.approx(C * C * reduced.start @ Q @ reduced.start)
+    assert np.array_equal(reduced.near.theta[turned], model.lo[turned])
+    assert gap_of(model, Q, C, reduced.near.theta, alive) < kernels.WORTH * gap_of(model, Q, C, kept, alive)
+    np.testing.assert_allclose(reduced.products, C * (Q @ reduced.near.theta)[reduced.index], rtol=1e-12, atol=1e-12)
+    assert reduced.w_sq == pytest.approx(C * C * reduced.near.theta @ Q @ reduced.near.theta)
     certificate = walked(model, rule, grid)[-1][1]
     plain = walked(turning()[0], "none", grid)[-1][1]
     assert max(certificate.dual, plain.dual) <= min(certificate.primal, plain.primal)
@@ -189,21 +153,20 @@ def test_what_has_not_moved_since_the_start_is_not_summed_again():
     model, Q = problem(gamma=30.0)
     reference, _, reduced = reduced_at(model, "it")
     C = 1.1 * reference.C
-    assert not np.array_equal(reduced.start, reference.theta)
-    alpha = reduced.start_alpha.copy()
+    assert not np.array_equal(reduced.near.theta, reference.theta)
+    alpha = reduced.alpha.copy()
     touched = model.rows.touched
     _, theta = model.lift(C, reduced, Solution(None, alpha, 0, 0.0, True, 0, "smo"))
     certificate = model.certify(C, None, theta, reference)
-    assert model.rows.touched == touched and np.array_equal(theta, reduced.start)
+    assert model.rows.touched == touched and np.array_equal(theta, reduced.near.theta)
     np.testing.assert_allclose(certificate.total, Q @ theta, rtol=1e-12, atol=1e-12)
     again = model.certify(C, None, theta, reference)  # the start is known to the first certificate only
     assert model.rows.touched > touched
     np.testing.assert_allclose(again.total, certificate.total, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("keep", ["full", "cache"])
-def test_sums_of_a_long_path_stay_right(keep):
-    model, Q = problem(keep=keep)
+def test_sums_of_a_long_path_stay_right():
+    model, Q = problem()
     for _, certificate in walked(model, "it", np.geomspace(0.1, 1e3, 3 * model.fresh_every)):
         assert certificate.updates <= model.fresh_every
         error = np.abs(certificate.total - Q @ certificate.theta) / (np.abs(certificate.theta) @ model.norms)

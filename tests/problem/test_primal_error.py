@@ -39,7 +39,7 @@ def primal_of(X, y, C, theta):
 @pytest.mark.parametrize("seed", [6, 20, 22, 26, 35])
 def test_a_kernel_path_of_rows_that_hardly_differ_has_the_right_primal_values(seed):
     X, y = clusters(seed)
-    model = kernel_svm_model(GramRows(X, KernelFunction("linear"), y, 1 << 24, keep="full"))
+    model = kernel_svm_model(GramRows(X, KernelFunction("linear"), y, 1 << 24))
     options = PathOptions(tol=TOL, max_epochs=300)
     solver, certified = make_kernel_solver("auto"), 0
     for step, found in walk(model, [1.0, 1e4, 6e7], parse_kernel_rule("dvi"), solver, options):
@@ -55,7 +55,7 @@ def test_a_kernel_path_of_rows_that_hardly_differ_has_the_right_primal_values(se
 
 def test_errors_of_losses_at_their_bound_blur_the_primal_value_alone():
     X, y = clusters(22)
-    model = kernel_svm_model(GramRows(X, KernelFunction("linear"), y, 1 << 24, keep="full"))
+    model = kernel_svm_model(GramRows(X, KernelFunction("linear"), y, 1 << 24))
     options = PathOptions(tol=TOL, max_epochs=300)
     *_, (step, found) = walk(model, [1.0, 1e4, 6e7], parse_kernel_rule("dvi"), make_kernel_solver("auto"), options)
     plain = model.certify(found.C, None, found.theta)

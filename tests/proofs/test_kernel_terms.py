@@ -36,8 +36,8 @@ def problem(n=14, seed=0):
     """Return a model, its matrix, and a dual point of it with some entries at 0 and at each end."""
     rng = np.random.default_rng(seed)
     signs = np.where(np.arange(n) % 2 == 0, -1.0, 1.0)
-    rows = GramRows(rng.normal(size=(n, 3)), KernelFunction("poly", 0.5, 2, 1.0), signs, 1 << 24, keep="full")
-    rows.error, rows.stored_error = 0.013, 0.05
+    rows = GramRows(rng.normal(size=(n, 3)), KernelFunction("poly", 0.5, 2, 1.0), signs, 1 << 24)
+    rows.error = 0.013
     model = KernelModel(rows, rng.normal(size=n), -rng.uniform(0.0, 2.0, n), rng.uniform(0.5, 2.0, n))
     theta = model.lo + (model.hi - model.lo) * rng.random(n)
     theta[:2], theta[2:5], theta[5:7] = model.lo[:2], model.hi[2:5], 0.0
@@ -59,11 +59,10 @@ def drift_of(error, spread):
 
 
 def test_sums_of_kernel_rows(coarse):
-    rows = SimpleNamespace(error=0.02, stored_error=0.05, depth=lambda m: 2.0 * m + 5.0)
+    rows = SimpleNamespace(error=0.02, depth=lambda m: 2.0 * m + 5.0)
     for terms in (1, 40):
-        for stored, value in ((False, 0.02), (True, 0.05)):
-            expected = (value + (SCALE * (2 * terms + 5) + 2.0 * UNIT) * (1.0 + value)) * 0.7 * OUTWARD
-            assert kernel.sum_error(rows, terms, 0.7, stored) == pytest.approx(expected, rel=1e-12)
+        expected = (0.02 + (SCALE * (2 * terms + 5) + 2.0 * UNIT) * 1.02) * 0.7 * OUTWARD
+        assert kernel.sum_error(rows, terms, 0.7) == pytest.approx(expected, rel=1e-12)
     assert kernel.sum_error(rows, 0, 0.7) == 0.0
     assert kernel.drift(0.3, 0.7) == pytest.approx((0.3 + 2.0 * UNIT) * OUTWARD, rel=1e-12)
 
@@ -106,7 +105,7 @@ def test_a_point_halfway(coarse):
 def test_products_are_updated_from_where_fewer_entries_differ(monkeypatch):
     model, _, _ = problem()
     monkeypatch.setattr(kernel, "FEW", 2)
-    monkeypatch.setattr(model, "_moved", lambda known, index, step, spread: (known, index.size, spread))
+    monkeypatch.setattr(kernel, "moved", lambda known, rows, index, step, spread: (known, index.size, spread))
     monkeypatch.setattr(model, "_sum_error", lambda theta: "fresh")
     theta, before = np.ones(14), model.fresh_every
 
@@ -138,7 +137,7 @@ def test_an_update_adds_its_error(coarse):
     model, Q, theta = problem()
     known = Multiplied(theta, Q @ theta, 4, 0.3)
     index, step = np.array([3, 8, 9]), np.array([0.5, -0.25, 1.0])
-    total, updates, error = model._moved(known, index, step, 1.7)
+    total, updates, error = kernel.moved(known, model.rows, index, step, 1.7)
     np.testing.assert_allclose(total, Q @ theta + step @ Q[index])
     added = sum_error_of(model, step, float(np.abs(step) @ model.norms[index]) * (1.0 + SCALE * (3 + 8)))
     assert updates == 5 and error == pytest.approx(drift_of(0.3 + added, 1.7), rel=1e-12)
@@ -270,7 +269,6 @@ def test_products_of_a_start_add_the_errors_of_its_steps(share, fixed, turned, c
         if turned and not share:
             start, updates = start + step_back, updates + 1
             error = drift_of(error + sum_error_of(model, step_back), spread_of(model, start))
-            assert reduced.ahead == 1.0  # the products of the point that the guess suggests are taken as they are
         assert len(asked) == (share == 0.0)
         known, made = model._start
         assert known is reference and made.updates == updates
@@ -278,14 +276,14 @@ def test_products_of_a_start_add_the_errors_of_its_steps(share, fixed, turned, c
         np.testing.assert_allclose(made.theta, start)
         np.testing.assert_allclose(made.total, Q @ start)
         most = model.bounds[kernels.ALL_NORMS]
-        assert reduced.start_error == pytest.approx(C * drift_of(error, most) * OUTWARD, rel=1e-12)
-        assert reduced.reach == C * most
-        assert reduced.start_w_sq == pytest.approx(C * C * (start @ Q @ start))
+        assert reduced.error == pytest.approx(C * drift_of(error, most) * OUTWARD, rel=1e-12)
+        assert reduced.reach == most
+        assert reduced.w_sq == pytest.approx(C * C * (start @ Q @ start))
         assert reduced.offset == pytest.approx(C * float(model.c[status != 0] @ start[status != 0]))
-        np.testing.assert_allclose(reduced.start_alpha, C * start[status == 0])
+        np.testing.assert_allclose(reduced.alpha, C * start[status == 0])
     negative = replace(reference, total=-reference.total)
     monkeypatch.setattr(model, "_toward", lambda C, screened, reference: (reference, 0.0))
-    assert model.reduce(C, Screened(np.zeros(14, dtype=np.int8), 0, 0), negative).start_w_sq == 0.0
+    assert model.reduce(C, Screened(np.zeros(14, dtype=np.int8), 0, 0), negative).w_sq == 0.0
 
 
 @pytest.mark.parametrize("better", [False, True])

@@ -30,28 +30,49 @@ def matrix(rows):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("storage", ["dense", "sparse", "very sparse"])
-@pytest.mark.parametrize("keep", ["full", "cache"])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_sums_are_those_of_the_definition(monkeypatch, name, storage, keep, dtype):
+def test_sums_are_those_of_the_definition(monkeypatch, name, storage):
     if storage == "very sparse":  # as if the dense copy were too large
         monkeypatch.setattr(kernel_functions, "DENSE_BYTES", 0)
+    monkeypatch.setattr(gram, "HEIGHT", 16)
+    monkeypatch.setattr(gram, "WIDTH", 32)
     X, signs, theta = problem()
     function, kernel = FUNCTIONS[name]
-    rows = GramRows(X if storage == "dense" else sp.csr_array(X), function, signs, 1 << 24, dtype, keep)
+    rows = GramRows(X if storage == "dense" else sp.csr_array(X), function, signs, 1 << 24)
     Q = signs[:, None] * kernel(X, X) * signs
-    assert rows.plan.full == (keep == "full") and rows.sparse == (storage != "dense")
-    np.testing.assert_allclose(rows.weighted_sum(theta), Q @ theta, rtol=1e-12, atol=1e-12)
+    assert rows.sparse == (storage != "dense") and rows.blocks.sparse == (storage == "very sparse")
+    close = {"rtol": 1e-12, "atol": 1e-12}
+    np.testing.assert_allclose(rows.weighted_sum(theta), Q @ theta, **close)
     np.testing.assert_allclose(rows.norms, np.sqrt(np.diag(Q)), rtol=1e-13)
-    target = np.array([3, 5, 40])
-    loose = {"rtol": 1e-5, "atol": 1e-4} if dtype == "float32" else {"rtol": 1e-12, "atol": 1e-12}
+    target, touched = np.array([3, 5, 40]), rows.touched
     np.testing.assert_allclose(
-        rows.sum_at(np.array([1, 7]), np.array([2.0, -1.0]), target), (2 * Q[1] - Q[7])[target], **loose
+        rows.sum_at(np.array([1, 7]), np.array([2.0, -1.0]), target), (2 * Q[1] - Q[7])[target], **close
     )
-    np.testing.assert_allclose(rows.square(target).rows(np.arange(3)), Q[np.ix_(target, target)], **loose)
+    assert rows.touched == touched + 2 * 3 / rows.n
+    assert not rows.sum_at(np.zeros(0, dtype=np.int64), np.zeros(0)).any()
     Z = np.random.default_rng(5).normal(size=(9, 4))
     new = rows.held_out(Z if storage == "dense" else sp.csr_array(Z))
     np.testing.assert_allclose(new @ theta, kernel(Z, X) @ theta, rtol=1e-12, atol=1e-12)
     assert not (new @ np.zeros(rows.n)).any()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_square_follows_the_rows_in_use(monkeypatch, name):
+    monkeypatch.setattr(gram, "HEIGHT", 16)
+    X, signs, _ = problem(200)
+    function, kernel = FUNCTIONS[name]
+    rows, K, rng = GramRows(X, function, signs, 1 << 24), kernel(X, X), np.random.default_rng(2)
+    for dtype, close in ((np.float32, 1e-5), (np.float64, 1e-12)):
+        for size in (30, 40, 20, 90, 200, 50):
+            index = np.sort(rng.choice(200, size, replace=False))
+            slots = rows.square.slots(index)
+            np.testing.assert_allclose(rows.square.part(slots), K[np.ix_(index, index)], rtol=close, atol=close)
+            weights = rng.normal(size=5)
+            found = rows.square.sum_at(slots[:5], weights, slots)
+            np.testing.assert_allclose(found, weights @ K[np.ix_(index[:5], index)], rtol=10 * close, atol=10 * close)
+        assert rows.square.values.dtype == dtype and rows.square.values.shape[0] <= 200
+        assert rows.sharpen() == (dtype == np.float32)
+    rows.blunt()
+    assert rows.square.values.dtype == np.float32 and rows.square.values.size == 0
 
 
 @pytest.mark.parametrize("shape", ["dense", "sparse"])
@@ -66,45 +87,23 @@ def test_distances_do_not_cancel(monkeypatch, shape):
     assert np.all(np.diag(matrix(rows)) == 1.0)
 
 
-def test_a_cache_smaller_than_the_sum_gives_the_same_sum(monkeypatch):
-    monkeypatch.setattr(gram, "LEAST_ROWS", 8)
-    monkeypatch.setattr(gram, "BLOCK_BYTES", 1 << 12)
-    monkeypatch.setattr(gram, "SQUARE", 8)
-    X, signs, theta = problem(200)
-    function, kernel = FUNCTIONS["rbf"]
-    rows = GramRows(X, function, signs, 40_000, keep="cache")
-    assert rows.plan.rows < 20
-    Q = signs[:, None] * kernel(X, X) * signs
-    for _ in range(3):
-        np.testing.assert_allclose(rows.weighted_sum(theta), Q @ theta, rtol=1e-12, atol=1e-12)
-    assert len(rows._slots) == rows.plan.rows and rows.nbytes <= 40_000
-    first = rows.weighted_sum(theta)
-    rows.forget()
-    np.testing.assert_array_equal(rows.weighted_sum(theta), first)
-
-
-def test_threads_do_not_change_the_matrix(monkeypatch):
-    monkeypatch.setattr("screenpath.rows.gram.TILE", 16)
-    X, signs, _ = problem(100)
-    one, two = (GramRows(X, FUNCTIONS["rbf"][0], signs, threads=t) for t in (1, 2))
-    np.testing.assert_array_equal(one._store, two._store)
-    np.testing.assert_array_equal(one._store, one._store.T)
+def test_threads_do_not_change_sums(monkeypatch):
+    monkeypatch.setattr(gram, "WIDTH", 16)
+    X, signs, theta = problem(100)
+    one, two = (GramRows(X, FUNCTIONS["rbf"][0], signs, threads=t).weighted_sum(theta) for t in (1, 2))
+    np.testing.assert_array_equal(one, two)
 
 
 def test_memory_is_told_before_it_is_taken_and_refused_with_the_figure():
     said = []
     X, signs, _ = problem(100)
     GramRows(X, FUNCTIONS["rbf"][0], signs, 1 << 24, tell=said.append)
-    assert len(said) == 1 and "100 x 100" in said[0] and "16.0 MB" in said[0]
+    assert len(said) == 1 and "100 rows" in said[0] and "16.0 MB" in said[0]
     with pytest.raises(ResourceError, match="`max_memory=") as caught:
-        GramRows(X, FUNCTIONS["rbf"][0], signs, 100_000, keep="full", tell=said.append)
-    assert "float32" in str(caught.value) and len(said) == 1
+        GramRows(X, FUNCTIONS["rbf"][0], signs, 100_000, tell=said.append)
+    assert len(said) == 1
     needed = str(caught.value).split("`max_memory=")[1].split("`")[0]
-    assert plan_gram(100, 8, parse_bytes(needed), "full").full  # what the message says is enough
-    with pytest.raises(ResourceError, match="cache of 64") as caught:
-        plan_gram(100_000, 8, 1 << 20)
-    needed = str(caught.value).split("`max_memory=")[1].split("`")[0]
-    assert not plan_gram(100_000, 8, parse_bytes(needed)).full
+    assert plan_gram(100, 8, parse_bytes(needed)).square == 100  # what the message says is enough
 
 
 def test_plans_stay_inside_what_is_allowed():
@@ -112,11 +111,9 @@ def test_plans_stay_inside_what_is_allowed():
         for itemsize in (4, 8):
             for allowed in (1 << 29, 1 << 33):
                 plan = plan_gram(n, itemsize, allowed)
-                square = plan.square**2 - min(n, gram.SQUARE) ** 2
-                assert plan.need + 8 * square <= allowed and plan.full == (plan.rows == n)
-    assert plan_gram(1000, 8, 1 << 30, "cache").full is False
-    with pytest.raises(UsageError, match="auto, full, cache"):
-        plan_gram(10, 8, 1 << 30, "sometimes")
+                assert plan.most <= allowed and min(n, gram.SQUARE) <= plan.square <= min(n, gram.MOST_HELD)
+                assert min(n, 100) <= plan.free <= plan.square
+    assert plan_gram(200_000, 4, 1 << 33).most < 1 << 30  # it does not grow with the square of n
 
 
 def test_what_users_type():

@@ -35,7 +35,6 @@ from tests.safety.rational import LOSSES, ExactKernel, faults
 
 RULES = ("none", "dvi+gap", "it", "essnsv", "gap")
 KERNEL_RULES = ("none", "dvi", "bt2+gap", "it", "gap")
-KEEP = ("full", "cache")
 SIZES = ("one", "one for all", "one a feature", "one a row", "far from the origin")
 
 
@@ -102,12 +101,12 @@ def check_kernel_path(seed: int):
     n, d, sizes = int(rng.integers(2, 5)), int(rng.integers(1, 4)), str(rng.choice(SIZES))
     X, _ = random_rows(rng, n, d, sizes, [3.0, 12.0, 60.0])
     function = random_kernel(rng, d, float(np.abs(X - X.mean(axis=0)).max()))
-    storage, dtype, keep = (str(rng.choice(words)) for words in (("dense", "csr"), ("float64", "float32"), KEEP))
+    storage, dtype = (str(rng.choice(words)) for words in (("dense", "csr"), ("float64", "float32")))
     signs, dense_bytes = np.where(rng.random(n) < 0.5, -1.0, 1.0), kernel_functions.DENSE_BYTES
     try:
         kernel_functions.DENSE_BYTES = 0 if storage == "csr" else dense_bytes
         with np.errstate(all="ignore"):
-            rows = GramRows(X if storage == "dense" else sp.csr_array(X), function, signs, 1 << 26, dtype, keep)
+            rows = GramRows(X if storage == "dense" else sp.csr_array(X), function, signs, 1 << 26, dtype)
             model = kernel_svm_model(rows, random_weights(rng, n))
     except DataError:  # overflow, by name
         return
@@ -115,7 +114,7 @@ def check_kernel_path(seed: int):
         kernel_functions.DENSE_BYTES = dense_bytes
     grid, rule, solver = random_grid(rng), str(rng.choice(KERNEL_RULES)), str(rng.choice(["newton", "smo"]))
     tol = float(rng.choice([1e-3, 1e-6, 1e-9, 1e-12]))
-    words = f"{function}, {storage}, {dtype}, {keep}, size {sizes}, {rule}, {solver}, tol {tol:g}"
+    words = f"{function}, {storage}, {dtype}, size {sizes}, {rule}, {solver}, tol {tol:g}"
     options = PathOptions(tol=tol, max_epochs=200)
     with np.errstate(all="ignore"):
         for step, certificate in walk(model, grid, parse_kernel_rule(rule), make_kernel_solver(solver), options):

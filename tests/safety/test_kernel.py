@@ -51,10 +51,9 @@ def random_problem(rng):
         X[0] = 0.0
     if shape == "one huge row":
         X[0] *= 1e4
-    keep = str(rng.choice(["full", "cache"]))
-    rows = GramRows(X, FUNCTIONS[function], signs, 1 << 28, dtype, keep)
+    rows = GramRows(X, FUNCTIONS[function], signs, 1 << 28, dtype)
     weights = rng.integers(0, 3, n).astype(float) if rng.random() < 0.3 else None
-    return kernel_svm_model(rows, weights), f"{FUNCTIONS[function]}, {shape}, {dtype}, {keep}"
+    return kernel_svm_model(rows, weights), f"{FUNCTIONS[function]}, {shape}, {dtype}"
 
 
 def reference(rng, model, C, accuracy):

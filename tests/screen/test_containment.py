@@ -81,7 +81,7 @@ def box_models(seed):
     X = rng.standard_normal((n, d)) + rng.choice([0.3, 1.0]) * y[:, None] + rng.choice([0.0, 3.0])
     yield SVM.model(MemoryRows(X), y), parse_rule, make_solver("auto")
     yield SVM.model(MemoryRows(X), y, None, "free"), parse_rule, Newton()
-    gram = GramRows(X, KernelFunction("rbf", 1.0 / d), y, 1 << 24, keep="full")
+    gram = GramRows(X, KernelFunction("rbf", 1.0 / d), y, 1 << 24)
     yield kernel_svm_model(gram), parse_kernel_rule, make_kernel_solver("auto")
 
 

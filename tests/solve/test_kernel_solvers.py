@@ -2,12 +2,16 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics.pairwise import rbf_kernel
 
 from screenpath import kernel_svm_path
 from screenpath.errors import UsageError
 from screenpath.kernels.solve import smo as kernels
 from screenpath.rows import gram
-from screenpath.solve import face_newton, smo
+from screenpath.rows.gram import GramRows
+from screenpath.rows.kernel_functions import KernelFunction
+from screenpath.solve import face_newton
+from screenpath.solve.active_set import ActiveSet, members
 from screenpath.solve.smo import make_kernel_solver
 from tests.conftest import two_classes
 from tests.width import wide
@@ -60,37 +64,42 @@ def test_a_gap_below_the_rounding_ends():
 
 @pytest.fixture
 def plans(monkeypatch):
-    """How the matrices of the paths of a test are kept, in turn."""
+    """How many rows the paths of a test use at once, in turn."""
     found, planned = [], gram.GramRows.__init__
 
     def noted(rows, *arguments, **options):
         planned(rows, *arguments, **options)
-        found.append((rows.plan, rows.nbytes))
+        found.append(rows.plan)
 
     monkeypatch.setattr(gram.GramRows, "__init__", noted)
     return found
 
 
-def test_a_working_set_that_does_not_fit_is_solved_in_parts(monkeypatch, plans):
-    monkeypatch.setattr(gram, "LEAST_ROWS", 20)
-    monkeypatch.setattr(gram, "BLOCK_BYTES", 1 << 14)
+def test_an_active_set_that_does_not_fit_is_solved_in_parts(monkeypatch, plans):
     monkeypatch.setattr(gram, "SQUARE", 40)
     X, y = two_classes(200, 4, seed=6, noise=1.5)
     grid = GRID[: wide(3, 5)]  # the last take most of the time
     whole = path(X, y, grid=grid)
-    for kept in ("cache", "full"):
-        parts = path(X, y, max_memory=120_000 if kept == "cache" else 400_000, gram=kept, tol=1e-6, grid=grid)
-        assert plans[-1][0].square < 100 and parts.certified
-        for a, b in zip(parts.steps, whole.steps, strict=True):
+    parts = path(X, y, max_memory=8 * 200 * 200 + 60_000, tol=1e-6, grid=grid)
+    assert plans[-1].square < 60 and parts.certified
+    for a, b in zip(parts.steps, whole.steps, strict=True):
+        assert a.dual <= b.primal * (1 + 1e-12) and b.dual <= a.primal * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_square_of_rounded_values_leads_to_gaps_of_exact_ones(dtype):
+    X, y = two_classes(150, 5, seed=7, noise=1.5)
+    for kernel in ("rbf", "linear", "poly"):
+        found, other = (path(X, y, dtype=t, tol=1e-6, kernel=kernel, gamma=1.0) for t in (dtype, np.float64))
+        assert found.certified
+        for a, b in zip(found.steps, other.steps, strict=True):
             assert a.dual <= b.primal * (1 + 1e-12) and b.dual <= a.primal * (1 + 1e-12)
 
 
-def test_rounded_values_are_certified_in_double_precision(plans):
-    X, y = two_classes(150, 5, seed=7, noise=1.5)
-    rounded, whole = path(X, y, dtype=np.float32, tol=1e-6), path(X, y)
-    assert rounded.certified and plans[0][1] == 4 * 150 * 150
-    for a, b in zip(rounded.steps, whole.steps, strict=True):
-        assert a.dual <= b.primal * (1 + 1e-12) and b.dual <= a.primal * (1 + 1e-12)
+def test_values_beyond_the_range_of_float32_are_kept_in_float64():
+    X, y = two_classes(60, 3, seed=3, noise=1.5)
+    options = {"kernel": "poly", "degree": 9, "gamma": 3e4, "grid": [1e-42, 1e-40], "tol": 1e-4}
+    assert path(X, y, dtype=np.float32, **options).certified
 
 
 def test_a_matrix_that_is_no_kernel_is_refused():
@@ -112,65 +121,52 @@ def test_a_factor_solves_on_other_coordinates():
     assert factor.solve(Q, np.setdiff1d(np.arange(60), base), np.ones(20)) is None
 
 
-def test_a_working_set_holds_what_may_move():
-    one = np.ones(5)
-    t = np.array([0.5, -0.2, -0.4, -3.0, 2.0])  # the first violates, the next lie at their end, the last is held there
-    alpha, lo, hi = np.array([0.0, 0.0, 0.0, 0.0, 1.0]), 0.0 * one, one
-    index = np.arange(5)
-    assert kernels.active(t, 0.0 * one, lo, hi, alpha, index, 9.0, 64, 0).tolist() == [0, 1, 2]
-    many = np.concatenate([[0.5], -np.linspace(0.4, 0.1, 100)])
-    zero = np.zeros(101)
-    for share, besides, size in ((1.0, 64, 67), (0.0, 64, 66), (2.0, 0, 4), (0.0, 0, 2)):
-        found = kernels.active(many, zero, zero, np.ones(101), zero, np.arange(101), share, besides, 0)
-        assert found.tolist() == [0, *range(102 - size, 101)]  # of those held, the nearest
+def test_members_are_those_inside_and_the_worst_of_either_side():
+    t, lo, hi = np.array([0.5, -0.2, 0.9, -3.0, 2.0, 0.1, -0.4]), np.zeros(7), np.ones(7)
+    beta = np.array([0.0, 0.0, 0.5, 1.0, 1.0, 0.0, 1.0])  # 2 is inside; 0, 1 and 5 can rise, 3, 4 and 6 fall
+    for room, most, expected in ((9, 9, range(7)), (1, 9, (0, 2, 3)), (2, 9, (0, 2, 3, 5, 6)), (9, 4, (0, 2, 3))):
+        assert members(t, lo, hi, beta, room, most).tolist() == list(expected)
+    assert members(t, lo, hi, beta, 9, 9, low=0.0, high=-1.0).tolist() == [0, 2, 3, 5]
 
 
-def test_a_working_set_with_spares_goes_up_to_twice_the_violation():
-    t = np.array([0.1, -0.05, -0.15, -0.18, -0.19, -0.25])  # the first violates, the last is past twice as much
-    zero, one, index = np.zeros(6), np.ones(6), np.arange(6)
-    for spare, expected in ((0, [0, 1]), (1, [0, 1]), (2, [0, 1, 2, 3]), (9, [0, 1, 2, 3, 4])):
-        assert kernels.active(t, zero, zero, one, zero, index, 9.0, 64, spare).tolist() == expected
+def quadratic(m=12, seed=0):
+    """Return a matrix, a gradient at zero, and a box of signless dual variables."""
+    rng = np.random.default_rng(seed)
+    A, c = rng.normal(size=(m, m)), np.where(np.arange(m) % 2 == 0, 1.0, -1.0)
+    return A @ A.T / m, c, np.minimum(0.0, 2.0 * c), np.maximum(0.0, 2.0 * c)
 
 
-@pytest.mark.parametrize("end", [1e9, 0.75])
-def test_a_leap_maximises_the_dual_in_its_direction(end):
-    rng = np.random.default_rng(0)
-    A = rng.normal(size=(8, 5))
-    Q, c, lo, hi = A @ A.T, rng.normal(size=8), np.full(8, -1e9), np.full(8, end)
-    before, alpha = np.zeros(8), np.zeros(8)
-    gradient = c - Q @ before
-    alpha[:] = 1e-2 * gradient  # a small part of a steepest ascent
-    direction, t, start = alpha.copy(), c - Q @ alpha, alpha.copy()
-    dual = c @ alpha - 0.5 * alpha @ Q @ alpha
-    assert kernels.leap(lo, hi, alpha, t, before, gradient)
-    assert c @ alpha - 0.5 * alpha @ Q @ alpha > dual and np.all(alpha <= hi)
-    share = (alpha - start)[0] / direction[0]
-    np.testing.assert_allclose(alpha, start + share * direction)
-    np.testing.assert_allclose(t, c - Q @ alpha, atol=1e-12)
-    assert np.array_equal(before, alpha) and np.array_equal(gradient, t)
-    assert abs(direction @ t) < 1e-12 or np.isclose(alpha.max(), end)
-    assert not kernels.leap(lo, hi, alpha, t, before, gradient)  # nothing was gone since
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_pair_steps_keep_the_sum_and_end_at_the_optimum(dtype):
+    K, c, lo, hi = quadratic()
+    K, beta, t = K.astype(dtype), np.zeros(12), c.copy()
+    steps = kernels.pairs(K, lo, hi, beta, t, 10_000, 1e-9)
+    assert 0 < steps < 10_000 and abs(beta.sum()) < 1e-12 and np.all((lo <= beta) & (beta <= hi))
+    np.testing.assert_allclose(t, c - K.astype(float) @ beta, atol=1e-12)
+    assert t[beta < hi].max() - t[beta > lo].min() <= 1e-9
+    left, b = kernels.slack(t, lo, hi, beta, True)
+    assert abs(left) < 1e-8 and t[beta > lo].min() - 1e-9 <= b <= t[beta < hi].max() + 1e-9
+    again = beta.copy()
+    assert kernels.pairs(K, lo, hi, again, t, 5, 1e-9) == 0 and np.array_equal(again, beta)
 
 
-def test_coordinates_of_a_working_set_are_taken_and_put_back():
-    c, products, alpha = np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.5, 1.0]), np.array([0.1, 0.2, 0.3])
-    lo, hi, norms, decided = np.zeros(3), np.ones(3), np.array([2.0, 0.0, 3.0]), np.array([0, 0, 1], dtype=np.int8)
-    W = np.array([0, 2])
-    found, t, low, high, diagonal = kernels.take(W, c, products, lo, hi, norms, alpha, decided)
-    assert found.tolist() == [0.1, 0.3] and t.tolist() == [0.5, 2.0] and diagonal.tolist() == [4.0, 9.0]
-    assert low.tolist() == [0.0, 0.3] and high.tolist() == [1.0, 0.3]  # the last one is decided: it stays
-    index, step = kernels.put(W, np.array([0.6, 0.3]), alpha)
-    assert index.tolist() == [0] and step.tolist() == [0.5] and alpha.tolist() == [0.6, 0.2, 0.3]
+def test_pair_steps_stop_where_they_are_told():
+    K, c, lo, hi = quadratic()
+    beta, t = np.zeros(12), c.copy()
+    assert kernels.pairs(K, lo, hi, beta, t, 3, 0.0) == 3 and np.count_nonzero(beta) <= 6
 
 
-def test_a_working_set_that_is_kept_takes_longer_epochs(monkeypatch):
-    X, y = two_classes(300, 5, seed=8, noise=2.0)
-    options = {"solver": "smo", "gamma": 0.02, "tol": 1e-7}
-    longer = path(X, y, **options)
-    monkeypatch.setattr(smo, "LONGEST", 1)
-    alike = path(X, y, **options)
-    assert longer.certified and alike.certified
-    assert sum(step.epochs for step in longer.steps) < 0.8 * sum(step.epochs for step in alike.steps)
+@pytest.mark.parametrize("free", [True, False])
+@pytest.mark.parametrize("newton", [True, False])
+def test_an_active_set_is_solved_with_and_without_an_intercept(free, newton):
+    X, y = two_classes(80, 4, seed=9, noise=1.5)
+    rows = GramRows(X, KernelFunction("rbf", 0.3), y, 1 << 24)
+    lo, hi, beta, t = np.minimum(0.0, 5.0 * y), np.maximum(0.0, 5.0 * y), np.zeros(80), y.copy()
+    part = ActiveSet(rows.square, np.arange(80), lo, hi, beta, t)
+    part.solve(1e-9, face_newton.FaceNewton(free=free) if newton else None, free)
+    K = rbf_kernel(X, gamma=0.3)
+    gap, b = kernels.slack(y - K @ part.beta, lo, hi, part.beta, free)
+    assert gap < 1e-4 and (abs(part.beta.sum()) < 1e-11 if free else b == 0.0)  # the square is of float32
 
 
 def test_unknown_solver():

@@ -46,7 +46,7 @@ def test_what_a_run_claims_holds(call, tmp_path, model, scale):  # noqa: F811
 
 @pytest.mark.parametrize("kernel", [("rbf", "--bias", "1"), ("linear",), ("poly", "--coef0", "1", "--degree", "2")])
 def test_kernel_models(call, data, kernel):  # noqa: F811
-    options = ("--scale", "standard", "--class-weight", "1=2", "--coefficients", "npz", "--gram", "cache")
+    options = ("--scale", "standard", "--class-weight", "1=2", "--coefficients", "npz")
     assert call("svm", data, *GRID, "--kernel", *kernel, *options, "--certificate", "-o", "r").code == 0
     found = call("verify", "r")
     assert (found.code, found.err) == (0, "") and "6 of 6 steps proven" in found.out
@@ -63,7 +63,7 @@ def test_a_free_intercept(call, tmp_path, scale):  # noqa: F811
         ("svm", "two", *weights),
         ("svr", "real", "--epsilon", "0.2"),
         ("quantile", "real", "--tau", "0.8", "--coefficients", "npz"),
-        ("svm", "two", "--kernel", "rbf", "--gram", "cache", *weights),
+        ("svm", "two", "--kernel", "rbf", *weights),
     )
     for model, file, *options in runs:
         given = (*GRID, "--scale", scale, "--intercept", "free", "--certificate", "-o", "r", "--force")

@@ -1,0 +1,84 @@
+"""The problem of an active set: few dual variables of a kernel model, and the square of their kernel values.
+
+Everything is signless, as in :mod:`screenpath.kernels.solve.smo`. A round takes those inside their box and the worst
+violators of the rest, copies their square, which then fits in the processor's cache, and makes pair steps in bursts:
+these find out who belongs inside. If a burst does not end, Newton steps solve for these at once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from screenpath.kernels.solve import smo as kernels
+from screenpath.rows.gram import Square
+from screenpath.solve.face_newton import FaceNewton
+
+BESIDES = 128  # variables at an end of their box that a set takes, beside those that violate and those inside
+ROUNDS, BURSTS = 60, 8  # of an active set, and of pair steps in a round
+STEPS, LONG = 2, 100  # pair steps of a burst, for a variable: with Newton steps after it, and without
+VIOLATION = 0.1  # part of the violation of optimality that a round leaves
+FAR = 1e290  # ends of a box that nothing reaches
+
+
+def members(t, lo, hi, beta, room: int, most: int, low: float = -np.inf, high: float = np.inf) -> np.ndarray:
+    """Return the variables inside their box, and ``room`` of either side: at the lower end those with the largest
+    gradients, of those above ``low``; at the upper end those with the smallest below ``high``.
+
+    At most ``most`` are returned: of too many inside, as of the others, those that ask most to move.
+    """
+    rises, falls = beta < hi, beta > lo
+    inside = np.flatnonzero(rises & falls)
+    rising, falling = np.flatnonzero(rises & ~falls & (t > low)), np.flatnonzero(falls & ~rises & (t < high))
+    if inside.size + min(rising.size, room) + min(falling.size, room) > most:
+        room, order = min(room, most // 4), np.argsort(t[inside], kind="stable")
+        inside = np.concatenate([inside[order[: most // 4]], inside[order[most // 4 :][-(most // 4) :]]])
+    rising = rising[np.argpartition(-t[rising], room)[:room]] if rising.size > room else rising
+    falling = falling[np.argpartition(t[falling], room)[:room]] if falling.size > room else falling
+    return np.sort(np.concatenate([inside, rising, falling]))
+
+
+class ActiveSet:
+    """Dual variables ``beta`` between ``lo`` and ``hi`` with the gradient ``t``, all of shape (m,), of the rows
+    ``index``.
+    """
+
+    def __init__(self, square: Square, index, lo, hi, beta, t):
+        self.square, self.slots = square, square.slots(index)
+        self.lo, self.hi, self.beta, self.t = lo, hi, beta, t
+
+    def solve(self, target: float, newton: FaceNewton | None, free: bool) -> None:
+        """Bring the variables' part of the gap to ``target``, or as near as rounds get."""
+        lo, hi, beta, t = self.lo, self.hi, self.beta, self.t
+        for _ in range(ROUNDS):
+            left, b = kernels.slack(t, lo, hi, beta, free)
+            rises, falls = t[beta < hi], t[beta > lo]
+            most, least = rises.max(initial=-np.inf if free else 0.0), falls.min(initial=np.inf if free else 0.0)
+            if left <= target or not most > least:
+                break
+            inside = int(np.count_nonzero((beta > lo) & (beta < hi)))
+            W = members(t, lo, hi, beta, max(BESIDES, inside // 2) // 2, t.size, least, most)
+            before, square = beta[W], self.square.part(self.slots[W])
+            part = lo[W], hi[W], beta[W], t[W]
+            self._climb(square, part, VIOLATION * (most - least), target, newton, free)
+            step = part[2] - before
+            some = np.flatnonzero(step)
+            if not some.size:
+                break
+            beta[W] = part[2]
+            t -= self.square.sum_at(self.slots[W[some]], step[some], self.slots)
+
+    def _climb(self, square, part, apart: float, target: float, newton: FaceNewton | None, free: bool) -> None:
+        """Take bursts of pair steps on compact arrays, in place, and Newton steps between them."""
+        lo, hi, beta, t = part
+        limit = (STEPS if newton is not None else LONG) * t.size
+        for _ in range(BURSTS):
+            if free:
+                done = kernels.pairs(square, lo, hi, beta, t, limit, apart)
+            else:  # another variable takes up whatever the sum changes by
+                alone = [np.append(values, end) for values, end in zip(part, (-FAR, FAR, 0.0, 0.0), strict=True)]
+                done = kernels.pairs(np.pad(square, (0, 1)), *alone, limit, apart)
+                beta[:], t[:] = alone[2][:-1], alone[3][:-1]
+            if done < limit:
+                break
+            if newton is not None:
+                newton.improve(square, lo, hi, beta, t, target)
