@@ -6,6 +6,8 @@ certificate. They are kept as they were written.
 
 import csv
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ import pytest
 
 from screenpath.store import record as records
 from tests.cli.conftest import ROOT, read_csv
+from tests.conftest import HANGS
 
 FOLDER = ROOT / "tests" / "fixtures" / "runs-0.1.0"
 RUNS = sorted(file.parent for file in FOLDER.glob(f"*/{records.RUN}"))
@@ -77,6 +80,13 @@ def test_verify_proves_what_has_a_certificate_and_says_what_has_none(call, run):
     else:
         assert result.code == NO_CERTIFICATE
         assert "certificate.bin: no such file" in result.err
+
+
+@pytest.mark.parametrize("run", [run for run in RUNS if (run / "certificate.bin").exists()], ids=lambda run: run.name)
+def test_the_checker_in_exact_fractions_agrees(run):
+    words = [sys.executable, ROOT / "examples" / "certificate" / "check.py", run, data_of(run)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=HANGS)
+    assert done.returncode == 0 and done.stdout.endswith("holds\n"), done.stdout + done.stderr
 
 
 def test_the_runs_stand_side_by_side(call):
