@@ -232,8 +232,8 @@ def huber_path(X: RowsLike, y: ArrayLike, **options) -> SparsePathResult:
     Examples
     --------
     >>> from screenpath import huber_path
-    >>> path = huber_path([[1.0], [2.0], [3.0], [4.0]], [2.0, 4.0, 60.0, 8.0], betas=[1e-6], alphas=[1e-6])
-    >>> path.coefficients.round(3).tolist()
-    [[2.071]]
+    >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [2.0, 4.0, 60.0, 8.0]
+    >>> huber_path(X, y, smoothing=0.1, betas=[1e-6], alphas=[1e-6]).coefficients.round(3).tolist()
+    [[2.014]]
     """
     return computed("huber", X, y, options)

@@ -24,7 +24,8 @@ from screenpath.errors import DataError, RunFolderError, UsageError
 from screenpath.report.console import Console
 from tests.cli.conftest import ROOT, call, clouds, libsvm_text, read_csv, without_times  # noqa: F401 (fixtures)
 
-MORE = {"quantile": {"tau": 0.3}, "svr": {"epsilon": 0.2}, "sparse-svm": {"betas": 2, "alphas": 3}}
+PAIRS = "sparse-svm", "huber"
+MORE = {"quantile": {"tau": 0.3}, "svr": {"epsilon": 0.2}, **dict.fromkeys(PAIRS, {"betas": 2, "alphas": 3})}
 QUIET = {"quiet": True}
 
 
@@ -107,7 +108,7 @@ def test_a_comparison_has_the_options_of_the_shell(model):
 def test_a_run_is_the_command(here, call, model):  # noqa: F811
     X, y = problem(model)
     (here / "data").write_text(libsvm_text(X, y))
-    options = {**({"grid": 5} if model != "sparse-svm" else {}), **MORE.get(model, {})}
+    options = {**({} if model in PAIRS else {"grid": 5}), **MORE.get(model, {})}
     flags = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     assert call(model, "data", *flags, "-o", "shell", "--quiet").code == 0
     path = screenpath.run(model, here / "data", out=here / "python", **options, **QUIET)
