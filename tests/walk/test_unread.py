@@ -101,9 +101,11 @@ def unmoved(problem, known):
     return problem, known._replace(mean=0.0 * known.mean)
 
 
+@pytest.mark.parametrize("versions", [unread.VERSIONS, 1])  # the last of which are forgotten at each move
 @pytest.mark.parametrize("free", [False, True])
-def test_no_unread_row_is_on_the_wrong_side(free):
+def test_no_unread_row_is_on_the_wrong_side(free, versions, monkeypatch):
     """Scales of all sizes, near-ties, exact kinks, duplicates, moves to and fro; about 10^5 rows, wide 10^6."""
+    monkeypatch.setattr(unread, "VERSIONS", versions)
     found = [attacked(seed, free) for seed in range(wide(100, 1000))]
     assert sum(wrong for wrong, _ in found) == 0
     assert sum(held for _, held in found) > wide(40_000, 400_000)

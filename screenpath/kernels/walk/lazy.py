@@ -362,7 +362,7 @@ def renew(X, problem, w, lazy):
     kept = 0
     for r in range(last + 1):
         if used[r] > 0:
-            for j in range(w.size):
+            for j in range(w.size + 1):
                 lazy.points[kept, j] = lazy.points[r, j]
             for j in range(lazy.facts.shape[1]):
                 lazy.facts[kept, j] = lazy.facts[r, j]
