@@ -36,7 +36,7 @@ KEYWORD = {"": "", "paths": "functions", "models": "functions, estimators"}  # s
 THEME = HERE / "theme"
 SECTIONS = {
     "Start": ("start", "glossary"),
-    "Use": ("commands", "tables", "choose", "results", "pictures", "raw"),
+    "Use": ("commands", "tables", "choose", "results", "leave-one-out", "pictures", "raw"),
     "Python": ("python", "sklearn", "plugins"),
     "Understand": ("models", "intercept", "kernels", "rules", "solvers", "theory", "certificate", "exact"),
     "Scale": ("large", "cluster"),
