@@ -6,6 +6,7 @@ import errno
 import logging
 import os
 import sys
+import textwrap
 import time
 import warnings
 from functools import partial
@@ -131,7 +132,9 @@ def cli(ctx, version, as_json):
             say(f"screenpath, version {__version__}\n")
         ctx.exit()
     if ctx.invoked_subcommand is None:
-        say(FRONT.format("".join(f"{title:<16} {', '.join(section)}\n" for title, section in SECTIONS.items())))
+        lines = (f"{title:<16} {', '.join(section)}" for title, section in SECTIONS.items())
+        wrapped = (textwrap.fill(line, 80, subsequent_indent=" " * 17, break_on_hyphens=False) for line in lines)
+        say(FRONT.format("".join(f"{line}\n" for line in wrapped)))
 
 
 def run(arguments=None, began: float | None = None) -> int:

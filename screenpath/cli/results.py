@@ -353,8 +353,9 @@ def verify(run, data, format, explain, step):
 @training_option
 @quiet_option
 def predict(
-    run, data, step, exact, decision, interval, append, out, format, force, zero_based, no_labels, target, training, quiet
-):
+    run, data, step, exact, decision, interval, append, out, format, force, zero_based, no_labels, target, training,
+    quiet,
+):  # fmt: skip
     """Predict DATA (LIBSVM text, CSV, Parquet; - for stdin) by a step of the run folder RUN, as CSV.
 
     Each row of DATA gives one line: the label as in the training file, or the value of a regression. Do not scale DATA:
@@ -385,13 +386,9 @@ def predict(
     step = step or usual_step(run)
     if training is not None and run.kernel is None and not exact and interval is None:
         raise UsageError(f"{run.path} is a linear run: predict needs no training data", "leave out --training")
-    if interval is not None and run.labels is not None:
-        raise UsageError(f"{run.model} is a classifier: intervals are for regressions", "leave out --interval")
     chosen = step_or_between(run, step, exact, training)
     if exact and isinstance(chosen, dict):
         raise UsageError(f"{run.describe(chosen)} of the run is solved already", "leave out --exact")
-    if interval is not None and not isinstance(chosen, dict):
-        raise UsageError("intervals are those of a step of the run", "name one with --step, or leave out --interval")
     if decision and run.labels is None:
         raise UsageError(f"{run.model} is a regression: predict writes its values anyway", "leave out --decision")
     with warnings.catch_warnings():
@@ -406,11 +403,9 @@ def predict(
     written = columns_written(data, read.form.cells if read.form else USUAL) if append else {}
     between, held = None, ""
     if interval is not None:
-        from screenpath.engine.leave_out import leave_one_out
+        from screenpath.engine.leave_out import intervals
 
-        found = next(leave_one_out(run, [chosen], training))
-        between, least = found.intervals(read.X, interval), max(2.0 * interval - 1.0, 0.0)
-        held = f"jackknife+ by {found.n:,} models: at least {least:.0%} of targets like those of training are inside"
+        between, held = intervals(run, chosen, read.X, interval, training)
     text = table(run, values, decision, read, written, between)
     ids = [] if read.ids is None else [read.form.id] if append else next(csv.reader(io.StringIO(text)))[:1]
     output.write(text if format == "csv" else parquet_of(text, ids))

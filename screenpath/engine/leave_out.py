@@ -230,6 +230,17 @@ class LeaveOneOut:
         return "".join(f"{name:<20}{text}\n" for name, text in lines)
 
 
+def intervals(run: Run, step, X, level: float, training: str | None = None) -> tuple[np.ndarray, str]:
+    """Return the intervals of :meth:`LeaveOneOut.intervals` by a step of a run, and what they promise."""
+    if run.labels is not None:
+        raise UsageError(f"{run.model} is a classifier: intervals are for regressions", "leave out `interval`")
+    if not isinstance(step, dict):
+        raise UsageError("intervals are those of a step of the run", "name one with `step`, or leave out `interval`")
+    found = next(leave_one_out(run, [step], training))
+    least = f"at least {max(2.0 * level - 1.0, 0.0):.0%} of targets like those of training are inside"
+    return found.intervals(X, level), f"jackknife+ by {found.n:,} models: {least}"
+
+
 def _ends(low: np.ndarray, high: np.ndarray, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
     """Return of each row the ``first`` smallest of ``low`` and the ``last`` of ``high``, from 1; beyond, infinity."""
     n = low.shape[1]
