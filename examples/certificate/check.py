@@ -173,18 +173,17 @@ class Data:  # labels (doubles) and entries (feature, double) of the rows
         chosen = next((k for k, names in enumerate(heads) if set(wanted) <= set(names)), None)
         need(chosen is not None, "a column of the certificate is not in the table")
         rows, places = [], [heads[chosen].index(name) for name in wanted]
-        for row in csv.reader(lines[1:], delimiter=",;\t"[chosen], strict=True):
-            if row:
-                need(len(row) == len(heads[chosen]), "a row of the table has more or fewer cells")
-                (label, *cells), entries, at = [row[k].strip() for k in places], [], 0
-                for name, cell in zip(table["columns"], cells, strict=True):
-                    values = [float(cell == value) for value in hot.get(name, ())]
-                    known = name not in hot or cell == table.get("base", {}).get(name) or sum(values) == 1.0
-                    need(known, "a cell has none of the values of its column")
-                    values = values or [float(TRUTH.get(cell.lower(), cell))]
-                    entries += [(at + k, value) for k, value in enumerate(values) if value != 0.0]
-                    at += len(values)
-                rows.append((self.names[label] if self.names else float(TRUTH.get(label.lower(), label)), entries))
+        for row in filter(None, csv.reader(lines[1:], delimiter=",;\t"[chosen], strict=True)):
+            need(len(row) == len(heads[chosen]), "a row of the table has more or fewer cells")
+            (label, *cells), entries, at = [row[k].strip() for k in places], [], 0
+            for name, cell in zip(table["columns"], cells, strict=True):
+                values = [float(cell == value) for value in hot.get(name, ())]
+                known = name not in hot or cell == table.get("base", {}).get(name) or sum(values) == 1.0
+                need(known, "a cell has none of the values of its column")
+                values = values or [float(TRUTH.get(cell.lower(), cell))]
+                entries += [(at + k, value) for k, value in enumerate(values) if value != 0.0]
+                at += len(values)
+            rows.append((self.names[label] if self.names else float(TRUTH.get(label.lower(), label)), entries))
         return rows
 
 
@@ -241,15 +240,16 @@ class Problem:
         low = Fraction(-1) if self.name in ("lad", "huber") else high - 1
         need(0 < high < 1 or self.name != "quantile", "tau is not between 0 and 1")
         self.gamma = real(header, "smoothing") if self.net else Fraction(self.own)
-        loss = header.get("loss", "hinge") if self.name == "sparse-svm" else "hinge"
-        good = (self.gamma > 0 if low else 0 <= self.gamma < 1) and loss in ("hinge", "squared-hinge")
-        need(good or not self.net, "the loss is unknown")
-        self.gamma, high = (ONE, math.inf) if self.own or loss != "hinge" else (self.gamma, high)
+        squared = self.name == "sparse-svm" and {"hinge": 0, "squared-hinge": 1}[header.get("loss", "hinge")]
+        need(not self.net or (self.gamma > 0 if low else 0 <= self.gamma < 1), "the smoothing is none of the loss")
+        self.gamma, high = (ONE, math.inf) if self.own or squared else (self.gamma, high)
         ranges = [(ONE, low * w, high * w) for w in s] if self.box else [(w, low, high) for w in s]
         self.W, self.nodes = 1 / sum(s) if self.net else ONE, len(classes) or 1
         d = len(array(header, "columns", "i8")) if "columns" in header else data.d
         self.penalised = 0 if self.kernel else d + (header["bias"] != 0 and not self.free)
         self.width = self.penalised + (self.free and not self.kernel)
+        signs = array(header, "signs", "f8", d) if self.net and "signs" in header else [0] * d
+        self.signs = [{-1: -1, 0: 0, 1: 1}[sign] for sign in (*signs, *[0] * (self.width - d))]
         y, own = list(map(Fraction, data.labels)), data.labels
         epsilon = real(header, "epsilon") if self.name == "svr" else ZERO
         need(epsilon >= 0, "epsilon is negative")
@@ -265,7 +265,6 @@ class Problem:
             need(minus == "rest" or set(own) <= {plus, place(minus)}, "a label is not in the map")
             self.duals = [Dual(i, {0: 1 if own[i] == plus else -1}, ONE, *ranges[i]) for i in range(n)]
         self.K = self.matrix(self.kernel) if self.kernel else []
-        self.irrational = header["scaling"] == "l2" or self.kernel and self.kernel["kernel"] == "rbf"
 
     def matrix(self, kernel: dict) -> list:
         name, constant = kernel["kernel"], real(kernel, "constant")
@@ -332,6 +331,7 @@ class Step:  # what follows from the points of a certified step
         values, found = array(entry, "values", "f8", len(index)), [ZERO] * top + [self.b] * problem.own
         need(rising(-1, *index, top), "the weights are not in order")
         for j, value in zip(index, values, strict=True):
+            need(value * problem.signs[j % width] >= 0, "a weight has a sign that it must not have")
             found[j] = Fraction(value)
         return [found[k * width : (k + 1) * width] for k in range(problem.nodes)]
 
@@ -366,7 +366,7 @@ class Step:  # what follows from the points of a certified step
         if problem.kernel:
             mass = [self.W * d.sides[0] * x for d, x in zip(duals, theta, strict=True)]
             return self.P - L + sum(m * sum(map(mul, row, mass)) for m, row in zip(mass, problem.K, strict=True)) / 2
-        sizes = [abs(x) for vector in self.point(theta) for x in vector[: problem.penalised]]
+        sizes = [x * s if s else abs(x) for u in self.point(theta) for x, s in zip(u, problem.signs, strict=True)]
         if self.alpha:
             return self.P - L + Q + sum(larger(x - self.beta, ZERO) ** 2 for x in sizes) / (2 * self.alpha)
         most, top = ends(larger(ZERO, *sizes))[1], ends(2 * Q)[1]

@@ -85,8 +85,8 @@ class ProximalSDCA(Solver):
 def check(reduced: SparseReduced) -> None:
     """Refuse problems on which steps of one dual variable get nowhere."""
     model = reduced.model
-    if model.regression:
-        raise UsageError("SDCA is written for the hinge", "use `solver=newton`")
+    if model.regression or model.signs.any():
+        raise UsageError("SDCA is written for the hinge, and weights of any sign", "use `solver=newton`")
     if model.intercept:
         raise UsageError("SDCA moves one dual variable at a time, which `intercept=free` does not allow",
                          "use `solver=newton`, or `intercept=penalised`")  # fmt: skip

@@ -23,7 +23,8 @@ from screenpath.errors import DataError, UsageError
 SMOOTHED = "l the hinge smoothed by gamma"
 HINGES = {"smoothed": SMOOTHED, "exact": "l(t) = max(0, t)", "squared": "l(t) = 1/2 max(0, t)^2"}
 SPARSE_RULE = Later("screen.sparse", "parse_sparse_rule")
-WALK = (o.FIRST, o.GRID_JOBS, *o.solving(o.SPARSE_RULE, ("auto", "newton"), threaded=False), o.CERTIFICATE)
+SOLVING = o.solving(o.SPARSE_RULE, ("auto", "newton"), threaded=False)
+WALK = (o.NONNEGATIVE, o.FIRST, o.GRID_JOBS, *SOLVING, o.CERTIFICATE)
 MEAN = "s = sum_i s_i (without weights the number of samples)"
 
 
@@ -37,7 +38,19 @@ def _sparse_build(rows, codes, weights, options):
     check_not_zero(views)
     codes = np.asarray(codes).astype(np.int64)
     classes = 1 if codes.min() < 0 else int(codes.max()) + 1
-    return SparseGrid(sparse_model(views, codes, classes, hinge_width(options), weights, options.get("intercept")))
+    width, signs = hinge_width(options), signs_of(options, views.d)
+    return SparseGrid(sparse_model(views, codes, classes, width, weights, options.get("intercept"), signs=signs))
+
+
+def signs_of(options: dict, d: int):
+    """Return the signs that the options ask for of ``d`` weights, int8; a penalised intercept may have any."""
+    import numpy as np
+
+    if not options.get("nonnegative"):
+        return None
+    signs = np.ones(d, dtype=np.int8)
+    signs[d - (options["bias"] != 0.0) :] = 0
+    return signs
 
 
 def _sparse_grid(model, options):
@@ -74,7 +87,12 @@ def hinge_named(spec: Spec, options: dict) -> Spec:
     kind = "squared" if options.get("loss", "hinge") != "hinge" else "smoothed"
     kind = "exact" if kind == "smoothed" and options.get("smoothing") == 0.0 else kind
     objective = spec.objective.replace(SMOOTHED, HINGES[kind])
-    return replace(spec, objective=objective, title=spec.title.replace("smoothed", kind))
+    return signed(replace(spec, objective=objective, title=spec.title.replace("smoothed", kind)), options)
+
+
+def signed(spec: Spec, options: dict) -> Spec:
+    """Return the model with what the options ask of signs in its objective."""
+    return replace(spec, objective=f"{spec.objective}; w_j >= 0") if options.get("nonnegative") else spec
 
 
 def check_exact_hinge(options: dict) -> None:
@@ -203,11 +221,13 @@ def _net_build(net: Net, rows, targets, weights, options):
         if not np.isfinite(np.square(y).sum()):
             raise DataError("overflow: the squares of the targets exceed the range of floating point", "scale them")
     ones, intercept = np.ones(y.size, dtype=np.int64), options.get("intercept")
-    return SparseGrid(sparse_model(views, ones, 1, options["smoothing"], weights, intercept, y, net.ends))
+    signs = signs_of(options, views.d)
+    return SparseGrid(sparse_model(views, ones, 1, options["smoothing"], weights, intercept, y, net.ends, signs))
 
 
 def _net_resolved(spec: Spec, options: dict) -> Spec:
-    return replace(with_intercept(spec, options), rule=partial(SPARSE_RULE, first=options["first"]))
+    spec = signed(with_intercept(spec, options), options)
+    return replace(spec, rule=partial(SPARSE_RULE, first=options["first"]))
 
 
 HUBER = Net(

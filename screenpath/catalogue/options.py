@@ -332,6 +332,9 @@ SMOOTHING = Option(
     "smoothing", 0.5, "share", "Width of the hinge's quadratic part; 0 is the exact hinge.", metavar="GAMMA",
     stated=True, changes=True, ends=(True, False), demand="must be at least 0 and below 1", python="models",
 )  # fmt: skip
+NONNEGATIVE = Option(
+    "nonnegative", False, "flag", "Let no feature have a weight below 0.", changes=True, python="models", everyday=True
+)
 FIRST = Option(
     "first", "features", "choice", "What sifs screens first; the decisions are the same.",
     choices=("features", "samples"), stated=True, changes=True, group="screening and solver", python="models",

@@ -78,7 +78,7 @@ class _Sums:
         m, c = self.model, self.c
         with np.errstate(over="ignore", invalid="ignore"):
             rows = row_shares(self.t, self.t_error, self.theta, self.weights / m.n, m.low, m.high, m.gamma)
-            columns = column_shares(self.w, self.u, self.u_error, c.alpha, c.beta)
+            columns = column_shares(self.w, self.u, m.signs[self.features], self.u_error, c.alpha, c.beta)
             penalty = 0.5 * _total(c.alpha * self.w * self.w) + c.beta * _total(np.abs(self.w))
             more = self._residue() if c.off > 0.0 else 0.0
         self.loss_adds, self.t_adds, self.u_adds = rows[1], rows[3], columns[1]
@@ -90,7 +90,7 @@ class _Sums:
         samples = c.cost + c.off * _norm(self.t_error * np.sqrt(self.weights)) / self.model.n
         if c.alpha == 0.0:
             return samples + _norm(self.w) * c.shift
-        shrunk = self.u - np.clip(self.u, -c.beta, c.beta)
+        shrunk = self.model.shrunk(self.u, self.features)
         apart = _norm(shrunk / c.alpha - self.w)
         return samples + (apart + (_norm(self.u_error) + 0.5 * c.shift) / c.alpha) * c.shift
 
@@ -190,7 +190,8 @@ def l1_sharpened(model, c):
     shift = (taken + 4.0 * UNIT) * point  # of the entries of the point for which y.r is 0
     with np.errstate(over="ignore", invalid="ignore"):
         rows = row_shares(slack, off, point, np.ones(point.size), 0.0, inf, 1.0)
-        columns = column_shares(w, scale * products[support], scale * unsure[support], 0.0, lam)
+        signs = np.zeros(w.size, dtype=np.int8)
+        columns = column_shares(w, scale * products[support], signs, scale * unsure[support], 0.0, lam)
         more = fsum((np.abs(point - slack) + off + 0.5 * shift) * shift)
     weight = fsum(np.abs(w))
     floor = 16.0 * TINY * model.rounding.terms * (1.0 + (1.0 + scale) * weight)

@@ -89,6 +89,9 @@ class SparseModel(PathModel):
         Of the samples, at least 0.
     targets : ndarray of shape (n,), optional
         Of a regression, whose labels are 1 and whose dual variables are between the ``ends``.
+    signs : ndarray of int8 of shape (d,), optional
+        Of weights that are at least 0 (+1) or at most 0 (-1): the soft threshold has one side, and a feature no
+        weight where ``u_j`` is on the other, or within ``beta``.
     """
 
     col_total = NO_TOTALS
@@ -96,7 +99,7 @@ class SparseModel(PathModel):
     null_level = 0.0  # the best for w = 0
 
     def __init__(self, views, labels, classes: int, beta: float, gamma: float, weights=None, targets=None,
-                 ends: tuple[float, float] = HINGE):  # fmt: skip
+                 ends: tuple[float, float] = HINGE, signs=None):  # fmt: skip
         self.views, self.rows, self.labels, self.classes = views, views.meter, labels, classes
         self.squared = gamma == inf
         self.gamma = width_beyond(views.n, classes, weights) if self.squared else float(gamma) or SHARP
@@ -116,6 +119,7 @@ class SparseModel(PathModel):
         self.rounding = SparseRounding(
             views, classes, self.pairs, self.gamma, weights, self.unit, inexact, self.kinks_sq, self.high - self.low
         )
+        self.signs = np.zeros(classes * self.d, dtype=np.int8) if signs is None else np.tile(signs, classes)
         self.every, self.all_kept = np.arange(classes * self.d), np.ones(classes * self.d, dtype=np.int8)
         self.row_sq = np.tile(views.row_sqnorms, classes)
         self.free = np.zeros(classes * self.n, dtype=np.int8)
@@ -218,9 +222,14 @@ class SparseModel(PathModel):
     def psi_of(self, certificate: SparseCertificate) -> np.ndarray:
         return self.weigh(certificate.theta) if certificate.psi is None else certificate.psi
 
-    def shrunk(self, u: np.ndarray) -> np.ndarray:
-        """Return the soft threshold ``S_beta(u)``."""
-        return u - np.clip(u, -self.beta, self.beta)
+    def shrunk(self, u: np.ndarray, features=slice(None)) -> np.ndarray:
+        """Return the soft threshold ``S_beta(u)``, of ``features`` alone."""
+        signs = self.signs[features]
+        return u - np.clip(u, np.where(signs > 0, -np.inf, -self.beta), np.where(signs < 0, np.inf, self.beta))
+
+    def outward(self, u: np.ndarray) -> np.ndarray:
+        """Return how far ``u`` goes towards weights that their signs allow, see ``kernels.problem.sparse.outward``."""
+        return np.where(self.signs == 0, np.abs(u), np.where(self.signs < 0, -u, u))
 
     def column_sums(self, psi: np.ndarray) -> np.ndarray:
         """Return ``X' psi / n`` over all features, shape (classes * d,); one data pass a class."""
@@ -256,7 +265,7 @@ class SparseModel(PathModel):
         scores = np.empty(self.ones.size) if multiply else scores
         view = self.views.columns(None if self.views.whole else self._formed(w, psi, reference, room))
         touched, features = kernels.pair_sums(
-            view, self.n, w, psi, self.psi_of(reference), reference.u, reference.u_slack,
+            view, self.n, w, self.signs, psi, self.psi_of(reference), reference.u, reference.u_slack,
             self.feature_norm, self.col_norm, self.beta, room, self.rounding.slacks.columns, out, slack, multiply,
             scores,
         )  # fmt: skip
@@ -269,7 +278,7 @@ class SparseModel(PathModel):
         drift, size, off = np.linalg.norm(now - then, axis=1), np.linalg.norm(now, axis=1), self.rounding.slacks.columns
         rates = drift + off * (drift + size)
         errors = reference.u_slack + (rates[:, None] * self.feature_norm).ravel()
-        most = np.abs(reference.u) + errors + room * self.col_norm
+        most = self.outward(reference.u) + errors + room * self.col_norm
         return (w != 0.0) | (most * (1.0 + LOOSE) > self.beta * (1.0 - off - LOOSE))
 
     # -- certificate ---------------------------------------------------------------------------------------------
@@ -332,7 +341,7 @@ class SparseModel(PathModel):
         """
         lengths = np.linalg.norm(self.weigh(theta).reshape(self.classes, self.n), axis=1) + 1e-150
         errors = self.rounding.column * np.outer(lengths, self.feature_norm).ravel() + 8.0 * TINY
-        most = OUTWARD * float(np.max(np.abs(u) + slack + errors, initial=0.0))
+        most = OUTWARD * float(np.max(self.outward(u) + slack + errors, initial=0.0))
         if most <= WITHIN * self.beta:
             return theta, u, slack, most
         if not most < np.inf:
@@ -359,7 +368,7 @@ class SparseModel(PathModel):
         most : float
             At ``alpha = 0``, a bound on the largest ``|u_j|``.
         """
-        penalty = kernels.feature_terms(w, u, features, self.feature_norm, alpha, self.beta)
+        penalty = kernels.feature_terms(w, u, self.signs, features, self.feature_norm, alpha, self.beta)
         w_sq, w_l1, kink, lag_sq, lag_w, reach, active, nonzero = penalty
         terms = (*samples, w_sq, w_l1, kink, lag_sq, lag_w, nonzero)
         found = SparseCertificate(
@@ -426,16 +435,19 @@ class SparseModel(PathModel):
 
         It is 0 if no ``u_j`` differs from 0 by more than rounding, that of the data included.
         """
-        return accurate.largest(self.u_top, self.ones_error, self._accurate_sum)
+        return accurate.largest(np.maximum(self.outward(self.u_top), 0.0), self.ones_error, self._accurate_sum)
 
     def _accurate_sum(self, f: int) -> tuple[float, float]:
-        """Return an exact entry of ``u_top`` for the stored data, and the rounding error of the data in it."""
+        """Return an entry of ``u_top``, as far as it is towards a weight, exact for the stored data, and the rounding
+        error of the data in it.
+        """
         c, j = divmod(f, self.d)
         values, places = self.views.column(j)
         psi = self.weigh(self.top)[c * self.n : (c + 1) * self.n][places]
         total, error = accurate.inner(values, psi)
         stored = (8.0 if self.weighted or self.regression else 4.0) * UNIT * accurate.dot(np.abs(values), np.abs(psi))
-        return total / self.n, (error + stored) / self.n
+        found = abs(total) if self.signs[f] == 0 else max(self.signs[f] * total, 0.0)
+        return found / self.n, (error + stored) / self.n
 
     @property
     def bend(self) -> float:
@@ -452,7 +464,7 @@ class SparseModel(PathModel):
         if self._closed is None:
             touched, shrunk, error = self.rows.touched, self.shrunk(self.u_top), self.ones_error
             scores = self.scores(shrunk).reshape(self.classes, self.n)
-            if np.all(np.abs(self.u_top) + error <= self.beta):
+            if np.all(self.outward(self.u_top) + error <= self.beta):
                 self._closed = 0.0, False
             else:
                 off = 2.0 * (self.rounding.row * accurate.norm(shrunk) + accurate.norm(error))

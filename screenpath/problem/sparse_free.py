@@ -51,8 +51,8 @@ class FreeSparseModel(SparseModel):
     intercept = True
     signless: Signless  # the rows' kinks; with the exact hinge alone
 
-    def __init__(self, views, labels, classes, beta, gamma, weights=None, targets=None, ends=HINGE):
-        super().__init__(views, labels, classes, beta, gamma, weights, targets, ends)
+    def __init__(self, views, labels, classes, beta, gamma, weights=None, targets=None, ends=HINGE, signs=None):
+        super().__init__(views, labels, classes, beta, gamma, weights, targets, ends, signs)
         self.even = False  # whether there are two classes of the same weight
         if self.regression:
             scores, psi = np.zeros(self.n), np.empty(self.n)

@@ -148,11 +148,12 @@ class SparseGrid(PathModel, Resumable):
 
 
 def sparse_model(
-    views, labels, classes: int, gamma: float, weights=None, intercept: str | None = None, targets=None, ends=HINGE
-) -> SparseModel:
+    views, labels, classes: int, gamma: float, weights=None, intercept: str | None = None, targets=None, ends=HINGE,
+    signs=None,
+) -> SparseModel:  # fmt: skip
     """Return the model at ``beta = 0``; parameters as of ``SparseModel``; a ``free`` intercept is no feature."""
     if intercept != "free":
-        return SparseModel(views, labels, classes, 0.0, gamma, weights, targets, ends)
+        return SparseModel(views, labels, classes, 0.0, gamma, weights, targets, ends, signs)
     from screenpath.problem.sparse_free import FreeSparseModel  # here: models without an intercept start up without it
 
     if classes > 1:
@@ -160,4 +161,4 @@ def sparse_model(
             f"`intercept=free` is for two labels, and there are {classes}",
             "use `intercept=penalised`, or one label against all others (`positive=LABEL`)",
         )
-    return FreeSparseModel(views, labels, classes, 0.0, gamma, weights, targets, ends)
+    return FreeSparseModel(views, labels, classes, 0.0, gamma, weights, targets, ends, signs)

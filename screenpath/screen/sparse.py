@@ -153,7 +153,7 @@ def settled(model, samples: bool, features: bool, features_first: bool) -> Spars
     """Return all decisions of the closed form where ``theta = 1`` is optimal, in one triggering each."""
     at, record = model.nothing_screened(), []
     if features:
-        zero = np.abs(model.u_top) + model.ones_error <= model.beta
+        zero = model.outward(model.u_top) + model.ones_error <= model.beta
         at.keep[zero] = 0
         record.append([-1, int(np.count_nonzero(zero))])
     if samples:
@@ -220,8 +220,8 @@ def _run(model, ref, at: SparseScreened, regions: kernels.Regions, what: tuple) 
     views, record = model.views, np.empty((MAX_TRIGGERS, 2), dtype=np.int64)
     mark = None if views.whole else could_be_read(model, ref, at, regions, what)
     constants = kernels.Constants(
-        views.columns(mark), views.rows(mark), model.u_kinks, model.row_sizes, model.row_norm, model.col_sq,
-        model.col_norm, model.twice, views.column_ends, views.row_ends,
+        views.columns(mark), views.rows(mark), model.signs, model.u_kinks, model.row_sizes, model.row_norm,
+        model.col_sq, model.col_norm, model.twice, views.column_ends, views.row_ends,
     )  # fmt: skip
     reference = kernels.Reference(
         ref.scores, ref.w, ref.theta, model.psi_of(ref), ref.u, ref.u_slack, ref.formed, ref.room,
@@ -306,8 +306,8 @@ def _open(model, ref, at, r: kernels.Regions) -> np.ndarray:
         extent, lost = cut[3], cut[4][3]
     norms = model.col_norm * np.sqrt(1.0 + lost) + np.sqrt(slacks[4]) / model.n
     ones, theta = r.kink_part * model.u_kinks, r.theta_part * ref.u
-    first = np.abs(ones + theta + moves[0]) + abs(r.theta_part) * ref.u_slack + np.sqrt(r.first_sq) * norms
-    second = np.abs(ref.u + moves[1]) + ref.u_slack + np.sqrt(r.second_sq) * norms
+    first = model.outward(ones + theta + moves[0]) + abs(r.theta_part) * ref.u_slack + np.sqrt(r.first_sq) * norms
+    second = model.outward(ref.u + moves[1]) + ref.u_slack + np.sqrt(r.second_sq) * norms
     unsure = CANCELLED * (np.abs(ones) + np.abs(theta) + np.abs(moves[0]) + np.abs(moves[1]))
     least = np.minimum(first, second) if r.paper else second
     limit = model.beta - slacks[1] * (1.0 + LOOSE) * (norms * extent + model.beta)

@@ -13,6 +13,7 @@ class HuberRegressor(estimators.HuberRegressor):
     bias: float
     intercept: str | None
     smoothing: float
+    nonnegative: bool
     one_hot: str | Sequence[str] | None
     missing: str | float
     scale: str
@@ -24,9 +25,9 @@ class HuberRegressor(estimators.HuberRegressor):
     max_epochs: int
     def __init__(
         self, alpha: float = 0.01, beta: float = 0.01, *, bias: float = 0.0, intercept: str | None = None,
-        smoothing: float = 1.0, one_hot: str | Sequence[str] | None = None, missing: str | float = "error",
-        scale: str = "none", first: str = "features", rule: str | Any = "sifs+gap", solver: str | Any = "auto",
-        tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
+        smoothing: float = 1.0, nonnegative: bool = False, one_hot: str | Sequence[str] | None = None,
+        missing: str | float = "error", scale: str = "none", first: str = "features", rule: str | Any = "sifs+gap",
+        solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
     ) -> None: ...
 
 class HuberRegressorCV(estimators.HuberRegressorCV):
@@ -41,6 +42,7 @@ class HuberRegressorCV(estimators.HuberRegressorCV):
     bias: float
     intercept: str | None
     smoothing: float
+    nonnegative: bool
     one_hot: str | Sequence[str] | None
     missing: str | float
     scale: str
@@ -54,9 +56,10 @@ class HuberRegressorCV(estimators.HuberRegressorCV):
         self, betas: int | Sequence[float] | np.ndarray = 10, alphas: int | Sequence[float] | np.ndarray = 100,
         beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, bias: float = 0.0,
-        intercept: str | None = None, smoothing: float = 1.0, one_hot: str | Sequence[str] | None = None,
-        missing: str | float = "error", scale: str = "none", first: str = "features", rule: str | Any = "sifs+gap",
-        solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
+        intercept: str | None = None, smoothing: float = 1.0, nonnegative: bool = False,
+        one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
+        first: str = "features", rule: str | Any = "sifs+gap", solver: str | Any = "auto", tol: float = 1e-06,
+        seed: int = 0, max_epochs: int = 100000,
     ) -> None: ...
 
 class L1SVMClassifier(estimators.L1SVMClassifier):
@@ -333,6 +336,7 @@ class SparseSVMClassifier(estimators.SparseSVMClassifier):
     class_weight: Mapping | str | None
     loss: str
     smoothing: float
+    nonnegative: bool
     one_hot: str | Sequence[str] | None
     missing: str | float
     scale: str
@@ -345,9 +349,9 @@ class SparseSVMClassifier(estimators.SparseSVMClassifier):
     def __init__(
         self, alpha: float = 0.01, beta: float = 0.01, *, bias: float = 0.0, intercept: str | None = None,
         class_weight: Mapping | str | None = None, loss: str = "hinge", smoothing: float = 0.5,
-        one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
-        first: str = "features", rule: str | Any = "sifs+gap", solver: str | Any = "auto", tol: float = 1e-06,
-        seed: int = 0, max_epochs: int = 100000,
+        nonnegative: bool = False, one_hot: str | Sequence[str] | None = None, missing: str | float = "error",
+        scale: str = "none", first: str = "features", rule: str | Any = "sifs+gap", solver: str | Any = "auto",
+        tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
     ) -> None: ...
 
 class SparseSVMClassifierCV(estimators.SparseSVMClassifierCV):
@@ -364,6 +368,7 @@ class SparseSVMClassifierCV(estimators.SparseSVMClassifierCV):
     class_weight: Mapping | str | None
     loss: str
     smoothing: float
+    nonnegative: bool
     one_hot: str | Sequence[str] | None
     missing: str | float
     scale: str
@@ -378,7 +383,7 @@ class SparseSVMClassifierCV(estimators.SparseSVMClassifierCV):
         beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, bias: float = 0.0,
         intercept: str | None = None, class_weight: Mapping | str | None = None, loss: str = "hinge",
-        smoothing: float = 0.5, one_hot: str | Sequence[str] | None = None, missing: str | float = "error",
-        scale: str = "none", first: str = "features", rule: str | Any = "sifs+gap", solver: str | Any = "auto",
-        tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
+        smoothing: float = 0.5, nonnegative: bool = False, one_hot: str | Sequence[str] | None = None,
+        missing: str | float = "error", scale: str = "none", first: str = "features", rule: str | Any = "sifs+gap",
+        solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
     ) -> None: ...

@@ -125,7 +125,7 @@ class _Run:
         """Compute objective and gap; the losses have no share of the gap."""
         m = self.model
         w_sq, w_l1, kink, lag_sq, *_ = sums.feature_terms(
-            self.w, self.u, self.features, m.feature_norm, self.alpha, m.beta
+            self.w, self.u, m.signs, self.features, m.feature_norm, self.alpha, m.beta
         )
         self.primal, self.gap = self.loss + (0.5 * w_sq + m.beta * w_l1), kink + 0.5 * lag_sq
 
@@ -136,7 +136,7 @@ class _Run:
         m = self.model
         size = self.features.size
         active, signs, rhs = np.empty(size, np.int64), np.empty(size), np.empty(size)
-        count = kernels.pick(self.w, self.u, self.alpha, m.beta, self.features, active, signs, rhs)
+        count = kernels.pick(self.w, self.u, m.signs, self.alpha, m.beta, self.features, active, signs, rhs)
         if count == 0 or not self.gap > 0.0:  # which screening may have made of it
             return False
         active, signs, rhs = active[:count], signs[:count], rhs[:count]
@@ -168,7 +168,7 @@ class _Run:
         m = self.model
         self.w, scores = self.w.copy(), self.scores.copy()
         self.touched += kernels.descend(
-            self.view, m.samples, self.at.duals, self.alpha, m.beta, m.col_sq, self.features, self.w, scores
+            self.view, m.samples, self.at.duals, self.alpha, m.beta, m.signs, m.col_sq, self.features, self.w, scores
         )  # fmt: skip
         self._multiply()  # scores that were changed step by step have gathered rounding errors
         self._respond()

@@ -183,6 +183,8 @@ def header_of(model: str, options: dict, data) -> dict:
     }
     if options.get("intercept") == "free":
         header["intercept"] = "free"
+    if options.get("nonnegative"):
+        header["signs"] = np.ones(data.shape[1] if preparation.columns is None else preparation.columns.size)
     if options.get("loss", "hinge") != "hinge":
         header["loss"] = options["loss"]
     if isinstance(data.rows, GramRows):

@@ -255,7 +255,9 @@ class Pair:
         """Return the features' part of the gap, how it grows with a move of u; ``w - u`` and bounds of its errors."""
         w, alpha, (u, rest, off) = self.weights, self.alpha, self.u
         off = off + UP * self.model.inexact * (np.abs(u) + np.abs(rest))
-        cells = Cells(-math.inf, math.inf, alpha, self.beta)
+        cells, signs = Cells(-math.inf, math.inf, alpha, self.beta), self.model.signs
+        if alpha and signs.any():
+            cells = cells._replace(lo=np.where(signs > 0.0, 0.0, -math.inf), hi=np.where(signs < 0.0, 0.0, math.inf))
         if self.beta:
             u = u + rest
             slack = UP * (off + 4.0 * UNIT * (np.abs(u) + alpha * np.abs(w)))
@@ -319,7 +321,7 @@ class Pair:
     def _within(self, plain: float, shift: float, square: float) -> float:
         """Return the gap of the multiple of the dual point whose ``|u|`` is at most beta; ``plain`` without it."""
         (u, rest, off), (value, error), own = self.u, self.primal, self.model.own
-        most = UP * UP * (float(np.max(np.abs(u + rest) + off, initial=0.0)) + shift)
+        most = UP * UP * (float(np.max(self.model.outward(u + rest) + off, initial=0.0)) + shift)
         if not own and most <= self.beta:
             return plain
         part = self.ratio * fsum(self.squares) if own else 0.0  # of a point in the file it is not less than 0

@@ -64,7 +64,7 @@ def _conjugate(pair: Pair) -> float:
     if pair.model.kernel:
         return float(pair.penalty[0])
     u, rest, _ = pair.u
-    return float(np.sum(np.maximum(np.abs(u + rest) - pair.beta, 0.0) ** 2) / (2.0 * pair.alpha))
+    return float(np.sum(np.maximum(pair.model.outward(u + rest) - pair.beta, 0.0) ** 2) / (2.0 * pair.alpha))
 
 
 def _line(head: str, text: str, value: float, more: str = "") -> str:

@@ -81,12 +81,17 @@ class Model:
         self.digits = OWN_DIGITS if self.own else FREE_DIGITS if self.free or self.kernel else 0.0
         self.samples, self.samples_tail = self._samples(header.get("weights"))
         self._refuse(labels, source.d)
+        signs = header["signs"] if self.net and "signs" in header else np.zeros(self.penalised)
+        # Signs that penalised weights have to have, 0 for any: of features, and then of a bias.
+        self.signs = np.tile(np.append(signs, np.zeros(self.penalised - signs.size)), self.nodes)
 
     def _refuse(self, labels: dict, d: int) -> None:
         header, kernel, sizes = self.header, self.kernel, {"weights": self.n, "scale": d, "shift": d, "fill": d}
+        sizes |= {"signs": d} if self.net else {}
         arrays = [(header[name], size) for name, size in sizes.items() if name in header]
         good = all(array.dtype == np.float64 and array.size == size for array, size in arrays)
         good &= header.get("columns", np.int64()).dtype == np.int64
+        good &= not self.net or bool(np.all(np.isin(header.get("signs", 0.0), (-1.0, 0.0, 1.0))))
         good &= bool(np.all(header.get("scale", 1.0) > 0.0)) and header.get("epsilon", 0.0) >= 0.0
         numbers = [header[name] for name in ("bias", "tau", "epsilon", "smoothing") if name in header]
         numbers += [kernel[name] for name in ("gamma", "degree", "coef0", "constant") if kernel and name in kernel]
@@ -205,4 +210,11 @@ class Model:
                 good &= numbers and math.isfinite(off)
         if not good or not np.all(np.isfinite(found)):
             raise DataError(f"step {entry['step']}: the certificate's numbers do not fit the data")
-        return found if self.kernel else found.reshape(self.nodes, self.width)
+        rows = found if self.kernel else found.reshape(self.nodes, self.width)
+        if self.net and np.any(rows[:, : self.penalised].ravel() * self.signs < 0.0):
+            raise DataError(f"step {entry['step']}: a weight has another sign than the certificate asks for")
+        return rows
+
+    def outward(self, u: np.ndarray) -> np.ndarray:
+        """Return how far ``u`` goes towards weights that their signs allow: ``|u|``, or only one side of it."""
+        return np.where(self.signs == 0.0, np.abs(u), np.where(self.signs < 0.0, -u, u))

@@ -53,12 +53,13 @@ def objective_of(header: dict, penalties: bool, written: object = None) -> str:
         text = text.replace("LOSS", "l(t) = 1/2 max(0, t)^2" if "loss" in header else smoothed)
         text = text.replace("y_i x_i.w", "y_i (x_i.w + b)") if free else text
         of_classes = text.replace("(w_yi - w_c)", "(w_yi - w_c) + b_yi - b_c") + "; the b_c sum to 0"
-        return of_classes if free and written == of_classes else text  # up to 0.1.0 classes had intercepts, too
+        text = of_classes if free and written == of_classes else text  # up to 0.1.0 classes had intercepts, too
     form = "w.Phi(x_i)" if "kernel" in header else "x_i.w"
     text = text.replace("x_i.w)", f"{form})") if "kernel" in header else text
     if free:
         text = text.replace(f"y_i {form}", f"y_i ({form} + b)").replace(f"- {form}", f"- {form} - b")
     text += ", Phi(x).Phi(z) = K(x, z)" if "kernel" in header else ""
+    text += "; w_j >= 0" if "signs" in header and "alpha" in text else ""
     return text.replace("||w||_1", "sum_j p_j |w_j|") if penalties else text
 
 
@@ -234,6 +235,7 @@ class Problem:
             "bias": is_bias,
             "intercept": is_intercept,
             "loss": header.get("loss", "hinge"),
+            "nonnegative": "signs" in header and bool(np.all(header["signs"] == 1.0)),
             "scale": header["scaling"],
             "zero_based": data["zero_based"],
             "certificate": True,

@@ -232,7 +232,8 @@ def _parts(base: SparseModel) -> tuple:
     weights = base.given if base.rounding.inexact > 0.0 else None
     targets = base.kinks if base.regression else None
     intercept = "free" if base.intercept else None
-    return base.views, base.labels, base.classes, base.width, weights, intercept, targets, (base.low, base.high)
+    ends, signs = (base.low, base.high), base.signs[: base.d]
+    return base.views, base.labels, base.classes, base.width, weights, intercept, targets, ends, signs
 
 
 _worker: tuple = ()  # of a worker process: model; screening, solver and options

@@ -120,6 +120,9 @@ RUNS = {
     "sparse-zero-based": ("zero", "sparse-svm", *SPARSE, "--zero-based"),
     "huber": ("targets", "huber", *SPARSE),
     "huber-free": ("targets", "huber", *SPARSE, "--smoothing", "2.5", "--intercept", "free", *WEIGHED),
+    "huber-nonnegative": ("targets", "huber", *SPARSE, "--nonnegative", "--bias", "1"),
+    "sparse-nonnegative-free": ("two", "sparse-svm", *SPARSE, "--nonnegative", "--intercept", "free"),
+    "sparse-nonnegative-no-ridge": ("two", "sparse-svm", "--betas", "2", "--alpha", "0.1,0", "--nonnegative"),
     "huber-no-ridge": ("targets", "huber", "--betas", "2", "--alpha", "0.1,0", "--smoothing", "0.3"),
 }  # fmt: skip
 # name: data, model and options, and what a step claims of a row that these codes prove (its own, that of its frame N)

@@ -249,7 +249,7 @@ def test_what_the_triggerings_are_given(monkeypatch):
         whole=True, columns=lambda mark: None, rows=lambda mark: None, column_ends=None, row_ends=None
     )
     names = "labels", "weights", "classes", "u_kinks", "row_norm", "row_sizes", "col_sq", "col_norm", "beta", "gamma"
-    names = *names, "intercept", "twice", "samples"
+    names = *names, "intercept", "twice", "samples", "signs"
     at = SimpleNamespace(duals=np.zeros(6, np.int8), keep=None, row_part=None, col_part=None, col_total=None)
     model = SimpleNamespace(
         views=views_of, n=6, d=4, pairs=6, known_norms=(None, None),
@@ -285,7 +285,7 @@ def test_what_the_closed_form_knows():
     at = SimpleNamespace(duals=np.array([0, -1, 0, 0], dtype=np.int8), keep=np.ones(4, dtype=np.int8), row_part=0,
                          col_part=0)  # fmt: skip
     model = SimpleNamespace(u_top=np.array([0.3, -0.5, -0.49, 0.7]), ones_error=0.01, beta=0.5, top=np.ones(4),
-                            regression=False,
+                            regression=False, outward=np.abs,
                             nothing_screened=lambda: at)  # fmt: skip
     found = rules.settled(model, True, True, True)
     assert found.keep.tolist() == [0, 1, 0, 1] and found.duals.tolist() == [1, -1, 1, 1]
@@ -423,10 +423,10 @@ def test_margins_over_a_ball(classes):
 def test_features_that_either_ball_zeroes_at_first_sight():
     rng = np.random.default_rng(2)
     u, slack, ones, norms = rng.normal(size=400), 0.1 * rng.random(400), rng.normal(size=400), rng.random(400)
-    beta, extent, rounding = 1.0, 2.0, 0.02
+    beta, extent, rounding, signs = 1.0, 2.0, 0.02, np.zeros(400, dtype=np.int8)
     sure, seen = np.empty(400, dtype=np.bool_), set()
     for r1, r2, theta_part in ((0.3, 0.9, 1.2), (0.9, 0.1, -0.8), (math.inf, 0.2, 0.5), (0.2, math.inf, 0.5)):
-        kernels.surely_zero(u, slack, ones, -0.4, theta_part, norms, beta, r1, r2, extent, rounding, sure)
+        kernels.surely_zero(u, slack, ones, signs, -0.4, theta_part, norms, beta, r1, r2, extent, rounding, sure)
         first = np.abs(-0.4 * ones + theta_part * u) + abs(theta_part) * slack + r1 * norms
         second = np.abs(u) + slack + r2 * norms
         expected = np.minimum(first, second) <= beta * (1.0 - rounding) - rounding * extent * norms

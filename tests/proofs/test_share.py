@@ -33,7 +33,8 @@ def one_row(t, off, theta, weight, hi, curve):
 
 
 def one_column(w, u, off, curve, kink):
-    return column_shares(*(np.array([value]) for value in (w, u, off)), curve, kink)[:, 0]
+    w, u, off = (np.array([value]) for value in (w, u, off))
+    return column_shares(w, u, np.zeros(1, dtype=np.int8), off, curve, kink)[:, 0]
 
 
 @pytest.mark.parametrize("hi", [1.0, inf])

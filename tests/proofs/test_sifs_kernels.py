@@ -18,16 +18,21 @@ N, D = 9, 7
 INF = math.inf
 
 
-def most_over(v1, v2, norm, between_sq, first_sq, second_sq, paper):
+def outward(v, sign):
+    """Return the size of a number, or of one with a sign how far it is on that side."""
+    return sign * v if sign else abs(v)
+
+
+def most_over(v1, v2, norm, between_sq, first_sq, second_sq, paper, sign=0):
     """Return the largest ``|v.x|`` over the dual balls that are used, and over their lens where both are."""
     r1, r2 = math.sqrt(first_sq), math.sqrt(second_sq)
-    tops = [abs(v1) + r1 * norm] if paper else []
-    tops += [abs(v2) + r2 * norm]
+    tops = [outward(v1, sign) + r1 * norm] if paper else []
+    tops += [outward(v2, sign) + r2 * norm]
     if paper:
         above = min(sifs.lens_top(v1, v2, norm, between_sq, first_sq, second_sq), v1 + r1 * norm, v2 + r2 * norm)
         below = min(sifs.lens_top(-v1, -v2, norm, between_sq, first_sq, second_sq), r1 * norm - v1, r2 * norm - v2)
-        tops.append(max(above, below))
-    return min(tops), max([abs(v1) - r1 * norm] * paper + [abs(v2) - r2 * norm])
+        tops.append({0: max(above, below), 1: above, -1: below}[int(sign)])
+    return min(tops), max([outward(v1, sign) - r1 * norm] * paper + [outward(v2, sign) - r2 * norm])
 
 
 @pytest.mark.parametrize("dense", [False, True])
@@ -55,19 +60,20 @@ def test_features_of_one_triggering(dense, paper):
         first_sq, second_sq = rng.uniform(0.01, 1.5, 2)
         between_sq = rng.uniform(0.0, 1.0) * (first_sq + second_sq)
         first, moved = bool(k % 3 == 0), bool(k % 3 == 1)
+        signs = rng.choice([-1, 0, 0, 1], size).astype(np.int8)
         keep = (rng.random(size) < 0.8).astype(np.int8)
         live = np.flatnonzero(keep)
         active = rng.random(size) < 0.1
         mine = rough.copy(), slack.copy(), keep.copy(), live.copy(), active.copy(), np.full(size, -1)
         balls, told = (first_sq, second_sq, between_sq, paper), (moved, *(moves if moved else np.empty((2, 0))))
         got = sifs.decide_features(
-            columns, N, beta, (psi, mine[0], mine[1], ones), (0.2, 0.9), first, told, (part, square, norms), balls,
-            extent, slacks, mine[2], mine[3], mine[4], mine[5],
+            columns, N, beta, (psi, mine[0], mine[1], ones, signs), (0.2, 0.9), first, told, (part, square, norms),
+            balls, extent, slacks, mine[2], mine[3], mine[4], mine[5],
         )  # fmt: skip
         sure = np.zeros(size, dtype=np.bool_)
         radii = math.sqrt(first_sq) if paper else INF, math.sqrt(second_sq)
         if first:
-            sifs.surely_zero(rough, slack, ones, 0.2, 0.9, norms, beta, *radii, extent, 0.02, sure)
+            sifs.surely_zero(rough, slack, ones, signs, 0.2, 0.9, norms, beta, *radii, extent, 0.02, sure)
         zero, touched, left, undecided = [], 0, 0.0, 0.0
         for f in live:
             cost = counts[f % D] * (0.25 if counts[f % D] == N else 1.0)
@@ -81,15 +87,16 @@ def test_features_of_one_triggering(dense, paper):
             norm = math.sqrt(max(part[f], 0.0) + 0.03 * square[f] + 0.004) / N
             limit = beta - 0.02 * (norms[f] * extent + beta)
             if slack[f] > 0.0:
-                tops = [abs(0.2 * ones[f] + 0.9 * rough[f] + move1) + 0.9 * slack[f] + radii[0] * norm] * paper
-                tops += [abs(rough[f] + move2) + slack[f] + radii[1] * norm]
+                first_centre = outward(0.2 * ones[f] + 0.9 * rough[f] + move1, signs[f])
+                tops = [first_centre + 0.9 * slack[f] + radii[0] * norm] * paper
+                tops += [outward(rough[f] + move2, signs[f]) + slack[f] + radii[1] * norm]
                 if min(tops) <= limit:
                     zero.append(f)
                     continue
                 touched += counts[f % D]
                 assert mine[0][f] == pytest.approx(u[f], abs=1e-14) and mine[1][f] == 0.0
             v1, v2 = 0.2 * ones[f] + 0.9 * u[f] + move1, u[f] + move2
-            top, least = most_over(v1, v2, norm, between_sq, first_sq, second_sq, paper)
+            top, least = most_over(v1, v2, norm, between_sq, first_sq, second_sq, paper, signs[f])
             if least > 2.0 * beta - limit:
                 assert mine[4][f]
                 left += cost
@@ -242,8 +249,8 @@ def test_all_triggerings_from_scratch(dense, what, unit, monkeypatch):
             status[labels * N + np.arange(N)] = 2  # no dual variables: never decided
         fixed = status.copy()
         constants = sifs.Constants(
-            columns, rows, ref["ones"], row_sq, np.sqrt(row_sq), ref["col_sq"], ref["col_norm"], np.zeros(D),
-            columns[2], rows[2],
+            columns, rows, np.zeros(classes * D, dtype=np.int8), ref["ones"], row_sq, np.sqrt(row_sq), ref["col_sq"],
+            ref["col_norm"], np.zeros(D), columns[2], rows[2],
         )  # fmt: skip
         pair = sifs.Reference(
             scores, ref["w"], ref["theta"], psi.ravel(), ref["u"].copy(), np.zeros(classes * D), ref["formed"],

@@ -243,7 +243,10 @@ def test_a_feature_whose_sum_is_not_known_is_left_out_where_it_has_no_weight():
 def one_term(alpha=0.5, beta=0.3, gamma=GAMMA, t=0.0, theta=0.0, t_error=0.0, w=0.0, u=0.0, u_error=0.0, weight=1.0):
     """Return what is said of one sample and one feature."""
     sums = object.__new__(_Sums)
-    sums.model = SimpleNamespace(n=1, gamma=gamma, low=0.0, high=1.0, rounding=SimpleNamespace(inexact=0.0))
+    sums.model = SimpleNamespace(
+        n=1, gamma=gamma, low=0.0, high=1.0, signs=np.zeros(1, dtype=np.int8), rounding=SimpleNamespace(inexact=0.0)
+    )
+    sums.features = np.arange(1)
     sums.c = replace(BASE, alpha=alpha, beta=beta, floor=0.0, off=0.0)
     sums.t, sums.theta, sums.t_error, sums.weights = (np.array([v]) for v in (t, theta, t_error, weight))
     sums.w, sums.u, sums.u_error = (np.array([v]) for v in (w, u, u_error))
@@ -385,7 +388,7 @@ def test_a_point_whose_sums_are_no_numbers_gives_way_to_that_of_zeros():
 
 def test_the_penalty_of_a_dual_point_has_its_kinks_alone():
     w, u, norms = np.array([0.5, -0.25, 0.0, 2.0]), np.array([0.3, 0.1, 0.7, -0.2]), np.array([1.0, 2.0, 4.0, 8.0])
-    terms = feature_terms(w, u, np.arange(4), norms, 0.0, 0.8)
+    terms = feature_terms(w, u, np.zeros(4, dtype=np.int8), np.arange(4), norms, 0.0, 0.8)
     w_sq, w_l1, kink, lag_sq, lag_w, reach, _, nonzero = terms
     assert (w_sq, lag_sq, lag_w, nonzero, w_l1) == (0.0, 0.0, 0.0, 3, 2.75)
     assert kink == pytest.approx(0.8 * 2.75 - w @ u) and reach == pytest.approx(np.abs(w) @ norms)

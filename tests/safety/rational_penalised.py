@@ -102,6 +102,7 @@ class Sparse:
     """A sparse SVM; dual variables and weights in the order of ``kernels/problem/sparse.py``."""
 
     def __init__(self, X, labels, classes: int, gamma: float, weights=None, kinks=None, ends=(0, 1)):
+        self.signs: list | None = None  # of weights that must not be on the other side of 0
         self.kinks, (self.low, self.high) = fractions(np.ones(len(X)) if kinks is None else kinks), ends
         given = fractions(np.ones(len(X)) if weights is None else weights)
         self.weights = [s * len(X) / sum(given) for s in given]  # of mean 1
@@ -121,6 +122,11 @@ class Sparse:
                         row[c * self.d + j] -= data[i][j]
                 self.rows[c * self.n + i] = row
                 self.free.append(c * self.n + i)
+
+    def outward(self, u) -> list:
+        """Return how far ``u`` goes towards weights that their signs (0 for any) allow."""
+        signs = self.signs or [0] * len(u)
+        return [abs(value) if sign == 0 else sign * value for value, sign in zip(u, signs, strict=True)]
 
     def weight(self, k):
         """Return the weight of a dual variable's sample."""
@@ -150,7 +156,7 @@ class Sparse:
         t, best = self.respond(w)
         loss = sum(self.weight(k) * best[k] * (t[k] - self.gamma / 2 * best[k]) for k in self.free) / self.n
         primal = loss + alpha / 2 * sum(v * v for v in w) + beta * sum(abs(v) for v in w)
-        over = [max(abs(value) - beta, Fraction(0)) for value in self.sums(theta)]
+        over = [max(value - beta, Fraction(0)) for value in self.outward(self.sums(theta))]
         each = ((self.weight(k), self.kinks[k % self.n], v) for k, v in theta.items())
         linear = sum(s * (c * v - self.gamma / 2 * v * v) for s, c, v in each) / self.n
         if alpha == 0:

@@ -72,7 +72,7 @@ def wrong_decisions(model, at, best) -> tuple[int, int]:
     counts = (np.tile(model.weights, model.classes) > 0.0) & (model.free == 0)
     wrong = np.sum((at.duals < 0) & (best.theta > model.low + SURE) & counts)
     wrong += np.sum((at.duals > 0) & (best.theta < model.high - SURE) & counts)
-    wrong += np.sum((at.keep == 0) & (np.abs(best.u) > model.beta * (1.0 + SURE)) & (np.abs(best.w) > SURE))
+    wrong += np.sum((at.keep == 0) & (model.outward(best.u) > model.beta * (1.0 + SURE)) & (np.abs(best.w) > SURE))
     return int(np.count_nonzero(at.duals[model.free == 0]) + np.sum(at.keep == 0)), int(wrong)
 
 
@@ -232,7 +232,7 @@ class FreeSparse(Sparse):
         theta = self.feasible(theta, [t[k] - self.gamma * theta[k] for k in self.free])
         if theta is None:
             return primal, None
-        over = [max(abs(value) - beta, Fraction(0)) for value in self.sums(dict(enumerate(theta)))[:-1]]
+        over = [max(value - beta, Fraction(0)) for value in self.outward(self.sums(dict(enumerate(theta)))[:-1])]
         each = zip(self.weights, self.kinks, theta, strict=True)
         linear = sum(s * (c * v - self.gamma / 2 * v * v) for s, c, v in each) / self.n
         return primal, linear - sum(v * v for v in over) / (2 * alpha)

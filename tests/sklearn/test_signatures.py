@@ -19,12 +19,12 @@ L1 = (
     "max_epochs=100_000, threads=1"
 )
 SPARSE = (
-    f'{DATA}, loss="hinge", smoothing=0.5, class_weight=None, intercept=None, bias=0.0, scale="none", rule="sifs+gap", '
-    'first="features", solver="auto", tol=1e-6, max_epochs=100_000, seed=0'
+    f'{DATA}, loss="hinge", smoothing=0.5, nonnegative=False, class_weight=None, intercept=None, bias=0.0, '
+    'scale="none", rule="sifs+gap", first="features", solver="auto", tol=1e-6, max_epochs=100_000, seed=0'
 )
 HUBER = (
-    'smoothing=1.0, intercept=None, bias=0.0, scale="none", rule="sifs+gap", first="features", solver="auto", '
-    "tol=1e-6, max_epochs=100_000, seed=0"
+    f'{DATA}, smoothing=1.0, nonnegative=False, intercept=None, bias=0.0, scale="none", rule="sifs+gap", '
+    'first="features", solver="auto", tol=1e-6, max_epochs=100_000, seed=0'
 )
 SEARCH = 'cv=None, scoring=None, step="best", n_jobs=None'
 TURN = "until_turn=False, turn_points=100"

@@ -68,17 +68,21 @@ def row_shares(t, off, theta, weights, lo, hi, curve):
 
 
 @kernel
-def column_shares(w, u, off, curve, kink):
-    """Return the shares of features, and what rounding may add to them, for ``u`` that are off by ``off`` at most."""
+def column_shares(w, u, signs, off, curve, kink):
+    """Return the shares of features, and what rounding may add to them, for ``u`` that are off by ``off`` at most.
+
+    A weight with a sign (int8; 0 for any) has an end at 0.
+    """
     out, end = np.empty((2, w.size)), np.inf if curve > 0.0 else 0.0  # see share
     for j in range(w.size):
+        low, high = 0.0 if signs[j] > 0 else -end, 0.0 if signs[j] < 0 else end
         own = 4.0 * UNIT * (abs(u[j]) + kink + curve * abs(w[j])) + LEAST
-        out[0, j] = share(w[j], u[j], -end, end, curve, kink)
-        out[1, j] = largest_share(w[j], u[j], off[j] + own, -end, end, curve, kink) - out[0, j]
+        out[0, j] = share(w[j], u[j], low, high, curve, kink)
+        out[1, j] = largest_share(w[j], u[j], off[j] + own, low, high, curve, kink) - out[0, j]
     return out
 
 
 def warm_up():
     a = np.ones(2)
     row_shares(a, a, a, a, 0.0, 1.0, 0.5)
-    column_shares(a, a, a, 0.5, 0.5)
+    column_shares(a, a, np.zeros(2, dtype=np.int8), a, 0.5, 0.5)

@@ -43,6 +43,12 @@ class Samples(NamedTuple):
     high: float
 
 
+@kernel(forceinline=True, leaf=True)
+def outward(u, sign):
+    """Return how far ``u`` goes towards a weight that the sign allows: ``|u|``, or only the one side of it."""
+    return abs(u) if sign == 0 else sign * u
+
+
 @kernel(leaf=True)
 def slack_of(scores, own, kinks, n, classes, i, k):
     """Return ``t = c - m`` of the dual variable ``k``, of sample ``i`` with the label ``own``."""
@@ -190,17 +196,17 @@ def column_sums(view, n, features, psi, scale, out):
 
 
 @kernel(fastmath=SUMS, leaf=True)
-def bound_sums(w, old, old_slack, norms, rate, dual_norms, room, limit, out, slack, formed):
+def bound_sums(w, signs, old, old_slack, norms, rate, dual_norms, room, limit, out, slack, formed):
     """Write the earlier sums of one class with their grown errors; mark in ``formed`` those that are not enough."""
     for j in range(w.size):
         error = old_slack[j] + rate * norms[j]
         out[j], slack[j] = old[j], error
-        formed[j] = (w[j] != 0.0) | (abs(old[j]) + error + room * dual_norms[j] > limit)
+        formed[j] = (w[j] != 0.0) | (outward(old[j], signs[j]) + error + room * dual_norms[j] > limit)
 
 
 @kernel(fastmath=SUMS)
-def pair_sums(view, n, w, psi, before, old, old_slack, norms, dual_norms, beta, room, rounding, out, slack, multiply,
-              scores):  # fmt: skip
+def pair_sums(view, n, w, signs, psi, before, old, old_slack, norms, dual_norms, beta, room, rounding, out, slack,
+              multiply, scores):  # fmt: skip
     """Write ``x^j . psi_c / n`` where it is needed, and ``X w_c``; each column is touched once, or not at all.
 
     ``|x^j.(psi_c - before_c)| <= ||x^j|| ||psi_c - before_c||``: where ``w`` is 0 and an earlier sum, its error and
@@ -245,8 +251,8 @@ def pair_sums(view, n, w, psi, before, old, old_slack, norms, dual_norms, beta, 
             size += weights[i] * weights[i]
         drift, size = np.sqrt(drift), np.sqrt(size)
         here = slice(c * d, (c + 1) * d)
-        bound_sums(w[here], old[here], old_slack[here], norms, drift + rounding * (drift + size), dual_norms[here],
-                   room, beta * (1.0 - rounding), out[here], slack[here], formed)  # fmt: skip
+        bound_sums(w[here], signs[here], old[here], old_slack[here], norms, drift + rounding * (drift + size),
+                   dual_norms[here], room, beta * (1.0 - rounding), out[here], slack[here], formed)  # fmt: skip
         for j in range(d):
             if formed[j]:
                 features[count] = c * d + j
@@ -299,8 +305,9 @@ def row_squares(view, n, squares, counts):
 
 
 @kernel(leaf=True)
-def feature_terms(w, u, features, norms, alpha, beta):
-    """Sum what a certificate needs over the weights of ``features``; ``S = S_beta(u)`` is the soft threshold.
+def feature_terms(w, u, signs, features, norms, alpha, beta):
+    """Sum what a certificate needs over the weights of ``features``; ``S = S_beta(u)`` is the soft threshold, of a
+    weight with a sign (int8; 0 for any) its one side.
 
     ``alpha`` is shared out among the factors: ``w^2`` alone leaves the range of floating point where the data is tiny
     or large, ``alpha w^2`` does not. ``norms``, of shape (d,), are those of the columns.
@@ -322,8 +329,8 @@ def feature_terms(w, u, features, norms, alpha, beta):
     w_sq, w_l1, kink, lag_sq, lag_w, reach = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     active, nonzero, d = 0, 0, norms.size
     for f in features:
-        x, v = u[f], w[f]
-        inner = min(max(x, -beta), beta)
+        x, v, sign = u[f], w[f], signs[f]
+        inner = min(max(x, -beta if sign <= 0 else -np.inf), beta if sign >= 0 else np.inf)
         shrunk = x - inner
         if v == 0.0 and shrunk == 0.0:
             continue
@@ -388,10 +395,11 @@ def warm_up():
     view = np.ones(2), np.array([0, 1], dtype=np.int32), np.array([0, 1, 2], dtype=np.int64)
     a, b = np.ones(2), np.ones(2)
     column_sums(view, 2, np.arange(2), a, 1.0, b)
-    pair_sums(view, 2, a, a, a, a, a, a, a, 1.0, 0.0, 1e-12, b, b.copy(), True, b.copy())
+    signs = np.zeros(2, dtype=np.int8)
+    pair_sums(view, 2, a, signs, a, a, a, a, a, a, 1.0, 0.0, 1e-12, b, b.copy(), True, b.copy())
     products(view, 2, a, b)
     row_squares(view, 2, b, np.zeros(2, dtype=np.int64))
-    feature_terms(a, b, np.arange(2), a, 1.0, 1.0)
+    feature_terms(a, b, signs, np.arange(2), a, 1.0, 1.0)
     column_squares(view, 2, 1, a, b)
     keep = np.ones(2, dtype=np.int8)
     mask(a, keep, b)

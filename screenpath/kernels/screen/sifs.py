@@ -8,7 +8,7 @@ import numpy as np
 
 from screenpath.kernels import SUMS, kernel
 from screenpath.kernels.problem.box import UNIT
-from screenpath.kernels.problem.sparse import Samples, column_sum, slack_of
+from screenpath.kernels.problem.sparse import Samples, column_sum, outward, slack_of
 from screenpath.kernels.problem.sparse_intercept import (
     centred,
     keep_totals,
@@ -110,14 +110,15 @@ def decide_samples(scores, samples, ball, rows, slacks, free, status, found):
 
 
 @kernel(fastmath=SUMS)
-def surely_zero(u, u_slack, u_kinks, kink_part, theta_part, norms, beta, r1, r2, extent, rounding, sure):
+def surely_zero(u, u_slack, u_kinks, signs, kink_part, theta_part, norms, beta, r1, r2, extent, rounding, sure):
     """Mark the features that either dual ball zeroes before anything is conditioned; ``norms`` is ``||x^j|| / n``."""
     error = abs(theta_part)
     most, slope = beta * (1.0 - rounding), rounding * extent
     for f in range(u.size):
         limit = most - slope * norms[f]
-        first = abs(kink_part * u_kinks[f] + theta_part * u[f]) + error * u_slack[f] + r1 * norms[f]
-        second = abs(u[f]) + u_slack[f] + r2 * norms[f]
+        sign = signs[f]
+        first = outward(kink_part * u_kinks[f] + theta_part * u[f], sign) + error * u_slack[f] + r1 * norms[f]
+        second = outward(u[f], sign) + u_slack[f] + r2 * norms[f]
         sure[f] = (first if first < second else second) <= limit
 
 
@@ -148,16 +149,16 @@ def decide_features(columns, n, beta, sums, parts, first, moves, norms, balls, e
                     found):  # fmt: skip
     """IFS: zero features over the two dual balls (or their lens); list them in ``found`` and return how many.
 
-    ``sums`` are ``psi, u, u_slack, u_kinks``, ``parts`` those of the first centre (see :class:`Regions`), ``norms``
-    ``col_part, col_sq, col_norm``, ``balls`` the two squared radii, the squared distance of the centres, and whether
-    the first ball is used. A sum ``u`` known up to ``u_slack`` is recomputed, in place, where that bound does not
-    decide. ``active`` marks the features whose weight is proven not to be 0: no smaller region will zero them, they are
-    not tried again. ``first`` asks for a first look at all of them, with whole balls; ``moves`` tells whether the
+    ``sums`` are ``psi, u, u_slack, u_kinks, signs``, ``parts`` those of the first centre (see :class:`Regions`),
+    ``norms`` ``col_part, col_sq, col_norm``, ``balls`` the two squared radii, the squared distance of the centres, and
+    whether the first ball is used. A sum ``u`` known up to ``u_slack`` is recomputed, in place, where that bound does
+    not decide. ``active`` marks the features whose weight is proven not to be 0: no smaller region will zero them, they
+    are not tried again. ``first`` asks for a first look at all of them, with whole balls; ``moves`` tells whether the
     centres have moved, and by what (not read otherwise). ``live`` holds the surviving features, in order; those that
     stay are moved to its beginning.
     Also returns the values touched, the cost of the surviving columns, and of those that are to be tried again.
     """
-    (data, indices, indptr), (psi, u, u_slack, u_kinks), (kink_part, theta_part) = columns, sums, parts
+    (data, indices, indptr), (psi, u, u_slack, u_kinks, signs), (kink_part, theta_part) = columns, sums, parts
     (moved, move_first, move_second), (col_part, col_sq, norms) = moves, norms
     r1_sq, r2_sq, between_sq, paper = balls
     d = indptr.size - 1
@@ -165,7 +166,7 @@ def decide_features(columns, n, beta, sums, parts, first, moves, norms, balls, e
     r1, r2 = np.sqrt(r1_sq), np.sqrt(r2_sq)
     sure = np.zeros(keep.size if first else 0, dtype=np.bool_)
     if first:
-        surely_zero(u, u_slack, u_kinks, kink_part, theta_part, norms, beta, r1 if paper else np.inf,
+        surely_zero(u, u_slack, u_kinks, signs, kink_part, theta_part, norms, beta, r1 if paper else np.inf,
                     r2, extent, rounding, sure)  # fmt: skip
     count, touched, left, undecided = 0, 0, 0.0, 0.0
     dense = indptr[d] == n * d
@@ -182,14 +183,15 @@ def decide_features(columns, n, beta, sums, parts, first, moves, norms, balls, e
             left += cost
             continue
         move1, move2 = (move_first[f], move_second[f]) if moved else (0.0, 0.0)
+        sign = signs[f]
         norm = np.sqrt(max(col_part[f], 0.0) + (lost * col_sq[f] + floor)) / n
         limit = beta - rounding * (norms[f] * extent + beta)
         if u_slack[f] > 0.0:
             top = np.inf
             if paper:
-                off = abs(kink_part * u_kinks[f] + theta_part * u[f] + move1)
+                off = outward(kink_part * u_kinks[f] + theta_part * u[f] + move1, sign)
                 top = off + abs(theta_part) * u_slack[f] + r1 * norm
-            top = min(top, abs(u[f] + move2) + u_slack[f] + r2 * norm)
+            top = min(top, outward(u[f] + move2, sign) + u_slack[f] + r2 * norm)
             if top <= limit:
                 keep[f] = 0
                 found[count] = f
@@ -202,18 +204,19 @@ def decide_features(columns, n, beta, sums, parts, first, moves, norms, balls, e
             touched += stop - start
         v1 = kink_part * u_kinks[f] + theta_part * u[f] + move1
         v2 = u[f] + move2
-        if (paper and abs(v1) - r1 * norm > 2.0 * beta - limit) or abs(v2) - r2 * norm > 2.0 * beta - limit:
+        out1, out2 = outward(v1, sign), outward(v2, sign)
+        if (paper and out1 - r1 * norm > 2.0 * beta - limit) or out2 - r2 * norm > 2.0 * beta - limit:
             active[f] = True
             left += cost
             continue
         top = np.inf
         if paper:
-            top = abs(v1) + r1 * norm
-        top = min(top, abs(v2) + r2 * norm)
+            top = out1 + r1 * norm
+        top = min(top, out2 + r2 * norm)
         if top > limit and paper:
             above = min(lens_top(v1, v2, norm, between_sq, r1_sq, r2_sq), v1 + r1 * norm, v2 + r2 * norm)
             below = min(lens_top(-v1, -v2, norm, between_sq, r1_sq, r2_sq), r1 * norm - v1, r2 * norm - v2)
-            top = max(above, below)
+            top = max(above, below) if sign == 0 else above if sign > 0 else below
         if top <= limit:
             keep[f] = 0
             found[count] = f
@@ -293,7 +296,7 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
     touched, used : int
         Values touched; triggerings that took place.
     """
-    columns, rows, u_kinks, row_sq, row_norm, col_sq, col_norm, twice, column_ends, row_ends = constants
+    columns, rows, signs, u_kinks, row_sq, row_norm, col_sq, col_norm, twice, column_ends, row_ends = constants
     labels, weights, n, classes, gamma, kinks, low, high = samples
     before, w, theta, psi, u, u_slack, formed, room, level, w_norm = reference
     scale, primal_sq, kink_part, theta_part, first_sq, second_sq, between_sq, theta_norm, budget, paper, worth = regions
@@ -390,7 +393,7 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
                 stay, dropped = narrow(column_ends, n, keep, left, formed)
                 if dropped > 0:
                     live = stay
-            sums, balls = (psi, u, u_slack, u_kinks), (first_sq, second_sq, between_sq, paper)
+            sums, balls = (psi, u, u_slack, u_kinks, signs), (first_sq, second_sq, between_sq, paper)
             moves, norms = (moved, move_first, move_second), (col_part, col_sq, col_norm)
             first, extent, bounds = dropped == 0 and not moved, theta_norm, slacks
             if planes is not None:
@@ -421,11 +424,11 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
             spread = row_terms(before, samples, theta, status, lower, upper, budget, *terms)
             root = (np.sqrt(budget) + np.sqrt(spread)) * (1.0 + squares)
             mean = row_weights(*terms, labels, weights, n, classes, gamma, status, both, signed)
-            count, tried = promised(u, u_slack, move_second, moved, col_part, live, active, beta, root, mean, n)
+            count, tried = promised(u, u_slack, signs, move_second, moved, col_part, live, active, beta, root, mean, n)
             if count >= worth * tried:
                 n_cols, summed = decide_boxed(
-                    columns, u, u_slack, move_second, moved, both, signed, root, col_norm, n, beta, theta_norm, slacks,
-                    keep, live, active, new_cols,
+                    columns, u, u_slack, signs, move_second, moved, both, signed, root, col_norm, n, beta, theta_norm,
+                    slacks, keep, live, active, new_cols,
                 )  # fmt: skip
                 gone, dropped = 0.0, 0
                 live = live[: live.size - n_cols]
@@ -446,7 +449,7 @@ def warm_up(planes=None):
     view = np.ones(2), np.array([0, 1], dtype=np.int32), np.array([0, 1, 2], dtype=np.int64)
     labels, record = np.array([1, -1], dtype=np.int64), np.zeros((4, 2), dtype=np.int64)
     a, status, keep = np.ones(2), np.zeros(2, dtype=np.int8), np.ones(2, dtype=np.int8)
-    constants = Constants(view, view, a, a, a, a, a, a, view[2], view[2])
+    constants = Constants(view, view, status, a, a, a, a, a, a, view[2], view[2])
     samples = Samples(labels, a, 2, 1, 0.5, a, 0.0, 1.0)
     reference = Reference(a, a, a, a, a.copy(), a.copy(), np.arange(1), 0.0, 0.0, 1.0)
     regions = Regions(1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, True, 0.1)

@@ -10,6 +10,7 @@ class Constants(NamedTuple):
 
     columns: tuple  # columns, rows: both views of the data. Columns on disk that were not read look empty in both
     rows: tuple
+    signs: np.ndarray  # int8, of weights; 0 for any
     u_kinks: np.ndarray  # ``X' psi(c)/n``, ``c`` the kinks
     # row_sq, row_norm, col_sq, col_norm: squared norms of samples and of (class, feature) columns of the dual
     # (weighted), unconditioned; ``row_norm`` and ``n col_norm`` are their roots

@@ -26,7 +26,7 @@ import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.problem.box import UNIT
-from screenpath.kernels.problem.sparse import Samples, slack_of
+from screenpath.kernels.problem.sparse import Samples, outward, slack_of
 
 WORTH = 0.1  # share of the features left that the mean weight of the rows must promise, for the columns to be read
 SPARED = 2.0  # times the dual variables that the columns left must cost, for these to be looked at
@@ -161,7 +161,7 @@ def stretch(scores, samples, status, square, size, most):
 
 
 @kernel
-def promised(u, u_slack, move, moved, col_part, live, active, beta, root, mean, n):
+def promised(u, u_slack, signs, move, moved, col_part, live, active, beta, root, mean, n):
     """Return how many of the features left would be zeroed if every row had the ``mean`` weight, and how many are left
     that are not proven active.
     """
@@ -170,14 +170,14 @@ def promised(u, u_slack, move, moved, col_part, live, active, beta, root, mean, 
         if active[f]:
             continue
         tried += 1
-        value = abs(u[f] + (move[f] if moved else 0.0)) + u_slack[f]
+        value = outward(u[f] + (move[f] if moved else 0.0), signs[f]) + u_slack[f]
         count += value + root * np.sqrt(max(col_part[f], 0.0) * mean) / n <= beta
     return count, tried
 
 
 @kernel
-def decide_boxed(columns, u, u_slack, move, moved, both, signed, root, norms, n, beta, extent, slacks, keep, live,
-                 active, found):  # fmt: skip
+def decide_boxed(columns, u, u_slack, signs, move, moved, both, signed, root, norms, n, beta, extent, slacks, keep,
+                 live, active, found):  # fmt: skip
     """Zero features over the one-sided ellipsoid; list them in ``found``. Returns how many, and the values touched.
 
     ``u``, ``u_slack``: column sums with the reference's dual point and bounds on their errors; ``move``: their change
@@ -195,7 +195,7 @@ def decide_boxed(columns, u, u_slack, move, moved, both, signed, root, norms, n,
             continue
         value = u[f] + (move[f] if moved else 0.0)
         limit = beta - rounding * (norms[f] * extent + beta) - u_slack[f]
-        if abs(value) > limit:
+        if outward(value, signs[f]) > limit:
             continue
         base, j = f // d * n, f % d
         start, stop = indptr[j], indptr[j + 1]
@@ -203,7 +203,8 @@ def decide_boxed(columns, u, u_slack, move, moved, both, signed, root, norms, n,
         touched += stop - start
         more = lost * total + floor
         up, down = root * np.sqrt(max(total + tilt, 0.0) + more), root * np.sqrt(max(total - tilt, 0.0) + more)
-        if max(value + up / n, down / n - value) <= limit:
+        above, below = value + up / n if signs[f] >= 0 else -np.inf, down / n - value if signs[f] <= 0 else -np.inf
+        if max(above, below) <= limit:
             keep[f] = 0
             found[count] = f
             count += 1

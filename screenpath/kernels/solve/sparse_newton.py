@@ -14,18 +14,18 @@ from screenpath.kernels.rows.unowned import unowned
 
 
 @kernel(leaf=True)
-def pick(w, u, alpha, beta, features, active, signs, rhs):
+def pick(w, u, allowed, alpha, beta, features, active, signs, rhs):
     """List the features whose weight is or becomes non-zero, the sign of each, and minus the gradient there; return the
-    count.
+    count. ``allowed`` are the signs that weights may have, 0 for any.
     """
     count = 0
     for k in range(features.size):
         f = features[k]
         if w[f] != 0.0:
             sign = 1.0 if w[f] > 0.0 else -1.0
-        elif u[f] > beta:
+        elif u[f] > beta and allowed[f] >= 0:
             sign = 1.0
-        elif u[f] < -beta:
+        elif u[f] < -beta and allowed[f] <= 0:
             sign = -1.0
         else:
             continue
@@ -195,7 +195,7 @@ def trial(view, samples, status, alpha, beta, w, active, count, signs, rhs, dire
 
 
 @kernel(leaf=True)
-def descend(view, samples, status, alpha, beta, col_sq, features, w, scores):
+def descend(view, samples, status, alpha, beta, signs, col_sq, features, w, scores):
     """Run one sweep of proximal coordinate descent over ``features``; update ``w`` and ``scores``, return values
     touched.
 
@@ -237,7 +237,8 @@ def descend(view, samples, status, alpha, beta, col_sq, features, w, scores):
         touched += end - start
         bound = alpha + col_sq[f] / (n * gamma)
         x = bound * w[f] + pull / n - alpha * w[f]
-        value = (x - beta) / bound if x > beta else ((x + beta) / bound if x < -beta else 0.0)
+        up, down = x > beta and signs[f] >= 0, x < -beta and signs[f] <= 0
+        value = (x - beta) / bound if up else ((x + beta) / bound if down else 0.0)
         step = value - w[f]
         if step == 0.0:
             continue
@@ -252,7 +253,7 @@ def warm_up():
     labels, status = np.array([1, -1], dtype=np.int64), np.zeros(2, dtype=np.int8)
     a, index = np.full(2, 0.5), np.arange(2)
     samples = Samples(labels, a, 2, 1, 0.5, a, 0.0, 1.0)
-    pick(a, a, 1.0, 1.0, index, index.copy(), a.copy(), a.copy())
+    pick(a, a, status, 1.0, 1.0, index, index.copy(), a.copy(), a.copy())
     quadratic_zone(status, a, (0.0, 1.0), index.copy())
     out, ptr = np.empty(2), np.empty(3, dtype=np.int64)
     active_values(view[2], index)
@@ -262,4 +263,4 @@ def warm_up():
     conjugate_gradients(matrix_of(np.eye(2)), 2, np.empty((0, 2)), 1.0, 1.0, a, 0.1, 5, np.empty(2))
     new = a.copy(), a.copy(), a.copy(), a.copy()
     trial(view, samples, status, 1.0, 1.0, a, index, 2, a, a, a, 1.0, new, None)
-    descend(view, samples, status, 1.0, 1.0, a, index, a.copy(), a.copy())
+    descend(view, samples, status, 1.0, 1.0, status, a, index, a.copy(), a.copy())
