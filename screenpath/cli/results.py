@@ -340,6 +340,7 @@ def verify(run, data, format, explain, step):
 @click.option("--exact", is_flag=True, help="Solve a C that is between steps, from the training data.")
 @click.option("--decision", is_flag=True, help="Write decision values next to the labels.")
 @flag(Option("interval", None, "share", "Add jackknife+ intervals of this level, such as 0.9.", metavar="LEVEL"))
+@click.option("--stable", is_flag=True, help="Write for which C of the path each label is proven (svm).")
 @click.option("--append", is_flag=True, help="Write all columns of DATA, a table, before what is predicted.")
 @click.option("-o", "--out", metavar="FILE", default="-", show_default=True, help="File; - is standard output.")
 @click.option(
@@ -353,8 +354,8 @@ def verify(run, data, format, explain, step):
 @training_option
 @quiet_option
 def predict(
-    run, data, step, exact, decision, interval, append, out, format, force, zero_based, no_labels, target, training,
-    quiet,
+    run, data, step, exact, decision, interval, stable, append, out, format, force, zero_based, no_labels, target,
+    training, quiet,
 ):  # fmt: skip
     """Predict DATA (LIBSVM text, CSV, Parquet; - for stdin) by a step of the run folder RUN, as CSV.
 
@@ -364,7 +365,8 @@ def predict(
     a row that lacks a value, which the run does not fill in, gets an empty label.
 
     --step C=VALUE takes a linear model at any C of the path. Between two steps it is their mean, and its proven gap is
-    printed; --exact solves there instead.
+    printed; --exact solves there instead. --stable adds a column: the intervals of C, between steps too, on which the
+    optimum certainly gives a row this label.
 
     --interval 0.9, for linear regressions, adds the columns low and high: jackknife+ intervals by all models without
     one training row. They hold at least 80 % (2 LEVEL - 1) of new targets like those of training, usually about 90 %.
@@ -372,7 +374,7 @@ def predict(
     from screenpath.data.files.cells import USUAL
     from screenpath.data.files.read import columns_written
     from screenpath.data.words.tables import need_parquet, parquet_of
-    from screenpath.engine.stored import decision_values, not_scored, step_or_between
+    from screenpath.engine.stored import decision_values, not_scored, stable_labels, step_or_between
     from screenpath.inputs.run_data import read_new, training_path
     from screenpath.store.open import open_run
     from screenpath.store.outputs import Output
@@ -401,12 +403,16 @@ def predict(
     # Before writing: wrong data must not leave a file.
     scores = [] if no_labels else [score_line(spec, run, values, read.y), not_scored(run, read.y)]
     written = columns_written(data, read.form.cells if read.form else USUAL) if append else {}
-    between, held = None, ""
+    more, held = {}, ""
     if interval is not None:
         from screenpath.engine.leave_out import intervals
 
-        between, held = intervals(run, chosen, read.X, interval, training)
-    text = table(run, values, decision, read, written, between)
+        ends, held = intervals(run, chosen, read.X, interval, training)
+        more = dict(zip(("low", "high"), ends.T.tolist(), strict=True))
+    if stable:
+        labels = stable_labels(run, read.X)
+        more, held = {"stable": labels.texts()}, labels.statement
+    text = table(run, values, decision, read, written, more)
     ids = [] if read.ids is None else [read.form.id] if append else next(csv.reader(io.StringIO(text)))[:1]
     output.write(text if format == "csv" else parquet_of(text, ids))
     if not quiet:
@@ -466,9 +472,9 @@ def score_line(spec, run, values, y) -> str:
     return f"{said} on {int(known.sum())} rows"
 
 
-def table(run, values, decision: bool, data, written: dict[str, list[str]], between=None) -> str:
-    """Return the predictions as CSV, and the intervals ``between`` whose ends new targets are, below the ids or the
-    columns ``written`` in the data.
+def table(run, values, decision: bool, data, written: dict[str, list[str]], more: dict[str, list]) -> str:
+    """Return the predictions as CSV, with ``more`` columns after them, below the ids or the columns ``written`` in the
+    data.
     """
     from screenpath.data.words.labels import label_text
     from screenpath.data.words.tables import csv_text
@@ -476,9 +482,6 @@ def table(run, values, decision: bool, data, written: dict[str, list[str]], betw
 
     if run.labels is None:
         header, rows = ["value"], [[value] for value in values.tolist()]
-        if between is not None:
-            header += ["low", "high"]
-            rows = [[*row, *ends] for row, ends in zip(rows, between.tolist(), strict=True)]
     else:
         labels, header = predicted_labels(run, values).tolist(), ["label"]
         rows = [[label] for label in labels]
@@ -486,6 +489,8 @@ def table(run, values, decision: bool, data, written: dict[str, list[str]], betw
             header += [f"decision_{label_text(label)}" for label in run.classes] if run.classes else ["decision"]
             forms = values.reshape(len(labels), -1).tolist()
             rows = [[label, *row] for label, row in zip(labels, forms, strict=True)]
+    header += more
+    rows = [[*row, *cells] for row, *cells in zip(rows, *more.values(), strict=True)]
     for k in () if data.lacking is None else data.lacking.nonzero()[0].tolist():
         rows[k] = [""] * len(header)
     if written:

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from screenpath.numbers import sparse as sp
+from screenpath.problem.between import open_shares
 from screenpath.regions.geometry import GAP_ROUNDING, ROUNDING, KernelPoint
 from screenpath.regions.lever import Distances, RangeLevers, pair_levers
 from screenpath.screen.box import pair_radius
@@ -150,24 +151,8 @@ def undecided(fold: HeldOut, first: Any, second: Any, side: np.ndarray) -> tuple
     """
     if isinstance(first, FreeLine):
         return first.undecided(fold, second, side)
-    K, r0, r1 = bend(first, second), first.radius_sq, second.radius_sq
     p0, p1 = fold.margins(first, side), fold.margins(second, side)
-    square = fold.norms**2
-    # p(s)^2 - ||x||^2 r(s)^2 = A s^2 + B s + D, lowered by what rounding can make of it
-    A = (p1 - p0) ** 2 + square * K
-    D = p0 * p0 - square * r0 - 8.0 * ROUNDING * (p0 * p0 + p1 * p1 + square * (r0 + r1 + K))
-    B = 2.0 * p0 * (p1 - p0) - square * (r1 - r0 + K)
-    at_first, at_second = (p0 > 0.0) & (D > 0.0), (p1 > 0.0) & (A + B + D > 0.0)
-    with np.errstate(all="ignore"):
-        root = np.sqrt(np.maximum(B * B - 4.0 * A * D, 0.0))
-        half = -0.5 * (B + np.copysign(root, B))
-        roots = np.sort(np.nan_to_num(np.stack([half / A, D / half]), nan=np.inf), axis=0)
-    start = np.where(at_first, np.clip(roots[0], 0.0, 1.0), 0.0)
-    end = np.where(at_second, np.clip(roots[1], 0.0, 1.0), 1.0)
-    # certain at both ends, and no root between
-    lowest = -0.5 * B
-    free = at_first & at_second & ((lowest <= 0.0) | (lowest >= A) | (B * B < 4.0 * A * D))
-    return np.where(free, 1.0, start), np.where(free, 0.0, end)
+    return open_shares(p0, p1, fold.norms, first.radius_sq, second.radius_sq, bend(first, second))
 
 
 def heaviest(starts, ends, weights) -> tuple[int, float]:

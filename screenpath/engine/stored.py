@@ -21,6 +21,7 @@ from screenpath.walk.step import Step
 if TYPE_CHECKING:
     from screenpath.engine.duals import Duals
     from screenpath.engine.leave_out import LeaveOneOut
+    from screenpath.engine.stable import StableLabels
 
 
 @dataclass(frozen=True, repr=False)
@@ -257,13 +258,26 @@ def decision_values(
         notice = f"features above {d}, the width of the run, are ignored"
     elif X.shape[1] < d:
         notice = f"the data shows {X.shape[1]:,} of the {d:,} features of the run; the others are 0 in every row"
-    X = sp.csr_array(X[:, :d]) if X.shape[1] > d else X
-    X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], d))
     path = _path_of(run, training)
-    rows = path.preparation.narrowed(X)
+    rows = _of_width(path, X)
     if isinstance(step, Interpolated):
         return step.mean(lambda one: step.path._forms(rows, one)), notice
     return path._forms(rows, Step(step, tuple(run.parameters))), notice
+
+
+def _of_width(path: StoredPath, X) -> sp.csr_array:
+    """Return new rows with the columns of the path: others are left out, and those that are not there are 0."""
+    d = path.run.n_features
+    X = sp.csr_array(X[:, :d]) if X.shape[1] > d else X
+    return path.preparation.narrowed(sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], d)))
+
+
+def stable_labels(run: Run, X) -> StableLabels:
+    """Return the intervals of C on which the labels of new rows are proven; ``X`` as of :func:`decision_values`."""
+    from screenpath.engine.stable import StableLabels
+
+    path = _path_of(run, None)
+    return StableLabels(path, _of_width(path, X))
 
 
 def predicted_labels(run: Run, values: np.ndarray) -> np.ndarray:

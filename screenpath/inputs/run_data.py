@@ -137,7 +137,7 @@ class Support:
 def support_of(run: Run, step: dict, training: str | None = None, dense: bool = True) -> Support:
     """Return the support vectors of a step, prepared; arguments and errors as of :func:`kernel_values`."""
     data = training_data(run, training)
-    function, preparation = _function(run), _preparation(run)
+    function, preparation = _function(run), preparation_of(run)
     (coefficients,), (intercept,) = run.deciding(step)
     support = np.flatnonzero(coefficients)
     rows = preparation.narrowed(sp.csr_array(data.X)[support])
@@ -158,7 +158,8 @@ def _function(run: Run) -> KernelFunction:
         ) from None
 
 
-def _preparation(run: Run) -> Preparation:
+def preparation_of(run: Run) -> Preparation:
+    """Return the preparation of new rows, without a constant feature."""
     record = run.record["preparation"]
     scale, shift = (None if record[name] is None else np.array(record[name]) for name in ("scale", "shift"))
     columns = None if run.numbers is None else run.numbers - 1

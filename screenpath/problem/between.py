@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from screenpath.numbers.rounding import OUTWARD, UNIT
+from screenpath.regions.geometry import ROUNDING
 
 FEW = 16.0 * UNIT  # relative error of a few operations, and of a C that is given by its share of the way
 
@@ -115,6 +116,31 @@ def relative(gap: float, dual: float) -> float:
     if math.isinf(gap) or math.isnan(gap) or primal <= 0.0:
         return 0.0 if gap == 0.0 else math.inf
     return OUTWARD * gap / primal
+
+
+def open_shares(p0, p1, norms, r0: float, r1: float, K: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the closed intervals of ``s`` in [0, 1] on which linear forms of rows are not certainly positive.
+
+    The centre of a ball moves linearly from products ``p0`` to ``p1`` with the rows of these ``norms``, shape (m,), and
+    its squared radius is ``(1 - s) r0 + s r1 + s (1 - s) K`` at most, ``K >= 0``. Start and end have the shape (m,);
+    ``start > end`` where a form is positive for all ``s``.
+    """
+    square = norms**2
+    # p(s)^2 - ||x||^2 r(s)^2 = A s^2 + B s + D, lowered by what rounding can make of it
+    A = (p1 - p0) ** 2 + square * K
+    D = p0 * p0 - square * r0 - 8.0 * ROUNDING * (p0 * p0 + p1 * p1 + square * (r0 + r1 + K))
+    B = 2.0 * p0 * (p1 - p0) - square * (r1 - r0 + K)
+    at_first, at_second = (p0 > 0.0) & (D > 0.0), (p1 > 0.0) & (A + B + D > 0.0)
+    with np.errstate(all="ignore"):
+        root = np.sqrt(np.maximum(B * B - 4.0 * A * D, 0.0))
+        half = -0.5 * (B + np.copysign(root, B))
+        roots = np.sort(np.nan_to_num(np.stack([half / A, D / half]), nan=np.inf), axis=0)
+    start = np.where(at_first, np.clip(roots[0], 0.0, 1.0), 0.0)
+    end = np.where(at_second, np.clip(roots[1], 0.0, 1.0), 1.0)
+    # certain at both ends, and no root between
+    lowest = -0.5 * B
+    free = at_first & at_second & ((lowest <= 0.0) | (lowest >= A) | (B * B < 4.0 * A * D))
+    return np.where(free, 1.0, start), np.where(free, 0.0, end)
 
 
 @dataclass

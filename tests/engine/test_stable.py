@@ -1,0 +1,93 @@
+"""Labels proven on intervals of C: against accurate optima at many C within them."""
+
+import numpy as np
+import pytest
+
+import screenpath
+from screenpath import load_run, write_libsvm
+from screenpath.engine import stable as module
+from screenpath.engine.stable import StableLabels
+from screenpath.errors import UsageError
+from screenpath.numbers import sparse as sp
+from tests.width import WIDE, wide
+
+HOW = ({}, {"bias": 1.0}, {"bias": 3.0, "scale": "standard"}, {"scale": "maxabs"}, {"scale": "l2"})
+
+
+def path_of(folder, seed: int, **options):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(80, 4)) * [1.0, 3.0, 0.3, 1.0] + [0.0, 2.0, 0.0, 1.0]
+    y = np.where(X[:, 0] + 0.5 * (X[:, 1] - 2.0) + rng.normal(size=80) > 0.0, 1.0, -1.0)
+    write_libsvm(folder / "data", X, y)
+    screenpath.run("svm", str(folder / "data"), out=str(folder / "run"), force=True, quiet=True, **options)
+    new = X.mean(axis=0) + rng.normal(size=(60, 4)) * X.std(axis=0)
+    return load_run(folder / "run"), X, y, new
+
+
+def contradicted(found, path, X, y, new, **options) -> tuple[int, int]:
+    """Return how many claims were compared, and how many of them an accurate optimum contradicts."""
+    grid = np.exp(np.random.default_rng(1).uniform(np.log(found.low), np.log(found.high), wide(60, 400)))
+    accurate = screenpath.svm_path(X, y, grid=np.unique(grid), tol=1e-11, **options)
+    labels = np.array([accurate.predict(new, step=k) for k in range(len(accurate))])
+    claims = wrong = 0
+    for k, intervals in enumerate(found.intervals):
+        for label, low, high in intervals:
+            inside = (accurate.grid >= low) & (accurate.grid <= high)
+            claims += int(inside.sum())
+            wrong += int((labels[inside, k] != float(label)).sum())
+    return claims, wrong
+
+
+@pytest.mark.parametrize("how", HOW, ids=str)
+def test_no_optimum_contradicts_a_proven_label(tmp_path, how):
+    claims = 0
+    for seed in range(wide(1, 6)):
+        for tol, steps in ((1e-2, 4), (1e-6, 8), (1e-9, 20)):
+            path, X, y, new = path_of(tmp_path, seed, tol=tol, grid=steps, **how)
+            found = StableLabels(path, sp.csr_array(new))
+            compared, wrong = contradicted(found, path, X, y, new, **how)
+            assert wrong == 0, (seed, tol)
+            claims += compared
+        assert found.shares.mean() > 0.7 and (found.shares <= 1.0 + 1e-12).all()
+        for row in found.intervals:
+            assert all(a[2] < b[1] for a, b in zip(row, row[1:], strict=False))
+    assert claims > (100_000 if WIDE else 3_000)
+
+
+def test_without_the_radius_of_the_ball_labels_would_be_wrong(tmp_path, monkeypatch):
+    path, X, y, new = path_of(tmp_path, 0, tol=1e-2, grid=4, bias=1.0)
+    right = module.open_shares
+    monkeypatch.setattr(module, "open_shares", lambda p0, p1, norms, *squares: right(p0, p1, 0.0 * norms, *squares))
+    assert contradicted(StableLabels(path, sp.csr_array(new)), path, X, y, new, bias=1.0)[1] > 0
+
+
+def test_the_column_of_predict(call, tmp_path):
+    path, X, y, new = path_of(tmp_path, 3, grid=30, bias=1.0, tol=1e-9)
+    write_libsvm(tmp_path / "new", new, np.ones(60))
+    found = call("predict", path.folder, tmp_path / "new", "--step", "C=0.5", "--stable", "--no-labels")
+    assert found.code == 0 and "labels are proven for " in found.err
+    lines = found.out.split("\n")
+    assert lines[0] == "label,stable"
+    intervals = StableLabels(path, sp.csr_array(new))
+    assert [line.split(",")[1] for line in lines[1:61]] == intervals.texts()
+    whole = [text for text in intervals.texts() if text.endswith(" 0.01..10")]
+    assert f"{len(whole)} of 60 rows have one proven label" in found.err and len(whole) > 30
+    flips = [one for one in intervals.intervals if len({label for label, *_ in one}) == 2]
+    assert flips  # a label that changes along the path is proven on both sides of the change
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "words"),
+    [
+        ("svm", {"intercept": "free", "grid": 3}, "an intercept that is penalised, or none"),
+        ("svm", {"c": 1.0}, "has one step"),
+        ("svm", {"grid": 3, "kernel": "rbf"}, "only linear paths over C"),
+        ("lad", {"grid": 3}, "SVMs of two labels"),
+        ("l1svm", {"grid": 3}, "only linear paths over C"),
+    ],
+)
+def test_other_runs_are_refused(tmp_path, model, options, words):
+    write_libsvm(tmp_path / "data", np.random.default_rng(0).normal(size=(30, 2)), np.tile([1.0, -1.0], 15))
+    screenpath.run(model, str(tmp_path / "data"), out=str(tmp_path / "run"), quiet=True, **options)
+    with pytest.raises(UsageError, match=words):
+        StableLabels(load_run(tmp_path / "run"), sp.csr_array(np.ones((2, 2))))
