@@ -33,6 +33,7 @@ from typing import Any
 
 import numpy as np
 """
+PREVIEW = ("loo", "influence", "reduce", "reduce_run", "--interval", "--stable")  # names that are not promised yet
 FUNCTIONS = """\
 from numpy.typing import ArrayLike, DTypeLike
 
@@ -113,7 +114,8 @@ def names() -> dict[str, list[str]]:
         found[f"screenpath.{name}"] = sorted(word for word in words if not word.startswith("_"))
     for name in estimators.__all__:
         found[f"screenpath.sklearn.{name}"] = sorted(inspect.signature(getattr(estimators, name)).parameters)
-    return found
+    kept = {name: words for name, words in found.items() if name.split()[-1].rpartition(".")[2] not in PREVIEW}
+    return {name: [word for word in words if word not in PREVIEW] for name, words in kept.items()}
 
 
 def made() -> dict[Path, str]:

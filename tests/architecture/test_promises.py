@@ -9,7 +9,7 @@ import pytest
 import screenpath
 from screenpath import errors
 from screenpath.cli.app import EPILOG
-from tests.architecture.stubs import names
+from tests.architecture.stubs import PREVIEW, names
 from tests.conftest import ROOT
 
 SCHEMAS = ROOT / "schemas"
@@ -49,8 +49,16 @@ def test_every_schema_is_on_the_page():
 
 
 def test_previews_say_so():
-    for page in re.findall(r"\]\((\w+\.md)\)", PAGE.partition("## Preview")[2].partition("\n## ")[0]):
+    part = PAGE.partition("## Preview")[2].partition("\n## ")[0]
+    pages = re.findall(r"\]\(([\w-]+\.md)", part)
+    assert len(pages) == len(re.findall(r"^- ", part, re.MULTILINE)) > 0
+    for page in pages:
         assert "(stability.md#preview)" in (ROOT / "examples" / "guide" / page).read_text(), page
+    promised = json.loads((SCHEMAS / "names.json").read_text())
+    for name in PREVIEW:
+        assert f"`{name.removesuffix('_run')}`" in part.replace("predict ", ""), name
+        assert not {f"screenpath {name}", f"screenpath.{name}"} & set(promised), name
+        assert not any(name in words for words in promised.values()), name
 
 
 def test_extras_stand_in_one_table():
