@@ -28,16 +28,13 @@ SLOW = 10.0  # seconds from which the cost is said beforehand
 
 
 @dataclass(frozen=True, repr=False)
-class LeaveOneOut:
+class LeaveOneOut(Removed):
     """Leave-one-out at one step. Arrays have the shape (m,), one entry for each row left out, in the file's order.
 
     Attributes
     ----------
-    samples : ndarray of int
-        Numbers of the rows, from 0.
-    values, low, high : ndarray
-        ``x.w + b`` of the row by the model without it, and proven bounds. Where only the sign was asked for, a value
-        that a bound decides is somewhere between both.
+    samples, values, low, high, distance
+        As of :class:`screenpath.solve.removal.Removed`: the rows left out, their forms, and how far ``w`` moves.
     targets : ndarray
         Signs of a classifier (+1 is the larger label), targets of a regression.
     scores, training : dict
@@ -48,7 +45,6 @@ class LeaveOneOut:
 
     run: Run
     step: dict
-    removed: Removed
     targets: np.ndarray
     weights: np.ndarray | None
     scores: dict[str, float]
@@ -68,26 +64,10 @@ class LeaveOneOut:
         return self.solution.model.rows.n
 
     @property
-    def samples(self) -> np.ndarray:
-        return self.removed.samples
-
-    @property
-    def values(self) -> np.ndarray:
-        return self.removed.values
-
-    @property
-    def low(self) -> np.ndarray:
-        return self.removed.low
-
-    @property
-    def high(self) -> np.ndarray:
-        return self.removed.high
-
-    @property
     def open(self) -> np.ndarray:
         """Tell which rows are left open: the label, or the value of a regression, is not proven."""
         if self.run.labels is None:
-            return ~np.isfinite(self.removed.error)
+            return ~np.isfinite(self.error)
         return ~((self.low > 0.0) | (self.high < 0.0))
 
     @property
@@ -97,15 +77,15 @@ class LeaveOneOut:
 
     @property
     def counts(self) -> dict[str, int]:
-        how, still = self.removed.how, self.open
+        still = self.open
         names = ((NOTHING, "nothing"), (BOUND, "bound"), (LOCAL, "local"))
-        found = {name: int(np.count_nonzero((how == code) & ~still)) for code, name in names}
+        found = {name: int(np.count_nonzero((self.how == code) & ~still)) for code, name in names}
         return {**found, "open": int(np.count_nonzero(still))}
 
     @property
     def exact(self) -> float:
         """Return by how much a value may be off, where one was formed."""
-        return float(self.removed.error[~self.open & (self.removed.how != BOUND)].max(initial=0.0))
+        return float(self.error[~self.open & (self.how != BOUND)].max(initial=0.0))
 
     def record(self) -> dict:
         """Return the numbers for JSON."""
@@ -113,7 +93,7 @@ class LeaveOneOut:
         return finite({
             "model": self.run.model, **{name: self.step[name] for name in ("step", *self.run.parameters)},
             "rows": self.n, "left_out": int(self.samples.size), **kind, "scores": self.scores,
-            "training_scores": self.training, "decided": self.counts, "largest_gap": self.removed.gap.max(initial=0.0),
+            "training_scores": self.training, "decided": self.counts, "largest_gap": self.gap.max(initial=0.0),
             "largest_error": self.exact, "seconds": self.seconds,
         })  # fmt: skip
 
@@ -146,7 +126,7 @@ class LeaveOneOut:
         """Return by how much each row's absence moves the weights of the prepared features, shape (m, d)."""
         rows = self.solution.model.rows
         X = rows.whole()
-        return self.removed.changes @ (sp.csr_array(X, shape=(rows.n, rows.d)) if isinstance(X, tuple) else X)
+        return self.changes @ (sp.csr_array(X, shape=(rows.n, rows.d)) if isinstance(X, tuple) else X)
 
     def flips(self) -> np.ndarray:
         """Return how many labels of the other rows are different without each row.
@@ -154,16 +134,16 @@ class LeaveOneOut:
         A form changes by at most the row's norm times the move of the weights, and by that of the intercept: rows whose
         forms are larger are not looked at.
         """
-        model, removed, out = self.solution.model, self.removed, np.zeros(self.samples.size, dtype=np.int64)
+        model, out = self.solution.model, np.zeros(self.samples.size, dtype=np.int64)
         forms = self.solution.forms[: self.n]
         ratio = np.abs(forms) / (model.norms[: self.n] + 1.0)
-        order, reach = np.argsort(ratio, kind="stable"), np.maximum(removed.distance, np.abs(removed.offsets))
+        order, reach = np.argsort(ratio, kind="stable"), np.maximum(self.distance, np.abs(self.offsets))
         ratio, by = ratio[order], np.argsort(reach, kind="stable")[np.count_nonzero(~(reach > 0.0)) :]
         for start in range(0, by.size, AT_ONCE):
             some = by[start : start + AT_ONCE]
             near = order[: np.searchsorted(ratio, reach[some[-1]] * (1.0 + 1e-9), side="right")]
             moved = self.solution.rows(near) @ self.moves[some].T
-            moved = (moved.toarray() if sp.issparse(moved) else moved) + removed.offsets[some]
+            moved = (moved.toarray() if sp.issparse(moved) else moved) + self.offsets[some]
             flipped = (forms[near, None] > 0.0) != (forms[near, None] + moved > 0.0)
             out[some] = np.count_nonzero(flipped & (near[:, None] != self.samples[some]), axis=0)
         return out
@@ -175,11 +155,11 @@ class LeaveOneOut:
         others (``others``), the norm of the move, and of a classifier how many labels of other rows change.
         """
         head, columns = self._named()
-        columns += [self.solution.forms[self.samples].tolist(), self.values.tolist(), self.removed.distance.tolist()]
+        columns += [self.solution.forms[self.samples].tolist(), self.values.tolist(), self.distance.tolist()]
         head += ["all", "others", "moved"]
         if self.run.labels is not None:
             head, columns = [*head, "flips"], [*columns, self.flips().tolist()]
-        order = np.argsort(-self.removed.distance, kind="stable")[:top].tolist()
+        order = np.argsort(-self.distance, kind="stable")[:top].tolist()
         return head, [[column[k] for column in columns] for k in order]
 
     def intervals(self, X, level: float = 0.9) -> np.ndarray:
@@ -206,7 +186,7 @@ class LeaveOneOut:
         for start in range(0, base.size, AT_ONCE):
             part = slice(start, start + AT_ONCE)
             moved = rows[part] @ self.moves.T
-            values = base[part, None] + self.removed.offsets + (moved.toarray() if sp.issparse(moved) else moved)
+            values = base[part, None] + self.offsets + (moved.toarray() if sp.issparse(moved) else moved)
             out[part] = np.transpose(_ends(values - errors, values + errors, n + 1 - last, last))
         return out
 
@@ -280,8 +260,10 @@ def leave_one_out(
                 spec.scores_of(forms[sure], targets[samples][sure], options, held)
                 for forms in (removed.values, solution.forms[samples])
             )
-            told = scores, trained, solution, data.preparation, data.ids, spent
-            yield LeaveOneOut(run, step, removed, targets[samples], weights, *told)
+            yield LeaveOneOut(
+                **vars(removed), run=run, step=step, targets=targets[samples], weights=weights, scores=scores,
+                training=trained, solution=solution, preparation=data.preparation, ids=data.ids, seconds=spent,
+            )  # fmt: skip
 
 
 def _say_cost(solution: Solution, samples: np.ndarray, tell) -> None:

@@ -148,7 +148,7 @@ def test_influence_is_that_of_refits(call, tmp_path, data):
     found = path.loo(C=C)
     w, b = without(X, y, 1.0)
     apart = np.hstack([w - path.coef(C=C), b[:, None] - path.intercept(C=C)])
-    np.testing.assert_allclose(found.removed.distance, np.linalg.norm(apart, axis=1), atol=1e-5)
+    np.testing.assert_allclose(found.distance, np.linalg.norm(apart, axis=1), atol=1e-5)
     forms = X @ w.T + b
     flipped = (forms > 0.0) != (X @ path.coef(C=C) + path.intercept(C=C) > 0.0)[:, None]
     np.fill_diagonal(flipped, False)
@@ -158,8 +158,8 @@ def test_influence_is_that_of_refits(call, tmp_path, data):
     assert said.code == 0 and len(said.out.splitlines()) == 4
     rows = read_csv("rows.csv")
     assert len(rows) == 61 and rows[0]["row"] == said.out.splitlines()[1].split()[0]
-    assert [int(row["row"]) - 1 for row in rows[:5]] == np.argsort(-found.removed.distance)[:5].tolist()
-    assert rows[0]["flips"] == str(found.flips()[found.removed.distance.argmax()])
+    assert [int(row["row"]) - 1 for row in rows[:5]] == np.argsort(-found.distance)[:5].tolist()
+    assert rows[0]["flips"] == str(found.flips()[found.distance.argmax()])
 
 
 @pytest.mark.parametrize("scale", ["none", "standard"])
