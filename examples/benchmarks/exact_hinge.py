@@ -167,13 +167,13 @@ def loosest(rival, X, y, pairs, bounds, cap):
 
 def compare(name: str, betas: int, alphas: int, runs: int, rivals) -> None:
     X, y = data_of(name)
-    first = sparse_svm_path(X, y, betas=betas, alphas=alphas, smoothing=0.0)
+    first = sparse_svm_path(X, y, betas=betas, alphas=alphas, smoothing=0.0, intercept="none")
     pairs = [(step.parameters["alpha"], step.parameters["beta"]) for step in first.steps]
-    fine = sparse_svm_path(X, y, betas=betas, alphas=alphas, smoothing=0.0, tol=FINE)
+    fine = sparse_svm_path(X, y, betas=betas, alphas=alphas, smoothing=0.0, intercept="none", tol=FINE)
     bounds = [step.primal - step.gap for step in fine.steps]
 
     def path():
-        return sparse_svm_path(X, y, betas=betas, alphas=alphas, smoothing=0.0)
+        return sparse_svm_path(X, y, betas=betas, alphas=alphas, smoothing=0.0, intercept="none")
 
     seconds = []
     for _ in range(runs):

@@ -30,10 +30,10 @@ folder, model = sys.argv[1:]
 X = sparse.load_npz(folder + "/X.npz").tocsr() if model.endswith("*") else np.load(folder + "/X.npy")
 y, grid = np.load(folder + "/y.npy"), np.load(folder + "/grid.npy")
 path = {"svm": screenpath.svm_path, "lad": screenpath.lad_path}[model.rstrip("*")]
-path(X, y, grid=grid)
+path(X, y, grid=grid, intercept="none")
 for line in sys.stdin:
     began = time.process_time()
-    found = path(X, y, grid=grid)
+    found = path(X, y, grid=grid, intercept="none")
     spent = time.process_time() - began
     print(spent, sum(step.status == "certified" for step in found.steps), flush=True)
 """

@@ -149,8 +149,8 @@ def cpu(run) -> float:
 def compare(size: str, betas: int, alphas: int, runs: int, seed: int) -> None:
     n, p = map(int, size.split("x"))
     X, y = generate("hong-syn1", seed, n=n, p=p)
-    sparse_svm_path(X, y, betas=2, alphas=2)
-    path = sparse_svm_path(X, y, betas=betas, alphas=alphas, tol=TARGET)
+    sparse_svm_path(X, y, betas=2, alphas=2, intercept="none")
+    path = sparse_svm_path(X, y, betas=betas, alphas=alphas, tol=TARGET, intercept="none")
     grid = {}
     for step in path.steps:
         grid.setdefault(step.parameters["beta"], []).append(step.parameters["alpha"])
@@ -160,7 +160,7 @@ def compare(size: str, betas: int, alphas: int, runs: int, seed: int) -> None:
     tol, worst = rival.loosest(grid)
     ours, theirs = [], []
     for _ in range(runs):
-        ours.append(cpu(lambda: sparse_svm_path(X, y, betas=betas, alphas=alphas, tol=TARGET)))
+        ours.append(cpu(lambda: sparse_svm_path(X, y, betas=betas, alphas=alphas, tol=TARGET, intercept="none")))
         theirs.append(cpu(lambda: rival.run(grid, tol)))
     ratio = statistics.median(b / a for a, b in zip(ours, theirs, strict=True))
     print(

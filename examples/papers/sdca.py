@@ -1,7 +1,8 @@
 """Proximal SDCA, plain and accelerated: the solvers of Hong 2019 (Shalev-Shwartz & Zhang 2016), as plug-ins.
 
-    screenpath sparse-svm data.libsvm --solver examples/papers/sdca.py:ProximalSDCA
-    screenpath compare-rules sparse-svm data.libsvm --solver examples/papers/sdca.py:AcceleratedSDCA --start warm,cold
+    screenpath sparse-svm data.libsvm --intercept none --solver examples/papers/sdca.py:ProximalSDCA
+    screenpath compare-rules sparse-svm data.libsvm --intercept none --start warm,cold \
+        --solver examples/papers/sdca.py:AcceleratedSDCA
 
 One dual variable at a time is maximised exactly, in random order, with ``v = X' psi(theta)/n`` kept and
 ``w = S_beta(v)/alpha`` formed where it is read. Where features were screened, the rows and columns left are copied
@@ -88,8 +89,8 @@ def check(reduced: SparseReduced) -> None:
     if model.regression or model.signs.any():
         raise UsageError("SDCA is written for the hinge, and weights of any sign", "use `solver=newton`")
     if model.intercept:
-        raise UsageError("SDCA moves one dual variable at a time, which `intercept=free` does not allow",
-                         "use `solver=newton`, or `intercept=penalised`")  # fmt: skip
+        raise UsageError("SDCA moves one dual variable at a time, which a free intercept does not allow",
+                         "use `solver=newton`, or `intercept=none`")  # fmt: skip
     if model.sharp or reduced.patient or reduced.alpha == 0.0:
         raise UsageError("SDCA crawls where the dual is not strongly concave, or `alpha` is next to nothing",
                          "use `solver=newton`, or a `smoothing` and values of `alpha` above 0")  # fmt: skip

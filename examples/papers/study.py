@@ -176,7 +176,7 @@ class Study:
     def compare(self, name: str, model: str, file: Path, rules: str, *options) -> list[dict]:
         """Return the table of ``compare-rules``; rules are configurations of the L1-regularised model."""
         target = self.out / "comparison.json"
-        rules = ("--configurations" if model == "l1svm" else "--rules", rules)
+        rules = (*plain(model), "--configurations" if model == "l1svm" else "--rules", rules)
         again = ("--repeats", self.repeats) if "--repeats" not in options else ()
         self.run(name, "compare-rules", model, file, *rules, *options, *again, "--format", "json", "-o", target)
         return json.loads(target.read_text(encoding="utf-8"))
@@ -184,7 +184,7 @@ class Study:
     def path(self, name: str, model: str, file: Path, rule: str, *options) -> list[dict]:
         """Return the step table of one path, numbers as such."""
         target = self.out / name / rule
-        self.run(name, model, file, "--rule", rule, *options, "--coefficients", "none", "--out", target)
+        self.run(name, model, file, *plain(model), "--rule", rule, *options, "--coefficients", "none", "--out", target)
         with open(target / "steps.csv", encoding="utf-8", newline="") as stream:
             return [{key: number(value) for key, value in row.items()} for row in csv.DictReader(stream)]
 
@@ -214,6 +214,11 @@ class Study:
                     )
                 )
             )
+
+
+def plain(model: str) -> tuple[str, ...]:
+    """Return the words by which a command has no intercept, as in the papers."""
+    return () if model == "l1svm" else ("--intercept", "none")
 
 
 def alike(a: dict, b: dict) -> bool:

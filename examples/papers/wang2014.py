@@ -155,7 +155,7 @@ def cloud(name: str, steps) -> tuple:
 
     X, y = generate(f"wang-{name}", 0)
     X = np.asarray(X.todense() if hasattr(X, "todense") else X)
-    path = svm_path(X, y, grid=[steps[0]["C"], steps[-1]["C"]])
+    path = svm_path(X, y, intercept="none", grid=[steps[0]["C"], steps[-1]["C"]])
     return X, y, [path.coef(0), path.coef(1)]
 
 

@@ -1,6 +1,6 @@
 """A solver as a plug-in: accelerated projected gradient on the dual, in numpy, for losses without a free intercept.
 
-screenpath svm data.libsvm --solver examples/plugins/solver.py:FastGradient
+screenpath svm data.libsvm --intercept none --solver examples/plugins/solver.py:FastGradient
 """
 
 from __future__ import annotations

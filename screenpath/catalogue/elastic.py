@@ -110,9 +110,11 @@ def check_exact_hinge(options: dict) -> None:
 
 
 def _sparse_resolved(spec: Spec, options: dict) -> Spec:
-    spec = with_intercept(spec, options)
+    chosen = options.get("intercept") is not None
     hinge_width(options)  # refuses contradictions
-    return replace(hinge_named(spec, options), rule=partial(SPARSE_RULE, first=options["first"]))
+    plain = replace(hinge_named(spec, options), rule=partial(SPARSE_RULE, first=options["first"]))
+    found = with_intercept(plain, options)
+    return found if chosen or found is plain else replace(found, several=plain)
 
 
 def _sparse_in_memory(options: dict) -> str | None:
@@ -157,8 +159,8 @@ SPARSE_SVM = Spec(
     resolved=_sparse_resolved,
     parameter="pair (alpha, beta)",
     example="`betas=5` `alphas=20` `jobs=2`",
-    about="Each beta starts at alpha_max(beta), whose solution is known (with `intercept=free` if all classes weigh "
-    "the same).",
+    about="Each beta starts at alpha_max(beta), whose solution is known (with a free intercept if both classes weigh "
+    "the same). For more than two labels the default is no intercept.",
     fixed=(("threads", 1),),
     rule=SPARSE_RULE,
     solver=Later("solve.sparse_newton", "make_sparse_solver"),
@@ -204,8 +206,7 @@ class Net:
             liblinear="L2R_L1LOSS_SVR_DUAL",
             options=(o.INTERCEPT, o.WEIGHTS, *o.PAIR_GRID, self.smoothing, *WALK),
             resolved=_net_resolved,
-            about="The labels of the file are real targets; they are not scaled. There is no intercept unless "
-            "`intercept` or `bias` says so.",
+            about="The labels of the file are real targets; they are not scaled.",
         )
 
 

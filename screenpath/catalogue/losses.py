@@ -84,8 +84,7 @@ class Loss:
             score=self.score,
             liblinear=self.liblinear,
             chosen_by=self.chosen_by,
-            about="The labels of the file are real targets; they are not scaled. There is no intercept "
-            "unless `intercept` or `bias` says so.",
+            about="The labels of the file are real targets; they are not scaled.",
             options=(*self.options, INTERCEPT, WEIGHTS, *C_GRID, *solving(), CERTIFICATE),
             example=" ".join([*(f"`{one.name}={one.default:g}`" for one in self.options), "`test=test.libsvm`"]),
             kernel_modules=("face", "newton"),

@@ -118,7 +118,7 @@ INTERCEPT = Option(
     "intercept", None, "choice", choices=("none", "free", "penalised"), changes=True, python="models",
     everyday=True,
     help="Add an unpenalised (free) or a penalised intercept. free is as in LIBSVM; penalised adds a constant feature "
-    "of value `bias`, by default 1.  [default: none, or penalised with `bias`]",
+    "of value `bias`, by default 1.  [default: free, or penalised with `bias`]",
 )  # fmt: skip
 C_GRID = grouped(
     "grid",

@@ -57,7 +57,7 @@ def with_intercept(spec: Spec, options: dict) -> Spec:
             f"`bias` makes a penalised intercept, and `intercept={kind}` asks for another", "leave one of the two out"
         )
     if kind is None:
-        kind = "penalised" if bias != 0.0 else "none"
+        kind = "penalised" if bias != 0.0 else "free"
     options["intercept"], options["bias"] = kind, bias or (1.0 if kind == "penalised" else 0.0)
     return free_intercept(spec) if kind == "free" else spec
 
@@ -145,10 +145,19 @@ class Spec:
     spreads: bool = False  # whether a cluster gets parts of its grid, not passes over shards
     copies: bool = False  # whether the model copies the rows, which are then freed
     needs: Needs = BOX  # memory of a path in addition to the rows
+    # the model of more than two classes, where these lack the free intercept that is the default
+    several: Spec | None = None
 
     @property
     def path_options(self) -> tuple:
         return (*PATH, *self.options)
+
+    def of_classes(self, many: bool, options: dict) -> Spec:
+        """Return the model for more than two classes (``many``) or two; ``options`` then have its intercept."""
+        if not many or self.several is None:
+            return self
+        options["intercept"] = "none"
+        return self.several
 
     @property
     def default_rule(self) -> str:

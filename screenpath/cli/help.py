@@ -143,8 +143,8 @@ class Suggesting(WithExamples, click.Group):
 
 def examples_of(spec) -> tuple:
     """Return two commands for the page of a model."""
-    first = f"screenpath {spec.name} data.libsvm --scale standard" + ("" if spec.free_bias else " --bias 1")
-    return first, f"screenpath {spec.name} data.libsvm {flags(spec.example)}"
+    data = f"screenpath {spec.name} data.libsvm"
+    return f"{data} --scale standard", f"{data} {flags(spec.example)}"
 
 
 @helped("help", "screenpath help svm", "screenpath help cache warm")

@@ -101,8 +101,8 @@ def make_command(name: str) -> click.Command:
 
     summary = f"Cross-validate the path of {name} on DATA, choose a step, and compute the path on all data."
     examples = (
-        f"screenpath cv {name} data.libsvm --folds 10 --jobs 2",
-        f"screenpath cv {name} data.libsvm --repeats 3",
+        f"screenpath cv {name} data.libsvm --scale standard",
+        f"screenpath cv {name} data.libsvm --folds 10 --repeats 3 --jobs 2",
     )
     made = click.command(name, cls=Helped, help=f"{summary}\n\n{DETAILS}", examples=examples)
     return made(stack(data_argument, flags(spec.path_options))(callback))

@@ -75,10 +75,8 @@ class CvSession(Session):
         raw = load.read_training(o)
         load.say_notices(raw.notices, o["data"], self.console.say)
         # The rows stay here in any case: a cluster computes whole folds.
-        self.data = load.load_training(
-            self.spec, {**o, "scheduler": None, "folds_at_once": o["jobs"]},
-            self.console.say, raw,
-        )  # fmt: skip
+        alone = {**o, "scheduler": None, "folds_at_once": o["jobs"]}
+        self.take(load.load_training(self.spec, alone, self.console.say, raw))
         self.ids = raw.ids
         self.samples = Samples(raw.X, raw.y, np.asarray(self.data.targets), self.data.sample_weights)
         task = REGRESSION if self.data.labels is None else CLASSIFICATION

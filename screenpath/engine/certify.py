@@ -319,6 +319,8 @@ def certify(
     asked = told | {key: all_given[key] for key in options}
     out, force, C = (asked.pop(key, None) for key in ("out", "force", "c"))
     asked = {next((old for old, new in RENAMED.items() if new == key), key): value for key, value in asked.items()}
+    if not (asked.get("bias") or asked.get("intercept")):
+        asked["intercept"] = "none"
     asked |= {"data": data, "C": C} | ({} if penalty is None else {"loss": "squared-hinge"})
     kept, place = {} if known is None else known, (name, penalty, repr(sorted(asked.items(), key=str)))
     with MemoryLimit(asked.get("max_memory")).in_force(), ExitStack() as ending:

@@ -174,7 +174,8 @@ def _no_intercept(session):
         return
     mean, square = _moments(X)
     if square > 0.0 and float(mean @ mean) >= OFF * square:
-        free = "intercept" in session.options
+        classes = (session.data.labels or {}).get("classes")
+        free = "intercept" in session.options and not (classes and session.spec.selects)
         how = "`intercept=free` or `bias=1`" if free else "`bias=1`"
         yield f"there is no intercept, and the rows lie far from the origin: {how} may fit them better"
 

@@ -189,6 +189,7 @@ def certify_options(name: str) -> tuple:
     (groups, names), known = CERTIFIED, {one.name: one for one in (*SPECS[name].path_options, *C_GRID)}
     own: dict[str, dict] = {
         "weights": {"name": RENAMED["weights"]},
+        "intercept": {"help": "Its kind.  [default: as the model tells; else none, or penalised with `bias`]"},
         "c": {"help": "C of the model, as LIBLINEAR and LIBSVM count it.", "everyday": True},
         "tol": {"default": 1e-10, "help": "Relative gap of the dual point that is looked for."},
         "out": {"help": "Run folder to write, with the certificate of these weights.", "everyday": True},

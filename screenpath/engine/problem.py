@@ -43,7 +43,8 @@ class Problem:
         if self.grid_given is not None:
             given = {key: value for key, value in given.items() if key != "grid"}
         options = SPECS[name].completed(given)
-        self.spec = SPECS[name].resolved(SPECS[name], options)
+        several = targets.parts[0].max() > 1.0  # of a classifier
+        self.spec = SPECS[name].resolved(SPECS[name], options).of_classes(several, options)
         self.width, self.columns, self.more = X.shape[1], None, more.get("solver", {})
         ways(self.spec, options, **self.more)  # a wrong name is refused before anything is prepared
         if sp.issparse(X):

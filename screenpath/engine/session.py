@@ -133,7 +133,13 @@ class Session:
             self.grid, self.offset = self.whole[points.start : points.stop], points.start
 
     def read(self) -> None:
-        self.data = load.load_training(self.spec, self.options, self.console.say)
+        self.take(load.load_training(self.spec, self.options, self.console.say))
+
+    def take(self, data) -> None:
+        """Take the training data, and the model that their labels ask for."""
+        self.data = data
+        if data.spec is not self.spec:
+            self.spec = load.model_of(data, self.options, self.console.say)
 
     def before_walk(self) -> None:
         """Cross-validate, in a subclass, after the folder is open and before the first step."""

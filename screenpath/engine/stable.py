@@ -48,7 +48,8 @@ class StableLabels:
         if run.labels is None or run.classes or "threshold" in run.record["columns"]:
             raise UsageError("`stable` is for SVMs of two labels without a chosen threshold", "leave out `stable`")
         if run.record["options"].get("intercept") == "free":
-            raise UsageError("`stable` needs an intercept that is penalised, or none", "leave out `stable`")
+            hint = "compute it with `intercept=none` or `bias=1`"
+            raise UsageError("`stable` needs a run without a free intercept", hint)
         steps = [step for step in path.steps if step.primal is not None]
         if len(steps) < 2:
             raise UsageError(f"`stable` needs a path: {run.path} has one step", "leave out `stable`")

@@ -32,9 +32,7 @@ REPEATS = Option(
     everyday=True,
     **o.POSITIVE_COUNT,
 )
-AUDIT = replace(
-    o.AUDIT, help="Solve each step of each rule again unscreened, and count unsafe decisions."
-)
+AUDIT = replace(o.AUDIT, help="Solve each step of each rule again unscreened, and count unsafe decisions.")
 ATTACK = Option(
     "attack", 0, "whole", least=0, metavar="N", group=SOLVING,
     help="Attack each rule on N random hostile problems (copies, zeros, bad scales, inexact references) in place of "
@@ -54,7 +52,7 @@ START = Option(
 )  # fmt: skip
 LAST = (REPEATS, SOLVER, *CHECKS, *LIMITS, o.SEED)
 BOX = (
-    RULES, replace(START, help=f"{START.help} cold needs `solver=cd`."),
+    RULES, replace(START, help=f"{START.help} cold needs `solver=cd` `intercept=none`."),
     Option(
         "shrinking", "on", "choice", "Shrinking of the solvers cd and smo.", choices=("on", "off", "both"), stated=True,
         group=SOLVING,
@@ -127,7 +125,7 @@ def study(model: str, options: dict, console) -> tuple[list[dict], bool]:
     """
     from screenpath.engine.compare import compare
     from screenpath.engine.path import limits_of
-    from screenpath.inputs.load import load_training
+    from screenpath.inputs.load import load_training, model_of
 
     if options["attack"]:
         return _attacks(model, options)
@@ -136,6 +134,7 @@ def study(model: str, options: dict, console) -> tuple[list[dict], bool]:
     with limit.in_force():
         with console.compiling(limit.check_compiling):
             data = load_training(spec, options, console.say)
+            spec = spec if data.spec is spec else model_of(data, options, console.say)
             _warm(spec, options, data.rows, variants)
         once = spec.build(data.rows, data.targets, data.weights, options) if spec.selects else None
         data = data.without_rows() if spec.copies else data

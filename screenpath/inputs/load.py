@@ -37,6 +37,7 @@ from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import check_width, is_wide
 
 if TYPE_CHECKING:
+    from screenpath.catalogue.spec import Spec
     from screenpath.data.shards.shards import ShardFolder
     from screenpath.data.words.faults import Fault
     from screenpath.rows.gram import Allowance
@@ -212,6 +213,7 @@ def learned(spec, options: dict, told, y: np.ndarray, source: str, text: Fault |
     """
     options = coded(options, told.label_names or told.spelled)
     targets, labels = targets_of(spec, options, y, source, text)
+    spec = spec.of_classes("classes" in (labels or {}), options)
     of_rows = getattr(told, "weights", None)
     if of_rows is not None and options.get("weights") is not None:
         raise UsageError("`weights` and `weight_column` are both given", "use one of them")
@@ -219,7 +221,7 @@ def learned(spec, options: dict, told, y: np.ndarray, source: str, text: Fault |
     given = checked_weights(y, given)
     weights = row_weights(y, class_weights(options.get("class_weight"), texts), given, texts)
     known = {"targets": targets, "labels": labels, "weights": weights, "sample_weights": given, "label_texts": texts}
-    return options, {**known, "names": told.names, "label_names": told.label_names, "form": told.form}
+    return options, {**known, "spec": spec, "names": told.names, "label_names": told.label_names, "form": told.form}
 
 
 def named_cluster(options: dict) -> bool:
@@ -265,6 +267,7 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     (n, d), columns = data.stored.shape, data.columns
     limit.check_vectors(spec.needs.vectors(Shape(n, d, 0, True)), n, d, source)
     options, known = learned(spec, options, data, data.y, source, data.text_label)
+    spec = known["spec"]
     many = "classes" in (known["labels"] or {}) and data.label_names is None
     if tell is not None and many and are_targets(np.array(known["labels"]["classes"])):
         count = len(known["labels"]["classes"])
@@ -286,6 +289,13 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     if spec.rows is not None:
         limit.promised = vectors
     return Training(path=source, rows=rows, preparation=preparation, vectors=vectors, **known)
+
+
+def model_of(data: Training, options: dict, tell) -> Spec:
+    """Return the model that the labels of the data ask for, and tell that it has not the default intercept."""
+    options["intercept"] = "none"
+    tell(f"{data.spec.name} has a free intercept for two labels only: here is none (`intercept=penalised` adds one)")
+    return data.spec
 
 
 def filled(options: dict, data: Dataset, source: str, limit: MemoryLimit, tell) -> dict:
@@ -427,6 +437,7 @@ def _streamed(spec, options: dict, limit: MemoryLimit, tell) -> Training | None:
     limit.check_vectors(spec.needs.vectors(shape), shape.n, shape.d, source)
     say_notices(folder.meta["notices"], source, tell)
     options, known = learned(spec, options, folder, folder.labels(), source)
+    spec = known["spec"]
     given, classes = known["sample_weights"], len((known["labels"] or {}).get("classes", (0,)))
     if by_rows:
         rows = _shard_rows(folder, {**options, "tell": tell}, given, limit)

@@ -92,6 +92,7 @@ class Training(Prepared):
     """The training data of a run: rows, targets, and what run.json reports about them."""
 
     path: str
+    spec: Any  # the model, which may depend on the labels: ``Spec.of_classes``
     labels: dict | None  # map from +1 and -1 to the labels of the file
     sha256: str  # fingerprint of the values read
     shape: tuple[int, ...]  # samples, and features of the file

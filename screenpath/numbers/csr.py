@@ -50,6 +50,14 @@ class Csr:
         full[rows, self.indices] = self.data
         return full
 
+    def columns(self, index: np.ndarray) -> np.ndarray:
+        """Return some columns, increasing, as a dense array."""
+        full = np.zeros((self.shape[0], index.size), dtype=self.dtype)
+        places, there = np.searchsorted(index, self.indices), np.isin(self.indices, index)
+        rows = np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
+        full[rows[there], places[there]] = self.data[there]
+        return full
+
 
 def is_sparse(X) -> bool:
     """Tell whether rows are sparse: as read, or as scipy has them."""

@@ -180,7 +180,7 @@ class RunSummary:
         if not values:
             return ["not known: the run folder has no coefficients"]
         preparation = run.record["preparation"]
-        free = "intercept" in run.record["options"]
+        free = "intercept" in run.record["options"] and not (run.classes and run.model == "sparse-svm")
         adds = self.words("`intercept=free`, or `bias=B`," if free else "`bias=B`")
         if not any(self.intercepts) and not preparation.get("bias") and preparation.get("shift") is None:
             return [f"none ({adds} adds one)"]

@@ -63,7 +63,8 @@ class PluginRule(_Pickled, StaticRule):
         kinds = levers if levers and isinstance(like, KernelPoint) else (Ball, Dome, Lens, *levers)
         if not isinstance(region, kinds):
             what = f"{self.plugin}: region() returned {type(region).__name__}, not a region of this model"
-            raise PluginError(what, f"return a {', '.join(kind.__name__ for kind in kinds)}")
+            leave = "; or use `intercept=none`" if kinds is levers else ""
+            raise PluginError(what, f"return a {', '.join(kind.__name__ for kind in kinds)}{leave}")
         vector, point = (reference.theta, None) if like is None else (like.vector, type(like))
         for one in getattr(region, "points", ()):  # the points of levers are made here, not by the user
             self._check("vector", one.vector, vector.shape)

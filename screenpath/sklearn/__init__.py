@@ -1,9 +1,9 @@
 """Estimators for scikit-learn: the library's models behind ``fit`` and ``predict``.
 
 Each is a declared model (``screenpath.catalogue.specs``); its options are parameters with the same names and defaults.
-Only the intercept differs: as elsewhere in scikit-learn there is a free one by default (``bias=B`` makes a penalised
-one; :class:`SparseSVMClassifier` with more than two classes has no other). ``C`` multiplies the sum of losses, as in
-scikit-learn. More than two classes are learned one against the rest, by :class:`SparseSVMClassifier` jointly.
+The intercept is free, as elsewhere in scikit-learn (``bias=B`` makes a penalised one; :class:`SparseSVMClassifier` with
+more than two classes has no other). ``C`` multiplies the sum of losses, as in scikit-learn. More than two classes are
+learned one against the rest, by :class:`SparseSVMClassifier` jointly.
 """
 
 from __future__ import annotations

@@ -37,10 +37,6 @@ from screenpath.numbers import sparse as sp
 from screenpath.walk.step import CERTIFIED
 
 C_VALUE = Option("C", 1.0, "positive", "Weight of the sum of losses.")
-FREE = (
-    "free, as by default: not penalised; penalised, as by default with `bias`: a constant feature of this value, 1 "
-    "where none is given; or none, the default of SparseSVMClassifier for more than two labels."
-)  # fmt: skip
 ATTRIBUTES = re.compile(r"Attributes\n-+\n(.*)", re.DOTALL)
 
 
@@ -109,8 +105,7 @@ class PathEstimator(BaseEstimator):
     @classmethod
     def _further(cls) -> tuple[Option, ...]:
         """Return the parameters that are given by name: by default those of the model without its grid."""
-        own = [one for one in keywords_of(SPECS[cls._model], "models") if one.group != "grid"]
-        return tuple(replace(one, about=FREE) if one.name == "intercept" else one for one in own)
+        return tuple(one for one in keywords_of(SPECS[cls._model], "models") if one.group != "grid")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -131,14 +126,7 @@ class PathEstimator(BaseEstimator):
         spec = SPECS[self._model]
         options = {one.name for one in spec.path_options if one.group != "grid"} - {CLASS_WEIGHT.name, ONE_HOT.name}
         given = {name: value for name, value in self.get_params(deep=False).items() if name in options}
-        free = "intercept" in given and given["intercept"] is None and given["bias"] == 0.0
-        if free and self._free_by_default():
-            given["intercept"] = "free"  # as elsewhere in scikit-learn
         return as_options(spec, {**given, **self._grid_options()}, width)
-
-    def _free_by_default(self) -> bool:
-        """Tell whether the default is a free intercept."""
-        return True
 
     def _grid_options(self) -> dict[str, Any]:
         """Return the options, or keywords, of the grid."""

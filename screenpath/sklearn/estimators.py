@@ -76,9 +76,6 @@ class SparseSVM(Classifier):
         tags.classifier_tags.poor_score = not self.bias  # a hyperplane through the origin may not separate classes
         return tags
 
-    def _free_by_default(self) -> bool:
-        return self.classes_.size == 2
-
 
 @estimator
 class SVMClassifier(AtC, SVM):

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath import EpsilonGrid, kernel_svm_path
+from screenpath import EpsilonGrid
 from screenpath.errors import DataError, UsageError
 from tests.conftest import two_classes
+from tests.plain import kernel_svm_path
 
 
 def test_result():

@@ -186,7 +186,8 @@ def test_the_step_of_a_cross_validation_is_the_best_as_in_the_shell(here, call):
     X, y = clouds(60, 4, seed=6)
     X = np.round(X, 6)
     (here / "data").write_text(libsvm_text(X, y))
-    path = screenpath.cross_validate("svm", "data", grid=6, cmin=1e-4, cmax=100.0, folds=3, out="r", **QUIET)
+    how = {"intercept": "none", "grid": 6, "cmin": 1e-4, "cmax": 100.0}
+    path = screenpath.cross_validate("svm", "data", folds=3, out="r", **how, **QUIET)
     best, one_se, last = path.best(), path.best(one_se=True), len(path) - 1
     assert len({best, one_se, last}) == 3
     forms = [path.decision_function(X, step=k) for k in (best, one_se)]
@@ -242,19 +243,20 @@ def test_ctrl_c_keeps_what_is_finished(here, monkeypatch):
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.01)
 
+    how = {"grid": 8, "rule": "dvi", "solver": "cd", "intercept": "none"}
     before = signal.getsignal(signal.SIGINT)
     with monkeypatch.context() as patch:
         patch.setattr(Console, "advance", press)
         with pytest.raises(KeyboardInterrupt):
-            screenpath.run("svm", (X, y), grid=8, rule="dvi", solver="cd", out="r", **QUIET)
+            screenpath.run("svm", (X, y), **how, out="r", **QUIET)
     assert signal.getsignal(signal.SIGINT) is before
     kept = screenpath.load_run("r")
     assert [step.status for step in kept] == ["certified"] * 3 + ["skipped"] * 5 and not kept.certified
     with pytest.raises(UsageError, match="a signal ended the path"):
         kept.predict(X)
     assert np.isnan(kept.coefficients[3:]).all() and not np.isnan(kept.coefficients[:3]).any()
-    path = screenpath.run("svm", (X, y), grid=8, rule="dvi", solver="cd", out="r", resume=True, **QUIET)
-    whole = screenpath.run("svm", (X, y), grid=8, rule="dvi", solver="cd", out="whole", **QUIET)
+    path = screenpath.run("svm", (X, y), **how, out="r", resume=True, **QUIET)
+    whole = screenpath.run("svm", (X, y), **how, out="whole", **QUIET)
     np.testing.assert_array_equal(path.coefficients, whole.coefficients)
 
 

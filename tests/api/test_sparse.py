@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath import sparse_svm_path
 from screenpath.errors import DataError, UsageError
 from screenpath.problem.grid import alpha_grid, beta_grid
+from tests.plain import sparse_svm_path
 from tests.sparse_problems import SDCA, problem
 
 SHORT = {"betas": 3, "alphas": 5}

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath import l1_svm_path, sparse_svm_path
+from screenpath import l1_svm_path
 from screenpath.errors import DataError, UsageError
+from tests.plain import sparse_svm_path
 from tests.sparse_problems import SDCA
 
 L1_RULES, SPARSE_RULES = ("none", "vi", "gap", "vi+gap"), ("none", "iss", "ifs", "gap", "sifs", "sifs+gap")

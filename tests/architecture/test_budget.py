@@ -39,7 +39,8 @@ def watch(frame, event, argument):
         changes += 1
         upwards += rooms.index(to) < rooms.index(came)
 
-run = lambda name: screenpath.run("svm", sys.argv[1], grid=3, scale="standard", quiet=True, out=sys.argv[2] + name)
+how = {"grid": 3, "scale": "standard", "intercept": "none"}
+run = lambda name: screenpath.run("svm", sys.argv[1], quiet=True, out=sys.argv[2] + name, **how)
 run("a")
 sys.setprofile(watch)
 run("b")

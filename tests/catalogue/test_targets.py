@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from screenpath import lad_path, quantile_path, svm_path, svr_path
 from screenpath.catalogue.losses import LAD, QUANTILE, SVM, SVR
 from screenpath.catalogue.targets import row_weights
 from screenpath.errors import UsageError
 from screenpath.rows.memory import MemoryRows
 from tests.conftest import two_classes
+from tests.plain import lad_path, quantile_path, svm_path, svr_path
 
 GRID = [0.003, 0.05, 0.7, 8.0]
 LOSSES = {

@@ -20,6 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.plain import words
+
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
@@ -170,6 +172,7 @@ def make(name: str, out: Path) -> Path:
             if {"--eps-path", "--grid"} & set(options)
             else GRIDS.get(model, ("--grid", "3", "--cmin", "0.05", "--cmax", "5"))
         )
+        options = *options, *words(model, options)
         code = run([model, data, *grid, "--certificate", "--quiet", *options, "-o", "run", "--force"])
         assert code == (3 if name == "svm-stopped" else 0), (name, code)
     finally:

@@ -214,6 +214,7 @@ def same_run(one, other):
         assert first.read() == second.read()
 
 
+NONE = ("--intercept", "none")
 GRIDS = {"l1svm": ("--grid", 8, "--quiet"), "sparse-svm": ("--betas", 2, "--alphas", 4, "--quiet")}
 
 
@@ -224,10 +225,10 @@ GRIDS = {"l1svm": ("--grid", 8, "--quiet"), "sparse-svm": ("--betas", 2, "--alph
         ("l1svm", ("--scale", "maxabs", "--threads", 2, "--class-weight", "balanced")),
         ("l1svm", ("--storage", "sparse", "--solver", "cd", "--log")),
         ("l1svm", ("--penalty-weights", "penalties", "--one-vs-rest")),
-        ("sparse-svm", ()), ("sparse-svm", ("--intercept", "free", "--scale", "standard", "--rule", "sifs")),
+        ("sparse-svm", ("--intercept", "none")), ("sparse-svm", ("--scale", "standard", "--rule", "sifs")),
         ("sparse-svm", ("--smoothing", 0, "--storage", "sparse", "--bias", 0.5)),
         ("sparse-svm", ("--loss", "squared-hinge", "--intercept", "penalised", "--scale", "maxabs")),
-        ("sparse-svm", ("--scale", "maxabs", "--class-weight", "balanced", "--tol", "1e-11", "--audit")),
+        ("sparse-svm", ("--scale", "maxabs", "--class-weight", "balanced", "--tol", "1e-11", "--audit", *NONE)),
     ],
 )  # fmt: skip
 def test_paths_on_columns_have_the_bytes_of_those_in_memory(call, data, by_columns, command, options):
@@ -240,7 +241,7 @@ def test_paths_on_columns_have_the_bytes_of_those_in_memory(call, data, by_colum
     assert tested == without_times("memory/steps.csv", "test_accuracy")
     with open("streamed/run.json") as file:
         record = json.load(file)
-    bias = 0.5 if 0.5 in options else 1.0 if command == "l1svm" or {"free", "penalised"} & set(options) else 0.0
+    bias = 0.5 if 0.5 in options else 0.0 if set(NONE) <= set(options) else 1.0
     assert record["data"]["storage"] == "shards" and record["preparation"]["bias"] == bias
     with open("memory/coefficients.csv") as one, open("streamed/coefficients.csv") as other:
         assert one.read() == other.read()
@@ -271,7 +272,7 @@ def test_what_else_takes_columns(call, data, by_columns):
 def test_options_of_the_sparse_svm_that_need_the_data_in_memory(call, data, by_columns):
     """They go on as they do with the text, and say why."""
     for option, name in (
-        (("--solver", SDCA), f"--solver {SDCA}"), (("--first", "samples"), "--first samples"),
+        (("--solver", SDCA, *NONE), f"--solver {SDCA}"), (("--first", "samples"), "--first samples"),
     ):  # fmt: skip
         result = call("sparse-svm", by_columns, *GRIDS["sparse-svm"][:-1], *option, "--force", "-o", "a")
         assert result.code == 0 and f"columns: {name} needs the data in memory" in result.err

@@ -127,7 +127,7 @@ def test_fold_file_and_weights(call, data, tmp_path):
     training = k % 3 != 0
     weights = (1.0 + k % 2)[training]
     path = svm_path(X[training], y[training], grid=[0.01, 0.1, 1.0], sample_weight=weights, class_weight="balanced")
-    right = (X[~training] @ path.coefficients.T > 0.0) == (y[~training, None] == 2.0)
+    right = (X[~training] @ path.coefficients.T + path.intercepts > 0.0) == (y[~training, None] == 2.0)
     right = np.average(right, axis=0, weights=(1.0 + k % 2)[~training])
     cells = read_csv(tmp_path / "run" / "folds.csv")
     assert [float(r["score"]) for r in cells[:3]] == pytest.approx(right.tolist())
@@ -279,14 +279,15 @@ def test_a_folder_with_a_run_is_not_replaced_unasked(call, data):
 
 
 def test_an_uncertified_fold_is_told_by_the_exit_code(call, data, tmp_path):
-    found = call("cv", "svm", data, *GRID, "--max-epochs", 1, "--solver", "cd", "--tol", 1e-12, "--out", "run")
+    found = call("cv", "svm", data, *GRID, "--max-epochs", 1, "--solver", "cd", "--intercept", "none",
+                 "--tol", 1e-12, "--out", "run")  # fmt: skip
     assert found.code == 3
     assert "budget" in {r["status"] for r in read_csv(tmp_path / "run" / "folds.csv")}
 
 
 @pytest.mark.parametrize("part", [(), ("--part", "1/2")])
 def test_uncertified_folds_are_told_where_the_path_is_certified(call, data, tmp_path, part):
-    budget = ("--folds", 4, "--repeats", 2, "--max-epochs", 23, "--tol", 1e-8)
+    budget = ("--folds", 4, "--repeats", 2, "--max-epochs", 23, "--tol", 1e-8, "--intercept", "none")
     found = call("cv", "svm", data, *GRID, *budget, *part, "--out", "run")
     cells = read_csv(tmp_path / "run/folds.csv")
     unmet = [row for row in cells if row["status"] != "certified"]

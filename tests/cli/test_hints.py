@@ -7,6 +7,8 @@ import pytest
 
 from tests.cli.conftest import clouds, libsvm_text, read_csv, without_times
 
+NONE = ("--intercept", "none")
+
 
 def hints(result) -> list:
     """Return the hints of a command."""
@@ -44,7 +46,7 @@ def test_features_of_different_size(call, data, tmp_path):
 
 def test_the_best_step_at_an_end(call, centred):
     def said(*more):
-        return hints(call("svm", centred, "--test", centred, "--grid", 6, *more, "-o", "r", "--force"))
+        return hints(call("svm", centred, *NONE, "--test", centred, "--grid", 6, *more, "-o", "r", "--force"))
 
     (one,) = said("--cmin", 0.01, "--cmax", 0.053)
     assert "C at the upper end of the grid: --cmax 0.53 may" in one
@@ -52,7 +54,7 @@ def test_the_best_step_at_an_end(call, centred):
     assert scores[5] > max(scores[:5])
     assert said("--cmin", 1e-5, "--cmax", 1e-4) == []  # all of them are as good
     listed = "0.01,0.015,0.017,0.02,0.053"
-    result = call("svm", centred, "--test", centred, "--c-list", listed, "-o", "r", "--force")
+    result = call("svm", centred, *NONE, "--test", centred, "--c-list", listed, "-o", "r", "--force")
     assert any("a wider grid may hold" in one for one in hints(result))
     assert hints(call("svm", centred, "--grid", 6, "--cmin", 0.01, "--cmax", 0.053, "-o", "r", "--force")) == []
 
@@ -61,19 +63,19 @@ def test_no_intercept(call, centred, tmp_path):
     X, y = clouds()
     off = tmp_path / "off"
     off.write_text(libsvm_text((X - X.mean(axis=0)) / X.std(axis=0) + 5.0, y))
-    for more in ([], ["--storage", "sparse"]):
+    for more in (NONE, [*NONE, "--storage", "sparse"]):
         (said,) = hints(call("svm", off, "--grid", 2, *more, "-o", "r", "--force"))
         assert "no intercept" in said and "--intercept free or --bias 1 may" in said
-    for more in (["--bias", 1], ["--scale", "standard"], ["--kernel", "rbf"]):
+    for more in ([], ["--bias", 1], [*NONE, "--scale", "standard"], [*NONE, "--kernel", "rbf"]):
         assert hints(call("svm", off, "--grid", 2, *more, "-o", "r", "--force")) == []
     assert hints(call("l1svm", off, "--grid", 2, "-o", "r", "--force")) == []
-    (said,) = hints(call("sparse-svm", off, "--betas", 1, "--alphas", 2, "-o", "r", "--force"))
+    (said,) = hints(call("sparse-svm", off, *NONE, "--betas", 1, "--alphas", 2, "-o", "r", "--force"))
     assert "origin: --intercept free or --bias 1 may" in said
     several = tmp_path / "several"
     several.write_text(libsvm_text((X - X.mean(axis=0)) / X.std(axis=0) + 5.0, np.arange(y.size) % 3))
     (said,) = hints(call("sparse-svm", several, "--betas", 1, "--alphas", 2, "-o", "r", "--force"))
     shown = " ".join(call("show", "r", "--step", 1).out.split())
-    assert "origin: --intercept free or --bias 1 may" in said and "(--intercept free, or --bias B, adds one)" in shown
+    assert "origin: --bias 1 may" in said and "(--bias B adds one)" in shown
 
 
 @pytest.mark.parametrize(
@@ -88,17 +90,17 @@ def test_no_intercept_though_the_targets_of_a_regression_are_far_from_0(call, tm
         lines = zip(targets.tolist(), libsvm_text(X, np.zeros(60)).splitlines(), strict=True)
         (tmp_path / name).write_text("".join(f"{t!r}{line[line.index(' ') :]}\n" for t, line in lines))
     common = ("--grid", 2, "-o", "r", "--force")
-    for more in ([], ["--scale", "standard"]):  # whose shift of the rows is no intercept
+    for more in (NONE, [*NONE, "--scale", "standard"]):  # whose shift of the rows is no intercept
         (said,) = hints(call(model, "off", *common, *more))
         assert "the targets lie around -152: --intercept free may fit them better" in said
         for name in ("centred", "wide"):
             assert hints(call(model, name, *common, *more)) == []
-    for more in (["--intercept", "free"], ["--bias", 1], ["--intercept", "penalised"]):
+    for more in ([], ["--bias", 1], ["--intercept", "penalised"]):
         assert hints(call(model, "off", *common, *more)) == []
-    (said,) = hints(call("cv", model, "off", *common, "--folds", 2))
+    (said,) = hints(call("cv", model, "off", *NONE, *common, "--folds", 2))
     assert "--intercept free" in said
     (tmp_path / "weights").write_text("1\n" * 60)
-    assert hints(call(model, "off", *common, "--weights", "weights"))
+    assert hints(call(model, "off", *NONE, *common, "--weights", "weights"))
 
 
 def test_targets_of_a_regression(call, tmp_path):

@@ -122,12 +122,12 @@ def test_comparisons_and_folds(runs, call):
 @pytest.mark.parametrize("alpha", [0.1, 0.0])
 def test_a_wide_loss_is_least_squares_and_a_narrow_one_least_deviations(alpha):
     X, y = targets()
-    gamma = 1e3 * np.abs(y).max()
-    wide = screenpath.huber_path(X, y, smoothing=gamma, alphas=[alpha / gamma], betas=[0.05 / gamma], tol=1e-10)
+    gamma, plain = 1e3 * np.abs(y).max(), {"intercept": "none", "tol": 1e-10}
+    wide = screenpath.huber_path(X, y, smoothing=gamma, alphas=[alpha / gamma], betas=[0.05 / gamma], **plain)
     w = wide.coefficients[0]
     squares = 0.5 * np.mean((y - X @ w) ** 2)
     assert gamma * wide[0].primal == pytest.approx(squares + 0.5 * alpha * w @ w + 0.05 * np.abs(w).sum(), rel=1e-9)
-    narrow = screenpath.huber_path(X, y, smoothing=1e-6, alphas=[alpha], betas=[0.05], tol=1e-10)
+    narrow = screenpath.huber_path(X, y, smoothing=1e-6, alphas=[alpha], betas=[0.05], **plain)
     w = narrow.coefficients[0]
     value = np.mean(np.abs(y - X @ w)) + 0.5 * alpha * w @ w + 0.05 * np.abs(w).sum()
     assert narrow[0].primal == pytest.approx(value, abs=1e-6)
@@ -142,6 +142,6 @@ def test_what_is_refused(runs, call, tmp_path):
     with pytest.raises(UsageError, match="SDCA is written for the hinge"):
         screenpath.huber_path(X, y, solver=SDCA, betas=2, alphas=2)
     with pytest.raises(DataError, match="centred features may need `intercept=free`"):
-        screenpath.huber_path(X, y + 100.0, scale="standard", smoothing=0.1)
+        screenpath.huber_path(X, y + 100.0, scale="standard", smoothing=0.1, intercept="none")
     with pytest.raises(DataError, match="squares of the targets exceed"):
         screenpath.huber_path(X, y * 1e200)

@@ -204,3 +204,48 @@ def test_one_class_alone_is_a_usage_error():
     X, y = clouds(20, 2)
     with pytest.raises(UsageError, match="two classes"):
         screenpath.svm_path(X, y, intercept="free", sample_weight=(y > 1.0).astype(float))
+
+
+def test_the_default_is_free_in_shell_and_python(runs, call):
+    """``cv`` too; ``none`` and ``bias`` have to be asked for, and a run that had another one is not continued by it."""
+    for name, more in (("plain", ()), ("free", ("--intercept", "free")), ("none", ("--intercept", "none"))):
+        assert call("svm", runs / "two", *more, *SMALL, "-o", name).code == 0
+    plain, free, none = (Path(f"{name}/coefficients.csv").read_bytes() for name in ("plain", "free", "none"))
+    assert plain == free != none
+    assert call("cv", "lad", runs / "real", "--folds", 3, *SMALL, "-o", "cv").code == 0
+    assert json.loads(Path("cv/run.json").read_text())["options"]["intercept"] == "free"
+    X, y = clouds(80, 3, seed=5)
+    for path in (screenpath.svm_path, screenpath.kernel_svm_path, screenpath.sparse_svm_path):
+        assert path(X, y).intercepts.any() and not path(X, y, intercept="none").intercepts.any()
+    found = call("svm", runs / "two", *SMALL, "-o", "none", "--resume")
+    assert found.code == 1 and 'intercept was "none", now "free"' in found.err
+    assert call("svm", runs / "two", "--intercept", "none", *SMALL, "-o", "none", "--resume").code == 0
+
+
+def test_more_than_two_labels_of_a_sparse_svm_have_none_and_the_run_says_so(call):
+    rng, y = np.random.default_rng(2), np.arange(60) % 3
+    X = rng.normal(size=(60, 3)) + 2.0 * np.eye(3)[y] + 10.0
+    Path("three").write_text(libsvm_text(X, y))
+    small = ("--betas", 1, "--alphas", 3)
+    for words in (("sparse-svm",), ("cv", "sparse-svm"), ("compare-rules", "sparse-svm")):
+        found = call(*words, "three", *small, *(("--repeats", 1) if len(words) > 1 and words[0] != "cv" else ()))
+        assert found.code == 0 and "here is none (--intercept penalised adds one)" in found.err, found.err
+        assert "--intercept free" not in found.err
+    assert call("sparse-svm", "three", *small, "--intercept", "none", "-o", "none", "--quiet").code == 0
+    for folder in ("runs/sparse-svm-three", "runs/cv-sparse-svm-three"):
+        assert json.loads(Path(folder, "run.json").read_text())["options"]["intercept"] == "none"
+        assert "--intercept free" not in call("show", folder).out
+    assert Path("runs/sparse-svm-three/coefficients.csv").read_bytes() == Path("none/coefficients.csv").read_bytes()
+    path = screenpath.sparse_svm_path(X, y, betas=1, alphas=3)
+    assert not path.intercepts.any() and call("sparse-svm", "three", *small, "--resume").code == 0
+    path.save("saved")
+    assert "intercept" in call("sparse-svm", "three", *small, "--intercept", "free", "-o", "free").err
+
+
+@pytest.mark.parametrize("words", [("svm", "--solver", "cd"), ("compare-rules", "svm", "--start", "cold")])
+def test_what_has_no_free_intercept_says_how_to_go_on(runs, call, words):
+    model = words[: 1 + (words[0] == "compare-rules")]
+    command = (*model, runs / "two", *words[len(model) :], "--grid", 3)
+    found = call(*command)
+    assert found.code == 2 and "a free intercept, the default," in found.err and "--intercept none" in found.err
+    assert call(*command, "--intercept", "none").code == 0

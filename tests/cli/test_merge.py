@@ -62,7 +62,7 @@ def test_parts_of_a_grid_of_c(call, data):
 def test_values_of_beta_have_the_numbers_of_one_run_to_the_last_bit(call, data, kind, table, how):
     """Rows of the grid do not depend on each other, nor does what a solver draws on where its job begins."""
     options = ("--beta", "0.3,0.1,0.03", "--alphas", "4", "--coefficients", kind, "--format", table, "-q")
-    options = (*options, "--solver", SDCA)
+    options = (*options, "--solver", SDCA, "--intercept", "none")
     if how == "values":
         options = (*options, "--solver", "newton")  # what sdca draws goes by the number of the point
     assert call("sparse-svm", data, *options, "-o", "whole").code == 0
@@ -199,7 +199,8 @@ def test_a_part_that_was_stopped_goes_on(call, data, monkeypatch):
     from screenpath.store import folder
 
     monkeypatch.setattr(folder, "EVERY", 0.0)
-    options = ("svm", data, "--grid", "12", "--quiet", "--part", "2/2", "--solver", "cd", "--cmax", "0.1", "-o")
+    options = ("svm", data, "--grid", "12", "--quiet", "--part", "2/2", "--solver", "cd", "--cmax", "0.1")
+    options = (*options, "--intercept", "none", "-o")
     assert call(*options, "once").code == 0
     with monkeypatch.context() as patch:
         from screenpath.engine.session import Session

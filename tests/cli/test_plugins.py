@@ -183,7 +183,7 @@ def test_python_takes_text_class_object_and_gap(own, monkeypatch):
     X, y = clouds(60, 4)
     screened = {}
     for rule in (f"{own}:MyRule", mine.MyRule, mine.MyRule(), "dvi", (mine.MyRule, "gap"), "gap+" + f"{own}:MyRule"):
-        path = svm_path(X, y, grid=6, rule=rule, solver=mine.MySolver)
+        path = svm_path(X, y, grid=6, intercept="none", rule=rule, solver=mine.MySolver)
         screened[str(rule)] = [step.screened_R + step.screened_L for step in path.steps]
         assert {step.solver for step in path.steps} <= {"mine", "closed-form", "constant"}
     assert len({tuple(found) for found in screened.values()}) == 1 and sum(screened["dvi"])
@@ -304,13 +304,16 @@ def test_an_audit_counts_the_unsafe_decisions_of_a_wrong_rule_alone(call, data, 
     assert call(*how, ",".join(right)).code == 0
 
 
+NONE = ("--intercept", "none")
+
+
 @pytest.mark.parametrize(
     ("model", "options", "right", "wrong"),
     [
-        ("svm", (), "none,gap,dvi,bt2,it+gap,ssnsv,essnsv,mine.py:MyRule+gap", "mine.py:Wrong"),
-        ("lad", ("--intercept", "free"), "dvi,bt2,it+gap,essnsv", "mine.py:Wrong"),
-        ("svm", ("--kernel", "rbf"), "dvi,it+gap", "mine.py:Wrong+gap"),
-        ("sparse-svm", (), "none,sifs,ifs,iss,sifs+gap", "mine.py:WrongSifs"),
+        ("svm", NONE, "none,gap,dvi,bt2,it+gap,ssnsv,essnsv,mine.py:MyRule+gap", "mine.py:Wrong"),
+        ("lad", (), "dvi,bt2,it+gap,essnsv", "mine.py:Wrong"),
+        ("svm", (*NONE, "--kernel", "rbf"), "dvi,it+gap", "mine.py:Wrong+gap"),
+        ("sparse-svm", NONE, "none,sifs,ifs,iss,sifs+gap", "mine.py:WrongSifs"),
         ("l1svm", (), "warm,scr,default", "mine.py:WrongL1"),
     ],
 )
@@ -328,7 +331,7 @@ def test_an_attack_finds_a_wrong_rule_alone(call, own, model, options, right, wr
 
 def test_the_examples_are_safe_but_for_the_printed_formula(call):
     rules = f"{ROOT}/examples/plugins/rules.py"
-    how = "compare-rules", "svm", "--attack", 50, "--format", "json", "-q", "--rules"
+    how = "compare-rules", "svm", *NONE, "--attack", 50, "--format", "json", "-q", "--rules"
     assert call(*how, f"dvi,{rules}:GapBall").code == 0
     found = call(*how, f"{rules}:PrintedDVI")
     page = (ROOT / "examples" / "guide" / "plugins.md").read_text()

@@ -187,7 +187,7 @@ def test_a_c_between_steps(call, data):
 
 def test_a_step_that_says_why_it_is_not_certified(call, data):
     """The words of the column `reason` are no damage to the run."""
-    cut = ("--solver", "cd", "--max-epochs", "1", "--tol", "1e-9", "--grid", "2", "--quiet")
+    cut = ("--intercept", "none", "--solver", "cd", "--max-epochs", "1", "--tol", "1e-9", "--grid", "2", "--quiet")
     assert call("svm", data, *cut, "-o", "r").code == 3
     assert read_csv("r/steps.csv")[1]["reason"]
     assert call("predict", "r", data, "--step", "1", "-o", "labels.csv").code == 0

@@ -18,6 +18,7 @@ from tests.cli.conftest import libsvm_text, read_csv
 from tests.cv.test_certify import held_out
 
 GRID = [0.01, 0.1, 1.0]
+PLAIN = {"intercept": "none", "tol": 1e-8}
 MODELS = {
     "svm": (svm_path, {}),
     "balanced svm": (svm_path, {"class_weight": "balanced"}),
@@ -176,9 +177,9 @@ def test_bounds_hold_for_any_weights_and_survive_a_file(weights):
         plain = held_out(X, signs, split, grid, 1e-8)
         given = HeldOut(plain.signs, plain.norms, whole_weights(weights[split.held_out]), [])
         share = weights[split.held_out] / weights[split.held_out].sum()
-        path = svm_path(np.delete(X, split.held_out, axis=0), np.delete(signs, split.held_out), grid=100, tol=1e-8)
+        path = svm_path(np.delete(X, split.held_out, axis=0), np.delete(signs, split.held_out), grid=100, **PLAIN)
         fine.append(((X[split.held_out] @ path.coefficients.T > 0.0) != (plain.signs[:, None] > 0.0)).T @ share)
-        path = svm_path(np.delete(X, split.held_out, axis=0), np.delete(signs, split.held_out), grid=grid, tol=1e-8)
+        path = svm_path(np.delete(X, split.held_out, axis=0), np.delete(signs, split.held_out), grid=grid, **PLAIN)
         wrong = (X[split.held_out] @ path.coefficients.T > 0.0) != (plain.signs[:, None] > 0.0)
         exact.append(wrong.T @ share)
         lines = [replace(line, errors=given.weight(wrong[:, k])) for k, line in enumerate(plain.lines)]

@@ -76,7 +76,8 @@ def test_wrong_usage(call, data):
 
 
 def test_dual_variables(call, data):
-    assert call("svm", data, "--c-list", "0.1,1", "--certificate", "-o", "r", "--quiet").code == 0
+    how = ("--c-list", "0.1,1", "--intercept", "none", "--certificate")
+    assert call("svm", data, *how, "-o", "r", "--quiet").code == 0
     found = call("show", "r", "--step", 1, "--duals", "d.csv")
     assert found.code == 0 and "sides certified" in found.err and "certificate.bin" in found.err
     rows = read_csv("d.csv")

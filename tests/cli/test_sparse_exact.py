@@ -72,7 +72,7 @@ def test_what_is_not_possible_is_refused_by_name(call, data):
     own = ("sparse-svm", data, "--smoothing", 0, "-o", "refused")
     for more, said in (
         (("--rule", "ifs"), "the rule 'ifs' decides features over a ball of the dual"),
-        (("--solver", SDCA), "use --solver newton, or a --smoothing"),
+        (("--solver", SDCA, "--intercept", "none"), "use --solver newton, or a --smoothing"),
     ):
         found = call(*own, *more)
         assert found.code == 2 and said in found.err, found.err

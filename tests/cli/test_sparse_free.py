@@ -101,7 +101,7 @@ def test_what_is_not_possible_is_refused_by_name(runs, call, tmp_path):
     own = ("sparse-svm", runs / "two", "--intercept", "free", "-o", "refused")
     found = call(*own, "--solver", SDCA)
     assert found.code == 2 and "moves one dual variable at a time" in found.err
-    assert "use --solver newton, or --intercept penalised" in found.err
+    assert "use --solver newton, or --intercept none" in found.err
     found = call("compare-rules", "sparse-svm", runs / "two", "--intercept", "free", "--start", "cold")
     assert found.code == 2 and "leave out cold starts" in found.err
     found = call(*own, "--bias", 1)

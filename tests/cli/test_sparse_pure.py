@@ -47,7 +47,7 @@ def test_python_and_an_estimator_have_the_same_point(call, data):
     assert call("sparse-svm", data, "--beta", "0.05", "--alpha", "0", "--quiet", "--test", data, "-o", "run").code == 0
     loaded = screenpath.read_libsvm(data)
     path = screenpath.sparse_svm_path(loaded.X, loaded.y, betas=[0.05], alphas=[0])
-    model = SparseSVMClassifier(alpha=0, beta=0.05, intercept="none").fit(loaded.X, loaded.y)
+    model = SparseSVMClassifier(alpha=0, beta=0.05).fit(loaded.X, loaded.y)
     [row] = read_csv("run/steps.csv")
     assert float(row["primal"]) == path.steps[0].primal == model.path_.steps[0].primal
     assert float(row["test_accuracy"]) == pytest.approx(model.score(loaded.X, loaded.y))
@@ -68,7 +68,7 @@ def test_cross_validation_rules_pictures_and_audit(call, data):
 
 def test_what_is_not_possible_is_refused_by_name(call, data):
     for more, said in (
-        (("--alpha", "0", "--solver", SDCA), "values of --alpha above 0"),
+        (("--alpha", "0", "--intercept", "none", "--solver", SDCA), "values of --alpha above 0"),
         (("--alpha", "0,-1"), "every parameter of the list must be positive and finite, or 0"),
         (("--alpha", "0,0"), "the parameter 0 appears twice"),
         (("--alpha", "0", "--alpha-min-ratio", "0.1"), "--alpha gives the values themselves"),

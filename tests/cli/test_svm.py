@@ -11,6 +11,7 @@ from screenpath import svm_path
 from tests.cli.conftest import clouds, libsvm_text, read_csv, without_times
 
 SHORT = ("--grid", "6", "--cmax", "0.5", "--quiet")
+SWEEPS = ("--intercept", "none", "--solver", "cd")
 
 
 def test_run_folder(call, data):
@@ -105,7 +106,7 @@ def test_tighter_tolerance(call, data):
 
 
 def test_epoch_limit_leaves_steps_uncertified(call, data):
-    result = call("svm", data, *SHORT, "-o", "-", "--max-epochs", 1, "--tol", "1e-9", "--solver", "cd")
+    result = call("svm", data, *SHORT, "-o", "-", "--max-epochs", 1, "--tol", "1e-9", *SWEEPS)
     assert result.code == 3
     assert "budget" in column(result, "status")
     assert len(column(result, "status")) == 6
@@ -113,7 +114,7 @@ def test_epoch_limit_leaves_steps_uncertified(call, data):
 
 def test_rules_and_seed_change_the_work_not_the_result(call, data):
     runs = [
-        call("svm", data, *SHORT, "-o", "-", *more)
+        call("svm", data, *SHORT, "-o", "-", "--intercept", "none", *more)
         for more in (["--rule", "none"], ["--rule", "dvi"], ["--rule", "gap"], ["--solver", "cd", "--seed", "7"])
     ]
     primal = np.array([[float(v) for v in column(run, "primal")] for run in runs])
@@ -123,7 +124,7 @@ def test_rules_and_seed_change_the_work_not_the_result(call, data):
 
 
 def test_seed_changes_coordinate_descent(call, data):
-    one, two, again = (call("svm", data, *SHORT, "-o", "-", "--solver", "cd", "--seed", s) for s in (1, 2, 1))
+    one, two, again = (call("svm", data, *SHORT, "-o", "-", *SWEEPS, "--seed", s) for s in (1, 2, 1))
     assert column(one, "primal") == column(again, "primal")
     assert column(one, "primal") != column(two, "primal")
 

@@ -11,7 +11,7 @@ from screenpath.solve.base import Pulse
 from tests.cli.conftest import read_csv, without_times
 
 CD = ("--grid", "4", "--cmin", "1", "--cmax", "50", "--bias", "1", "--rule", "dvi", "--solver", "cd")
-CASES = [("svm", CD), ("svm", ("--c", "50", "--rule", "none", "--solver", "cd")),
+CASES = [("svm", CD), ("svm", ("--c", "50", "--intercept", "none", "--rule", "none", "--solver", "cd")),
          ("svm", ("--grid", "4", "--cmin", "1", "--cmax", "100", "--kernel", "rbf", "--solver", "smo"))]  # fmt: skip
 
 

@@ -14,6 +14,6 @@ from screenpath.rows.memory import MemoryRows
 def test_on_wide_rows_both_solvers_have_their_turn(monkeypatch, rows):
     solved, minimise = [], newton.minimise
     monkeypatch.setattr(newton, "minimise", lambda *arrays: solved.append(1) or minimise(*arrays))
-    options = LINEAR_SVM.completed({})
+    options = LINEAR_SVM.completed({"intercept": "none"})
     warm_model(LINEAR_SVM.resolved(LINEAR_SVM, options), options, MemoryRows(rows))
     assert solved

@@ -68,6 +68,8 @@ def optimum(kind, data, n, C, folder):
         options, scale = {**options, **at, "loss": "squared-hinge"}, 2 * F(C) * n
     else:
         options, scale = {**options, "c": C}, F(1)
+    if "bias" not in options:
+        options.setdefault("intercept", "none")
     run = screenpath.run(model, data, **options, tol=1e-11, certificate=True, out=folder, quiet=True)
     _, _, steps, faults = exact.certified((run.run.path / "certificate.bin").read_bytes(), data)
     assert not faults and run.certified

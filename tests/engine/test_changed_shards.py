@@ -11,7 +11,7 @@ from screenpath.engine import compare as comparing
 from screenpath.engine.session import Session
 from screenpath.errors import DataError
 from screenpath.store.folder import FAILED
-from tests import shard_folders
+from tests import plain, shard_folders
 from tests.cli.conftest import libsvm_text
 
 
@@ -39,10 +39,10 @@ def flipped_after(monkeypatch, owner, name: str, file) -> None:
 def test_a_run_whose_shards_change_in_the_last_pass_fails(text, tmp_path, monkeypatch, model, by):
     folder = convert([text], tmp_path / "s", by=by)
     about = {"grid": 3, "quiet": True, "max_memory": None}
-    assert screenpath.run(model, str(folder.path), out=str(tmp_path / "good"), **about).certified
+    assert plain.run(model, str(folder.path), out=str(tmp_path / "good"), **about).certified
     flipped_after(monkeypatch, Session, "keep_steps", next(folder.path.glob("000000-d*.npy")))
     with pytest.raises(DataError, match=r"000000-(dense|data).npy is missing or damaged"):
-        screenpath.run(model, str(folder.path), out=str(tmp_path / "bad"), **about)
+        plain.run(model, str(folder.path), out=str(tmp_path / "bad"), **about)
     assert json.loads((tmp_path / "bad" / "run.json").read_text())["status"] == FAILED
 
 

@@ -18,7 +18,8 @@ from tests.sparse_problems import SDCA
 
 
 def table(rules="none,dvi,dvi+gap", **options):
-    options = {"cmin": 0.01, "cmax": 10.0, "repeats": 1, **({} if "eps_path" in options else {"grid": 12}), **options}
+    grid = {"cmin": 0.01, "cmax": 10.0, **({} if "eps_path" in options else {"grid": 12})}
+    options = {"intercept": "none", **grid, "repeats": 1, **options}
     return screenpath.compare("svm", two_classes(150, 3), rules=rules, **options)
 
 
@@ -186,7 +187,7 @@ def test_command_line_errors(samples, capsys):
     assert run(["compare", "lad", data, "--rules", "none,dvi", "--chunk", "3", "--quiet"]) == 2
     assert "add ssnsv or essnsv" in capsys.readouterr().err
     assert run(["compare", "lad", data, "--chunk-form", "s", "--quiet"]) == 2
-    assert run(["compare", "lad", data, "--start", "cold", "--solver", "newton", "--quiet"]) == 2
+    assert run(["compare", "lad", data, "--start", "cold", "--intercept", "none", "--solver", "newton", "--quiet"]) == 2
     assert "use cold starts with cd" in capsys.readouterr().err
     assert run(["compare", "lad", data, "--scale", "standard", "--grid", "5", "--max-epochs", "1", "--quiet"]) in (0, 3)
 
@@ -194,7 +195,7 @@ def test_command_line_errors(samples, capsys):
 def test_sparse_grids_agree_under_every_rule_and_start(samples, capsys):
     command = ["compare-rules", "sparse-svm", str(samples / "wang_toy2.libsvm"), "--betas", "2", "--alphas", "5"]
     rules = "none,iss,ifs,sifs,gap,sifs+gap"
-    command += ["--solver", SDCA, "--start", "warm,cold", "--repeats", "2", "--format", "json"]
+    command += ["--intercept", "none", "--solver", SDCA, "--start", "warm,cold", "--repeats", "2", "--format", "json"]
     assert run([*command, "--rules", rules]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert tuple(rows[0]) == ("rule", "start", *studies.PAIRS_MEASURED, "speedup")

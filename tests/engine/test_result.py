@@ -6,20 +6,12 @@ import time
 import numpy as np
 import pytest
 
-from screenpath import (
-    EpsilonGrid,
-    kernel_svm_path,
-    l1_svm_path,
-    lad_path,
-    quantile_path,
-    sparse_svm_path,
-    svm_path,
-    svr_path,
-)
+from screenpath import EpsilonGrid, l1_svm_path
 from screenpath.errors import UsageError
 from screenpath.walk import compiled, loop
 from screenpath.walk.step import LATE
 from tests.conftest import two_classes
+from tests.plain import kernel_svm_path, lad_path, quantile_path, sparse_svm_path, svm_path, svr_path
 
 UNKNOWN = (  # at a point that was not reached
     "primal", "dual", "gap", "rel_gap", "gap_target", "n_R", "n_L", "n_E", "screened_R", "screened_L", "n_survivors",

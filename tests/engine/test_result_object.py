@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath import kernel_svm_path, l1_svm_path, lad_path, quantile_path, sparse_svm_path, svm_path, svr_path
+from screenpath import l1_svm_path
 from screenpath.errors import DataError, ResourceError, UsageError
 from tests.conftest import two_classes
+from tests.plain import kernel_svm_path, lad_path, quantile_path, sparse_svm_path, svm_path, svr_path
 
 X, SIGNS = two_classes(n=60, d=4, seed=3, noise=1.0)
 NAMED = np.where(SIGNS > 0, 7.0, 3.0)

@@ -11,7 +11,8 @@ from screenpath.errors import UsageError
 from screenpath.numbers import sparse as sp
 from tests.width import WIDE, wide
 
-HOW = ({}, {"bias": 1.0}, {"bias": 3.0, "scale": "standard"}, {"scale": "maxabs"}, {"scale": "l2"})
+NONE = {"intercept": "none"}
+HOW = (NONE, {"bias": 1.0}, {"bias": 3.0, "scale": "standard"}, {**NONE, "scale": "maxabs"}, {**NONE, "scale": "l2"})
 
 
 def path_of(folder, seed: int, **options):
@@ -79,8 +80,8 @@ def test_the_column_of_predict(call, tmp_path):
 @pytest.mark.parametrize(
     ("model", "options", "words"),
     [
-        ("svm", {"intercept": "free", "grid": 3}, "an intercept that is penalised, or none"),
-        ("svm", {"c": 1.0}, "has one step"),
+        ("svm", {"grid": 3}, "a run without a free intercept"),
+        ("svm", {"c": 1.0, "intercept": "none"}, "has one step"),
         ("svm", {"grid": 3, "kernel": "rbf"}, "only linear paths over C"),
         ("lad", {"grid": 3}, "SVMs of two labels"),
         ("l1svm", {"grid": 3}, "only linear paths over C"),

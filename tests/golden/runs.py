@@ -40,8 +40,8 @@ def commands() -> dict[str, list[str]]:
     for rule, intercept in itertools.product(("none", "dvi+gap"), ("none", "free")):
         words = ["svm", cancer, "--scale", "standard", "--kernel", "rbf", "--rule", rule, "--intercept", intercept]
         found[f"kernel-{intercept}-{rule}"] = [*words, "--grid", "6"]
-    found["raw"] = ["svm", cancer, "--grid", "12"]
-    found["eps-path"] = ["svm", cancer, "--scale", "standard", "--eps-path", "0.01"]
+    found["raw"] = ["svm", cancer, "--intercept", "none", "--grid", "12"]
+    found["eps-path"] = ["svm", cancer, "--intercept", "none", "--scale", "standard", "--eps-path", "0.01"]
     return found
 
 

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath import sparse_svm_path
 from screenpath.errors import DataError, UsageError
 from screenpath.problem.grid import beta_grid, grid_pairs
 from screenpath.problem.sparse import SparseModel, width_beyond
@@ -16,6 +15,7 @@ from screenpath.screen.sparse import contradicted, parse_sparse_rule
 from screenpath.solve.sparse_newton import make_sparse_solver
 from screenpath.walk import workers
 from screenpath.walk.loop import PathOptions, walk
+from tests.plain import sparse_svm_path
 
 WEIGHTS = ("none", "near", "far")
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import screenpath
+from tests import plain
 
 
 @pytest.mark.parametrize("scale, C", [(2.0**116, 1.5), (1.0, 1e70)])
@@ -17,7 +18,7 @@ def test_a_sum_of_terms_that_cancel_is_not_exactly_zero(scale, C):
         2.250602413506354e39,
     ]
     grid = [c / scale / scale for c in before] + [C]
-    path = screenpath.svm_path(X, [1.0, -1.0, -1.0], grid=grid, tol=0.5, solver="cd", max_epochs=2000)
+    path = plain.svm_path(X, [1.0, -1.0, -1.0], grid=grid, tol=0.5, solver="cd", max_epochs=2000)
     # The dual variables are such that their sum over rows cancels to the last bit of two doubles, and not beyond: times
     # C it is far from w. In fractions the relative gap is 876 and 846; it was certified as .485.
     assert path.steps[-1].status != "certified"
@@ -29,7 +30,7 @@ def test_a_sum_of_terms_that_cancel_is_not_exactly_zero(scale, C):
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
 def test_losses_that_are_zero_only_in_double_precision_certify_nothing():
     X, y = [[1.0, 0.0], [0.0, 2.0], [-2.0, 3.0]], [-1e-305, 0.0, 2e-305]
-    path = screenpath.lad_path(X, y, intercept="free", grid=[1e-100, 1e-30])
+    path = plain.lad_path(X, y, intercept="free", grid=[1e-100, 1e-30])
     assert [step.status for step in path.steps] == ["rounding"] * 2
 
 
@@ -37,7 +38,7 @@ def test_losses_that_are_zero_only_in_double_precision_certify_nothing():
 def test_a_ball_is_no_point_where_its_radius_cannot_be_squared(rule):
     # The mean of 1, 0, 0, -1 is 0, and so is w: rows of target 0 are between their ends. Then those of nearly 0.
     for y, grid in ([1.0, 0.0, 0.0, -1.0], [1e-200, 2e-200]), ([1e-305, 1e-307, -1e-305], [1e-233, 1e-155]):
-        path = screenpath.lad_path([[1.0]] * len(y), y, grid=grid, rule=rule)
+        path = plain.lad_path([[1.0]] * len(y), y, grid=grid, rule=rule)
         for step in path.steps:
             assert step.screened_R <= 1 and step.screened_L <= 1
 
@@ -45,6 +46,6 @@ def test_a_ball_is_no_point_where_its_radius_cannot_be_squared(rule):
 def test_an_eps_path_goes_on_where_c_times_the_sum_cannot_be_squared():
     X, y = [[1.0, 0.5], [2.0, -1.0], [-1.0, 0.3], [0.5, 1.0]], [1.0, 1.0, -1.0, -1.0]
     counts = [
-        len(screenpath.svm_path(X, y, grid=screenpath.EpsilonGrid(low, 10.0, 1e-3)).steps) for low in (1e-170, 1e-150)
+        len(plain.svm_path(X, y, grid=screenpath.EpsilonGrid(low, 10.0, 1e-3)).steps) for low in (1e-170, 1e-150)
     ]
     assert counts[0] == counts[1] > 100

@@ -6,9 +6,9 @@ import pytest
 from sklearn.linear_model import QuantileRegressor
 from sklearn.svm import LinearSVC, LinearSVR
 
-from screenpath import lad_path, quantile_path, svm_path, svr_path
 from tests.catalogue.test_targets import regression
 from tests.conftest import two_classes
+from tests.plain import lad_path, quantile_path, svm_path, svr_path
 
 GRID = [0.002, 0.04, 0.5, 6.0]
 

@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse as sp
 from sklearn.svm import SVC, SVR
 
-from screenpath import lad_path, quantile_path, svm_path, svr_path
 from screenpath.catalogue.losses import LOSSES
 from tests.free_problems import SHAPES, cone_optimum, free_problem, free_walk, objective
+from tests.plain import lad_path, quantile_path, svm_path, svr_path
 
 GRID = [0.003, 0.05, 0.4, 5.0]
 

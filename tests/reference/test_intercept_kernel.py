@@ -6,8 +6,8 @@ import pytest
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.svm import SVC
 
-from screenpath import kernel_svm_path, svm_path
 from tests.conftest import two_classes
+from tests.plain import kernel_svm_path, svm_path
 
 GRID = [0.003, 0.05, 0.6, 8.0, 150.0]
 

@@ -6,10 +6,10 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import screenpath
 from screenpath.data.files.prepare import stored_dense
 from screenpath.errors import UsageError
 from screenpath.rows.memory import BLOCK, MemoryRows
+from tests import plain
 
 
 def matrix(n, d, density, seed):
@@ -88,7 +88,7 @@ def test_rows_that_must_not_be_written_to_are_read_where_they_are(intercept, tmp
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     rows = MemoryRows(mapped)
     assert rows.X.flags.writeable and np.shares_memory(rows.X, mapped)
-    found, plain = (screenpath.svm_path(one, y, grid=4, intercept=intercept) for one in (mapped, X))
+    found, plain = (plain.svm_path(one, y, grid=4, intercept=intercept) for one in (mapped, X))
     assert found.certified and found.coefficients.tobytes() == plain.coefficients.tobytes()
 
 
@@ -100,5 +100,5 @@ def test_long_numbers_of_columns_are_those_that_kernels_take():
     assert long.indices.dtype == np.int64
     assert MemoryRows(long).indices.dtype == np.int32
     y = np.where(np.arange(120) % 2, 1.0, -1.0)
-    paths = [screenpath.svm_path(X, y, cmin=0.1, cmax=10.0, grid=30, storage="sparse") for X in (short, long)]
+    paths = [plain.svm_path(X, y, cmin=0.1, cmax=10.0, grid=30, storage="sparse") for X in (short, long)]
     assert paths[0].coefficients.tobytes() == paths[1].coefficients.tobytes()

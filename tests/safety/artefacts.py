@@ -217,7 +217,7 @@ def read_archive(ending: str) -> Callable:
 
 # -- run folders -------------------------------------------------------------------------------------------------------
 
-RUN = ("svm", "text.libsvm", "--grid", 4, "--tol", 1e-3, "--certificate", "--quiet")
+RUN = ("svm", "text.libsvm", "--intercept", "none", "--grid", 4, "--tol", 1e-3, "--certificate", "--quiet")
 
 
 def walked(base: Path, run: Path, *options) -> int:

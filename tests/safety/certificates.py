@@ -11,6 +11,7 @@ from screenpath.cli.app import run
 from screenpath.errors import ScreenpathError
 from screenpath.verify import check
 from screenpath.verify.file import NAME, PARAMETERS, pack, read_certificate, unpack
+from tests.plain import words
 from tests.safety.judge import untrue
 
 # Options of the runs whose certificates are changed.
@@ -71,6 +72,7 @@ def make_runs(folder, seed: int = 0, n: int = 14, d: int = 3) -> list:
         data.write_text(libsvm(X.tolist(), y.tolist(), WIDE if "wide" in options else None))
         given = [str(folder / o) if o == "weights.txt" else o for o in options if o != "wide"]
         grid = (*GRIDS.get(options[0], C_GRID), "--tol", "1e-5")
+        given += words(given[0], given)
         assert run([given[0], str(data), *given[1:], *grid, "--certificate", "-o", str(out), "--quiet"]) == 0
         found.append((*read_certificate(out / NAME), data, X.tolist(), y.tolist()))
     return found

@@ -16,6 +16,7 @@ from screenpath.cli.app import run
 from screenpath.errors import ScreenpathError
 from screenpath.verify import verify_certificate
 from screenpath.verify.problem import leaves
+from tests.plain import words
 
 # Options of the runs whose folders are changed; the first word besides the model is the name of the data.
 RUNS = (
@@ -50,6 +51,7 @@ def make_folders(folder: Path, n: int = 24) -> list[Path]:
     for k, (model, data, *options) in enumerate(RUNS):
         options = [str(folder / "weights") if one == "weights" else one for one in options]
         found.append(folder / f"run{k}")
+        options += words(model, options)
         assert run([model, str(folder / data), *options, "--certificate", "--quiet", "-o", str(found[-1])]) == 0
     return found
 

@@ -6,16 +6,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import screenpath
 from screenpath.engine import problem as engine
 from screenpath.kernels.problem import box as kernels
+from tests import plain
 from tests.width import wide
 
 LOSSES = {
-    "svm": (screenpath.svm_path, {}),
-    "svr": (screenpath.svr_path, {"epsilon": 0.125}),
-    "lad": (screenpath.lad_path, {}),
-    "quantile": (screenpath.quantile_path, {"tau": 0.25}),
+    "svm": (plain.svm_path, {}),
+    "svr": (plain.svr_path, {"epsilon": 0.125}),
+    "lad": (plain.lad_path, {}),
+    "quantile": (plain.quantile_path, {"tau": 0.25}),
 }
 
 

@@ -12,6 +12,7 @@ from screenpath.verify import check, verify_certificate
 from screenpath.verify.file import END, HEADER, MAGIC, NAME, STEP, frame, frames, read_certificate
 from screenpath.verify.problem import Problem
 from screenpath.verify.table import open_data
+from tests import plain
 from tests.safety.facts import attack, forged, make_folders, seal, verdict
 from tests.width import wide
 
@@ -80,7 +81,7 @@ def test_the_intercept_is_the_sum_to_its_rounding(tmp_path):
     y = np.where(X.sum(axis=1) > 3e6, 2, 1)
     lines = [f"{t} " + " ".join(f"{j}:{v}" for j, v in enumerate(row, 1)) for t, row in zip(y, X, strict=True)]
     (tmp_path / "d").write_text("\n".join(lines) + "\n")
-    screenpath.run("svm", tmp_path / "d", scale="standard", certificate=True, c_list=[1.0], out=tmp_path / "r")
+    plain.run("svm", tmp_path / "d", scale="standard", certificate=True, c_list=[1.0], out=tmp_path / "r")
     assert verify_certificate(tmp_path / "r").holds
     file = tmp_path / "r" / "coefficients.csv"
     head, row, *rest = file.read_text().splitlines()
@@ -136,7 +137,7 @@ def test_a_certificate_without_steps_proves_nothing(folders):
 def test_a_true_certificate_of_another_problem_is_refused(folders, tmp_path, given, said, what):
     data = folders[0].parent / "two"
     given = {**given, **({"class_weight": ["1=3"]} if "class_weight" in given else {})}
-    screenpath.run("svm", data, certificate=True, grid=3, out=tmp_path / "r", **given)
+    plain.run("svm", data, certificate=True, grid=3, out=tmp_path / "r", **given)
     assert verify_certificate(tmp_path / "r").holds
     record = json.loads((tmp_path / "r" / "run.json").read_text())
     record["options"] |= said
@@ -192,9 +193,9 @@ def test_wide_data_and_resumed_runs_are_accepted(tmp_path):
     y = np.where(np.arange(20) % 2, 1, 2)
     lines = [f"{t} 3:{a} 70:{b} 30000000:{c}" for t, (a, b, c) in zip(y, X, strict=True)]
     (tmp_path / "d").write_text("\n".join(lines) + "\n")
-    screenpath.run("svm", tmp_path / "d", certificate=True, grid=3, scale="maxabs", out=tmp_path / "r")
+    plain.run("svm", tmp_path / "d", certificate=True, grid=3, scale="maxabs", out=tmp_path / "r")
     assert verify_certificate(tmp_path / "r").holds
-    screenpath.run("svm", tmp_path / "d", certificate=True, grid=3, scale="maxabs", out=tmp_path / "r", resume=True)
+    plain.run("svm", tmp_path / "d", certificate=True, grid=3, scale="maxabs", out=tmp_path / "r", resume=True)
     assert verify_certificate(tmp_path / "r").holds
 
 
@@ -218,7 +219,7 @@ def test_labels_are_written_as_the_data_write_them(tmp_path, form):
     values = [("007", 1.5), ("+2", -1.0), ("7.0", 2.0), ("2", -0.5), ("7", 1.0)]
     rows = [f"{label} 1:{x}" if form == "libsvm" else f"{label},{x}" for label, x in values]
     (tmp_path / "d").write_text("\n".join([*([] if form == "libsvm" else ["class,a"]), *rows]) + "\n")
-    screenpath.run("svm", tmp_path / "d", certificate=True, grid=3, out=tmp_path / "r")
+    plain.run("svm", tmp_path / "d", certificate=True, grid=3, out=tmp_path / "r")
     record = json.loads((tmp_path / "r" / "run.json").read_text())
     assert record["labels"] == {"+1": "007", "-1": "+2"}
     found = verify_certificate(tmp_path / "r")
@@ -238,7 +239,7 @@ def test_weights_are_those_of_data_and_options_to_their_last_digits(folders, tmp
     """Judged in fractions: a weight is the product of two numbers, of which the class's may be rounded itself."""
     given = {"weights": str(folders[0].parent / "weights")} if of_samples else {}
     data = folders[0].parent / "two"
-    screenpath.run("svm", data, certificate=True, grid=2, class_weight=weights, out=tmp_path / "r", **given)
+    plain.run("svm", data, certificate=True, grid=2, class_weight=weights, out=tmp_path / "r", **given)
     assert verify_certificate(tmp_path / "r").holds
     header, _ = read_certificate(tmp_path / "r" / NAME)
     labels = [int(line.split()[0]) for line in data.read_text().splitlines()]
@@ -295,7 +296,7 @@ def test_claims_of_earlier_versions_did_not_count_the_rounding_of_weights(folder
     data = folders[0].parent / "two"
     options = {**options, **({"weights": str(folders[0].parent / "weights")} if "weights" in options else {})}
     grid = {"betas": 2, "alphas": 2} if model == "sparse-svm" else {"grid": 3}
-    screenpath.run(model, data, certificate=True, out=tmp_path / "r", scale="maxabs", **grid, **options)
+    plain.run(model, data, certificate=True, out=tmp_path / "r", scale="maxabs", **grid, **options)
     assert verify_certificate(tmp_path / "r").holds
     header, steps = read_certificate(tmp_path / "r" / NAME)
     assert Problem(json.loads((tmp_path / "r" / "run.json").read_text()), header).roundings() == roundings
@@ -310,7 +311,7 @@ def test_a_row_without_weight_has_a_dual_variable_of_0(folders, tmp_path):
     (tmp_path / "weights").write_text("0\n0\n" + "1.5\n" * 22)
     data, weights = folders[0].parent / "two", str(tmp_path / "weights")
     for model in ("l1svm", "svm"):
-        screenpath.run(model, data, certificate=True, grid=2, weights=weights, out=tmp_path / model)
+        plain.run(model, data, certificate=True, grid=2, weights=weights, out=tmp_path / model)
         assert int((tmp_path / model / "steps.csv").read_text().splitlines()[1].split(",")[8]) >= 2
         assert verify_certificate(tmp_path / model).faults == []
 
@@ -319,7 +320,7 @@ def test_a_class_weight_of_a_label_that_is_not_there_is_no_option_of_the_run(fol
     """It changes no weight; the run would have refused it."""
     weights = str(folders[0].parent / "weights")
     data = folders[0].parent / "two"
-    screenpath.run("svm", data, certificate=True, grid=2, weights=weights, out=tmp_path / "r", class_weight=["1=3"])
+    plain.run("svm", data, certificate=True, grid=2, weights=weights, out=tmp_path / "r", class_weight=["1=3"])
     assert verify_certificate(tmp_path / "r").holds
     record = json.loads((tmp_path / "r" / "run.json").read_text())
     for part in ("options", "identity"):

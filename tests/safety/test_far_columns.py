@@ -14,12 +14,13 @@ from screenpath.data.files.prepare import prepare
 from screenpath.data.shards import convert
 from screenpath.engine import problem as engine
 from screenpath.walk.step import CERTIFIED
+from tests import plain
 from tests.safety.fuzz_far import check_far
 from tests.safety.fuzz_rounding import fuzz
 from tests.width import wide
 
 OFFSETS = (1e6, 815677541.0, 1e10)
-CALLS = {"svm": screenpath.svm_path, "lad": screenpath.lad_path, "quantile": screenpath.quantile_path}
+CALLS = {"svm": plain.svm_path, "lad": plain.lad_path, "quantile": plain.quantile_path}
 
 
 def problem(seed: int, offset: float, loss: str):
@@ -74,7 +75,7 @@ def test_no_decision_is_wrong(decisions, storage, rule):
 def test_sparse_rows_far_away_are_certified_as_dense_ones():
     X, near, y, _ = problem(4, 1e8, "svm")
     paths = [
-        screenpath.svm_path(rows, y, grid=[0.01, 0.1, 1.0, 10.0], intercept="free", storage=storage)
+        plain.svm_path(rows, y, grid=[0.01, 0.1, 1.0, 10.0], intercept="free", storage=storage)
         for rows, storage in ((near, "dense"), (X, "dense"), (X, "sparse"))
     ]
     assert all(step.status == CERTIFIED for path in paths for step in path.steps)
@@ -99,9 +100,9 @@ def test_what_is_subtracted_is_exact_and_only_from_full_columns():
 
 
 SINGLE = {
-    "svm": (screenpath.svm_path, {"grid": [0.01, 1.0], "intercept": "free"}),
-    "scaled": (screenpath.svm_path, {"grid": [1.0, 1e3], "intercept": "free", "scale": "maxabs"}),
-    "sparse": (screenpath.sparse_svm_path, {"betas": [0.1], "alphas": [0.03], "intercept": "free"}),
+    "svm": (plain.svm_path, {"grid": [0.01, 1.0], "intercept": "free"}),
+    "scaled": (plain.svm_path, {"grid": [1.0, 1e3], "intercept": "free", "scale": "maxabs"}),
+    "sparse": (plain.sparse_svm_path, {"betas": [0.1], "alphas": [0.03], "intercept": "free"}),
     "l1svm": (screenpath.l1_svm_path, {"grid": [5.0, 1.0]}),
 }
 
@@ -125,11 +126,11 @@ def test_columns_that_float32_rounds_too_much_are_named(how):
     X, near, y, _ = problem(4, 1e5, "svm")
     X = np.column_stack([near[:, 0], X[:, 0], X[:, 0] - 99_990.0, np.full(y.size, 1e5)])
     with pytest.warns(UserWarning, match="^X: feature 2 is far from 0, so float32 rounds .*: use `dtype=float64`$"):
-        screenpath.svm_path(X, y, grid=[1.0], dtype=np.float32, **how)
+        plain.svm_path(X, y, grid=[1.0], dtype=np.float32, **how)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        screenpath.svm_path(X, y, grid=[1.0], **how)
-        screenpath.svm_path(X.astype(np.float32), y, grid=[1.0], dtype=np.float32, **how)
+        plain.svm_path(X, y, grid=[1.0], **how)
+        plain.svm_path(X.astype(np.float32), y, grid=[1.0], dtype=np.float32, **how)
 
 
 def written(file, X, y):
@@ -163,7 +164,7 @@ def test_dense_shards_are_centred_as_rows_in_memory(tmp_path, scale, weighted):
     convert.convert([data], tmp_path / "shards")
     how = {"c_list": [0.01, 1.0], "intercept": "free", "scale": scale, "weights": str(there), "quiet": True}
     runs = [
-        screenpath.run("svm", str(tmp_path / source), **how, out=str(tmp_path / f"of-{source}"))
+        plain.run("svm", str(tmp_path / source), **how, out=str(tmp_path / f"of-{source}"))
         for source in ("data", "shards")
     ]
     one, other = (run.table() for run in runs)
@@ -185,7 +186,7 @@ def test_columns_in_shards_are_centred_as_in_memory(tmp_path, model, how, storag
     convert.convert([data], tmp_path / "shards", by="columns", block_mb=1e-4)
     how = {**how, "storage": storage, "quiet": True}
     runs = [
-        screenpath.run(model, str(tmp_path / source), **how, out=str(tmp_path / f"of-{source}"))
+        plain.run(model, str(tmp_path / source), **how, out=str(tmp_path / f"of-{source}"))
         for source in ("data", "shards")
     ]
     records = [json.loads((run.folder / "run.json").read_text()) for run in runs]
@@ -203,7 +204,7 @@ def test_the_certificate_of_centred_columns_is_verified(tmp_path, model, how, st
     X, _, y, _ = problem(4, 1e8, "svm")
     file = written(tmp_path / "data", X, y)
     how = {**how, "storage": storage, "certificate": True, "quiet": True, "audit": True}
-    run = screenpath.run(model, str(file), **how, out=str(tmp_path / "R"))
+    run = plain.run(model, str(file), **how, out=str(tmp_path / "R"))
     assert [row["unsafe"] for row in run.table()] == [0, 0]
     assert screenpath.verify_certificate(run.folder).holds
 

@@ -8,7 +8,6 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from screenpath import sparse_svm_path
 from screenpath.data.files.prepare import prepare
 from screenpath.errors import DataError
 from screenpath.problem.penalised_sharp import sharpened
@@ -18,6 +17,7 @@ from screenpath.rows.views import Views
 from screenpath.screen.sparse import parse_sparse_rule, screen, settled, tighten
 from screenpath.solve.sparse_newton import make_sparse_solver
 from screenpath.walk.loop import PathOptions, solve_point, walk
+from tests.plain import sparse_svm_path
 from tests.safety.judge import exact_rows
 from tests.safety.rational_penalised import Sparse, faults, hostile, random_weights, small_signal, tops_of_rounding
 from tests.sparse_problems import SDCA

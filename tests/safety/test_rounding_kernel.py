@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from screenpath import kernel_svm_path, read_libsvm
+from screenpath import read_libsvm
 from screenpath.catalogue.specs import kernel_svm_model
 from screenpath.errors import DataError
 from screenpath.numbers.rounding import meets
@@ -15,6 +15,7 @@ from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.screen import parse_kernel_rule
 from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk.loop import PathOptions, walk
+from tests.plain import kernel_svm_path
 from tests.safety import fuzz_rounding
 from tests.safety.rational import ExactKernel, faults
 from tests.width import wide

@@ -6,7 +6,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from screenpath import svm_path
 from screenpath.catalogue.losses import LAD, SVM
 from screenpath.errors import UsageError
 from screenpath.problem.grid import EpsilonGrid, log_grid
@@ -16,6 +15,7 @@ from screenpath.screen.pathwise import feasible_point, loss_floor, primal_value
 from screenpath.solve import make_free_solver, make_solver
 from screenpath.walk.loop import Audit, PathOptions, solve_point, walk
 from tests.conftest import two_classes
+from tests.plain import svm_path
 
 
 @pytest.mark.parametrize("rule", ["bt2", "it", "ssnsv", "essnsv", "it+gap", "essnsv+gap"])

@@ -37,7 +37,7 @@ def same(model, path):
 def test_the_numbers_are_those_of_the_paths(cancer):
     X, y = cancer
     weights = np.arange(y.size) % 3.0
-    same(SVMClassifier(C=0.1, intercept="none").fit(X, y), screenpath.svm_path(X, y, grid=[0.1]))
+    same(SVMClassifier(C=0.1).fit(X, y), screenpath.svm_path(X, y, grid=[0.1]))
     how = {"rule": "it", "solver": "cd", "tol": 1e-4, "seed": 3, **SCALED}
     weighted = SVMClassifier(C=0.1, class_weight={1: 2.0}, **how).fit(X, y, sample_weight=weights)
     same(weighted, screenpath.svm_path(X, y, grid=[0.1], class_weight={1: 2.0}, sample_weight=weights, **how))

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
-from screenpath import kernel_svm_path
 from screenpath.errors import UsageError
 from screenpath.kernels.solve import smo as kernels
 from screenpath.rows import gram
@@ -14,6 +13,7 @@ from screenpath.solve import face_newton
 from screenpath.solve.active_set import ActiveSet, members
 from screenpath.solve.smo import make_kernel_solver
 from tests.conftest import two_classes
+from tests.plain import kernel_svm_path
 from tests.width import wide
 
 GRID = [0.01, 0.2, 3.0, 40.0, 500.0]

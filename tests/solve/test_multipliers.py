@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import screenpath
 from screenpath.errors import UsageError
 from screenpath.kernels.solve.multiplier import next_multiplier
 from screenpath.solve import make_free_solver, multipliers
 from screenpath.solve.auto import Auto
 from screenpath.solve.base import Budget
+from tests import plain
 
 GRID = np.geomspace(0.05, 5.0, 6)
 
@@ -24,12 +24,12 @@ def text(seed, n=60, d=700):
 
 
 PATHS = {
-    "svm": lambda X, t, **more: screenpath.svm_path(X, np.where(t > 0.0, 1.0, -1.0), grid=GRID, **more),
-    "weighted": lambda X, t, **more: screenpath.svm_path(
+    "svm": lambda X, t, **more: plain.svm_path(X, np.where(t > 0.0, 1.0, -1.0), grid=GRID, **more),
+    "weighted": lambda X, t, **more: plain.svm_path(
         X, np.where(t > 0.0, 1.0, -1.0), grid=GRID, sample_weight=1.0 + np.arange(t.size) % 3, **more
     ),
-    "lad": lambda X, t, **more: screenpath.lad_path(X, t, grid=GRID, **more),
-    "svr": lambda X, t, **more: screenpath.svr_path(X, t, grid=GRID, epsilon=0.1, **more),
+    "lad": lambda X, t, **more: plain.lad_path(X, t, grid=GRID, **more),
+    "svr": lambda X, t, **more: plain.svr_path(X, t, grid=GRID, epsilon=0.1, **more),
 }
 
 

@@ -6,7 +6,6 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
-from screenpath import sparse_svm_path
 from screenpath.errors import UsageError
 from screenpath.problem.sparse import SparseModel
 from screenpath.problem.sparse_free import FreeSparseModel
@@ -17,6 +16,7 @@ from screenpath.solve import sharp
 from screenpath.solve.base import Budget
 from screenpath.solve.sparse_newton import make_sparse_solver
 from screenpath.walk.loop import Audit, PathOptions, solve_point, walk
+from tests.plain import sparse_svm_path
 from tests.sparse_problems import ACC_SDCA, SDCA, dual_rows, problem
 
 BETAS = (0.5, 0.1, 0.02)  # of beta_max

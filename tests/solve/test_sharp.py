@@ -4,7 +4,6 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from screenpath import sparse_svm_path
 from screenpath.errors import UsageError
 from screenpath.problem.sparse import SHARP, SparseModel
 from screenpath.problem.sparse_free import FreeSparseModel
@@ -13,6 +12,7 @@ from screenpath.screen.sparse import contradicted, parse_sparse_rule, screen
 from screenpath.solve.base import Budget
 from screenpath.solve.sparse_newton import make_sparse_solver
 from screenpath.walk.loop import Audit, PathOptions, walk
+from tests.plain import sparse_svm_path
 from tests.sparse_problems import ACC_SDCA, dual_rows, problem
 
 RULES = ("none", "gap", "sifs", "sifs+gap", "iss")

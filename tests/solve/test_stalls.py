@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from screenpath import sparse_svm_path
 from screenpath.sklearn import SparseSVMClassifier, SVMClassifier
 from screenpath.solve.base import Progress
 from screenpath.walk.step import STUCK
+from tests.plain import sparse_svm_path
 
 ALLOWED = 3000  # epochs
 

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-import screenpath
 from screenpath.errors import ScreenpathError
 from screenpath.verify import check, verify_certificate
 from screenpath.verify.file import NAME, read_certificate
+from tests import plain
 from tests.cli.conftest import clouds, libsvm_text
 
 
@@ -24,7 +24,7 @@ def data(tmp_path):
 @pytest.fixture
 def run(data, tmp_path):
     """Return the folder of a certified run."""
-    screenpath.run("svm", data, certificate=True, class_weight="balanced", grid=5, out=tmp_path / "r")
+    plain.run("svm", data, certificate=True, class_weight="balanced", grid=5, out=tmp_path / "r")
     return tmp_path / "r"
 
 
@@ -80,7 +80,7 @@ def test_coefficients_are_of_steps_that_there_are_and_each_once(run):
 
 def test_rows_of_packed_coefficients_are_those_of_the_steps(data, tmp_path):
     r = tmp_path / "r"
-    screenpath.run("svm", data, certificate=True, coefficients="npz", grid=5, out=r)
+    plain.run("svm", data, certificate=True, coefficients="npz", grid=5, out=r)
     assert verify_certificate(r).holds
     with np.load(r / "coefficients.npz") as stored:
         arrays = dict(stored)
@@ -111,7 +111,7 @@ def test_a_list_of_files_that_is_none_is_one_error(run, files):
 def test_claims_are_no_wider_than_the_tolerance(data, tmp_path, model):
     """An error of the primal value, or a gap, that covers all there is says nothing."""
     sizes = {"betas": 2, "alphas": 3} if model == "sparse-svm" else {"grid": 4}
-    screenpath.run(model, data, certificate=True, out=tmp_path / "r", **sizes)
+    plain.run(model, data, certificate=True, out=tmp_path / "r", **sizes)
     header, steps = read_certificate(tmp_path / "r" / NAME)
     assert check(header, steps, data).holds
     true = steps[2]["primal"]

@@ -5,8 +5,8 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-import screenpath
 from screenpath import verify_certificate
+from tests import plain
 from tests.certificates.compare import exact
 from tests.cli.conftest import libsvm_text
 
@@ -28,7 +28,7 @@ def checked(request, tmp_path_factory):
     y = y if model == "svm" else np.round(3.0 * X[:, 0] + rng.normal(size=14), 2)
     (data := folder / "data").write_text(libsvm_text(X, y))
     more = {"eps_path": 0.2, "tol": 0.02, "cmin": 0.2, "cmax": 2.0, "certificate": True, "quiet": True}
-    run = screenpath.run(model, data, **PATHS[request.param], **more, out=folder / "run")
+    run = plain.run(model, data, **PATHS[request.param], **more, out=folder / "run")
     found = verify_certificate(run.folder, data)
     return found, exact.certified((run.run.path / "certificate.bin").read_bytes(), data)[2]
 

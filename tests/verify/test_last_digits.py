@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from screenpath import run, verify_certificate
+from screenpath import verify_certificate
+from tests.plain import run
 from tests.safety.certificates import libsvm
 from tests.width import wide
 

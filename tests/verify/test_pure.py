@@ -12,7 +12,7 @@ from tests.cli.conftest import clouds, libsvm_text
 
 GRID = ("--betas", 3, "--alpha", "0", "--beta-min-ratio", 0.02, "--certificate", "--force", "--quiet", "-o", "r")
 KINDS = (
-    ("two", "--smoothing", 0),
+    ("two", "--smoothing", 0, "--intercept", "none"),
     ("two", "--smoothing", 0, "--intercept", "free"),
     ("two", "--intercept", "free", "--weights", "weights"),
     ("two", "--loss", "squared-hinge", "--bias", 0.5, "--scale", "maxabs"),
@@ -47,7 +47,7 @@ def test_what_a_run_claims_holds_and_what_it_does_not_is_noticed(call, data, wha
 
 def test_a_dual_point_that_is_scaled_too_little_is_noticed(call, data):
     """Its gap, as if it were a dual point, is less than that of the largest part of it that is one."""
-    assert call("sparse-svm", "two", "--smoothing", 0, *GRID).code == 0
+    assert call("sparse-svm", "two", "--smoothing", 0, "--intercept", "none", *GRID).code == 0
     header, steps = read_certificate(data / "r" / NAME)
     last, (X, y) = steps[-1], clouds(n=60)
     rows = [[Fraction(value) for value in row] for row in (np.where(y == y.max(), 1, -1)[:, None] * X).tolist()]

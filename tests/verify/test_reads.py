@@ -20,10 +20,11 @@ from screenpath.verify import check, data, run
 from screenpath.verify import file as form
 from screenpath.verify.data import Source
 from screenpath.verify.table import open_data
+from tests import plain
 from tests.cli.conftest import call, in_process, libsvm_text  # noqa: F401 (fixtures)
 from tests.run_folders import reseal
 
-GRID = ("--grid", "3", "--quiet", "--certificate", "-o", "r")
+GRID = ("--intercept", "none", "--grid", "3", "--quiet", "--certificate", "-o", "r")
 
 
 def rewritten(monkeypatch, path, first: str, then: str) -> list:
@@ -72,7 +73,7 @@ def honest(tmp_path):
     X = rng.normal(size=(40, 3))
     path = tmp_path / "d"
     path.write_text(libsvm_text(X, np.where(X[:, 0] + 0.5 * rng.normal(size=40) > 0.0, 1, 2)))
-    screenpath.run("svm", str(path), c_list=[1.0], certificate=True, quiet=True, out=str(tmp_path / "r"))
+    plain.run("svm", str(path), c_list=[1.0], certificate=True, quiet=True, out=str(tmp_path / "r"))
     header, steps = form.read_certificate(tmp_path / "r" / form.NAME)
     return path, header, steps
 

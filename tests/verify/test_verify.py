@@ -17,6 +17,8 @@ from tests.safety.facts import seal
 
 PACKAGE = ROOT / "screenpath" / "verify"
 GRID = ("--grid", "6", "--quiet")
+NONE = ("--intercept", "none")
+PLAIN = (*GRID, *NONE)
 SCALES = ("none", "maxabs", "standard", "l2")
 
 
@@ -35,7 +37,8 @@ def test_what_a_run_claims_holds(call, tmp_path, model, scale):  # noqa: F811
     (tmp_path / "d").write_text(libsvm_text(X, y if model == "svm" else X @ np.arange(5) + y**2))
     more = ["--weights", weights_file(tmp_path, 60), "--bias", "0.7"]
     for k, storage in enumerate(["dense"] if scale == "standard" else ["dense", "sparse"]):
-        given = [*options.get(model, []), *(more if k == 0 else []), "--scale", scale, "--storage", storage]
+        given = more if k == 0 else ["--intercept", "none"]
+        given = [*options.get(model, []), *given, "--scale", scale, "--storage", storage]
         call(model, "d", *GRID, *given, "--certificate", "-o", "r", "--force", "--coefficients", ["csv", "npz"][k])
         found = call("verify", "r")
         assert (found.code, found.err) == (0, "")
@@ -44,7 +47,9 @@ def test_what_a_run_claims_holds(call, tmp_path, model, scale):  # noqa: F811
         assert checked.holds and checked.proven == 6 and checked.claims > 60 and checked.worst < 1e-6
 
 
-@pytest.mark.parametrize("kernel", [("rbf", "--bias", "1"), ("linear",), ("poly", "--coef0", "1", "--degree", "2")])
+@pytest.mark.parametrize(
+    "kernel", [("rbf", "--bias", "1"), ("linear", *NONE), ("poly", "--coef0", "1", "--degree", "2", *NONE)]
+)
 def test_kernel_models(call, data, kernel):  # noqa: F811
     options = ("--scale", "standard", "--class-weight", "1=2", "--coefficients", "npz")
     assert call("svm", data, *GRID, "--kernel", *kernel, *options, "--certificate", "-o", "r").code == 0
@@ -200,7 +205,7 @@ def test_it_uses_numpy_and_nothing_of_the_solver(call, data, tmp_path):  # noqa:
             names += [node.module] if isinstance(node, ast.ImportFrom) else []
             for name in names:
                 assert name in allowed or name.startswith("screenpath.verify."), f"{file.name} imports {name}"
-    call("svm", data, *GRID, "--certificate", "-o", "r")
+    call("svm", data, *PLAIN, "--certificate", "-o", "r")
     script = (
         "import sys\n"
         "class Gone:\n"
@@ -217,7 +222,7 @@ def test_it_uses_numpy_and_nothing_of_the_solver(call, data, tmp_path):  # noqa:
 
 
 def test_data_that_has_changed_is_refused(call, data, tmp_path):  # noqa: F811
-    call("svm", data, *GRID, "--certificate", "-o", "r")
+    call("svm", data, *PLAIN, "--certificate", "-o", "r")
     text = data.read_text()
     for changed in (
         text.replace("1 1:", "1 1:1", 1),
@@ -235,7 +240,7 @@ def test_data_that_has_changed_is_refused(call, data, tmp_path):  # noqa: F811
 
 
 def test_a_run_folder_that_says_something_else_is_noticed(call, data, tmp_path):  # noqa: F811
-    call("svm", data, *GRID, "--certificate", "-o", "r")
+    call("svm", data, *PLAIN, "--certificate", "-o", "r")
     for name, old, new in (
         ("steps.csv", "certified", "budget"),
         ("steps.csv", "\n3,", "\n3,1"),
@@ -256,7 +261,7 @@ def test_a_run_folder_that_says_something_else_is_noticed(call, data, tmp_path):
 
 @pytest.mark.parametrize("name", ["run.json", "steps.csv", "coefficients.csv"])
 def test_missing_and_damaged_parts(call, data, tmp_path, name):  # noqa: F811
-    call("svm", data, *GRID, "--certificate", "-o", "r")
+    call("svm", data, *PLAIN, "--certificate", "-o", "r")
     (tmp_path / "r" / name).write_text("{")
     assert call("verify", "r").err.count("error: ") == 1 or screenpath.verify_certificate("r").faults
     (tmp_path / "r" / name).unlink()
@@ -266,14 +271,14 @@ def test_missing_and_damaged_parts(call, data, tmp_path, name):  # noqa: F811
 
 
 def test_another_kind_of_data_has_a_next_step(call, data, tmp_path):  # noqa: F811
-    call("svm", data, *GRID, "--certificate", "-o", "r")
+    call("svm", data, *PLAIN, "--certificate", "-o", "r")
     (tmp_path / "t.csv").write_text("age,class\n1,2\n")
     found = call("verify", "r", "t.csv")
     assert found.code == 1 and "this is not LIBSVM text\n  name the LIBSVM text that" in found.err
 
 
 def test_damaged_certificates_are_one_error(call, data, tmp_path):  # noqa: F811
-    call("svm", data, *GRID, "--certificate", "-o", "r")
+    call("svm", data, *PLAIN, "--certificate", "-o", "r")
     file, rng = tmp_path / "r" / NAME, np.random.default_rng(0)
     whole = file.read_bytes()
     for k in range(120):
@@ -293,7 +298,7 @@ def test_damaged_certificates_are_one_error(call, data, tmp_path):  # noqa: F811
 
 
 def test_steps_that_are_not_certified_claim_nothing(call, data, tmp_path):  # noqa: F811
-    assert call("svm", data, *GRID, "--tol", "1e-9", "--max-epochs", "1", "--certificate", "-o", "r").code == 3
+    assert call("svm", data, *PLAIN, "--tol", "1e-9", "--max-epochs", "1", "--certificate", "-o", "r").code == 3
     found = call("verify", "r")
     assert found.code == 3 and "claim nothing" in found.out
     statuses = [line.split(",")[2] for line in (tmp_path / "r" / "steps.csv").read_text().splitlines()[1:]]
@@ -415,7 +420,7 @@ def test_files_of_weights_are_found_from_other_folders(call, tmp_path, monkeypat
 
 def test_what_was_found_as_json(call, data, tmp_path):  # noqa: F811
     """The object has what the words have, and all that was compared and was not, each once."""
-    assert call("svm", data, *GRID, "--certificate", "-o", "r").code == 0
+    assert call("svm", data, *PLAIN, "--certificate", "-o", "r").code == 0
     words, found = call("verify", "r").out, json.loads(call("verify", "r", "--format", "json").out)
     assert (found["holds"], found["steps"], found["proven"], found["faults"]) == (True, 6, 6, [])
     assert f"{found['rows_fixed']} rows fixed" in words and found["worst_rel_gap"] <= found["tol"]

@@ -7,6 +7,7 @@ from scipy.optimize import minimize_scalar, nnls
 
 import screenpath
 from screenpath.problem.ends import CONSTANT
+from tests import plain
 
 GRID = np.logspace(-5, 3, 41)
 
@@ -25,15 +26,14 @@ def one_hot() -> tuple:
 
 @pytest.mark.covering(2)
 @pytest.mark.parametrize("loss", ["svm", "lad"])
-@pytest.mark.parametrize("intercept", [None, "free"])
+@pytest.mark.parametrize("intercept", ["none", "free"])
 @pytest.mark.parametrize("size", [150.0, 1500.0])  # of the rows: C x^2 is up to 3e8
 def test_a_path_may_begin_where_every_row_is_on_its_kink(size, intercept, loss):
     """There Newton's method cycles: it left steps uncertified after thousands of iterations."""
     rng = np.random.default_rng(2)
     X = rng.normal(size=(200, 800)) * size / np.sqrt(800)
     y = np.where(X[:, 0] + rng.normal(size=200) > 0.0, 1.0, -1.0)
-    how = {} if intercept is None else {"intercept": intercept}
-    path = getattr(screenpath, f"{loss}_path")(X, y, grid=[100.0, 150.0], **how)
+    path = getattr(screenpath, f"{loss}_path")(X, y, grid=[100.0, 150.0], intercept=intercept)
     assert path.certified and path.steps[0].epochs < 400 and path.steps[1].solver == CONSTANT
     triangle = np.linalg.cholesky(y[:, None] * (X @ X.T) * y)
 
@@ -42,7 +42,7 @@ def test_a_path_may_begin_where_every_row_is_on_its_kink(size, intercept, loss):
         target = np.linalg.solve(triangle, 1.0 - y * b)
         return 0.5 * float(target @ target - (nnls(triangle.T, target)[1] ** 2 if loss == "svm" else 0.0))
 
-    optimum = least(0.0) if intercept is None else minimize_scalar(least, (-0.5, 0.5), tol=1e-4).fun
+    optimum = least(0.0) if intercept == "none" else minimize_scalar(least, (-0.5, 0.5), tol=1e-4).fun
     assert [step.primal for step in path.steps] == pytest.approx([optimum] * 2, rel=2e-6)
 
 
@@ -53,7 +53,7 @@ def test_only_the_first_pair_is_solved(make, storage, intercept):
     X, y = make()
     how = {} if intercept is None else {"intercept": intercept}
     grid = GRID * (1e2 if make is one_hot else 1.0)
-    path = screenpath.svm_path(sp.csr_matrix(X), y, grid=grid, storage=storage, **how)
+    path = plain.svm_path(sp.csr_matrix(X), y, grid=grid, storage=storage, **how)
     assert all(step.status == "certified" for step in path.steps)
     first = next(k for k, step in enumerate(path.steps) if step.solver == CONSTANT)
     after = path.steps[first:]

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import screenpath
 from screenpath.catalogue.losses import LAD, SVM, SVR
 from screenpath.cli.app import run
 from screenpath.problem import ends
@@ -20,6 +19,7 @@ from screenpath.solve import make_solver
 from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk import loop
 from screenpath.walk.loop import PathOptions, walk
+from tests import plain
 from tests.cli.conftest import libsvm_text
 from tests.safety.rational import Exact
 
@@ -203,7 +203,7 @@ def test_all_of_what_a_start_is_foreseen_from_is_in_a_checkpoint():
             model.restore({name: value for name, value in model.state(two).items() if name != left})
 
 
-@pytest.mark.parametrize("path", [screenpath.lad_path, screenpath.quantile_path])
+@pytest.mark.parametrize("path", [plain.lad_path, plain.quantile_path])
 @pytest.mark.parametrize("rule", ["dvi+gap", "none", "it", "essnsv", "sieve"])
 def test_targets_that_zero_meets_need_no_solve(path, rule):
     """The primal value is 0 and the gap of (0, 0) exactly 0; a solver once sought a part of 0 in all epochs it had."""

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from screenpath import EpsilonGrid, lad_path, svm_path
+from screenpath import EpsilonGrid
 from screenpath.catalogue.losses import SVM
 from screenpath.cli.app import run
 from screenpath.errors import UsageError
@@ -15,6 +15,7 @@ from screenpath.solve import make_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.catalogue.test_targets import regression
 from tests.conftest import two_classes
+from tests.plain import lad_path, svm_path
 
 
 @pytest.mark.parametrize("epsilon", [1e-1, 1e-2, 1e-3])

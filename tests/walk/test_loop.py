@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath import svm_path
 from screenpath.catalogue.losses import SVM
 from screenpath.errors import DataError, UsageError
 from screenpath.problem.grid import explicit_grid, log_grid
@@ -13,6 +12,7 @@ from screenpath.screen import parse_rule
 from screenpath.solve import make_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.conftest import two_classes
+from tests.plain import svm_path
 
 GRID = log_grid(1e-3, 10.0, 15)
 

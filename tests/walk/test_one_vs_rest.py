@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from screenpath import l1_svm_path, svm_path
+from screenpath import l1_svm_path
 from screenpath.catalogue.losses import LOSSES
 from screenpath.catalogue.specs import l1_model
 from screenpath.problem.grid import lambda_grid
@@ -14,6 +14,7 @@ from screenpath.solve import make_solver
 from screenpath.solve.l1cd import make_feature_solver
 from screenpath.walk.loop import PathOptions
 from screenpath.walk.one_vs_rest import OneVsRest, walk_classes
+from tests.plain import svm_path
 
 GRID = np.array([0.01, 0.1, 1.0])
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from screenpath import svm_path
 from screenpath.catalogue.losses import SVM
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen import parse_rule
@@ -12,6 +11,7 @@ from screenpath.walk import compiled
 from screenpath.walk.loop import PathOptions, batches, walk
 from screenpath.walk.step import COLUMNS, TABLE, Step, Steps
 from tests.conftest import two_classes
+from tests.plain import svm_path
 
 GRID = np.geomspace(1e-3, 10.0, 12)
 

@@ -196,4 +196,4 @@ def command_of(source: str, columns: Sequence[Column], form: Form) -> str | None
         how = replace(how, thousands=",") if grouped else replace(how, decimal=",", thousands="." if points else "")
     words += [*how.flags(), *(["--missing", missing] if missing else [])]
     words += ["--missing-indicator"] if how.missing_indicator else []
-    return shlex.join([*words, "--scale", "standard", *([] if labels > 2 else ["--intercept", "free"])])
+    return shlex.join([*words, "--scale", "standard"])

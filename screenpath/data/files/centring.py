@@ -13,7 +13,7 @@ import numpy as np
 
 from screenpath.data.safe.memory import VALUES_AT_ONCE
 from screenpath.numbers import sparse as sp
-from screenpath.numbers.csr import Csr
+from screenpath.numbers.csr import Csr, is_sparse
 
 FEW = 8  # samples checked before all others
 FAR = 1000.0  # ranges from 0 at which rows of samples are centred: nearer ones lose at most three digits
@@ -43,14 +43,14 @@ def far_ranges(X, weights: np.ndarray | None = None, far: float = SINGLE):
     ``X`` is dense, a Csr or a csr_array; a sparse column counts only if each sample with a weight stores a value in it.
     Nearest to 0 they are ``far`` times their range from it, or more.
     """
-    X = X.array() if isinstance(X, Csr) else X
     rows = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights > 0.0)
     found = []
     if rows.size:
-        index = np.unique(X[rows[:1]].indices) if sp.issparse(X) else np.arange(X.shape[1])
-        few = _columns(X[rows[:FEW]], index)
+        head = rows[:FEW]
+        index = np.unique(X[head[0] : head[0] + 1].indices) if is_sparse(X) else np.arange(X.shape[1])
+        few = _columns(X[: head[-1] + 1], index)[head]
         index = index[is_far(few.min(axis=0), few.max(axis=0), far)]
-        if sp.issparse(X) and index.size:
+        if is_sparse(X) and index.size:
             index = index[np.bincount(X.indices, minlength=X.shape[1])[index] >= rows.size]
         for part in blocks(index, X.shape[0]):
             there = _columns(X, part)
@@ -64,6 +64,8 @@ def far_ranges(X, weights: np.ndarray | None = None, far: float = SINGLE):
 
 def _columns(X, index: np.ndarray) -> np.ndarray:
     """Return some columns, increasing, as a dense array."""
+    if isinstance(X, Csr):
+        return X.columns(index)
     return X[:, index].toarray() if sp.issparse(X) else X[:, index]
 
 
