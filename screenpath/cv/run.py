@@ -25,6 +25,7 @@ from screenpath.engine.path import Path
 from screenpath.inputs.rows import Samples, prepared
 from screenpath.numbers import sparse as sp
 from screenpath.rows.cluster import in_order
+from screenpath.store.certificates import Frames, fold_frame
 from screenpath.walk.loop import PathOptions, restore_walk, walk_state
 from screenpath.walk.step import verdict
 from screenpath.walk.workers import Workers, follow_parent, workers
@@ -46,6 +47,7 @@ class Task:
     limit: MemoryLimit | None = None  # of a worker process
     keep: bool = False  # whether to keep the linear forms of the held-out samples at every step
     grows: bool = False  # whether points may follow after the end of a grid
+    proves: bool = False  # whether to keep the frames of a certificate of every fold
     further: tuple[Score, ...] = ()  # scores that are reported besides the one that chooses
 
 
@@ -73,8 +75,9 @@ def fold_path(
     targets = samples.targets[split.held_out]
     rows, held_out = [], HeldOut.of(test, targets, [], held_weights) if task.certify else None
     reference, kept = None, [] if saved is None else list(saved.products)
+    frames, proofs = Frames(path.model, lone=True), [fold_frame(split, data)] if task.proves else []
     if saved is not None:
-        rows, held_out = list(saved.rows), saved.held_out
+        rows, held_out, proofs = list(saved.rows), saved.held_out, list(saved.proofs)
         if held_out is not None:
             held_out = replace(held_out, lines=list(held_out.lines))
         try:
@@ -96,16 +99,18 @@ def fold_path(
         rows.append({**step.parameters, "score": score, **dict(more), **cells})
         if tol < o["tol"]:  # refinement asks for more than the user, whose tolerance decides the status
             rows[-1]["status"] = verdict(certificate, o["tol"])[0]
+        if task.proves:
+            proofs.append(frames.of(step, certificate))
         if task.certify:
             held_out.lines.append(certified_line(certificate, test, products, held_out, path.model))
         reference = certificate
         if file is not None and len(rows) < len(grid) and file.due():
-            file.save(rows, held_out, walk_state(path.model, path.screening, certificate), kept)
+            file.save(rows, held_out, walk_state(path.model, path.screening, certificate), kept, proofs)
     ended = not rows or (len(rows) == len(grid) and not task.grows)
     state = {} if ended else walk_state(path.model, path.screening, reference)
     if file is not None and rows:
-        file.save(rows, held_out, state, kept)
-    return FoldPath(split, plain(rows), held_out, kept, state)
+        file.save(rows, held_out, state, kept, proofs)
+    return FoldPath(split, plain(rows), held_out, kept, state, proofs)
 
 
 def needs_of_folds(samples: Samples, task: Task, splits: list[Split], points: int) -> tuple[int, int]:
@@ -124,6 +129,7 @@ def needs_of_folds(samples: Samples, task: Task, splits: list[Split], points: in
         largest = max(largest, sliced + Bytes.of(spec.needs, shape, raw, o).peak(freed - tested))
         left += F8 * points * (16 * m + 2 * max(d + 1, n if spec.rows is not None else 0)) if task.certify else 0
         left += F8 * points * m * classes if task.keep else 0
+        left += F8 * points * (d + n) if task.proves else 0
     return largest + left // len(splits), left
 
 
@@ -241,7 +247,7 @@ def _send(samples: Samples, task: Task, left: list, how: tuple, spread):
     def written():
         for rank, found in spread.run(_sent_fold_path, samples, tasks, task.deadline):
             if files[rank] is not None and found.rows:
-                files[rank].save(found.rows, found.held_out, found.state, found.products)
+                files[rank].save(found.rows, found.held_out, found.state, found.products, found.proofs)
             yield rank, found
 
     yield from in_order(written())

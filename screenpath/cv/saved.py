@@ -30,7 +30,7 @@ COLUMNS = (
 FURTHER = {score.column for score in SCORES.values()}  # columns of scores besides the one that chooses
 EVERY = 1.0  # seconds between two writings of a fold under way
 SHARE = 0.05  # of a fold's time that may go into writing it
-STATE, PRODUCTS = "state-", "products"
+STATE, PRODUCTS, PROOFS, SIZES = "state-", "products", "proofs", "sizes"
 SCALARS = ("radius_sq", "xi", "xi_error", "extent")
 HUGE = 1e150  # no scalar is larger: their squares are finite
 
@@ -46,12 +46,16 @@ class FoldPath:
     products: list[np.ndarray] = field(default_factory=list)
     # arrays of the reference of the next point; empty where no point can follow
     state: dict = field(default_factory=dict)
+    # with ``Task.proves``: the frame of the fold and those of its grid points, for ``folds.bin``
+    proofs: list[bytes] = field(default_factory=list)
 
     def only(self, values: set) -> FoldPath:
         lines = [line for line in self.held_out.lines if line.C in values]
         rows = [row for row in self.rows if row["C"] in values]
         forms = [form for row, form in zip(self.rows, self.products, strict=False) if row["C"] in values]
-        return FoldPath(self.split, rows, replace(self.held_out, lines=lines), forms)
+        steps = zip(self.rows, self.proofs[1:], strict=False)
+        proofs = [*self.proofs[:1], *(frame for row, frame in steps if row["C"] in values)]
+        return FoldPath(self.split, rows, replace(self.held_out, lines=lines), forms, proofs=proofs)
 
     def merged(self, other: FoldPath) -> FoldPath:
         """Return the points of both in the order of C; at the same C those of ``other``."""
@@ -60,7 +64,10 @@ class FoldPath:
         ordered = [lines[C] for C in sorted(lines)]
         forms = {row["C"]: form for fold in (self, other) for row, form in zip(fold.rows, fold.products, strict=False)}
         products = [forms[C] for C in sorted(forms)]
-        return FoldPath(self.split, [rows[C] for C in sorted(rows)], replace(self.held_out, lines=ordered), products)
+        steps = {row["C"]: one for part in (self, other) for row, one in zip(part.rows, part.proofs[1:], strict=False)}
+        proofs = [*self.proofs[:1], *(steps[C] for C in sorted(steps))]
+        held_out = replace(self.held_out, lines=ordered)
+        return FoldPath(self.split, [rows[C] for C in sorted(rows)], held_out, products, proofs=proofs)
 
 
 class FoldFile:
@@ -99,6 +106,7 @@ class FoldFile:
             products = list(content.pop(PRODUCTS, ()))
             if products and (len(products), len(products[0])) != (len(rows), self._split.held_out.size):
                 raise ValueError("its linear forms are those of other rows")
+            proofs = _proofs(content, len(rows))
             points = self._grid[: len(rows), 0].tolist()
             held_out = _held_out(content, counts, self._split.held_out.size, points, self._width)
             if held_out is None and self._width is not None:
@@ -108,7 +116,7 @@ class FoldFile:
                 raise ValueError("it does not say how far the fold had come")
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise damaged(self.path, error) from None
-        return FoldPath(self._split, rows, held_out, products, state)
+        return FoldPath(self._split, rows, held_out, products, state, proofs)
 
     def _check_rows(self, rows) -> None:
         """Raise a ValueError unless there is a complete row for each of the first grid points."""
@@ -127,10 +135,11 @@ class FoldFile:
     def due(self) -> bool:
         return time.monotonic() - self._since >= self._seconds
 
-    def save(self, rows: list, held_out: HeldOut | None, state: dict, products: list) -> None:
+    def save(self, rows: list, held_out: HeldOut | None, state: dict, products: list, proofs: list) -> None:
         began = time.monotonic()
         arrays = {STATE + name: array for name, array in state.items()}
         arrays |= {PRODUCTS: np.array(products)} if products else {}
+        arrays |= {PROOFS: np.frombuffer(b"".join(proofs), np.uint8), SIZES: np.array([*map(len, proofs)], np.int64)}
         counts: list = []
         if held_out is not None:
             arrays |= _arrays(held_out)
@@ -148,6 +157,15 @@ def damaged(path: Path | None, why) -> RunFolderError:
     if path is None:
         return RunFolderError(f"the beginning of a fold is damaged ({why})", "start again with `force`")
     return RunFolderError(f"{path} is damaged ({why})", "remove it: its fold is computed again")
+
+
+def _proofs(content: dict, steps: int) -> list[bytes]:
+    """Return the frames of a fold, removing them from ``content``; none where none were kept."""
+    data, sizes = content.pop(PROOFS).tobytes(), content.pop(SIZES).tolist()
+    if len(sizes) not in (0, steps + 1) or min(sizes, default=0) < 0 or sum(sizes) != len(data):
+        raise ValueError("its frames are those of other rows")
+    ends = np.cumsum(sizes).tolist()
+    return [data[end - size : end] for size, end in zip(sizes, ends, strict=True)]
 
 
 def plain(rows: list) -> list:

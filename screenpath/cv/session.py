@@ -49,8 +49,10 @@ from screenpath.inputs import load
 from screenpath.inputs.load import class_weights, matrix_memory
 from screenpath.inputs.rows import Samples
 from screenpath.rows.cluster import tasks_on
+from screenpath.store.certificates import folds_bytes, header_of
 from screenpath.store.folder import FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, run_key
 from screenpath.store.outputs import Output
+from screenpath.store.record import FOLDS_FILE
 from screenpath.walk.step import CERTIFIED
 
 # Of the options, in the identity.
@@ -84,6 +86,8 @@ class CvSession(Session):
         names = (o["score"] or "").split(",")
         scores = [choose_score(name or None, self.spec, task, classes, o.get("tau")) for name in names]
         self.score, self.further = scores[0], tuple(scores[1:])
+        if o["certificate"] and "classes" in (self.data.labels or {}):
+            raise UsageError("`certificate` of `cv` is of two labels, or of a regression", "leave it out")
         if o["threshold"] is not None and (task != CLASSIFICATION or "classes" in self.data.labels):
             what = "several" if task == CLASSIFICATION else "no"
             raise UsageError(f"`threshold` decides between two labels, and this run has {what}", "leave it out")
@@ -96,6 +100,7 @@ class CvSession(Session):
             class_weights(o.get("class_weight"), self.data.label_texts),
             "sparse" if self.data.rows.sparse else "dense", self.deadline, o["certify"], grows=o["until_turn"],
             keep=o["predictions"] is not None or o["threshold"] is not None, further=self.further,
+            proves=o["certificate"],
         )  # fmt: skip
 
     def draw(self, task: str, groups: np.ndarray | None) -> list:
@@ -362,6 +367,9 @@ class CvSession(Session):
             bounds = [(s.low, s.high, s.lower / whole, s.upper / whole) for s in self.certified.segments]
             self.sink.write_output("bounds.csv", csv_text(("C_from", "C_to", "lower", "upper"), bounds))
         self.sink.write_output("cv.json", readable_json(self.cv_record()) + "\n")
+        if self.options["certificate"] and self.whole_folds:
+            header = header_of(self.spec.name, self.options, self.data)
+            self.sink.write_output(FOLDS_FILE, folds_bytes(header, self.folds))
         if self.options["predictions"] is not None:
             self.predicted.write(self.predictions_text())
 

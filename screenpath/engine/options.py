@@ -120,7 +120,8 @@ def points_of(part: str, grid) -> range:
 # -- cross-validation ------------------------------------------------------------------------------------------------
 
 # Options of a path that make no sense on folds, and their value there.
-WITHOUT = {"audit": False, "eps_path": None, "c": None, "reference": None, "certificate": False}
+WITHOUT = {"audit": False, "eps_path": None, "c": None, "reference": None}
+UNPROVEN = ("kernel", "until_turn", "fold_file", "fold_column", "group_column")  # of folds no certificate is checked
 WITHOUT_MORE = {"certify": False, "certify_to": None, "certify_points": 0, "until_turn": False, "turn_points": 0}
 
 # Options that bound the points to be added: the option that they serve, and their default.
@@ -138,7 +139,10 @@ def cv_spec(spec: Spec) -> Spec:
 
 def cv_resolved(spec: Spec, options: dict) -> tuple[Spec, dict]:
     """Return the model that the options describe, and all options of the run, dependent defaults filled in."""
-    options = {**WITHOUT_MORE, **WITHOUT, **counted(options), **dict(spec.fixed)}
+    options = {**WITHOUT_MORE, **WITHOUT, "certificate": False, **counted(options), **dict(spec.fixed)}
+    for name in UNPROVEN if options["certificate"] else ():
+        if options.get(name):
+            raise UsageError(f"`certificate` of `cv` does not cover `{name}`", "leave out one of the two")
     for given in ("fold_file", "fold_column"):
         for name in ("folds", "repeats", "stratify", "group_column", "fold_column"):
             if options[given] is not None and options[name] is not None and name != given:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from screenpath.data.safe.atomic import Appender, check_kept
@@ -23,49 +25,27 @@ from screenpath.walk.step import CERTIFIED, SKIPPED
 RELATIVE, ABSOLUTE = 1e-9, 1e-10
 
 
-class CertificateFile:
-    """``certificate.bin`` of a path in progress: solutions, and of a box model which rows they prove to be at a bound.
+class Frames:
+    """The frames of steps: solutions, and of a box model which rows they prove to be at a bound.
 
-    ``header`` is the problem: fields and arrays of the first frame. In a resumed run, ``state`` is the return value of
-    :meth:`state` at the checkpoint, and ``reference`` the certificate of the step before the next one.
+    ``lone`` steps make no claims about each other's rows.
     """
 
-    def __init__(self, folder, model, header: dict, state: dict | None = None, reference=None):
-        self.model, self.count, self.claims = model, 0, isinstance(model, BoxModel)
+    def __init__(self, model, lone: bool = False):
+        self.model, self.claims, self.lone = model, isinstance(model, BoxModel), lone
         # The step before, and what has been claimed about its rows; None where it made no claims.
-        self.before = self.decided = None
-        keep, sha256 = 0, None
-        if state is not None:
-            keep, self.count, sha256 = place_of(state)
-            decided = decided_of(state, model) if self.claims else np.zeros(0, np.uint8)
-            if decided.size:
-                self.before, self.decided = reference, decided
-        self.out = Appender(folder / form.NAME, keep, sha256=sha256)
-        if not keep:
-            fields = {name: value for name, value in header.items() if not isinstance(value, np.ndarray)}
-            arrays = {name: value for name, value in header.items() if isinstance(value, np.ndarray)}
-            self.out.append(form.MAGIC + form.frame(form.HEADER, fields, arrays))
+        self.before: Any = None
+        self.decided: np.ndarray | None = None
 
-    def state(self) -> dict:
-        """Force the file to the disk and return the arrays needed to continue it."""
-        self.out.sync()
-        digest = np.frombuffer(bytes.fromhex(self.out.sha256), np.uint8)
-        state = {"proof_bytes": np.int64(self.out.size), "proof_steps": np.int64(self.count), "proof_sha256": digest}
-        if self.claims:
-            state["proof_decided"] = np.zeros(0, np.uint8) if self.decided is None else self.decided
-        return state
-
-    def add(self, step, certificate) -> None:
+    def of(self, step, certificate) -> bytes:
         fields = {"step": step.step, "status": step.status, **step.parameters}
-        self.count += 1
         if step.status != CERTIFIED:
             self.before = self.decided = None
-            self.out.append(form.frame(form.STEP, fields, {}))
-            return
+            return form.frame(form.STEP, fields, {})
         # A worker process sends its certificate without these numbers; the step has them.
         error = max(step.primal - step.gap - step.dual, 0.0)
         fields |= {"primal": float(step.primal), "primal_error": float(error), "gap": float(step.gap)}
-        self.out.append((self._claimed if self.claims else self._solved)(fields, certificate))
+        return (self._claimed if self.claims else self._solved)(fields, certificate)
 
     def _solved(self, fields: dict, certificate) -> bytes:
         """Return the frame of a step that makes no claims about rows."""
@@ -107,9 +87,43 @@ class CertificateFile:
             more = (self.decided == form.NOTHING) & there
             packed = form.pack(np.where(more, np.uint8(form.AFTER), np.uint8(form.NOTHING)))
             frames += form.frame(form.NEXT, {"step": fields["step"] - 1}, {"claims": packed})
-        if intercept is None:
+        if intercept is None and not self.lone:
             self.before, self.decided = certificate, claims
         return frames
+
+class CertificateFile(Frames):
+    """``certificate.bin`` of a path in progress.
+
+    ``header`` is the problem: fields and arrays of the first frame. In a resumed run, ``state`` is the return value of
+    :meth:`state` at the checkpoint, and ``reference`` the certificate of the step before the next one.
+    """
+
+    def __init__(self, folder, model, header: dict, state: dict | None = None, reference=None):
+        super().__init__(model)
+        self.count, keep, sha256 = 0, 0, None
+        if state is not None:
+            keep, self.count, sha256 = place_of(state)
+            decided = decided_of(state, model) if self.claims else np.zeros(0, np.uint8)
+            if decided.size:
+                self.before, self.decided = reference, decided
+        self.out = Appender(folder / form.NAME, keep, sha256=sha256)
+        if not keep:
+            fields = {name: value for name, value in header.items() if not isinstance(value, np.ndarray)}
+            arrays = {name: value for name, value in header.items() if isinstance(value, np.ndarray)}
+            self.out.append(form.MAGIC + form.frame(form.HEADER, fields, arrays))
+
+    def state(self) -> dict:
+        """Force the file to the disk and return the arrays needed to continue it."""
+        self.out.sync()
+        digest = np.frombuffer(bytes.fromhex(self.out.sha256), np.uint8)
+        state = {"proof_bytes": np.int64(self.out.size), "proof_steps": np.int64(self.count), "proof_sha256": digest}
+        if self.claims:
+            state["proof_decided"] = np.zeros(0, np.uint8) if self.decided is None else self.decided
+        return state
+
+    def add(self, step, certificate) -> None:
+        self.count += 1
+        self.out.append(self.of(step, certificate))
 
     def finish(self, skipped) -> tuple[str, dict]:
         """Append the steps that were not reached and the end; return the final name and its entry in run.json."""
@@ -160,6 +174,22 @@ def check_resumed(folder, model, state: dict) -> None:
     if isinstance(model, BoxModel):
         decided_of(state, model)
     check_kept(folder / form.NAME, size, sha256)
+
+
+def fold_frame(split, data) -> bytes:
+    """Return the frame that begins the steps of a fold: its held-out rows, and what its training part has taught."""
+    preparation = data.preparation
+    named = {"scale": preparation.scale, "shift": preparation.shift, "fill": preparation.fill, "weights": data.weights}
+    arrays = {name: np.asarray(array) for name, array in named.items() if array is not None}
+    return form.frame(form.FOLD, {"repeat": split.repeat, "fold": split.fold}, {"held_out": split.held_out, **arrays})
+
+
+def folds_bytes(header: dict, folds: list) -> bytes:
+    """Return ``folds.bin``: the problem without what each fold has of its own, and the frames of all folds."""
+    fields = {name: value for name, value in header.items() if not isinstance(value, np.ndarray)}
+    columns = {name: value for name, value in header.items() if name == "columns"}
+    ends = form.frame(form.HEADER, fields, columns), form.frame(form.END, {"folds": len(folds)}, {})
+    return form.MAGIC + ends[0] + b"".join(frame for fold in folds for frame in fold.proofs) + ends[1]
 
 
 def header_of(model: str, options: dict, data) -> dict:

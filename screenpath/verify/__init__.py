@@ -31,10 +31,11 @@ import numpy as np
 
 from screenpath.errors import ResourceError, RunFolderError, folder_of
 from screenpath.verify.data import ROUNDINGS
-from screenpath.verify.file import CERTIFIED, NAME, PARAMETERS, UNFIT, Hashed, damaged, memory, read_certificate
+from screenpath.verify.file import CERTIFIED, FOLDS, NAME, PARAMETERS, UNFIT, Hashed, damaged, memory, read_certificate
+from screenpath.verify.folds import Folds
 from screenpath.verify.problem import Problem
 from screenpath.verify.products import check as check_steps
-from screenpath.verify.run import UNREADABLE, differences, read_record
+from screenpath.verify.run import FOLDED, UNREADABLE, differences, read_record
 from screenpath.verify.table import open_data
 
 PRIMAL_DIGITS = 2.0**-30
@@ -124,6 +125,16 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
         with _in_words(str(folder)):
             parts = differences(folder, problem, steps, found.pairs, hashed.entry)
             found.faults, found.covered, found.uncovered = parts
+    if "folds" in record["options"] and FOLDS not in record["files"]:  # the time was up
+        found.uncovered += [f"{name}: all" for name in FOLDED]
+    elif not found.faults and "folds" in record["options"]:
+        with _in_words(str(folder)), np.errstate(all="ignore"):
+            folds = Folds(folder, problem, data, lambda name, pair: _judged(name, found.tol, pair))
+            folds.check()
+            found.faults += [(None, fault) for fault in folds.faults]
+            found.covered += dict.fromkeys(folds.covered)
+            left = dict.fromkeys([*found.uncovered, *folds.uncovered])
+            found.uncovered = [name for name in left if name not in folds.covered]
     return found
 
 
@@ -170,6 +181,13 @@ def _ask_for_room(name: str, header: dict, claimed: int, source) -> None:
     needed += np.dtype(np.longdouble).itemsize * source.n * source.d if "kernel" in header else 0
     if needed > memory():
         raise ResourceError(f"{name}: checking takes {needed:,} bytes, more than this machine has", ROOM)
+
+
+def _judged(name: str, tol: float, pair) -> list[str]:
+    """Return what a step of a fold claims wrongly."""
+    found = Verification(name, tol=tol)
+    _judge(found, pair)
+    return [reason for _, reason in found.faults]
 
 
 def _judge(found: Verification, pair) -> None:

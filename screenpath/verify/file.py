@@ -25,6 +25,7 @@ PARAMETERS = ("C", "alpha", "beta", "lambda")
 MAGIC = b"screenpath certificate 1\n"
 HEADER, STEP, END = b"H", b"S", b"E"  # the problem, first; a step each; last, how many steps there are
 NEXT = b"N"  # claims of the step before, by the pair of the step that follows
+FOLDS, FOLD = "folds.bin", b"F"  # of the folds of a cross-validation; what a fold has of its own, before its steps
 # What unpacking and using a part whose entries are missing, of the wrong kind or too large may raise.
 UNFIT = (
     zlib.error, ValueError, KeyError, TypeError, IndexError, AttributeError, ArithmeticError, RecursionError,
@@ -89,7 +90,7 @@ def frames(path, hashed: Hashed | None = None):
             raise DataError(f"{path} is not finished", "continue the run with `resume`") from None
         raise DataError(
             f"{path}: no such file",
-            "compute a whole path in one run with `certificate`: runs that were merged, one-vs-rest and cv have none",
+            "compute path or cv in one run with `certificate`: runs that were merged, and one-vs-rest, have none",
         ) from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}", "check that it may be read") from None

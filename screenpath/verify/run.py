@@ -30,6 +30,7 @@ UNSEALED = 1  # the last schema version of run.json without hashes
 CHUNK = 1 << 20
 FILES = ("steps.csv", "steps.json", "steps.parquet", "coefficients.csv", "coefficients.npz", "cv.csv", "cv.json",
          "folds.csv", "bounds.csv")  # fmt: skip
+FOLDED = ("cv.csv", "cv.json", "folds.csv", "bounds.csv")  # of a cross-validation: verify.folds compares them
 RUN, TABLE = "run.json", "step table"
 
 HALVED = 32  # numpy adds up to 128 numbers in eight rows, longer vectors half by half: roundings in a row, but log2
@@ -120,12 +121,12 @@ def files_of(options: dict) -> list[str]:
 
 def _other_files(folder: Path, record: dict, files: list[str]) -> list:
     """Return the files that are there although the options have no such file: of a fact there is one file."""
-    listed = record.get("files", {})
+    listed, own = record.get("files", {}), FOLDED if "folds" in record["options"] else ()
     wanted = (
         [NAME, *files] if record["status"] == tables.FINISHED else [NAME, *(f for f in files if "parquet" not in f)]
     )
     found = [(None, f"there is {name}, which a run of these options does not have") for name in FILES
-             if name not in files and (name in listed or (folder / name).exists())]  # fmt: skip
+             if name not in (*files, *own) and (name in listed or (folder / name).exists())]  # fmt: skip
     if record.get("schema_version", UNSEALED) != UNSEALED:
         found += [(None, f"run.json has no hash of {name}") for name in wanted if name not in listed]
     return found

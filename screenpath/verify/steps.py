@@ -193,6 +193,8 @@ def grid_faults(header: dict, options: dict, steps: list, complete: bool) -> lis
     else:
         count = options["grid"] or 100
         wanted = low * _spaced(count, high / low)
+    if options.get("certify_to"):  # bounds may have asked for more
+        values = [value for value in values if np.any(np.abs(value - wanted) <= NEAR * value)]
     return _alone(options, alone) + _compared("C", values, wanted)
 
 

@@ -155,7 +155,7 @@ def test_writing_takes_a_small_share_of_the_time(tmp_path, monkeypatch):
     assert not file.due()
     now[0] += 1.0
     assert file.due()
-    file.save([], None, {"w": np.zeros(2)}, [])
+    file.save([], None, {"w": np.zeros(2)}, [], [])
     now[0] += 59.0
     assert not file.due()
     now[0] += 1.0

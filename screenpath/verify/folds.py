@@ -1,0 +1,325 @@
+r"""A cross-validation: the folds' gaps, scores and bounds, and the choice of a step, formed again from ``folds.bin``.
+
+A fold is checked as the run of its training part: gaps, labels, weights and scaling. Its weights then decide the rows
+that were held out; where rounding could decide a row, either score is accepted. Between two neighbours C0, C1 the pairs
+are mixed by shares 1 - s and s: the optimum at ``(1 - s) C0 + s C1`` is within r of ``c``, both mixed, where
+
+    c_k = (w_k + u_k)/2,  r_k^2 = ||w_k - u_k||^2 / 4 + Gamma_k,  r^2 = (1 - s) r_0^2 + s r_1^2 + s (1 - s) K,
+    K = max(0, (C1 - C0) (loss_0 - loss_1) - ||c_1 - c_0||^2)
+
+A row is sure where ``side x.c > ||x|| r``, which fails on one interval of s, if on any (Shibagaki et al. 2015).
+"""
+
+from __future__ import annotations
+
+import copy
+import csv
+import hashlib
+import io
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+
+from screenpath.verify.data import Block, signs_of
+from screenpath.verify.exact import TINY, UNIT, UP, fsum, norm_above, squared
+from screenpath.verify.file import CERTIFIED, END, FOLD, FOLDS, HEADER, PARAMETERS, STEP, Hashed, damaged, frames
+from screenpath.verify.products import check as check_steps
+from screenpath.verify.products import norms_of, products_of
+from screenpath.verify.steps import number, read_table
+from screenpath.verify.table import open_data
+
+TABLES = ("cv.csv", "cv.json", "folds.csv", "bounds.csv")
+OPTIONS = ("folds", "repeats", "score")  # that are compared
+NEAR = 1e-9  # numbers that two programs form of the same scores
+PROVEN = ("accuracy", "mae", "mse", "pinball")  # scores that are formed again
+TIE = 1e-12  # relative: means that count as equal
+
+
+def some(blocks, rows: np.ndarray):
+    """Yield the given rows of blocks, in order, as blocks."""
+    first = 0
+    for block in blocks:
+        keep = np.isin(block.first + np.arange(block.labels.size), rows)
+        if keep.any():
+            entries, ends = keep[block.rows], np.cumsum(np.diff(block.indptr)[keep])
+            tails = None if block.tails is None else block.tails[entries]
+            parts = np.append(0, ends), block.columns[entries], block.values[entries], tails
+            yield Block(first, block.labels[keep], *parts, block.bias)
+            first += int(keep.sum())
+
+
+class Part:
+    """Some rows of a source, as a source."""
+
+    def __init__(self, source, rows: np.ndarray):
+        self.source, self.rows, self.n = source, rows, rows.size
+
+    def __getattr__(self, name: str):
+        return getattr(self.source, name)
+
+    def _blocks(self):
+        yield from some(self.source._blocks(), self.rows)
+
+    def passed(self, indices: bool):
+        yield from some(self.source.passed(indices), self.rows)
+
+
+def read_folds(path: Path, header: dict) -> tuple[list, dict]:
+    """Return (what a fold has of its own, its steps) of each fold, and the hash of the file.
+
+    ``header`` is that of the certificate of the path on all data, which the folds share.
+    """
+    hashed, whole = Hashed(), False
+    found: list[tuple[dict, list]] = []
+    for k, (kind, fields, arrays) in enumerate(frames(path, hashed)):
+        if whole or (kind == HEADER) != (k == 0) or kind == STEP and not found:
+            raise damaged(path, "its parts are not in order")
+        if kind == HEADER and fields != {n: v for n, v in header.items() if not isinstance(v, np.ndarray)}:
+            raise damaged(path, "its problem is not that of the certificate")
+        if kind == FOLD:
+            found.append(({**fields, **arrays}, []))
+        elif kind == STEP:
+            found[-1][1].append({**fields, **arrays, "after": None, "step": len(found[-1][1])})
+        whole = kind == END and fields.get("folds") == len(found)
+    if not whole:
+        raise damaged(path, "it is cut short")
+    return found, hashed.entry
+
+
+class Folds:
+    """The folds of a run; ``judge(fold, pair) -> list`` of what a step claims wrongly."""
+
+    def __init__(self, folder: Path, problem, data, judge):
+        self.record, self.problem, self.data, self.judge, self.folder = problem.record, problem, data, judge, folder
+        self.folds, entry = read_folds(folder / FOLDS, problem.header)
+        self.texts = {name: (folder / name).read_bytes() for name in TABLES if (folder / name).exists()}
+        entries = {name: {"bytes": len(t), "sha256": hashlib.sha256(t).hexdigest()} for name, t in self.texts.items()}
+        listed = self.record["files"]
+        wrong = [name for name, one in {**entries, FOLDS: entry}.items() if listed.get(name) != one]
+        self.faults = [f"{name} is not what the run wrote (its hash differs)" for name in wrong]
+        self.covered, self.uncovered = ["folds.bin: gaps of the steps"], ["folds.csv: columns but the scores"]
+        self.cv = json.loads(self.texts["cv.json"])
+        self.rows = self._table("folds.csv")
+        self.lines: list[list] = []  # of each fold: what bounds are made of, step by step
+
+    def _table(self, name: str) -> list[dict]:
+        return list(csv.DictReader(io.StringIO(self.texts[name].decode(), newline="")))
+
+    def check(self) -> None:
+        self._check_split()
+        steps = [len(steps) for _, steps in self.folds]
+        at = [(str(own["repeat"]), str(own["fold"]), str(k)) for own, steps in self.folds for k in range(len(steps))]
+        if len(set(steps)) != 1 or [(row["repeat"], row["fold"], row["step"]) for row in self.rows] != at:
+            self.faults.append("folds.csv has other steps than the certificates of the folds")
+        for k, (own, entries) in enumerate(self.folds if not self.faults else []):
+            self._check_fold(own, entries, self.rows[k * steps[0] : (k + 1) * steps[0]])
+        if not self.faults:
+            self._check_choice(steps[0])
+            self._check_bounds()
+
+    def _check_split(self) -> None:
+        n, options = self.problem.header["data"]["n_samples"], self.record["options"]
+        digest, places = hashlib.sha256(), []
+        for own, _ in self.folds:
+            places.append((own["repeat"], own["fold"]))
+            digest.update(np.array([*places[-1], *own["held_out"]], dtype=np.int64).tobytes())
+            if own["held_out"].dtype != np.int64 or np.any(np.diff(own["held_out"]) <= 0):
+                self.faults.append("the held-out rows of a fold do not rise")
+        if places != [(r, k) for r in range(options["repeats"]) for k in range(options["folds"])]:
+            self.faults.append("the folds are not as many as the options ask for")
+        for repeat in range(options["repeats"]):
+            rows = [own["held_out"] for own, _ in self.folds if own["repeat"] == repeat]
+            if not np.array_equal(np.sort(np.concatenate([*rows, np.zeros(0, np.int64)])), np.arange(n)):
+                self.faults.append(f"repeat {repeat}: the folds do not hold out each row once")
+        if digest.hexdigest() != self.record["identity"].get("folds_sha256"):
+            self.faults.append("run.json has the hash of other folds")
+        self.covered += ["folds.bin: each row is held out once", *(f"run.json: options.{name}" for name in OPTIONS)]
+        self.covered += ["run.json: identity.folds_sha256", "run.json: identity.score"]
+        self.uncovered.append("folds.bin: that the folds are those of the seed")
+
+    def _check_fold(self, own: dict, entries: list, rows: list) -> None:
+        name, main, held = f"repeat {own['repeat']}, fold {own['fold']}", self.problem.header, own["held_out"]
+        shared = {key: value for key, value in main.items() if not isinstance(value, np.ndarray) or key == "columns"}
+        header = {**shared, **{key: own[key] for key in ("scale", "shift", "fill", "weights") if key in own}}
+        source = open_data(self.data, header, 1 << 12)
+        part, problem = Part(source, np.setdiff1d(np.arange(source.n), held)), copy.copy(self.problem)
+        problem.header = {key: value for key, value in header.items() if key != "columns"}
+        every = problem.sample_weights
+        problem.sample_weights = None if every is None else every[part.rows]
+        problem.watch(part)
+        for _ in range(2):
+            for _ in part._blocks():
+                pass
+        self.faults += [f"{name}: {fault}" for fault in problem.faults()]
+        header |= {"labels": source.mapping(), "roundings": problem.roundings()}
+        claimed = [entry for entry in entries if entry["status"] == CERTIFIED]
+        pairs = {pair.entry["step"]: pair for pair in check_steps(header, claimed, Part(source, part.rows))}
+        for k, pair in pairs.items():
+            self.faults += [f"{name}, step {k}, {fault}" for fault in self.judge(name, pair)]
+        for row, entry in zip(rows, entries, strict=True):
+            if any(str(row[key]) != str(entry[key]) for key in ("status", *PARAMETERS) if key in entry):
+                self.faults.append(f"{name}, step {entry['step']}: folds.csv and certificate differ")
+        blocks = list(some(source.passed(indices=True), held))
+        weights = np.ones(held.size) if every is None else every[held]
+        self._check_scores(name, (header, blocks, weights), pairs, rows)
+        if main["model"] == "svm" and main.get("intercept") != "free":
+            self.lines.append([Line(pair, header, blocks, weights) for pair in pairs.values()])
+
+    def _check_scores(self, name: str, held: tuple, pairs: dict, rows: list) -> None:
+        header, blocks, weights = held
+        y = np.concatenate([block.labels for block in blocks])
+        y = y if header["labels"] is None else signs_of(y, header["labels"])
+        for column, score in (("score", self.cv["score"]), *((one, one) for one in self.cv.get("further", {}))):
+            there = score in PROVEN and ("options", "weights") not in self.problem.unknown
+            (self.covered if there else self.uncovered).append(f"folds.csv: {score}")
+            for k, pair in pairs.items() if there else ():
+                low, high = between(score, *forms_of(blocks, pair.solution), y, weights, header.get("tau", 0.5))
+                value = number(rows[k][column])
+                if value is None or not low - NEAR * (1.0 + abs(low)) <= value <= high + NEAR * (1.0 + abs(high)):
+                    self.faults.append(f"{name}, step {k}: folds.csv says {score} {value}, it is {low:.9g}")
+        self.uncovered += ["folds.csv: steps that claim nothing"] * (len(pairs) < len(rows))
+
+    def _check_choice(self, steps: int) -> None:
+        """Compare means, standard errors and the choice with the scores of folds.csv."""
+        cv, table, lower = self.cv, self._table("cv.csv"), self.cv["score"] in ("mae", "mse", "pinball")
+        asked = (self.record["options"]["score"] or "").partition(",")[0]
+        usual = {"svm": "accuracy", "l1svm": "accuracy", "sparse-svm": "accuracy", "quantile": "pinball"}
+        asked = asked or usual.get(self.problem.header["model"], "mae")
+        names = ",".join([cv["score"], *cv.get("further", {})]).replace("-", "_")
+        asked_all = self.record["identity"]["score"].replace("-", "_")
+        if cv["score"] != asked or names != asked_all or cv["higher_is_better"] == lower or len(table) != steps:
+            self.faults.append("cv.json has another score than the options, or cv.csv other steps")
+            return
+        kind = "json" if self.record["options"]["format"] == "json" else "csv"
+        _, path = read_table(Path(f"steps.{kind}"), (self.folder / f"steps.{kind}").read_bytes())
+        for name in (name for name in PARAMETERS if name in table[0]):
+            values = [str(row.get(name)) for row in path]
+            if values != [row[name] for row in table] or values * len(self.folds) != [row[name] for row in self.rows]:
+                self.faults.append(f"the folds have another {name} than the path on all data")
+        means: dict[str, np.ndarray] = {}
+        pairs = (("score", "mean", "se"), *((one, one, f"{one}_se") for one in cv.get("further", {})))
+        for column, mean, se in pairs:
+            scores = np.array([number(row[column]) for row in self.rows], dtype=float).reshape(-1, steps)
+            means[mean] = scores.mean(axis=0)
+            means[se] = scores.std(axis=0, ddof=1) / math.sqrt(len(scores))
+            for key in (mean, se):
+                own = f"cv_{(cv['score'] if column == 'score' else column).replace('-', '_')}{'_se' * (key == se)}"
+                for name, place, rows in (("cv.csv", key, table), ("the step table", own, path)):
+                    if any(not near(number(row[place]), value) for row, value in zip(rows, means[key], strict=True)):
+                        self.faults.append(f"{name} has another {place} than folds.csv")
+                self.covered.append(f"step table: {own}")
+        loss = means["mean"] if lower else -means["mean"]
+        best = int(np.flatnonzero(loss <= loss.min() + TIE * abs(loss.min()))[0])
+        one_se = int(np.flatnonzero(loss <= loss[best] + means["se"][best] + TIE * abs(loss[best]))[0])
+        for key, step in (("best", best), ("one_se", one_se)):
+            said, row = cv[key], table[step]
+            good = said["step"] == step and all(near(said[one], means[one][step]) for one in ("mean", "se"))
+            good &= all(str(value) == row[one] for one, value in said["parameters"].items())
+            if not good or [int(line[key]) for line in table] != [int(k == step) for k in range(steps)]:
+                self.faults.append(f"the {key} step is {step}, by the scores of the folds; the run says {said['step']}")
+        whole = all(row["status"] == CERTIFIED for row in self.rows)
+        if self.record["folds_certified"] is not whole:
+            self.faults.append("run.json says otherwise than folds.csv whether all steps of the folds are certified")
+        told = self.covered if whole else self.uncovered
+        told += ["cv.csv: mean, se, best, one_se", "cv.json: best, one_se"]
+        self.covered.append("run.json: folds_certified")
+        self.uncovered.append("cv.json: the rest")
+
+    def _check_bounds(self) -> None:
+        if "bounds.csv" not in self.texts:
+            return
+        steps = len(self.folds[0][1])
+        if not self.lines or any(len(lines) < steps for lines in self.lines):
+            self.uncovered += ["bounds.csv: all", "cv.json: certified"]
+            return
+        table = self._table("bounds.csv")
+        for k, row in enumerate(table):
+            ends = [(lines[k], lines[k + 1]) for lines in self.lines] if k + 1 < steps else []
+            if not ends or [number(row["C_from"]), number(row["C_to"])] != [line.C for line in ends[0]]:
+                self.faults.append("bounds.csv has other ranges than the folds")
+                return
+            lower, upper = (heaviest(ends, wrong) for wrong in (True, False))
+            if not (float(row["lower"]) <= 1.0 - lower + NEAR and float(row["upper"]) >= upper - NEAR):
+                where = f"C from {row['C_from']} to {row['C_to']}"
+                self.faults.append(f"{where}: the bounds are not proven, only {1.0 - lower:.9g} and {upper:.9g}")
+        said, claimed = self.cv["certified"], min((float(row["lower"]) for row in table), default=math.nan)
+        best = max(float(row["mean"]) for row in self._table("cv.csv"))
+        wanted = {"lower_bound": claimed, "best_error": 1.0 - best, "difference": max(1.0 - best - claimed, 0.0)}
+        wanted |= {"cmin": self.lines[0][0].C, "cmax": self.lines[0][-1].C}
+        wanted["best_C"] = self.lines[0][self.cv["best"]["step"]].C
+        wrong = [key for key, value in wanted.items() if not near(said[key], value)]
+        target = self.record["options"]["certify_to"]
+        reached = None if target is None else said["difference"] <= target
+        wrong += ["target"] * (said["target"] != target or said["reached"] is not reached)
+        if wrong or len(table) != steps - 1:
+            self.faults.append(f"cv.json has another {', '.join(wrong) or 'range'} than bounds.csv and folds")
+        self.covered += ["bounds.csv: lower, upper", "cv.json: certified"]
+
+
+def forms_of(blocks: list, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the products of rows with ``w``, and bounds of the errors."""
+    p, e = (np.concatenate(one) for one in zip(*(products_of(block, w) for block in blocks), strict=True))
+    return p, e
+
+
+def near(found, wanted: float) -> bool:
+    return found is not None and abs(found - wanted) <= NEAR * (1.0 + abs(wanted))
+
+
+def between(score: str, p, e, y, weights, tau: float) -> tuple[float, float]:
+    """Return the least and the largest score of linear forms ``p``, each off by at most ``e``."""
+    total = fsum(weights)
+    if score == "accuracy":  # a form of 0 counts as negative
+        wrong, right = weights[np.where(y > 0, p < -e, p > e)], weights[np.where(y > 0, p > e, p < -e)]
+        return fsum(right) / total, 1.0 - fsum(wrong) / total
+    t = y - p
+    value = {"mae": np.abs(t), "mse": t * t, "pinball": np.maximum((tau - 1.0) * t, tau * t)}[score]
+    off = fsum(weights * (e * (2.0 * np.abs(t) + e) if score == "mse" else e)) / total
+    return fsum(weights * value) / total - off, fsum(weights * value) / total + off
+
+
+class Line:
+    """What a pair tells about held-out rows: products with ``c``, all rounding counted, and the radius."""
+
+    def __init__(self, pair, header: dict, blocks: list, weights: np.ndarray):
+        _, _, apart, slack = pair.columns
+        self.C, self.c = pair.entry["C"], pair.weights - 0.5 * apart
+        self.off = norm_above(0.5 * slack + 4.0 * UNIT * (np.abs(self.c) + np.abs(apart)))
+        self.square = UP * (0.25 * squared(pair.away(1.0)) + pair.term + TINY)
+        self.loss, self.spread = fsum(pair.losses), fsum(pair.spread)
+        self.norms = np.concatenate([norms_of(block) for block in blocks])
+        self.p, e = forms_of(blocks, self.c)
+        self.e = UP * (e + self.norms * self.off)
+        self.signs = np.concatenate([signs_of(block.labels, header["labels"]) for block in blocks])
+        self.weights = weights / fsum(weights)
+
+
+def unsure(a: Line, b: Line, side: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the closed intervals of s on which rows are not sure to be on a side; from above to, where on none."""
+    moved = max(float(np.linalg.norm(b.c - a.c)) * (1.0 - TIE) - a.off - b.off, 0.0)
+    K = max((b.C - a.C) * (a.loss - b.loss + a.spread + b.spread) * UP - moved * moved, 0.0)
+    p, q, N = side * a.p - a.e, side * b.p - b.e, a.norms**2
+    A, B, D = (q - p) ** 2 + N * K, 2.0 * p * (q - p) - N * (b.square - a.square + K), p * p - N * a.square
+    size = 16.0 * UNIT * (p * p + q * q + N * (a.square + b.square + K))
+    D, first, last = D - size, (p > 0.0) & (p * p - N * a.square > size), (q > 0.0) & (q * q - N * b.square > size)
+    with np.errstate(all="ignore"):
+        half = -0.5 * (B + np.copysign(np.sqrt(np.maximum(B * B - 4.0 * A * D, 0.0)), B))
+        ends = np.sort([half / A, D / half], axis=0)
+    low, high = (np.nan_to_num(one, nan=end) for one, end in zip(ends, (0.0, 1.0), strict=True))
+    low, high = np.clip(low - TIE, 0.0, 1.0), np.clip(high + TIE, 0.0, 1.0)
+    never = first & last & ((B * B < 4.0 * A * D) | (B >= 0.0) | (B <= -2.0 * A))
+    return np.where(never, 1.0, np.where(first, low, 0.0)), np.where(never, 0.0, np.where(last, high, 1.0))
+
+
+def heaviest(ends: list, wrong: bool) -> float:
+    """Return the largest weight, over one s, of held-out rows not sure to be wrong (or right); a fold weighs alike."""
+    parts = [(*unsure(a, b, -a.signs if wrong else a.signs), a.weights / len(ends)) for a, b in ends]
+    low, high, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
+    there = low <= high
+    low, high, weights = low[there], high[there], weights[there]
+    opened, closed = np.argsort(low, kind="stable"), np.argsort(high, kind="stable")
+    before = np.append(0.0, np.cumsum(weights[closed]))
+    piles = np.cumsum(weights[opened]) - before[np.searchsorted(high[closed], low[opened], side="left")]
+    return float(piles.max(initial=0.0))

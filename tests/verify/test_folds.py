@@ -1,0 +1,387 @@
+"""Certificates of cross-validations: honest ones hold, and no score, bound or choice can be forged beside them."""
+
+import csv
+import io
+import json
+import shutil
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import screenpath
+from screenpath.errors import ScreenpathError, UsageError
+from screenpath.verify import folds as room
+from screenpath.verify import verify_certificate
+from screenpath.verify.file import END, FOLD, FOLDS, HEADER, MAGIC, frame, frames
+from tests.cli.conftest import clouds, libsvm_text
+from tests.conftest import ROOT
+from tests.verify.test_edited import seal
+
+X, Y = clouds(n=60, d=3)
+SVM = {"grid": 5, "folds": 3, "scale": "standard", "quiet": True, "certificate": True}
+HONEST = {
+    "bounds": ("svm", {"certify": True, "bias": 1.0}),
+    "refined": ("svm", {"certify_to": 0.02, "certify_points": 10, "scale": "maxabs", "repeats": 2}),
+    "weights": ("svm", {"certify": True, "class_weight": ("balanced",), "weights": "w", "scale": "l2"}),
+    "free": ("svm", {"intercept": "free", "certify": True, "score": "accuracy,f1", "threshold": "recall=0.8"}),
+    "quantile": ("quantile", {"tau": 0.3, "score": "pinball,mae,mse,r2", "intercept": "free"}),
+    "svr": ("svr", {"epsilon": 0.2, "jobs": 2}),
+    "l1svm": ("l1svm", {}),
+    "sparse": ("sparse-svm", {"grid": None, "betas": 2, "alphas": 3, "format": "json"}),
+}
+CLINIC = {"target": "returned", "id": "visit", "drop": ("seen", "patient"), "one_hot": ("auto",), "missing": "median"}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Return a folder with a data file ``d`` and weights ``w`` of its rows."""
+    place = tmp_path_factory.mktemp("folds")
+    (place / "d").write_text(libsvm_text(X, Y))
+    (place / "w").write_text("".join(f"{1 + k % 3}\n" for k in range(60)))
+    return place
+
+
+@pytest.fixture(scope="module")
+def made(data):
+    """Return the folder of a certified cross-validation with bounds."""
+    screenpath.cross_validate("svm", data / "d", certify=True, out=data / "made", **{**SVM, "grid": 8})
+    return data / "made"
+
+
+@pytest.fixture
+def run(made, tmp_path):
+    """Return a copy of it that may be edited."""
+    shutil.copytree(made, tmp_path / "r")
+    return tmp_path / "r"
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_honest_ones_hold(data, tmp_path, name):
+    model, options = HONEST[name]
+    options = {one: str(data / "w") if one == "weights" else value for one, value in options.items()}
+    given = {one: value for one, value in {**SVM, **options}.items() if value is not None}
+    path = screenpath.cross_validate(model, data / "d", out=tmp_path / "r", **given)
+    assert path.certified
+    found = verify_certificate(tmp_path / "r")
+    assert found.faults == [] and found.holds
+    score = json.loads((tmp_path / "r" / "cv.json").read_text())["score"]
+    own = {f"folds.csv: {score}", "cv.json: best, one_se", "folds.bin: gaps of the steps", "run.json: options.folds"}
+    assert own <= set(found.covered) and not own & set(found.uncovered)
+    bounded = "certify" in options or "certify_to" in options
+    assert ("bounds.csv: lower, upper" in found.covered) == (bounded and name != "free")
+    assert ("bounds.csv: all" in found.uncovered) == (name == "free")
+    for other in {"f1", "r2"} & set(str(options.get("score")).split(",")):
+        assert f"folds.csv: {other}" in found.uncovered
+
+
+def test_tables_and_what_cannot_be_proven(data, tmp_path):
+    options = {**SVM, **CLINIC, "certify": True, "missing_indicator": True}
+    screenpath.cross_validate("svm", ROOT / "data_samples" / "clinic.csv", out=tmp_path / "r", **options)
+    found = verify_certificate(tmp_path / "r")
+    assert found.holds and "bounds.csv: lower, upper" in found.covered
+    for more, words in (
+        ({"kernel": "rbf"}, "does not cover `kernel`"),
+        ({"until_turn": True}, "does not cover `until_turn`"),
+        ({"part": "1/2"}, "cannot be combined"),
+        ({"one_vs_rest": True}, "leave|one_vs_rest"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            screenpath.cross_validate("svm", data / "d", out=tmp_path / "s", **{**SVM, **more})
+    three = libsvm_text(X, np.arange(60) % 3)
+    (tmp_path / "three").write_text(three)
+    with pytest.raises(UsageError, match="of two labels"):
+        screenpath.cross_validate("sparse-svm", tmp_path / "three", out=tmp_path / "s", certificate=True, quiet=True)
+
+
+def test_a_stopped_run_goes_on_to_the_same_bytes(data, made, tmp_path, monkeypatch):
+    options = {**SVM, "grid": 8, "certify": True, "out": tmp_path / "r"}
+    from screenpath.cv import saved
+
+    count, save = [0], saved.FoldFile.save
+
+    def stop(self, *arguments):
+        save(self, *arguments)
+        count[0] += 1
+        if count[0] == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(saved.FoldFile, "save", stop)
+    with pytest.raises(KeyboardInterrupt):
+        screenpath.cross_validate("svm", data / "d", **options)
+    monkeypatch.undo()
+    screenpath.cross_validate("svm", data / "d", resume=True, **options)
+    assert (tmp_path / "r" / FOLDS).read_bytes() == (made / FOLDS).read_bytes()
+    assert verify_certificate(tmp_path / "r").holds
+
+
+# -- forgeries ---------------------------------------------------------------------------------------------------------
+
+
+def rows(folder, name):
+    return list(csv.DictReader(io.StringIO((folder / name).read_text())))
+
+
+def write(folder, name, table):
+    lines = [",".join(table[0]), *(",".join(map(str, row.values())) for row in table)]
+    (folder / name).write_text("\n".join(lines) + "\n")
+
+
+def refused(folder, *changed):
+    """Return what the checker says of a folder whose hashes were made good after an edit."""
+    seal(folder, *changed)
+    try:
+        found = verify_certificate(folder)
+    except ScreenpathError as error:
+        return error.message
+    assert found.faults, "a forgery holds"
+    return " | ".join(reason for _, reason in found.faults)
+
+
+def test_unedited_tables_hold(run):
+    for name in ("folds.csv", "cv.csv", "bounds.csv", "steps.csv"):
+        write(run, name, rows(run, name))
+    seal(run, "folds.csv", "cv.csv", "bounds.csv", "steps.csv")
+    assert verify_certificate(run).holds
+
+
+@pytest.mark.parametrize("name, column, move, words", [
+    ("folds.csv", "score", 0.05, "folds.csv says accuracy"),
+    ("folds.csv", "C", 0.05, "folds.csv and certificate differ"),
+    ("folds.csv", "fold", 1, "other steps than the certificates"),
+    ("cv.csv", "C", 1e-6, "another C than the path"),
+    ("cv.csv", "mean", 1e-6, "cv.csv has another mean than folds.csv"),
+    ("cv.csv", "se", 1e-6, "cv.csv has another se than folds.csv"),
+    ("cv.csv", "best", 1, "the best step is"),
+    ("cv.csv", "one_se", 1, "the one_se step is"),
+    ("steps.csv", "cv_accuracy", 1e-6, "the step table has another cv_accuracy"),
+    ("bounds.csv", "lower", 0.3, "the bounds are not proven"),
+    ("bounds.csv", "upper", -0.3, "the bounds are not proven"),
+    ("bounds.csv", "C_to", 0.1, "other ranges than the folds"),
+])  # fmt: skip
+def test_numbers_of_tables(run, name, column, move, words):
+    """Each row of each table in turn."""
+    original = rows(run, name)
+    for k in range(0, len(original), 3):
+        table = [dict(row) for row in original]
+        value = float(table[k][column])
+        table[k][column] = value + move if column not in ("best", "one_se", "fold") else int(1 - value if move else 0)
+        write(run, name, table)
+        assert words in refused(run, name), k
+
+
+def test_bounds_that_promise_one_row_more(run):
+    """Every lower bound is raised by one row, of all ranges at once, as the summary then says, too."""
+    table, said = rows(run, "bounds.csv"), json.loads((run / "cv.json").read_text())
+    for row in table:
+        row["lower"] = float(row["lower"]) + 1.0 / 60.0
+    write(run, "bounds.csv", table)
+    bound = said["certified"]
+    bound["lower_bound"] = min(float(row["lower"]) for row in table)
+    bound["difference"] = max(bound["best_error"] - bound["lower_bound"], 0.0)
+    (run / "cv.json").write_text(json.dumps(said))
+    assert "the bounds are not proven" in refused(run, "bounds.csv", "cv.json")
+
+
+@pytest.mark.parametrize("place, value, words", [
+    (("best", "step"), 7, "the best step is"), (("best", "mean"), 0.99, "the best step is"),
+    (("best", "parameters", "C"), 5.0, "the best step is"), (("one_se", "se"), 0.0, "the one_se step is"),
+    (("certified", "difference"), 0.0, "cv.json has another difference"),
+    (("certified", "lower_bound"), 0.4, "cv.json has another lower_bound"),
+    (("certified", "best_error"), 0.0, "cv.json has another best_error"),
+    (("certified", "cmax"), 100.0, "cv.json has another cmax"),
+    (("certified", "best_C"), 2.0, "cv.json has another best_C"),
+    (("certified", "reached"), True, "cv.json has another target"),
+    (("score",), "f1", "another score than the options"), (("higher_is_better",), False, "another score than"),
+])  # fmt: skip
+def test_entries_of_the_summary(run, place, value, words):
+    said = json.loads((run / "cv.json").read_text())
+    part = said
+    for name in place[:-1]:
+        part = part[name]
+    assert part[place[-1]] != value
+    part[place[-1]] = value
+    (run / "cv.json").write_text(json.dumps(said))
+    assert words in refused(run, "cv.json")
+
+
+@pytest.mark.parametrize("place, value, words", [
+    (("identity", "folds_sha256"), "0" * 64, "hash of other folds"),
+    (("folds_certified",), False, "run.json says otherwise"),
+    (("options", "folds"), 2, "not as many as the options ask for|identity"),
+    (("options", "score"), "mae", "identity|another score"),
+])  # fmt: skip
+def test_entries_of_the_record(run, place, value, words):
+    record = json.loads((run / "run.json").read_text())
+    part = record
+    for name in place[:-1]:
+        part = part[name]
+    part[place[-1]] = value
+    if place[0] == "options" and place[-1] in record["identity"]:
+        record["identity"][place[-1]] = value
+    (run / "run.json").write_text(json.dumps(record))
+    found = refused(run)
+    assert any(word in found for word in words.split("|"))
+
+
+def edited(folder, change):
+    """Write ``folds.bin`` again, each frame as ``change(number, kind, fields, arrays)`` leaves it; False leaves it out.
+    """
+    parts = []
+    for k, (kind, fields, arrays) in enumerate(list(frames(folder / FOLDS))):
+        arrays = {name: np.array(array) for name, array in arrays.items()}
+        if change(k, kind, fields, arrays) is not False:
+            parts.append(frame(kind, fields, arrays))
+    (folder / FOLDS).write_bytes(MAGIC + b"".join(parts))
+
+
+def test_frames_written_again_hold(run):
+    edited(run, lambda *part: None)
+    seal(run, FOLDS)
+    assert verify_certificate(run).holds
+
+
+def test_forged_frames(run, made):
+    def shift(k, kind, fields, arrays):
+        if kind == FOLD and fields["fold"] == 0:
+            arrays["shift"] += 1e-3
+
+    def scale(k, kind, fields, arrays):
+        if kind == FOLD and fields["fold"] == 1:
+            arrays["scale"] *= 2.0
+
+    def held(k, kind, fields, arrays):  # a row that is held out twice, and one that never is
+        if kind == FOLD and fields["fold"] == 0:
+            free = np.setdiff1d(np.arange(60), arrays["held_out"])
+            arrays["held_out"] = np.sort(np.append(arrays["held_out"][1:], free[0]))
+
+    def order(k, kind, fields, arrays):
+        if kind == FOLD and fields["fold"] == 0:
+            arrays["held_out"] = arrays["held_out"][::-1]
+
+    def weights(k, kind, fields, arrays):
+        if kind == FOLD and fields["fold"] == 2:
+            arrays["weights"] = np.full(60 - arrays["held_out"].size, 2.0)
+
+    def point(k, kind, fields, arrays):
+        if k == 3:
+            arrays["w"] = arrays["w"] + 0.01
+
+    def dual(k, kind, fields, arrays):
+        if k == 3:
+            arrays["between"] = arrays["between"] * 0.5
+
+    def gap(k, kind, fields, arrays):
+        if k == 3:
+            fields["gap"] = 0.0
+
+    def status(k, kind, fields, arrays):
+        if k == 3:
+            fields["status"] = "budget"
+
+    def lost(k, kind, fields, arrays):
+        return k != 4
+
+    def fold(k, kind, fields, arrays):
+        return kind == END or k < 11
+
+    def problem(k, kind, fields, arrays):
+        if kind == HEADER:
+            fields["tol"] = 0.1
+
+    for change in (shift, scale, held, order, weights, point, dual, gap, status, lost, fold, problem):
+        shutil.copy(made / FOLDS, run / FOLDS)
+        edited(run, change)
+        assert refused(run, FOLDS), change.__name__
+    shutil.copy(made / FOLDS, run / FOLDS)
+    content, rng = (run / FOLDS).read_bytes(), np.random.default_rng(0)
+    for place in rng.integers(0, len(content), 12).tolist():
+        (run / FOLDS).write_bytes(content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :])
+        assert refused(run, FOLDS), place
+    (run / FOLDS).write_bytes(content)
+    seal(run, FOLDS)
+    assert verify_certificate(run).holds
+    (run / "cv.csv").write_text("")
+    assert "cv.csv is not what the run wrote" in " ".join(reason for _, reason in verify_certificate(run).faults)
+
+
+def test_without_the_folds_nothing_of_them_is_covered(run):
+    record = json.loads((run / "run.json").read_text())
+    del record["files"][FOLDS]
+    (run / "run.json").write_text(json.dumps(record))
+    (run / FOLDS).unlink()
+    seal(run)
+    found = verify_certificate(run)
+    assert found.holds and {"folds.csv: all", "cv.json: all", "cv.csv: all", "bounds.csv: all"} <= set(found.uncovered)
+    assert not any(name.startswith(("cv.", "folds.", "bounds.")) for name in found.covered)
+
+
+def test_a_score_cannot_be_hidden_behind_a_step_that_claims_nothing(run):
+    """Such a step is allowed, and then the choice is not covered."""
+    table = rows(run, "folds.csv")
+    table[2]["status"], table[2]["score"] = "budget", 1.0
+    write(run, "folds.csv", table)
+
+    def status(k, kind, fields, arrays):
+        if k == 4:
+            fields["status"] = "budget"
+            arrays.clear()
+            for name in ("primal", "primal_error", "gap"):
+                del fields[name]
+
+    edited(run, status)
+    assert "cv.csv has another mean" in refused(run, "folds.csv", FOLDS)
+    record = json.loads((run / "run.json").read_text())
+    record["folds_certified"] = False
+    (run / "run.json").write_text(json.dumps(record))
+    refused(run)
+    assert "cv.json: best, one_se" in verify_certificate(run).uncovered
+
+
+# -- the checker's own bounds ------------------------------------------------------------------------------------------
+
+
+def test_no_C_between_the_steps_leaves_the_bounds(made, data, monkeypatch):
+    """The errors of folds solved at other values of C are within what the checker itself proves, not only the run."""
+    found, heaviest = [], room.heaviest
+
+    def recorded(ends, wrong):
+        found.append((ends[0][0].C, ends[0][1].C, wrong, heaviest(ends, wrong)))
+        return found[-1][-1]
+
+    monkeypatch.setattr(room, "heaviest", recorded)
+    assert verify_certificate(made, data / "d").holds
+    held = [arrays["held_out"] for kind, _, arrays in frames(made / FOLDS) if kind == FOLD]
+    assert len(found) == 14
+    for low, high, wrong, share in found:
+        grid = np.linspace(low, high, 5)
+        errors = np.zeros(5)
+        for out in held:
+            training = np.setdiff1d(np.arange(60), out)
+            path = screenpath.svm_path(X[training], Y[training], grid=grid, scale="standard", tol=1e-10)
+            forms = X[out] @ path.coefficients.T + path.intercepts
+            errors += ((forms > 0.0) != (Y[out] == 2.0)[:, None]).mean(axis=0) / len(held)
+        assert np.all(errors >= 1.0 - share - 1e-9) if wrong else np.all(errors <= share + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_row_is_sure_outside_of_its_interval(seed):
+    rng, m = np.random.default_rng(seed), 200
+    size = 10.0 ** rng.uniform(-3, -1)
+    a, b = (
+        SimpleNamespace(
+            C=C, c=rng.normal(size=3) * size, off=0.0, square=size * rng.random() ** 2, loss=loss, spread=0.0,
+            p=rng.normal(size=m), e=1e-12 * rng.random(m), norms=1.0 + rng.random(m),
+        )
+        for C, loss in ((1.0, 3.0), (1.0 + rng.random(), 3.0 - rng.random()))
+    )  # fmt: skip
+    side = np.where(rng.random(m) < 0.5, 1.0, -1.0)
+    b.norms = a.norms
+    low, high = room.unsure(a, b, side)
+    K = max((b.C - a.C) * (a.loss - b.loss) - np.sum((b.c - a.c) ** 2), 0.0)
+    for s in np.linspace(0.0, 1.0, 401):
+        p = (1 - s) * (side * a.p - a.e) + s * (side * b.p - b.e)
+        radius = np.sqrt((1 - s) * a.square + s * b.square + s * (1 - s) * K)
+        outside = (s < low) | (s > high)
+        assert np.all(p[outside] > (a.norms * radius)[outside] * (1.0 - 1e-9))
+    assert (low > high).any() and (low <= high).any()
