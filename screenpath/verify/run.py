@@ -11,6 +11,7 @@ import csv
 import hashlib
 import io
 import json
+import math
 import os
 import zipfile
 import zlib
@@ -33,6 +34,7 @@ FILES = ("steps.csv", "steps.json", "steps.parquet", "coefficients.csv", "coeffi
 FOLDED = ("cv.csv", "cv.json", "folds.csv", "bounds.csv")  # of a cross-validation: verify.folds compares them
 RUN, TABLE = "run.json", "step table"
 
+ROUNDED, TINY = 1e-5, 1e-11  # a part of a gap between steps, and of the primal value, that bounds on rounding may be
 HALVED = 32  # numpy adds up to 128 numbers in eight rows, longer vectors half by half: roundings in a row, but log2
 HEAD, NUMBER = 1 << 10, 8  # bytes of the header of an array, and of a number
 UNREADABLE = (
@@ -77,6 +79,7 @@ def differences(folder: Path, problem: Problem, steps: list, pairs: dict, certif
         complete = all(entry["status"] != tables.SKIPPED for entry in steps)
         found += [(None, fault) for fault in grid_faults(header, record["options"], steps, complete)]
         found += _guarantee(record, problem, steps, pairs)
+        found += _between(record, problem, steps, pairs)
         columns, table = _tables(folder, files, contents, found)
         found += tables.table_faults(header, record, columns, table, steps, pairs)
         if found:
@@ -86,7 +89,8 @@ def differences(folder: Path, problem: Problem, steps: list, pairs: dict, certif
         facts["columns"], facts["parameters"] = columns, record["parameters"]
         facts["options"] |= {name: at(record, ("options", name)) for name in OPTIONS if name in record["options"]}
         facts["options"] |= {name: record["options"][name] for name in ("coefficients", "format")}
-        facts |= {name: record[name] for name in ("guarantee", "files", "sha256") if name in record}  # see above
+        looked_at = ("guarantee", "between", "files", "sha256")  # above
+        facts |= {name: record[name] for name in looked_at if name in record}
         if "grid" not in record:  # the first builds of 0.1.0 did not write it
             del facts["grid"]
         facts = {place: value for place, value in leaves(facts) if place not in problem.unknown}
@@ -177,6 +181,47 @@ def _guarantee(record: dict, problem: Problem, steps: list, pairs: dict) -> list
         elif not pair.serves(after["C"], epsilon):
             found.append((entry["step"], f"the step does not serve to within {epsilon:g} up to C = {after['C']:.6g}"))
     return found
+
+
+def _between(record: dict, problem: Problem, steps: list, pairs: dict) -> list:
+    """Return what run.json says otherwise of the worst gap over all C, interpolated between the steps.
+
+    Between two, the mean of their pairs has a gap of at most ``(1 - s) G0 + s G1 + s (1 - s) K``; see the guide.
+    """
+    said, done = record.get("between"), [entry for entry in steps if entry["status"] != tables.SKIPPED]
+    if said is None:  # as of earlier versions
+        return []
+    if record["parameters"] != ["C"] or "kernel" in problem.header or len(done) < 2:
+        return [(None, "run.json has a gap between steps, and its steps have none")]
+    if any(entry["step"] not in pairs for entry in done):
+        problem.unknown |= {("between", name) for name in ("worst_rel_gap", "C")}
+        return []
+    free = problem.header.get("intercept") == "free"
+    ends = [(entry, pairs[entry["step"]].solution[: -1 if free else None]) for entry in done]
+    places = [_worst(*one, *other) for one, other in zip(ends, ends[1:], strict=False)]
+    worst, low, high = max(gap for gap, _ in places), done[0]["C"], done[-1]["C"]
+    # Bounds on rounding differ from those of the run, and so may the worst of places that are nearly as bad.
+    near = [C for gap, C in places if gap >= (1.0 - ROUNDED) * worst - TINY]
+    good = {
+        "from": said["from"] == low,
+        "to": said["to"] == high,
+        "worst_rel_gap": abs(said["worst_rel_gap"] - worst) <= ROUNDED * worst + TINY,
+        "C": any(abs(said["C"] - C) <= ROUNDED * C for C in near),
+    }
+    return [(None, f"run.json has another {name} of the gap between steps") for name in good if not good[name]]
+
+
+def _worst(one: dict, w: np.ndarray, other: dict, v: np.ndarray) -> tuple[float, float]:
+    """Return the largest relative gap between two steps, over the least primal value that it allows, and its C."""
+    low, high, step = one["gap"], other["gap"], other["C"] - one["C"]
+    losses = [(e["primal"] - 0.5 * fsum(x * x)) / e["C"] for e, x in ((one, w), (other, v))]
+    errors = one["primal_error"] / one["C"] + other["primal_error"] / other["C"]
+    moved = math.sqrt(fsum(np.square(v - w)))
+    dual = max(moved - math.sqrt(2.0 * low) - math.sqrt(2.0 * high), 0.0)
+    K = step * (losses[0] - losses[1] + errors) - 0.5 * (moved * moved + dual * dual)
+    s = 0.5 * (K + high - low) / K if abs(high - low) < K else float(low < high)
+    gap = low + s * s * K if 0.0 < s < 1.0 else max(low, high)
+    return gap / (min(e["primal"] - e["primal_error"] - e["gap"] for e in (one, other)) + gap), one["C"] + s * step
 
 
 def _uncovered(record: dict, facts: dict) -> list[str]:
