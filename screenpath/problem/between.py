@@ -64,7 +64,8 @@ class Between:
             moved = float(np.linalg.norm(second.w - first.w)) * (1.0 - sum_error(first.w.size))
         moved = max(moved - first.off - second.off, 0.0)
         dual_moved = max(moved - OUTWARD * (math.sqrt(2.0 * first.gap) + math.sqrt(2.0 * second.gap)), 0.0)
-        gained = (second.C - first.C) * (loss - later + off + off_later + FEW * (abs(loss) + abs(later)))
+        step, off = second.C - first.C, off + off_later + FEW * (abs(loss) + abs(later))
+        gained = step * (loss - later) + abs(step) * off  # a single problem's reference may have the larger C
         bend = gained - (1.0 - FEW) * 0.5 * (moved * moved + dual_moved * dual_moved)
         return cls(first, second, math.inf if math.isnan(bend) else max(OUTWARD * bend, 0.0))
 
@@ -167,8 +168,8 @@ class Range:
         """Return the entry ``between`` of run.json; none without two steps."""
         if self.last is None or self.first == self.last.C:
             return {}
-        worst = {"worst_rel_gap": self.rel_gap, "C": self.C}
-        return {"between": {"from": self.first, "to": self.last.C, **worst}}
+        low, high = sorted((self.first, self.last.C))
+        return {"between": {"from": low, "to": high, "worst_rel_gap": self.rel_gap, "C": self.C}}
 
     def state(self) -> list[float]:
         """Return numbers from which :meth:`restored` makes the same, but for ``w`` of the last step."""

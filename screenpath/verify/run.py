@@ -199,7 +199,7 @@ def _between(record: dict, problem: Problem, steps: list, pairs: dict) -> list:
     free = problem.header.get("intercept") == "free"
     ends = [(entry, pairs[entry["step"]].solution[: -1 if free else None]) for entry in done]
     places = [_worst(*one, *other) for one, other in zip(ends, ends[1:], strict=False)]
-    worst, low, high = max(gap for gap, _ in places), done[0]["C"], done[-1]["C"]
+    worst, (low, high) = max(gap for gap, _ in places), sorted((done[0]["C"], done[-1]["C"]))
     # Bounds on rounding differ from those of the run, and so may the worst of places that are nearly as bad.
     near = [C for gap, C in places if gap >= (1.0 - ROUNDED) * worst - TINY]
     good = {
@@ -218,7 +218,7 @@ def _worst(one: dict, w: np.ndarray, other: dict, v: np.ndarray) -> tuple[float,
     errors = one["primal_error"] / one["C"] + other["primal_error"] / other["C"]
     moved = math.sqrt(fsum(np.square(v - w)))
     dual = max(moved - math.sqrt(2.0 * low) - math.sqrt(2.0 * high), 0.0)
-    K = step * (losses[0] - losses[1] + errors) - 0.5 * (moved * moved + dual * dual)
+    K = step * (losses[0] - losses[1]) + abs(step) * errors - 0.5 * (moved * moved + dual * dual)
     s = 0.5 * (K + high - low) / K if abs(high - low) < K else float(low < high)
     gap = low + s * s * K if 0.0 < s < 1.0 else max(low, high)
     return gap / (min(e["primal"] - e["primal_error"] - e["gap"] for e in (one, other)) + gap), one["C"] + s * step

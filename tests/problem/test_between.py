@@ -64,6 +64,8 @@ def test_the_bound_holds_in_exact_arithmetic():
         for share in (0.5, between.share(worst_C), *rng.random(wide(1, 8))):
             C, gap = exact_gap(exact, first, second, Fraction(float(share)))
             assert gap <= between.gap(float(C)) * (1 + 1e-15) <= worst * (1 + 1e-12), words
+            back = Between.of(between.second, between.first)
+            assert back.bend == pytest.approx(between.bend, rel=1e-9) and gap <= back.gap(float(C)) * (1 + 1e-15)
             met += gap > 0.5 * between.gap(float(C))
     assert met > 5  # it is no wild guess
 
