@@ -1,8 +1,8 @@
 """Rows seen through a kernel, ``Q_ij = s_i s_j K(x_i, x_j)``: sums of them formed from the data, and the square of the
 rows in use.
 
-No matrix of all pairs is kept. A sum of rows costs what its rows cost to compute, in tiles that stay in the processor's
-cache, and a solver asks only for those whose dual variables have changed.
+Of more than a few rows no matrix of all pairs is kept. A sum of rows costs what its rows cost to compute, in tiles that
+stay in the processor's cache, and a solver asks only for those whose dual variables have changed.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from screenpath.rows.memory import usable_threads
 
 MOST = 1 << 62  # bytes: a record may name any whole number
 HEIGHT, WIDTH = 256, 1024  # rows and columns of a tile of dense data: its values stay in the processor's cache
+WHOLE = 2048  # rows whose matrix is kept, 32 MB: rows of so few are asked for again and again
 SQUARE = 1024  # rows whose square must always fit
 MOST_HELD = 8192  # rows whose square is kept: 256 MB
 MOST_FREE = 4000  # coordinates of a Newton step: beyond it the factor takes longer than the pair steps it saves
@@ -54,6 +55,7 @@ class Allowance:
 class GramPlan:
     """How many rows of a kernel matrix a solver may use at once."""
 
+    whole: bool  # whether all of the matrix is kept
     square: int  # rows whose square may be kept
     free: int  # most coordinates whose part of the matrix may be factorised
     most: int  # bytes that are taken at most
@@ -62,10 +64,8 @@ class GramPlan:
 
     def describe(self) -> str:
         """Return the sentence printed before anything is allocated."""
-        return (
-            f"kernel of {self.n} rows: values computed as needed, the square of {self.square} rows kept at most, "
-            f"{in_words(self.most)} of the {in_words(self.allowed)} allowed"
-        )
+        kept = "the whole matrix" if self.whole else f"values computed as needed, at most {self.square}^2 of them kept"
+        return f"kernel of {self.n} rows: {kept}, {in_words(self.most)} of the {in_words(self.allowed)} allowed"
 
 
 def plan_gram(n: int, itemsize: int, max_memory: int | Allowance | None) -> GramPlan:
@@ -83,9 +83,11 @@ def plan_gram(n: int, itemsize: int, max_memory: int | Allowance | None) -> Gram
             f"the kernel values of {few} rows need {in_words(least)}, but {in_words(allowed)} are allowed",
             f"use `max_memory={given.limit_for(least)}`",
         )
+    whole = itemsize == 8 and n <= WHOLE and 8 * n**2 <= left - pair * few**2
+    left -= 8 * n**2 * whole
     square = min(max(few, int(np.sqrt(left / (pair + FACTOR_BYTES)))), n, MOST_HELD)
     free = min(square, MOST_FREE, int(np.sqrt((left - pair * square**2) / FACTOR_BYTES)))
-    return GramPlan(square, free, allowed - left + pair * square**2 + FACTOR_BYTES * free**2, allowed, n)
+    return GramPlan(whole, square, free, allowed - left + pair * square**2 + FACTOR_BYTES * free**2, allowed, n)
 
 
 class GramRows(Counted):
@@ -112,13 +114,14 @@ class GramRows(Counted):
         self.threads = usable_threads(threads)
         some = self.blocks.diagonal[self.blocks.diagonal > 0.0]
         inside = some.size == 0 or (some.min() > FLOAT32_RANGE[0] and some.max() < FLOAT32_RANGE[1])
-        self._plain = np.dtype(np.float32 if inside else np.float64)
+        self._plain = np.dtype(np.float32 if inside and not self.plan.whole else np.float64)
+        self._matrix = None
         self.square = Square(self, self._plain)
 
     @property
     def nbytes(self) -> int:
         """Return the bytes of the largest square that is kept from step to step."""
-        return self._plain.itemsize * self.plan.square**2
+        return self._plain.itemsize * (self.n if self.plan.whole else self.plan.square) ** 2
 
     def describe(self) -> dict:
         """Return the kernel, and how many of its rows are used at once, for records."""
@@ -141,6 +144,16 @@ class GramRows(Counted):
         if self.square.values.dtype != self._plain:
             self.forget()
 
+    @property
+    def matrix(self) -> np.ndarray:
+        """Return all of the matrix without signs, computed when it is first asked for."""
+        if self._matrix is None:
+            self._matrix = np.empty((self.n, self.n))
+            for start in range(0, self.n, HEIGHT):
+                rows = slice(start, start + HEIGHT)
+                self._matrix[rows] = self.blocks.block(rows)
+        return self._matrix
+
     def held_out(self, X) -> HeldOutRows:
         return self.blocks.held_out(X)
 
@@ -156,7 +169,13 @@ class GramRows(Counted):
         size = self.n if target is None else target.size
         self.touched += index.size * size / self.n if target is not None else index.size
         out, signed = np.zeros(size), weights * self.signs[index]
-        height, width = self._tile()
+        if self.plan.whole and target is None:
+            kernels.add_rows(self.matrix, index, signed, out)
+            return out * self.signs
+        if self.plan.whole:
+            kernels.add_rows_at(self.matrix, index, signed, target, out)
+            return out * self.signs[target]
+        height, width = self._tile(index.size)
 
         def one(start: int) -> None:
             columns = slice(start, min(start + width, size))
@@ -175,13 +194,17 @@ class GramRows(Counted):
                 list(pool.map(one, starts))
         return out
 
-    def _tile(self) -> tuple[int, int]:
-        """Return rows and columns of a tile; sparse data is fastest in few products."""
-        return (max(1, min(HEIGHT, BLOCK_BYTES // (8 * self.n))), self.n) if self.blocks.sparse else (HEIGHT, WIDTH)
+    def _tile(self, count: int) -> tuple[int, int]:
+        """Return rows and columns of a tile of a sum over so many rows; sparse data is fastest in few products."""
+        if self.blocks.sparse:
+            return max(1, min(HEIGHT, BLOCK_BYTES // (8 * self.n))), self.n
+        return HEIGHT, WIDTH * max(1, HEIGHT // max(count, 1))
 
     def depth(self, m: int) -> float:
         """Return an upper bound of the number of consecutive operations in a sum over ``m`` rows."""
-        height = self._tile()[0]
+        if self.plan.whole:
+            return min(m, m // 4 + 4) + 13.0
+        height = self._tile(m)[0]
         return min(m, height) + -(-m // height) + 12.0
 
     def precise_sums(self, target: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
@@ -206,6 +229,9 @@ class Square:
 
     def slots(self, index: np.ndarray) -> np.ndarray:
         """Return the places of rows, at most ``plan.square`` of them, in ``values``, computing what is new."""
+        if self.rows.plan.whole:
+            self.values = self.rows.matrix
+            return index
         new = index[self._slots[index] < 0]
         if self._held.size + new.size > self.values.shape[0]:
             self._keep(index[self._slots[index] >= 0], index.size)

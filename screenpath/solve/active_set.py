@@ -71,12 +71,13 @@ class ActiveSet:
         """Take bursts of pair steps on compact arrays, in place, and Newton steps between them."""
         lo, hi, beta, t = part
         limit = (STEPS if newton is not None else LONG) * t.size
+        wider = square if free else np.pad(square, (0, 1))
         for _ in range(BURSTS):
             if free:
                 done = kernels.pairs(square, lo, hi, beta, t, limit, apart)
             else:  # another variable takes up whatever the sum changes by
                 alone = [np.append(values, end) for values, end in zip(part, (-FAR, FAR, 0.0, 0.0), strict=True)]
-                done = kernels.pairs(np.pad(square, (0, 1)), *alone, limit, apart)
+                done = kernels.pairs(wider, *alone, limit, apart)
                 beta[:], t[:] = alone[2][:-1], alone[3][:-1]
             if done < limit:
                 break

@@ -37,10 +37,10 @@ from screenpath.rows.gram import Allowance
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 MB = 1 << 20
-X, allowed = np.random.default_rng(0).normal(size=(1500, 3)), Allowance(80 * MB, 100 * MB)
+X, allowed = np.random.default_rng(0).normal(size=(1500, 3)), Allowance(60 * MB, 100 * MB)
 def planned():
     return GramRows(X, KernelFunction("rbf", 1.0), np.ones(1500), allowed).plan
-assert planned().square == 1500
+assert planned().whole
 with MemoryLimit(private_bytes() + 70 * MB).in_force():  # of which 34 MB are spoken for
     plan = planned()
 assert plan.most <= plan.allowed <= 36 * MB and plan.allowed % (4 * MB) == 0, plan

@@ -149,7 +149,8 @@ def products(Q, theta):
 @pytest.mark.parametrize("function", [FUNCTIONS[1], FUNCTIONS[4], FUNCTIONS[6]], ids=str)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_sums_of_a_path_are_within_their_bounds(function, dtype):
-    """Formed anew, updated from step to step, and started between the reference and the guess."""
+    """Formed anew, updated from step to step, and started between the reference and the guess; with float32 they are
+    formed from the data, else from the whole matrix."""
     model, Q = problem(function, dtype=dtype, far=2.0)
     options = PathOptions(tol=1e-3, max_epochs=60)
     updated = 0
@@ -190,8 +191,9 @@ def test_products_of_a_solve_are_within_their_bounds(dtype):
 def test_sums_over_rows_are_as_deep_as_they_say(monkeypatch):
     rng = np.random.default_rng(6)
     n = 203
-    for height in (256, 32):
+    for height, whole in ((256, 0), (32, 0), (256, 2048)):
         monkeypatch.setattr(gram, "HEIGHT", height)
+        monkeypatch.setattr(gram, "WHOLE", whole)
         rows = GramRows(rng.normal(size=(n, 3)), KernelFunction("rbf", 0.1), np.ones(n), 1 << 24)
         assert rows.depth(200) <= min(height, 200) + 7 + 12 and rows.depth(3) >= 3
         Q = np.array([rows.weighted_sum(e) for e in np.eye(n)])

@@ -30,7 +30,9 @@ def matrix(rows):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("storage", ["dense", "sparse", "very sparse"])
-def test_sums_are_those_of_the_definition(monkeypatch, name, storage):
+@pytest.mark.parametrize("whole", [True, False])
+def test_sums_are_those_of_the_definition(monkeypatch, name, storage, whole):
+    monkeypatch.setattr(gram, "WHOLE", 2048 if whole else 0)
     if storage == "very sparse":  # as if the dense copy were too large
         monkeypatch.setattr(kernel_functions, "DENSE_BYTES", 0)
     monkeypatch.setattr(gram, "HEIGHT", 16)
@@ -58,6 +60,7 @@ def test_sums_are_those_of_the_definition(monkeypatch, name, storage):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_square_follows_the_rows_in_use(monkeypatch, name):
     monkeypatch.setattr(gram, "HEIGHT", 16)
+    monkeypatch.setattr(gram, "WHOLE", 0)
     X, signs, _ = problem(200)
     function, kernel = FUNCTIONS[name]
     rows, K, rng = GramRows(X, function, signs, 1 << 24), kernel(X, X), np.random.default_rng(2)
@@ -75,6 +78,19 @@ def test_a_square_follows_the_rows_in_use(monkeypatch, name):
     assert rows.square.values.dtype == np.float32 and rows.square.values.size == 0
 
 
+def test_of_few_rows_the_whole_matrix_is_kept():
+    X, signs, _ = problem(200)
+    rows, index = GramRows(X, FUNCTIONS["rbf"][0], signs, 1 << 24), np.array([3, 9, 60])
+    assert rows.plan.whole and not rows.sharpen()
+    slots, K = rows.square.slots(index), FUNCTIONS["rbf"][1](X, X)
+    np.testing.assert_allclose(rows.square.part(slots), K[np.ix_(index, index)], rtol=1e-12)
+    kept = rows.matrix
+    rows.forget()
+    assert rows.matrix is kept  # it is that of the data, whatever the path
+    for less in ({"dtype": np.float32}, {"max_memory": 1_000_000}):
+        assert not GramRows(X, FUNCTIONS["rbf"][0], signs, **{"max_memory": 1 << 24, **less}).plan.whole
+
+
 @pytest.mark.parametrize("shape", ["dense", "sparse"])
 def test_distances_do_not_cancel(monkeypatch, shape):
     """Rows 1e-3 apart at a distance of 1e6 from the origin; the exponent from inner products has an error of 1e-4."""
@@ -89,6 +105,8 @@ def test_distances_do_not_cancel(monkeypatch, shape):
 
 def test_threads_do_not_change_sums(monkeypatch):
     monkeypatch.setattr(gram, "WIDTH", 16)
+    monkeypatch.setattr(gram, "HEIGHT", 8)
+    monkeypatch.setattr(gram, "WHOLE", 0)
     X, signs, theta = problem(100)
     one, two = (GramRows(X, FUNCTIONS["rbf"][0], signs, threads=t).weighted_sum(theta) for t in (1, 2))
     np.testing.assert_array_equal(one, two)
@@ -107,7 +125,7 @@ def test_memory_is_told_before_it_is_taken_and_refused_with_the_figure():
 
 
 def test_plans_stay_inside_what_is_allowed():
-    for n in (50, 3000, 20_000, 200_000):
+    for n in (50, 1000, 3000, 20_000, 200_000):
         for itemsize in (4, 8):
             for allowed in (1 << 29, 1 << 33):
                 plan = plan_gram(n, itemsize, allowed)

@@ -9,7 +9,7 @@ from screenpath.kernels.solve import smo as kernels
 from screenpath.rows import gram
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
-from screenpath.solve import face_newton
+from screenpath.solve import face_newton, smo
 from screenpath.solve.active_set import ActiveSet, members
 from screenpath.solve.smo import make_kernel_solver
 from tests.conftest import two_classes
@@ -77,6 +77,7 @@ def plans(monkeypatch):
 
 def test_an_active_set_that_does_not_fit_is_solved_in_parts(monkeypatch, plans):
     monkeypatch.setattr(gram, "SQUARE", 40)
+    monkeypatch.setattr(gram, "WHOLE", 0)
     X, y = two_classes(200, 4, seed=6, noise=1.5)
     grid = GRID[: wide(3, 5)]  # the last take most of the time
     whole = path(X, y, grid=grid)
@@ -87,7 +88,8 @@ def test_an_active_set_that_does_not_fit_is_solved_in_parts(monkeypatch, plans):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_square_of_rounded_values_leads_to_gaps_of_exact_ones(dtype):
+def test_a_square_of_rounded_values_leads_to_gaps_of_exact_ones(monkeypatch, dtype):
+    monkeypatch.setattr(gram, "WHOLE", 0)
     X, y = two_classes(150, 5, seed=7, noise=1.5)
     for kernel in ("rbf", "linear", "poly"):
         found, other = (path(X, y, dtype=t, tol=1e-6, kernel=kernel, gamma=1.0) for t in (dtype, np.float64))
@@ -163,10 +165,25 @@ def test_an_active_set_is_solved_with_and_without_an_intercept(free, newton):
     rows = GramRows(X, KernelFunction("rbf", 0.3), y, 1 << 24)
     lo, hi, beta, t = np.minimum(0.0, 5.0 * y), np.maximum(0.0, 5.0 * y), np.zeros(80), y.copy()
     part = ActiveSet(rows.square, np.arange(80), lo, hi, beta, t)
-    part.solve(1e-9, face_newton.FaceNewton(free=free) if newton else None, free)
+    part.solve(1e-10, face_newton.FaceNewton(free=free) if newton else None, free)
     K = rbf_kernel(X, gamma=0.3)
     gap, b = kernels.slack(y - K @ part.beta, lo, hi, part.beta, free)
-    assert gap < 1e-4 and (abs(part.beta.sum()) < 1e-11 if free else b == 0.0)  # the square is of float32
+    assert gap < 1e-9 and (abs(part.beta.sum()) < 1e-11 if free else b == 0.0)
+
+
+def test_a_first_point_of_fewer_rows_leaves_little_to_do(monkeypatch):
+    X, y = two_classes(1400, 4, seed=3, noise=1.5)
+    some = (y > 0) | (np.arange(1400) % 3 == 0)  # with as many of each class another start is known
+    X, y = X[some], y[some]
+    monkeypatch.setattr(smo, "LEAST", 200)
+    monkeypatch.setattr(smo, "WRONG", 50)
+    found = {}
+    for level in (6, 10**6):
+        monkeypatch.setattr(smo, "LEVEL" if level == 6 else "LEAST", level)
+        found[level] = path(X, y, gamma=0.1, grid=[1.0], tol=1e-4, intercept="free", rule="none").steps[0]
+    assert found[6].status == found[10**6].status == "certified"
+    assert found[6].dual <= found[10**6].primal and found[10**6].dual <= found[6].primal
+    assert found[6].epochs < found[10**6].epochs
 
 
 def test_unknown_solver():
