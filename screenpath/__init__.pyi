@@ -39,12 +39,13 @@ __version__: str
 def huber_path(
     X: RowsLike, y: ArrayLike, *, bias: float = 0.0, intercept: str | None = None,
     sample_weight: ArrayLike | None = None, smoothing: float = 1.0, nonnegative: bool = False,
-    one_hot: str | Sequence[str] | None = None, columns: str | Sequence[str] | None = None,
-    drop: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
-    storage: str = "auto", dtype: DTypeLike = "float64", betas: int | Sequence[float] | np.ndarray = 10,
-    alphas: int | Sequence[float] | np.ndarray = 100, beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01,
-    references: int = 0, first: str = "features", rule: str | Any = "sifs+gap", solver: str | Any = "auto",
-    tol: float = 1e-06, seed: int = 0, jobs: int = 1, max_epochs: int = 100000, time_limit: float | None = None,
+    signs: ArrayLike | None = None, one_hot: str | Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None, drop: str | Sequence[str] | None = None,
+    missing: str | float = "error", scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
+    betas: int | Sequence[float] | np.ndarray = 10, alphas: int | Sequence[float] | np.ndarray = 100,
+    beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01, references: int = 0, first: str = "features",
+    rule: str | Any = "sifs+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, jobs: int = 1,
+    max_epochs: int = 100000, time_limit: float | None = None,
 ) -> SparsePathResult: ...
 
 def kernel_svm_path(
@@ -92,13 +93,13 @@ def quantile_path(
 def sparse_svm_path(
     X: RowsLike, y: ArrayLike, *, bias: float = 0.0, intercept: str | None = None,
     class_weight: Mapping | str | None = None, sample_weight: ArrayLike | None = None, loss: str = "hinge",
-    smoothing: float = 0.5, nonnegative: bool = False, one_hot: str | Sequence[str] | None = None,
-    columns: str | Sequence[str] | None = None, drop: str | Sequence[str] | None = None,
-    missing: str | float = "error", scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
-    betas: int | Sequence[float] | np.ndarray = 10, alphas: int | Sequence[float] | np.ndarray = 100,
-    beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01, references: int = 0, first: str = "features",
-    rule: str | Any = "sifs+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, jobs: int = 1,
-    max_epochs: int = 100000, time_limit: float | None = None,
+    smoothing: float = 0.5, nonnegative: bool = False, signs: ArrayLike | None = None,
+    one_hot: str | Sequence[str] | None = None, columns: str | Sequence[str] | None = None,
+    drop: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
+    storage: str = "auto", dtype: DTypeLike = "float64", betas: int | Sequence[float] | np.ndarray = 10,
+    alphas: int | Sequence[float] | np.ndarray = 100, beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01,
+    references: int = 0, first: str = "features", rule: str | Any = "sifs+gap", solver: str | Any = "auto",
+    tol: float = 1e-06, seed: int = 0, jobs: int = 1, max_epochs: int = 100000, time_limit: float | None = None,
 ) -> SparsePathResult: ...
 
 def svm_path(

@@ -24,7 +24,7 @@ SMOOTHED = "l the hinge smoothed by gamma"
 HINGES = {"smoothed": SMOOTHED, "exact": "l(t) = max(0, t)", "squared": "l(t) = 1/2 max(0, t)^2"}
 SPARSE_RULE = Later("screen.sparse", "parse_sparse_rule")
 SOLVING = o.solving(o.SPARSE_RULE, ("auto", "newton"), threaded=False)
-WALK = (o.NONNEGATIVE, o.FIRST, o.GRID_JOBS, *SOLVING, o.CERTIFICATE)
+WALK = (o.NONNEGATIVE, o.SIGNS, o.FIRST, o.GRID_JOBS, *SOLVING, o.CERTIFICATE)
 MEAN = "s = sum_i s_i (without weights the number of samples)"
 
 
@@ -43,13 +43,17 @@ def _sparse_build(rows, codes, weights, options):
 
 
 def signs_of(options: dict, d: int):
-    """Return the signs that the options ask for of ``d`` weights, int8; a penalised intercept may have any."""
+    """Return the signs that the options ask for of ``d`` weights, int8; a penalised intercept may have any.
+
+    Those of ``signs`` are an array of the features that have a column.
+    """
     import numpy as np
 
-    if not options.get("nonnegative"):
+    given, features = options.get("signs"), d - (options["bias"] != 0.0)
+    if given is None and not options.get("nonnegative"):
         return None
-    signs = np.ones(d, dtype=np.int8)
-    signs[d - (options["bias"] != 0.0) :] = 0
+    signs = np.zeros(d, dtype=np.int8)
+    signs[:features] = 1 if given is None else given
     return signs
 
 
@@ -92,7 +96,11 @@ def hinge_named(spec: Spec, options: dict) -> Spec:
 
 def signed(spec: Spec, options: dict) -> Spec:
     """Return the model with what the options ask of signs in its objective."""
-    return replace(spec, objective=f"{spec.objective}; w_j >= 0") if options.get("nonnegative") else spec
+    if options.get("signs") is None:
+        return replace(spec, objective=f"{spec.objective}; w_j >= 0") if options.get("nonnegative") else spec
+    if options.get("nonnegative"):
+        raise UsageError("`signs` has the sign of every weight, `nonnegative` too", "leave out one of the two")
+    return replace(spec, objective=f"{spec.objective}; signs_j w_j >= 0")
 
 
 def check_exact_hinge(options: dict) -> None:

@@ -335,6 +335,11 @@ SMOOTHING = Option(
 NONNEGATIVE = Option(
     "nonnegative", False, "flag", "Let no feature have a weight below 0.", changes=True, python="models", everyday=True
 )
+SIGNS = Option(
+    "signs", kind="path", metavar="FILE", python="paths", type="ArrayLike",
+    about="Of the weight of each feature, of shape (d,): 1 for at least 0, -1 for at most 0, 0 for any.",
+    help="Sign of the weight of each feature, one a line: 1 (at least 0), -1 (at most 0) or 0 (any).",
+)  # fmt: skip
 FIRST = Option(
     "first", "features", "choice", "What sifs screens first; the decisions are the same.",
     choices=("features", "samples"), stated=True, changes=True, group="screening and solver", python="models",

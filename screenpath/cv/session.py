@@ -136,6 +136,8 @@ class CvSession(Session):
         o = self.options
         if o.get("penalty_weights") is not None:
             o = {**o, "penalty_weights": self.data.penalties}
+        if o.get("signs") is not None:
+            o = {**o, "signs": self.data.signs}
         if self.spec.rows is None:
             return o
         o = load.kernel_options(o, raw)

@@ -40,8 +40,10 @@ def problem_again(run: Run, path: str, **changed):
     try:
         if data.sha256 != run.record["data"]["sha256"]:
             raise DataError(f"{path} is not the training data of {run.path}: its values differ", HINT)
-        if data.weights_sha256 != (run.record.get("identity") or {}).get("weights_sha256"):
-            raise DataError("the weights of the samples are not those of the run", "restore the file of `weights`")
+        known, found = run.record.get("identity") or {}, {"signs_sha256": None, **data.identity()}
+        for name, what in (("weights", "weights of the samples"), ("signs", "signs of the weights")):
+            if found[f"{name}_sha256"] != known.get(f"{name}_sha256"):
+                raise DataError(f"the {what} are not those of the run", f"restore the file of `{name}`")
         yield spec, options, data
         data.check()
     finally:

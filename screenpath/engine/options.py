@@ -17,7 +17,8 @@ from screenpath.data.safe.plugins import OPTIONS, find_plugins
 from screenpath.data.words.tables import need_parquet
 from screenpath.errors import UsageError
 
-INPUTS = ("data", "test", "weights", "penalty_weights", "fold_file")  # options that name files which a run reads
+# Options that name files which a run reads.
+INPUTS = ("data", "test", "weights", "penalty_weights", "signs", "fold_file")
 # Options that exclude `part`, and why.
 WHOLE = {
     "eps_path": "an eps-path finds each point from the one before",

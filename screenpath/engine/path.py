@@ -25,6 +25,11 @@ def limits_of(options: dict, began: float | None = None, **more) -> PathOptions:
     return PathOptions(options["tol"], options["max_epochs"], deadline, **more)
 
 
+def built(spec, options: dict, data: Prepared):
+    """Return the model of a declared one on data, whose signs stand for the file that the options name."""
+    return spec.build(data.rows, data.targets, data.weights, {**options, "signs": data.signs})
+
+
 @dataclass(frozen=True, eq=False)
 class Path:
     model: Any  # PathModel
@@ -40,7 +45,7 @@ class Path:
 
         By default grid, rule and solver (``how``) and limits are those of the options.
         """
-        model = spec.build(data.rows, data.targets, data.weights, options)
+        model = built(spec, options, data)
         grid = spec.grid(model, options) if grid is None else grid
         screening, solver = ways(spec, options) if how is None else how
         limits = limits_of(options) if limits is None else limits

@@ -12,7 +12,7 @@ import numpy as np
 from screenpath.catalogue.scores import CLASSIFICATION, REGRESSION
 from screenpath.catalogue.specs import SPECS
 from screenpath.data.files.arrays import canonical
-from screenpath.data.files.prepare import checked_penalties, say_nearly_constant, stored_dense
+from screenpath.data.files.prepare import checked_penalties, checked_signs, say_nearly_constant, stored_dense
 from screenpath.engine.path import Path, limits_of, ways
 from screenpath.engine.result import KernelPathResult, PathResult, Result, SparsePathResult
 from screenpath.inputs.rows import Prepared, Samples, prepared
@@ -53,6 +53,8 @@ class Problem:
             X = X if self.columns is None else on_columns(X, self.columns)
         if options.get("penalty_weights") is not None:
             options["penalty_weights"] = checked_penalties(options["penalty_weights"], self.width, self.columns)
+        if options.get("signs") is not None:
+            options["signs"] = checked_signs(options["signs"], self.width, self.columns)
         self.options = options | {"matrix_memory": options["max_memory"], "tell": more.get("tell")}
         self.targets, self.class_weight = targets, class_weight
         self.storage = "dense" if stored_dense(X, options["storage"], options["scale"]) else "sparse"

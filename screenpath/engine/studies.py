@@ -124,7 +124,7 @@ def study(model: str, options: dict, console) -> tuple[list[dict], bool]:
     point and made no unsafe decision.
     """
     from screenpath.engine.compare import compare
-    from screenpath.engine.path import limits_of
+    from screenpath.engine.path import built, limits_of
     from screenpath.inputs.load import load_training, model_of
 
     if options["attack"]:
@@ -136,11 +136,11 @@ def study(model: str, options: dict, console) -> tuple[list[dict], bool]:
             data = load_training(spec, options, console.say)
             spec = spec if data.spec is spec else model_of(data, options, console.say)
             _warm(spec, options, data.rows, variants)
-        once = spec.build(data.rows, data.targets, data.weights, options) if spec.selects else None
+        once = built(spec, options, data) if spec.selects else None
         data = data.without_rows() if spec.copies else data
 
         def build():
-            return spec.build(data.rows, data.targets, data.weights, options) if once is None else _anew(once)
+            return built(spec, options, data) if once is None else _anew(once)
 
         asked = console.say, spec.contradicted if options["audit"] else None
         with limit.kept("the comparison", spec.needs.hint):

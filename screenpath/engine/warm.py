@@ -44,6 +44,7 @@ def warm_model(spec, options: dict, rows) -> None:
     """
     own = {"rule": spec.default_rule, "solver": "auto"}
     options = {**options, **{name: other for name, other in own.items() if isinstance(options[name], Plugin)}}
+    options["signs"] = None
     if spec.rows is not None:
         ensure_compiled(*spec.kernel_modules)
         code_is_loaded()

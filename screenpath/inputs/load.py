@@ -15,7 +15,7 @@ from screenpath.data.files.arrays import canonical, dataset_of, found_in
 from screenpath.data.files.cells import MARKS, Cells
 from screenpath.data.files.dataset import Dataset
 from screenpath.data.files.libsvm import BLOCK
-from screenpath.data.files.prepare import checked_penalties, say_nearly_constant, stored_dense
+from screenpath.data.files.prepare import checked_penalties, checked_signs, say_nearly_constant, stored_dense
 from screenpath.data.files.read import read_data as read_file
 from screenpath.data.files.read import read_like, refuse_columns
 from screenpath.data.files.source import is_shard_folder
@@ -152,9 +152,9 @@ def class_weights(given, names=None):
     return weights
 
 
-def read_weights(path, unit: str = "sample"):
+def read_weights(path, unit: str = "sample", name: str = "weight"):
     """Return the numbers of a weights file, one line a ``unit``; arrays and None are returned as they are."""
-    return path if path is None or not isinstance(path, str) else read_lines(path, unit, "weight")
+    return path if path is None or not isinstance(path, str) else read_lines(path, unit, name)
 
 
 def read_lines(path, unit: str, name: str, whole: bool = False) -> np.ndarray:
@@ -276,6 +276,8 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     known["penalties"] = checked_penalties(
         read_weights(options.get("penalty_weights"), "feature"), data.width or d, columns
     )
+    signs = read_weights(options.get("signs"), "feature", "sign")
+    known["signs"] = checked_signs(signs, data.width or d, columns)
     options = filled(options, data, source, limit, tell)
     vectors = ask_for_rows(spec, options, data, known["labels"], kept, limit)
     options = {**options, "penalty_weights": known["penalties"], "tell": tell}
@@ -448,6 +450,8 @@ def _streamed(spec, options: dict, limit: MemoryLimit, tell) -> Training | None:
 
         weights = read_weights(options.get("penalty_weights"), "feature")
         known["penalties"] = penalties = checked_penalties(weights, folder.d, folder.numbers)
+        signs = read_weights(options.get("signs"), "feature", "sign")
+        known["signs"] = checked_signs(signs, folder.d, folder.numbers)
         free = spec.free_bias or options.get("intercept") == "free"
         how = options["scale"], options["storage"], given, penalties, options["threads"], bias, free
         rows = ColumnShards(folder, *how)

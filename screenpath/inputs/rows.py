@@ -40,13 +40,15 @@ class Prepared:
     targets: np.ndarray | None  # shape (n,), or None once the model has been built
     weights: np.ndarray | None  # shape (n,): class and sample weights together
     preparation: Preparation
+    signs: np.ndarray | None = None  # int8: of the weights of the features that have a column
 
 
 def prepared(spec, options: dict, samples: Samples, class_weight=None, storage: str = "auto") -> Prepared:
     """Return samples as a model takes them; ``class_weight`` as of ``catalogue.targets.row_weights``."""
     X, preparation = shaped(spec, options, samples.X, storage, samples.weights)
     rows, preparation = rows_of(spec, options, X, samples.targets, preparation)
-    return Prepared(rows, samples.targets, row_weights(samples.y, class_weight, samples.weights), preparation)
+    weights = row_weights(samples.y, class_weight, samples.weights)
+    return Prepared(rows, samples.targets, weights, preparation, options.get("signs"))
 
 
 def shaped(spec, options: dict, X, storage: str, weights) -> tuple:
@@ -123,12 +125,14 @@ class Training(Prepared):
             names = hashlib.sha256(repr((self.names, self.label_names)).encode("utf-8", "backslashreplace")).hexdigest()
         numbers = [label for label in self.sides if label != "rest"] if isinstance(self.label_texts, Spelled) else []
         penalties = None if self.penalties is None else hashlib.sha256(self.penalties.tobytes()).hexdigest()
+        signs = None if self.signs is None else hashlib.sha256(self.signs.astype(np.float64).tobytes()).hexdigest()
         return {
             "data_sha256": self.sha256,
             "weights_sha256": self.weights_sha256,
             **({} if names is None else {"names_sha256": names}),
             **({"labels": finite(self.labels)} if numbers and are_texts(numbers) else {}),
             **({} if penalties is None else {"penalty_sha256": penalties}),
+            **({} if signs is None else {"signs_sha256": signs}),
         }
 
     def description(self) -> dict:

@@ -213,12 +213,14 @@ def header_of(model: str, options: dict, data) -> dict:
     }
     if options.get("intercept") == "free":
         header["intercept"] = "free"
-    if options.get("nonnegative"):
-        header["signs"] = np.ones(data.shape[1] if preparation.columns is None else preparation.columns.size)
     if options.get("loss", "hinge") != "hinge":
         header["loss"] = options["loss"]
     if isinstance(data.rows, GramRows):
         header["kernel"] = data.rows.blocks.function.describe()
     named = {"scale": preparation.scale, "shift": preparation.shift, "weights": data.weights}
     named |= {"columns": preparation.columns, "fill": preparation.fill}
+    if options.get("nonnegative"):
+        named["signs"] = np.ones(data.shape[1] if preparation.columns is None else preparation.columns.size)
+    elif data.signs is not None:
+        named["signs"] = data.signs.astype(np.float64)
     return header | {name: np.asarray(array) for name, array in named.items() if array is not None}

@@ -59,7 +59,8 @@ def objective_of(header: dict, penalties: bool, written: object = None) -> str:
     if free:
         text = text.replace(f"y_i {form}", f"y_i ({form} + b)").replace(f"- {form}", f"- {form} - b")
     text += ", Phi(x).Phi(z) = K(x, z)" if "kernel" in header else ""
-    text += "; w_j >= 0" if "signs" in header and "alpha" in text else ""
+    if "signs" in header and "alpha" in text:
+        text += "; signs_j w_j >= 0" if written == f"{text}; signs_j w_j >= 0" else "; w_j >= 0"
     return text.replace("||w||_1", "sum_j p_j |w_j|") if penalties else text
 
 
@@ -82,6 +83,8 @@ class Problem:
         self.sample_weights = self._numbers("weights", data["n_samples"], weights)
         penalties = (record.get("identity") or {}).get("penalty_sha256")
         self.penalties = self._numbers("penalty_weights", data["n_features"], penalties, header.get("columns"))
+        signs = (record.get("identity") or {}).get("signs_sha256")
+        self.signs = self._numbers("signs", data["n_features"], signs, header.get("columns"))
 
     def _numbers(self, name: str, count: int, digest: str | None, columns=None) -> np.ndarray | None:
         """Return the numbers of a file that an option names; without it, what hangs on it is not known.
@@ -149,6 +152,10 @@ class Problem:
                 found.append("class_weight names a label that the data do not have")
             if (wanted is None) != (given is None) or wanted is not None and not close(given, wanted, balanced):
                 found.append("the certificate's weights are not those of the data and the options")
+        signs, wanted = header.get("signs", np.empty(0)), np.empty(0) if self.signs is None else self.signs
+        wanted = np.ones(signs.size) if self.options.get("nonnegative") else wanted
+        if ("options", "signs") not in self.unknown and not np.array_equal(signs, wanted):
+            found.append("the certificate's signs are not those of the options")
         if self.unknown & {("options", "weights"), ("options", "penalty_weights")} and header["scaling"] != "l2":
             self.unknown |= {("preparation", "scale"), ("preparation", "shift")}
         else:
@@ -235,7 +242,8 @@ class Problem:
             "bias": is_bias,
             "intercept": is_intercept,
             "loss": header.get("loss", "hinge"),
-            "nonnegative": "signs" in header and bool(np.all(header["signs"] == 1.0)),
+            "nonnegative": lambda value: value == ("signs" in header) or self.options.get("signs") is not None,
+            **({} if ("options", "signs") in self.unknown else {"signs": lambda value: True}),
             "scale": header["scaling"],
             "zero_based": data["zero_based"],
             "certificate": True,
@@ -306,6 +314,8 @@ class Problem:
             found["penalty_sha256"] = digest_of(self.penalties)
         elif "penalty_sha256" in record["identity"]:
             self.unknown.add(("identity", "penalty_sha256"))
+        if "signs" in header and "signs_sha256" in record["identity"]:
+            found["signs_sha256"] = digest_of(header["signs"])
         own = {("identity", f"{name}_sha256") for name in ("rule", "solver")}  # files of the user's, which are not here
         self.unknown |= {place for place in own if place[1] in record["identity"]}
         if "folds" in self.options:  # verify.folds compares them

@@ -294,6 +294,22 @@ def checked_penalties(penalties, width: int, columns=None) -> np.ndarray | None:
     return found if columns is None else found[columns]
 
 
+def checked_signs(signs, width: int, columns=None) -> np.ndarray | None:
+    """Return the checked signs of the weights of the features that have a column, int8; None if there are none."""
+    if signs is None:
+        return None
+    try:
+        found = np.asarray(unmasked(signs, "the signs"), dtype=np.float64).ravel()
+    except (TypeError, ValueError, OverflowError):
+        raise UsageError("the signs are not all numbers", "give one a feature, in order: 1, -1 or 0") from None
+    if found.size != width:
+        raise UsageError(f"{found.size} signs for {width} features", "give one a feature, in order")
+    bad = np.flatnonzero(~np.isin(found, (-1.0, 0.0, 1.0)))
+    if bad.size:
+        raise UsageError(f"sign {bad[0] + 1} is {found[bad[0]]:g}", "signs are 1, -1 or 0")
+    return (found if columns is None else found[columns]).astype(np.int8)
+
+
 def prepare(
     X, scale: str = "none", bias: float = 0.0, storage: str = "auto", dtype=np.float64, weights=None, narrow=False,
     penalties=None, free=False, missing: str | None = None,

@@ -73,38 +73,45 @@ def weigh(theta, samples, psi):
         psi[own * n + i] = total * weights[i]
 
 
+@kernel(forceinline=True, leaf=True)
+def response(t, state, gamma, low, high):
+    """Return the dual variable of a row, and its loss: linear whatever ``t`` where it is screened (``state``)."""
+    if state < 0 or (state == 0 and t <= gamma * low):
+        return low, low * (t - 0.5 * gamma * low) if low != 0.0 else 0.0
+    if state > 0 or t >= gamma * high:
+        return high, high * (t - 0.5 * gamma * high)
+    value = t / gamma
+    return value, 0.5 * t * value
+
+
 @kernel(leaf=True)
 def respond(scores, samples, status, theta, psi):
     """Write ``theta(w)`` and its ``psi`` from the scores ``X w``; a screened dual variable keeps its value.
 
-    Returns the sum of the losses; that of a screened dual variable is linear whatever ``t``.
+    Returns the sum of the losses.
     """
     labels, weights, n, classes, gamma, kinks, low, high = samples
-    loss, least, most = 0.0, gamma * low, gamma * high
+    loss = 0.0
+    if classes == 1:  # a loop of its own takes a third of the time
+        for i in range(n):
+            theta[i], share = response(kinks[i] - labels[i] * scores[i], status[i], gamma, low, high)
+            loss += weights[i] * share
+            psi[i] = weights[i] * (labels[i] * theta[i])
+        return loss
     for i in range(n):
         own, weight = labels[i], weights[i]
         total = 0.0
         for c in range(classes):
             k = c * n + i
-            if classes > 1 and c == own:
+            if c == own:
                 theta[k] = 0.0
                 continue
-            t = slack_of(scores, own, kinks, n, classes, i, k)
-            if status[k] < 0 or (status[k] == 0 and t <= least):
-                value = low
-                if low != 0.0:
-                    loss += weight * (low * (t - 0.5 * least))
-            elif status[k] > 0 or t >= most:
-                value = high
-                loss += weight * (high * (t - 0.5 * most))
-            else:
-                value = t / gamma
-                loss += weight * (0.5 * t * value)
+            value, share = response(slack_of(scores, own, kinks, n, classes, i, k), status[k], gamma, low, high)
+            loss += weight * share
             theta[k] = value
             total += value
-            psi[k] = weight * (own * value if classes == 1 else -value)
-        if classes > 1:
-            psi[own * n + i] = weight * total
+            psi[k] = weight * -value
+        psi[own * n + i] = weight * total
     return loss
 
 
@@ -329,8 +336,10 @@ def feature_terms(w, u, signs, features, norms, alpha, beta):
     w_sq, w_l1, kink, lag_sq, lag_w, reach = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     active, nonzero, d = 0, 0, norms.size
     for f in features:
-        x, v, sign = u[f], w[f], signs[f]
-        inner = min(max(x, -beta if sign <= 0 else -np.inf), beta if sign >= 0 else np.inf)
+        x, v = u[f], w[f]
+        inner = min(max(x, -beta), beta)
+        if signs[f] * x < -beta:
+            inner = x
         shrunk = x - inner
         if v == 0.0 and shrunk == 0.0:
             continue
