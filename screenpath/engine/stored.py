@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from screenpath.data.files.dataset import FileLike
+from screenpath.data.files.dataset import FileLike, RowsLike
 from screenpath.data.files.prepare import Preparation
 from screenpath.data.words.labels import in_python, label_text
 from screenpath.engine.interpolated import Interpolated, check_linear, interpolated, is_linear, stored_weights
@@ -158,6 +158,20 @@ class StoredPath(Result[int | str]):
         from screenpath.engine.leave_out import leave_one_out
 
         return next(leave_one_out(self.run, [self.solved(step, **parameters).cells], self.training, rows, seed))
+
+    def stable(self, X: RowsLike) -> StableLabels:
+        """Return on which intervals of C the label of each new row is proven, between the steps too.
+
+        For ``svm`` of two labels, without a kernel and without a free intercept; ``X`` as of :meth:`decision_function`.
+
+        Returns
+        -------
+        StableLabels
+            ``.intervals`` has ``(label, low, high)`` for each row, ``.shares`` the share of the range that is proven.
+        """
+        from screenpath.engine.stable import StableLabels
+
+        return StableLabels(self, sp.csr_array(self._rows(X)))
 
     def _forms(self, X, step) -> np.ndarray:
         X = sp.csr_array(X)

@@ -71,6 +71,7 @@ def test_the_column_of_predict(call, tmp_path):
     assert lines[0] == "label,stable"
     intervals = StableLabels(path, sp.csr_array(new))
     assert [line.split(",")[1] for line in lines[1:61]] == intervals.texts()
+    assert path.stable(new).intervals == intervals.intervals
     whole = [text for text in intervals.texts() if text.endswith(" 0.01..10")]
     assert f"{len(whole)} of 60 rows have one proven label" in found.err and len(whole) > 30
     flips = [one for one in intervals.intervals if len({label for label, *_ in one}) == 2]
