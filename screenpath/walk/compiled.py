@@ -41,6 +41,7 @@ SCREENED, SCREEN_S = kernels.SCREENED, kernels.FIELDS.index("screen_s")
 SOLVE_S, EPOCHS = SCREEN_S + 1, kernels.EPOCHS
 TOUCHED = kernels.FIELDS.index("touched")
 WHOLE = kernels.FIELDS[kernels.COUNTS : TOUCHED]  # columns of whole numbers
+EACH = 150  # rows for each column: with fewer, and a free intercept, many rows are between their ends
 BETWEEN = 50  # rows for each that is between its ends, from which the others are not worth reading at each step
 FAR = 4.0  # times the C of a reference: from there on samples of the rows are a better start
 EVERY = nothing()
@@ -64,7 +65,8 @@ def can_compile(model: PathModel, screening: PathScreening, solver: Solver) -> b
 def _skips(model, screening) -> bool:
     """Tell whether rows may be left unread: whether nobody asks for the decisions on all of them."""
     usual = screening.compiled == kernels.PAIR_BALL and not screening.counts_all
-    return usual and not model.rows.sparse and model.size >= unread.MANY
+    least = unread.MANY if model.free is None else max(unread.MANY, EACH * model.rows.d)
+    return usual and not model.rows.sparse and model.size >= least
 
 
 def _is_zero(certificate) -> bool:

@@ -59,6 +59,7 @@ def near(walk, C: float, epochs: int) -> tuple:
     else:
         options, aim = replace(walk.options, tol=TOL, certificates=True), TOL * walk.aim / walk.options.tol
         smaller = type(walk)(sample, type(walk.grid)([larger]), walk.screening, options, aim)
+        smaller.between = walk.between * sample.size / model.size
         start, spent, more = near(smaller, larger, epochs)
         touched += more
         if start is None:

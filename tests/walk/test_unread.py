@@ -365,5 +365,6 @@ def test_only_the_rule_auto_leaves_rows_unread():
     model = models()["svm"]
     for rule in ("none", "gap", "dvi", "dvi+gap", "it"):
         assert all(certificate.unread is None for _, certificate in walked(model, rule, grid=GRID[:4]))
-    few = SVM.model(MemoryRows(model.rows.X[:1000]), model.signs[:1000].astype(float), None, "none")
-    assert records(walked(few)) == records(walked(few, "dvi+gap"))
+    for count, intercept in ((1000, "none"), (compiled.EACH * model.rows.d - 1, "free")):
+        few = SVM.model(MemoryRows(model.rows.X[:count]), model.signs[:count].astype(float), None, intercept)
+        assert records(walked(few)) == records(walked(few, "dvi+gap"))
