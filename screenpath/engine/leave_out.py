@@ -24,6 +24,7 @@ from screenpath.solve.removal import AT_ONCE, BOUND, LOCAL, NOTHING, OPEN, Remov
 from screenpath.store.open import Run
 
 TOL = 1e-8  # from which the rows on their kinks are seen
+VALUES = 10**6  # predictions of all models for some new rows that are held at once
 SLOW = 10.0  # seconds from which the cost is said beforehand
 
 
@@ -171,6 +172,8 @@ class LeaveOneOut(Removed):
         """
         if self.run.labels is not None:
             raise UsageError("intervals are for regressions", "leave out `interval`")
+        if not 0.0 < level < 1.0:
+            raise UsageError(f"`level` must lie between 0 and 1, not {level!r}", "write for example 0.9")
         if self.weights is not None and np.ptp(self.weights):
             raise UsageError("intervals need rows that weigh alike", "compute the path without weights")
         if self.open.any() or self.samples.size < self.n:
@@ -182,9 +185,9 @@ class LeaveOneOut(Removed):
         w, errors = self.solution.certificate.point.vector, np.abs(self.targets - self.values)
         base = np.asarray(rows @ w).ravel() + (self.solution.certificate.intercept or 0.0)
         last = int(np.ceil(level * (n + 1)))
-        out = np.empty((base.size, 2))
-        for start in range(0, base.size, AT_ONCE):
-            part = slice(start, start + AT_ONCE)
+        out, size = np.empty((base.size, 2)), 1 + VALUES // n
+        for start in range(0, base.size, size):
+            part = slice(start, start + size)
             moved = rows[part] @ self.moves.T
             values = base[part, None] + self.offsets + (moved.toarray() if sp.issparse(moved) else moved)
             out[part] = np.transpose(_ends(values - errors, values + errors, n + 1 - last, last))
@@ -250,9 +253,9 @@ def leave_one_out(
         for step, (_, pair) in zip(steps, way.walk(), strict=False):
             ensure_compiled("removal_proof")
             began = time.process_time()
-            solution = Solution(way.model, polished(way.model, pair))
             if tell is not None:
-                _say_cost(solution, samples, tell)
+                _say_cost(Solution(way.model, pair), samples, tell)
+            solution = Solution(way.model, polished(way.model, pair))
             removed = leave_out(solution, samples, run.labels is not None and not values)
             spent, options, sure = time.process_time() - began, run.record["options"], removed.how != OPEN
             held = None if weights is None else weights[sure]
@@ -270,7 +273,7 @@ def _say_cost(solution: Solution, samples: np.ndarray, tell) -> None:
     """Tell what the removals will take, where it is long."""
     members, d = int(np.count_nonzero(solution.inside)), solution.model.rows.d
     local = int(np.count_nonzero(solution.alpha[samples]))
-    seconds = local * (8.0 + 0.06 * members) * members * (4.0 * members + 6.0 * min(d, 4 * members)) / 5e9
+    seconds = local * (8.0 + 0.06 * members) * members * (4.0 * members + 2.0 * d) / 3e9
     if seconds > SLOW:
         what = f"{local:,} rows with {members:,} rows between the ends of their boxes"
         tell(f"{what}: about {seconds:,.0f} s; `rows=N` takes N rows drawn at random")

@@ -22,11 +22,12 @@ from screenpath.problem.sharp import recomputed
 
 ROUNDS = 30  # of a polish
 SNAP = 1e-11  # part of its box that a dual variable is moved by to the end, where rounding has left it beside
-AT_ONCE = 256  # rows left out in one call
+AT_ONCE, EFFORT = 256, 10**8  # rows left out in one call at most, and operations of a piece of each: a signal waits
 NEAR = 256  # rows of the first band in addition to four times the members
 MORE = 512  # members that may come on the way
 GROWTH = 4  # of a band that was too short
 ROOM = 2**30  # bytes that the rows of a band may take
+APART = 20.0  # times its error bound is a row's distance from its kink at least, where a way leads in circles
 WIDE = 1e-6  # width of an interval of best intercepts, from which it is no rounding
 NOTHING, BOUND, LOCAL, OPEN = range(4)  # by what a row is decided
 
@@ -130,13 +131,21 @@ class Near:
         alpha, low, high = (one[self.index] for one in (of.alpha, of.low, of.high))
         squares = np.einsum("ij,ij->i", rows, rows)
         beyond = float(ratio[count]) if count < ratio.size else np.inf
-        self.band = kernels.Band(rows, t, alpha, low, high, squares, ratio[:count], errors, beyond, of.lift)
+        self.band = kernels.Band(rows, t, alpha, low, high, squares, ratio[:count], errors, t, beyond, of.lift)
         self.inside = np.flatnonzero(of.inside[self.index])
         size = min(int(np.count_nonzero(ratio[:count] == 0.0)), rows.shape[1] + 2) + min(rows.shape[1] + 2, MORE) + 2
         (gram, inverse), (products, share, rest) = np.empty((2, size, size)), np.empty((3, size))
         (t, alpha, speed), (moved, along) = np.empty((3, count)), np.empty((2, rows.shape[1]))
         members, state = np.empty(size, dtype=np.int64), np.empty(count, dtype=np.int8)
         self.work = kernels.Work(members, gram, inverse, products, share, rest, t, alpha, speed, moved, along, state)
+
+    @cached_property
+    def apart(self) -> kernels.Band:
+        """Return the band with rows at an end beside their kinks, each a little different: none meet at one point."""
+        band, low = self.band, self.band.alpha == self.band.low
+        off = APART * band.errors * (1.0 + np.random.default_rng(0).random(band.t.size))
+        beside = np.where(low, np.minimum(band.t, -off), np.maximum(band.t, off))
+        return band._replace(start=np.where(low | (band.alpha == band.high), beside, band.t))
 
     def face(self, members: np.ndarray) -> kernels.Face:
         """Return the system of those members, places in the band, that are independent."""
@@ -351,14 +360,19 @@ def _followed(of: Solution, rows: np.ndarray, local: np.ndarray, found: Removed)
     while left.size:
         near, short = Near(of, size), []
         face = near.face(near.inside)
-        for start in range(0, left.size, AT_ONCE):
-            which = left[start : start + AT_ONCE]
-            gone, out = near.gone(rows[which]), near.found(which.size)
-            proofs.removals(near.band, face, gone, of.rounding, near.work, out)
-            short.append(which[out.status == kernels.SHORT])
-            found.how[which[(out.status != kernels.SHORT) & (out.status != kernels.PROVEN)]] = OPEN
-            good = np.flatnonzero(out.status == kernels.PROVEN)
-            parts += _written(of, near, out, which, good, rows, found)
+        at_once = min(AT_ONCE, 1 + EFFORT // (face.members.size * (face.members.size + near.band.X.shape[1]) + 1))
+        for start in range(0, left.size, at_once):
+            which = left[start : start + at_once]
+            for band in (near.band, near.apart):  # the second for rows of which many are on one point
+                gone, out = near.gone(rows[which]), near.found(which.size)
+                proofs.removals(band, face, gone, of.rounding, near.work, out)
+                good = np.flatnonzero(out.status == kernels.PROVEN)
+                parts += _written(of, near, out, which, good, rows, found)
+                short.append(which[out.status == kernels.SHORT])
+                which = which[(out.status != kernels.SHORT) & (out.status != kernels.PROVEN)]
+                if not which.size:
+                    break
+            found.how[which] = OPEN
         left, size = np.concatenate(short), GROWTH * size
     whose, which, change = (np.concatenate(one) for one in zip(*parts, strict=True))
     changes = sp.csr_array((change, (whose, which % n)), shape=(rows.size, n))

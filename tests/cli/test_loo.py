@@ -96,6 +96,14 @@ def test_weighted_rows_weigh_in_the_score(tmp_path, data):
     assert "accuracy" in str(found)
 
 
+def test_a_long_wait_is_said_beforehand(call, tmp_path, data, monkeypatch):
+    monkeypatch.setattr("screenpath.engine.leave_out.SLOW", 0.0)
+    computed(tmp_path, data[0])
+    said = call("loo", str(tmp_path / "run"), "--step", f"C={C}")
+    assert "about 0 s; --rows N takes N rows drawn at random" in said.err
+    assert "about" not in call("loo", str(tmp_path / "run"), "--step", f"C={C}", "--quiet").err
+
+
 def test_two_best_intercepts_leave_a_row_open(call, tmp_path):
     """Without row 1, any intercept from -1 to 1 is best, for w = 0 at a C this small."""
     file = tmp_path / "even"
@@ -212,6 +220,8 @@ def test_intervals_are_refused_for_classifiers_and_weighted_rows(call, tmp_path,
     assert said.code == 2 and "intervals are for regressions" in said.err
     with pytest.raises(UsageError, match="for regressions"):
         path.loo(C=C).intervals(np.zeros((1, 3)))
+    with pytest.raises(UsageError, match="between 0 and 1, not 90"):
+        computed(tmp_path, file, "lad", force=True).loo(C=C).intervals(np.zeros((1, 3)), 90)
     (tmp_path / "weights").write_text("".join(f"{one}\n" for one in 1.0 + (y > 0.0)))
     weighted = computed(tmp_path, file, "lad", weights=str(tmp_path / "weights"), force=True)
     with pytest.raises(UsageError, match="weigh alike"):

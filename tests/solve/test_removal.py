@@ -174,6 +174,22 @@ def test_degenerate_problems(name, shape, seed, C):
     assert contradicted == [] and off < 1e-6
 
 
+def test_rows_that_meet_in_one_point_are_followed_apart(monkeypatch):
+    rng = np.random.default_rng(11)
+    X = (rng.random((120, 7)) < 0.4).astype(float)
+    X[60:] = X[:60]
+    y = np.where(X @ rng.normal(size=7) + 0.3 * rng.normal(size=120) > 0, 1.0, -1.0)
+    y[60:] = np.where(rng.random(60) < 0.9, y[:60], -y[60:])
+    model = model_of("svm", "plain", X, y, None, True)
+    of = removal.Solution(model, solved(model, 1.0))
+    found = removal.leave_out(of, np.arange(120))
+    assert (found.how != removal.OPEN).all() and found.gap.max() < 1e-8
+    contradicted, off = checked(model, 1.0, found, of)
+    assert contradicted == [] and off < 1e-6
+    monkeypatch.setattr(removal.Near, "apart", property(lambda near: near.band))
+    assert (removal.leave_out(of, np.arange(120)).how == removal.OPEN).any()
+
+
 @pytest.mark.parametrize("free", [False, True], ids=["no intercept", "free"])
 def test_refits_contradict_claims_of_rows_that_were_not_read(free, monkeypatch):
     """A control: where rows are taken to be a hundred times farther from their kinks than they are."""

@@ -16,7 +16,7 @@ from screenpath.kernels import SUMS, at, kernel
 # on its kink, left out, on its kink and a combination of members.
 INSIDE, MEMBER, GONE, PARKED = range(2, 6)
 PROVEN, SHORT, ENDLESS, LONG, FULL = range(5)  # how a removal ends; SHORT: the band has too few rows
-MOST = 2000  # pieces
+MOST = 1000  # pieces
 DEPENDS = 1e-10  # part of a squared norm outside of the members' span below which a row counts as inside of it
 STILL = 1e-11  # part of both norms below which a row does not move against the members
 WIDER = 1.0 + 1e-9  # factor for distances that decide which rows are read
@@ -33,6 +33,7 @@ class Band(NamedTuple):
     sqnorms: np.ndarray
     ratio: np.ndarray
     errors: np.ndarray  # bounds on the errors of ``t``
+    start: np.ndarray  # shape (B,): ``t`` from where the way begins; off where equal ones would lead in circles
     beyond: float  # ratio of the first row that is not in the band
     lift: float  # length that a move of the free intercept is divided by where lengths are compared; 0 without one
 
@@ -176,7 +177,7 @@ def _state(band, work, p):
 @kernel(leaf=True)
 def look(band, place, twin, work, p):
     """Begin to look at a row of the band: where it was at the solution of all rows."""
-    work.t[p], work.alpha[p], work.speed[p] = band.t[p], band.alpha[p], 0.0
+    work.t[p], work.alpha[p], work.speed[p] = band.start[p], band.alpha[p], 0.0
     work.state[p] = GONE if p in (place, twin) else _state(band, work, p)
 
 

@@ -206,7 +206,7 @@ def removals(band, face, gone, rounding, work, found):
 
 def warm_up():
     X, ones, none = np.eye(2), np.ones(2), np.full(2, -1)
-    band = Band(X, ones, ones, 0.0 * ones, ones, ones, 0.0 * ones, 0.0 * ones, np.inf, 0.0)
+    band = Band(X, ones, ones, 0.0 * ones, ones, ones, 0.0 * ones, 0.0 * ones, ones, np.inf, 0.0)
     work = Work(none.copy(), X.copy(), X.copy(), *np.empty((8, 2)), np.empty(2, dtype=np.int8))
     faced(band, none[:0], ones, work)
     solved(work, 0, ones)
