@@ -75,7 +75,7 @@ class Interpolated:
 
 def interpolated(path, C: float) -> Interpolated | None:
     """Return the model at ``C``; None if the path has no solved steps around it."""
-    steps = sorted(filter(_is_solved, path.steps), key=lambda step: step.C)
+    steps = sorted(filter(is_solved, path.steps), key=lambda step: step.C)
     grid = [step.C for step in steps]
     if not grid or not grid[0] <= C <= grid[-1]:
         return None
@@ -86,8 +86,9 @@ def interpolated(path, C: float) -> Interpolated | None:
     return Interpolated(path, C, tuple(steps[k - 1 : k + 1]), between.share(C), between.gap(C), between.rel_gap(C))
 
 
-def _is_solved(step) -> bool:
-    return step.status != SKIPPED and step.primal is not None and step.C > 0.0
+def is_solved(step) -> bool:
+    """Tell whether a step has a solution, with a gap that is known."""
+    return step.status != SKIPPED and step.primal is not None and step.gap is not None and step.C > 0.0
 
 
 def solved(path, step) -> Solved:
@@ -113,7 +114,7 @@ def worst_between(path) -> Range:
     """Return the worst C of all between the steps, and what is proven there."""
     found = Range()
     for step in path.steps:
-        if _is_solved(step):
+        if is_solved(step):
             found.add(solved(path, step))
     return found
 

@@ -105,7 +105,7 @@ def reduced(run: Run, low: float | None, high: float | None, training: str | Non
         raise UsageError(
             "only data of linear paths are reduced: svm of two labels, lad, quantile and svr", "leave the data whole"
         )
-    grid = np.array([row["C"] for row in run.steps])
+    grid = np.sort([row["C"] for row in run.steps])
     low, high = grid[0] if low is None else float(low), grid[-1] if high is None else float(high)
     if not 0.0 < low < high < np.inf:
         raise UsageError(f"C from {low:g} to {high:g} is no range", "give two ends above 0, the smaller one first")

@@ -13,7 +13,7 @@ import numpy as np
 
 from screenpath.data.files.cells import completed
 from screenpath.data.words.labels import label_text
-from screenpath.engine.interpolated import check_linear, solved
+from screenpath.engine.interpolated import check_linear, is_solved, solved
 from screenpath.errors import UsageError
 from screenpath.inputs.run_data import preparation_of
 from screenpath.numbers import sparse as sp
@@ -22,6 +22,7 @@ from screenpath.problem.between import Between, open_shares
 from screenpath.regions.geometry import ROUNDING
 
 DIGITS = 6  # of the ends of intervals, rounded inwards
+ROWS = 1 << 14  # at once
 
 
 class StableLabels:
@@ -50,36 +51,43 @@ class StableLabels:
         if run.record["options"].get("intercept") == "free":
             hint = "compute it with `intercept=none` or `bias=1`"
             raise UsageError("`stable` needs a run without a free intercept", hint)
-        steps = [step for step in path.steps if step.primal is not None]
+        steps = sorted(filter(is_solved, path.steps), key=lambda step: step.C)
         if len(steps) < 2:
             raise UsageError(f"`stable` needs a path: {run.path} has one step", "leave out `stable`")
         self.low, self.high = steps[0].C, steps[-1].C
-        p = preparation_of(run)
+        known = [(step, solved(path, step)) for step in steps]
+        self.intervals: list[list] = []
+        for start in range(0, X.shape[0], ROWS):
+            self.intervals += self._of(path, known, X[start : start + ROWS])
+
+    def _of(self, path, steps: list[tuple], X) -> list[list]:
+        """Return the intervals of some rows."""
+        run, p = path.run, preparation_of(path.run)
         sizes = abs(p.apply(X) if p.kind == "l2" else completed(X, p.fill))
         norms, shift = self._norms(run, p, X, sizes), np.abs(0.0 if p.shift is None else p.shift)
         ends: list[tuple] = []
-        for step in steps:
+        for step, known in steps:
             weights, intercept = path._solution(step)
             lost = sizes @ np.abs(weights) + abs(intercept) + 2.0 * float((np.abs(weights) * shift).sum())
-            ends.append((solved(path, step), path._forms(X, step), 4.0 * gamma(2 * weights.size + 16) * lost))
+            ends.append((known, path._forms(X, step), 4.0 * gamma(2 * weights.size + 16) * lost))
         undecided: dict[int, list] = {-1: [], 1: []}
         for (first, p0, lost0), (second, p1, lost1) in pairwise(ends):
             between, moved = Between.of(first, second), norms * max(first.off, second.off)
             squares = 2.0 * first.gap, 2.0 * second.gap, 2.0 * between.bend
-            for side, found in undecided.items():
+            for side, open_ones in undecided.items():
                 start, end = open_shares(side * p0 - lost0 - moved, side * p1 - lost1 - moved, norms, *squares)
                 C = [np.where(at == 1.0, second.C, first.C + at * (second.C - first.C)) for at in (start, end)]
-                found.append(np.where(start <= end, C, np.inf))
-        labels = {side: label_text(label) for side, label in zip(undecided, run.sides, strict=True)}
-        unproven = {side: np.array(found) for side, found in undecided.items()}  # (segments, 2, m)
+                open_ones.append(np.where(start <= end, C, np.inf))
         whole = np.array([[a.C, b.C] for (a, *_), (b, *_) in pairwise(ends)])[:, :, None]
-        self.intervals: list[list] = [[] for _ in range(norms.size)]
-        for side, label in labels.items():
-            for k in np.flatnonzero((unproven[side] != whole).any(axis=(0, 1))):  # of most rows one side alone
-                some = unproven[side][:, :, k]
-                self.intervals[k] += self._proven(label, some[np.isfinite(some[:, 0])])
-        for found in self.intervals:
-            found.sort(key=lambda one: one[1])
+        found: list[list] = [[] for _ in range(norms.size)]
+        for open_ones, label in zip(undecided.values(), run.sides, strict=True):
+            unproven = np.array(open_ones)  # (segments, 2, m)
+            for k in np.flatnonzero((unproven != whole).any(axis=(0, 1))):  # of most rows one side alone
+                some = unproven[:, :, k]
+                found[k] += self._proven(label_text(label), some[np.isfinite(some[:, 0])])
+        for intervals in found:
+            intervals.sort(key=lambda one: one[1])
+        return found
 
     @staticmethod
     def _norms(run, p, X, sizes) -> np.ndarray:

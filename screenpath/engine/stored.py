@@ -94,6 +94,7 @@ class StoredPath(Result[int | str]):
 
     def _penalised(self, step) -> tuple[np.ndarray, float]:
         """Return the penalised weights of a step as the model saw them, and a bound on their rounding error."""
+        self.run.matrix  # noqa: B018  # kept: one step alone would be read as slowly as all, and there are two at least
         return stored_weights(self.run, *self.run.coefficients(step.cells))
 
     def best(self, one_se: bool = False) -> int:

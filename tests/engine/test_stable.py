@@ -62,7 +62,7 @@ def test_without_the_radius_of_the_ball_labels_would_be_wrong(tmp_path, monkeypa
     assert contradicted(StableLabels(path, sp.csr_array(new)), path, X, y, new, bias=1.0)[1] > 0
 
 
-def test_the_column_of_predict(call, tmp_path):
+def test_the_column_of_predict(call, tmp_path, monkeypatch):
     path, X, y, new = path_of(tmp_path, 3, grid=30, bias=1.0, tol=1e-9)
     write_libsvm(tmp_path / "new", new, np.ones(60))
     found = call("predict", path.folder, tmp_path / "new", "--step", "C=0.5", "--stable", "--no-labels")
@@ -71,6 +71,7 @@ def test_the_column_of_predict(call, tmp_path):
     assert lines[0] == "label,stable"
     intervals = StableLabels(path, sp.csr_array(new))
     assert [line.split(",")[1] for line in lines[1:61]] == intervals.texts()
+    monkeypatch.setattr(module, "ROWS", 7)
     assert path.stable(new).intervals == intervals.intervals
     whole = [text for text in intervals.texts() if text.endswith(" 0.01..10")]
     assert f"{len(whole)} of 60 rows have one proven label" in found.err and len(whole) > 30
