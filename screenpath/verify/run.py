@@ -198,21 +198,21 @@ def _between(record: dict, problem: Problem, steps: list, pairs: dict) -> list:
         return []
     free = problem.header.get("intercept") == "free"
     ends = [(entry, pairs[entry["step"]].solution[: -1 if free else None]) for entry in done]
-    places = [_worst(*one, *other) for one, other in zip(ends, ends[1:], strict=False)]
-    worst, (low, high) = max(gap for gap, _ in places), sorted((done[0]["C"], done[-1]["C"]))
+    between = [(*one, *other) for one, other in zip(ends, ends[1:], strict=False)]
+    worst, (low, high) = max(_worst(*pair) for pair in between), sorted((done[0]["C"], done[-1]["C"]))
     # Bounds on rounding differ from those of the run, and so may the worst of places that are nearly as bad.
-    near = [C for gap, C in places if gap >= (1.0 - ROUNDED) * worst - TINY]
+    around = [pair for pair in between if (pair[0]["C"] - said["C"]) * (pair[2]["C"] - said["C"]) <= 0.0]
     good = {
         "from": said["from"] == low,
         "to": said["to"] == high,
         "worst_rel_gap": abs(said["worst_rel_gap"] - worst) <= ROUNDED * worst + TINY,
-        "C": any(abs(said["C"] - C) <= ROUNDED * C for C in near),
+        "C": any(_worst(*pair, said["C"]) >= (1.0 - ROUNDED) * worst - TINY for pair in around),
     }
     return [(None, f"run.json has another {name} of the gap between steps") for name in good if not good[name]]
 
 
-def _worst(one: dict, w: np.ndarray, other: dict, v: np.ndarray) -> tuple[float, float]:
-    """Return the largest relative gap between two steps, over the least primal value that it allows, and its C."""
+def _worst(one: dict, w: np.ndarray, other: dict, v: np.ndarray, C: float | None = None) -> float:
+    """Return the largest relative gap between two steps, or that at C, over the least primal value that it allows."""
     low, high, step = one["gap"], other["gap"], other["C"] - one["C"]
     losses = [(e["primal"] - 0.5 * fsum(x * x)) / e["C"] for e, x in ((one, w), (other, v))]
     errors = one["primal_error"] / one["C"] + other["primal_error"] / other["C"]
@@ -220,8 +220,9 @@ def _worst(one: dict, w: np.ndarray, other: dict, v: np.ndarray) -> tuple[float,
     dual = max(moved - math.sqrt(2.0 * low) - math.sqrt(2.0 * high), 0.0)
     K = step * (losses[0] - losses[1]) + abs(step) * errors - 0.5 * (moved * moved + dual * dual)
     s = 0.5 * (K + high - low) / K if abs(high - low) < K else float(low < high)
-    gap = low + s * s * K if 0.0 < s < 1.0 else max(low, high)
-    return gap / (min(e["primal"] - e["primal_error"] - e["gap"] for e in (one, other)) + gap), one["C"] + s * step
+    s = s if C is None else (C - one["C"]) / step
+    gap = (1.0 - s) * low + s * high + s * (1.0 - s) * K
+    return gap / (min(e["primal"] - e["primal_error"] - e["gap"] for e in (one, other)) + gap)
 
 
 def _uncovered(record: dict, facts: dict) -> list[str]:

@@ -128,3 +128,15 @@ def test_claims_are_no_wider_than_the_tolerance(data, tmp_path, model):
     ):
         found = check(header, [*steps[:2], {**steps[2], **change}, *steps[3:]], data)
         assert {step for step, _ in found.faults} == {2}, change
+
+
+def test_the_worst_place_between_steps(run, data, tmp_path):
+    """Any C is as bad where the gap is rounding alone; elsewhere another place, or another gap, is refused."""
+    plain.run("quantile", data, certificate=True, tau=0.3, grid=5, scale="standard", out=tmp_path / "q")
+    assert verify_certificate(tmp_path / "q").faults == []
+    whole = json.loads((run / "run.json").read_text())
+    assert whole["between"]["worst_rel_gap"] > 1e-6 and verify_certificate(run).holds
+    for name, value in (("C", 0.01), ("C", 1.01 * whole["between"]["C"]), ("C", 20.0), ("worst_rel_gap", 1e-7)):
+        (run / "run.json").write_text(json.dumps({**whole, "between": {**whole["between"], name: value}}))
+        seal(run)
+        assert f"another {name} of the gap between steps" in verify_certificate(run).faults[0][1]

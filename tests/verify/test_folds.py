@@ -14,20 +14,21 @@ from screenpath.errors import ScreenpathError, UsageError
 from screenpath.verify import folds as room
 from screenpath.verify import verify_certificate
 from screenpath.verify.file import END, FOLD, FOLDS, HEADER, MAGIC, frame, frames
+from tests import plain
 from tests.cli.conftest import clouds, libsvm_text
 from tests.conftest import ROOT
 from tests.verify.test_edited import seal
 
 X, Y = clouds(n=60, d=3)
-SVM = {"grid": 5, "folds": 3, "scale": "standard", "quiet": True, "certificate": True}
+SVM = {"grid": 5, "folds": 3, "scale": "standard", "quiet": True, "certificate": True, "intercept": "none"}
 HONEST = {
-    "bounds": ("svm", {"certify": True, "bias": 1.0}),
+    "bounds": ("svm", {"certify": True, "bias": 1.0, "intercept": None}),
     "refined": ("svm", {"certify_to": 0.02, "certify_points": 10, "scale": "maxabs", "repeats": 2}),
     "weights": ("svm", {"certify": True, "class_weight": ("balanced",), "weights": "w", "scale": "l2"}),
     "free": ("svm", {"intercept": "free", "certify": True, "score": "accuracy,f1", "threshold": "recall=0.8"}),
     "quantile": ("quantile", {"tau": 0.3, "score": "pinball,mae,mse,r2", "intercept": "free"}),
     "svr": ("svr", {"epsilon": 0.2, "jobs": 2}),
-    "l1svm": ("l1svm", {}),
+    "l1svm": ("l1svm", {"intercept": None}),
     "sparse": ("sparse-svm", {"grid": None, "betas": 2, "alphas": 3, "format": "json"}),
 }
 CLINIC = {"target": "returned", "id": "visit", "drop": ("seen", "patient"), "one_hot": ("auto",), "missing": "median"}
@@ -358,7 +359,7 @@ def test_no_C_between_the_steps_leaves_the_bounds(made, data, monkeypatch):
         errors = np.zeros(5)
         for out in held:
             training = np.setdiff1d(np.arange(60), out)
-            path = screenpath.svm_path(X[training], Y[training], grid=grid, scale="standard", tol=1e-10)
+            path = plain.svm_path(X[training], Y[training], grid=grid, scale="standard", tol=1e-10)
             forms = X[out] @ path.coefficients.T + path.intercepts
             errors += ((forms > 0.0) != (Y[out] == 2.0)[:, None]).mean(axis=0) / len(held)
         assert np.all(errors >= 1.0 - share - 1e-9) if wrong else np.all(errors <= share + 1e-9)
