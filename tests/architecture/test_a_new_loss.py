@@ -1,4 +1,4 @@
-"""A box loss is an entry of data: one file changes in a copy of the package, and all that takes models has it."""
+"""A loss is an entry of data: one file changes in a copy of the package, and all that takes models has it."""
 
 import shutil
 from pathlib import Path
@@ -27,19 +27,38 @@ STEEP = Loss(
 )
 LOSSES[STEEP.name] = STEEP
 """
+NET = """
+
+SMOOTH = Net(
+    name="smooth",
+    title="smoothed quantile regressions",
+    loss="q(y_i - x_i.w)",
+    formula="q(t) = max theta t - gamma/2 theta^2 over -0.25 <= theta <= 0.75",
+    ends=(-0.25, 0.75),
+    smoothing=HUBER.smoothing,
+)
+NETS[SMOOTH.name] = SMOOTH
+"""
 
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory):
-    """A copy of the package with one more loss."""
+    """A copy of the package with one more loss of each kind."""
     folder = tmp_path_factory.mktemp("house")
     shutil.copytree(ROOT / "screenpath", folder / "screenpath")  # byte code too: times of files stay
     losses = folder / "screenpath" / "catalogue" / "losses.py"
     losses.write_text(losses.read_text() + ENTRY)
+    nets = folder / "screenpath" / "catalogue" / "elastic.py"
+    nets.write_text(nets.read_text() + NET)
+    (folder / "data").write_text(libsvm_text(*_data()))
+    return folder
+
+
+def _data():
+    """Return features and targets, which the text has with all their digits."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 4))
-    (folder / "data").write_text(libsvm_text(X, np.round(X @ [1.0, -2.0, 0.5, 0.0] + rng.standard_t(3, size=60), 6)))
-    return folder
+    return X, np.round(X @ [1.0, -2.0, 0.5, 0.0] + rng.standard_t(3, size=60), 4)
 
 
 def test_every_command_has_it(house):
@@ -64,3 +83,30 @@ def test_its_numbers_are_those_of_its_formula(house):
     one, other = (float(read_csv(house / name / "steps.csv")[0]["primal"]) for name in ("symmetric", "lad"))
     assert one == pytest.approx(other, rel=1e-8)
     assert "steep" not in LOSSES  # the copy alone has it
+
+
+def test_every_command_has_a_loss_with_a_quadratic_part(house):
+    grid = "--betas 2 --alphas 3 --quiet"
+    said = {
+        "--help": "smooth", "cv --help": "smooth", "smooth --help-all": "--smoothing",
+        f"smooth data {grid} --smoothing 0.5 --audit -o net": "",
+        "predict net data --step 0 -o -": "mae: ",
+        f"cv smooth data {grid} --folds 3 --jobs 2 -o netcv": "",
+        f"compare-rules smooth data {grid} --rules none,sifs,ifs+gap --repeats 1": "",
+        "compare-rules smooth --attack 10 --quiet": "| sifs | 10 |",
+        "export net --step 0 --to liblinear -o - --quiet": "L2R_L1LOSS_SVR_DUAL",
+    }  # fmt: skip
+    for (line, text), done in zip(said.items(), commands(house, *said), strict=True):
+        assert done.code == 0 and text in done.out + done.err, (line, done)
+    rows = read_csv(house / "net" / "steps.csv")
+    assert all(row["status"] == "certified" and row["unsafe"] == "0" for row in rows)
+    X, y = _data()
+    found = np.zeros((len(rows), X.shape[1] + 1))
+    for row in read_csv(house / "net" / "coefficients.csv"):
+        found[int(row["step"]), int(row["feature"])] = float(row["value"])
+    for row, (b, *w) in zip(rows, found, strict=True):
+        t, alpha, beta = y - X @ w - b, float(row["alpha"]), float(row["beta"])
+        theta = np.clip(t / 0.5, -0.25, 0.75)
+        value = np.mean(theta * t - 0.25 * theta**2) + 0.5 * alpha * np.dot(w, w) + beta * np.abs(w).sum()
+        assert float(row["primal"]) == pytest.approx(value, rel=1e-9)
+        assert abs(theta.mean()) < 1e-9  # the free intercept is the best
