@@ -45,7 +45,7 @@ sign_targets, class_targets, real_targets = (
 def chunked(spec: Spec, options: dict) -> Spec:
     """Return the model with the rule of the option ``chunk``."""
     if options["chunk"] is None and options["chunk_form"] is not None:
-        raise UsageError("`chunk_form` needs chunks", "add `chunk=M`")
+        raise UsageError("`chunk_form` needs chunks", "add `chunk=M` `rule=essnsv`")
     return replace(spec, rule=partial(spec.rule, chunk=options["chunk"], form=options["chunk_form"] or FORM))
 
 

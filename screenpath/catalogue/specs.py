@@ -64,7 +64,8 @@ def _svm_resolved(spec: Spec, options: dict) -> Spec:
         if options["chunk"] is not None or options["chunk_form"] is not None:
             raise UsageError("`chunk` is for ssnsv and essnsv, which a kernel model does not have", "leave out `chunk`")
         if options.get("one_vs_rest"):
-            raise UsageError("`one_vs_rest` does not support kernels", "use `positive=LABEL`, one run for each class")
+            hint = "use `positive=LABEL` in its place, one run for each class"
+            raise UsageError("`one_vs_rest` does not support kernels", hint)
         return spec
     if not options.get("one_vs_rest"):
         return chunked(spec, options)

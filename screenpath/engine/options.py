@@ -70,7 +70,8 @@ def _check_certificate(options: dict) -> None:
     if Path(options["data"]).is_dir():
         raise UsageError("`certificate` is checked against a file, DATA is a folder", "name the file it was made of")
     if options.get("one_vs_rest"):
-        raise UsageError("`certificate` is of one path, `one_vs_rest` computes several", "use `positive=LABEL`")
+        hint = "use `positive=LABEL` in its place"
+        raise UsageError("`certificate` is of one path, `one_vs_rest` computes several", hint)
 
 
 def default_folder(name: str, data) -> Path:
@@ -169,7 +170,8 @@ def counted(options: dict) -> dict:
         if options[name] is None:
             options[name] = most
         elif options[serves] is None or options[serves] is False:
-            raise UsageError(f"`{name}` is used only with `{serves}`", f"add `{serves}`, or leave it out")
+            how = f"{serves}=DIFFERENCE" if serves == "certify_to" else serves
+            raise UsageError(f"`{name}` is used only with `{serves}`", f"add `{how}`, or leave it out")
     return options
 
 

@@ -36,12 +36,14 @@ def make_solver(name: str, seed: int = 0, shrinking: bool = True, warm: bool = T
 def make_free_solver(name: str, seed: int = 0, shrinking: bool = True, warm: bool = True):
     """Return the solver of that name for models with a free intercept: ``auto`` or ``newton``, see :func:`make_solver`.
     """
-    if name in NAMES and name not in FREE:
+    if name not in NAMES:
+        raise UsageError(f"unknown solver '{name}'", f"use one of {', '.join(FREE)}")
+    if name not in FREE:
         raise UsageError(
             f"with a free intercept, the default, there is no solver '{name}'",
             f"use one of {', '.join(FREE)}; or `intercept=none`",
         )
-    if not warm and name in FREE:
+    if not warm:
         raise UsageError(
             "with a free intercept, the default, a solver starts from the previous grid point",
             "leave out `start`, or add `intercept=none`",
