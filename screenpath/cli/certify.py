@@ -20,7 +20,7 @@ from screenpath.errors import flags as flags_of
 
 EXAMPLES = (
     "screenpath certify {} data.libsvm --weights liblinear.model --c 1",
-    "screenpath certify {} data.libsvm --weights models --c 1 --intercept free",
+    "screenpath certify {} data.libsvm --weights models --c 1 --bias 1",
 )
 WEIGHTS = Option(
     "weights", kind="path", metavar="FILE", everyday=True,

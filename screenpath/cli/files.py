@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
 from screenpath.catalogue.options import (
@@ -19,13 +21,15 @@ from screenpath.catalogue.options import (
     TARGET,
 )
 from screenpath.cli import options as shared
-from screenpath.cli.help import helped
+from screenpath.cli.help import GroupedOption, helped
 from screenpath.cli.options import DONE, ERROR, flag, force_option
 from screenpath.errors import UsageError, flags, shown
 
 WIDEST = 5  # columns listed by widest range
 CLASSES_SHOWN = 20
 WIDEST_NAME = 40  # names up to this many characters are aligned
+
+grouped = partial(click.option, cls=GroupedOption)
 
 
 @helped("inspect", "screenpath inspect data.libsvm", "screenpath inspect table.csv --target y --one-hot colour")
@@ -126,18 +130,23 @@ def _facts(seen):
 )
 @click.argument("data", metavar="DATA...", nargs=-1, required=True, type=click.Path())
 @click.argument("out", metavar="OUT", type=click.Path())
-@click.option(
-    "--block-mb", default=32.0, show_default=True, type=shared.Between(1.0, 2048.0),
+@grouped(
+    "--block-mb", group="output", default=32.0, show_default=True, type=shared.Between(1.0, 2048.0),
     help="Megabytes of text, or of a table's numbers, that make a shard; memory is about 8 times this for each job.",
 )  # fmt: skip
-@click.option(
-    "--by", default="rows", show_default=True, type=click.Choice(["rows", "columns"]),
+@grouped(
+    "--by", group="output", everyday=True, default="rows", show_default=True, type=click.Choice(["rows", "columns"]),
     help="Contents of a shard: columns for l1svm, sparse-svm and huber; rows for the others.",
 )  # fmt: skip
-@click.option("--jobs", default=1, show_default=True, type=click.IntRange(min=1), help="Threads that parse and write.")
+@grouped(
+    "--jobs", group="limits", everyday=True, default=1, show_default=True, type=click.IntRange(min=1),
+    help="Threads that parse and write.",
+)  # fmt: skip
 @shared.flag(MAX_MEMORY)
-@click.option("--n-features", type=click.IntRange(min=1), help="Number of features, if the files show fewer.")
-@click.option("--zero-based", is_flag=True, help="Feature indices start at 0 instead of 1.")
+@grouped(
+    "--n-features", group="data", type=click.IntRange(min=1), help="Number of features, if the files show fewer."
+)
+@grouped("--zero-based", group="data", is_flag=True, help="Feature indices start at 0 instead of 1.")
 @shared.flag(STORAGE, help="Form of the shards; auto decides by density.")
 @shared.flag(DTYPE, help="Type of the stored values; float32 halves them.")
 @shared.flag(TARGET)
@@ -146,8 +155,11 @@ def _facts(seen):
 @shared.flag(DROP)
 @shared.flag(ID)
 @shared.flags(SPELLED)
-@click.option("--resume", is_flag=True, help="Keep the shards that a stopped conversion has made (or start it).")
-@click.option("--force", is_flag=True, help="Replace an older folder.")
+@grouped(
+    "--resume", group="output", everyday=True, is_flag=True,
+    help="Keep the shards that a stopped conversion has made (or start it).",
+)  # fmt: skip
+@grouped("--force", group="output", everyday=True, is_flag=True, help="Replace an older folder.")
 @shared.flag(QUIET)
 @shared.flag(LOG_FORMAT)
 def convert(data, out, quiet, log_format, **options):
@@ -190,13 +202,13 @@ def generate(name, seed, n, p, out, force):
     """Write the synthetic data set NAME of the papers as LIBSVM text. The same seed gives the same bytes.
 
     \b
-    wang-toy1, wang-toy2, wang-toy3   two Gaussians in the plane (Wang et al. 2014)
-    ogawa-toy                         two Gaussians in the plane (Ogawa et al. 2013)
-    ogawa2014-toy                     two Gaussians in the plane (Ogawa et al. 2014)
-    hong-syn1, hong-syn2, hong-syn3   sparse, two classes (Hong et al. 2019)
+    wang-toy1, wang-toy2, wang-toy3   two Gaussians in the plane (Wang 2014)
+    ogawa-toy                         two Gaussians in the plane (Ogawa 2013)
+    ogawa2014-toy                     two Gaussians in the plane (Ogawa 2014)
+    hong-syn1, hong-syn2, hong-syn3   sparse, two classes (Hong 2019)
     hong-syn-multi1, hong-syn-multi2, hong-syn-multi3
-                                      sparse, five classes (Hong et al. 2019)
-    big                               two classes, 20 million rows x 50, written as it is made: 10 GB of text
+                                      sparse, five classes (Hong 2019)
+    big                               two classes, 20 million rows x 50: 10 GB
     """
     from screenpath.data.files.generate import BIG, NAMES, big_text, checked_name
     from screenpath.data.files.write_libsvm import compressed

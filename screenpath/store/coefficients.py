@@ -15,7 +15,7 @@ from screenpath.data.safe.atomic import Appender, replacing
 from screenpath.data.words.labels import are_texts, label_cells, quoted
 from screenpath.errors import shown
 from screenpath.numbers import sparse as sp
-from screenpath.numbers.csr import WIDEST, find
+from screenpath.numbers.csr import WIDEST, Csr, find
 from screenpath.store.archive import FAULTS, array_header
 from screenpath.store.record import RECORDS, damaged
 
@@ -188,6 +188,8 @@ def _assembled(parts, layout: Layout, last: int, step: int | None) -> sp.csr_arr
         if not known.all():
             raise ValueError("a feature that the data does not have")
         shape = (shape[0], 1 + layout.numbers.size)
+    if step is not None:  # without scipy
+        return Csr(values, features, np.searchsorted(rows, np.arange(shape[0] + 1)), shape)
     return sp.csr_array((values, (rows, features)), shape=shape)
 
 

@@ -48,6 +48,12 @@ def test_options_stand_in_groups(names):
         assert text.count(f"  {one.opts[-1]}") + text.count(f"  {one.opts[0]}, ") >= 1
 
 
+@pytest.mark.parametrize("names", ["", *BY_MODEL, *ALL])
+def test_every_page_fits_a_screen(call, names):
+    lines = call(*names.split(), "--help").out.splitlines()
+    assert 5 < len(lines) <= 60 and max(map(len, lines)) <= 80
+
+
 @pytest.mark.parametrize("names", [*GENERATED, *COMPARED])
 def test_the_short_page_is_examples_and_everyday_options(call, names):
     short, whole = call(*names.split(), "--help"), call(*names.split(), "--help-all")
@@ -96,7 +102,7 @@ def test_alone_it_says_what_to_type(call):
 
 
 def test_short_lists_have_no_groups():
-    for names in ("show", "convert", "report"):
+    for names in ("show", "generate", "report"):
         command, here = found(names)
         assert "\nOptions:\n" in command.get_help(here)
 
