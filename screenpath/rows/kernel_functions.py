@@ -22,7 +22,7 @@ HIDDEN = 2.0**-900  # exceeds what underflow can hide of an inner product, over 
 SHIFT_BITS = 12  # binary digits of an origin
 PRECISE_CELLS = 1 << 24  # of sums in twice the precision computed at a time
 CHUNK_CELLS = 1 << 17  # of rows read at a time
-LIBRARY = 8.0 * UNIT  # relative error of an exponential or a power: a few units in the last place on all machines
+LIBRARY = 8.0 * UNIT  # relative error of a power: a few units in the last place on all machines
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class KernelBlocks:
         self.squares = squares_of(self.X)
         self.diagonal = self.diagonal_of(self.squares)
         self.sizes = self._sizes()
-        self.error = self.value_error(self._inner_error(), LIBRARY)
+        self.error = self.value_error(self._inner_error(), kernels.EXP if function.name == "rbf" else LIBRARY)
 
     def prepared(self, X):
         """Return rows, float64, in the form that :meth:`block` reads."""
@@ -201,7 +201,7 @@ class KernelBlocks:
         f = self.function
         if f.name == "rbf":
             kernels.exponents(K, a, b, f.gamma, EXPONENT_ERROR, _matrix(A), _matrix(B))
-            np.exp(K, out=K)
+            kernels.exponentials(K)
         elif f.name == "poly":
             with np.errstate(over="ignore"):  # whoever takes the values names an overflow
                 K *= f.gamma

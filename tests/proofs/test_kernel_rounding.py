@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from screenpath.catalogue.specs import kernel_svm_model
+from screenpath.kernels.rows import gram as gram_kernels
 from screenpath.kernels.rows import precise
 from screenpath.numbers.rounding import gamma
 from screenpath.regions.geometry import KernelPoint
@@ -130,6 +131,23 @@ def test_the_exponential_in_twice_the_precision():
             exact = F((-(decimal.Decimal(float(t)) + decimal.Decimal(float(low)))).exp())
         assert abs(F(high) + F(rest) - exact) <= F(precise.EXP) * exact + F(1, 2**1074)
     assert precise.exp_minus(800.0, 0.0) == (0.0, 0.0)
+
+
+def test_exponentials_are_within_their_bound():
+    rng, log2 = np.random.default_rng(8), math.log(2.0)
+    ties = [-(k + 0.5) * log2 * (1.0 + e) for k in (0, 1, 2, 500, 1020) for e in (-1e-16, 0.0, 1e-16)]
+    x = np.array([0.0, -5e-324, -1e-17, -log2, *ties, gram_kernels.LOWEST, *-(10.0 ** rng.uniform(-12.0, 2.85, 400))])
+    K, worst = x[None].copy(), F(0)
+    gram_kernels.exponentials(K)
+    with decimal.localcontext() as context:
+        context.prec = 60
+        for value, found in zip(x.tolist(), K[0].tolist(), strict=True):
+            exact = F(decimal.Decimal(max(value, gram_kernels.LOWEST)).exp())
+            worst = max(worst, abs(F(found) - exact) / exact)
+    assert K[0, 0] == 1.0 and F(2.0**-54) < worst <= F(gram_kernels.EXP)
+    K = np.array([[np.nan, -np.inf, -1e9]])
+    gram_kernels.exponentials(K)
+    assert np.isnan(K[0, 0]) and 0.0 < K[0, 1] == K[0, 2] < 2.0**-1000
 
 
 def problem(function, n=9, seed=0, dtype="float64", far=0.0):
