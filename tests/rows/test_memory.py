@@ -88,8 +88,8 @@ def test_rows_that_must_not_be_written_to_are_read_where_they_are(intercept, tmp
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     rows = MemoryRows(mapped)
     assert rows.X.flags.writeable and np.shares_memory(rows.X, mapped)
-    found, plain = (plain.svm_path(one, y, grid=4, intercept=intercept) for one in (mapped, X))
-    assert found.certified and found.coefficients.tobytes() == plain.coefficients.tobytes()
+    found, usual = (plain.svm_path(one, y, grid=4, intercept=intercept) for one in (mapped, X))
+    assert found.certified and found.coefficients.tobytes() == usual.coefficients.tobytes()
 
 
 @pytest.mark.compiled_only
