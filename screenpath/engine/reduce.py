@@ -25,12 +25,14 @@ from screenpath.inputs.run_data import training_path
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.rounding import OUTWARD
 from screenpath.problem.between import Between, Solved
+from screenpath.problem.grid import log_grid
 from screenpath.regions.geometry import Ball
 from screenpath.regions.lever import LeverRange
 from screenpath.screen.box import pair_ball, pair_radius
 from screenpath.store.open import Run, open_run
 
 ACCURACY = 1e-10  # relative gap of the solutions, if that of the run is larger
+SPACING = 1.1  # ratio of neighbouring C, at most
 FEWER, DOUBLINGS = 0.98, 3  # steps are doubled, at most so often, while that leaves fewer than this share of the rows
 
 
@@ -109,7 +111,8 @@ def reduced(run: Run, low: float | None, high: float | None, training: str | Non
     low, high = grid[0] if low is None else float(low), grid[-1] if high is None else float(high)
     if not 0.0 < low < high < np.inf:
         raise UsageError(f"C from {low:g} to {high:g} is no range", "give two ends above 0, the smaller one first")
-    values = np.unique([low, *grid[(grid > low) & (grid < high)], high])
+    spaced = log_grid(low, high, 2 + int(np.log(high / low) / np.log(SPACING)))
+    values = np.unique([*spaced, *grid[(grid > low) & (grid < high)]])
     tol = min(ACCURACY, run.record["options"]["tol"])
     with problem_again(run, training_path(run, training), tol=tol) as (spec, options, data):
         status = _sides(spec, options, data, values)
@@ -118,7 +121,7 @@ def reduced(run: Run, low: float | None, high: float | None, training: str | Non
             finer = _sides(spec, options, data, values)
             fewer = np.count_nonzero(finer == 0) < FEWER * np.count_nonzero(status == 0)
             status = np.where(finer != 0, finer, status)
-            if not fewer:
+            if status.any() and not fewer:
                 break
         X, y, weights, kept = _rows(Path.of(spec, options, data, values).model, data, LOSSES[run.model], status)
     scaled = data.preparation.kind if data.preparation.fill is None else f"{data.preparation.kind}, gaps filled"

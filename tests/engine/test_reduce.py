@@ -139,6 +139,12 @@ def test_the_command(call, tmp_path):
         assert failed.code == 2 and words in failed.err
 
 
+@pytest.mark.parametrize("how", INTERCEPTS, ids=str)
+def test_a_run_of_few_steps_has_small_data_too(tmp_path, how):
+    run, _, y, _ = written(tmp_path, "svm", 4, {**how, "grid": 2, "scale": "standard"}, weighted=False)
+    assert reduce_run(run, 0.01, 3.0).kept.size < 0.8 * y.size
+
+
 def test_sparse_rows_and_other_models(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 30)) * (rng.random((200, 30)) < 0.2)
