@@ -153,7 +153,7 @@ LEVEL := NUMBA_CACHE_DIR=$(KEPT) NUMBA_CPU_NAME=x86-64-v3 NUMBA_CPU_FEATURES=
 wheel: $(VENV)/.installed
 	rm -rf $(WHEEL) $(KEPT)
 	mkdir -p $(WHEEL)
-	cp -r pyproject.toml README.md LICENSE screenpath $(WHEEL)
+	cp -r pyproject.toml setup.py README.md LICENSE screenpath $(WHEEL)
 	$(LEVEL) $(BIN)/screenpath cache warm $(KERNELS)
 	cd $(KEPT)/screenpath && $(abspath $(BIN))/python -m zipfile -c $(WHEEL)/screenpath/compile/shipped.zip *
 	$(BIN)/python -m pip install --quiet wheel

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ from screenpath.catalogue.option import GROUPS
 from screenpath.catalogue.specs import SPECS
 from screenpath.cli.app import COMMANDS, SECTIONS, cli
 from screenpath.cli.help import GroupedOption, Helped, whole_page
+from screenpath.cli.man import pages
 from screenpath.screen import KERNEL, STATIC, parse_kernel_rule, parse_rule
 from screenpath.screen.l1svm import parse_feature_rule
 from screenpath.screen.pathwise import GUESSED
@@ -52,6 +54,20 @@ def test_options_stand_in_groups(names):
 def test_every_page_fits_a_screen(call, names):
     lines = call(*names.split(), "--help").out.splitlines()
     assert 5 < len(lines) <= 60 and max(map(len, lines)) <= 80
+
+
+def test_the_manual_has_a_page_for_each_command_with_all_options(tmp_path):
+    found_pages = dict(pages())
+    assert set(found_pages) == {"screenpath", *(f"screenpath-{name}" for name in COMMANDS)}
+    for name, text in found_pages.items():
+        command, _ = found(name.removeprefix("screenpath").removeprefix("-"))
+        for option in (one for one in command.params if isinstance(one, click.Option) and not one.hidden):
+            assert f"{option.opts[-1]}".replace("-", "\\-") in text, (name, option.opts)
+        assert text.startswith('.TH "SCREENPATH') and "\b" not in text
+        if shutil.which("groff"):
+            words = ["groff", "-man", "-Tutf8", "-ww"]
+            done = subprocess.run(words, input=text, capture_output=True, text=True, timeout=HANGS)
+            assert (done.returncode, done.stderr) == (0, "") and done.stdout.count("\n") > 10, name
 
 
 @pytest.mark.parametrize("names", [*GENERATED, *COMPARED])
