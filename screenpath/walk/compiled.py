@@ -65,8 +65,8 @@ def can_compile(model: PathModel, screening: PathScreening, solver: Solver) -> b
 def _skips(model, screening) -> bool:
     """Tell whether rows may be left unread: whether nobody asks for the decisions on all of them."""
     usual = screening.compiled == kernels.PAIR_BALL and not screening.counts_all
-    least = unread.MANY if model.free is None else max(unread.MANY, EACH * model.rows.d)
-    return usual and not model.rows.sparse and model.size >= least
+    many = model.size >= unread.MANY and (model.free is None or model.size >= EACH * model.rows.d)
+    return usual and not model.rows.sparse and many
 
 
 def _is_zero(certificate) -> bool:
@@ -87,7 +87,8 @@ class CompiledWalk:
 
     def __init__(self, model, grid, screening: PathScreening, options, aim: float):
         self.model, self.grid, self.screening, self.options, self.aim = model, grid, screening, options, aim
-        self.spent, self.brief = 0.0, model.rows.brief and (model.free is None or not _shared(model.rows))
+        self.spent, self.free, self.between = 0.0, model.free, -1.0
+        self.brief = model.rows.brief and (self.free is None or not _shared(model.rows))
         self.region: Any = screening.compiled  # an int, as `can_compile` has seen
         self.given = self.region == kernels.GIVEN
         alone = options.audit is not None or grid.grows or self.given  # each point is looked at before the next
@@ -95,7 +96,6 @@ class CompiledWalk:
         rows, edges = model.rows, model.rows.sum_edges
         self.X = matrix_of(rows.stored)
         self.problem = kernels.Problem(edges, model.c, model.lo, model.hi, model.norms, model.signs, model.bounds)
-        self.free, self.between = model.free, -1.0
         if _skips(model, screening) and options.audit is None:
             self.between = model.size / BETWEEN
         self.workspace = self._workspace(edges.size - 1)
@@ -115,7 +115,7 @@ class CompiledWalk:
         C = self.grid[rank]
         m, o, r = self.model, self.options, reference
         begins = r.unread is not None and C == r.C  # from samples, see `near`
-        ahead = C > r.C or (C == r.C and _is_zero(r))
+        ahead = C > r.C or (C == r.C and self.between >= 0.0 and _is_zero(r))
         if not begins and (not ahead or ends.known(m, r, C) or m.exact_until(r, C)):
             return [], []
         began, more = time.perf_counter(), np.zeros(len(kernels.FIELDS))
