@@ -21,6 +21,7 @@ from screenpath.numbers.rounding import UNIT, gamma
 from screenpath.problem.sharp import recomputed
 
 ROUNDS = 30  # of a polish
+FINE = 8.0  # times its error bound may be the distance from its kink of a row that is on it
 SNAP = 1e-11  # part of its box that a dual variable is moved by to the end, where rounding has left it beside
 AT_ONCE, EFFORT = 256, 10**8  # rows left out in one call at most, and operations of a piece of each: a signal waits
 NEAR = 256  # rows of the first band in addition to four times the members
@@ -208,7 +209,8 @@ def polished(model, certificate):
         theta[free] = model.signs[free] * alpha[near.place[free]] / now.C
         now = model.certify(now.C, None, theta)
         best = now if now.gap < best.gap else best
-        if not Solution(model, now).wrong.any():
+        after = Solution(model, now)
+        if not (after.wrong | (after.inside & (np.abs(after.t) > FINE * after.errors))).any():
             break
     return best
 

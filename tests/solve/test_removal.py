@@ -239,3 +239,11 @@ def test_without_the_only_row_of_a_class_every_small_enough_intercept_is_best():
                               np.arange(30))  # fmt: skip
     assert found.low[7] == -np.inf and found.high[7] == pytest.approx(-1.0, abs=1e-6)
     assert np.isfinite(found.low[:7]).all() and np.isfinite(found.high).all()
+
+
+@pytest.mark.parametrize("free", [False, True], ids=["no intercept", "free"])
+def test_members_are_no_more_than_dimensions_allow(free):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 1)) + 1e-4 * rng.normal(size=(40, 3))
+    of = removal.Solution(model := model_of("lad", "plain", X, X.sum(axis=1), None, free), solved(model, 1.0))
+    assert removal.Near(of, 40).face(np.arange(40)).members.size <= 3 + 2 * free

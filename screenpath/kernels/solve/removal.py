@@ -123,6 +123,8 @@ def _leave(work, p, k, border):
 def _enter(band, work, p, x, k, border):
     """Make a row of the band a member; returns how many there are, -1 if it depends on the others."""
     row, square, inverse, gram = band.X[p], band.sqnorms[p], work.inverse, work.gram
+    if k >= row.size + 2 * border:  # as many as there are dimensions, whatever rounding says
+        return -1
     for a in range(k):
         gram[k, a] = 1.0 if work.members[a] < 0 else inner(band.X[work.members[a]], row)
         gram[a, k] = gram[k, a]
