@@ -237,7 +237,7 @@ def test_paths_on_columns_have_the_bytes_of_those_in_memory(call, data, by_colum
     assert call(command, data, *more, "-o", "memory").code == 0
     result = call(command, by_columns, *more, "--test", data, "-o", "streamed")
     assert result.code == 0, result.err
-    tested = without_times("streamed/steps.csv", "test_accuracy")
+    tested = without_times("streamed/steps.csv", "test_accuracy", "confusion")
     assert tested == without_times("memory/steps.csv", "test_accuracy")
     with open("streamed/run.json") as file:
         record = json.load(file)
