@@ -320,8 +320,9 @@ class SparseModel(PathModel):
                 room = AHEAD * self.reach
                 scores, sums, features = self._passes(w, psi, reference, scores, room)
         u, u_slack = sums
-        if w is None:  # at alpha = 0 a dual point has no other weights of its own than 0
-            w = np.zeros(u.size) if alpha == 0.0 else self.shrunk(u) * (1.0 / alpha)
+        if w is None:  # at alpha = 0, or as good as that, a dual point has no other weights of its own than 0
+            inverse = 1.0 / alpha if alpha > 0.0 else np.inf
+            w = self.shrunk(u) * inverse if inverse < np.inf else np.zeros(u.size)
         if scores is None:
             scores = self.scores(w)
         if level is None:
