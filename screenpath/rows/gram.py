@@ -27,7 +27,7 @@ SQUARE = 1024  # rows whose square must always fit
 MOST_HELD = 8192  # rows whose square is kept: 256 MB
 MOST_FREE = 4000  # coordinates of a Newton step: beyond it the factor takes longer than the pair steps it saves
 FACTOR_BYTES = 14  # of the factor, per pair of these: 8, and its border
-SPARE = 1.5  # rows of a square for one in use: what was in use before is kept as long as it does not need the room
+SPARE = 1.5  # rows of a square for one in use: one that was in use before stays while there is room
 PADDING = 16  # values between two rows of the square: columns a power of two apart share few lines of a cache
 ROUND_TO = 4 << 20  # bytes; unit of the remaining memory in a plan
 FLOAT32_RANGE = 2.0**-100, 2.0**100  # of squared norms whose products float32 holds without under- or overflow
@@ -120,7 +120,7 @@ class GramRows(Counted):
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of the largest square that is kept from step to step."""
+        """Return the bytes of the kernel values that may be kept."""
         return self._plain.itemsize * (self.n if self.plan.whole else self.plan.square) ** 2
 
     def describe(self) -> dict:
@@ -129,7 +129,8 @@ class GramRows(Counted):
         return {**self.blocks.function.describe(), **kept}
 
     def forget(self) -> None:
-        """Empty the square, so that all paths start alike."""
+        """Empty the square, so that all steps start alike, whatever those before have left: little would be used again.
+        """
         self.square = Square(self, self._plain)
 
     def sharpen(self) -> bool:
@@ -138,11 +139,6 @@ class GramRows(Counted):
         if sharper:
             self.square = Square(self, self.dtype)
         return sharper
-
-    def blunt(self) -> None:
-        """Let the square be what it was before :meth:`sharpen`: no step may depend on what another has needed."""
-        if self.square.values.dtype != self._plain:
-            self.forget()
 
     @property
     def matrix(self) -> np.ndarray:
@@ -219,7 +215,7 @@ class GramRows(Counted):
 
 
 class Square:
-    """Kernel values between the rows in use, without signs; what is known is kept while the rows in use change."""
+    """Kernel values between the rows in use, without signs; what is known is kept while these change."""
 
     def __init__(self, rows: GramRows, dtype: np.dtype):
         self.rows, self.values = rows, np.empty((0, 0), dtype=dtype)

@@ -1,10 +1,10 @@
 """Solver of a kernel model's reduced problem: an active set, and pair steps and Newton steps on its square.
 
 Each epoch takes an active set of survivors: those inside their box, and of either side those whose gradient asks most
-to leave it. Its square of kernel values is kept from step to step of a path, in float32. On it :mod:`.active_set`
-brings the set's part of the gap down. Then the rows of the dual variables that have changed are formed in float64: the
-sums that they bring up to date say how large the gap is, correct what float32 got wrong, and are the certificate's.
-Stops when the gap of the reduced problem is at most ``tol`` times its primal value.
+to leave it. Its square of kernel values is kept from epoch to epoch, in float32. On it :mod:`.active_set` brings the
+set's part of the gap down. Then the rows of the dual variables that have changed are formed in float64: the sums that
+they bring up to date say how large the gap is, correct what float32 got wrong, and are the certificate's. Stops when
+the gap of the reduced problem is at most ``tol`` times its primal value.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Smo(Solver):
 
     def solve(self, reduced: KernelReduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         touched, reduced.rows.touched = reduced.rows.touched, 0  # fractions add up alike whatever came before
-        reduced.rows.blunt()
+        reduced.rows.forget()
         self.start(reduced, tol, budget)
         run = self.run(reduced)
         epochs, converged = 0, False

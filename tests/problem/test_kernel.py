@@ -6,6 +6,7 @@ import pytest
 
 from screenpath.catalogue.specs import kernel_svm_model
 from screenpath.kernels.solve import start as kernels
+from screenpath.rows import gram
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.screen import parse_kernel_rule
@@ -173,8 +174,10 @@ def test_sums_of_a_long_path_stay_right():
         assert error.max() < 1e-14
 
 
+@pytest.mark.parametrize("whole", [0, 2048])
 @pytest.mark.parametrize("rule", ["none", "bt2", "it", "it+gap"])
-def test_a_restored_path_goes_on_with_the_same_numbers(rule):
+def test_a_restored_path_goes_on_with_the_same_numbers(monkeypatch, rule, whole):
+    monkeypatch.setattr(gram, "WHOLE", whole)
     grid = np.geomspace(0.1, 100.0, 9)
     model, _ = problem()
     whole, states = [], []

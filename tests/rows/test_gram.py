@@ -74,7 +74,7 @@ def test_a_square_follows_the_rows_in_use(monkeypatch, name):
             np.testing.assert_allclose(found, weights @ K[np.ix_(index[:5], index)], rtol=10 * close, atol=10 * close)
         assert rows.square.values.dtype == dtype and rows.square.values.shape[0] <= 200
         assert rows.sharpen() == (dtype == np.float32)
-    rows.blunt()
+    rows.forget()
     assert rows.square.values.dtype == np.float32 and rows.square.values.size == 0
 
 
