@@ -277,7 +277,7 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
         read_weights(options.get("penalty_weights"), "feature"), data.width or d, columns
     )
     signs = read_weights(options.get("signs"), "feature", "sign")
-    known["signs"] = checked_signs(signs, data.width or d, columns)
+    known["signs"] = None if signs is None else checked_signs(signs, data.width or d, columns)
     options = filled(options, data, source, limit, tell)
     vectors = ask_for_rows(spec, options, data, known["labels"], kept, limit)
     options = {**options, "penalty_weights": known["penalties"], "tell": tell}
