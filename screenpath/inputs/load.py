@@ -213,7 +213,7 @@ def learned(spec, options: dict, told, y: np.ndarray, source: str, text: Fault |
     """
     options = coded(options, told.label_names or told.spelled)
     targets, labels = targets_of(spec, options, y, source, text)
-    spec = spec.of_classes("classes" in (labels or {}), options)
+    spec = spec if spec.several is None else spec.of_classes("classes" in (labels or {}), options)
     of_rows = getattr(told, "weights", None)
     if of_rows is not None and options.get("weights") is not None:
         raise UsageError("`weights` and `weight_column` are both given", "use one of them")
