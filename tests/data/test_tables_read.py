@@ -178,6 +178,17 @@ def test_a_run_has_settled_what_is_encoded():
     with pytest.raises(DataError, match="write a number, as in the training data") as caught:
         read_like(io.BytesIO(b"a,class\nhigh,1\n"), form=form)
     assert "one_hot" not in str(caught.value)
+    with pytest.raises(DataError, match="test data have labels; .* use screenpath predict") as caught:
+        read_like(io.BytesIO(b"a,z\n1,2\n"), form=form)
+    assert caught.value.message.endswith("has no column 'class' of labels")
+
+
+def test_new_data_with_another_decimal_mark_hear_of_that_of_the_run():
+    form = csv("a;b;class\n1,5;2;1\n2;3,5;2\n", decimal=",").form
+    for new in (b"a;b;class\n38.4;2,5;1\n", b"a;b;class\n38.4;2.5;1\n"):
+        with pytest.raises(DataError, match="the run reads numbers with a decimal ',': write 38,4") as caught:
+            read_like(io.BytesIO(new), form=form)
+        assert "drop" not in str(caught.value) and "inspect" not in str(caught.value)
 
 
 def test_labels_do_not_hang_on_where_the_first_text_stands(monkeypatch):

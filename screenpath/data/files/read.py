@@ -23,9 +23,11 @@ from screenpath.data.files.libsvm import BLOCK, GIVEN, read_stream
 from screenpath.data.files.parquet_file import ParquetFile, is_parquet
 from screenpath.data.files.reader import read_table
 from screenpath.data.files.source import Kept, open_source, recoded
-from screenpath.data.files.table import ENCODE, FILL_IN, MISSING, TableFile, form_by_place, form_like, form_of
+from screenpath.data.files.table import FILL_IN, MISSING, TableFile, form_by_place, form_like, form_of
 from screenpath.data.safe.memory import MemoryLimit
-from screenpath.errors import DataError, UsageError, file_name
+from screenpath.data.words.faults import Fault
+from screenpath.data.words.numerals import is_number
+from screenpath.errors import OPTION, DataError, UsageError, file_name
 
 ROWS = 1 << 13  # of a table that are repeated at a time
 
@@ -182,22 +184,25 @@ def read_like(
         else:
             found = form_of(table, target) if width is None else form_by_place(table, width, target)
         if labels == GIVEN and found.target is None:
-            raise DataError(f"{name} has no column of labels", "name it: `target=COLUMN`")
+            known = None if form is None else form.target
+            what = "no column of labels" if known is None else f"no column '{known}' of labels"
+            raise DataError(
+                f"{name} has {what}", "test data have labels; to predict rows that have none, use screenpath predict"
+            )
         return _whole(table, found, True, given=labels == GIVEN, notices=notices, limit=limit, new=new)
 
 
 def _whole(table: TableFile, form: Form, settled: bool = False, **how) -> Dataset:
     """Read a whole table; ``settled``: the training data has fixed which columns are encoded."""
     data, faults = read_table(table, form, **how)
-    if faults and settled and faults[0].message == MISSING[0]:
-        faults = [replace(faults[0], hint=FILL_IN)]
-    if faults and settled and ENCODE.format(faults[0].column) in faults[0].hint:
-        faults = [replace(faults[0], hint="write a number, as in the training data, or leave the row out")]
+    if settled:
+        faults = [replace(fault, hint=_like_training(fault, form)) for fault in faults]
     several = {fault.column: str(replace(fault, source="")).removeprefix(", ") for fault in reversed(faults)}
     if len(several) > 1:
         named = "" if form.target is None else f" --target {quote(form.target)}"
         marks = "".join(f" {quote(word)}" for word in form.cells.flags())
-        hint = f"screenpath inspect {quote(table.name)}{named}{marks} ends with a command line that reads the table"
+        reads = f"screenpath inspect {quote(table.name)}{named}{marks} ends with a command line that reads the table"
+        hint = faults[0].hint if settled else reads
         lines = tuple(several[name] for name in table.columns if name in several)
         raise DataError(f"{table.name}: {len(several)} columns cannot be read as they are", hint, lines)
     if faults:
@@ -208,6 +213,20 @@ def _whole(table: TableFile, form: Form, settled: bool = False, **how) -> Datase
     if data is None:
         raise DataError(f"{table.name} holds no samples", "add a row for each sample")
     return data
+
+
+def _like_training(fault: Fault, form: Form) -> str:
+    """Return the hint of a fault where the training data has settled how cells are read."""
+    if fault.message == MISSING[0]:
+        return FILL_IN
+    if fault.column not in form.columns or not OPTION.search(fault.hint):
+        return fault.hint
+    cells = form.cells
+    if not cells.usual and is_number(fault.token):
+        return (
+            f"the run reads numbers with a decimal '{cells.decimal}': write {fault.token.replace('.', cells.decimal)}"
+        )
+    return "write a number, as in the training data, or leave the row out"
 
 
 def refuse_columns(
