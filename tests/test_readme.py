@@ -59,6 +59,12 @@ def test_commands_rules_solvers_and_columns_are_documented():
         parse_rule(rule)
 
 
+def test_commands_can_be_pasted_with_the_words_beside_them():
+    """What stands beside a command, two blanks or more away, is a comment of the shell."""
+    lines = re.findall(r"^(?:screenpath|python) .*\S {2,}.*$", TEXT, re.MULTILINE)
+    assert len(lines) > 40 and [line for line in lines if not re.search(r" {2,}# ", line)] == []
+
+
 def test_options_that_are_named_exist():
     known = {"--version", "--help", "--help-all", "--out", *SLURM, *DASK}
     with click.Context(cli) as context:
