@@ -69,12 +69,31 @@ def _present(true, weights) -> list:
     return [(k, size) for k, size in sizes if size > 0.0]
 
 
+# Of the scale of the decisions: how accurate they are. Nearer ones are equal but for the solver's rounding, such as
+# those of rows on their kink, which are all -1 or +1.
+RESOLUTION = 1e-6
+
+
+def tied(products) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """Group the linear forms, shape (m,), that differ by less than their accuracy, so that noise is no order.
+
+    Returns the group of each, the lowest and the highest form of each group, ascending, and the accuracy,
+    ``RESOLUTION * max(1, largest |form|)``. No group is wider: a longer chain of near forms is cut into such widths.
+    """
+    forms, at = np.unique(products, return_inverse=True)
+    width = RESOLUTION * max(1.0, float(np.abs(forms).max()))
+    chain = np.append(True, np.diff(forms) > width)
+    start = forms[np.maximum.accumulate(np.where(chain, np.arange(forms.size), 0))]
+    first = chain | np.append(True, np.diff(np.floor((forms - start) / width)) != 0.0)
+    return np.cumsum(first)[at] - 1, forms[first], forms[np.append(first[1:], True)], width
+
+
 def auc(products, targets, weights=None) -> float:
     """Return the area under the ROC curve: the share, by weight, of pairs of a +1 and a -1 row in which the +1 row has
-    the larger linear form, ties counting half. nan if all targets are of one class.
+    the larger linear form, ties (see :func:`tied`) counting half. nan if all targets are of one class.
     """
     positive, weights = np.asarray(targets) > 0.0, np.ones(len(products)) if weights is None else weights
-    _, level = np.unique(products, return_inverse=True)
+    level = tied(products)[0]
     high, low = (np.bincount(level[side], weights[side], level.max() + 1) for side in (positive, ~positive))
     if not (high.any() and low.any()):
         return math.nan
@@ -302,15 +321,15 @@ def threshold(products, targets, weights, constraint: str) -> Threshold | None:
     """Return the threshold that keeps a ``constraint``, such as ``recall=0.9``; None if none does.
 
     Of those that do it has the highest precision, or, under a constraint on precision or specificity, the highest
-    recall; of equal ones the lowest. It lies midway between neighbouring linear forms, all of shape (m,).
+    recall; of equal ones the lowest. It lies midway between neighbouring groups of tied linear forms, see :func:`tied`.
     """
     name, _, least = constraint.partition("=")
     weights, positive = np.ones(len(products)) if weights is None else weights, np.asarray(targets) > 0.0
-    forms, level = np.unique(products, return_inverse=True)
-    # Thresholds below all forms, above each of them but the last; above all of them, nothing is decided as +1.
-    values = np.append(np.nextafter(forms[0], -np.inf), forms[:-1] + 0.5 * np.diff(forms))
-    values[1:] = np.where(values[1:] < forms[1:], values[1:], forms[:-1])
-    sizes = (np.bincount(level[side], weights[side], forms.size) for side in (positive, ~positive))
+    level, lowest, highest, width = tied(products)
+    # Thresholds below all groups, above each of them but the last; above all of them, nothing is decided as +1.
+    values = np.append(lowest[0] - width, highest[:-1] + 0.5 * (lowest[1:] - highest[:-1]))
+    values[1:] = np.where(values[1:] < lowest[1:], values[1:], highest[:-1])
+    sizes = (np.bincount(level[side], weights[side], lowest.size) for side in (positive, ~positive))
     true, false = (size[::-1].cumsum()[::-1] for size in sizes)
     with np.errstate(invalid="ignore"):
         shares = {"recall": true / true[0], "precision": true / (true + false), "specificity": 1.0 - false / false[0]}
