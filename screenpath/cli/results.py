@@ -66,7 +66,7 @@ def _lines_of(records: dict) -> str:
     """Return a table with a line for each of several runs, from the record of each folder."""
     from screenpath.data.words.tables import aligned
 
-    heads = ["run", "model", "rule", "certified", "rejection", "passes", "seconds"]
+    heads = ["run", "model", "rule", "certified", "rejection", "passes", "CPU"]
     return "".join(f"{line}\n" for line in aligned([heads, *(_line_of(*one) for one in records.items())], 3))
 
 
@@ -74,8 +74,8 @@ def _line_of(path, record: dict) -> list[str]:
     from screenpath.report.figures import seconds_text
     from screenpath.store.record import COMPLETE
 
-    totals, seconds = record["totals"], record["totals"]["seconds"]
-    spent = seconds_text(sum(seconds.values()) - seconds["compiling"])
+    totals = record["totals"]
+    spent = seconds_text(totals["cpu_seconds"]) if "cpu_seconds" in totals else "unknown"
     kind = "cv " * any(name.startswith("cv_") for name in record["columns"]) + record["model"]
     state = "" if record["status"] == COMPLETE else f" {record['status']}"
     good, rule = f"{totals['certified']}/{totals['n_steps']}{state}", shown(str(record["options"].get("rule")))

@@ -270,6 +270,8 @@ def _totals(runs: list, table: list) -> dict:
     found["mean_rejection_ratio"] = sum(row["rejection_ratio"] or 0.0 for row in table) / len(table)
     gaps = [part["worst_rel_gap"] for part in parts]
     found["worst_rel_gap"] = None if None in gaps else max(gaps)
+    if all("cpu_seconds" in part for part in parts):
+        found["cpu_seconds"] = sum(part["cpu_seconds"] for part in parts)
     phases = parts[0]["seconds"]
     return {**found, "seconds": {phase: sum(part["seconds"][phase] for part in parts) for phase in phases}}
 

@@ -19,7 +19,7 @@ from screenpath.walk.step import CERTIFIED, Step
 PHASES = ("reading", "compiling", "screening", "solving", "certifying", "writing")
 COUNTS = (
     "steps", "certified", "unsafe", "unaudited", "epochs", "passes", "rejection_sum", "worst_rel_gap", "solved_at",
-    "constant_from",
+    "constant_from", "cpu_seconds",
 )  # fmt: skip
 LONG = 10.0  # seconds after which a step is continued, not repeated
 MARK = "begun_"  # prefix of its arrays in a checkpoint
@@ -87,6 +87,12 @@ def _named(value, is_file: bool):
     return value if value is None or isinstance(value, str) or not is_file else ARRAYS
 
 
+def _processor_clock() -> float:
+    from screenpath.kernels.compilation import processor_clock  # numba, which those who read records do without
+
+    return processor_clock()
+
+
 class Tally:
     """Sums over the steps of a path, and seconds by phase; a checkpoint stores them."""
 
@@ -98,6 +104,7 @@ class Tally:
         # C of the last step that was solved; the same if the solution stays optimal for all larger C, else 0
         self.solved_at = self.constant_from = 0.0
         self.seconds = dict.fromkeys(PHASES, 0.0)  # by phase
+        self.cpu_seconds, self._looked = 0.0, _processor_clock()  # of this process, compiling left out
         self.between = Range()  # of a linear path over C
 
     def add(self, step) -> None:
@@ -123,8 +130,13 @@ class Tally:
         for phase, value in seconds.items():
             self.seconds[phase] += value
 
+    def _look(self) -> None:
+        now = _processor_clock()
+        self.cpu_seconds, self._looked = self.cpu_seconds + now - self._looked, now
+
     def array(self) -> np.ndarray:
         """Return all totals as one array, for a checkpoint."""
+        self._look()
         counts = (getattr(self, name) for name in COUNTS)
         return np.array([*counts, *self.seconds.values(), *self.between.state()], dtype=np.float64)
 
@@ -148,6 +160,7 @@ class Tally:
         return tally
 
     def record(self) -> dict:
+        self._look()
         return {
             "steps_done": self.steps,
             "certified": self.certified,
@@ -158,6 +171,7 @@ class Tally:
             "mean_rejection_ratio": self.rejection_sum / self.steps if self.steps else None,
             "worst_rel_gap": self.worst_rel_gap if self.steps else None,
             **({"constant_from": self.constant_from} if self.constant_from else {}),
+            "cpu_seconds": self.cpu_seconds,
             "seconds": dict(self.seconds),
         }
 

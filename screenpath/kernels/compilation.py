@@ -41,19 +41,19 @@ class _Recorder(event.Listener):
     """Adds up compile time; loads from the cache are not compilations. numba's compiler lock orders the calls."""
 
     def __init__(self):
-        self.seconds = 0.0
+        self.seconds = self.processor = 0.0
         self.announce: Callable[[], None] | None = None
         self.each: Callable[[str], None] | None = None
         self.logged = False
         self._depth = 0  # a kernel that calls another compiles it inside its own compilation
-        self._started = 0.0
+        self._started = 0.0, 0.0
         self._garbage = gc.get_threshold()
 
     def on_start(self, event):
         if self._depth == 0:
             announce, self.announce = self.announce or self.log, None
             announce()
-            self._started, self._garbage = time.perf_counter(), gc.get_threshold()
+            self._started, self._garbage = (time.perf_counter(), time.process_time()), gc.get_threshold()
             if 0 < self._garbage[0] < GARBAGE:
                 gc.set_threshold(GARBAGE, *self._garbage[1:])
         self._depth += 1
@@ -70,7 +70,8 @@ class _Recorder(event.Listener):
     def on_end(self, _event):
         self._depth -= 1
         if self._depth == 0:
-            self.seconds += time.perf_counter() - self._started
+            self.seconds += time.perf_counter() - self._started[0]
+            self.processor += time.process_time() - self._started[1]
             gc.set_threshold(*self._garbage)
 
 
@@ -90,6 +91,11 @@ def clock() -> float:
     Timings taken with it never contain a compilation, even of a signature that nobody foresaw.
     """
     return time.perf_counter() - _recorder.seconds
+
+
+def processor_clock() -> float:
+    """Return a clock of the processor seconds of this process, all threads together, as :func:`clock`."""
+    return time.process_time() - _recorder.processor
 
 
 def on_first_compile(announce: Callable[[], None] | None, each: Callable[[str], None] | None = None) -> None:

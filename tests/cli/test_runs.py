@@ -60,7 +60,7 @@ def test_alone_it_lists_the_runs_below_the_folder(call, three, tmp_path):
     found = call("runs")
     assert found.code == 0 and found.err == ""
     head, *lines = found.out.splitlines()
-    assert head.split() == ["run", "model", "rule", "certified", "rejection", "passes", "seconds"]
+    assert head.split() == ["run", "model", "rule", "certified", "rejection", "passes", "CPU"]
     assert [line.split("  ")[0] for line in lines] == three
     assert len({len(line) for line in (head, *lines)}) == 1
     totals = json.loads((tmp_path / "b" / "run.json").read_text())["totals"]
