@@ -441,19 +441,9 @@ class KernelModel(BoxModel):
         c, lo, hi, norms, _, _ = out = np.empty((6, index.size))
         box_survivors(index, C, self.c, self.lo, self.hi, self.norms, start, total, out, 0)
         reduced = KernelReduced(
-            rows=self.rows,
-            index=index,
-            c=c,
-            lo=lo,
-            hi=hi,
-            norms=norms,
-            C=C,
-            box=(self.lo, self.hi),
-            near=near,
-            reach=self.bounds[kernels.ALL_NORMS],
-            offset=C * linear,
-            slope=float(self.bounds[kernels.SLOPE]),
-        )
+            self.rows, index, c, lo, hi, norms, C, (self.lo, self.hi), near, self.bounds[kernels.ALL_NORMS], C * linear,
+            float(self.bounds[kernels.SLOPE]),
+        )  # fmt: skip
         self._start = (reference, reduced.near)
         return reduced
 
