@@ -157,7 +157,6 @@ class RunFolder:
         other = [] if identity is None else differences(previous["identity"], identity)
         if other and identity is not None and previous["identity"].get("model") != identity["model"]:
             other = [one for one in other if one.startswith("model ")]  # each has options of its own
-        other = [f"other {one.partition('_sha256')[0]}" if "_sha256 was" in one else one for one in other]
         more = [f"and {len(other) - NAMED} more"] if len(other) > NAMED else []
         said = "; ".join([*other[:NAMED], *more]) or ("of the same data and options" if identity is not None else "")
         free = next(one for k in count(2) if not os.path.lexists(one := f"{self.path}-{k}"))

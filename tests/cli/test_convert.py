@@ -157,7 +157,7 @@ def test_resume_refuses_changed_shards(call, data, shards):
     assert result.code == 1 and "000001-targets.npy is missing or damaged" in result.err
     shard_folders.seal(shards)
     result = call("svm", shards, *GRID, "-o", "r", "--resume")
-    assert result.code == 1 and "cannot resume r: data_sha256 was" in result.err
+    assert result.code == 1 and "cannot resume r: the data have changed since\n" in result.err
     meta = shard_folders.read(shards)
     sha256 = [entry["sha256"] for entry in before["shards"]]
     for entry, digest in zip(meta["shards"], sha256, strict=True):

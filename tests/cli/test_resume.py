@@ -216,7 +216,7 @@ def test_resume_notices_other_data_and_version(call, data, monkeypatch):
     text = data.read_text()
     data.write_text(text.replace("\n", " 6:1\n", 1))
     result = call("svm", data, *GRID, "-o", "r", "--resume")
-    assert result.code == 1 and "data_sha256 was" in result.err
+    assert result.code == 1 and "the data have changed since\n  bring back" in result.err
     data.write_text(text)
     monkeypatch.setattr("screenpath.engine.session.__version__", "9.9")
     result = call("svm", data, *GRID, "-o", "r", "--resume")

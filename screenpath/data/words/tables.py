@@ -9,6 +9,7 @@ import io
 import json
 import math
 import os
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from importlib.util import find_spec
@@ -144,17 +145,31 @@ def check_same(path: Path, before: dict, now: dict) -> None:
     """Check that a resumed run was started with the same settings; the error lists all differences."""
     parts = differences(before, now)
     if parts:
-        raise RunFolderError(
-            f"cannot resume {path}: " + "; ".join(parts),
-            "repeat the first run's command with `resume`, or start again with `force`",
-        )
+        then = "bring back files and options" if any(part.startswith(OTHER) for part in parts) else "repeat the command"
+        said = [re.sub(f"^{OTHER}(.*)", r"the \1 have changed since", part) for part in parts]
+        hint = f"{then} of the first run with `resume`, or start again with `force`"
+        raise RunFolderError(f"cannot resume {path}: " + "; ".join(said), hint)
+
+
+OTHER = "other "  # begins what is said where the hashes of two contents differ
+CONTENTS = {  # their names, else as the key
+    "penalty": "penalty weights", "test": "test data", "names": "names of columns or labels",
+    "folds": "folds (`fold_seed`, `stratify` or their file)",
+}  # fmt: skip
 
 
 def differences(before: dict, now: dict) -> list[str]:
-    """Return the settings in which two runs differ, with both values."""
+    """Return the settings in which two runs differ, with both values; of files, and of folds, that they are others."""
     now = json.loads(dump_json(now))
     names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
-    return [f"{name} was {_short(before.get(name))}, now {_short(now.get(name))}" for name in names]
+    if {"data_sha256", "folds", "repeats"} & set(names):  # which decide what the folds are
+        names = [name for name in names if name != "folds_sha256"]
+    hashed = {name: name.removesuffix("_sha256") for name in names if name.endswith("_sha256")}
+    return [
+        f"{OTHER}{CONTENTS.get(hashed[name], hashed[name])}" if name in hashed
+        else f"{name} was {_short(before.get(name))}, now {_short(now.get(name))}"
+        for name in names
+    ]  # fmt: skip
 
 
 def _short(value) -> str:
