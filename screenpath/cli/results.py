@@ -78,6 +78,7 @@ def _line_of(path, record: dict) -> list[str]:
     spent = seconds_text(totals["cpu_seconds"]) if "cpu_seconds" in totals else "unknown"
     kind = "cv " * any(name.startswith("cv_") for name in record["columns"]) + record["model"]
     state = "" if record["status"] == COMPLETE else f" {record['status']}"
+    state += " in the folds" if state and record.get("folds_certified", True) is None else ""
     good, rule = f"{totals['certified']}/{totals['n_steps']}{state}", shown(str(record["options"].get("rule")))
     return [
         shown(str(path)), kind, rule, good,

@@ -64,6 +64,7 @@ class CvSession(Session):
 
     cross_validated = True
     folds_certified: bool | None = None  # not known yet
+    under_way: tuple = ()  # grid, tolerance and folder of the latest folds
     choice: Choice | None = None  # None also where the time limit came before all folds had a step
 
     # -- data, folds and score: all checked before anything is computed --
@@ -196,6 +197,9 @@ class CvSession(Session):
             self.signals.hold()
             late = time.monotonic() > self.deadline
             self.sink.fail(self.record(INTERRUPTED if isinstance(error, Stopped) else TIME_LIMIT if late else FAILED))
+            if isinstance(error, Stopped) and self.under_way:
+                done = self.finished(*self.under_way)
+                self.console.tell(f"{done} of {len(self.splits)} folds are kept: continue with `resume`")
             raise
 
     @contextlib.contextmanager
@@ -271,7 +275,7 @@ class CvSession(Session):
 
         def walk(grid, folds) -> list | None:
             folder, late = self.next_round(), time.monotonic() > self.deadline
-            if late and not self.all_finished(grid, o["tol"], folder):
+            if late and self.finished(grid, o["tol"], folder) < len(self.splits):
                 return None
             what = ", to " + ", ".join(f"{k} = {v:.3g}" for k, v in self.model.parameters(grid[-1]).items())
             return self.walk_folds(grid, o["tol"], folder, what, folds)
@@ -287,7 +291,7 @@ class CvSession(Session):
 
     def walk_folds(self, grid, tol: float, folder, what: str, begun=None) -> list:
         """Return the paths of all folds over a grid; the console counts them."""
-        found = []
+        found, self.under_way = [], (grid, tol, folder)
         with self.console.busy(f"cv {self.spec.name}", unit="folds", total=len(self.splits)):
             for fold in fold_paths(
                 self.samples, self.task, self.splits, grid, tol, self.processes, folder, self.spread, begun
@@ -313,7 +317,7 @@ class CvSession(Session):
         """Solve values of C, new or to a closer ``tol``, for all folds; tell whether there was time for it."""
         folder = self.next_round()
         # Folds that an earlier run has finished count even after the deadline: its path on all data has this grid.
-        if time.monotonic() > self.deadline and not self.all_finished(points, tol, folder):
+        if time.monotonic() > self.deadline and self.finished(points, tol, folder) < len(self.splits):
             return False
         what = f", {len(points)} values of C to {tol:.0e} (at most {self.certified.difference:.4f} better anywhere)"
         more = self.walk_folds(np.array(points), tol, folder, what)
@@ -322,8 +326,8 @@ class CvSession(Session):
         self.certified.update([fold.held_out for fold in self.folds], again=points)
         return all(len(fold.rows) == len(points) for fold in more)
 
-    def all_finished(self, points, tol: float, folder) -> bool:
-        return len(finished_paths(self.samples, self.task, self.splits, points, tol, folder)) == len(self.splits)
+    def finished(self, points, tol: float, folder) -> int:
+        return len(finished_paths(self.samples, self.task, self.splits, points, tol, folder))
 
     def cut(self) -> None:
         """Keep the values of C that every fold has reached before the deadline."""
@@ -444,9 +448,7 @@ class CvSession(Session):
         """Return what each fold would score without any feature; an empty list for R^2."""
         targets, w = self.samples.targets, self.samples.weights
         parts = [(split.training(targets.size), split.held_out) for split in self.splits]
-        found = [
-            baseline(score, targets[a], targets[b], (None, None) if w is None else (w[a], w[b])) for a, b in parts
-        ]
+        found = [baseline(score, targets[a], targets[b], (None, None) if w is None else (w[a], w[b])) for a, b in parts]
         return [value for value in found if value is not None]
 
     def confusion(self) -> dict | None:
@@ -473,7 +475,7 @@ class CvSession(Session):
     def summary(self, status: str) -> list:
         if self.choice is None:
             done = sum(len(fold.rows) == len(self.grid) for fold in self.folds)
-            more = "no grid point was reached by all. What is done is kept: go on with `resume`"
+            more = "not enough to choose a step. What is done is kept: go on with `resume`"
             return [("folds", f"{done} of {len(self.folds)} done, {more}"), *super().summary(status)]
         unmet = unmet_line(self.fold_cells(), len(self.folds) * len(self.grid))
         lines = [] if unmet is None else [("warning", unmet)]

@@ -315,7 +315,7 @@ def test_a_time_limit_that_no_fold_meets(call, data, tmp_path):
     limited = ("cv", "svm", data, *GRID, "--test", data, "--time-limit", 1e-9)
     found = call(*limited, "--out", "run")
     assert found.code == 3 and "--resume" in found.err and "time-limit" in found.err
-    assert "0 of 5 done, no grid point was reached by all" in found.err and "5 of 5" not in found.err
+    assert "0 of 5 done, not enough to choose a step" in found.err and "5 of 5" not in found.err
     assert {row["status"] for row in read_csv(tmp_path / "run/steps.csv")} == {"skipped"}
     assert not (tmp_path / "run/cv.json").exists()
     assert call(*limited, "--out", "run", "--resume", "--certify", "--force").code == 2
@@ -340,7 +340,7 @@ def test_folds_that_the_deadline_cuts_are_not_counted(call, data, monkeypatch):
     monkeypatch.setattr(folds.FoldFile, "save", save)
     found = call("cv", "svm", data, *GRID, "--time-limit", 1000, "--out", "run", "--progress")
     assert found.code == 3 and "cv svm: 1 of 5 folds done" in found.err and "2 of 5" not in found.err
-    assert "1 of 5 done, no grid point was reached by all" in found.err
+    assert "1 of 5 done, not enough to choose a step" in found.err
 
 
 TURN = {

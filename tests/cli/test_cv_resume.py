@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import signal
 from pathlib import Path
@@ -91,7 +92,9 @@ def test_stopped_anywhere_and_resumed(call, data, stop_at, monkeypatch, tmp_path
 
 def test_finished_folds_are_not_computed_again(call, data, stop_at, monkeypatch, tmp_path):
     stop_at(8)  # the end of the second fold
-    assert call("cv", "svm", data, *GRID, "--out", "cut").code == 143
+    found = call("cv", "svm", data, *GRID, "--out", "cut")
+    assert found.code == 143 and re.search(r"2 of [35] folds are kept: continue with --resume", found.err)
+    assert " interrupted in the folds " in call("runs").out
     found = call("predict", "cut", data, "--step", 0)
     assert found.code == 1 and "no finished step" in found.err
     assert "use --resume to continue it" in call("cv", "svm", data, *GRID, "--out", "cut").err
