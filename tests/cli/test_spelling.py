@@ -118,5 +118,5 @@ def test_auto_encodes_few_texts_and_two_are_one_feature(call, tmp_path):
     np.testing.assert_allclose(screenpath.load_run("d").coefficients, rows[0], rtol=1e-3, atol=1e-4)
     refused = call("svm", "-", *options, "-o", "x")
     assert refused.code != 0
-    with pytest.raises(UsageError, match="reads the data twice"):
+    with pytest.raises(UsageError, match="reads the data twice.*\n.*name the columns: `one_hot=a,b`"):
         read("two,y\na,1\nb,2\n", one_hot="auto")

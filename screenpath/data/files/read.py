@@ -135,7 +135,8 @@ def auto_columns(source, table: TableFile, one_hot) -> list[str]:
     if "auto" not in as_texts(one_hot) or "auto" in table.columns:
         return []
     if not isinstance(source, Kept) and (hasattr(source, "read") or str(source) == "-"):
-        raise UsageError("`one_hot=auto` reads the data twice, and this is a stream", "name a file, or the columns")
+        hint = "name the columns: `one_hot=a,b`, or a file"
+        raise UsageError("`one_hot=auto` reads the data twice, and this is a stream", hint)
     with opened(source, table.cells) as (again, _, _):
         assert again is not None
         return [column.name for column in columns_of(again) if column.option == "one_hot"]
