@@ -16,9 +16,9 @@ SAME_TASK = "give test data of the same task, with the same labels; or leave out
 
 
 def sign_targets(y, options, known=None):
-    """Return labels as -1 and +1 and the map back: two labels, or ``--positive`` against the rest."""
+    """Return labels as -1 and +1 and the map back: two labels, or ``--positive`` against the rest if that is several."""
     positive = options.get("positive")
-    if positive is not None:
+    if positive is not None and (known is None or known["-1"] == "rest"):
         if known is None and not np.any(y == positive):
             texts = options.get("label_texts")
             labels = ", ".join(label_text(v, texts) for v in np.unique(y)[:20])
@@ -28,7 +28,9 @@ def sign_targets(y, options, known=None):
         if known is None and np.all(y == positive):
             name = label_text(positive, options.get("label_texts"))
             raise DataError(f"all labels are {name}; two different ones are needed", "check the data")
-        return np.where(y == positive, 1.0, -1.0), {"+1": positive, "-1": "rest"}
+        others = y[y != positive]
+        one = known is None and others.min() == others.max()
+        return np.where(y == positive, 1.0, -1.0), {"+1": positive, "-1": float(others[0]) if one else "rest"}
     if known is None:
         data = options.get("data", "")
         source = data if isinstance(data, str) else "arrays"

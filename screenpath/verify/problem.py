@@ -135,7 +135,7 @@ class Problem:
         if self.source.mapping() is not None:
             positive = self.options.get("positive")
             positive = None if positive is None else self.number(positive)
-            if self.source.mapping() != seen.mapping(positive, header["model"] == "sparse-svm"):
+            if self.source.mapping() not in seen.mappings(positive, header["model"] == "sparse-svm"):
                 found.append("the certificate's labels are not those of the data and the options")
             texts = self.source.texts
             written = [] if not texts else (header["labels"].get("classes") or header["labels"].values())
@@ -474,12 +474,16 @@ class Seen:
             return {"scale": lambda scale: np.array_equal(scale, peaks * p)}
         return {} if penalties is None else {"scale": lambda scale: np.array_equal(scale, penalties)}
 
-    def mapping(self, positive: float | None, several: bool) -> dict:
-        """Return the map of the labels (numbers): ``positive`` against the rest, two of them, or several classes."""
+    def mappings(self, positive: float | None, several: bool) -> list:
+        """Return the maps of the labels (numbers) that fit: ``positive`` against others, two of them, or classes.
+
+        The rest may have its name if it is a single label.
+        """
         found = np.unique(self.labels).tolist()
         if positive is not None:
-            return {"+1": positive, "-1": "rest"}
-        return {"classes": found} if several and len(found) > 2 else {"+1": found[-1], "-1": found[0]}
+            others = [label for label in found if label != positive]
+            return [{"+1": positive, "-1": other} for other in ("rest", *(others if len(others) == 1 else ()))]
+        return [{"classes": found} if several and len(found) > 2 else {"+1": found[-1], "-1": found[0]}]
 
     def row_weights(self, classes) -> np.ndarray | None:
         """Return the weights of the rows: of the samples times those of the classes; None where there are none.

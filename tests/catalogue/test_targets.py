@@ -1,12 +1,15 @@
 """The box models by name, and weights."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from screenpath.catalogue.losses import LAD, QUANTILE, SVM, SVR
-from screenpath.catalogue.targets import row_weights
-from screenpath.errors import UsageError
+from screenpath.catalogue.targets import row_weights, sign_targets
+from screenpath.errors import DataError, UsageError
 from screenpath.rows.memory import MemoryRows
+from screenpath.verify.problem import Seen
 from tests.conftest import two_classes
 from tests.plain import lad_path, quantile_path, svm_path, svr_path
 
@@ -112,3 +115,16 @@ def test_bad_parameters_are_named():
         lad_path(X, y, sample_weight=[1, 1, -1, 1, 1, 1, 1, 1, 1, 1])
     with pytest.raises(UsageError, match="weight 1 is nan"):
         lad_path(X, y, sample_weight=[np.nan] * 10)
+
+
+def test_the_rest_of_two_labels_keeps_its_name():
+    """Checkers accept the name, and ``rest``, which is what certificates of earlier runs say."""
+    y = np.array([2.0, 5.0, 2.0])
+    signs, labels = sign_targets(y, {"positive": 2.0})
+    assert signs.tolist() == [1.0, -1.0, 1.0] and labels == {"+1": 2.0, "-1": 5.0}
+    assert sign_targets(np.append(y, 7.0), {"positive": 2.0})[1] == {"+1": 2.0, "-1": "rest"}
+    with pytest.raises(DataError, match="the test data has the label 7"):
+        sign_targets(np.append(y, 7.0), {"positive": 2.0}, labels)
+    fitting = Seen.mappings(SimpleNamespace(labels=y), 2.0, False)
+    assert labels in fitting and {"+1": 2.0, "-1": "rest"} in fitting
+    assert labels not in Seen.mappings(SimpleNamespace(labels=np.append(y, 7.0)), 2.0, False)

@@ -164,7 +164,7 @@ def test_a_number_among_texts_is_written_in_several_ways(call, kind):
     data = written(kind, ["007", "07", "7.0", "a  b", "a  b", "a  b"])
     options = ("--positive", "7", "--class-weight", "7.0=2")
     assert call("svm", data, *options, "--c", "1", "-o", "run", "-q", "--certificate").code == 0
-    assert json.loads(Path("run/run.json").read_text())["labels"] == {"+1": "007", "-1": "rest"}
+    assert json.loads(Path("run/run.json").read_text())["labels"] == {"+1": "007", "-1": "a  b"}
     assert call("verify", "run").code == 0
     betas = ("--betas", "2", "--alphas", "2")
     data = written(kind, ["007", "07", "a\tb", "a\tb", "a  b", "a  b"])

@@ -146,9 +146,9 @@ def test_names_of_labels_in_options_and_in_what_is_said(call, data, table):
     assert call("svm", data, *GRID, "--positive", 1, "--class-weight", "1=3", "-o", "a").code == 0
     assert call("svm", table, *GRID, "--positive", "no", "--class-weight", "no=3", "-o", "b").code == 0
     assert without_times("a/steps.csv") == without_times("b/steps.csv")
-    assert json.loads(Path("b/run.json").read_text())["labels"] == {"+1": "no", "-1": "rest"}
+    assert json.loads(Path("b/run.json").read_text())["labels"] == {"+1": "no", "-1": "yes"}
     found = call("predict", "b", table, "--step", 2)
-    assert set(found.out.split()[1:]) == {"no", "rest"} and "accuracy" in found.err
+    assert set(found.out.split()[1:]) == {"no", "yes"} and "accuracy" in found.err
     for option in (("--positive", "maybe"), ("--class-weight", "maybe=2"), ("--positive", "1")):
         result = call("svm", table, *GRID, *option, "-o", "c")
         assert result.code == 2 and "is not among the labels of the data (no, yes)" in result.err, result
@@ -160,7 +160,7 @@ def test_names_of_labels_in_options_and_in_what_is_said(call, data, table):
     assert "--one-hot class" in call("lad", table, *GRID, "--target", "age", "-o", "c").err
     assert call("lad", table, *GRID, "--target", "age", "--one-hot", "class", "-o", "c").code == 0
     shown = call("show", "b").out
-    assert "labels rest (-1) and no (+1)" in shown and "steps" in shown
+    assert "labels yes (-1) and no (+1)" in shown and "steps" in shown
     assert "labels            2 (no: 60, yes: 60)" in call("inspect", table).out
     duals = call("show", "b", "--duals", "-", "--quiet")
     assert call("svm", table, *GRID, "-o", "d").code == 0

@@ -192,7 +192,7 @@ def test_labels_that_are_texts_in_python(data, tmp_path):
     stored = screenpath.load_run(tmp_path / "run")
     assert stored.labels == ("no", "yes") and np.array_equal(stored.predict(X), path.predict(X))
     run = screenpath.run("svm", (X, texts), grid=2, positive="no", out=tmp_path / "other", quiet=True)
-    assert run.labels == ("rest", "no")
+    assert run.labels == ("yes", "no")
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     for series in (pandas.Series(texts), pandas.Series(texts, dtype="category"), polars.Series(texts.tolist())):
         assert np.array_equal(screenpath.svm_path(X, series, grid=[0.1, 1.0]).coef(), path.coef())
