@@ -16,7 +16,7 @@ SAME_TASK = "give test data of the same task, with the same labels; or leave out
 
 
 def sign_targets(y, options, known=None):
-    """Return labels as -1 and +1 and the map back: two labels, or ``--positive`` against the rest if that is several."""
+    """Return labels as -1 and +1 and the map back: two labels, or ``--positive`` against the other or the rest."""
     positive = options.get("positive")
     if positive is not None and (known is None or known["-1"] == "rest"):
         if known is None and not np.any(y == positive):

@@ -115,6 +115,7 @@ def _largest(summary: RunSummary) -> list:
     note = "" if summary.run.kernel else f" Scaled: {summary.scaled_words()}."
     step = summary.run.describe(summary.step)
     what = f"{len(summary.features)} of {summary.nonzero:,} with a weight, at {step}.{note}"
+    what += f" {summary.negligible_words()}." if summary.negligible else ""
     table = _table("largest coefficients", *summary.table())
     return ["<h2>Largest coefficients</h2>", f"<p>{escape(what)}</p>", table]
 

@@ -31,14 +31,14 @@ from screenpath.store.record import COMPLETE
 
 WIDTH = 60
 NAME = 24  # characters of a feature's name
+ACCURATE = 1e-6  # of the largest scaled weight: smaller ones are 0 to the accuracy of the solve
 Z95 = 1.959963984540054  # of the standard normal distribution: 95 % are nearer to 0
 LAST = ("missing values", "scaling", "intercept", "rule")  # of the facts on one line
 SCALED = {
     "standard": "weight x the feature's standard deviation",
     "maxabs": "weight x the feature's largest magnitude",
     "l2": "the weight itself (rows have length 1)",
-    "none": "the weight itself (the run does not scale): sizes compare features of one unit only; "
-    "see `scale`",
+    "none": "the weight itself (the run does not scale): sizes compare features of one unit only; see `scale`",
 }
 
 
@@ -93,9 +93,10 @@ class RunSummary:
     asked: int
     scores: list  # of ScoreShown
     features: list  # of FeatureShown, the largest by scaled size
-    nonzero: int  # how many have a weight
+    nonzero: int  # how many have a weight that is not 0 to the accuracy of the solve
     intercepts: list  # numbers: one, or one per class; none in a kernel model
     details: bool = False  # whether the page ends with the counts of dual variables at their bounds
+    negligible: int = 0  # how many more are not exactly 0
     words: Callable[[str], str] = flags  # turns options between backquotes into those of the reader
 
     def __repr__(self) -> str:
@@ -204,6 +205,8 @@ class RunSummary:
         lines = [f"{self.nonzero:,} of {total:,} have a weight"]
         if 0 < len(self.features) < self.nonzero:
             lines[0] += f"; the {len(self.features)} largest{'' if run.kernel else ', scaled'}"
+        if self.negligible:
+            lines.append(self.negligible_words())
         if not self.features:
             return lines
         heads, rows = self.table()
@@ -225,6 +228,9 @@ class RunSummary:
             for f in self.features
         )  # fmt: skip
         return list(compress(heads, there)), [list(compress(row, there)) for row in rows]
+
+    def negligible_words(self) -> str:
+        return f"{self.negligible:,} more {'is' if self.negligible == 1 else 'are'} 0 to the accuracy of the solve"
 
     def scaled_words(self) -> str:
         """Return what scaled weights are."""
@@ -345,14 +351,21 @@ def wilson(share: float, count: int) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def _features(run, step: dict, top: int) -> tuple[list, int, list]:
-    """Return the largest features, how many have a weight, and the intercepts."""
-    weights, intercepts = run.coefficients(step)
+def scaled_weights(run, weights) -> tuple[np.ndarray, np.ndarray]:
+    """Return scaled weights, and for each feature whether it has one that is not 0 to the accuracy of the solve."""
     scale = None if run.kernel else run.record["preparation"].get("scale")
     scaled = weights if scale is None else weights * np.asarray(scale)
     size = abs(scaled).max(axis=0)
+    return scaled, size > ACCURATE * size.max(initial=0.0)
+
+
+def _features(run, step: dict, top: int) -> tuple[list, tuple[int, int], list]:
+    """Return the largest features; how many have a weight, and how many more one next to 0; and the intercepts."""
+    weights, intercepts = run.coefficients(step)
+    scaled, weighted = scaled_weights(run, weights)
+    size = abs(scaled).max(axis=0)
     order = np.argsort(-size, kind="stable")[:top]
-    order = order[size[order] > 0.0]
+    order = order[weighted[order]]
     block = abs(scaled).argmax(axis=0)
     entered = _entries(run, order, len(weights)) if SPECS[run.model].selects else [None] * order.size
     numbers = [int(j + 1 if run.kernel or run.numbers is None else run.numbers[j]) for j in order]
@@ -369,7 +382,8 @@ def _features(run, step: dict, top: int) -> tuple[list, int, list]:
         for number, j, row in zip(numbers, order, entered, strict=True)
     ]
     none = run.kernel and intercept_words(run) != "free"
-    return found, int(np.count_nonzero(size)), [] if none else intercepts.tolist()
+    counts = int(np.count_nonzero(weighted)), int(np.count_nonzero(size[~weighted]))
+    return found, counts, [] if none else intercepts.tolist()
 
 
 def _entries(run, features, blocks: int) -> list:
@@ -396,7 +410,9 @@ def summary_of(run: Run, step: str | None = None, top: int = 20, details: bool =
     """
     run.declared()
     row = run.choose(step or default_step(run))
-    features, nonzero, intercepts = ([], 0, []) if run.stored is None else _features(run, row, top)
+    features, (nonzero, less), intercepts = ([], (0, 0), []) if run.stored is None else _features(run, row, top)
     asked = max((run.record.get("totals") or {}).get("n_steps") or 0, len(run.table))
     certified = sum(one["status"] == "certified" for one in run.table)
-    return RunSummary(run, row, certified, asked, _scores(run, row), features, nonzero, intercepts, details, words)
+    return RunSummary(
+        run, row, certified, asked, _scores(run, row), features, nonzero, intercepts, details, less, words
+    )

@@ -21,7 +21,7 @@ from screenpath.inputs.load import ARRAYS
 from screenpath.inputs.run_data import found_path, read_new
 from screenpath.report.figures import seconds_text
 from screenpath.report.series import read_cv, read_folds
-from screenpath.report.show import folded, support_vectors
+from screenpath.report.show import folded, scaled_weights, support_vectors
 from screenpath.store.open import Run
 
 CLEAR = 2.0  # standard errors above which a difference is called clear
@@ -167,7 +167,7 @@ def _named(run) -> str:
 def _side(run, step: dict, score: float, parts) -> Side:
     features = None
     if not run.kernel and run.stored is not None:
-        features = int(np.count_nonzero(np.any(run.coefficients(step)[0] != 0.0, axis=0)))
+        features = int(np.count_nonzero(scaled_weights(run, run.coefficients(step)[0])[1]))
     return Side(run, step, score, features, support_vectors(run, step), _seconds(run), parts)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import screenpath
+from screenpath.report.page import page
 from screenpath.report.show import WIDTH, default_step, summary_of, wilson
 from screenpath.store.open import open_run
 from tests.cli.conftest import clouds, libsvm_text
@@ -32,6 +33,18 @@ def test_features_are_ordered_by_their_scaled_size(runs):
     np.testing.assert_allclose([f.scaled for f in found.features], (weights[0] * scale)[order])
     np.testing.assert_allclose([f.weight for f in found.features], weights[0][order])
     assert "standard deviation" in str(found) and "enters at" not in str(found)
+
+
+def test_a_weight_that_is_0_to_the_accuracy_of_the_solve_is_none(runs, monkeypatch):
+    """Sizes compare after scaling; coefficients stay as they are."""
+    run = runs["path"]
+    scale = np.array(run.record["preparation"]["scale"])
+    weights = np.array([[2.0, -1e-8, 3e-6, 0.0, 1e-9]]) / scale
+    monkeypatch.setattr(type(run), "coefficients", lambda *_: (weights, np.zeros(1)))
+    found = summary_of(run, "5")
+    assert ([f.number for f in found.features], found.nonzero, found.negligible) == ([1, 3], 2, 2)
+    assert "2 of 5 have a weight\n  2 more are 0 to the accuracy of the solve\n" in str(found)
+    assert "2 of 2 with a weight, at step 11" in (text := page(run)) and "2 more are 0 to the accuracy of" in text
 
 
 def test_features_of_sparse_models_enter_somewhere(runs):
