@@ -124,8 +124,8 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         "self.levers[2, k] > 0.0 or rows.size",
     ): "a lever that carries nothing is infinitely wide",
     (
-        "screenpath/cv/certify.py",
-        "undecided",
+        "screenpath/problem/between.py",
+        "open_shares",
         "return np.where(free, 1.0, start), np.where(free, 0.0, end)",
         "0.5",
     ): "a start behind the end, 0, either way",

@@ -112,6 +112,10 @@ NEAREST = {
         "tests/cv/test_certify.py::test_the_heaviest_point_is_found_exactly",
         "tests/cv/test_certify.py::test_undecided_intervals_are_those_of_the_formula",
     ],
+    "screenpath/problem/between.py": [
+        "tests/problem/test_between.py",
+        "tests/cv/test_certify.py::test_undecided_intervals_are_those_of_the_formula",
+    ],
     "screenpath/walk/one_vs_rest.py": [COUNTS],
     "screenpath/walk/loop.py": [COUNTS],
     "screenpath/walk/step.py": [COUNTS],
@@ -121,7 +125,7 @@ FURTHER = {
     f"screenpath/{name}.py"
     for name in (
         "verify/certificate", "verify/model", "kernels/screen/lever", "cv/certify", "regions/lever",
-        "problem/sparse_free", "problem/penalised_sharp",
+        "problem/sparse_free", "problem/penalised_sharp", "problem/between",
     )
 }  # fmt: skip
 # Functions that solve: whatever they leave is certified afresh, and a change costs sweeps.
@@ -130,7 +134,6 @@ SOLVING = {
     ("screenpath/kernels/problem/l1svm.py", "bias_root"),
     ("screenpath/problem/kernel.py", "KernelModel._toward"),
     ("screenpath/problem/kernel.py", "KernelModel._turned"),
-    ("screenpath/problem/kernel.py", "_ahead"),
     ("screenpath/screen/pathwise.py", "_least"),
     ("screenpath/screen/pathwise.py", "_best_in_plane"),
     ("screenpath/screen/pathwise.py", "_best_in_plane.primal"),
