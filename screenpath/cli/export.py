@@ -46,6 +46,8 @@ def export(run, step, kind, out, force, training, quiet):
         say_step(run, chosen, step)
         if kind in ("liblinear", "libsvm") and run.labels and run.labels.get("-1") == "rest":
             tell("the labels other than --positive are one label of the model file, the second")
+        if not output.stdout:
+            tell(f"wrote {output.name}")
 
 
 @helped(

@@ -80,7 +80,8 @@ def _far_apart(session):
     X = _rows(session) if blocks is None else blocks.X
     if tally.steps == tally.certified or X is None:
         return
-    p, names, sized = data.preparation, data.names, [("column", peaks(X, None), "maxabs")]
+    p, names = data.preparation, data.names
+    sized = [("column", peaks(X, None), "maxabs" if sp.issparse(X) else "standard")]
     if (X.nnz if sp.issparse(X) else X.size) <= CELLS:  # those of rows take a copy
         sized.append(("row", peaks(sp.csr_array(X.T) if sp.issparse(X) else X.T, None), "l2"))
     for what, sizes, scale in sized:

@@ -233,6 +233,7 @@ def named_cluster(options: dict) -> bool:
 
 
 ON_DISK = "leave the columns on disk: convert the data with `by=columns` (screenpath convert), and name the folder"
+TOLD = 100e6  # bytes above which filled rows are said
 FILLED = 0.25  # share of the free memory that rows may take which are kept dense for their scaling
 
 
@@ -307,7 +308,7 @@ def filled(options: dict, data: Dataset, source: str, limit: MemoryLimit, tell) 
     size, free = 8 * data.n * (data.d + 1), free_memory()
     if size > FILLED * (free if limit.left is None else min(free, limit.left)):
         return options  # which prepare refuses, and names what else to do
-    if tell is not None:
+    if tell is not None and size > TOLD:
         tell(f"{source}: `scale=standard` subtracts the mean: the rows are kept dense, {size / 1e6:,.0f} MB")
     return {**options, "storage": "dense"}
 
@@ -390,9 +391,8 @@ def load_test(spec, options: dict, training: Training) -> TestData:
     limit.check(held_out_bytes(data, d, training.rows.sparse, options), f"{source}, prepared", "leave it out")
     X = sp.csr_array(data.X) if places is None else canonical(sp.csr_array(data.X)[:, places])
     X = training.preparation.narrowed(X)
-    if X.shape[1] > d:
-        X = X[:, :d]
-    elif X.shape[1] < d:
+    X = X[:, :d] if X.shape[1] > d else X
+    if X.shape[1] < d:
         X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], d))
     prepared = training.preparation.apply(X if training.rows.sparse else X.toarray())
     digest = data.fingerprint()

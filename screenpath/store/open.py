@@ -232,7 +232,10 @@ class Run:
                 wanted[name.strip()] = number_of(value)
                 digits[name.strip()] = len(re.sub(r"[eE].*|[^0-9]", "", value).lstrip("0")) - 1
             except ValueError:
-                raise UsageError(f"`step='{text}'`: '{value}' is not a number", self._existing()) from None
+                what = f"'{value}' is not a number" if value else f"'{part}' is no NAME=VALUE"
+                comma = len(self.parameters) == 1 and text.count(",") == 1
+                point = f"write {text.replace(',', '.')}; " if comma else ""
+                raise UsageError(f"`step='{text}'`: {what}", point + self._existing()) from None
         if sorted(wanted) != sorted(self.parameters):
             form = ",".join(f"{name}=VALUE" for name in self.parameters)
             raise UsageError(f"`step='{text}'` does not name the parameters of {self.model}", f"write {form}")

@@ -50,7 +50,7 @@ def test_one_notion_for_numbers_texts_and_labels(gap):
     text = f"a,c,y\n1,u,1\n{gap},v,2\n3,{gap},1\n4,u,{gap}\n"
     with pytest.raises(DataError, match=r"3 columns .*\n *line 3, column 'a': the value is missing"):
         read(text, one_hot="c")
-    with pytest.raises(DataError, match=r"line 4, column 'a': the value is missing.*\n.*`missing=drop`.*mean`"):
+    with pytest.raises(DataError, match=r"line 4, column 'a': the value is missing.*\n.*`missing=drop`.*median`"):
         read(f"a,y\n1,1\n2,2\n{gap},2\n")
     data = read(text, one_hot="c", missing="drop")
     assert data.X.toarray().tolist() == [[1.0, 1.0, 0.0]] and "3 rows that lack a value are left out" in data.notices
@@ -217,7 +217,7 @@ def test_arrays_and_frames_have_the_same_option(tmp_path):
     ("options", "words"),
     [
         (("--missing", "often"), "`--missing often` is no treatment|--missing often is no treatment"),
-        (("--missing-indicator",), "add --missing mean"),
+        (("--missing-indicator",), "add --missing median"),
         (("--missing", "mean", "--cache", "c"), "leave out --missing"),
     ],
 )

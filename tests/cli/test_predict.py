@@ -158,7 +158,7 @@ def test_steps_that_do_not_exist(call, data):
     assert call("svm", data, "--c-list", "0.1,1", "--out", "run").code == 0
     for step, message in [
         ("best", "without --test"), ("7", "no solution of step 7"), ("C=1.5", "no step is within"),
-        ("lambda=1", "write C=VALUE"), ("C=x", "not a number"), ("last", "not a step"),
+        ("C=0,1", "write C=0.1; "), ("lambda=1", "write C=VALUE"), ("C=x", "not a number"), ("last", "not a step"),
     ]:  # fmt: skip
         found = call("predict", "run", data, "--step", step)
         assert found.code == 2 and message in found.err, (step, found.err)

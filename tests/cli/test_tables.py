@@ -379,6 +379,7 @@ def test_selectors_that_select_nothing(call, tmp_path):
     Path("people.csv").write_text(PEOPLE)
     for option, text, what, remedy in (
         ("--drop", "nme,id", "people.csv has no column 'nme' (--drop nme)", "did you mean name?"),
+        ("--target", "smokr", "people.csv has no column 'smokr' (--target smokr)", "did you mean smoker?"),
         ("--columns", "age:stps", "people.csv has no column 'stps'", "did you mean steps?"),
         ("--columns", "/^z/", "no column matches --columns '/^z/'", "there are id, name"),
         ("--columns", "steps:age", "'steps' stands after 'age'", "write age:steps"),

@@ -29,7 +29,7 @@ HINTS = {
     "id": "leave the column out: `drop={0}`, or let it name the rows: `id={0}`",
     "one_hot": "write a number, leave the column out: `drop={0}`, or encode its texts: `one_hot={0}`",
     "comma": "say what the comma is: `decimal=,` or `thousands=,`",
-    "na": "write a number, or say that it is a missing value: `na={1}` with `missing=mean`",
+    "na": "write a number, or say that it is a missing value: `na={1}` with `missing=median`",
 }
 
 

@@ -47,9 +47,8 @@ class Cells:
         found = cls(**{name: value for name, value in known.items() if value is not None})
         found._check_marks()
         if found.missing_indicator and not found.fills:
-            raise UsageError(
-                "`missing_indicator` goes with filled in values", "add `missing=mean`, or leave out `missing_indicator`"
-            )
+            hint = "add `missing=median`, or leave out `missing_indicator`"
+            raise UsageError("`missing_indicator` goes with filled in values", hint)
         return found
 
     def _check_marks(self) -> None:

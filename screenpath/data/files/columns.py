@@ -82,6 +82,11 @@ def _matching(names: Sequence[str], piece: str, option: str, source: str) -> set
                 raise UsageError(f"`{option}={piece}`: '{first}' stands after '{last}'", f"write {last}:{first}")
             return set(names[start : end + 1])
     wrong = next((end.strip() for end in piece.split(":") if end.strip() not in names), piece)
+    raise no_column(source, wrong, names, f"`{option}={piece}`")
+
+
+def no_column(source: str, wrong: str, names: Sequence[str], given: str) -> UsageError:
+    """Return the error about a column that a table does not have, with those of nearly this name, or all."""
     near = difflib.get_close_matches(wrong, names, 3)
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {listed(names)}"
-    raise UsageError(f"{source} has no column '{wrong}' (`{option}={piece}`)", hint)
+    return UsageError(f"{source} has no column '{wrong}' ({given})", hint)

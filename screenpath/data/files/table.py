@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from screenpath.data.files.columns import as_texts, features, listed, selected
+from screenpath.data.files.columns import as_texts, features, listed, no_column, selected
 from screenpath.data.files.dataset import Form, Growing
 from screenpath.data.words.labels import label_text, sorted_labels
 from screenpath.data.words.numerals import Spelled, Spellings, is_number, is_numberlike, same_number, usual_text
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # faults know the parser, whose kernels nobody needs who only
 TARGETS = ("target", "label", "class", "y")  # default names of the target column
 CLASSES = 100  # a text after more distinct numbers in the target column is a fault, not a label
 UNKNOWN = "?"  # stands for what cannot be a label among texts of labels
-MISSING = ("the value is missing", "leave the row out: `missing=drop`, or fill it in: `missing=mean`")
+MISSING = ("the value is missing", "leave the row out: `missing=drop`, or fill it in: `missing=median`")
 FILL_IN = "fill it in, or leave the row out"  # the hint where `missing` cannot be given
 UNLABELLED = "write the label, or leave the row out: `missing=drop`"
 NUMBERS = "write a number, or leave the row out"
@@ -118,7 +118,7 @@ def form_of(
     named = {"target": target, "id": id, "weight_column": how.weight_column, "group_column": how.group_column}
     for what, name in named.items():
         if name and name not in table.columns:
-            raise UsageError(f"{table.name} has no column '{name}' (`{what}={name}`)", f"there are {there}")
+            raise no_column(table.name, name, table.columns, f"`{what}={name}`")
     if target in hot:
         raise UsageError(f"the column '{target}' is the target, not a feature", "leave it out of `one_hot`")
     if id is not None and id in (target, *hot):
@@ -145,9 +145,7 @@ def form_like(table: TableFile, known: Form, target: str | None = None) -> tuple
     _check_columns(table)
     known = known.stripped()
     if target is not None and target not in table.columns:
-        raise UsageError(
-            f"{table.name} has no column '{target}' (`target={target}`)", f"there are {listed(table.columns)}"
-        )
+        raise no_column(table.name, target, table.columns, f"`target={target}`")
     usual = [name for name in table.columns if name not in known.columns and name.lower() in TARGETS]
     if target is not None or known.target in table.columns:
         found = target or known.target
