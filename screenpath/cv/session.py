@@ -486,9 +486,11 @@ class CvSession(Session):
         lines += found_lines(record)
         if self.choice.one_se != self.choice.best:
             lines.append(("to choose", "predict and export take best; `step=one-se` takes that of one standard error"))
-        if self.boundary:
-            more = wider(self.options, self.parameters, self.choice.best, self.boundary)
-            lines.append(("warning", f"best has {self.boundary}: {more} may hold a better one"))
+        for step, name, gain in ((self.choice.best, "best", "better"), (self.choice.one_se, "one-se", "simpler")):
+            at = at_boundary(self.parameters, step) or ""
+            if at and (name == "best" or step != self.choice.best and at.startswith("C at the lower")):
+                more = wider(self.options, self.parameters, step, at)
+                lines.append(("warning", f"{name} has {at}: {more} may hold a {gain} one"))
         if self.thresholds and self.thresholds[self.choice.best] is None:
             why = f"no threshold has `threshold={self.options['threshold']}` on the held-out rows of the best step"
             lines.append(("warning", f"{why}: decisions above 0 are +1"))

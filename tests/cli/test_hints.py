@@ -160,6 +160,9 @@ def test_a_cross_validation_at_an_end_says_what_to_type(call, centred):
     result = call("cv", "svm", centred, "--folds", 3, "--cmin", 1e-6, "--cmax", 0.05, "--grid", 2, "-o", "s")
     end = "--cmax 0.5, or --until-turn, may" if "upper end" in result.err else "--cmin 1e-07 may"
     assert end in result.err and "hint" not in result.err
+    result = call("cv", "svm", centred, "--folds", 3, "--cmin", 0.01, "--cmax", 0.05, "--grid", 9, "-o", "e")
+    assert "one standard error  step 0 " in result.err and "best                step 0 " not in result.err
+    assert "one-se has C at the lower end of the grid: --cmin 0.001 may hold a simpler one" in result.err
 
 
 def test_sparse_rows_that_are_filled_are_said_and_have_the_numbers_of_dense_ones(call, tmp_path, monkeypatch):
