@@ -175,7 +175,6 @@ SPARSE_SVM = Spec(
     contradicted=Later("screen.sparse", "contradicted"),
     toy_grid=((3.0, 0.1), (1.0, 0.1), (0.1, 0.1), (0.01, 0.1)),
     kernel_modules=("sparse", "sifs", "sparse_box"),
-    compiling=14.0,
     columns=("n_inactive_features", "feature_screening_rate", "scaling_ratio", "iss_found", "ifs_found"),
     weights=_sparse_weights,
     walk=_sparse_walk,

@@ -136,7 +136,6 @@ class Spec:
     # Modules of kernels that take longest to compile: further processes do that, from the last one on. For a
     # kernel model all that it needs, because its toy path has a toy kernel matrix.
     kernel_modules: tuple[str, ...] = ()
-    compiling: float = 13.0  # usual seconds of compilation in a first run, with a second processor; shown to users
     selects: bool = False  # whether its penalty selects features along the path
     streams: bool = True  # whether the rows of a shard folder can stay on disk
     streams_columns: bool = False  # whether the columns of a folder of shards by columns can stay on disk

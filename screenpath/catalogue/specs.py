@@ -253,7 +253,6 @@ L1_SVM = Spec(
     contradicted=Later("screen.l1svm", "contradicted"),
     toy_grid=(1e3, 30.0, 25.0, 20.0, 16.0, 13.0, 10.0, 3.0, 0.3),
     kernel_modules=("l1svm", "dome", "l1newton"),
-    compiling=9.0,
     free_bias=True,
     selects=True,
     streams=False,

@@ -99,7 +99,7 @@ class Session:
         # First: a wrong name is an error before anything is read or compiled.
         how = ways(self.spec, o)
         busy = self.console.busy(f"reading {os.path.basename(load.name_of(o['data']))}", reading)
-        compiling = self.console.compiling(self.compiling_begins, self.spec.compiling)
+        compiling = self.console.compiling(self.compiling_begins)
         with busy as activity, compiling, contextlib.ExitStack() as ending:
             ending.callback(stop_helpers)
             began = clock()  # stands still while kernels compile

@@ -55,11 +55,11 @@ class Activity:
                 self.began = time.monotonic()
             self.title, self.unit, self.done, self.total = title, "MB", found[1] / MEGABYTE, found[2] / MEGABYTE
 
-    def turn(self, title: str, covered: Callable | None = None) -> None:
-        """Continue with something that is not counted; without ``covered`` its time left is unknown."""
+    def turn(self, title: str) -> None:
+        """Continue with something that is not counted: its time left is unknown."""
         if self.unit in ("", "MB"):
             self.title, self.unit, self.done, self.total = title, "", 0.0, 0.0
-            self.look, self.covered, self.began = None, covered, time.monotonic()
+            self.look, self.covered, self.began = None, None, time.monotonic()
             self._first = self._share()
 
     def _share(self) -> float:
@@ -275,20 +275,16 @@ class Console:
     # -- what is under way ---------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def compiling(self, check=None, usual: float = 0.0):
-        """Report once if a kernel must be compiled before the block ends; ``check()`` may forbid it.
-
-        ``usual``: seconds that it takes on most machines, which give the time left.
-        """
-        from screenpath.kernels.compilation import on_first_compile
+    def compiling(self, check=None):
+        """Report once if a kernel must be compiled before the block ends; ``check()`` may forbid it."""
+        from screenpath.kernels.compilation import ANNOUNCED, on_first_compile
 
         before, names, started = self._activity, [], []
-        covered = (lambda: before.gone / usual) if usual else None
 
         def begin():
             if check is not None:
                 check()
-            self.say("compiling the numerical kernels (kept for later runs) ...")
+            self.say(ANNOUNCED)
             started.append(time.monotonic())
 
         def each(name):
@@ -296,7 +292,7 @@ class Console:
             if before.unit not in ("", "MB"):  # something counted continues meanwhile
                 return
             if not before.title.startswith(COMPILING):
-                before.turn(COMPILING, covered)
+                before.turn(COMPILING)
                 before.began = started[0]
             before.title = f"{COMPILING}: {name}, number {len(names)}"
 
