@@ -106,6 +106,8 @@ class Session:
             self.read()
             self.test = load.load_test(self.spec, o, self.data) if o["test"] else None
             self.tally.seconds["reading"] = clock() - began
+            if self.test is not None and self.test.sha256 == self.data.sha256:
+                self.console.say("note: the `test` data are the training data, so scores there are too good")
             if activity is not None:
                 activity.turn("preparing the path")
             self.path = Path.of(self.spec, {**o, "tell": self.console.say}, self.data, None, how, self.limits())

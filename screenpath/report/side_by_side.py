@@ -16,7 +16,7 @@ from screenpath.data.safe.values import is_number
 from screenpath.data.words.labels import label_text
 from screenpath.engine.options import stretch
 from screenpath.engine.stored import decision_values, not_scored
-from screenpath.errors import DataError, RunFolderError, UsageError
+from screenpath.errors import DataError, RunFolderError, UsageError, shown
 from screenpath.inputs.load import ARRAYS
 from screenpath.inputs.run_data import found_path, read_new
 from screenpath.report.figures import seconds_text
@@ -24,6 +24,7 @@ from screenpath.report.series import read_cv, read_folds
 from screenpath.report.show import folded, scaled_weights, support_vectors
 from screenpath.store.open import Run
 
+FITTED = "its score there is too good, and so may a difference be"
 CLEAR = 2.0  # standard errors above which a difference is called clear
 
 
@@ -205,12 +206,23 @@ def _no_common_folds(runs) -> str | None:
     identities = [run.record.get("identity") or {} for run in runs]
     for name, what in (("data_sha256", "data"), ("folds_sha256", "folds"), ("score", "score")):
         if len({str(one.get(name)) for one in identities}) > 1:
-            return f"the {what} of their cross-validations differ{'s' if what == 'score' else ''}"
+            features = _other_features(runs) if what == "data" else None
+            return features or f"the {what} of their cross-validations differ{'s' if what == 'score' else ''}"
     first = _own_folds(runs[0])
     for run in runs[1:]:
         if (own := _own_folds(run)) != first:
             how = "have not the same folds" if set(own) & set(first) else "share no fold"
             return f"{runs[0].path} and {run.path} {how}"
+    return None
+
+
+def _other_features(runs) -> str | None:
+    """Return which feature is one in some of the runs only, by name; None if there is none, or none has names."""
+    for run in runs[1:]:
+        for one, other in ((runs[0], run), (run, runs[0])):
+            more = [name for name in one.feature_names or () if name not in set(other.feature_names or (name,))]
+            if more:
+                return f"their features differ ({shown(more[0])} is one in {one.path}, not in {other.path})"
     return None
 
 
@@ -254,7 +266,7 @@ def _on_rows(runs, rows, test: str | None, step: str, target: str | None = None)
     try:
         found = [_row_parts(run, row, test, score, target) for run, row in zip(runs, rows, strict=True)]
         parts = [scores for scores, _ in found]
-        notes += dict.fromkeys(note for _, note in found if note)
+        notes += dict.fromkeys(note for _, said in found for note in said)
     except DataError as error:
         if test is not None:
             raise
@@ -273,8 +285,8 @@ def _on_rows(runs, rows, test: str | None, step: str, target: str | None = None)
     return _compared(sides, score, f"the same {count:,} rows of {name}", factor, notes)
 
 
-def _row_parts(run, row: dict, test: str | None, score: str, target: str | None) -> tuple[np.ndarray, str | None]:
-    """Return the part of every labelled row of the test data in the score of a step, and a note on the others."""
+def _row_parts(run, row: dict, test: str | None, score: str, target: str | None) -> tuple[np.ndarray, list[str]]:
+    """Return the part of every labelled row of the test data in the score of a step, and notes on these data."""
     path = test
     if path is None:
         named = run.record["test"].get("path", ARRAYS)
@@ -282,10 +294,13 @@ def _row_parts(run, row: dict, test: str | None, score: str, target: str | None)
             raise DataError("the test data of a run were arrays, or standard input")
         path = found_path(run, named)
     data = read_new(run, path, target=target)
-    if test is None and data.fingerprint() != run.record["test"].get("sha256"):
+    digest = data.fingerprint()
+    if test is None and digest != run.record["test"].get("sha256"):
         raise DataError(f"{path} is not the test data of {run.path} any more")
     values = decision_values(run, row, data.X)[0]
     known = run.known(data.y)
     if int(known.sum()) < 2:
         raise DataError(f"{path} has no labels", "name data with labels")
-    return of_rows(score, values[known], run.targets(data.y[known])), not_scored(run, data.y)
+    seen = digest == run.record["data"]["sha256"] and f"{run.path} was fitted to these very rows: {FITTED}"
+    notes = [note for note in (seen, not_scored(run, data.y)) if note]
+    return of_rows(score, values[known], run.targets(data.y[known])), notes

@@ -61,6 +61,29 @@ def test_on_the_same_folds(folder):
     assert found[1].features == np.count_nonzero(found[1].run.coefficients(found[1].step)[0])
 
 
+def test_rows_that_a_run_was_fitted_to_promise_too_much(folder, capsys):
+    runs = [folder / "run-a", folder / "run-b"]
+    found = screenpath.compare_runs(runs, step=2, test=folder / "two")
+    seen = [note for note in found.notes if "was fitted to these very rows: its score there is too good" in note]
+    assert len(seen) == 2 and str(runs[0]) in seen[0]
+    assert "fitted" not in str(screenpath.compare_runs(runs, step=2, test=folder / "new"))
+    for name in ("two", "new"):
+        options = {"c": 0.1, "out": folder / f"tested-on-{name}", "progress": False}
+        screenpath.run("svm", folder / "two", test=str(folder / name), **options)
+        assert ("are the training data, so scores there are too good" in capsys.readouterr().err) == (name == "two")
+
+
+def test_a_feature_of_one_run_only_is_named(tmp_path):
+    X, y = clouds(40, 3)
+    rows = [f"{','.join(map(str, row))},{k % 4},{label}" for k, (row, label) in enumerate(zip(X, y, strict=True))]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,c,part,class", *rows, ""]))
+    for name, more in (("by", {"fold_column": "part"}), ("at-random", {})):
+        options = {"target": "class", "grid": 2, "quiet": True, "out": tmp_path / name}
+        screenpath.cross_validate("svm", tmp_path / "t.csv", **options, **more)
+    with pytest.raises(UsageError, match="their features differ .part is one in .*at-random, not in .*by."):
+        screenpath.compare_runs([tmp_path / "by", tmp_path / "at-random"])
+
+
 @pytest.mark.parametrize("given", [False, True], ids=["shared", "named"])
 def test_on_the_same_rows(folder, given):
     runs = [folder / name for name in ("run-a", "run-b", "run-k")]
