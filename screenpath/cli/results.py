@@ -155,6 +155,9 @@ def runs(runs, step, test, target, quiet):
     folds or test data, or --test FILE names some, a comparison of their scores follows: differences are paired, fold by
     fold or row by row, and have a standard error. With --step or --test, runs that share no data or decide between
     other labels are refused.
+
+    CPU is the processor time of the run. A comparison has the time on the clock of path, or path and folds.
+    Neither counts compiling.
     """
     if not runs:
         if step or test or target:

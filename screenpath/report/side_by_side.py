@@ -37,7 +37,7 @@ class Side:
     score: float
     features: int | None  # with a weight; None for a kernel model
     support: int | None  # support vectors; None if the model has none
-    seconds: float  # of the run, including folds
+    seconds: float  # of the run on the clock, including folds, without compiling
     parts: np.ndarray | None  # the score of each fold, or the part of each row of the test data; None if unknown
 
     def __repr__(self) -> str:
@@ -109,7 +109,7 @@ class RunComparison(Sequence):
 def _size(side: Side) -> str:
     parts = [] if side.features is None else [f"{side.features:,} features"]
     parts += [] if side.support is None else [f"{side.support:,} support vectors"]
-    return ", ".join([*parts, seconds_text(side.seconds)])
+    return ", ".join([*parts, f"{seconds_text(side.seconds)} for path{' and folds' * side.run.has('cv.json')}"])
 
 
 def compare_runs(
@@ -220,7 +220,8 @@ def _other_features(runs) -> str | None:
     """Return which feature is one in some of the runs only, by name; None if there is none, or none has names."""
     for run in runs[1:]:
         for one, other in ((runs[0], run), (run, runs[0])):
-            more = [name for name in one.feature_names or () if name not in set(other.feature_names or (name,))]
+            known = set(other.feature_names or one.feature_names or ())
+            more = [name for name in one.feature_names or () if name not in known]
             if more:
                 return f"their features differ ({shown(more[0])} is one in {one.path}, not in {other.path})"
     return None

@@ -98,7 +98,9 @@ def _encoder(form: Form) -> ColumnTransformer:
     try:
         import pandas
     except ImportError:
-        raise ResourceError("columns of a table that are encoded take pandas to export", "pip install pandas") from None
+        raise ResourceError(
+            "columns of a table that are encoded take pandas to export", "pip install 'screenpath[skops]'"
+        ) from None
     parts, content = [], {}
     for name in form.columns:
         texts, base = form.one_hot.get(name), form.base.get(name)

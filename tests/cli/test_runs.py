@@ -42,7 +42,7 @@ def test_a_comparison_comes_after_the_lines(call, data):
         assert call("cv", "svm", data, "--grid", grid, "--folds", 3, "-o", name, "-q").code == 0
     head, first, second, blank, rest = call("runs", "a", "b").out.split("\n", 4)
     assert [line.split()[0] for line in (head, first, second)] == ["run", "a", "b"] and blank == ""
-    assert rest.startswith("2 runs on the same 3 folds")
+    assert rest.startswith("2 runs on the same 3 folds") and rest.count(" for path and folds\n") == 2
 
 
 @pytest.fixture
