@@ -53,16 +53,26 @@ def constant(model, reference, C: float) -> tuple:
     return point.vector, theta, total, updates, point.products, error
 
 
+def has_losses(reference) -> bool:
+    """Tell whether the pair of a reference proves that the solution at its ``C`` is not without loss.
+
+    If the solution ``w*`` had none, ``P* = |w*|^2 / 2`` and ``|w - w*|^2 <= 2 gap`` would bound the losses of ``w``,
+    ``P - |w|^2 / 2``, by ``gap + 2 sqrt(P* gap)``.
+    """
+    highest, gap = reference.highest, max(reference.gap, 0.0)
+    return bool(reference.primal - 0.5 * reference.point.sqnorm > gap + 2.0 * np.sqrt(highest * gap))
+
+
 def polished(model, reference, C: float, gap: float):
     """Return a certificate at a larger ``C`` of the reference's pair with its rows on their kinks; None if unknown.
 
     The rows between the ends of their boxes must satisfy ``w = G'alpha`` and ``c - G w - s b = 0``, with a free
     intercept ``s.alpha = 0`` too: conjugate gradients in the space of such changes, from the current ``alpha``. No
     other row is touched, and no more often than brings the sum of losses, ``C sum |residual|``, to ``gap``. None if a
-    dual variable would leave its box.
+    dual variable would leave its box, or if some row is proven to be off its kink: no step is taken then.
     """
     index = np.flatnonzero((model.lo < reference.theta) & (reference.theta < model.hi))
-    if not index.size:
+    if not index.size or has_losses(reference):
         return None
     rows, alpha = matrix_of(model.take(index)), reference.C * reference.theta[index]
     signs = model.signs[index] if reference.intercept is not None else np.zeros(index.size)

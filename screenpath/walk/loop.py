@@ -228,6 +228,7 @@ def solve_point(
     decided = screened.status.copy() if options.audit else None
     epochs, rounds, touched, name, settled, faces = 0, 0, 0.0, CLOSED, False, None
     target, certificate = MARGIN * max(options.tol, screening.loose), reference if begun is None else begun
+    clock.enter("solve")
     held = _held(model, parameter, certificate, options.tol)
     if held is None and model.rests(certificate):
         held = _polished(model, parameter, certificate, options.tol)

@@ -64,3 +64,12 @@ def test_only_the_first_pair_is_solved(make, storage, intercept):
     assert t.max() < 1e-5  # separable: at a large C no sample is within the margin
     primal = 0.5 * float(w @ w)
     assert [step.primal for step in after] == pytest.approx([primal] * len(after), rel=2e-6)
+
+
+@pytest.mark.parametrize("tau", [0.9, 0.95])
+def test_no_step_is_polished_where_rows_are_proven_off_their_kinks(tau):
+    """A pair within the tolerance may have all rows between their ends, though 10 features cannot meet 442 kinks."""
+    data = screenpath.read_libsvm("data_samples/diabetes.libsvm")
+    path = screenpath.quantile_path(data.X, data.y, tau=tau, scale="standard", rule="none")
+    assert path.certified and max(step.passes for step in path.steps) < 100  # 6,025 where a polish was tried in vain
+    assert any(step.n_E == 442 for step in path.steps)
