@@ -374,4 +374,4 @@ def _session(kind: type, spec: Spec, options: dict, data, command: list) -> Stor
             raise KeyboardInterrupt from None
     if session.stopped == signal.SIGINT:
         raise KeyboardInterrupt
-    return load_run(session.folder(), data if isinstance(data, str) else None)
+    return load_run(session.folder(), data)

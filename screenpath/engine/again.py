@@ -10,7 +10,7 @@ from screenpath.engine.interpolated import Interpolated
 from screenpath.engine.path import Path
 from screenpath.engine.result import PathResult
 from screenpath.errors import DataError, RunFolderError
-from screenpath.inputs.load import ARRAYS, load_training
+from screenpath.inputs.load import ARRAYS, load_training, name_of
 from screenpath.inputs.run_data import HINT, training_path
 from screenpath.store.open import Run
 from screenpath.walk.step import CERTIFIED, Steps
@@ -21,8 +21,8 @@ WALKED = ("rule", "solver", "c", "c_list", "grid", "cmin", "cmax", "eps_path", "
 
 
 @contextlib.contextmanager
-def problem_again(run: Run, path: str, **changed):
-    """Yield declared model, options and data of a run, whose training data are at ``path``; ``changed`` are options.
+def problem_again(run: Run, path: str | tuple, **changed):
+    """Yield declared model, options and data of a run; ``path`` has its training data, ``changed`` are options.
 
     A :class:`DataError` if weights are lost or others, or if the data change meanwhile.
     """
@@ -34,12 +34,13 @@ def problem_again(run: Run, path: str, **changed):
         options["n_features"] = run.n_features
     weights = options.get("weights")
     if weights == ARRAYS or (weights and not pathlib.Path(weights).exists()):
-        raise DataError(f"the sample weights of the run are not there: {weights}", "put them back")
+        hint = "compute the run with a file of them" if weights == ARRAYS else "put them back"
+        raise DataError(f"the sample weights of the run are not there: {weights}", hint)
     spec = declared.resolved(declared, options)
     data = load_training(spec, options)
     try:
         if data.sha256 != run.record["data"]["sha256"]:
-            raise DataError(f"{path} is not the training data of {run.path}: its values differ", HINT)
+            raise DataError(f"{name_of(path)} is not the training data of {run.path}: its values differ", HINT)
         known, found = run.record.get("identity") or {}, {"signs_sha256": None, **data.identity()}
         for name, what in (("weights", "weights of the samples"), ("signs", "signs of the weights")):
             if found[f"{name}_sha256"] != known.get(f"{name}_sha256"):
@@ -50,7 +51,7 @@ def problem_again(run: Run, path: str, **changed):
         data.close()
 
 
-def exact_at(run: Run, C: float, training: str | None = None) -> Interpolated:
+def exact_at(run: Run, C: float, training: str | tuple | None = None) -> Interpolated:
     """Return the certified model at ``C``, solved from the training data."""
     with problem_again(run, training_path(run, training)) as (spec, options, data):
         found, _ = next(iter(Path.of(spec, options, data, [C]).walk()))

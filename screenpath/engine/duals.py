@@ -19,7 +19,6 @@ from screenpath.data.words.tables import csv_text
 from screenpath.engine.again import problem_again
 from screenpath.engine.path import Path
 from screenpath.errors import RunFolderError, UsageError
-from screenpath.inputs.load import ARRAYS
 from screenpath.inputs.run_data import training_data, training_path
 from screenpath.store.certificates import proven, states_of
 from screenpath.store.open import Run
@@ -67,7 +66,7 @@ class Duals:
         return csv_text(("row", "label", "value", "side", "certified"), zip(*columns, strict=True))
 
 
-def duals_of(run: Run, step: dict, training: str | None = None) -> Duals:
+def duals_of(run: Run, step: dict, training: str | tuple | None = None) -> Duals:
     """Return the dual variables of a step, a row of the step table; ``training`` are the training data, if they have
     moved.
 
@@ -114,10 +113,6 @@ def _check(run: Run) -> None:
             "a run with more than two labels has a set of dual variables for each class",
             "use a run with `positive=LABEL`",
         )
-    if run.record["data"].get("path") == ARRAYS:
-        raise UsageError(
-            "the run was computed from arrays, which are not in its folder", "compute it from a file to get `duals`"
-        )
 
 
 def _stored(run: Run, step: dict, loss, n: int) -> tuple:
@@ -141,7 +136,7 @@ def _stored(run: Run, step: dict, loss, n: int) -> tuple:
     return theta, states, sure
 
 
-def _again(run: Run, step: dict, path: str) -> tuple:
+def _again(run: Run, step: dict, path: str | tuple) -> tuple:
     """Return the same as :func:`_stored`, from the problem of the step solved again."""
     with problem_again(run, path) as (spec, options, data):
         several = len(run.parameters) > 1

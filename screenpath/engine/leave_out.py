@@ -233,7 +233,7 @@ def _ends(low: np.ndarray, high: np.ndarray, first: int, last: int) -> tuple[np.
 
 
 def leave_one_out(
-    run: Run, steps: list[dict], training: str | None = None, rows: int | None = None, seed: int = 0,
+    run: Run, steps: list[dict], training: str | tuple | None = None, rows: int | None = None, seed: int = 0,
     values: bool = True, tell: Any = None,
 ) -> Iterator[LeaveOneOut]:  # fmt: skip
     """Leave out each row of the training data in turn, at some steps of a run, given as rows of the step table.

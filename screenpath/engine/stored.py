@@ -13,7 +13,7 @@ from screenpath.data.files.prepare import Preparation
 from screenpath.data.words.labels import in_python, label_text
 from screenpath.engine.interpolated import Interpolated, check_linear, interpolated, is_linear, stored_weights
 from screenpath.engine.result import Result
-from screenpath.errors import NoStep, UsageError, folder_of
+from screenpath.errors import NoStep, UsageError, file_name, folder_of
 from screenpath.numbers import sparse as sp
 from screenpath.store.open import UNLABELLED, Run, open_run
 from screenpath.walk.step import Step
@@ -39,7 +39,7 @@ class StoredPath(Result[int | str]):
 
     steps: list[Step]  # type: ignore[assignment]  # with the attributes of Steps that Result asks for
     run: Run  # the folder, its record (``run.record``) and notices about it (``run.notices``)
-    training: str | None = None  # training data of a kernel run, if they have moved
+    training: str | tuple | None = None  # training data, if they have moved or were arrays
 
     @property
     def folder(self) -> Path:
@@ -183,14 +183,15 @@ class StoredPath(Result[int | str]):
         return kernel_values(self.run, step.cells, X, self.training)
 
 
-def load_run(folder: FileLike, training: str | None = None) -> StoredPath:
+def load_run(folder: FileLike, training: FileLike | tuple | None = None) -> StoredPath:
     """Return the path in a run folder, checked against the hashes that the run wrote.
 
     Parameters
     ----------
     folder : path-like
-    training : path-like, optional
-        Training data of a kernel run, if they have moved.
+    training : path-like or tuple of arrays (X, y), optional
+        Training data, if they have moved, or were arrays: kernels, :meth:`StoredPath.loo` and
+        :meth:`StoredPath.duals` read them.
 
     Returns
     -------
@@ -210,10 +211,12 @@ def load_run(folder: FileLike, training: str | None = None) -> StoredPath:
     >>> path.predict(X, C=0.1)  # doctest: +SKIP
     >>> screenpath.load_run("runs/cv-svm-breast_cancer").predict(X, step="one-se")  # doctest: +SKIP
     """
-    return _path_of(open_run(folder_of(folder)), None if training is None else str(training))
+    if isinstance(training, (tuple, list)):
+        return _path_of(open_run(folder_of(folder)), tuple(training))
+    return _path_of(open_run(folder_of(folder)), None if training is None else file_name(training, "training"))
 
 
-def _path_of(run: Run, training: str | None) -> StoredPath:
+def _path_of(run: Run, training: str | tuple | None) -> StoredPath:
     names = tuple(run.parameters)
     steps = [Step(row, names) for row in run.table]
     sides = run.sides

@@ -54,7 +54,7 @@ def liblinear_text(run: Run, step: dict) -> str:
     return "\n".join(lines) + "\n" + "".join(rows)
 
 
-def libsvm_text(run: Run, step: dict, training: str | None = None) -> str:
+def libsvm_text(run: Run, step: dict, training: str | tuple | None = None) -> str:
     """Return a model file for LIBSVM's ``svm-predict``, with the same decisions on the same data file.
 
     LIBSVM's kernels have no constant: it becomes a part of ``rho``, as it adds the sum of the coefficients to each
@@ -131,7 +131,7 @@ def npz_bytes(run: Run, step: dict) -> bytes:
     return file.getvalue()
 
 
-def skops_bytes(run: Run, step: dict, training: str | None = None) -> bytes:
+def skops_bytes(run: Run, step: dict, training: str | tuple | None = None) -> bytes:
     """Return the step as a fitted scikit-learn estimator in a skops file; ``training`` as of :func:`exported`."""
     try:
         return Later("sklearn.export", "skops_bytes")(run, step, training)
@@ -166,7 +166,7 @@ def kind_of(run: Run, name: str) -> str:
     return "libsvm" if kind == "liblinear" and run.kernel else kind
 
 
-def exported(run: Run, step: dict, kind: str, training: str | None = None):
+def exported(run: Run, step: dict, kind: str, training: str | tuple | None = None):
     """Return a step, a row of the step table, as a model file of a kind of ``FORMATS``.
 
     ``training`` is the training data of a kernel run, if they have moved.

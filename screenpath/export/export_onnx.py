@@ -41,7 +41,7 @@ class Graph:
         return name
 
 
-def onnx_bytes(run: Run, step: dict, training: str | None = None) -> bytes:
+def onnx_bytes(run: Run, step: dict, training: str | tuple | None = None) -> bytes:
     """Return a model that maps ``X`` (float64, rows in the units of the data) to the decisions of ``predict``.
 
     For a table with encoded columns, or with features that tell where a value is missing, it has an input for each

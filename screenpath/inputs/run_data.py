@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from screenpath.data.files.arrays import dataset_of
 from screenpath.data.files.dataset import Dataset, Form
 from screenpath.data.files.libsvm import ABSENT, MARKED
 from screenpath.data.files.prepare import Preparation
@@ -16,7 +17,7 @@ from screenpath.data.files.source import is_shard_folder
 from screenpath.data.shards.shards import ShardFolder
 from screenpath.data.words.labels import recoded
 from screenpath.errors import DataError, RunFolderError
-from screenpath.inputs.load import ARRAYS
+from screenpath.inputs.load import ARRAYS, name_of
 from screenpath.numbers import sparse as sp
 from screenpath.store.open import Run
 
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 HINT = "name the training data with `training`"
 
 
-def training_path(run: Run, path: str | None = None) -> str:
-    """Return where the training data of a run are; ``path``, if given, is the user's answer."""
+def training_path(run: Run, path: str | tuple | None = None) -> str | tuple:
+    """Return where the training data of a run are, or arrays; ``path``, if given, is the user's answer."""
     if path is not None:
         return path
     named = run.record["data"].get("path")
@@ -38,7 +39,7 @@ def training_path(run: Run, path: str | None = None) -> str:
     if named == ARRAYS and "sha256" in run.record["data"] and not Path(named).exists():
         raise DataError(
             "the run was computed from arrays, and does not keep them",
-            "write them to a file (write_libsvm), and name it with `training`",
+            "pass them again: load_run(DIR, (X, y)); a command reads a file of write_libsvm: `training=FILE`",
         )
     return found_path(run, named)
 
@@ -51,19 +52,21 @@ def found_path(run: Run, named: str) -> str:
     return str(next((place for place in places if place.exists()), named))
 
 
-def training_data(run: Run, path: str | None = None) -> Dataset:
+def training_data(run: Run, path: str | tuple | None = None) -> Dataset:
     """Read the training data of a run and check their fingerprint; ``path`` as of :func:`training_path`."""
     where = training_path(run, path)
     zero_based = run.record["options"].get("zero_based", False)
     try:
-        if is_shard_folder(where):
+        if not isinstance(where, str):
+            data = dataset_of(where, ARRAYS, like=run.feature_names, missing=run.record["options"].get("missing"))
+        elif is_shard_folder(where):
             data = ShardFolder(where, by=None).dataset(run.n_features)
         else:
             data = read_like(where, form=run.form, zero_based=zero_based, n_features=run.n_features)
     except DataError as error:
         raise DataError(f"this needs rows of the training data: {error.message}", HINT) from None
     if data.fingerprint() != run.record["data"]["sha256"]:
-        raise DataError(f"{where} is not the training data of {run.path}: its values differ", HINT)
+        raise DataError(f"{name_of(where)} is not the training data of {run.path}: its values differ", HINT)
     return data
 
 
@@ -108,7 +111,7 @@ def _form(run: Run) -> Form | None:
     return Form(None, run.feature_names)
 
 
-def kernel_values(run: Run, step: dict, X, training: str | None = None) -> np.ndarray:
+def kernel_values(run: Run, step: dict, X, training: str | tuple | None = None) -> np.ndarray:
     """Return ``f(x) = sum_i y_i alpha_i K(x_i, x) + b``, shape (m,), for new data.
 
     ``X``, CSR of shape (m, d), is in the units of the data file, with the columns that the run has; the rest is as of
@@ -134,7 +137,7 @@ class Support:
     intercept: float  # 0 where there is none; less the threshold of the step
 
 
-def support_of(run: Run, step: dict, training: str | None = None, dense: bool = True) -> Support:
+def support_of(run: Run, step: dict, training: str | tuple | None = None, dense: bool = True) -> Support:
     """Return the support vectors of a step, prepared; arguments and errors as of :func:`kernel_values`."""
     data = training_data(run, training)
     function, preparation = _function(run), preparation_of(run)

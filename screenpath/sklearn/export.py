@@ -25,7 +25,7 @@ from screenpath.numbers.csr import spread
 from screenpath.store.open import Run
 
 
-def fitted(path: StoredPath | str | os.PathLike[str], step: int | str = "best", training: str | None = None):
+def fitted(path: StoredPath | str | os.PathLike[str], step: int | str = "best", training: str | tuple | None = None):
     """Return a step of a run as a fitted scikit-learn estimator.
 
     Parameters
@@ -51,7 +51,7 @@ def fitted(path: StoredPath | str | os.PathLike[str], step: int | str = "best", 
     return estimator_of(run, run.choose(str(step)), training)
 
 
-def estimator_of(run: Run, step: dict, training: str | None = None):
+def estimator_of(run: Run, step: dict, training: str | tuple | None = None):
     """Return the row of a step table as a fitted estimator; see :func:`fitted`."""
     if run.kernel:
         dense = run.record["data"]["storage"] == "dense"
@@ -174,7 +174,7 @@ def _empty(run: Run, step: dict):
     return QuantileRegressor(quantile=options.get("tau") or 0.5, alpha=0.0)
 
 
-def skops_bytes(run: Run, step: dict, training: str | None = None) -> bytes:
+def skops_bytes(run: Run, step: dict, training: str | tuple | None = None) -> bytes:
     """Return the estimator of a step as a skops file; an ImportError without skops."""
     import skops.io
 

@@ -360,10 +360,23 @@ def test_runs_on_arrays(tmp_path, monkeypatch):
     assert found.value.message.startswith("arrays: two labels are needed")
     kernel = screenpath.run("svm", (X, Y), kernel="rbf", grid=2, out="kernel", quiet=True)
     with pytest.raises(DataError, match="computed from arrays, and does not keep them") as found:
-        kernel.predict(X)
+        screenpath.load_run("kernel").predict(X)
     assert "write_libsvm" in found.value.hint
+    assert (screenpath.load_run("kernel", (X, Y)).predict(X) == kernel.predict(X)).all()
     with pytest.raises(UsageError, match="no picture of the kind 'foo'"):
         screenpath.plot_run("kernel", "foo")
+
+
+def test_runs_on_arrays_read_them_again(tmp_path):
+    run = screenpath.run("svm", (X, Y), c_list=[0.1, 1.0], out=tmp_path / "run", quiet=True)
+    screenpath.write_libsvm(tmp_path / "file", X, Y)
+    for again in (run, *(screenpath.load_run(run.folder, one) for one in ((X, Y), [X, Y], tmp_path / "file"))):
+        assert np.array_equal(again.loo(C=1).values, run.loo(C=1).values)
+        assert np.array_equal(again.duals(C=1).values, run.duals(C=1).values)
+    with pytest.raises(DataError, match="arrays is not the training data"):
+        screenpath.load_run(run.folder, (X + 1.0, Y)).loo(C=1)
+    with pytest.raises(UsageError, match="`training` must be the name of a file"):
+        screenpath.load_run(run.folder, 3)
 
 
 def test_labels_true_and_false_stay_so():

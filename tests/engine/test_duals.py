@@ -76,9 +76,9 @@ def test_where_there_are_none(tmp_path):
     rest = screenpath.run("svm", str(tmp_path / "three"), c=1.0, one_vs_rest=True, out=str(tmp_path / "o"), quiet=True)
     with pytest.raises(UsageError, match="more than two labels"):
         rest.duals(0)
-    arrays = screenpath.run("svm", (X, y), c=1.0, out=str(tmp_path / "a"), quiet=True)
-    with pytest.raises(UsageError, match="arrays"):
-        arrays.duals(0)
+    screenpath.run("svm", (X, y), c=1.0, out=str(tmp_path / "a"), quiet=True)
+    with pytest.raises(DataError, match="arrays"):
+        screenpath.load_run(tmp_path / "a").duals(0)
 
 
 def test_other_data_are_refused(tmp_path):
