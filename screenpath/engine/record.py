@@ -29,12 +29,13 @@ REASON = "the run was stopped within this step"
 
 def record_of(session, status: str) -> dict:
     """Return the content of run.json for a session (:class:`screenpath.engine.session.Session`)."""
-    s, o, data, grid = session, session.options, session.data, _grid(session)
+    s, o, data = session, session.options, session.data
     told = s.told = s.told or {
         "data": data.description(), "preparation": data.preparation_record(), "identity": s.identity(),
-        "here": (circumstances(), versions()),
+        "here": (circumstances(), versions()), "closed": getattr(s.model, "closed_until", None),
+        "first": s.model.parameters(s.grid[0]),
     }  # fmt: skip
-    closed, (here, libraries) = getattr(s.model, "closed_until", None), told["here"]
+    grid, closed, (here, libraries) = _grid(session, told["first"]), told["closed"], told["here"]
     return {
         "schema_version": SCHEMA_VERSION,
         "tool": "screenpath",
@@ -65,12 +66,11 @@ def record_of(session, status: str) -> dict:
     }
 
 
-def _grid(session) -> dict:
+def _grid(session, first: dict) -> dict:
     """Return size and ends of the grid; the step table has all its points."""
     s = session
-    first, last = (s.model.parameters(s.grid[k]) for k in (0, len(s.grid) - 1))
     whole = {} if s.options["part"] is None else {"first_of_whole": s.offset, "whole": len(s.whole)}
-    return {"points": len(s.grid), "first": first, "last": last, **whole}
+    return {"points": len(s.grid), "first": first, "last": s.model.parameters(s.grid[len(s.grid) - 1]), **whole}
 
 
 def all_good(record: dict) -> bool:
@@ -160,7 +160,8 @@ class Tally:
         return tally
 
     def record(self) -> dict:
-        self._look()
+        if self.steps:
+            self._look()
         return {
             "steps_done": self.steps,
             "certified": self.certified,

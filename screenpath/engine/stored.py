@@ -227,7 +227,8 @@ def _path_of(run: Run, training: str | tuple | None) -> StoredPath:
     columns = None if run.numbers is None else run.numbers - 1
     size = run.n_columns, columns, run.n_features
     preparation = Preparation(p.get("scaling", "none"), None, None, 0.0, *size, fill=run.fill)
-    form = None if run.form is None or run.form.plain else run.form
+    form = run.form
+    form = None if form is None or form.plain else form
     return StoredPath(steps, preparation, labels, run, training, feature_names=run.feature_names, form=form)
 
 
