@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from functools import partial
+from shutil import get_terminal_size
 
 import click
 
@@ -28,6 +31,7 @@ from screenpath.errors import UsageError, flags, shown
 WIDEST = 5  # columns listed by widest range
 CLASSES_SHOWN = 20
 WIDEST_NAME = 40  # names up to this many characters are aligned
+NARROWEST = 12  # characters that a range has at least
 
 grouped = partial(click.option, cls=GroupedOption)
 
@@ -51,6 +55,7 @@ def inspect(data, **options):
     DATA may be a folder of shards: every file in it is compared with what convert wrote, and shards with a fault are
     left out of the figures. The exit code is 1 if there is a fault or no sample.
     """
+    from screenpath.data.files.table import TARGETS
     from screenpath.inputs.inspect import inspect
 
     seen = inspect(data, **options)
@@ -68,7 +73,10 @@ def inspect(data, **options):
     for line in _column_lines(seen):
         click.echo(shown(line))
     if seen.command is not None:
-        click.echo(f"to learn '{shown(seen.target)}', type\n  {shown(seen.command)}")
+        if options["target"] is None and seen.target.lower() not in TARGETS:
+            click.echo("the target is a guess: --target COLUMN names another one, and rows that have")
+            click.echo("  none are for screenpath predict")
+        click.echo(f"to learn '{shown(seen.target)}', type\n  {_folded(shown(seen.command))}")
     return ERROR if seen.faults or seen.data is None else DONE
 
 
@@ -78,9 +86,27 @@ def _column_lines(seen):
     for column in seen.columns:
         todo = "the target" if column.name == seen.target else flags(column.todo)
         rows.append((*column.words, todo))
-    a, b, c, d, e, _ = (min(max(map(len, cells)), WIDEST_NAME) for cells in zip(*rows, strict=True))
+    a, b, c, d, e, f = (min(max(map(len, cells)), WIDEST_NAME) for cells in zip(*rows, strict=True))
+    e = min(e, max(_width() - sum((a, b, c, d, f, 10)), NARROWEST))
     for name, kind, different, missing, values, todo in rows if seen.columns else ():
+        values = values if len(values) <= e else f"{values[: e - 3]}..."
         yield f"{name:{a}}  {kind:{b}}  {different:>{c}}  {missing:>{d}}  {values:{e}}  {todo}".rstrip()
+
+
+def _width() -> int:
+    """Return the columns of the terminal that standard output is; none of a pipe or a file is too long."""
+    return get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+
+
+def _folded(command: str) -> str:
+    """Return a command line with breaks that a shell takes, before options, where a terminal is narrower."""
+    lines = [""]
+    for part in re.split(r" (?=--[a-z])", command):
+        if lines[-1] and len(lines[-1]) + len(part) + 5 > _width():
+            lines.append(f"  {part}")
+        else:
+            lines[-1] += f" {part}" if lines[-1] else part
+    return " \\\n  ".join(lines)
 
 
 def _facts(seen):

@@ -1,5 +1,6 @@
 """``screenpath inspect``."""
 
+import shlex
 import shutil
 
 import numpy as np
@@ -124,3 +125,17 @@ def test_wide_shards_have_no_dense_vectors(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "799,999,999,998 (799,999,999,997 without a value)" in out and "column 800000000000 0 to 5" in out
     assert "-1e+308 to 1e+308" in out and "inf" not in out
+
+
+def test_a_narrow_terminal_gets_shorter_ranges_and_a_folded_command(call, tmp_path, monkeypatch):
+    kinds = ["a rather long value", "another long value", "the longest value of them all"]
+    rows = "".join(f"{k},{kinds[k % 3]},{'yn'[k % 2]}\n" for k in range(40))
+    (tmp_path / "t.csv").write_text(f"number,kind_of_the_thing,bought\n{rows}")
+    wide = call("inspect", "t.csv").out
+    assert "the target is a guess" in wide and "\\\n" not in wide
+    monkeypatch.setattr("screenpath.cli.files._width", lambda: 80)
+    narrow = call("inspect", "t.csv").out
+    assert max(map(len, narrow[narrow.index("\ncolumn ") :].splitlines())) <= 80 and "..." in narrow
+    command = narrow.partition("type\n")[2]
+    assert "\\\n" in command and shlex.split(command.replace("\\\n", "")) == shlex.split(wide.splitlines()[-1])
+    assert "the target is a guess" not in call("inspect", "t.csv", "--target", "bought").out
