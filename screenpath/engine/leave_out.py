@@ -205,7 +205,7 @@ class LeaveOneOut(Removed):
         if self.run.labels is None or self.weights is not None:
             lines += [(name.replace("-", " "), f"{value:.6g}; in training {self.training[name]:.6g}")
                       for name, value in self.scores.items()]  # fmt: skip
-        ways = {"nothing": "without a part in the weights", "bound": "by a bound", "local": "by a local solution"}
+        ways = {"nothing": "no support vectors", "bound": "by a bound", "local": "by a local solution"}
         lines.append(("decided", ", ".join(f"{counts[name]:,} {how}" for name, how in ways.items() if counts[name])))
         exact = self.exact
         proof = "every label" if self.run.labels is not None else f"every value, to {exact:.1e}"
