@@ -15,7 +15,8 @@ BLUE, ORANGE, GREEN, RED, SKY, PURPLE = (
     "#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7",
 )  # fmt: skip
 BLACK, GREY, LIGHT = "#000000", "#8c8c8c", "#d9d9d9"
-LINES = [(BLUE, "-"), (ORANGE, "-"), (GREEN, "-"), (RED, "-"), (BLACK, "-"), (PURPLE, "--"), (SKY, "--"), (GREY, "--")]
+# Dashed lines are drawn above others, so that of two equal ones, which mostly follow each other, both are seen.
+LINES = [(BLUE, "-"), (ORANGE, "--"), (GREEN, "-"), (RED, "--"), (BLACK, "-"), (PURPLE, "--"), (SKY, "-"), (GREY, "--")]
 MAP = "cividis"  # even in lightness, the same for colour-blind readers
 
 # Largest distance from 1, in decades, of matplotlib's logarithmic axis, whose ticks go far beyond wide ranges.

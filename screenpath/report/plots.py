@@ -17,6 +17,8 @@ CHOICES = {"best": "best", "one_se": "one standard error"}
 MANY = 60  # with more steps, standard errors are drawn as a band, not bars
 LONGEST_NAME = 24  # characters of a name that fit next to a picture
 LABELLED_IN_PANELS = 3  # names that fit next to a small panel
+LEADER = {"arrowstyle": "-", "linewidth": 0.5, "shrinkA": 0, "relpos": (0.0, 0.5)}  # ends at its name
+DASHES = ("-", "--", ":", "-.")  # of the lines of several runs
 # Columns of a comparison of rules that are drawn: title, and the format of the number at a bar.
 RULE_PANELS = {
     "mean_rejection": ("share of the rows\ndecided before the solve", "{:.3f}"),
@@ -299,7 +301,7 @@ def _draw_panel(panel, axis, path, unit: str) -> None:
         for k in range(named):
             color, line = f.LINES[k % len(f.LINES)]
             own: dict = style or {"linestyle": line, "marker": "." if x.size == 1 else None}
-            panel.plot(x, path.values[group, k], color=color, linewidth=1.4, zorder=2, **own)
+            panel.plot(x, path.values[group, k], color=color, linewidth=1.4, zorder=2 + (line == "--"), **own)
     panel.axhline(0.0, color=f.GREY, linewidth=0.6)
     axis.apply(panel)
     if axis.few:
@@ -336,7 +338,7 @@ def _name_lines(panel, path, named: int, unit: str) -> None:
             va="center",
             fontsize=8,
             color=f.LINES[k % len(f.LINES)][0],
-            arrowprops={"arrowstyle": "-", "linewidth": 0.5, "color": f.LINES[k % len(f.LINES)][0], "shrinkA": 0},
+            arrowprops={**LEADER, "color": f.LINES[k % len(f.LINES)][0]},
         )
 
 
@@ -372,9 +374,11 @@ def picture_together(lines: series.Lines, name: str | None) -> bytes:
         figure, grid = f.new_figure()
         axes, every = grid[0, 0], np.concatenate(lines.x)
         for number, (label, x, y) in enumerate(zip(lines.names, lines.x, lines.y, strict=True)):
-            color, style = f.LINES[number % len(f.LINES)]
+            # Dashes, and smaller points, of later lines leave earlier ones visible where they are equal.
+            color, style = f.LINES[number % len(f.LINES)][0], DASHES[number % len(DASHES)]
             y = np.clip(y, series.FLOOR, CEILING) if lines.log else y
-            axes.plot(x, y, style, color=color, marker="o", markersize=3, linewidth=1.4, label=shown(label))
+            size = max(2, 5 - number)
+            axes.plot(x, y, style, color=color, marker="o", markersize=size, linewidth=1.6, label=shown(label))
         powers = every.min() > 0 and np.abs(np.log10(every)).max() <= f.DECADES
         if lines.label != "step" and powers and every.max() / 5 >= every.min():
             axes.set_xscale("log")

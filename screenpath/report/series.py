@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from screenpath.catalogue.scores import SCORES
+from screenpath.catalogue.specs import SPECS
 from screenpath.cv.choice import folds_of, unmet_line
 from screenpath.data.safe.values import is_number, is_whole
 from screenpath.errors import RunFolderError, UsageError
@@ -268,7 +269,7 @@ class Lines:
     title: str  # what the number is
     label: str  # the parameter, or that steps are counted
     log: bool  # whether the number has a logarithmic axis
-    names: list[str]  # a run each: its folder and rule
+    names: list[str]  # a run each: its folder, and its rule unless that is the model's own
     x: list[np.ndarray]  # the parameter, or the number of the step if a run has two parameters
     y: list[np.ndarray]
 
@@ -296,9 +297,15 @@ def lines(runs, kind: str) -> Lines:
     tables = [read_cv(run).steps if kind == "cv" else run.steps for run in runs]
     named = "step" if len(first.parameters) > 1 else first.parameters[0]
     x = [np.array([row[named] for row in table], dtype=float) for table in tables]
-    names = [f"{run.path} ({run.record['options'].get('rule')})" for run in runs]
+    names = [str(run.path) + _chosen_rule(run) for run in runs]
     title = f"{scores.pop().replace('-', ' ')}, mean over folds" if kind == "cv" else title
     return Lines(title, named, kind == "gap", names, x, [values(run) for run in runs])
+
+
+def _chosen_rule(run) -> str:
+    """Return the rule of a run in brackets; nothing if it is the model's own."""
+    rule = run.record["options"].get("rule")
+    return "" if rule in (None, SPECS[run.model].default_rule) else f" ({rule})"
 
 
 def _share_screened(run) -> np.ndarray:

@@ -76,6 +76,15 @@ def test_several_runs_on_one_picture(call, several, tmp_path):
         assert "a (none)" in text and "b (dvi)" in text
 
 
+def test_equal_lines_are_both_seen_and_the_usual_rule_is_not_named(call, data, tmp_path):
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    for name in ("a", "b"):
+        assert call("svm", data, "--grid", 6, "-o", name, "-q").code == 0
+    assert call("plot", "a", "b", "--kind", "gap", "-o", "gap.svg").code == 0
+    text = (tmp_path / "gap.svg").read_text()
+    assert "auto" not in text and text.count("stroke-dasharray") == 2  # of the second line, and of its key
+
+
 def test_several_runs_on_the_terminal(call, several, tmp_path):
     found = call("plot", "a", "b", "--terminal")
     assert found.code == 0 and found.err == "" and not list(tmp_path.glob("*.png"))

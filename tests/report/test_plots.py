@@ -1,6 +1,7 @@
 """Pictures: every kind of every run, and that they show the run's numbers."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -48,6 +49,22 @@ def test_the_largest_coefficients_are_named(runs):
     assert {f"feature {j}" for j in range(1, 6)} <= set(texts(figure))
     lines = [line for line in figure.axes[0].lines if line.get_color() == "#0072B2"]
     assert np.allclose(lines[0].get_ydata(), series.feature_paths(runs["path"])[0].values[:, 0])
+
+
+def test_a_leader_ends_at_its_name_and_crosses_no_other(runs, monkeypatch):
+    """Four of the five lines end at 0, so that their names are far above and below."""
+    from matplotlib.text import Text
+
+    (path,) = series.feature_paths(runs["path"])
+    ends_at_zero = replace(path, values=np.tile([9.0, 0.0, 0.0, 0.0, 0.0], (12, 1)))
+    monkeypatch.setattr(series, "feature_paths", lambda _: [ends_at_zero])
+    figure = draw(runs["path"], "coefficients")
+    figure.canvas.draw()
+    names = [text for text in figure.axes[0].texts if text.get_text().startswith("feature")]
+    for name in names:
+        leader = name.arrow_patch.get_transform().transform_path(name.arrow_patch.get_path())
+        assert leader.vertices[:, 0].max() <= Text.get_window_extent(name).x0 + 1.0
+    assert len(names) == 5
 
 
 def test_coefficients_of_a_kernel_run_belong_to_samples(runs):
