@@ -180,8 +180,10 @@ class Result(ABC, Generic[Place]):
             given = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
             raise UsageError(f"the parameters of a step are numbers, not {given}") from None
         scale = np.where(wanted == 0.0, TINY, np.abs(wanted))  # 0, of alpha, is met by 0 alone
-        with np.errstate(invalid="ignore"):  # nothing is near infinity
-            apart = (np.abs(self.grid.reshape(len(self), -1) - wanted) / scale).max(axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):  # nothing is near infinity
+            values = self.grid.reshape(len(self), -1)
+            ratios = np.abs(np.log(values) - np.log(wanted))  # as grids are spaced
+            apart = np.where((values > 0.0) & (wanted > 0.0), ratios, np.abs(values - wanted) / scale).max(axis=1)
         at = int(np.argmin(apart))
         if not apart[at] < 1e-6:
             near = ", ".join(f"{name}={value:.6g}" for name, value in self.steps[at].parameters.items())

@@ -72,8 +72,9 @@ def test_steps_by_place_and_by_parameter():
     ):
         with pytest.raises(UsageError, match=answer):
             path.coef(**question)
-    with pytest.raises(UsageError, match="there is no step with C=2\n  the nearest has C=1"):
-        path.solved(C=2.0)
+    for C, nearest in ((2.0, "1"), (0.5, "1"), (0.3, "0.1")):  # in the logarithm: 0.5 is a factor of 2 from 1
+        with pytest.raises(UsageError, match=f"there is no step with C={C:g}\n  the nearest has C={nearest}$"):
+            path.solved(C=C)
     with pytest.raises(DataError, match="the new rows are 60 x 3; the path was computed with 4 features"):
         path.predict(X[:, :3])
     with pytest.raises(DataError, match="the new rows must have two dimensions .*, not 1"):
