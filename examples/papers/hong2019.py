@@ -159,7 +159,7 @@ def speeds(study, name, paper, rows, published) -> None:
                     f"{row['cpu_s']:.3g}",
                     f"{row['rule_s']:.2g}",
                     f"{row['epochs']:.0f}",
-                    f"{row['passes']:.3g}",
+                    f"{row['passes_per_step']:.3g}",
                     f"{row['mean_scaling']:.3f}",
                     f"{row['speedup']:.1f}" if rows[0]["rule"] == "none" else "",
                     published.get(row["rule"], ""),

@@ -17,7 +17,7 @@ from screenpath.cli import options as shared
 from screenpath.cli.help import Helped, helped
 from screenpath.cli.models import ByModel
 from screenpath.cli.options import say
-from screenpath.engine.studies import SPEEDUP, study_options
+from screenpath.engine.studies import COLUMNS, SPEEDUP, study_options
 from screenpath.errors import UsageError, flags
 
 WIDTH, NAMES = 60, 12  # characters of a line, and of the name in it
@@ -57,6 +57,8 @@ WALK = "Walk the path of {} on DATA under each of several rules"
 ABOUT = f"""{{}}, and print one table.
 
     {SPEEDUP}
+
+    {COLUMNS}
 
     The solver is the default of a run, so the table describes your runs; examples/papers/ makes the papers' tables. To
     compare runs of different models, use screenpath runs.

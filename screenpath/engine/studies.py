@@ -21,6 +21,16 @@ SPEEDUP = (
     "variants take turns (A B C A B C ...): it is the median over the repeats of the first variant's seconds over the "
     "variant's own in the same repeat."
 )
+# The columns of a table, as its command's page has them.
+COLUMNS = (
+    "Columns: total_s and cpu_s are seconds of the whole path, by the clock and of the process. Of total_s, screening "
+    "takes rule_s (search_s of it line searches of a chunk), solving solve_s (wasted_s of it solves that had to be "
+    "repeated), certificates certify_s; the first step takes init_s of all three. passes_per_step are data passes "
+    "(rows touched over rows in the data), epochs sweeps or Newton iterations of the whole path. mean_rejection is the "
+    "share of samples, for l1svm of features, that the rule fixes before the solve, mean_scaling that of samples times "
+    "features, both mean over the steps; over_hits counts features of weight 0 that were kept. shrinking tells whether "
+    "the solvers cd and smo shrink, start where they begin at each step."
+)
 SOLVING = "screening and solver"
 REPEATS = Option(
     "repeats",
@@ -89,7 +99,7 @@ def study_options(model: str) -> tuple:
 
 # Measured columns of the tables.
 MEASURED = (
-    "points", "certified", "total_s", "cpu_s", "rule_s", "init_s", "solve_s", "certify_s", "passes", "epochs",
+    "points", "certified", "total_s", "cpu_s", "rule_s", "init_s", "solve_s", "certify_s", "passes_per_step", "epochs",
     "mean_rejection",
 )  # fmt: skip
 BOX_MEASURED, PAIRS_MEASURED = (*MEASURED, "search_s", "wasted_s"), (*MEASURED, "mean_scaling")
@@ -126,6 +136,7 @@ def study(model: str, options: dict, console) -> tuple[list[dict], bool]:
     from screenpath.engine.compare import compare
     from screenpath.engine.path import built, limits_of
     from screenpath.inputs.load import load_training, model_of
+    from screenpath.problem.ends import CLOSED, CONSTANT
 
     if options["attack"]:
         return _attacks(model, options)
@@ -150,6 +161,8 @@ def study(model: str, options: dict, console) -> tuple[list[dict], bool]:
                     pass
             unsafe = compare(variants, build, lambda built: spec.grid(built, options), options, *asked)
         data.check()
+    if all(step.solver in (CLOSED, CONSTANT) for one in variants for step in one.steps):
+        console.say("all steps are in closed form: nothing was solved, and the speed-ups tell nothing of the rules")
     found = zip(variants, unsafe, strict=True)
     rows = [row | more for one, more in found for row in _rows(one, once, measured, options)]
     return rows, all(one.finished for one in variants) and all(more.get("unsafe", 0) == 0 for more in unsafe)

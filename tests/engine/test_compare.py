@@ -10,7 +10,7 @@ import screenpath
 from screenpath.catalogue import specs
 from screenpath.catalogue.option import completed
 from screenpath.cli.app import run
-from screenpath.engine import studies
+from screenpath.engine import compare, studies
 from screenpath.engine.compare import DisagreementError, Variant, check_agreement, to_markdown, to_table
 from screenpath.screen import AUTO, SAME
 from tests.conftest import two_classes
@@ -30,7 +30,7 @@ def test_rows_and_ratios():
     ]
     assert all(r["certified"] == r["points"] == 12 for r in rows)
     assert rows[0]["speedup"] == 1.0 and rows[0]["mean_rejection"] == 0.0
-    assert rows[1]["mean_rejection"] > 0.3 and rows[1]["passes"] < rows[0]["passes"]
+    assert rows[1]["mean_rejection"] > 0.3 and rows[1]["passes_per_step"] < rows[0]["passes_per_step"]
 
 
 def variant(rule: str, runs=(), steps=(), base=None):
@@ -126,7 +126,8 @@ def test_chunks_from_the_command_line(samples, capsys, intercept):
 
 
 def row_of(name: str, **cells) -> dict:
-    measured = {"points": 100, "certified": 100, "total_s": 0.5, "cpu_s": 0.123456, "passes": 269.61, "epochs": 123456}
+    measured = {"points": 100, "certified": 100, "total_s": 0.5, "cpu_s": 0.123456}
+    measured |= {"passes_per_step": 269.61, "epochs": 123456}
     return {
         "rule": name,
         "shrinking": True,
@@ -233,3 +234,25 @@ def test_by_default_the_table_is_about_the_solver_of_a_run(model, kernel):
 def test_every_comparison_has_the_same_words_for_a_speedup(command, capsys):
     assert run(["compare-rules", *command, "--help-all"]) == 0
     assert studies.SPEEDUP in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("command", ["svm", "l1svm", "sparse-svm"])
+def test_the_page_says_what_every_column_counts(command, capsys):
+    assert run(["compare-rules", command, "--help-all"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    measured = {*studies.BOX_MEASURED, *studies.PAIRS_MEASURED, *studies.FEATURES_MEASURED} - {"points", "certified"}
+    assert studies.COLUMNS in said and all(name in studies.COLUMNS for name in measured)
+
+
+def test_both_clocks_measure_the_whole_walk(monkeypatch):
+    monkeypatch.setattr(compare, "clock", iter((100.0, 110.0)).__next__)
+    monkeypatch.setattr(compare, "processor_clock", iter((1.0, 8.0)).__next__)
+    (row,) = table("none")
+    assert (row["total_s"], row["cpu_s"]) == (10.0, 7.0)
+
+
+@pytest.mark.parametrize(("intercept", "closed"), [("none", True), ("free", False)])
+def test_it_is_said_that_nothing_was_solved(samples, capsys, intercept, closed):
+    command = ["compare-rules", "lad", str(samples / "diabetes.libsvm"), "--scale", "standard", "--repeats", "1"]
+    assert run([*command, "--grid", "5", "--intercept", intercept]) == 0
+    assert ("all steps are in closed form: nothing was solved" in capsys.readouterr().err) is closed
