@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.typing import ArrayLike
 
+from screenpath.catalogue.keywords import with_lists
 from screenpath.catalogue.option import Option, completed
 from screenpath.catalogue.spec import Spec
 from screenpath.catalogue.specs import spec_of
@@ -61,7 +62,7 @@ def run(model: str, data: DataLike, **options: Any) -> StoredPath:
     from screenpath.engine.session import Session
 
     spec = spec_of(model)
-    options = spec.completed(options)
+    options = spec.completed(with_lists(spec, options))
     return _session(Session, spec.resolved(spec, options), options, data, ["screenpath.run", model])
 
 
@@ -89,7 +90,7 @@ def cross_validate(model: str, data: DataLike, **options: Any) -> StoredPath:
     from screenpath.engine.options import cv_resolved, cv_spec
 
     spec = cv_spec(spec_of(model))
-    resolved, options = cv_resolved(spec, spec.completed(options))
+    resolved, options = cv_resolved(spec, spec.completed(with_lists(spec, options)))
     return _session(CvSession, resolved, options, data, ["screenpath.cross_validate", model])
 
 
@@ -120,7 +121,7 @@ def compare(model: str, data: DataLike | None = None, **options: Any) -> list[di
     model, data
         As of :func:`run`; no data with ``attack=N``.
     **options
-        Those of the command, for example ``rules="none,dvi,dvi+gap"`` and ``repeats``.
+        Those of the command, for example ``rules=["none", "dvi", "dvi+gap"]`` and ``repeats``.
 
     Returns
     -------
@@ -134,7 +135,7 @@ def compare(model: str, data: DataLike | None = None, **options: Any) -> list[di
     from screenpath.engine.studies import study, study_options
     from screenpath.report.console import Console
 
-    spec_of(model)
+    options = with_lists(spec_of(model), options)
     options = completed(study_options(model), options, f"a comparison of {model}")
     return study(model, {**options, "data": None if data is None else _data(data)}, Console(True, None))[0]
 

@@ -35,7 +35,7 @@ class Option:
     default: Any = None  # None if the shell must know that nothing was given: ``usual`` then has its value
     # number, positive, share (between 0 and 1), whole, choice, choices (joined by commas), constraint (a choice and its
     # least value), flag, switch (a flag that can be turned off), numbers, size, path, part, text, texts (may be given
-    # often), label, plugin (a name, or a class of the user's)
+    # often), names (texts joined by commas), label, plugin (a name, or a class of the user's)
     kind: str = "text"
     help: str = ""  # text in the shell
     least: int | None = None  # of a whole number
@@ -143,7 +143,7 @@ def _flag(option: Option, value):
 
 
 def _numbers(option: Option, value):
-    return [float(one) for one in value] if isinstance(value, Iterable) and not isinstance(value, str) else None
+    return [float(one) for one in (value.split(",") if isinstance(value, str) else value)]
 
 
 def _size(option: Option, value):
@@ -168,6 +168,10 @@ def _part(option: Option, value):
 
 def _text(option: Option, value):
     return None if value is None else str(value)  # 'none' has another meaning
+
+
+def _names(option: Option, value):
+    return _text(option, value if isinstance(value, str) or not isinstance(value, Iterable) else ",".join(value))
 
 
 def _plugin(option: Option, value):
@@ -201,7 +205,7 @@ def _texts(option: Option, value):
 CHECKS: dict[str, Callable] = {
     "whole": _whole, "number": _number, "positive": _number, "share": _share, "choice": _choice, "choices": _choices,
     "constraint": _constraint, "flag": _flag, "switch": _flag, "numbers": _numbers, "size": _size, "path": _path,
-    "part": _part, "text": _text, "texts": _texts, "label": _label, "plugin": _plugin,
+    "part": _part, "text": _text, "names": _names, "texts": _texts, "label": _label, "plugin": _plugin,
 }  # fmt: skip
 
 

@@ -52,11 +52,11 @@ CHECKS = (AUDIT, ATTACK)
 LIMITS = (o.TOL, replace(o.MAX_EPOCHS, help="Most sweeps or Newton iterations of a step."))
 SOLVER = Option("solver", group=SOLVING, help="Solver of all rules.  [default: auto, as in a run]")
 RULES = Option(
-    "rules", "none,dvi,dvi+gap", group=SOLVING, stated=True, everyday=True,
+    "rules", "none,dvi,dvi+gap", "names", group=SOLVING, stated=True, everyday=True,
     help="Comma-separated; speed-ups refer to the first.",
 )  # fmt: skip
 START = Option(
-    "start", "warm", stated=True, group=SOLVING,
+    "start", "warm", "names", stated=True, group=SOLVING,
     help="Where the solver starts at each step, with and without rules: warm, at the previous solution; cold, at "
     "theta = 0; or both: warm,cold.",
 )  # fmt: skip
@@ -78,9 +78,9 @@ PAIRS = (
 )  # fmt: skip
 FEATURES = (
     Option(
-        "configurations", "org,warm,shr,warm+shr,scr,warm+scr,scr+shr,warm+scr+gap,default", stated=True, group=SOLVING,
-        everyday=True, help="Some of these, joined by commas. warm+scr+gap adds the dynamic rule; default adds "
-        "working sets and Newton steps. Speed-ups refer to the first.",
+        "configurations", "org,warm,shr,warm+shr,scr,warm+scr,scr+shr,warm+scr+gap,default", "names", stated=True,
+        group=SOLVING, everyday=True, help="Some of these, joined by commas. warm+scr+gap adds the dynamic rule; "
+        "default adds working sets and Newton steps. Speed-ups refer to the first.",
     ),
     REPEATS, *CHECKS, *LIMITS, replace(o.TIME_LIMIT, help="Stop each run of a configuration after this time."),
     Option("steps", False, "flag", "Print a row for each configuration and step instead of totals.", group="output"),

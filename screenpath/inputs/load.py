@@ -11,7 +11,7 @@ import numpy as np
 from screenpath.catalogue.options import CELLS
 from screenpath.catalogue.spec import real_targets
 from screenpath.catalogue.targets import checked_weights, row_weights
-from screenpath.data.files.arrays import canonical, dataset_of, found_in
+from screenpath.data.files.arrays import canonical, dataset_like, dataset_of, found_in
 from screenpath.data.files.cells import MARKS, Cells
 from screenpath.data.files.dataset import Dataset
 from screenpath.data.files.libsvm import BLOCK
@@ -96,9 +96,9 @@ def read_data(path, options: dict, limit: MemoryLimit, n_features: int | None = 
     """Read a text file, a shard folder or what ``--cache`` kept of a text file into memory."""
     columns = asked_columns(options)
     if not isinstance(path, str):
-        refuse_columns("what was passed in", columns["target"], columns["one_hot"], id=columns["id"])
+        refuse_columns("what was passed in", columns["target"], id=columns["id"])
         asked_cells(options, "these are arrays", "missing")
-        return dataset_of(path, ARRAYS, columns=columns["columns"], drop=columns["drop"], missing=options["missing"])
+        return dataset_of(path, ARRAYS, **{name: columns[name] for name in SEVERAL}, missing=options["missing"])
     zero_based = options["zero_based"]
     if is_shard_folder(path):
         folder = open_shards({**options, "data": path})
@@ -407,7 +407,7 @@ def _read_test(options: dict, training: Training, limit: MemoryLimit) -> Dataset
     """Read the test data; of a table the columns of the training data, found by name."""
     path = options["test"]
     if not isinstance(path, str):
-        return dataset_of(path, ARRAYS, like=training.names, missing=options["missing"])
+        return dataset_like(path, ARRAYS, training.names, training.form, options["missing"])
     if training.form is None or is_shards(path):
         plain = {name: value for name, value in options.items() if name not in CELL_OPTIONS}
         return read_data(path, {**plain, "target": None, "id": None, **dict.fromkeys(SEVERAL, ())}, limit)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from screenpath.data.files.arrays import dataset_of
+from screenpath.data.files.arrays import dataset_like
 from screenpath.data.files.dataset import Dataset, Form
 from screenpath.data.files.libsvm import ABSENT, MARKED
 from screenpath.data.files.prepare import Preparation
@@ -58,7 +58,8 @@ def training_data(run: Run, path: str | tuple | None = None) -> Dataset:
     zero_based = run.record["options"].get("zero_based", False)
     try:
         if not isinstance(where, str):
-            data = dataset_of(where, ARRAYS, like=run.feature_names, missing=run.record["options"].get("missing"))
+            missing = run.record["options"].get("missing")
+            data = dataset_like(where, ARRAYS, run.feature_names, run.form, missing)
         elif is_shard_folder(where):
             data = ShardFolder(where, by=None).dataset(run.n_features)
         else:

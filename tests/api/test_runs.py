@@ -151,6 +151,21 @@ def test_a_run_and_a_function_agree(here, model):
     np.testing.assert_allclose(stored.decision_function(X, **at), made.decision_function(X, **at), atol=1e-12)
 
 
+def test_lists_have_the_forms_of_functions_and_of_the_shell(here):
+    X, y = clouds(30, 3)
+    found = [
+        screenpath.run("svm", (X, y), out=f"r{k}", quiet=True, **grid).table()
+        for k, grid in enumerate(({"grid": [0.1, 1.0]}, {"grid": np.array([0.1, 1.0])}, {"c_list": "0.1,1"}))
+    ]
+    assert [[row["C"] for row in table] for table in found] == [[0.1, 1.0]] * 3
+    two = screenpath.run("huber", (X, X[:, 0]), betas=[0.1], alphas=[0.1, 0.01], out="huber", quiet=True)
+    assert [row["alpha"] for row in two.table()] == [0.1, 0.01]
+    rows = screenpath.compare("svm", (X, y), rules=["none", "dvi"], grid=[0.1, 1.0], repeats=1)
+    assert [row["rule"] for row in rows] == ["none", "dvi"]
+    with pytest.raises(UsageError, match="`grid` and `c_list` both list the values"):
+        screenpath.run("svm", (X, y), grid=[0.1], c_list=[0.1])
+
+
 def test_kernels_classes_and_wide_data(here):
     X, y = problem("svm")
     path = screenpath.run("svm", (X, y), kernel="rbf", gamma=0.5, grid=3, out="k", **QUIET)
@@ -280,7 +295,7 @@ def test_another_thread_has_no_signals(here):
         ({"bias": float("nan")}, UsageError, "`bias` must be a finite number"),
         ({"tol": 1.0}, UsageError, "`tol` must lie between 0 and 1"),
         ({"scale": "maximal"}, UsageError, "`scale` must be one of none, maxabs"),
-        ({"c_list": "0.1,1"}, UsageError, "`c_list` must be a list of numbers"),
+        ({"c_list": "0.1,x"}, UsageError, "`c_list` must be a list of numbers"),
         ({"audit": "yes"}, UsageError, "`audit` is True or False"),
         ({"max_memory": "much"}, UsageError, "not an amount of memory"),
         ({"chunk_form": "s"}, UsageError, "`chunk_form` needs chunks"),

@@ -51,6 +51,11 @@ def test_a_frame_is_read_as_the_file_is(clinic, tmp_path):
     with pytest.warns(UserWarning, match="does not use are ignored: more"):
         assert path.predict(reordered).tolist() == expected
     assert _predicted(tmp_path / "saved", file, tmp_path)[5] == _predicted(run.folder, file, tmp_path)[5]
+    how = {**HOW, "c_list": [1.0], "folds": 2, "test": (X, y), "out": tmp_path / "cv", "quiet": True}
+    cv = screenpath.cross_validate("svm", (X, y), **how)
+    np.testing.assert_array_equal(cv.coef(), run.coef())
+    assert cv.predict(X).tolist() == expected and cv.table()[0]["test_accuracy"] == np.mean(cv.predict(X) == y)
+    assert cv.loo(C=1).errors == run.loo(C=1).errors and cv.duals(C=1).labels.tolist() == y.tolist()
     again = pickle.loads(pickle.dumps(model))
     assert again.predict(X).tolist() == clone(model).fit(X, y).predict(X).tolist() == expected
     assert model.n_features_in_ == 5 and model.feature_names_in_.tolist() == COLUMNS

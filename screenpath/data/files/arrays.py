@@ -13,7 +13,7 @@ import numpy as np
 from screenpath.data.files.cells import Cells
 from screenpath.data.files.columns import features
 from screenpath.data.files.dataset import Dataset, Form
-from screenpath.data.files.frame import encoded
+from screenpath.data.files.frame import encoded, encoded_like
 from screenpath.data.words.labels import label_number
 from screenpath.errors import DataError, UsageError
 from screenpath.numbers import sparse as sp
@@ -240,7 +240,14 @@ def dataset_of(data, source: str, **columns) -> Dataset:
         raise DataError("the data has no columns", "give it a feature")
     X = sp.csr_array(given.X, dtype=np.float64)
     X.sum_duplicates()
-    return Dataset(X, given.y, source, names=given.names, label_names=given.texts)
+    return Dataset(X, given.y, source, names=given.names, label_names=given.texts, form=given.form)
+
+
+def dataset_like(data, source: str, names: tuple[str, ...] | None, form: Form | None, missing: str | None) -> Dataset:
+    """Return arrays ``(X, y)`` with the features ``names`` of the training data; a table is encoded as its ``form``."""
+    if form is not None and not form.plain and is_table(data[0]):
+        data = encoded_like(data[0], form), data[1]
+    return dataset_of(data, source, like=names, missing=missing)
 
 
 SHOWN = 5  # names in a message
