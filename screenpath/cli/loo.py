@@ -37,12 +37,13 @@ def loo(run, step, steps, rows, seed, out, format, force, training, quiet):
 
     The exit code is 3 if a row is left open: two intercepts are best, say, and they differ in its label.
     """
-    from screenpath.engine.leave_out import leave_one_out
+    from screenpath.engine.leave_out import check_left_out, leave_one_out
     from screenpath.store.outputs import Output
 
     if steps and (step or out):
         raise UsageError("`steps=all` takes the place of a step, and writes no file", "leave out `step` and `out`")
     opened = _opened(run, quiet)
+    check_left_out(opened)
     chosen = opened.steps if steps else [opened.choose(step or usual_step(opened))]
     output = None if out is None else Output(out, force, [opened.path, training or opened.record["data"].get("path")])
     hear = None if quiet else lambda text: tell(flags(text))
@@ -80,10 +81,11 @@ def influence(run, step, top, out, force, training, quiet):
     many labels of other rows change (flips). Rows with a wrong label are often the first.
     """
     from screenpath.data.words.tables import aligned, csv_text
-    from screenpath.engine.leave_out import leave_one_out
+    from screenpath.engine.leave_out import check_left_out, leave_one_out
     from screenpath.store.outputs import Output
 
     opened = _opened(run, quiet)
+    check_left_out(opened)
     chosen = opened.choose(step or usual_step(opened))
     output = None if out is None else Output(out, force, [opened.path, training or opened.record["data"].get("path")])
     for one in leave_one_out(opened, [chosen], training, tell=None if quiet else lambda text: tell(flags(text))):

@@ -317,7 +317,8 @@ def verify(run, data, format, explain, step):
     from screenpath.verify.run import how_much, not_covered
 
     if explain != (step is not None) or (explain and format == "json"):
-        raise UsageError("`explain` prints the inequality of one step as text", "add `explain` and `step=K`")
+        hint = "leave out `format`" if format == "json" else "add `step=K`" if explain else "add `explain`"
+        raise UsageError("`explain` prints the inequality of one step as text", hint)
     found = verify_certificate(run, data)
     if format == "json":
         click.echo(json.dumps(found.record(), indent=1))
@@ -370,7 +371,7 @@ def predict(
 
     --step C=VALUE takes a linear model at any C of the path. Between two steps it is their mean, and its proven gap is
     printed; --exact solves there instead. --stable adds a column: the intervals of C, between steps too, on which the
-    optimum certainly gives a row this label.
+    optimum certainly gives a row this label; without --step, labels are those of the last step.
 
     --interval 0.9, for linear regressions, adds the columns low and high: jackknife+ intervals by all models without
     one training row. They hold at least 80 % (2 LEVEL - 1) of new targets like those of training, usually about 90 %.
@@ -378,6 +379,7 @@ def predict(
     from screenpath.data.files.cells import USUAL
     from screenpath.data.files.read import columns_written
     from screenpath.data.words.tables import need_parquet, parquet_of
+    from screenpath.engine.leave_out import check_intervals, intervals
     from screenpath.engine.stored import decision_values, not_scored, stable_labels, step_or_between
     from screenpath.inputs.run_data import read_new, training_path
     from screenpath.store.open import open_run
@@ -389,7 +391,9 @@ def predict(
     support = training_path(run, training) if run.kernel or interval else training
     output = Output(out, force, [run.path, data, support])
     spec = run.declared()
-    step = step or usual_step(run)
+    if interval is not None:
+        check_intervals(run)
+    step = step or (str(run.steps[-1]["step"]) if stable and not run.cross_validated else usual_step(run))
     if training is not None and run.kernel is None and not exact and interval is None:
         raise UsageError(f"{run.path} is a linear run: predict needs no training data", "leave out --training")
     chosen = step_or_between(run, step, exact, training)
@@ -409,8 +413,6 @@ def predict(
     written = columns_written(data, read.form.cells if read.form else USUAL) if append else {}
     more, held = {}, ""
     if interval is not None:
-        from screenpath.engine.leave_out import intervals
-
         ends, held = intervals(run, chosen, read.X, interval, training)
         more = dict(zip(("low", "high"), ends.T.tolist(), strict=True))
     if stable:

@@ -215,10 +215,11 @@ class LeaveOneOut(Removed):
 
 def intervals(run: Run, step, X, level: float, training: str | None = None) -> tuple[np.ndarray, str]:
     """Return the intervals of :meth:`LeaveOneOut.intervals` by a step of a run, and what they promise."""
-    if run.labels is not None:
-        raise UsageError(f"{run.model} is a classifier: intervals are for regressions", "leave out `interval`")
+    check_intervals(run)
     if not isinstance(step, dict):
-        raise UsageError("intervals are those of a step of the run", "name one with `step`, or leave out `interval`")
+        where, *steps = step.words.partition(",")[0], *(str(one.step) for one in step.steps)
+        hint = f"name one of them: `step={steps[-1]}`" if steps[1:] else "leave out `exact`"
+        raise UsageError(f"intervals are those of a step of the run: C = {step.C:g} is {where}", hint)
     found = next(leave_one_out(run, [step], training))
     least = f"at least {max(2.0 * level - 1.0, 0.0):.0%} of targets like those of training are inside"
     return found.intervals(X, level), f"jackknife+ by {found.n:,} models: {least}"
@@ -241,7 +242,7 @@ def leave_one_out(
     ``rows`` draws so many rows at random. Unless ``values`` are asked for, a classifier's rows whose label a bound
     decides are not solved. The data are prepared (scaled, weighted) as for all rows. ``tell`` hears of a long wait.
     """
-    _check(run)
+    check_left_out(run)
     tol = min(run.record["options"]["tol"], TOL)
     with problem_again(run, training_path(run, training), tol=tol) as (spec, asked, data):
         way = Path.of(spec, asked, data, [step["C"] for step in steps])
@@ -279,7 +280,17 @@ def _say_cost(solution: Solution, samples: np.ndarray, tell) -> None:
         tell(f"{what}: about {seconds:,.0f} s; `rows=N` takes N rows drawn at random")
 
 
-def _check(run: Run) -> None:
+def check_intervals(run: Run) -> None:
+    """Refuse a run whose predictions have no intervals."""
+    if run.labels is not None:
+        raise UsageError(f"{run.model} is a classifier: intervals are for regressions", "leave out `interval`")
+    if run.model not in LOSSES:
+        able = ", ".join(name for name, loss in LOSSES.items() if not loss.signed)
+        raise UsageError(f"intervals are for {able}, not for {run.model}", "leave out `interval`")
+
+
+def check_left_out(run: Run) -> None:
+    """Refuse a run whose rows cannot be left out."""
     if run.model not in LOSSES or run.kernel:
         what = "a kernel" if run.kernel else run.model
         raise UsageError(f"leave-one-out is for linear {', '.join(LOSSES)}, not for {what}", "use folds: screenpath cv")

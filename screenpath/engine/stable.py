@@ -13,7 +13,7 @@ import numpy as np
 
 from screenpath.data.files.cells import completed
 from screenpath.data.words.labels import label_text
-from screenpath.engine.interpolated import check_linear, is_solved, solved
+from screenpath.engine.interpolated import is_linear, is_solved, solved
 from screenpath.errors import UsageError
 from screenpath.inputs.run_data import preparation_of
 from screenpath.numbers import sparse as sp
@@ -44,10 +44,10 @@ class StableLabels:
     """
 
     def __init__(self, path, X):
-        check_linear(path)
         run = path.run
-        if run.labels is None or run.classes or "threshold" in run.record["columns"]:
-            raise UsageError("`stable` is for SVMs of two labels without a chosen threshold", "leave out `stable`")
+        if not is_linear(path) or run.labels is None or run.classes or "threshold" in run.record["columns"]:
+            what = "svm of two labels, without a kernel and without a chosen threshold"
+            raise UsageError(f"`stable` is for {what}", "leave out `stable`")
         if run.record["options"].get("intercept") == "free":
             hint = "compute it with `intercept=none` or `bias=1`"
             raise UsageError("`stable` needs a run without a free intercept", hint)
@@ -59,6 +59,9 @@ class StableLabels:
         self.intervals: list[list] = []
         for start in range(0, X.shape[0], ROWS):
             self.intervals += self._of(path, known, X[start : start + ROWS])
+
+    def __repr__(self) -> str:
+        return f"<StableLabels: {self.statement}>"
 
     def _of(self, path, steps: list[tuple], X) -> list[list]:
         """Return the intervals of some rows."""

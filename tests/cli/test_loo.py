@@ -218,6 +218,14 @@ def test_intervals_are_refused_for_classifiers_and_weighted_rows(call, tmp_path,
     path = computed(tmp_path, file)
     said = call("predict", str(tmp_path / "run"), str(file), "--step", 0, "--interval", 0.9)
     assert said.code == 2 and "intervals are for regressions" in said.err
+    for command in (("loo",), ("influence",), ("predict", "--interval", 0.9)):  # before a step is asked for
+        huber = screenpath.run("huber", str(file), betas=[0.1], alphas=[0.1, 1.0], out=tmp_path / "huber", force=True)
+        name, *more = command
+        said = call(name, huber.folder, *([file] if more else []), *more)
+        assert said.code == 2 and "not for huber" in said.err and "which step" not in said.err
+    lad = screenpath.run("lad", str(file), c_list=[0.1, 1.0], out=tmp_path / "lad", quiet=True)
+    said = call("predict", lad.folder, file, "--step", "C=0.5", "--interval", 0.9)
+    assert said.code == 2 and "C = 0.5 is between steps 0 and 1\n  name one of them: --step 1" in said.err
     with pytest.raises(UsageError, match="for regressions"):
         path.loo(C=C).intervals(np.zeros((1, 3)))
     with pytest.raises(UsageError, match="between 0 and 1, not 90"):

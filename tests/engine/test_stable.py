@@ -73,6 +73,9 @@ def test_the_column_of_predict(call, tmp_path, monkeypatch):
     assert [line.split(",")[1] for line in lines[1:61]] == intervals.texts()
     monkeypatch.setattr(module, "ROWS", 7)
     assert path.stable(new).intervals == intervals.intervals
+    assert repr(path.stable(new)).startswith("<StableLabels: ") and repr(intervals)[15:-1] in found.err
+    last = call("predict", path.folder, tmp_path / "new", "--stable", "--no-labels")
+    assert last.out == call("predict", path.folder, tmp_path / "new", "--step", 29, "--stable", "--no-labels").out
     whole = [text for text in intervals.texts() if text.endswith(" 0.01..10")]
     assert f"{len(whole)} of 60 rows have one proven label" in found.err and len(whole) > 30
     flips = [one for one in intervals.intervals if len({label for label, *_ in one}) == 2]
@@ -84,9 +87,9 @@ def test_the_column_of_predict(call, tmp_path, monkeypatch):
     [
         ("svm", {"grid": 3}, "a run without a free intercept"),
         ("svm", {"c": 1.0, "intercept": "none"}, "has one step"),
-        ("svm", {"grid": 3, "kernel": "rbf"}, "only linear paths over C"),
-        ("lad", {"grid": 3}, "SVMs of two labels"),
-        ("l1svm", {"grid": 3}, "only linear paths over C"),
+        ("svm", {"grid": 3, "kernel": "rbf"}, "`stable` is for svm of two labels, without a kernel"),
+        ("lad", {"grid": 3}, "`stable` is for svm of two labels"),
+        ("l1svm", {"grid": 3}, "`stable` is for svm of two labels, without a kernel"),
     ],
 )
 def test_other_runs_are_refused(tmp_path, model, options, words):
