@@ -178,19 +178,20 @@ def test_a_constraint_that_no_threshold_keeps():
     assert threshold(products, -np.ones(3), None, "recall=0.5") is None
 
 
+@pytest.mark.parametrize("noise", (1e-9, 2e-5))
 @pytest.mark.parametrize("scale", (1.0, 2.7, 1e3))
-def test_noise_of_the_solver_is_no_order(scale):
+def test_noise_of_the_solver_is_no_order(scale, noise):
     """Rows on their kink all have -1 or +1 but for rounding: the same score, threshold and labels with it."""
     rng = np.random.default_rng(5)
     exact = scale * rng.choice([-2.0, -1.0, -0.3, 0.4, 1.0, 1.7], size=300)
     targets = np.where(rng.random(300) < 0.4 + 0.2 * np.sign(exact), 1.0, -1.0)
-    noisy, new = (exact + scale * rng.uniform(-1e-9, 1e-9, size=300) for _ in range(2))
+    noisy, new = (exact + scale * rng.uniform(-noise, noise, size=300) for _ in range(2))
     assert np.unique(noisy).size > 250
     assert SCORES["auc"].function(noisy, targets) == SCORES["auc"].function(exact, targets)
     for constraint in ("recall=0.7", "recall=1", "precision=0.5", "specificity=0.8"):
         clean, found = (threshold(one, targets, None, constraint) for one in (exact, noisy))
         assert (found.recall, found.precision, found.specificity) == (clean.recall, clean.precision, clean.specificity)
-        assert found.value == pytest.approx(clean.value, abs=3e-9 * scale)
+        assert found.value == pytest.approx(clean.value, abs=3.0 * noise * scale)
         assert np.array_equal(new > found.value, exact > clean.value)
 
 
@@ -198,8 +199,8 @@ def test_many_near_decisions_are_no_single_tie():
     """Decisions of many rows, each nearer to the next than the resolution, still have their order."""
     products = np.linspace(-1.0, 1.0, 3_000_001)
     targets = np.where(products > 0.1, 1.0, -1.0)
-    assert SCORES["auc"].function(products, targets) == pytest.approx(1.0, abs=2e-6)
-    assert threshold(products, targets, None, "recall=1").value == pytest.approx(0.1, abs=2e-6)
+    assert SCORES["auc"].function(products, targets) == pytest.approx(1.0, abs=2e-4)
+    assert threshold(products, targets, None, "recall=1").value == pytest.approx(0.1, abs=2e-4)
 
 
 def test_the_optimism_of_a_choice():
