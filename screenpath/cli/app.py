@@ -76,7 +76,7 @@ Exit codes:
   0    every step is certified
   1    data or runtime error
   2    wrong usage
-  3    written, but a step, or a row of loo, is not certified (--audit: unsafe)
+  3    written, but a step, or row of loo, is not certified (--audit: unsafe)
   130  stopped by Ctrl-C; finished steps are kept, --resume continues
   143  stopped by SIGTERM; finished steps are kept, --resume continues
 """

@@ -256,7 +256,7 @@ def test_one_vs_rest_of_two_labels_is_the_binary_path(call, data, tmp_path):
     (("svm", "--certify", "--score", "f1"), "--certify bounds the share of wrong decisions"),
     (("svm", "--certify", "--c-list", "1"), "--certify needs a range of C"),
     (("svm", "--certify-points", 5), "--certify-points is used only with --certify-to"),
-    (("svm", "--certify", "--certify-points", 1000), "add --certify-to, or leave it out"),
+    (("svm", "--certify", "--certify-points", 1000), "add --certify-to DIFFERENCE, or leave it out"),
     (("lad", "--turn-points", 5), "--turn-points is used only with --until-turn"),
     (("svm", "--one-vs-rest", "--certify"), "--certify bounds the error of two classes"),
     (("svm", "--one-vs-rest", "--positive", 1), "use one of the two"),
