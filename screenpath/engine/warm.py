@@ -10,10 +10,11 @@ from screenpath.data.safe.memory import MemoryLimit, code_is_loaded
 from screenpath.data.safe.plugins import Plugin
 from screenpath.engine.path import Path
 from screenpath.kernels.compilation import ensure_compiled
+from screenpath.kernels.problem.intercept import best_of
 from screenpath.numbers import sparse as sp
 from screenpath.rows.memory import MemoryRows
 from screenpath.solve.auto import WIDE, WIDE_DENSE, Auto
-from screenpath.walk.loop import PathOptions
+from screenpath.walk.loop import PathOptions, solve_point
 
 SAMPLES = 24
 _warmed: set[tuple] = set()  # kinds of paths that this process has walked
@@ -68,5 +69,10 @@ def warm_model(spec, options: dict, rows) -> None:
         with MemoryLimit().in_force():  # a toy needs no limit
             for _, certificate in toy.walk():
                 model.restore(model.state(certificate))
+            if model.compiled:  # the loop has its turn where a compiled walk refuses a step
+                far, near = toy.grid[-1], model.start(toy.grid[0])
+                solve_point(model, far, 0, near, toy.screening, solver, toy.limits)
+    if options.get("intercept") == "free":
+        best_of(0.0, 1.0)  # the loop needs it only where more than one intercept is best
     _warmed.add(kind)
     code_is_loaded()

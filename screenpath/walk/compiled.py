@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from screenpath.kernels.compilation import clock
 from screenpath.kernels.problem.partition import ROWS
 from screenpath.kernels.rows.barrier import Team, can_share, leave, make_board
 from screenpath.kernels.rows.matrix import matrix_of
@@ -118,7 +119,7 @@ class CompiledWalk:
         ahead = C > r.C or (C == r.C and self.between >= 0.0 and _is_zero(r))
         if not begins and (not ahead or ends.known(m, r, C) or m.exact_until(r, C)):
             return [], []
-        began, more = time.perf_counter(), np.zeros(len(kernels.FIELDS))
+        more = np.zeros(len(kernels.FIELDS))
         lazy, r = self._known(r, C, more)
         self.spent = float(more[TOUCHED])
         dense = C > r.C and rank >= self.resumes and self.brief and (r.unread is None or r.point.known is not None)
@@ -146,7 +147,6 @@ class CompiledWalk:
             m.rounding, m.relative, min(SLICE, o.deadline - time.monotonic()), o.audit is not None, ROUNDING,
             self.between,
         )  # fmt: skip
-        more[SOLVE_S] = time.perf_counter() - began if more[TOUCHED] > 0.0 else 0.0
         points = kernels.Points(np.array([r.C, *parameters]), w, total, theta, margins, numbers, decided)
         found, refused = self._call(points, settings, r, rank, lazy)
         self.pause = 1 if found else self.pause
@@ -188,8 +188,9 @@ class CompiledWalk:
             if unread.blurred(model, reference, self.options.tol):
                 return None, reference
             return unread.begun(model, reference) if known is None else unread.copied(known), reference
-        before = model.rows.touched
+        before, began = model.rows.touched, clock()
         start, more[EPOCHS], read = near(self, C, self.options.max_epochs)
+        more[SOLVE_S] = clock() - began
         more[TOUCHED], model.rows.touched = read + model.rows.touched - before, before
         if start is None or unread.blurred(model, start, self.options.tol):
             return None, reference
@@ -235,11 +236,11 @@ class CompiledWalk:
         """
         if not self.given:
             return np.zeros(self.model.size, dtype=np.int8)
-        began, rows = time.perf_counter(), self.model.rows
+        began, rows = clock(), self.model.rows
         before = rows.touched
         screened = self.screening.before(self.model, reference, parameter)
         numbers[SCREENED : SCREENED + 2] = screened.n_R, screened.n_L
-        numbers[[SCREEN_S, TOUCHED]] = time.perf_counter() - began, rows.touched - before
+        numbers[[SCREEN_S, TOUCHED]] = clock() - began, rows.touched - before
         rows.touched = before
         return screened.status
 
