@@ -262,7 +262,7 @@ class Asked:
         step = at_point(self.model, self.parameter, 0, certificate, nothing, tol, judged, work, 0.0, seconds, {})
         options = {**self.options, "tol": tol, "certificate": True, "out": out, "force": force, "quiet": True}
         saved = [step], self.data.names, self.spec, options, Silent()
-        SavedSession(*saved, command=command, certificates=[certificate]).run()
+        SavedSession(*saved, command=command, certificates=[certificate], form=self.data.form).run()
 
 
 def certify(
