@@ -26,6 +26,7 @@ GROUPS = (
 
 
 RENAMED = {"weights": "sample_weight"}  # scikit-learn's name for a keyword that is an array
+ELSEWHERE = {"cv": "folds", "n_jobs": "jobs", "scoring": "score"}  # scikit-learn's names of options
 PART = re.compile("([0-9]{1,9})/([0-9]{1,9})")
 
 
@@ -225,7 +226,7 @@ def completed(options: Iterable[Option], given: Mapping, what: str) -> dict:
     known = {one.name: one for one in options}
     for name in given:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
+            near = [ELSEWHERE[name]] if ELSEWHERE.get(name) in known else difflib.get_close_matches(name, known, 1)
             raise TypeError(f"{what} has no option '{name}'" + (f"; did you mean '{near[0]}'?" if near else ""))
     return {name: one.checked(given[name]) if name in given else one.default for name, one in known.items()}
 

@@ -18,7 +18,7 @@ import click
 from screenpath import __version__
 from screenpath.catalogue.specs import SPECS
 from screenpath.cli.help import Suggesting, is_long
-from screenpath.cli.models import command_of
+from screenpath.cli.models import command_of, option_of_others
 from screenpath.cli.options import BEGAN, DONE, ERROR, LOG_FORMAT, USAGE, say
 from screenpath.errors import ScreenpathError, fitted, flags, shown, shown_lines, unheard
 from screenpath.report.console import Console
@@ -166,8 +166,11 @@ def _run(arguments, known: dict) -> int:
         return code if isinstance(code, int) else DONE
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
-        page = "help-all" if isinstance(error, click.NoSuchOption) and is_long(context.command) else "help"
-        return fail(error.format_message(), f"see {context.command_path} --{page}" if context else None, USAGE)
+        other, page = None, "help"
+        if isinstance(error, click.NoSuchOption) and context:
+            page = "help-all" if is_long(context.command) else page
+            other = option_of_others(error.option_name, context.info_name)
+        return fail(other or error.format_message(), f"see {context.command_path} --{page}" if context else None, USAGE)
     except (click.Abort, KeyboardInterrupt) as error:
         if isinstance(error.__cause__, EOFError):  # as of byte code that a full disk has cut off; click calls it a stop
             return fail(f"a file ends too early: {error.__cause__}", "delete the folders __pycache__ of the package")

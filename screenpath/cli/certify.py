@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -39,6 +40,9 @@ def make_command(name: str) -> click.Command:
         source = click.get_current_context().get_parameter_source
         options = {key: value for key, value in options.items() if source(key) is ParameterSource.COMMANDLINE}
         folder = Path(weights).is_dir()
+        if folder and (Path(weights) / "run.json").exists():
+            hint = f"write one of its steps: screenpath export {shlex.quote(weights)} --step K -o model.json"
+            raise UsageError(f"{weights} is a run, not a model", hint)
         files = sorted(one for one in Path(weights).iterdir() if one.is_file()) if folder else [Path(weights)]
         if folder and "out" in options:
             raise UsageError("`out` takes the certificate of one model", "name a file: `weights=FILE`")

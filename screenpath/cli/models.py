@@ -30,6 +30,15 @@ def command_of(name: str) -> click.Command:
     )
 
 
+def option_of_others(flag: str, name: str | None) -> str | None:
+    """Return which other models have an option that the command of a model lacks; None if none has it."""
+    have = [other for other, spec in SPECS.items() if flag[2:].replace("-", "_") in {o.name for o in spec.path_options}]
+    if not have or name not in SPECS:
+        return None
+    several = f"{', '.join(have[:-1])} and {have[-1]}" if have[1:] else have[0]
+    return f"{flag} is an option of {several}, not of {name}"
+
+
 def resolve(name: str, options: dict) -> tuple:
     """Return the model that the options of its command describe, and the options of the job."""
     options = {**options, **dict(SPECS[name].fixed)}

@@ -36,6 +36,8 @@ KINDS: dict[str, tuple[tuple[str, ...], str | None]] = {
     FREE_SVC: (("svm",), None),
     FREE_SVR: (("svr",), None),
 }
+NAMED = "lad", "quantile", "svr", "sparse-svm"  # models besides svm whose problem may be named
+OTHERS = "HuberRegressor", "LogisticRegression", "Ridge", "RidgeClassifier", "Lasso", "ElasticNet", "LinearRegression"
 KERNEL = "kernel", "gamma", "degree", "coef0"
 # What a file that is no model may raise.
 UNREADABLE = (
@@ -98,7 +100,8 @@ def problems_of(given: Foreign, model: str | None) -> tuple[str, str | None]:
     """
     models, penalty = KINDS.get(given.kind, ((), None))
     if model is None and not models:
-        raise UsageError(f"{given.name} does not tell its problem", "name it: `model=svm`, with `c` and its intercept")
+        hint = f"name it with `c` and its intercept: `model=svm`, {', '.join(NAMED)}; others are not covered"
+        raise UsageError(f"{given.name} does not tell its problem", hint)
     if models and model is not None and model not in models:
         raise UsageError(f"{given.name} is of the kind {given.kind}, not of {model}", f"use {' or '.join(models)}")
     return model or ("quantile" if "tau" in given.told else models[0]), penalty
@@ -222,6 +225,8 @@ def _onnx(path: str, content: bytes) -> Foreign:
 def of_estimator(model: Any) -> Foreign:
     """Return weights of a fitted estimator and what its parameters tell of its problem; UsageError if none of ours."""
     name = type(model).__name__
+    if name in OTHERS:
+        raise UsageError(f"{name} is not covered", f"these are: svm, {', '.join(NAMED)}; see the guide, exact.md")
     known: dict = getattr(model, "get_params", dict)()
     labels = names_of(np.asarray(getattr(model, "classes_", ())).tolist())
     labels = labels[::-1] if len(labels) == 2 else labels

@@ -90,10 +90,20 @@ def frames(path, hashed: Hashed | None = None):
             raise DataError(f"{path} is not finished", "continue the run with `resume`") from None
         raise DataError(
             f"{path}: no such file",
-            "compute path or cv in one run with `certificate`: runs that were merged, and one-vs-rest, have none",
+            f"{_command(Path(path).parent)}, in one run with `certificate`: merged runs, and one-vs-rest, have none",
         ) from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}", "check that it may be read") from None
+
+
+def _command(folder: Path) -> str:
+    """Return the command that computes a run again, as far as its folder tells the model."""
+    try:
+        record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        model, cv = str(record["model"]), "cv " if "folds" in record["options"] else ""
+    except (OSError, ValueError, KeyError, TypeError):
+        return "compute it"
+    return f"compute it with screenpath {cv}{model}"
 
 
 def memory() -> int:

@@ -375,6 +375,8 @@ def test_runs_on_arrays_read_them_again(tmp_path):
         assert np.array_equal(again.duals(C=1).values, run.duals(C=1).values)
     with pytest.raises(DataError, match="arrays is not the training data"):
         screenpath.load_run(run.folder, (X + 1.0, Y)).loo(C=1)
+    with pytest.raises(UsageError, match="the name of the file comes first"):
+        screenpath.write_libsvm(X, Y, tmp_path / "file")
     with pytest.raises(UsageError, match="`training` must be the name of a file"):
         screenpath.load_run(run.folder, 3)
 

@@ -162,6 +162,8 @@ def test_lists_have_the_forms_of_functions_and_of_the_shell(here):
     assert [row["alpha"] for row in two.table()] == [0.1, 0.01]
     rows = screenpath.compare("svm", (X, y), rules=["none", "dvi"], grid=[0.1, 1.0], repeats=1)
     assert [row["rule"] for row in rows] == ["none", "dvi"]
+    with pytest.raises(TypeError, match="did you mean 'folds'"):
+        screenpath.cross_validate("svm", (X, y), cv=5)
     with pytest.raises(UsageError, match="`grid` and `c_list` both list the values"):
         screenpath.run("svm", (X, y), grid=[0.1], c_list=[0.1])
 

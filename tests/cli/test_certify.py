@@ -132,6 +132,11 @@ def test_a_folder_is_a_table(data, call, tmp_path):
     (tmp_path / "models" / "bad").write_text("no model")
     done = call(*words)
     assert done.code == 1 and "bad holds no model that can be read" in done.err and len(done.out.splitlines()) == 4
+    assert call("svm", data, "--c", 1, "-o", "a run", "-q").code == 0
+    done = call(*words[:4], "a run", "--c", 1)
+    assert done.code == 2 and not done.out and "screenpath export 'a run' --step K -o model.json" in done.err
+    assert call("export", "a run", "--step", 0, "-o", "model.json").code == 0
+    assert call(*words[:4], "model.json", "--intercept", "free").code == 0
     done = call(*words, "-o", "proof")
     assert done.code == 2 and "--out takes the certificate of one model" in done.err
 
@@ -329,6 +334,8 @@ class Fitted:
 def test_estimators_that_do_not_tell_their_problem():
     with pytest.raises(screenpath.errors.UsageError, match="does not tell its problem"):
         screenpath.certify(Fitted(), X, Y)
+    with pytest.raises(screenpath.errors.UsageError, match="HuberRegressor is not covered"):
+        screenpath.certify(type("HuberRegressor", (Fitted,), {})(), X, Y)
     one = screenpath.certify(Fitted(), X, Y, model="svm", c=1.0, intercept="free")
     assert one.value == pytest.approx(hinge(Fitted.coef_, 0.5), rel=1e-12)
     pair = screenpath.certify((Fitted.coef_, 0.5), X, Y, model="svm", c=1.0, intercept="free")

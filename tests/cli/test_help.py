@@ -97,6 +97,13 @@ def test_an_unknown_option_leads_to_the_list_that_has_all(call, data):
     assert call("show", "run", "--nonsense").err.endswith("see screenpath show --help\n")
 
 
+def test_an_option_of_other_models_names_them(call, data):
+    for command in (("svm",), ("cv", "svm")):
+        err = call(*command, data, "--nonnegative").err
+        assert err.startswith("error: --nonnegative is an option of sparse-svm and huber, not of svm\n")
+    assert "No such option '--nonnegativ'" in call("svm", data, "--nonnegativ").err
+
+
 def test_alone_it_says_what_to_type(call):
     """Every command in one of four lists, and first commands that parse."""
     result = call()

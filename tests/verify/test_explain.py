@@ -52,7 +52,14 @@ def test_steps_that_claim_nothing_or_are_not_there(call):  # noqa: F811
     assert done.out.splitlines()[1] == "step 999: there is none"
 
 
-@pytest.mark.parametrize("words", [("--explain",), ("--step", 0), ("--explain", "--step", 0, "--format", "json")])
-def test_one_step_as_text(words, call):  # noqa: F811
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("--explain",), "add --step K"),
+        (("--step", 0), "add --explain"),
+        (("--explain", "--step", 0, "--format", "json"), "leave out --format"),
+    ],
+)
+def test_one_step_as_text(words, hint, call):  # noqa: F811
     done = call("verify", "run", *words)
-    assert done.code == 2 and "--explain prints the inequality of one step" in done.err
+    assert done.code == 2 and f"--explain prints the inequality of one step as text\n  {hint}\n" in done.err

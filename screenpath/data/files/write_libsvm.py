@@ -16,7 +16,7 @@ from screenpath.data.files.arrays import is_table, rows_of
 from screenpath.data.files.dataset import FileLike, RowsLike
 from screenpath.data.safe.atomic import replacing
 from screenpath.data.words.faults import is_word
-from screenpath.errors import DataError, file_name, shown
+from screenpath.errors import DataError, UsageError, file_name, shown
 from screenpath.numbers import sparse as sp
 
 
@@ -92,6 +92,8 @@ def write_libsvm(path: FileLike | BinaryIO, X: RowsLike, y: ArrayLike) -> None:
     DataError
         As :func:`libsvm_lines`.
     """
+    if hasattr(path, "shape") or is_table(path):
+        raise UsageError("the name of the file comes first", "write_libsvm(FILE, X, y)")
     lines = libsvm_lines(X, y)
     if hasattr(path, "writelines"):
         path.writelines(line.encode() for line in lines)
