@@ -31,10 +31,10 @@ TARGET = Option(
 )  # fmt: skip
 ONE_HOT = Option(
     "one_hot", (), "texts", "Encode text columns: a 0/1 feature for each value. a,b and repeatable, as `drop`; "
-    "auto: texts of at most 20 values, and one feature for those of two.",
+    "auto: texts of at most 20 values; of two, one feature unless `missing` fills in.",
     metavar="COLUMN", changes=True, group="data", everyday=True, python="models", type="str | Sequence[str]",
-    about="Columns of a data frame to encode: a 0/1 feature for each value. ``auto``: texts of at most 20 values, and "
-    "one feature for those of two.",
+    about="Columns of a data frame to encode: a 0/1 feature for each value. ``auto``: texts of at most 20 values; of "
+    "two, one feature unless `missing` fills in.",
 )  # fmt: skip
 SELECTOR: dict[str, Any] = {
     "default": (), "kind": "texts", "metavar": "SELECTOR", "changes": True, "group": "data", "python": "paths",

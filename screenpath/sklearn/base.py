@@ -75,6 +75,19 @@ def value_errors():
         raise ValueError(str(error)) from error
 
 
+@contextlib.contextmanager
+def _encoding_advised(X):
+    """Add to scikit-learn's errors about texts and missing values of a data frame what reads them."""
+    try:
+        yield
+    except ValueError as error:
+        hints = {"could not convert string": "one_hot='auto' encodes", "contains NaN": "missing='median' fills in"}
+        hint = next((said for text, said in hints.items() if text in str(error)), None)
+        if hint is None or not is_table(X):
+            raise
+        raise ValueError(f"{error}\n  {hint} columns of a data frame") from error
+
+
 class PathEstimator(BaseEstimator):
     """Base of the estimators; a subclass names the ``_model``.
 
@@ -151,7 +164,8 @@ class PathEstimator(BaseEstimator):
             X, self._form = encoded(X, self.one_hot, None, None, self.missing)
             X, y = check_X_y(X, y, **how)
         else:
-            X, y = validate_data(self, X, y, **how)
+            with _encoding_advised(X):
+                X, y = validate_data(self, X, y, **how)
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if weights is not None and not weights.any():
             raise ValueError("all sample weights are zero: no sample is left")

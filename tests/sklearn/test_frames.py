@@ -157,3 +157,14 @@ def test_a_search_draws_itself(tmp_path):
     assert several.plot().figure.axes
     with pytest.raises(ValueError, match="a path for each class"):
         several.plot("gap")
+
+
+def test_errors_say_how_columns_are_read(clinic):
+    """scikit-learn's own say neither how texts are encoded nor how gaps are filled in."""
+    X, y = clinic
+    for columns, hint in ((COLUMNS[:2], "one_hot='auto' encodes"), (COLUMNS[1:3], "missing='median' fills")):
+        with pytest.raises(ValueError, match=hint):
+            SVMClassifier().fit(X[columns], y)
+    with pytest.raises(ValueError, match="NaN") as found:
+        SVMClassifier().fit(X[["age", "weight_kg"]].to_numpy(), y)
+    assert "data frame" not in str(found.value)
