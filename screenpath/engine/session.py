@@ -465,7 +465,7 @@ class SavedSession(Session):
     def read(self) -> None:
         """Read the arrays, and put back the names of a table's columns, which arrays do not have."""
         super().read()
-        self.data = replace(self.data, names=self.names, form=self.form or self.data.form)
+        self.data = replace(self.data, names=self.names, form=self.form)
 
     def found(self, reference, first: int):
         """Yield the steps, with their certificates where these are given."""
