@@ -87,12 +87,6 @@ def _named(value, is_file: bool):
     return value if value is None or isinstance(value, str) or not is_file else ARRAYS
 
 
-def _processor_clock() -> float:
-    from screenpath.kernels.compilation import processor_clock  # numba, which those who read records do without
-
-    return processor_clock()
-
-
 class Tally:
     """Sums over the steps of a path, and seconds by phase; a checkpoint stores them."""
 
@@ -104,7 +98,7 @@ class Tally:
         # C of the last step that was solved; the same if the solution stays optimal for all larger C, else 0
         self.solved_at = self.constant_from = 0.0
         self.seconds = dict.fromkeys(PHASES, 0.0)  # by phase
-        self.cpu_seconds, self._looked = 0.0, _processor_clock()  # of this process, compiling left out
+        self.cpu_seconds, self.looked = 0.0, 0.0  # of this process, compiling left out; up to this place of its clock
         self.between = Range()  # of a linear path over C
 
     def add(self, step) -> None:
@@ -130,13 +124,12 @@ class Tally:
         for phase, value in seconds.items():
             self.seconds[phase] += value
 
-    def _look(self) -> None:
-        now = _processor_clock()
-        self.cpu_seconds, self._looked = self.cpu_seconds + now - self._looked, now
+    def look(self, processor: float) -> None:
+        """Count the processor's seconds up to now."""
+        self.cpu_seconds, self.looked = self.cpu_seconds + processor - self.looked, processor
 
     def array(self) -> np.ndarray:
         """Return all totals as one array, for a checkpoint."""
-        self._look()
         counts = (getattr(self, name) for name in COUNTS)
         return np.array([*counts, *self.seconds.values(), *self.between.state()], dtype=np.float64)
 
@@ -160,8 +153,6 @@ class Tally:
         return tally
 
     def record(self) -> dict:
-        if self.steps:
-            self._look()
         return {
             "steps_done": self.steps,
             "certified": self.certified,

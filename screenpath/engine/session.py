@@ -93,7 +93,7 @@ class Session:
                     one.close()
 
     def prepare(self) -> None:
-        from screenpath.kernels.compilation import clock, compile_seconds, stop_helpers
+        from screenpath.kernels.compilation import clocks, stop_helpers
 
         o = self.options
         # First: a wrong name is an error before anything is read or compiled.
@@ -102,10 +102,11 @@ class Session:
         compiling = self.console.compiling(self.compiling_begins)
         with busy as activity, compiling, contextlib.ExitStack() as ending:
             ending.callback(stop_helpers)
-            began = clock()  # stands still while kernels compile
+            began = clocks()
+            self.tally.looked = began.processor
             self.read()
             self.test = load.load_test(self.spec, o, self.data) if o["test"] else None
-            self.tally.seconds["reading"] = clock() - began
+            self.tally.seconds["reading"] = clocks().clock - began.clock
             if self.test is not None and self.test.sha256 == self.data.sha256:
                 self.console.say("note: the `test` data are the training data, so scores there are too good")
             if activity is not None:
@@ -119,7 +120,7 @@ class Session:
             warm.warm_model(self.spec, o, self.data.rows)  # so that no step's clock sees a compilation
             if self.spec.copies:
                 self.data = self.data.without_rows()
-        self.tally.seconds["compiling"] = self.compiled = compile_seconds()
+        self.tally.seconds["compiling"] = self.compiled = clocks().compiling
 
     def compiling_begins(self) -> None:
         from screenpath.kernels.compilation import start_helpers
@@ -255,6 +256,7 @@ class Session:
             w = np.concatenate([part.point.vector for part in parts])
             earlier.between.last = replace(earlier.between.last, w=w)
         earlier.add_seconds(self.tally.seconds)
+        earlier.looked = self.tally.looked
         self.tally = earlier
         return reference
 
@@ -284,7 +286,7 @@ class Session:
 
     def walk(self, reference) -> None:
         """Walk the grid, write each step as it is done, and complete the files however it ends."""
-        from screenpath.kernels.compilation import compile_seconds
+        from screenpath.kernels.compilation import clocks
 
         status, limit = COMPLETE, in_force()
         first = self.sink.count
@@ -314,7 +316,9 @@ class Session:
         finally:
             self.signals.hold()
             self.console.stop()
-        self.tally.seconds["compiling"] += compile_seconds() - self.compiled  # what nobody foresaw
+        spent = clocks()
+        self.tally.seconds["compiling"] += spent.compiling - self.compiled  # what nobody foresaw
+        self.tally.look(spent.processor)
         clock = time.perf_counter()
         if status != COMPLETE:
             self.keep_state()
@@ -341,7 +345,7 @@ class Session:
 
     def keep_for_later(self, error: ResourceError) -> None:
         """Write a checkpoint, from which the path can continue with more memory."""
-        self.sink.checkpoint(self.state(self.latest), self.tally.array())
+        self.sink.checkpoint(self.state(self.latest), self.totals())
         if self.options["out"] != "-":
             error.hint = f"{error.hint}; with `resume` it continues after the {self.sink.count} steps that are done"
 
@@ -378,7 +382,7 @@ class Session:
                 if self.latest is not None and self.sink.due():
                     if self.data.rows.on_disk:
                         self.data.check()
-                    self.sink.checkpoint(self.state(certificate), self.tally.array())
+                    self.sink.checkpoint(self.state(certificate), self.totals())
             self.console.advance(step)
 
     def row(self, step) -> tuple[dict, Any]:
@@ -396,12 +400,19 @@ class Session:
                 row[CONFUSION] = " ".join(map(str, confusion(forms, targets).ravel().tolist()))
         return row, original
 
+    def totals(self) -> np.ndarray:
+        """Return the totals up to now, for a checkpoint."""
+        from screenpath.kernels.compilation import clocks
+
+        self.tally.look(clocks().processor)
+        return self.tally.array()
+
     def keep_state(self) -> None:
         """Write a checkpoint of a run that ends early, with the step that was cut short."""
         if self.proof is not None:  # a certificate file has whole steps only
             self.begun = None
         if self.latest is not None or self.begun is not None:
-            self.sink.checkpoint(self.state(self.latest), self.tally.array())
+            self.sink.checkpoint(self.state(self.latest), self.totals())
         if self.begun is not None and self.begun.step is not None:
             self.begun.step.cells["reason"] = REASON
             self.sink.add(*self.row(self.begun.step))

@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from numba.core import event
 
@@ -97,6 +98,19 @@ def clock() -> float:
 def processor_clock() -> float:
     """Return a clock of the processor seconds of this process, all threads together, as :func:`clock`."""
     return time.process_time() - _recorder.processor
+
+
+class Clocks(NamedTuple):
+    """What this process has spent, in seconds; of the first and the last only differences mean anything."""
+
+    clock: float  # as of :func:`clock`
+    compiling: float  # as of :func:`compile_seconds`
+    processor: float  # as of :func:`processor_clock`
+
+
+def clocks() -> Clocks:
+    """Return all clocks at once."""
+    return Clocks(clock(), compile_seconds(), processor_clock())
 
 
 def on_first_compile(announce: Callable[[], None] | None, each: Callable[[str], None] | None = None) -> None:
