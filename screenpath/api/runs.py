@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.typing import ArrayLike
 
-from screenpath.catalogue.keywords import with_lists
 from screenpath.catalogue.option import Option, completed
 from screenpath.catalogue.spec import Spec
 from screenpath.catalogue.specs import spec_of
@@ -62,7 +61,7 @@ def run(model: str, data: DataLike, **options: Any) -> StoredPath:
     from screenpath.engine.session import Session
 
     spec = spec_of(model)
-    options = spec.completed(with_lists(spec, options))
+    options = spec.completed(options)
     return _session(Session, spec.resolved(spec, options), options, data, ["screenpath.run", model])
 
 
@@ -90,7 +89,7 @@ def cross_validate(model: str, data: DataLike, **options: Any) -> StoredPath:
     from screenpath.engine.options import cv_resolved, cv_spec
 
     spec = cv_spec(spec_of(model))
-    resolved, options = cv_resolved(spec, spec.completed(with_lists(spec, options)))
+    resolved, options = cv_resolved(spec, spec.completed(options))
     return _session(CvSession, resolved, options, data, ["screenpath.cross_validate", model])
 
 
@@ -135,7 +134,7 @@ def compare(model: str, data: DataLike | None = None, **options: Any) -> list[di
     from screenpath.engine.studies import study, study_options
     from screenpath.report.console import Console
 
-    options = with_lists(spec_of(model), options)
+    spec_of(model)
     options = completed(study_options(model), options, f"a comparison of {model}")
     return study(model, {**options, "data": None if data is None else _data(data)}, Console(True, None))[0]
 

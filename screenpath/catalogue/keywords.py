@@ -66,19 +66,6 @@ def documented(text: str | None, keywords: Iterable[Option], before: str = "", b
     return "\n\n".join(filter(None, (summary, f"Parameters\n----------\n{entries}", behind, *rest))) + "\n"
 
 
-def with_lists(spec: Spec, given: dict[str, Any]) -> dict[str, Any]:
-    """Return options in which a list of values for a grid has the name that the option of lists has."""
-    lists = LISTS.get(spec.parameter, PAIRS)
-    named = {
-        lists.get(name, name) if isinstance(value, Iterable) and not isinstance(value, str) else name: value
-        for name, value in given.items()
-    }
-    if len(named) < len(given):
-        one = next(name for name in lists if name in given and name not in named)
-        raise UsageError(f"`{one}` and `{lists[one]}` both list the values", f"leave out `{lists[one]}`")
-    return named
-
-
 def as_options(spec: Spec, keywords: dict[str, Any], width: int) -> dict[str, Any]:
     """Return keywords as options of a path; a list of values becomes the grid, and void options are left out."""
     from numpy import array, ndim

@@ -26,6 +26,7 @@ GROUPS = (
 
 
 RENAMED = {"weights": "sample_weight"}  # scikit-learn's name for a keyword that is an array
+LISTS = {"grid": ("c_list", "lambda_list"), "betas": ("beta",), "alphas": ("alpha",)}  # options of lists of values
 ELSEWHERE = {"cv": "folds", "n_jobs": "jobs", "scoring": "score"}  # scikit-learn's names of options
 PART = re.compile("([0-9]{1,9})/([0-9]{1,9})")
 
@@ -228,7 +229,20 @@ def completed(options: Iterable[Option], given: Mapping, what: str) -> dict:
         if name not in known:
             near = [ELSEWHERE[name]] if ELSEWHERE.get(name) in known else difflib.get_close_matches(name, known, 1)
             raise TypeError(f"{what} has no option '{name}'" + (f"; did you mean '{near[0]}'?" if near else ""))
+    given = _with_lists(known, given)
     return {name: one.checked(given[name]) if name in given else one.default for name, one in known.items()}
+
+
+def _with_lists(known: Mapping, given: Mapping) -> Mapping:
+    """Return options in which a list of values for a grid has the name that lists have."""
+    for name, lists in LISTS.items():
+        listed = next((one for one in lists if one in known), None)
+        value = given.get(name)
+        if name in known and listed and isinstance(value, Iterable) and not isinstance(value, str):
+            if given.get(listed) is not None:
+                raise UsageError(f"`{name}` and `{listed}` both list the values", f"leave out `{listed}`")
+            given = {**{other: one for other, one in given.items() if other != name}, listed: value}
+    return given
 
 
 def usual(options: Iterable[Option], *names: str) -> tuple:
