@@ -169,7 +169,7 @@ KERNEL_SVM = replace(
     solver=Later("solve.smo", "make_kernel_solver"),
     rows=_kernel_rows,
     streams=False,
-    kernel_modules=("box", "double", "gram", "partition", "precise", "smo", "start"),
+    kernel_modules=("box", "double", "gram", "precise", "smo", "start"),
     needs=KERNEL,
 )
 

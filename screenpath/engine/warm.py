@@ -10,6 +10,7 @@ from screenpath.data.safe.memory import MemoryLimit, code_is_loaded
 from screenpath.data.safe.plugins import Plugin
 from screenpath.engine.path import Path
 from screenpath.kernels.compilation import ensure_compiled
+from screenpath.kernels.problem import partition
 from screenpath.kernels.problem.intercept import best_of
 from screenpath.numbers import sparse as sp
 from screenpath.rows.memory import MemoryRows
@@ -48,6 +49,10 @@ def warm_model(spec, options: dict, rows) -> None:
     options["signs"] = None
     if spec.rows is not None:
         ensure_compiled(*spec.kernel_modules)
+        a, index = np.ones(2), np.zeros(2, dtype=np.int64)
+        partition.box_rests(a, a, a)  # all that a kernel model needs of this module
+        partition.box_survivors(index, 1.0, a, a, a, a, a, a, np.empty((6, 2)), 0)
+        partition.shares(2, 1, 0, 1, 0)
         code_is_loaded()
         return
     if hasattr(rows, "warm_up"):  # rows on disk pass with kernels of their own
