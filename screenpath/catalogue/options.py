@@ -380,6 +380,7 @@ FOLDS = (
         help="Two labels: decide by a threshold at which held-out rows have at least this recall, precision or "
         "specificity of the label +1, such as recall=0.9.  [default: decisions above 0 are +1]",
     ),
+    Option("calibrate", False, "flag", "Two labels: fit probabilities to the decisions of held-out rows (Platt)."),
     ),
     replace(JOBS, help="Processes that share the folds. The results are the same.", everyday=True),
 )  # fmt: skip

@@ -376,6 +376,7 @@ def predict(
     --interval 0.9, for linear regressions, adds the columns low and high: jackknife+ intervals by all models without
     one training row. They hold at least 80 % (2 LEVEL - 1) of new targets like those of training, usually about 90 %.
     """
+    from screenpath.catalogue.scores import probability
     from screenpath.data.files.cells import USUAL
     from screenpath.data.files.read import columns_written
     from screenpath.data.words.tables import need_parquet, parquet_of
@@ -412,12 +413,14 @@ def predict(
     scores = [] if no_labels else [score_line(spec, run, values, read.y), not_scored(run, read.y)]
     written = columns_written(data, read.form.cells if read.form else USUAL) if append else {}
     more, held = {}, ""
+    if isinstance(chosen, dict) and "sigmoid_slope" in run.record["columns"]:
+        more["probability"] = probability(values, **run.sigmoid(chosen)).tolist()
     if interval is not None:
         ends, held = intervals(run, chosen, read.X, interval, training)
         more = dict(zip(("low", "high"), ends.T.tolist(), strict=True))
     if stable:
         labels = stable_labels(run, read.X)
-        more, held = {"stable": labels.texts()}, labels.statement
+        more["stable"], held = labels.texts(), labels.statement
     text = table(run, values, decision, read, written, more)
     ids = [] if read.ids is None else [read.form.id] if append else next(csv.reader(io.StringIO(text)))[:1]
     output.write(text if format == "csv" else parquet_of(text, ids))

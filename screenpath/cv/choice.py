@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from screenpath.catalogue.scores import Choice, Threshold, averaged, baseline_words, one_se_above
+from screenpath.catalogue.scores import Choice, Sigmoid, Threshold, averaged, baseline_words, one_se_above, threshold
 from screenpath.data.words.tables import csv_text
 from screenpath.errors import UsageError
 from screenpath.walk.step import BUDGET, CERTIFIED, FAILED, ROUNDING
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 LEAST = 3  # points that must agree before the score counts as turned: one alone may be chance
 PATIENCE = 0.2  # share of the grid that must follow the best score without a better one
+# What is fitted to the held-out rows of every step: columns of the step table by the option that asks for it.
+FITTED = {"threshold": ("threshold",), "calibrate": ("sigmoid_slope", "sigmoid_offset")}
 TIGHTER, FLOOR = 1e-3, 1e-12  # factor from one accuracy to the next, and the last relative gap that is tried
 
 
@@ -159,6 +162,25 @@ def chosen(parameters: list, choice: Choice, step: int, further: Mapping[str, tu
     return {**found, **best, **({"further": more} if more else {})}
 
 
+def fitted(options: Mapping, samples, folds, step: int) -> dict[str, Threshold | Sigmoid | None]:
+    """Return what is fitted to the held-out rows of a step, each with its weight, by the option that asks for it.
+
+    None where no threshold will do, or a fold has not reached the step or failed there.
+    """
+    asked = [name for name in FITTED if options[name]]
+    if not asked or not all(len(fold.products) > step and np.isfinite(fold.products[step]).all() for fold in folds):
+        return dict.fromkeys(asked)
+    at, w = np.concatenate([fold.split.held_out for fold in folds]), samples.weights
+    rows = np.concatenate([fold.products[step] for fold in folds]), samples.targets[at], None if w is None else w[at]
+    return {name: Sigmoid.fitted(*rows) if name == "calibrate" else threshold(*rows, options[name]) for name in asked}
+
+
+def fitted_cells(found: Mapping[str, Threshold | Sigmoid | None]) -> dict:
+    """Return the cells of the step table of what is fitted."""
+    pairs = ((name, (None, None) if one is None else astuple(one)) for name, one in found.items())
+    return {column: value for name, one in pairs for column, value in zip(FITTED[name], one, strict=False)}
+
+
 def folds_of(record: dict) -> tuple[int, int]:
     """Return how many folds the scores of a cv.json are over, and how many there are: a part has only some."""
     whole = record["folds"] * (record.get("repeats") or 1)
@@ -202,6 +224,8 @@ def found_lines(record: dict) -> list[tuple[str, str]]:
     lines += [("corrected", corrected_words(record))] if record["best"].get("optimism") is not None else []
     if (found := record["best"].get("threshold")) is not None:
         lines.append(("threshold", threshold_words(**found)))
+    if (found := record["best"].get("calibrate")) is not None:
+        lines.append(("probabilities", str(Sigmoid(**found))))
     if (constant := cv_baseline(record)) is not None:
         lines.append(("baseline", baseline_words(record["score"], constant)))
     if record.get("until_turn") is not None:

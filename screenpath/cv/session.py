@@ -15,19 +15,20 @@ from screenpath.catalogue.scores import (
     REGRESSION,
     Choice,
     Score,
-    Threshold,
     at_boundary,
     baseline,
     choose,
     choose_score,
     confusion,
-    threshold,
 )
 from screenpath.cv import folds as drawing
 from screenpath.cv.certify import ErrorBounds
 from screenpath.cv.choice import (
+    FITTED,
     check_spacing,
     chosen,
+    fitted,
+    fitted_cells,
     found_lines,
     further_scores,
     grown,
@@ -89,9 +90,10 @@ class CvSession(Session):
         self.score, self.further = scores[0], tuple(scores[1:])
         if o["certificate"] and "classes" in (self.data.labels or {}):
             raise UsageError("`certificate` of `cv` is of two labels, or of a regression", "leave it out")
-        if o["threshold"] is not None and (task != CLASSIFICATION or "classes" in self.data.labels):
+        asked = [name for name in FITTED if o[name]]
+        if asked and (task != CLASSIFICATION or "classes" in self.data.labels):
             what = "several" if task == CLASSIFICATION else "no"
-            raise UsageError(f"`threshold` decides between two labels, and this run has {what}", "leave it out")
+            raise UsageError(f"`{asked[0]}` is between two labels, and this run has {what}", "leave it out")
         self.drawn = self.splits = self.draw(task, raw.groups)
         if o["part"] is not None:
             part = stretch(o["part"], len(self.drawn), "folds")
@@ -100,7 +102,7 @@ class CvSession(Session):
             self.spec, self.task_options(raw), self.score, self.data.labels,
             class_weights(o.get("class_weight"), self.data.label_texts),
             "sparse" if self.data.rows.sparse else "dense", self.deadline, o["certify"], grows=o["until_turn"],
-            keep=o["predictions"] is not None or o["threshold"] is not None, further=self.further,
+            keep=o["predictions"] is not None or bool(asked), further=self.further,
             proves=o["certificate"],
         )  # fmt: skip
 
@@ -159,7 +161,8 @@ class CvSession(Session):
         super().set_up_walk()
         names = [f"cv_{score.column}" for score in (self.score, *self.further)]
         self.cv_columns = [column for name in names for column in (name, f"{name}_se")]
-        self.columns = (*self.columns, *self.cv_columns, *(["threshold"] if self.options["threshold"] else ()))
+        self.columns = (*self.columns, *self.cv_columns)
+        self.columns += tuple(column for name in FITTED if self.options[name] for column in FITTED[name])
         if self.options["certify"] and len(self.grid) < 2:
             raise UsageError("`certify` needs a range of C", "use `grid` with 2 or more points")
         if self.options["until_turn"]:
@@ -179,6 +182,7 @@ class CvSession(Session):
             "folds_sha256": digest.hexdigest(),
             "score": ",".join(score.name for score in (self.score, *self.further)),
             **{name: o[name] for name in MORE},
+            **({"calibrate": True} if o["calibrate"] else {}),
         }
 
     # -- the folds --
@@ -240,7 +244,7 @@ class CvSession(Session):
         self.seconds = time.monotonic() - clock
         self.choice = self.choose()
         self.averages = further_scores(self.fold_cells(), self.fold_scores(), [one.column for one in self.further])
-        self.thresholds = [self.threshold(step) for step in range(len(self.grid))] if self.options["threshold"] else []
+        self.fitted = [fitted(self.options, self.samples, self.folds, step) for step in range(len(self.grid))]
         self.parameters = [self.model.parameters(parameter) for parameter in self.grid]
         self.boundary = at_boundary(self.parameters, self.choice.best)
         self.write_tables()
@@ -342,22 +346,12 @@ class CvSession(Session):
             return {}
         pairs = ((self.choice.mean, self.choice.se), *self.averages.values())
         found = dict(zip(self.cv_columns, (one[step.step] for pair in pairs for one in pair), strict=True))
-        decided = self.thresholds[step.step] if self.thresholds else None
-        return found | ({"threshold": decided and decided.value} if self.thresholds else {})
-
-    def threshold(self, step: int) -> Threshold | None:
-        """Return the threshold of a step, chosen by its held-out rows, each with its weight; None if none will do."""
-        if not all(len(fold.products) > step for fold in self.folds):
-            return None
-        at, w = np.concatenate([fold.split.held_out for fold in self.folds]), self.samples.weights
-        forms = np.concatenate([fold.products[step] for fold in self.folds])
-        return threshold(forms, self.samples.targets[at], None if w is None else w[at], self.options["threshold"])
+        return found | fitted_cells(self.fitted[step.step])
 
     def decisions(self, fold) -> np.ndarray:
         """Return the linear forms of a fold's held-out rows at the best step, less the threshold of this step."""
         best = self.choice.best
-        found = self.thresholds[best] if self.thresholds else None
-        return fold.products[best] - (0.0 if found is None else found.value)
+        return fold.products[best] - (fitted_cells(self.fitted[best]).get("threshold") or 0.0)
 
     def record(self, status: str) -> dict:
         return {**super().record(status), "folds_certified": self.folds_certified}
@@ -440,8 +434,9 @@ class CvSession(Session):
         }
 
     def chosen(self, step: int) -> dict:
-        found = self.thresholds[step] if self.thresholds else None
-        more = {} if found is None else {"threshold": {"asked": self.options["threshold"], **asdict(found)}}
+        more = {name: asdict(one) for name, one in self.fitted[step].items() if one is not None}
+        if "threshold" in more:
+            more["threshold"] = {"asked": self.options["threshold"], **more["threshold"]}
         return chosen(self.parameters, self.choice, step, self.averages) | more
 
     def baselines(self, score: Score) -> list:
@@ -491,7 +486,7 @@ class CvSession(Session):
             if at and (name == "best" or step != self.choice.best and at.startswith("C at the lower")):
                 more = wider(self.options, self.parameters, step, at)
                 lines.append(("warning", f"{name} has {at}: {more} may hold a {gain} one"))
-        if self.thresholds and self.thresholds[self.choice.best] is None:
+        if self.fitted[self.choice.best].get("threshold", self) is None:
             why = f"no threshold has `threshold={self.options['threshold']}` on the held-out rows of the best step"
             lines.append(("warning", f"{why}: decisions above 0 are +1"))
         if record["certified"] is not None and record["certified"]["reached"] is False:

@@ -28,6 +28,7 @@ WHOLE = {
     "certify": "the certified bound is over all folds at once",
     "predictions": "the step whose predictions are written is chosen by all folds at once",
     "threshold": "the threshold is chosen by the rows of all folds",
+    "calibrate": "the probabilities are fitted to the rows of all folds",
 }
 
 

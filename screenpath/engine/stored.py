@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from screenpath.catalogue.scores import probability
 from screenpath.data.files.dataset import FileLike, RowsLike
 from screenpath.data.files.prepare import Preparation
 from screenpath.data.words.labels import in_python, label_text
@@ -174,6 +175,16 @@ class StoredPath(Result[int | str]):
 
         return StableLabels(self, sp.csr_array(self._rows(X)))
 
+    def predict_proba(self, X: RowsLike, step: int | str | None = None, **parameters: float) -> np.ndarray:
+        """Return the probabilities of the two labels, in the order of ``labels``, of shape (m, 2), after
+        :func:`screenpath.cross_validate` with ``calibrate``; ``X`` as of :meth:`decision_function`.
+
+        Labels of :meth:`predict` are those of the sign, not of the larger probability.
+        """
+        found = self.solved(step, **parameters)
+        high = probability(self._forms(self._rows(X), found), **self.run.sigmoid(found.cells))
+        return np.column_stack([1.0 - high, high])
+
     def _forms(self, X, step) -> np.ndarray:
         X = sp.csr_array(X)
         if not self.run.kernel:
@@ -246,6 +257,8 @@ def step_or_between(
         return run.choose(text)
     except NoStep as missing:
         path = _path_of(run, None)
+        if "sigmoid_slope" in run.record["columns"]:
+            raise UsageError("probabilities are known at the steps of the run alone", "name one of them") from None
         if not exact:
             between = interpolated(path, missing.wanted["C"]) if is_linear(path) else None
             if between is None:

@@ -211,6 +211,7 @@ def description(run: Run, step: dict) -> dict:
         "rows": "l2" if run.record["preparation"].get("scaling") == "l2" else "as they are",
         "labels": run.labels,
         **({} if step.get("threshold") is None else {"threshold": step["threshold"]}),  # the intercepts are less by it
+        **({} if step.get("sigmoid_slope") is None else {"sigmoid": run.sigmoid(step)}),  # of these intercepts
         **({} if run.fill is None else {"missing": run.fill.tolist()}),
         **({} if run.form is None else {"table": run.form.record()}),
         **({} if run.feature_names is None else {"feature_names": list(run.feature_names)}),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from screenpath.catalogue.scores import SCORES
+from screenpath.catalogue.scores import SCORES, Sigmoid
 from screenpath.catalogue.specs import SPECS
 from screenpath.cv.choice import folds_of, unmet_line
 from screenpath.data.safe.values import is_number, is_whole
@@ -231,7 +231,7 @@ def _check_cv(record, run, n_steps: int) -> None:
 
 
 def _check_further(chosen: dict, name: str, record: dict) -> None:
-    """Check what a choice says of further scores, of its optimism and its threshold."""
+    """Check what a choice says of further scores, of its optimism, threshold and probabilities."""
     if not is_number(chosen.get("optimism", 0.0)) or not is_number(record.get("n_grid", 0)):
         raise ValueError(f"{name}.optimism is not a number")
     for column, one in chosen.get("further", {}).items():
@@ -242,6 +242,8 @@ def _check_further(chosen: dict, name: str, record: dict) -> None:
         _need_numbers(found, ("value", "recall", "precision", "specificity"), f"{name}.threshold")
         if len(found) != 5 or not isinstance(found["asked"], str):
             raise ValueError(f"{name}.threshold has other entries")
+    if (found := chosen.get("calibrate")) is not None:
+        _need_numbers(found, vars(Sigmoid(**found)), f"{name}.calibrate")
 
 
 def _need_numbers(mapping, names, what: str) -> None:

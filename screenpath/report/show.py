@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from screenpath.catalogue.losses import LOSSES
-from screenpath.catalogue.scores import CONFUSION, baseline_words
+from screenpath.catalogue.scores import CONFUSION, Sigmoid, baseline_words
 from screenpath.catalogue.specs import SPECS
 from screenpath.cv.choice import corrected_words, cv_baseline, folds_of, threshold_words, turn_line
 from screenpath.data.words.labels import label_text
@@ -157,6 +157,8 @@ class RunSummary:
             lines.append(threshold_words(**found[0]["threshold"]))
         elif self.step.get("threshold") is not None:
             lines.append(f"decisions above {self.step['threshold']:.6g} are +1")
+        if found and "calibrate" in found[0]:
+            lines.append(f"probabilities, {Sigmoid(**found[0]['calibrate'])}")
         if record.get("confusion") and record["best"]["step"] == self.step["step"]:
             lines += _confused("held-out", **record["confusion"])
         if record.get("until_turn") is not None:

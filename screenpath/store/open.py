@@ -292,6 +292,13 @@ class Run:
         weights, intercepts = self.coefficients(step)
         return weights, intercepts - (step.get("threshold") or 0.0)
 
+    def sigmoid(self, step: dict) -> dict[str, float]:
+        """Return slope and offset of the probability of +1 in the linear forms of :meth:`deciding`."""
+        if (slope := step.get("sigmoid_slope")) is None:
+            why = f"{self.path} has no probabilities at step {step['step']}"
+            raise UsageError(why, "`screenpath cv` fits them with `calibrate`")
+        return {"slope": slope, "offset": step["sigmoid_offset"] + slope * (step.get("threshold") or 0.0)}
+
     def blank(self) -> tuple[np.ndarray, np.ndarray]:
         """Return what :meth:`coefficients` would of a step without a solution: nan."""
         d = self.width if self.kernel else self.n_columns

@@ -5,7 +5,17 @@ import math
 import numpy as np
 import pytest
 
-from screenpath.catalogue.scores import SCORES, baseline, choose, choose_score, confusion, higher_is_better, threshold
+from screenpath.catalogue.scores import (
+    SCORES,
+    Sigmoid,
+    baseline,
+    choose,
+    choose_score,
+    confusion,
+    higher_is_better,
+    probability,
+    threshold,
+)
 from screenpath.catalogue.specs import SPECS
 from screenpath.errors import UsageError
 
@@ -201,6 +211,66 @@ def test_many_near_decisions_are_no_single_tie():
     targets = np.where(products > 0.1, 1.0, -1.0)
     assert SCORES["auc"].function(products, targets) == pytest.approx(1.0, abs=2e-4)
     assert threshold(products, targets, None, "recall=1").value == pytest.approx(0.1, abs=2e-4)
+
+
+def sigmoid_by_scipy(products, targets, weights):
+    """Return slope and offset that minimise the loss of Platt's targets."""
+    optimize = pytest.importorskip("scipy.optimize")
+    high, low = weights[targets > 0].sum(), weights[targets < 0].sum()
+    t = np.where(targets > 0, (high + 1) / (high + 2), 1 / (low + 2))
+
+    def loss(x):
+        q = x[0] * products + x[1]
+        return weights @ (t * np.logaddexp(0, q) + (1 - t) * np.logaddexp(0, -q))
+
+    def gradient(x):
+        r = weights * (t - 1 / (1 + np.exp(x[0] * products + x[1])))
+        return np.array([r @ products, r.sum()])
+
+    start = optimize.minimize(loss, [0.0, 0.0], jac=gradient, method="BFGS", options={"gtol": 1e-6})
+    return optimize.root(gradient, start.x, tol=1e-13).x
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_sigmoid_is_the_minimum_that_scipy_finds(seed):
+    products, targets = forms(seed, 80)
+    weights = np.random.default_rng(seed).integers(0, 4, 80).astype(float) if seed % 2 else None
+    w = np.ones(80) if weights is None else weights
+    found = Sigmoid.fitted(products, targets, weights)
+    assert (found.slope, found.offset) == pytest.approx(sigmoid_by_scipy(products, targets, w), rel=1e-8, abs=1e-8)
+    p, share = probability(products, found.slope, found.offset), w[targets > 0].sum() / w.sum()
+    said = np.where(targets > 0, p, 1 - p)
+    assert found.log_loss == pytest.approx(w @ -np.log(said) / w.sum(), rel=1e-12)
+    assert found.brier == pytest.approx(w @ (1 - said) ** 2 / w.sum(), rel=1e-12)
+    assert found.baseline_log_loss == pytest.approx(-share * np.log(share) - (1 - share) * np.log(1 - share), rel=1e-12)
+    assert found.baseline_brier == pytest.approx(share * (1 - share), rel=1e-12)
+    assert found.slope < 0 and np.all(np.diff(p[np.argsort(products)]) >= 0)
+    # Decisions in other units: the same probabilities; a weight is a number of rows.
+    other = Sigmoid.fitted(1e6 * products + 3e6, targets, weights)
+    np.testing.assert_allclose(probability(1e6 * products + 3e6, other.slope, other.offset), p, rtol=1e-7)
+    if weights is not None:
+        at = np.repeat(np.arange(80), weights.astype(int))
+        repeated = Sigmoid.fitted(products[at], targets[at])
+        assert (repeated.slope, repeated.offset) == pytest.approx((found.slope, found.offset), rel=1e-8)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("products", (
+    np.repeat([-1.0, 1.0], 20), 1e9 * np.repeat([-1.0, 1.0], 20), 1e-9 * np.repeat([-1.0, 1.0], 20), np.zeros(40),
+    np.append(-1e12, np.repeat([-1.0, 1.0], 20)[1:]), np.repeat([1.0, -1.0], 20),
+))  # fmt: skip
+def test_sigmoids_of_extreme_decisions_are_finite(products):
+    targets = np.repeat([-1.0, 1.0], 20)
+    found = Sigmoid.fitted(products, targets)
+    p = probability(products, found.slope, found.offset)
+    assert np.isfinite([*vars(found).values(), *p]).all()
+    assert found.log_loss <= found.baseline_log_loss + 1e-9
+    if np.unique(products).size == 2:  # each side has its target
+        np.testing.assert_allclose(p, np.where(targets > 0, 21 / 22, 1 / 22), rtol=1e-7)
+    elif np.unique(products).size == 1:
+        np.testing.assert_allclose(p, 0.5, rtol=1e-12)
+    alone = Sigmoid.fitted(products, np.ones(40))
+    assert (alone.slope, alone.baseline_log_loss, alone.baseline_brier) == (pytest.approx(0.0, abs=1e-6), 0.0, 0.0)
 
 
 def test_the_optimism_of_a_choice():

@@ -7,9 +7,10 @@ import pytest
 
 import screenpath
 from screenpath import kernel_svm_path, svm_path
+from screenpath.catalogue.scores import Sigmoid
 from screenpath.cv import run as folds
 from screenpath.cv.folds import draw_folds
-from screenpath.errors import RunFolderError
+from screenpath.errors import RunFolderError, UsageError
 from screenpath.inputs import load
 from tests.cli.conftest import clouds, libsvm_text, read_csv, without_times
 
@@ -536,6 +537,72 @@ def test_a_threshold_is_chosen_by_held_out_rows_and_used_by_predict(call, data, 
     counts = [pairs.count((one, other)) for one in (1, 2) for other in "12"]
     assert table[said["step"]]["confusion"] == " ".join(map(str, counts))
     assert float(table[said["step"]]["test_accuracy"]) == pytest.approx((counts[0] + counts[3]) / 120)
+
+
+@pytest.mark.parametrize("more", (
+    (), ("--threshold", "recall=0.9"), ("--kernel", "rbf", "--gamma", 0.1, "--scale", "standard"), ("--jobs", 2)
+))  # fmt: skip
+def test_probabilities_are_fitted_to_held_out_rows(call, data, tmp_path, more):
+    options = (*GRID, "--folds", 4, "--test", data, *more)
+    assert call("cv", "svm", data, *options, "-o", "plain").code == 0
+    # The decisions of held-out rows, which a threshold would lower.
+    decisions = (*GRID, "--folds", 4, *(more if "--kernel" in more else ()))
+    assert call("cv", "svm", data, *decisions, "--predictions", "p.csv", "-o", "held").code == 0
+    found = call("cv", "svm", data, *options, "--calibrate", "-o", "r")
+    assert found.code == 0
+    said, rows = record(tmp_path / "r")["best"], read_csv(tmp_path / "p.csv")
+    sign = np.where(np.array([row["label"] for row in rows]) == "2", 1.0, -1.0)
+    fitted = vars(Sigmoid.fitted(np.array([float(row["decision"]) for row in rows]), sign))
+    assert said["calibrate"] == pytest.approx(fitted, rel=1e-9)
+    words = f"held out: log-loss {fitted['log_loss']:.4g}, Brier score {fitted['brier']:.4g}"
+    assert words in " ".join(found.err.split()) and words in " ".join(call("show", "r").out.split())
+    table, before = read_csv(tmp_path / "r" / "steps.csv"), read_csv(tmp_path / "plain" / "steps.csv")
+    assert float(table[said["step"]]["sigmoid_slope"]) == said["calibrate"]["slope"] < 0
+    assert np.isfinite([float(row[name]) for row in table for name in ("sigmoid_slope", "sigmoid_offset")]).all()
+    assert [row["test_accuracy"] for row in table] == [row["test_accuracy"] for row in before]
+    # New data: the decision without a threshold; the label is that of the run without probabilities.
+    path, (X, _) = screenpath.load_run("r"), clouds()
+    threshold = path.table()[said["step"]].get("threshold") or 0.0
+    q = fitted["slope"] * (path.decision_function(X) + threshold) + fitted["offset"]
+    found = path.predict_proba(X)
+    np.testing.assert_allclose(found, np.column_stack([1 / (1 + np.exp(-q)), 1 / (1 + np.exp(q))]), rtol=1e-7)
+    assert path.labels == (1, 2)
+    for run in ("r", "plain"):
+        assert call("predict", run, data, "-o", f"{run}.csv").code == 0
+    new = read_csv(tmp_path / "r.csv")
+    assert list(new[0]) == ["label", "probability"]
+    assert [float(row["probability"]) for row in new] == found[:, 1].tolist()
+    assert [row["label"] for row in new] == [row["label"] for row in read_csv(tmp_path / "plain.csv")]
+    if "--kernel" not in more:  # the decision by exported weights
+        assert call("export", "r", "--to", "json", "-o", "m.json").code == 0
+        model = json.loads((tmp_path / "m.json").read_text())
+        q = model["sigmoid"]["slope"] * path.decision_function(X) + model["sigmoid"]["offset"]
+        np.testing.assert_allclose(1 / (1 + np.exp(q)), found[:, 1], rtol=1e-9)
+        assert "probabilities are known at the steps" in call("predict", "r", data, "--step", "C=0.5").err
+    with pytest.raises(UsageError, match="has no probabilities at step"):
+        screenpath.load_run("plain").predict_proba(X)
+    edited = (tmp_path / "r" / "cv.json").read_text().replace('"log_loss"', '"logloss"', 1)
+    (tmp_path / "r" / "cv.json").write_text(edited)
+    assert call("show", "r").code == 1
+
+
+@pytest.mark.parametrize("model", ("l1svm", "sparse-svm"))
+def test_probabilities_of_other_models(call, data, tmp_path, model):
+    assert call("cv", model, data, "--folds", 3, "--calibrate", "-o", "r", "-q").code == 0
+    said = record(tmp_path / "r")["best"]["calibrate"]
+    assert said["log_loss"] < said["baseline_log_loss"] and said["brier"] < said["baseline_brier"]
+    assert screenpath.load_run("r").predict_proba(clouds()[0]).sum(axis=1) == pytest.approx(1.0)
+
+
+def test_probabilities_that_there_are_not(call, data, tmp_path):
+    three, *_ = three_labels(tmp_path)
+    for arguments, words in (
+        (("svm", three, "--one-vs-rest"), "--calibrate is between two labels, and this run has several"),
+        (("lad", data), "--calibrate is between two labels, and this run has no"),
+        (("svm", data, "--part", "1/2"), "fitted to the rows of all folds"),
+    ):
+        found = call("cv", *arguments, "--calibrate", "-o", "r")
+        assert found.code == 2 and words in " ".join(found.err.split())
 
 
 def test_thresholds_that_there_are_not(call, data, tmp_path):

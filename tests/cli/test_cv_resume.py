@@ -22,7 +22,7 @@ MODELS = {
     "chunk": ("svm", *GRID, "--rule", "ssnsv", "--chunk", 2, "--intercept", "free"),
     "one-vs-rest": ("svm", *GRID, "--one-vs-rest", "--predictions", "held_out.csv"),
     "lad": ("lad", *GRID, "--repeats", 2),
-    "l1svm": ("l1svm", "--grid", 5, "--quiet", "--folds", 3),
+    "l1svm": ("l1svm", "--grid", 5, "--quiet", "--folds", 3, "--calibrate"),
     "until-turn": (
         "svm", "--cmin", 1e-3, "--cmax", 1e-1, "--grid", 4, "--quiet", "--folds", 3, "--until-turn", "--certify"
     ),
@@ -117,6 +117,7 @@ def test_finished_folds_are_not_computed_again(call, data, stop_at, monkeypatch,
         (("--folds", 4), "folds was"),
         (("--score", "f1"), "score was"),
         (("--certify",), "certify was"),
+        (("--calibrate",), "calibrate "),
         (("--tol", 1e-5), "tol was"),
         (("--c-list", "0.01,0.1,1"), "c_list was"),
     ],

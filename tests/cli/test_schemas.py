@@ -18,7 +18,7 @@ RUNS = {
     "svr": ("svr", NUMBERS, "--grid", "4", "--bias", "1"),
     "l1svm": ("l1svm", TWO, "--grid", "4", "--certificate"),
     "sparse-svm": ("sparse-svm", TWO, "--alpha", "0.2,0.1", "--beta", "0.05"),
-    "cv": ("cv", "svm", TWO, "--grid", "4", "--folds", "3", "--certify", "--until-turn"),
+    "cv": ("cv", "svm", TWO, "--grid", "4", "--folds", "3", "--certify", "--until-turn", "--calibrate"),
 }
 # A value that a file may not have, by schema and the place of the value.
 WRONG = [

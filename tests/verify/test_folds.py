@@ -25,7 +25,10 @@ HONEST = {
     "bounds": ("svm", {"certify": True, "bias": 1.0, "intercept": None}),
     "refined": ("svm", {"certify_to": 0.02, "certify_points": 10, "scale": "maxabs", "repeats": 2}),
     "weights": ("svm", {"certify": True, "class_weight": ("balanced",), "weights": "w", "scale": "l2"}),
-    "free": ("svm", {"intercept": "free", "certify": True, "score": "accuracy,f1", "threshold": "recall=0.8"}),
+    "free": (
+        "svm",
+        {"intercept": "free", "certify": True, "score": "accuracy,f1", "threshold": "recall=0.8", "calibrate": True},
+    ),
     "quantile": ("quantile", {"tau": 0.3, "score": "pinball,mae,mse,r2", "intercept": "free"}),
     "svr": ("svr", {"epsilon": 0.2, "jobs": 2}),
     "l1svm": ("l1svm", {"intercept": None}),
