@@ -358,29 +358,36 @@ class Sigmoid:
         baseline = f"always the share of +1: {self.baseline_log_loss:.4g} and {self.baseline_brier:.4g}"
         return f"held out: log-loss {self.log_loss:.4g}, Brier score {self.brier:.4g} ({baseline})"
 
+    def predict(self, products) -> np.ndarray:
+        return probability(products, self.slope, self.offset)
+
     @classmethod
     def fitted(cls, products, targets, weights=None) -> Sigmoid:
         """Fit Platt's sigmoid to linear forms by Newton's method with backtracking (Lin, Lin and Weng 2007, "A note on
         Platt's probabilistic outputs for support vector machines").
 
         The likelihood is that of Platt's targets, ``(n + 1) / (n + 2)`` for the ``n`` rows of +1 (their weight), and
-        ``1 / (n + 2)`` for those of -1: its maximum is finite, even where a threshold divides the labels.
+        ``1 / (n + 2)`` for those of -1: its maximum is finite, even where a threshold divides the labels. Sums are
+        numpy's own: the last digits of BLAS depend on where in memory the numbers lie.
         """
         w, true = np.ones(len(products)) if weights is None else weights, (np.asarray(targets) > 0.0).astype(np.float64)
-        high, low, share = float(w @ true), float(w @ (1.0 - true)), mean(true, weights)
+        high, low, share = float(np.sum(w * true)), float(np.sum(w * (1.0 - true))), mean(true, weights)
         t = np.where(true, (high + 1.0) / (high + 2.0), 1.0 / (low + 2.0))
         centre = mean(products, weights)
         width = float(np.abs(products - centre).max()) or 1.0
-        Z = np.column_stack([(products - centre) / width, np.ones(len(products))])
+        z = (products - centre) / width
 
         def loss(x) -> float:
-            return float(w @ (np.logaddexp(0.0, Z @ x) - (1.0 - t) * (Z @ x)))
+            q = x[0] * z + x[1]
+            return float(np.sum(w * (np.logaddexp(0.0, q) - (1.0 - t) * q)))
 
         x = np.array([0.0, math.log((low + 1.0) / (high + 1.0))])
         for _ in range(100):
-            p = probability(Z @ x, 1.0, 0.0)
-            gradient = Z.T @ (w * (t - p))
-            step = np.linalg.lstsq((Z.T * (w * p * (1.0 - p))) @ Z, -gradient, rcond=None)[0]
+            p = probability(z, *x)
+            off, spread = w * (t - p), w * p * (1.0 - p)
+            gradient, cross = np.array([np.sum(off * z), np.sum(off)]), np.sum(spread * z)
+            hessian = np.array([[np.sum(spread * z * z), cross], [cross, np.sum(spread)]])
+            step = np.linalg.lstsq(hessian, -gradient, rcond=None)[0]
             size, slope = 1.0, float(gradient @ step)
             last = slope > -1e-12 * (high + low)  # rounding hides what a smaller step gains
             while not last and loss(x + size * step) > loss(x) + 1e-4 * size * slope:
@@ -388,8 +395,8 @@ class Sigmoid:
             x = x + size * step
             if last:
                 break
-        p = probability(Z @ x, 1.0, 0.0)
-        scores = mean(np.logaddexp(0.0, np.where(true, Z @ x, -Z @ x)), weights), mean(np.square(p - true), weights)
+        p, q = probability(z, *x), x[0] * z + x[1]
+        scores = mean(np.logaddexp(0.0, np.where(true, q, -q)), weights), mean(np.square(p - true), weights)
         entropy = -sum(part * math.log(part) for part in (share, 1.0 - share) if part > 0.0)
         slope = float(x[0]) / width
         return cls(slope, float(x[1]) - slope * centre, *scores, entropy, share * (1.0 - share))
