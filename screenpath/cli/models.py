@@ -30,11 +30,13 @@ def command_of(name: str) -> click.Command:
     )
 
 
-def option_of_others(flag: str, name: str | None) -> str | None:
-    """Return which other models have an option that the command of a model lacks; None if none has it."""
+def option_of_others(flag: str, name: str | None, command: str) -> str | None:
+    """Return which other models have an option that a command for a model lacks; None if none has it."""
     have = [other for other, spec in SPECS.items() if flag[2:].replace("-", "_") in {o.name for o in spec.path_options}]
     if not have or name not in SPECS:
         return None
+    if name in have:
+        return f"{flag} is an option of screenpath {name}, not of {command}"
     several = f"{', '.join(have[:-1])} and {have[-1]}" if have[1:] else have[0]
     return f"{flag} is an option of {several}, not of {name}"
 

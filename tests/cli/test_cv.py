@@ -264,7 +264,7 @@ def test_one_vs_rest_of_two_labels_is_the_binary_path(call, data, tmp_path):
     (("svm", "--one-vs-rest", "--kernel", "rbf"), "--one-vs-rest does not support kernels"),
     (("l1svm", "--bias", 1), "l1svm has a free bias"),
     (("lad", "--certify"), "No such option"),
-    (("svm", "--eps-path", "0.1"), "No such option"),
+    (("svm", "--eps-path", "0.1"), "--eps-path is an option of screenpath svm, not of screenpath cv svm"),
 ])  # fmt: skip
 def test_bad_input(call, data, tmp_path, arguments, message):
     model, *options = arguments
