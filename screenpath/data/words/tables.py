@@ -154,7 +154,8 @@ def check_same(path: Path, before: dict, now: dict) -> None:
 OTHER = "other "  # begins what is said where the hashes of two contents differ
 CONTENTS = {  # their names, else as the key
     "penalty": "penalty weights", "test": "test data", "names": "names of columns or labels",
-    "folds": "folds (`fold_seed`, `stratify` or their file)",
+    "folds": "folds (`fold_seed`, `stratify` or their file)", "rule": "lines of the rule's file",
+    "solver": "lines of the solver's file",
 }  # fmt: skip
 
 
