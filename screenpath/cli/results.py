@@ -380,7 +380,6 @@ def predict(
     from screenpath.data.files.cells import USUAL
     from screenpath.data.files.read import columns_written
     from screenpath.data.words.tables import need_parquet, parquet_of
-    from screenpath.engine.leave_out import check_intervals, intervals
     from screenpath.engine.stored import decision_values, not_scored, stable_labels, step_or_between
     from screenpath.inputs.run_data import read_new, training_path
     from screenpath.store.open import open_run
@@ -393,6 +392,8 @@ def predict(
     output = Output(out, force, [run.path, data, support])
     spec = run.declared()
     if interval is not None:
+        from screenpath.engine.leave_out import check_intervals, intervals  # which compute, and load numba
+
         check_intervals(run)
     step = step or (str(run.steps[-1]["step"]) if stable and not run.cross_validated else usual_step(run))
     if training is not None and run.kernel is None and not exact and interval is None:

@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+import screenpath
 from tests.cli.conftest import ROOT, in_process
 
 
@@ -111,6 +112,10 @@ sys.exit(max(codes))
 """
     run, data = three[1], ROOT / "data_samples" / "penguins.csv"
     reading = f"inspect {data} --target sex --one-hot species --one-hot island"
-    commands = ["runs", f"show {run}", "rules svm", "info", reading]
+    few = tmp_path / "few.csv"
+    few.write_text("a,b,label\n" + "".join(f"{k},{k % 3},{k % 2}\n" for k in range(12)))
+    screenpath.run("svm", few, grid=3, quiet=True, out=tmp_path / "table")
+    predicting = f"predict {tmp_path / 'table'} {few} --step 2"
+    commands = ["runs", f"show {run}", "rules svm", "info", reading, predicting]
     done = in_process(script, tmp_path, *commands)
     assert done.returncode == 0 and len(done.stdout.splitlines()) > 20, done.stdout + done.stderr
