@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
-from screenpath.catalogue.option import GROUPS, Option
+from screenpath.catalogue.option import GROUPS, Option, lists_of
 from screenpath.catalogue.spec import Spec
 from screenpath.catalogue.specs import PARAMETERS
 from screenpath.errors import UsageError
@@ -25,8 +25,6 @@ TYPES = {
 ENDS = {
     "grid": ("cmin", "cmax", "log", "lambda_min_ratio"), "betas": ("beta_min_ratio",), "alphas": ("alpha_min_ratio",),
 }  # fmt: skip
-LISTS = {"C": {"grid": "c_list"}, "lambda": {"grid": "lambda_list"}}  # by what the grid is made of; else:
-PAIRS = {"betas": "beta", "alphas": "alpha"}
 NAMED = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 SECTION = re.compile(r"\n\n(?=[A-Z][a-z]+\n-+\n)")
 
@@ -75,7 +73,7 @@ def as_options(spec: Spec, keywords: dict[str, Any], width: int) -> dict[str, An
     from screenpath.rows.kernel_functions import parse_gamma
 
     o = dict(keywords)
-    for name, listed in LISTS.get(spec.parameter, PAIRS).items():
+    for name, listed in lists_of({one.name for one in spec.path_options}).items():
         if name not in o:
             continue
         value = o[name]

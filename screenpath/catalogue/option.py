@@ -233,12 +233,16 @@ def completed(options: Iterable[Option], given: Mapping, what: str) -> dict:
     return {name: one.checked(given[name]) if name in given else one.default for name, one in known.items()}
 
 
+def lists_of(known) -> dict[str, str]:
+    """Return, of options that make a grid, the one that lists its values instead."""
+    return {name: one for name, lists in LISTS.items() for one in lists if name in known and one in known}
+
+
 def _with_lists(known: Mapping, given: Mapping) -> Mapping:
     """Return options in which a list of values for a grid has the name that lists have."""
-    for name, lists in LISTS.items():
-        listed = next((one for one in lists if one in known), None)
+    for name, listed in lists_of(known).items():
         value = given.get(name)
-        if name in known and listed and isinstance(value, Iterable) and not isinstance(value, str):
+        if isinstance(value, Iterable) and not isinstance(value, str):
             if given.get(listed) is not None:
                 raise UsageError(f"`{name}` and `{listed}` both list the values", f"leave out `{listed}`")
             given = {**{other: one for other, one in given.items() if other != name}, listed: value}

@@ -35,7 +35,7 @@ SECTIONS: dict[str, dict[str, tuple]] = {
         "runs": ("results:runs", "List the runs below this folder, or compare some by their scores."),
         "loo": ("loo:loo", "Leave out each training row in turn: exact errors, without a refit."),
         "influence": ("loo:influence", "Show which training rows move the model most, exactly."),
-        "predict": ("results:predict", "Predict labels, decision values or regression values of new data."),
+        "predict": ("predict:predict", "Predict labels, decision values or regression values of new data."),
         "export": ("export:export", "Write a step as a model file: LIBLINEAR, ONNX, scikit-learn, JSON."),
         "reduce": ("export:reduce", "Write small data with the optimum of a run at all C of a range."),
         "plot": ("results:plot", "Draw pictures of a run: PNG, SVG, PDF, or on the terminal."),

@@ -8,7 +8,7 @@ import click
 
 from screenpath.cli.help import helped
 from screenpath.cli.options import DONE, UNCERTIFIED, force_option, quiet_option, say
-from screenpath.cli.results import run_argument, say_choice, step_option, training_option, usual_step
+from screenpath.cli.results import opened_run, run_argument, say_choice, step_option, training_option, usual_step
 from screenpath.errors import UsageError, flags, tell
 
 HEADS = ("step", "C", "errors", "training", "nothing", "bound", "local", "open")
@@ -42,7 +42,7 @@ def loo(run, step, steps, rows, seed, out, format, force, training, quiet):
 
     if steps and (step or out):
         raise UsageError("`steps=all` takes the place of a step, and writes no file", "leave out `step` and `out`")
-    opened = _opened(run, quiet)
+    opened = opened_run(run, quiet)
     check_left_out(opened)
     chosen = opened.steps if steps else [opened.choose(step or usual_step(opened))]
     output = None if out is None else Output(out, force, [opened.path, training or opened.record["data"].get("path")])
@@ -84,7 +84,7 @@ def influence(run, step, top, out, force, training, quiet):
     from screenpath.engine.leave_out import check_left_out, leave_one_out
     from screenpath.store.outputs import Output
 
-    opened = _opened(run, quiet)
+    opened = opened_run(run, quiet)
     check_left_out(opened)
     chosen = opened.choose(step or usual_step(opened))
     output = None if out is None else Output(out, force, [opened.path, training or opened.record["data"].get("path")])
@@ -99,15 +99,6 @@ def influence(run, step, top, out, force, training, quiet):
         if still and not quiet:
             tell(f"{still:,} rows are left open")
     return UNCERTIFIED if still else DONE
-
-
-def _opened(name, quiet: bool):
-    from screenpath.cli.results import _opened as opened
-    from screenpath.cli.results import _tell_of
-
-    run = opened(name)
-    _tell_of(run, name, quiet)
-    return run
 
 
 def _line(one) -> tuple:

@@ -1,22 +1,16 @@
-"""Commands on finished runs: ``show``, ``runs``, ``report``, ``plot``, ``merge``, ``verify``, ``predict``."""
+"""Commands on finished runs: ``show``, ``runs``, ``report``, ``plot``, ``merge``, ``verify``."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import sys
-import warnings
-from dataclasses import replace
 from pathlib import Path
 from shutil import get_terminal_size
 
 import click
 
-from screenpath.catalogue.option import Option
-from screenpath.catalogue.options import TARGET
 from screenpath.cli.help import helped
-from screenpath.cli.options import DONE, ERROR, UNCERTIFIED, flag, force_option, quiet_option, say
+from screenpath.cli.options import DONE, ERROR, UNCERTIFIED, force_option, quiet_option, say
 from screenpath.errors import ScreenpathError, UsageError, flags, shown, tell
 
 STEP_HELP = (
@@ -42,6 +36,13 @@ def _tell_of(run, name: str | None, quiet: bool) -> None:
     """Tell which run was opened, unless it was named, and what is to know about it."""
     for notice in () if quiet else (*([f"the newest run is {run.path}"] if name is None else []), *run.notices):
         tell(notice)
+
+
+def opened_run(name: str | None, quiet: bool):
+    """Open a run, and tell of it."""
+    run = _opened(name)
+    _tell_of(run, name, quiet)
+    return run
 
 
 def _listed() -> str:
@@ -195,8 +196,7 @@ def report(run, out, force, quiet):
     from screenpath.report.page import page
     from screenpath.store.outputs import Output
 
-    name, run = run, _opened(run)
-    _tell_of(run, name, quiet)
+    run = opened_run(run, quiet)
     output = Output(out or str(run.path / "report.html"), force, [run.path])
     output.write(page(run))
     if not quiet and not output.stdout:
@@ -334,104 +334,6 @@ def verify(run, data, format, explain, step):
     return ERROR if found.faults else UNCERTIFIED if found.unclaimed else DONE
 
 
-@helped(
-    "predict",
-    "screenpath predict runs/svm-data new.libsvm --step C=0.1",
-    "screenpath predict runs/cv-svm-data new.libsvm --step one-se -o labels.csv",
-)
-@click.argument("run", metavar="RUN", type=click.Path())
-@click.argument("data", metavar="DATA", type=click.Path())
-@step_option
-@click.option("--exact", is_flag=True, help="Solve a C that is between steps, from the training data.")
-@click.option("--decision", is_flag=True, help="Write decision values next to the labels.")
-@flag(Option("interval", None, "share", "Add jackknife+ intervals of this level, such as 0.9.", metavar="LEVEL"))
-@click.option("--stable", is_flag=True, help="Write for which C of the path each label is proven (svm).")
-@click.option("--append", is_flag=True, help="Write all columns of DATA, a table, before what is predicted.")
-@click.option("-o", "--out", metavar="FILE", default="-", show_default=True, help="File; - is standard output.")
-@click.option(
-    "--format", type=click.Choice(["csv", "parquet"]), default="csv", show_default=True,
-    help="Format of the predictions.",
-)  # fmt: skip
-@force_option
-@click.option("--zero-based/--one-based", default=None, help="First index of DATA.  [default: as in the run]")
-@click.option("--no-labels", is_flag=True, help="DATA has no labels, or none that count: no score.")
-@flag(replace(TARGET, help="CSV, Parquet: column of labels, if its name differs from the run's."))
-@training_option
-@quiet_option
-def predict(
-    run, data, step, exact, decision, interval, stable, append, out, format, force, zero_based, no_labels, target,
-    training, quiet,
-):  # fmt: skip
-    """Predict DATA (LIBSVM text, CSV, Parquet; - for stdin) by a step of the run folder RUN, as CSV.
-
-    Each row of DATA gives one line: the label as in the training file, or the value of a regression. Do not scale DATA:
-    the run applies its own scaling. A kernel run reads its support vectors from its training data. If DATA has labels,
-    the score is printed to stderr; write ? for an unknown label. Columns of a table are found by name, in any order;
-    a row that lacks a value, which the run does not fill in, gets an empty label.
-
-    --step C=VALUE takes a linear model at any C of the path. Between two steps it is their mean, and its proven gap is
-    printed; --exact solves there instead. --stable adds a column: the intervals of C, between steps too, on which the
-    optimum certainly gives a row this label; without --step, labels are those of the last step.
-
-    --interval 0.9, for linear regressions, adds the columns low and high: jackknife+ intervals by all models without
-    one training row. They hold at least 80 % (2 LEVEL - 1) of new targets like those of training, usually about 90 %.
-    """
-    from screenpath.catalogue.scores import probability
-    from screenpath.data.files.cells import USUAL
-    from screenpath.data.files.read import columns_written
-    from screenpath.data.words.tables import need_parquet, parquet_of
-    from screenpath.engine.stored import decision_values, not_scored, stable_labels, step_or_between
-    from screenpath.inputs.run_data import read_new, training_path
-    from screenpath.store.open import open_run
-    from screenpath.store.outputs import Output
-
-    if format == "parquet":
-        need_parquet()
-    run = open_run(run)
-    support = training_path(run, training) if run.kernel or interval else training
-    output = Output(out, force, [run.path, data, support])
-    spec = run.declared()
-    if interval is not None:
-        from screenpath.engine.leave_out import check_intervals, intervals  # which compute, and load numba
-
-        check_intervals(run)
-    step = step or (str(run.steps[-1]["step"]) if stable and not run.cross_validated else usual_step(run))
-    if training is not None and run.kernel is None and not exact and interval is None:
-        raise UsageError(f"{run.path} is a linear run: predict needs no training data", "leave out --training")
-    chosen = step_or_between(run, step, exact, training)
-    if exact and isinstance(chosen, dict):
-        raise UsageError(f"{run.describe(chosen)} of the run is solved already", "leave out --exact")
-    if decision and run.labels is None:
-        raise UsageError(f"{run.model} is a regression: predict writes its values anyway", "leave out --decision")
-    with warnings.catch_warnings():
-        if quiet:
-            warnings.simplefilter("ignore")
-        read = read_new(run, data, zero_based, labelled=not no_labels, target=target)
-    values, notice = decision_values(run, chosen, read.X, training)
-    own = run.form.id if run.form is not None and read.ids is None else None
-    unnamed = f"{data} has no column '{own}' of names: rows are in its order" if own is not None else ""
-    # Before writing: wrong data must not leave a file.
-    scores = [] if no_labels else [score_line(spec, run, values, read.y), not_scored(run, read.y)]
-    written = columns_written(data, read.form.cells if read.form else USUAL) if append else {}
-    more, held = {}, ""
-    if isinstance(chosen, dict) and "sigmoid_slope" in run.record["columns"]:
-        more["probability"] = probability(values, **run.sigmoid(chosen)).tolist()
-    if interval is not None:
-        ends, held = intervals(run, chosen, read.X, interval, training)
-        more = dict(zip(("low", "high"), ends.T.tolist(), strict=True))
-    if stable:
-        labels = stable_labels(run, read.X)
-        more["stable"], held = labels.texts(), labels.statement
-    text = table(run, values, decision, read, written, more)
-    ids = [] if read.ids is None else [read.form.id] if append else next(csv.reader(io.StringIO(text)))[:1]
-    output.write(text if format == "csv" else parquet_of(text, ids))
-    if not quiet:
-        say_step(run, chosen, step)
-        for line in (*read.notices, unnamed, notice, lacking_words(read.lacking), *scores, held):
-            if line:
-                tell(line)
-
-
 def usual_step(run) -> str:
     """Return the step used by default: the choice of a cross-validation, or the only one."""
     if (run.score_column or "").startswith("cv_"):
@@ -463,50 +365,3 @@ def say_step(run, step, text: str) -> None:
     score = f", {column} {step[column]:.6g}" if column and step[column] is not None else ""
     tell(f"{run.model}: {run.describe(step)}, {step['status']}{score}")
     say_choice(run, text)
-
-
-def lacking_words(lacking) -> str:
-    """Return how many rows could not be predicted; an empty text if all could."""
-    count = 0 if lacking is None else int(lacking.sum())
-    rows = f"{count:,} rows lack" if count > 1 else "1 row lacks"
-    return f"{rows} a value that the run does not fill in: no prediction, the cell is empty" if count else ""
-
-
-def score_line(spec, run, values, y) -> str:
-    """Return the scores in words, or why there are none."""
-    known = run.known(y)
-    if not known.any():
-        return "no score: the data has no labels"
-    scores = spec.scores_of(values[known], run.targets(y[known]), run.record["options"])
-    said = ", ".join(f"{name.replace('-', ' ')}: {score:.6g}" for name, score in scores.items())
-    return f"{said} on {int(known.sum())} rows"
-
-
-def table(run, values, decision: bool, data, written: dict[str, list[str]], more: dict[str, list]) -> str:
-    """Return the predictions as CSV, with ``more`` columns after them, below the ids or the columns ``written`` in the
-    data.
-    """
-    from screenpath.data.words.labels import label_text
-    from screenpath.data.words.tables import csv_text
-    from screenpath.engine.stored import predicted_labels
-
-    if run.labels is None:
-        header, rows = ["value"], [[value] for value in values.tolist()]
-    else:
-        labels, header = predicted_labels(run, values).tolist(), ["label"]
-        rows = [[label] for label in labels]
-        if decision:
-            header += [f"decision_{label_text(label)}" for label in run.classes] if run.classes else ["decision"]
-            forms = values.reshape(len(labels), -1).tolist()
-            rows = [[label, *row] for label, row in zip(labels, forms, strict=True)]
-    header += more
-    rows = [[*row, *cells] for row, *cells in zip(rows, *more.values(), strict=True)]
-    for k in () if data.lacking is None else data.lacking.nonzero()[0].tolist():
-        rows[k] = [""] * len(header)
-    if written:
-        header = [*written, *(f"predicted_{name}" if name in written else name for name in header)]
-        rows = [[*cells, *row] for *cells, row in zip(*written.values(), rows, strict=True)]
-    elif data.ids is not None:
-        header = ["id" if data.form.id in header else data.form.id, *header]
-        rows = [[text, *row] for text, row in zip(data.ids, rows, strict=True)]
-    return csv_text(header, rows)

@@ -280,12 +280,7 @@ def checked_penalties(penalties, width: int, columns=None) -> np.ndarray | None:
     """Return the checked penalty weights of the features that have a column; None if there are none."""
     if penalties is None:
         return None
-    try:
-        found = np.asarray(unmasked(penalties, "the penalty weights"), dtype=np.float64).ravel()
-    except (TypeError, ValueError, OverflowError):
-        raise UsageError("the penalty weights are not all numbers", "give one a feature, in order") from None
-    if found.size != width:
-        raise UsageError(f"{found.size} penalty weights for {width} features", "give one a feature, in order")
+    found = _one_a_feature(penalties, "penalty weights", width)
     bad = np.flatnonzero(~(np.isfinite(found) & (found > 0.0)))
     if bad.size:
         raise UsageError(
@@ -298,16 +293,21 @@ def checked_signs(signs, width: int, columns=None) -> np.ndarray | None:
     """Return the checked signs of the weights of the features that have a column, int8; None if there are none."""
     if signs is None:
         return None
-    try:
-        found = np.asarray(unmasked(signs, "the signs"), dtype=np.float64).ravel()
-    except (TypeError, ValueError, OverflowError):
-        raise UsageError("the signs are not all numbers", "give one a feature, in order: 1, -1 or 0") from None
-    if found.size != width:
-        raise UsageError(f"{found.size} signs for {width} features", "give one a feature, in order")
+    found = _one_a_feature(signs, "signs", width)
     bad = np.flatnonzero(~np.isin(found, (-1.0, 0.0, 1.0)))
     if bad.size:
         raise UsageError(f"sign {bad[0] + 1} is {found[bad[0]]:g}", "signs are 1, -1 or 0")
     return (found if columns is None else found[columns]).astype(np.int8)
+
+
+def _one_a_feature(values, what: str, width: int) -> np.ndarray:
+    try:
+        found = np.asarray(unmasked(values, f"the {what}"), dtype=np.float64).ravel()
+    except (TypeError, ValueError, OverflowError):
+        raise UsageError(f"the {what} are not all numbers", "give one a feature, in order") from None
+    if found.size != width:
+        raise UsageError(f"{found.size} {what} for {width} features", "give one a feature, in order")
+    return found
 
 
 def prepare(
