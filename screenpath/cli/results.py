@@ -15,7 +15,7 @@ from screenpath.errors import ScreenpathError, UsageError, flags, shown, tell
 
 STEP_HELP = (
     "best (by cross-validation, else on the --test data), one-se (of a cv run), the number of a step, or NAME=VALUE, "
-    "for example C=0.1."
+    "for example C=0.1; of an svm also nu=0.1."
 )
 step_option = click.option("--step", "step", metavar="STEP", help=f"{STEP_HELP}  [default: best of a cv run]")
 training_option = click.option(
@@ -363,5 +363,8 @@ def say_step(run, step, text: str) -> None:
         return
     column = run.score_column
     score = f", {column} {step[column]:.6g}" if column and step[column] is not None else ""
-    tell(f"{run.model}: {run.describe(step)}, {step['status']}{score}")
+    from screenpath.store.penalised import nu_of
+
+    nu = f", nu {nu_of(run, step):.4g}" if text.startswith("nu=") else ""
+    tell(f"{run.model}: {run.describe(step)}, {step['status']}{nu}{score}")
     say_choice(run, text)

@@ -16,13 +16,13 @@ import numpy as np
 from screenpath.catalogue.scores import at_boundary, choose
 from screenpath.cv.choice import chosen, further_scores, scores_text
 from screenpath.data.words.tables import circumstances, dump_json, now, readable_json, versions
-from screenpath.engine.interpolated import stored_weights
 from screenpath.engine.options import numbers_of
 from screenpath.errors import RunFolderError, UsageError
 from screenpath.problem.between import Range, Solved
 from screenpath.store.folder import RunFolder
 from screenpath.store.open import Run, lost_coefficients, open_run
 from screenpath.store.outputs import refuse_inputs
+from screenpath.store.penalised import stored_weights
 from screenpath.store.record import COMPLETE, RUNNING, WORDS, damaged, read_record
 
 # Options that list grid points, which runs may divide among them, and whether the walk takes them in falling order.

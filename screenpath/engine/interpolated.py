@@ -9,7 +9,6 @@ import numpy as np
 
 from screenpath.data.files.dataset import RowsLike
 from screenpath.errors import UsageError
-from screenpath.numbers.rounding import gamma
 from screenpath.problem.between import Between, Range, Solved
 from screenpath.walk.step import SKIPPED
 
@@ -117,21 +116,3 @@ def worst_between(path) -> Range:
         if is_solved(step):
             found.add(solved(path, step))
     return found
-
-
-def stored_weights(run, weights: np.ndarray, intercepts: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return the penalised weights of a step of a run folder as the model saw them, and their rounding error.
-
-    ``weights``, shape (k, d), and ``intercepts``, (k,), are in the units of the data file.
-    """
-    p = run.record["preparation"]
-    scale, shift, bias = p.get("scale"), p.get("shift"), p.get("bias") or 0.0
-    w = weights if scale is None else weights * np.array(scale)
-    off = 0.0 if scale is None else gamma(4) * float(np.linalg.norm(w))
-    if not bias or run.record["options"].get("intercept") == "free":
-        return w.ravel(), off
-    moved = np.zeros_like(weights) if shift is None else weights * np.array(shift)
-    constant = (intercepts + moved.sum(axis=1)) / bias
-    sizes = (np.abs(intercepts) + 2.0 * np.abs(moved).sum(axis=1)) / abs(bias)
-    off += gamma(2 * weights.shape[1] + 16) * float(np.linalg.norm(sizes))
-    return np.column_stack([w, constant]).ravel(), off

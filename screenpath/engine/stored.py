@@ -12,11 +12,12 @@ from screenpath.catalogue.scores import probability
 from screenpath.data.files.dataset import FileLike, RowsLike
 from screenpath.data.files.prepare import Preparation
 from screenpath.data.words.labels import in_python, label_text
-from screenpath.engine.interpolated import Interpolated, check_linear, interpolated, is_linear, stored_weights
+from screenpath.engine.interpolated import Interpolated, check_linear, interpolated, is_linear
 from screenpath.engine.result import Result
 from screenpath.errors import NoStep, UsageError, file_name, folder_of
 from screenpath.numbers import sparse as sp
 from screenpath.store.open import UNLABELLED, Run, open_run
+from screenpath.store.penalised import stored_weights
 from screenpath.walk.step import Step
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ from screenpath.numbers import sparse as sp
 from screenpath.store import record as records
 from screenpath.store.coefficients import NPZ, Layout, read_matrix
 from screenpath.store.folder import Progress, run_key
+from screenpath.store.penalised import step_of_nu
 from screenpath.store.record import damaged, read_steps
 
 NEAR = 1e-3  # relative tolerance of a parameter given to --step
@@ -190,8 +191,8 @@ class Run:
     def choose(self, text: str) -> dict:
         """Return the row of the step that ``--step`` names: ``best`` (highest score or lowest error of cross-validation
         or on the test data), ``one-se`` (the most regularised within one standard error of it), the number of a
-        step, or ``NAME=VALUE``, several joined by commas. Ties go to the first in the order of the walk, the most
-        regularised. An unknown step is a :class:`UsageError` that lists the steps.
+        step, ``NAME=VALUE``, several joined by commas, or ``nu=VALUE`` (:func:`step_of_nu`). Ties go to the first in
+        the order of the walk, the most regularised. An unknown step is a :class:`UsageError` that lists the steps.
         """
         if text in ("best", "one-se"):
             return self._best(text == "one-se")
@@ -236,6 +237,8 @@ class Run:
                 comma = len(self.parameters) == 1 and text.count(",") == 1
                 point = f"write {text.replace(',', '.')}; " if comma else ""
                 raise UsageError(f"`step='{text}'`: {what}", point + self._existing()) from None
+        if list(wanted) == ["nu"]:
+            return step_of_nu(self, wanted["nu"])
         if sorted(wanted) != sorted(self.parameters):
             form = ",".join(f"{name}=VALUE" for name in self.parameters)
             raise UsageError(f"`step='{text}'` does not name the parameters of {self.model}", f"write {form}")
