@@ -23,7 +23,7 @@ errs towards "undecided". Errors are counted in whole numbers, and so are weight
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any
 
@@ -284,6 +284,8 @@ class FreeLine(RangeLevers):
 
     apart: np.ndarray  # shape (k, m): at least the distance of each sample from a lever's centre
     errors: int  # weight of the samples that ``w`` and its intercept get wrong; a linear form of 0 counts as negative
+    # arrays of a certificate: of each lever, where its rows end, which they are, and their weights
+    made: dict = field(default_factory=dict)
 
     def certain(self, fold, low: float, high: float, side: np.ndarray) -> np.ndarray:
         """Tell of each sample whether ``x.w* + b*`` has the sign ``side`` for all C from ``low`` to ``high``."""
@@ -311,7 +313,7 @@ class FreeLine(RangeLevers):
         return start, end
 
     def arrays(self) -> dict:
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("C", "errors")}
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("C", "errors", "made")}
 
 
 def free_line(certificate, model, X, products: np.ndarray, fold) -> FreeLine:
@@ -336,4 +338,10 @@ def free_line(certificate, model, X, products: np.ndarray, fold) -> FreeLine:
         distances.of(*rows) if carried > 0.0 else np.zeros(products.size)
         for rows, carried in zip(ready.rows, ready.levers[2], strict=True)
     ]
-    return FreeLine(C, ready.pair, forms, ready.levers, np.array(apart), wrong)
+    used = [rows for rows, carried in zip(ready.rows, ready.levers[2], strict=True) if carried > 0.0]
+    made = {
+        "lever_ends": np.cumsum([rows.size for rows, _ in used], dtype=np.int64),
+        "lever_rows": np.concatenate([np.empty(0, dtype=np.int64), *(rows for rows, _ in used)]),
+        "lever_weights": np.concatenate([np.empty(0), *(weights for _, weights in used)]),
+    }
+    return FreeLine(C, ready.pair, forms, ready.levers, np.array(apart), wrong, made)

@@ -99,10 +99,10 @@ def fold_path(
         rows.append({**step.parameters, "score": score, **dict(more), **cells})
         if tol < o["tol"]:  # refinement asks for more than the user, whose tolerance decides the status
             rows[-1]["status"] = verdict(certificate, o["tol"])[0]
-        if task.proves:
-            proofs.append(frames.of(step, certificate))
         if task.certify:
             held_out.lines.append(certified_line(certificate, test, products, held_out, path.model))
+        if task.proves:
+            proofs.append(frames.of(step, certificate, getattr(held_out.lines[-1], "made", {}) if task.certify else {}))
         reference = certificate
         if file is not None and len(rows) < len(grid) and file.due():
             file.save(rows, held_out, walk_state(path.model, path.screening, certificate), kept, proofs)

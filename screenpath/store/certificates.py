@@ -37,7 +37,8 @@ class Frames:
         self.before: Any = None
         self.decided: np.ndarray | None = None
 
-    def of(self, step, certificate) -> bytes:
+    def of(self, step, certificate, added: dict | None = None) -> bytes:
+        """Return the frame of a step, and one about the step before if it proves more of it; ``added`` are arrays."""
         fields = {"step": step.step, "status": step.status, **step.parameters}
         if step.status != CERTIFIED:
             self.before = self.decided = None
@@ -45,7 +46,7 @@ class Frames:
         # A worker process sends its certificate without these numbers; the step has them.
         error = max(step.primal - step.gap - step.dual, 0.0)
         fields |= {"primal": float(step.primal), "primal_error": float(error), "gap": float(step.gap)}
-        return (self._claimed if self.claims else self._solved)(fields, certificate)
+        return self._claimed(fields, certificate, added or {}) if self.claims else self._solved(fields, certificate)
 
     def _solved(self, fields: dict, certificate) -> bytes:
         """Return the frame of a step that makes no claims about rows."""
@@ -62,7 +63,7 @@ class Frames:
             arrays |= {"states": form.pack(states), "between": theta[states == form.BETWEEN]}
         return form.frame(form.STEP, fields, arrays)
 
-    def _claimed(self, fields: dict, certificate) -> bytes:
+    def _claimed(self, fields: dict, certificate, added: dict) -> bytes:
         """Return the frames of a step, and of what its solution proves about the rows of the step before.
 
         With a free intercept, the last entry of ``w`` or behind a kernel ``b``, no claims are made about rows.
@@ -81,7 +82,7 @@ class Frames:
             arrays["w"] = w if intercept is None else np.append(w, intercept)
         elif intercept is not None:
             fields["b"] = float(intercept)
-        frames = form.frame(form.STEP, fields, arrays)
+        frames = form.frame(form.STEP, fields, arrays | added)
         if before is not None:
             there = proven(model, certificate, before.C, states_of(before.theta, model.lo, model.hi))
             more = (self.decided == form.NOTHING) & there
@@ -90,6 +91,7 @@ class Frames:
         if intercept is None and not self.lone:
             self.before, self.decided = certificate, claims
         return frames
+
 
 class CertificateFile(Frames):
     """``certificate.bin`` of a path in progress.

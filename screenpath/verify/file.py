@@ -37,6 +37,7 @@ TYPES = {"f8": "<f8", "u1": "|u1", "i8": "<i8"}
 TEXT = 1 << 26  # bytes of the largest line of JSON that is unfolded
 UNTOLD = 8 << 30  # bytes of memory where the system (Windows) does not tell
 EACH = 64  # bytes that the arrays of a part have at most for each sample and feature, of each class
+LEVERS = 4  # times as many has a part of folds.bin: up to ten levers, of all samples if these are few
 
 
 def frame(kind: bytes, fields: dict, arrays: dict) -> bytes:
@@ -64,8 +65,11 @@ class Hashed:
         return {"bytes": self._size, "sha256": self._digest.hexdigest()}
 
 
-def frames(path, hashed: Hashed | None = None):
-    """Yield kind, fields and arrays of every frame of a file; ``hashed`` takes all that is read."""
+def frames(path, hashed: Hashed | None = None, times: int = 1):
+    """Yield kind, fields and arrays of every frame of a file; ``hashed`` takes all that is read.
+
+    A part has up to ``times`` the bytes that one of ``certificate.bin`` has at most.
+    """
     hashed = hashed or Hashed()
     try:
         with open(path, "rb") as file:
@@ -82,7 +86,7 @@ def frames(path, hashed: Hashed | None = None):
                     raise damaged(path, "a part of it is cut short or has changed")
                 fields, arrays = _content(path, content, None if head[:1] == HEADER else most, left)
                 if head[:1] == HEADER:
-                    most = largest(fields)
+                    most = times * largest(fields)
                 left -= sum(array.nbytes for array in arrays.values())
                 yield head[:1], fields, arrays
     except FileNotFoundError:

@@ -22,9 +22,22 @@ from pathlib import Path
 
 import numpy as np
 
+from screenpath.verify import levers
 from screenpath.verify.data import Block, signs_of
 from screenpath.verify.exact import TINY, UNIT, UP, fsum, norm_above, squared
-from screenpath.verify.file import CERTIFIED, END, FOLD, FOLDS, HEADER, PARAMETERS, STEP, Hashed, damaged, frames
+from screenpath.verify.file import (
+    CERTIFIED,
+    END,
+    FOLD,
+    FOLDS,
+    HEADER,
+    LEVERS,
+    PARAMETERS,
+    STEP,
+    Hashed,
+    damaged,
+    frames,
+)  # fmt: skip
 from screenpath.verify.products import check as check_steps
 from screenpath.verify.products import norms_of, products_of
 from screenpath.verify.steps import number, read_table
@@ -73,7 +86,7 @@ def read_folds(path: Path, header: dict) -> tuple[list, dict]:
     """
     hashed, whole = Hashed(), False
     found: list[tuple[dict, list]] = []
-    for k, (kind, fields, arrays) in enumerate(frames(path, hashed)):
+    for k, (kind, fields, arrays) in enumerate(frames(path, hashed, LEVERS)):
         if whole or (kind == HEADER) != (k == 0) or kind == STEP and not found:
             raise damaged(path, "its parts are not in order")
         if kind == HEADER and fields != {n: v for n, v in header.items() if not isinstance(v, np.ndarray)}:
@@ -102,6 +115,7 @@ class Folds:
         self.covered, self.uncovered = ["folds.bin: gaps of the steps"], ["folds.csv: columns but the scores"]
         self.cv = json.loads(self.texts["cv.json"])
         self.rows = self._table("folds.csv")
+        self.free = problem.header.get("intercept") == "free"
         self.lines: list[list] = []  # of each fold: what bounds are made of, step by step
 
     def _table(self, name: str) -> list[dict]:
@@ -161,11 +175,20 @@ class Folds:
         for row, entry in zip(rows, entries, strict=True):
             if any(str(row[key]) != str(entry[key]) for key in ("status", *PARAMETERS) if key in entry):
                 self.faults.append(f"{name}, step {entry['step']}: folds.csv and certificate differ")
-        blocks = list(some(source.passed(indices=True), held))
+        levered = [entry for entry in claimed if levers.NAMES[0] in entry]
+        used = levers.rows_of(levered, part.n)
+        wanted = np.union1d(held, part.rows[used])
+        seen = list(some(source.passed(indices=True), wanted))
+        blocks, trained = (list(some(seen, np.searchsorted(wanted, at))) for at in (held, part.rows[used]))
         weights = np.ones(held.size) if every is None else every[held]
         self._check_scores(name, (header, blocks, weights), pairs, rows)
-        if main["model"] == "svm" and main.get("intercept") != "free":
+        if main["model"] != "svm" or self.faults:
+            return
+        if not self.free:
             self.lines.append([Line(pair, header, blocks, weights) for pair in pairs.values()])
+        elif len(levered) == len(pairs):
+            lines = [levers.FreeLine(pair, header, blocks, weights, (used, trained)) for pair in pairs.values()]
+            self.lines.append(lines)
 
     def _check_scores(self, name: str, held: tuple, pairs: dict, rows: list) -> None:
         header, blocks, weights = held
@@ -240,7 +263,7 @@ class Folds:
             if not ends or [number(row["C_from"]), number(row["C_to"])] != [line.C for line in ends[0]]:
                 self.faults.append("bounds.csv has other ranges than the folds")
                 return
-            lower, upper = (heaviest(ends, wrong) for wrong in (True, False))
+            lower, upper = ((levers.heaviest if self.free else heaviest)(ends, wrong) for wrong in (True, False))
             if not (float(row["lower"]) <= 1.0 - lower + NEAR and float(row["upper"]) >= upper - NEAR):
                 where = f"C from {row['C_from']} to {row['C_to']}"
                 self.faults.append(f"{where}: the bounds are not proven, only {1.0 - lower:.9g} and {upper:.9g}")

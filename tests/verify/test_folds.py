@@ -12,8 +12,8 @@ import pytest
 import screenpath
 from screenpath.errors import ScreenpathError, UsageError
 from screenpath.verify import folds as room
-from screenpath.verify import verify_certificate
-from screenpath.verify.file import END, FOLD, FOLDS, HEADER, MAGIC, frame, frames
+from screenpath.verify import levers, verify_certificate
+from screenpath.verify.file import END, FOLD, FOLDS, HEADER, LEVERS, MAGIC, STEP, frame, frames
 from tests import plain
 from tests.cli.conftest import clouds, libsvm_text
 from tests.conftest import ROOT
@@ -46,11 +46,16 @@ def data(tmp_path_factory):
     return place
 
 
-@pytest.fixture(scope="module")
-def made(data):
+@pytest.fixture(scope="module", params=["none", "free"])
+def made(data, request):
     """Return the folder of a certified cross-validation with bounds."""
-    screenpath.cross_validate("svm", data / "d", certify=True, out=data / "made", **{**SVM, "grid": 8})
-    return data / "made"
+    folder, options = data / f"made-{request.param}", {**SVM, "grid": 8, "intercept": request.param}
+    screenpath.cross_validate("svm", data / "d", certify=True, out=folder, **options)
+    return folder
+
+
+def is_free(folder) -> bool:
+    return json.loads((folder / "run.json").read_text())["options"]["intercept"] == "free"
 
 
 @pytest.fixture
@@ -73,8 +78,8 @@ def test_honest_ones_hold(data, tmp_path, name):
     own = {f"folds.csv: {score}", "cv.json: best, one_se", "folds.bin: gaps of the steps", "run.json: options.folds"}
     assert own <= set(found.covered) and not own & set(found.uncovered)
     bounded = "certify" in options or "certify_to" in options
-    assert ("bounds.csv: lower, upper" in found.covered) == (bounded and name != "free")
-    assert ("bounds.csv: all" in found.uncovered) == (name == "free")
+    assert ("bounds.csv: lower, upper" in found.covered) == bounded
+    assert not any(one.startswith("bounds.csv") for one in found.uncovered)
     for other in {"f1", "r2"} & set(str(options.get("score")).split(",")):
         assert f"folds.csv: {other}" in found.uncovered
 
@@ -99,7 +104,8 @@ def test_tables_and_what_cannot_be_proven(data, tmp_path):
 
 
 def test_a_stopped_run_goes_on_to_the_same_bytes(data, made, tmp_path, monkeypatch):
-    options = {**SVM, "grid": 8, "certify": True, "out": tmp_path / "r"}
+    intercept = "free" if is_free(made) else "none"
+    options = {**SVM, "grid": 8, "certify": True, "out": tmp_path / "r", "intercept": intercept}
     from screenpath.cv import saved
 
     count, save = [0], saved.FoldFile.save
@@ -189,7 +195,7 @@ def test_bounds_that_promise_one_row_more(run):
 
 @pytest.mark.parametrize("place, value, words", [
     (("best", "step"), 7, "the best step is"), (("best", "mean"), 0.99, "the best step is"),
-    (("best", "parameters", "C"), 5.0, "the best step is"), (("one_se", "se"), 0.0, "the one_se step is"),
+    (("best", "parameters", "C"), 5.0, "the best step is"), (("one_se", "se"), 0.5, "the one_se step is"),
     (("certified", "difference"), 0.0, "cv.json has another difference"),
     (("certified", "lower_bound"), 0.4, "cv.json has another lower_bound"),
     (("certified", "best_error"), 0.0, "cv.json has another best_error"),
@@ -229,10 +235,9 @@ def test_entries_of_the_record(run, place, value, words):
 
 
 def edited(folder, change):
-    """Write ``folds.bin`` again, each frame as ``change(number, kind, fields, arrays)`` leaves it; False leaves it out.
-    """
+    """Write ``folds.bin`` again, each frame as ``change(number, kind, fields, arrays)`` leaves it, if not False."""
     parts = []
-    for k, (kind, fields, arrays) in enumerate(list(frames(folder / FOLDS))):
+    for k, (kind, fields, arrays) in enumerate(list(frames(folder / FOLDS, times=LEVERS))):
         arrays = {name: np.array(array) for name, array in arrays.items()}
         if change(k, kind, fields, arrays) is not False:
             parts.append(frame(kind, fields, arrays))
@@ -342,18 +347,76 @@ def test_a_score_cannot_be_hidden_behind_a_step_that_claims_nothing(run):
     assert "cv.json: best, one_se" in verify_certificate(run).uncovered
 
 
+def test_forged_levers(data, tmp_path):
+    """What is made of rows that are not there is refused; of other rows or with other weights it proves less."""
+    options = {**SVM, "grid": 8, "intercept": "free", "certify": True}
+    screenpath.cross_validate("svm", data / "d", out=tmp_path / "r", **options)
+    whole = (tmp_path / "r" / FOLDS).read_bytes()
+
+    def beyond(arrays):
+        arrays["lever_rows"][-1] = 1000
+
+    def below(arrays):
+        arrays["lever_rows"][0] = -1
+
+    def negative(arrays):
+        arrays["lever_weights"][0] *= -1.0
+
+    def no_number(arrays):
+        arrays["lever_weights"][0] = np.nan
+
+    def ends(arrays):
+        arrays["lever_ends"][0] = arrays["lever_ends"][-1]
+
+    def short(arrays):
+        arrays["lever_rows"] = arrays["lever_rows"][:-1]
+
+    def kind(arrays):
+        arrays["lever_rows"] = arrays["lever_rows"].astype(float)
+
+    def lost(arrays):
+        del arrays["lever_weights"]
+
+    def none(arrays):
+        for name in levers.NAMES:
+            arrays[name] = arrays[name][:0]
+
+    def others(arrays):
+        arrays["lever_rows"] = (arrays["lever_rows"] + 7) % 40
+
+    def without(arrays):
+        for name in levers.NAMES:
+            del arrays[name]
+
+    for change in (beyond, below, negative, no_number, ends, short, kind, lost, none, others, without):
+
+        def changed(k, kind, fields, arrays, change=change):
+            if kind == STEP:
+                change(arrays)
+
+        (tmp_path / "r" / FOLDS).write_bytes(whole)
+        edited(tmp_path / "r", changed)
+        if change is without:  # as of earlier versions
+            seal(tmp_path / "r", FOLDS)
+            assert "bounds.csv: all" in verify_certificate(tmp_path / "r").uncovered
+        else:
+            said = refused(tmp_path / "r", FOLDS)
+            assert ("the bounds are not proven" in said) == (change in (none, others)), (change.__name__, said)
+
+
 # -- the checker's own bounds ------------------------------------------------------------------------------------------
 
 
 def test_no_C_between_the_steps_leaves_the_bounds(made, data, monkeypatch):
     """The errors of folds solved at other values of C are within what the checker itself proves, not only the run."""
-    found, heaviest = [], room.heaviest
+    found, where = [], levers if is_free(made) else room
+    heaviest = where.heaviest
 
     def recorded(ends, wrong):
         found.append((ends[0][0].C, ends[0][1].C, wrong, heaviest(ends, wrong)))
         return found[-1][-1]
 
-    monkeypatch.setattr(room, "heaviest", recorded)
+    monkeypatch.setattr(where, "heaviest", recorded)
     assert verify_certificate(made, data / "d").holds
     held = [arrays["held_out"] for kind, _, arrays in frames(made / FOLDS) if kind == FOLD]
     assert len(found) == 14
@@ -362,7 +425,8 @@ def test_no_C_between_the_steps_leaves_the_bounds(made, data, monkeypatch):
         errors = np.zeros(5)
         for out in held:
             training = np.setdiff1d(np.arange(60), out)
-            path = plain.svm_path(X[training], Y[training], grid=grid, scale="standard", tol=1e-10)
+            options = {"intercept": "free"} if is_free(made) else {}
+            path = plain.svm_path(X[training], Y[training], grid=grid, scale="standard", tol=1e-10, **options)
             forms = X[out] @ path.coefficients.T + path.intercepts
             errors += ((forms > 0.0) != (Y[out] == 2.0)[:, None]).mean(axis=0) / len(held)
         assert np.all(errors >= 1.0 - share - 1e-9) if wrong else np.all(errors <= share + 1e-9)
