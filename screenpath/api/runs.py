@@ -85,12 +85,12 @@ def cross_validate(model: str, data: DataLike, **options: Any) -> StoredPath:
     ------
     DataError, UsageError, RunFolderError, ResourceError
     """
-    from screenpath.cv.session import CvSession
+    from screenpath.cv.rows_session import session_of
     from screenpath.engine.options import cv_resolved, cv_spec
 
     spec = cv_spec(spec_of(model))
     resolved, options = cv_resolved(spec, spec.completed(options))
-    return _session(CvSession, resolved, options, data, ["screenpath.cross_validate", model])
+    return _session(session_of(options), resolved, options, data, ["screenpath.cross_validate", model])
 
 
 def options_of(model: str, cv: bool = False) -> dict[str, tuple[Any, str]]:

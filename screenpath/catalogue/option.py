@@ -35,9 +35,9 @@ PART = re.compile("([0-9]{1,9})/([0-9]{1,9})")
 class Option:
     name: str  # as in Python; the shell writes ``--name`` with dashes
     default: Any = None  # None if the shell must know that nothing was given: ``usual`` then has its value
-    # number, positive, share (between 0 and 1), whole, choice, choices (joined by commas), constraint (a choice and its
-    # least value), flag, switch (a flag that can be turned off), numbers, size, path, part, text, texts (may be given
-    # often), names (texts joined by commas), label, plugin (a name, or a class of the user's)
+    # number, positive, share (between 0 and 1), whole (or one of ``choices``), choice, choices (joined by commas),
+    # constraint (a choice and its least value), flag, switch (a flag that can be turned off), numbers, size, path,
+    # part, text, texts (may be given often), names (texts joined by commas), label, plugin (a name, or your class)
     kind: str = "text"
     help: str = ""  # text in the shell
     least: int | None = None  # of a whole number
@@ -87,7 +87,8 @@ class Option:
         if self.demand:
             return self.demand
         if self.kind == "whole":
-            return "must be a whole number" + (f" of at least {self.least}" if self.least is not None else "")
+            least = f" of at least {self.least}" if self.least is not None else ""
+            return " or ".join([f"must be a whole number{least}", *self.choices])
         if self.kind == "choice":
             return f"must be one of {', '.join(self.choices)}"
         if self.kind == "choices":
@@ -107,7 +108,9 @@ class Option:
 
 
 def _whole(option: Option, value):
-    number = operator.index(value)
+    if value in option.choices:  # a word in place of a number
+        return value
+    number = int(value) if option.choices and isinstance(value, str) else operator.index(value)
     right = not isinstance(value, bool) and (option.least is None or number >= option.least)
     return number if right else None
 

@@ -351,10 +351,14 @@ SPARSE_RULE = replace(
 GRID_JOBS = replace(JOBS, python="paths", help="Processes that share the values of beta; the results are the same.")
 # -- cross-validation -------------------------------------------------------------------------------------------------
 
+LOO = "loo"  # in place of the number of folds: each row is left out
 FOLDS = (
     *grouped(
         "cross-validation",
-    Option("folds", None, "whole", "Number of folds.", least=2, metavar="K", usual=5, everyday=True),
+    Option(
+        "folds", None, "whole", "Number of folds; loo leaves out each row, exactly (linear svm, lad, quantile, svr).",
+        least=2, choices=(LOO,), metavar="K", usual=5, everyday=True,
+    ),
     Option("repeats", metavar="R", help="Number of partitions into folds, each drawn anew.", usual=1, **POSITIVE_COUNT),
     Option(
         "stratify", None, "switch", "Keep the proportions of the classes in each fold.  [default: on for classifiers]"

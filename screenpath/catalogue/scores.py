@@ -122,8 +122,7 @@ def mse(products, targets, weights=None) -> float:
 
 def pinball(products, targets, weights=None, tau: float = 0.5) -> float:
     """Return the mean of ``max((tau - 1) t, tau t)``, ``t = target - product``."""
-    t = targets - products
-    return mean(np.maximum((tau - 1.0) * t, tau * t), weights)
+    return mean(ROW_PARTS["pinball"](products, targets, tau), weights)
 
 
 def r2(products, targets, weights=None) -> float:
@@ -161,10 +160,18 @@ SCORES = {
 }
 
 
-def of_rows(name: str, products, targets) -> np.ndarray:
-    """Return each row's contribution to a score that is a mean over rows: accuracy, mae or mse."""
-    parts = {"accuracy": right, "mae": lambda p, t: np.abs(p - t), "mse": lambda p, t: np.square(p - t)}
-    return parts[name](products, targets).astype(np.float64)
+# Each row's contribution to scores that are means over rows; the level is that of the pinball loss.
+ROW_PARTS: dict[str, Callable] = {
+    "accuracy": lambda p, t, level: right(p, t),
+    "mae": lambda p, t, level: np.abs(p - t),
+    "mse": lambda p, t, level: np.square(p - t),
+    "pinball": lambda p, t, level: np.maximum((level - 1.0) * (t - p), level * (t - p)),
+}
+
+
+def of_rows(score: Score, products, targets) -> np.ndarray:
+    """Return each row's contribution to a score of ``ROW_PARTS``."""
+    return ROW_PARTS[score.name](products, targets, score.level).astype(np.float64)
 
 
 def higher_is_better(column: str) -> bool:

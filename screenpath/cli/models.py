@@ -106,9 +106,10 @@ def make_command(name: str) -> click.Command:
     spec = cv_spec(SPECS[name])
 
     def callback(**options):
-        from screenpath.cv.session import CvSession
+        from screenpath.cv.rows_session import session_of
 
-        return run_job(*cv_resolved(spec, options), CvSession)
+        resolved, options = cv_resolved(spec, options)
+        return run_job(resolved, options, session_of(options))
 
     summary = f"Cross-validate the path of {name} on DATA, choose a step, and compute the path on all data."
     examples = (

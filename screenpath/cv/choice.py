@@ -14,6 +14,8 @@ from screenpath.data.words.tables import csv_text
 from screenpath.errors import UsageError
 from screenpath.walk.step import BUDGET, CERTIFIED, FAILED, ROUNDING
 
+OPEN = "open"  # status of a step where the label, or the value, of some row left out is not proven
+
 if TYPE_CHECKING:
     from screenpath.cv.certify import ErrorBounds
 
@@ -245,6 +247,7 @@ ADVICE = {
     BUDGET: "the iterations or the time allowed were used up: raise `max_epochs`",
     ROUNDING: "rounding is in the way: raise `tol`, or scale the data with `scale`",
     FAILED: "no gap could be proven: scale the data with `scale`",
+    OPEN: "the label or value of a row left out is not proven: `screenpath loo` tells how many",
 }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path as Folder
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from screenpath.catalogue.scores import Score
 from screenpath.catalogue.spec import Spec
+from screenpath.cv.alone import without_each
 from screenpath.cv.certify import HeldOut, certified_line
 from screenpath.cv.folds import Split
 from screenpath.cv.saved import COLUMNS, FoldFile, FoldPath, damaged, plain
@@ -49,6 +51,7 @@ class Task:
     grows: bool = False  # whether points may follow after the end of a grid
     proves: bool = False  # whether to keep the frames of a certificate of every fold
     further: tuple[Score, ...] = ()  # scores that are reported besides the one that chooses
+    alone: Callable | None = None  # leave out each row of the one fold, see ``cv.alone``; it hears of a long wait
 
 
 def fold_path(
@@ -90,8 +93,12 @@ def fold_path(
             break
         code_is_loaded()
         limit.look(f"step {step.step} of a fold")
-        products = test @ spec.weights(step, task.labels).T
-        if task.keep:
+        own: dict = {}
+        if task.alone is None:
+            products = test @ spec.weights(step, task.labels).T
+        else:
+            products, own = without_each(task, path.model, certificate)
+        if task.keep or task.alone is not None:
             kept.append(products)
         score, *further = (one.function(products, targets, held_weights) for one in (task.score, *task.further))
         more = zip((one.column for one in task.further), further, strict=True)
@@ -99,6 +106,7 @@ def fold_path(
         rows.append({**step.parameters, "score": score, **dict(more), **cells})
         if tol < o["tol"]:  # refinement asks for more than the user, whose tolerance decides the status
             rows[-1]["status"] = verdict(certificate, o["tol"])[0]
+        rows[-1].update(own)
         if task.certify:
             held_out.lines.append(certified_line(certificate, test, products, held_out, path.model))
         if task.proves:
@@ -128,7 +136,7 @@ def needs_of_folds(samples: Samples, task: Task, splits: list[Split], points: in
         freed = sliced if dense or o["bias"] else 0
         largest = max(largest, sliced + Bytes.of(spec.needs, shape, raw, o).peak(freed - tested))
         left += F8 * points * (16 * m + 2 * max(d + 1, n if spec.rows is not None else 0)) if task.certify else 0
-        left += F8 * points * m * classes if task.keep else 0
+        left += F8 * points * m * classes if task.keep or task.alone is not None else 0
         left += F8 * points * (d + n) if task.proves else 0
     return largest + left // len(splits), left
 

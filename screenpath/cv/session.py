@@ -7,6 +7,7 @@ import hashlib
 import time
 from dataclasses import asdict, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -65,6 +66,7 @@ class CvSession(Session):
 
     cross_validated = True
     folds_certified: bool | None = None  # not known yet
+    alone: Any = None  # in a subclass, see ``Task``
     under_way: tuple = ()  # grid, tolerance and folder of the latest folds
     choice: Choice | None = None  # None also where the time limit came before all folds had a step
 
@@ -103,7 +105,7 @@ class CvSession(Session):
             class_weights(o.get("class_weight"), self.data.label_texts),
             "sparse" if self.data.rows.sparse else "dense", self.deadline, o["certify"], grows=o["until_turn"],
             keep=o["predictions"] is not None or bool(asked), further=self.further,
-            proves=o["certificate"],
+            proves=o["certificate"], alone=self.alone,
         )  # fmt: skip
 
     def draw(self, task: str, groups: np.ndarray | None) -> list:
@@ -177,7 +179,7 @@ class CvSession(Session):
             digest.update(np.array([split.repeat, split.fold, *split.held_out], dtype=np.int64).tobytes())
         return {
             **super().identity(),
-            "folds": len({split.fold for split in self.drawn}),
+            "folds": self.count,
             "repeats": len({split.repeat for split in self.drawn}),
             "folds_sha256": digest.hexdigest(),
             "score": ",".join(score.name for score in (self.score, *self.further)),
@@ -243,11 +245,15 @@ class CvSession(Session):
         self.folds_certified = whole and all(row["status"] == CERTIFIED for fold in self.folds for row in fold.rows)
         self.seconds = time.monotonic() - clock
         self.choice = self.choose()
-        self.averages = further_scores(self.fold_cells(), self.fold_scores(), [one.column for one in self.further])
+        self.averages = self.further_scores([one.column for one in self.further])
         self.fitted = [fitted(self.options, self.samples, self.folds, step) for step in range(len(self.grid))]
         self.parameters = [self.model.parameters(parameter) for parameter in self.grid]
         self.boundary = at_boundary(self.parameters, self.choice.best)
         self.write_tables()
+
+    @property
+    def count(self) -> int:
+        return len({split.fold for split in self.drawn})
 
     @property
     def whole_folds(self) -> bool:
@@ -262,6 +268,9 @@ class CvSession(Session):
         for row, fold in zip(scores, self.folds, strict=True):
             row[: len(fold.rows)] = [cell["score"] for cell in fold.rows]
         return scores
+
+    def further_scores(self, names: list) -> dict[str, tuple]:
+        return further_scores(self.fold_cells(), self.fold_scores(), names)
 
     def next_round(self):
         """Return the folder of the folds for the next grid: first, longer or finer."""
@@ -359,7 +368,7 @@ class CvSession(Session):
     def write_tables(self) -> None:
         """Write cv.csv, folds.csv, cv.json and, with ``--certify``, bounds.csv."""
         names = list(self.parameters[0])
-        self.sink.write_output("cv.csv", scores_text(self.parameters, self.choice, len(self.folds), self.averages))
+        self.sink.write_output("cv.csv", scores_text(self.parameters, self.choice, self.count, self.averages))
         columns = ("repeat", "fold", "step", *names, "score", *self.averages, *COLUMNS)
         self.sink.write_output("folds.csv", csv_text(columns, (map(row.get, columns) for row in self.fold_cells())))
         if self.certified is not None:
@@ -412,7 +421,7 @@ class CvSession(Session):
             "data": self.data.path,
             "score": self.score.name,
             "higher_is_better": self.score.higher,
-            "folds": len({split.fold for split in self.drawn}),
+            "folds": self.count,
             "repeats": 1 if file else o["repeats"],
             "stratified": self.stratified,
             "fold_seed": None if file else o["fold_seed"],

@@ -67,9 +67,7 @@ class LeaveOneOut(Removed):
     @property
     def open(self) -> np.ndarray:
         """Tell which rows are left open: the label, or the value of a regression, is not proven."""
-        if self.run.labels is None:
-            return ~np.isfinite(self.error)
-        return ~((self.low > 0.0) | (self.high < 0.0))
+        return self.unproven(self.run.labels is not None)
 
     @property
     def errors(self) -> int:
@@ -254,8 +252,7 @@ def leave_one_out(
         for step, (_, pair) in zip(steps, way.walk(), strict=False):
             ensure_compiled("removal_proof")
             began = time.process_time()
-            if tell is not None:
-                _say_cost(Solution(way.model, pair), samples, tell)
+            say_cost(Solution(way.model, pair), samples, tell, "`rows=N` takes N rows drawn at random")
             solution = Solution(way.model, polished(way.model, pair))
             removed = leave_out(solution, samples, run.labels is not None and not values)
             spent, options, sure = time.process_time() - began, run.record["options"], removed.how != OPEN
@@ -270,14 +267,14 @@ def leave_one_out(
             )  # fmt: skip
 
 
-def _say_cost(solution: Solution, samples: np.ndarray, tell) -> None:
-    """Tell what the removals will take, where it is long."""
+def say_cost(solution: Solution, samples: np.ndarray, tell, advice: str) -> None:
+    """Tell what the removals will take, where it is long, with an advice; ``tell`` may be None."""
     members, d = int(np.count_nonzero(solution.inside)), solution.model.rows.d
     local = int(np.count_nonzero(solution.alpha[samples]))
     seconds = local * (8.0 + 0.06 * members) * members * (4.0 * members + 2.0 * d) / 3e9
-    if seconds > SLOW:
+    if tell is not None and seconds > SLOW:
         what = f"{local:,} rows with {members:,} rows between the ends of their boxes"
-        tell(f"{what}: about {seconds:,.0f} s; `rows=N` takes N rows drawn at random")
+        tell(f"{what}: about {seconds:,.0f} s; {advice}")
 
 
 def check_intervals(run: Run) -> None:
@@ -291,8 +288,13 @@ def check_intervals(run: Run) -> None:
 
 def check_left_out(run: Run) -> None:
     """Refuse a run whose rows cannot be left out."""
-    if run.model not in LOSSES or run.kernel:
-        what = "a kernel" if run.kernel else run.model
-        raise UsageError(f"leave-one-out is for linear {', '.join(LOSSES)}, not for {what}", "use folds: screenpath cv")
-    if run.classes:
-        raise UsageError("leave-one-out is for two labels; this run has more", "use a run with `positive=LABEL`")
+    check_removal(run.model, run.kernel, len(run.classes or ()), "use folds: screenpath cv")
+
+
+def check_removal(model: str, kernel: str | None, classes: int, advice: str) -> None:
+    """Refuse problems whose rows cannot be left out; the advice is for what is no linear model."""
+    if model not in LOSSES or kernel:
+        what = "a kernel" if kernel else model
+        raise UsageError(f"leave-one-out is for linear {', '.join(LOSSES)}, not for {what}", advice)
+    if classes > 2:
+        raise UsageError("leave-one-out is for two labels; there are more", "name one: `positive=LABEL`")

@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 
 from screenpath.catalogue.option import RENAMED, part_numbers
-from screenpath.catalogue.options import C_GRID, CERTIFY, FOLDS, KERNEL, UNTIL_TURN
+from screenpath.catalogue.options import C_GRID, CERTIFY, FOLDS, KERNEL, LOO, UNTIL_TURN
 from screenpath.catalogue.spec import Spec
 from screenpath.catalogue.specs import SPECS
 from screenpath.data.safe.plugins import OPTIONS, find_plugins
@@ -125,6 +125,8 @@ def points_of(part: str, grid) -> range:
 # Options of a path that make no sense on folds, and their value there.
 WITHOUT = {"audit": False, "eps_path": None, "c": None, "reference": None}
 UNPROVEN = ("kernel", "until_turn", "fold_file", "fold_column", "group_column")  # of folds no certificate is checked
+# Of drawn folds, where each row is left out in its turn.
+DRAWN = ("repeats", "stratify", "group_column", "until_turn", "certify", "certificate", "part", "scheduler")
 WITHOUT_MORE = {"certify": False, "certify_to": None, "certify_points": 0, "until_turn": False, "turn_points": 0}
 
 # Options that bound the points to be added: the option that they serve, and their default.
@@ -150,6 +152,11 @@ def cv_resolved(spec: Spec, options: dict) -> tuple[Spec, dict]:
         for name in ("folds", "repeats", "stratify", "group_column", "fold_column"):
             if options[given] is not None and options[name] is not None and name != given:
                 raise UsageError(f"`{given}` already defines the folds", f"leave out `{name}`")
+    for name in DRAWN if options["folds"] == LOO else ():
+        if options.get(name):
+            raise UsageError(f"`folds=loo` leaves out each row, and `{name}` is of drawn folds", "leave out one")
+    if options["folds"] == LOO and options["jobs"] > 1:
+        raise UsageError("`folds=loo` is one path, and `jobs` share several", "leave out `jobs`")
     if options["out"] == "-":
         raise UsageError("cv writes several tables", "give a folder with `out=DIR`")
     options |= {one.name: options[one.name] or one.usual for one in FOLDS if one.usual is not None}

@@ -188,7 +188,8 @@ def unmet_folds(run) -> str | None:
     if not (run.has("cv.json") and run.has("folds.csv")):
         return None
     cv = read_cv(run)
-    return unmet_line(read_folds(run), folds_of(cv.record)[0] * len(cv.steps))
+    paths = 1 if cv.record.get("leave_one_out") else folds_of(cv.record)[0]
+    return unmet_line(read_folds(run), paths * len(cv.steps))
 
 
 def _check_cv(record, run, n_steps: int) -> None:

@@ -304,4 +304,4 @@ def _row_parts(run, row: dict, test: str | None, score: str, target: str | None)
         raise DataError(f"{path} has no labels", "name data with labels")
     seen = digest == run.record["data"]["sha256"] and f"{run.path} was fitted to these very rows: {FITTED}"
     notes = [note for note in (seen, not_scored(run, data.y)) if note]
-    return of_rows(score, values[known], run.targets(data.y[known])), notes
+    return of_rows(SCORES[score], values[known], run.targets(data.y[known])), notes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -14,17 +15,19 @@ from joblib import effective_n_jobs
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer, get_scorer_names
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import LeaveOneOut, check_cv
 from sklearn.utils import ClassifierTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from screenpath.catalogue.keywords import keywords_of
+from screenpath.catalogue.losses import LOSSES
 from screenpath.catalogue.option import Option
 from screenpath.catalogue.options import UNTIL_TURN, VALUES
-from screenpath.catalogue.scores import SCORES, Choice, Score, choose, choose_score
+from screenpath.catalogue.scores import ROW_PARTS, SCORES, Choice, Score, choose, choose_score
 from screenpath.catalogue.specs import SPECS
 from screenpath.cv import folds as drawing
+from screenpath.cv.alone import row_scores, whole_fold
 from screenpath.cv.choice import check_spacing, grown, turned
 from screenpath.cv.folds import Split
 from screenpath.cv.run import FoldPath, Processes, Task, fold_paths
@@ -46,7 +49,8 @@ SEARCH: tuple[Option, ...] = (
     Option(
         "cv", type="Any",
         help="A number of folds, a splitter or an iterable, as everywhere in scikit-learn; 5 folds by default, "
-        "stratified for classifiers.",
+        "stratified for classifiers. ``LeaveOneOut()`` costs some paths, not n, for linear models of two labels or "
+        "real targets, without ``scale`` and weights: exact models without each row follow from that of all.",
     ),
     Option(
         "scoring", type="str | Callable",
@@ -124,11 +128,14 @@ class CrossValidated(PathEstimator):
         scorer = self._scorer()
         score, grid = self._score_of(problem, scorer is not None), problem.grid()
         splits = self._splits(problem, groups, score)
+        alone = isinstance(self.cv, LeaveOneOut) and scorer is None and self._leaves_out(problem, score)
+        splits = whole_fold(self.n_splits_) if alone else splits
         jobs = min(effective_n_jobs(self.n_jobs), len(splits))
         options = problem.options
         if problem.spec.rows is not None and jobs > 1:  # each process has a kernel matrix
             options = {**options, "matrix_memory": free_memory() // 2 // jobs}
         kept = {**self._kept(problem), **({} if scorer is None else {"keep": True})}
+        kept |= {"alone": partial(warnings.warn, stacklevel=4)} if alone else {}
         known, balance, storage = problem.targets.known, problem.class_weight, problem.storage
         task = Task(problem.spec, options, score, known, balance, storage, inf, **kept)
         higher = score.higher or scorer is not None
@@ -215,6 +222,13 @@ class CrossValidated(PathEstimator):
         classes = len(np.unique(problem.targets.codes))
         return choose_score(SCORERS.get(own, own), problem.spec, problem.kind, classes, problem.options.get("tau"))
 
+    def _leaves_out(self, problem: Problem, score: Score) -> bool:
+        """Tell whether the fits without each row follow, exactly, from a single path on all of them."""
+        ordinary = problem.samples.weights is None and problem.class_weight != "balanced"
+        drawn = problem.options.get("scale") not in (None, "none") or getattr(self, "_certifies", False)
+        one = len(problem.targets.parts) == 1 and problem.spec.rows is None
+        return ordinary and one and not drawn and self._model in LOSSES and score.name in ROW_PARTS
+
     def _scored(
         self, scorer: Callable | None, score: Score, problem: Problem, folds: list[list[FoldPath]], splits: list[Split]
     ) -> np.ndarray:
@@ -222,6 +236,8 @@ class CrossValidated(PathEstimator):
         problems.
         """
         if scorer is None and len(folds) == 1:
+            if len(folds[0]) < self.n_splits_:  # each row is left out
+                return row_scores(score, folds[0][0].products, problem.targets.parts[0])
             return np.array([[row["score"] for row in fold.rows] for fold in folds[0]])
         samples, codes, classes, rows = problem.samples, problem.targets.codes, None, []
         if isinstance(self, ClassifierMixin):

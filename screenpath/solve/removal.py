@@ -283,6 +283,10 @@ class Removed:
         """Return by how much each of the values may be off."""
         return np.maximum(self.high - self.values, self.values - self.low)
 
+    def unproven(self, labels: bool) -> np.ndarray:
+        """Tell of which rows the label, or the value of a regression, is not proven."""
+        return ~((self.low > 0.0) | (self.high < 0.0)) if labels else ~np.isfinite(self.error)
+
 
 def leave_out(of: Solution, samples: np.ndarray, bounded: bool = False) -> Removed:
     """Leave out samples, one at a time. If ``bounded``, those whose sign a bound decides are not looked at closer."""

@@ -626,3 +626,68 @@ def test_thresholds_that_there_are_not(call, data, tmp_path):
         assert read_csv(tmp_path / "r" / "steps.csv")[said["best"]["step"]]["threshold"] == ""
     assert call("predict", "r", "noise", "-o", "labels.csv").code == 0
     assert (found.code, "threshold" in said["best"]) == (0, False)
+
+
+@pytest.mark.parametrize("model", ["svm", "lad", "quantile", "svr"])
+@pytest.mark.parametrize("intercept", [("--bias", 1), ("--intercept", "free")], ids=["penalised", "free"])
+def test_leaving_out_each_row_is_as_many_folds_as_rows(call, tmp_path, model, intercept):
+    X, y = clouds(40, 3, seed=1)
+    file = regression(tmp_path, 40)
+    if model == "svm":
+        file.write_text(libsvm_text(X, y))
+    for name, more in (("loo", ()), (40, ("--no-stratify",) if model == "svm" else ())):
+        options = ("--folds", name, "--out", f"run-{name}", "--predictions", f"{name}.csv", "--tol", 1e-10, *more)
+        assert call("cv", model, file, "--c-list", "0.1,0.4,2", *intercept, *options).code == 0
+    exact, drawn = (read_csv(tmp_path / f"run-{name}" / "cv.csv") for name in ("loo", 40))
+    for column in ("mean", "se"):
+        ours, theirs = ([float(row[column]) for row in rows] for rows in (exact, drawn))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-12)
+    assert [row["best"] for row in exact] == [row["best"] for row in drawn]
+    form = "decision" if model == "svm" else "predicted"
+    ours, theirs = ([float(row[form]) for row in read_csv(f"{name}.csv")] for name in ("loo", 40))
+    np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
+    said = record(tmp_path / "run-loo")
+    assert said["folds"] == 40 and said["leave_one_out"] and "optimism" not in said["best"]
+    cells = read_csv(tmp_path / "run-loo" / "folds.csv")
+    assert len(cells) == 3 and all(cell["status"] == "certified" for cell in cells)
+    assert [float(cell["score"]) for cell in cells] == pytest.approx([float(row["mean"]) for row in exact])
+    shown = call("show", "run-loo").out
+    assert "over 40" in shown and "not reached" not in shown
+
+
+def test_weights_of_rows_left_out(call, data, tmp_path):
+    weights = 1.0 + np.arange(120) % 2
+    (tmp_path / "weights").write_text("".join(f"{one}\n" for one in weights))
+    options = ("--weights", "weights", "--folds", "loo", "--score", "accuracy", "--out", "run", "--threshold")
+    assert call("cv", "svm", data, *GRID, *options, "recall=0.9").code == 0
+    for row in read_csv(tmp_path / "run" / "cv.csv"):
+        found = screenpath.load_run(tmp_path / "run").loo(C=float(row["C"]))
+        assert float(row["mean"]) == pytest.approx(found.scores["accuracy"])
+    assert record(tmp_path / "run")["best"]["threshold"]["recall"] >= 0.9
+
+
+def test_what_leaving_out_each_row_refuses(call, data, tmp_path, monkeypatch):
+    for more, why in (
+        (("--repeats", 2), "is of drawn folds"), (("--certify",), "is of drawn folds"), (("--jobs", 2), "is one path"),
+        (("--score", "auc"), "is of several rows"), (("--kernel", "rbf"), "not for a kernel"),
+    ):  # fmt: skip
+        said = call("cv", "svm", data, *GRID, "--folds", "loo", *more)
+        assert said.code == 2 and why in said.err, said.err
+    for count, why in (("many", "a whole number of at least 2 or loo, not 'many'"), (1, "at least 2 or loo, not '1'")):
+        said = call("cv", "svm", data, "--folds", count)
+        assert said.code == 2 and why in said.err
+    assert "not for l1svm" in call("cv", "l1svm", data, "--folds", "loo").err
+    three, _, _ = three_labels(tmp_path)
+    assert "for two labels" in call("cv", "svm", three, *GRID, "--one-vs-rest", "--folds", "loo").err
+    monkeypatch.setattr("screenpath.engine.leave_out.SLOW", 0.0)
+    said = call("cv", "svm", data, *GRID, "--folds", "loo")
+    assert said.code == 0 and said.err.count("a step leaves out") == 1 and "such as --folds 10" in said.err
+
+
+def test_a_step_with_an_open_row_is_not_certified(call, tmp_path):
+    """Without row 1, any intercept from -1 to 1 is best, for w = 0 at a C this small."""
+    file = tmp_path / "even"
+    file.write_text(libsvm_text(np.array([[1.0], [1.1], [-1.0], [-1.1], [0.9]]), np.array([1, 1, -1, -1, 1])))
+    said = call("cv", "svm", file, "--c-list", "1e-3", "--intercept", "free", "--folds", "loo", "--out", "run")
+    assert said.code == 3 and "screenpath loo" in said.err
+    assert read_csv(tmp_path / "run" / "folds.csv")[0]["status"] == "open"

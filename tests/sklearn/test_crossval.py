@@ -12,6 +12,7 @@ from sklearn.metrics import f1_score, make_scorer, mean_absolute_error, mean_pin
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
+    LeaveOneOut,
     ShuffleSplit,
     StratifiedKFold,
     TimeSeriesSplit,
@@ -19,6 +20,7 @@ from sklearn.model_selection import (
 )
 
 import screenpath
+from screenpath.cv.alone import whole_fold
 from screenpath.sklearn import (
     L1SVMClassifierCV,
     LADRegressor,
@@ -317,3 +319,32 @@ def test_a_grid_goes_on_as_by_the_library(cancer, tmp_path):
     ):
         with pytest.raises(ValueError, match=said):
             SVMClassifierCV(until_turn=True, bias=1.0, **wrong).fit(X, y)
+
+
+def test_leave_one_out_is_that_of_as_many_fits(cancer, monkeypatch):
+    X, y = cancer
+    X, y = ((X - X.mean(axis=0)) / X.std(axis=0))[:80], y[:80]
+    n, walked = np.arange(80), []
+    fits = [(np.delete(n, k), [k]) for k in n]
+    for kind, targets in ((SVMClassifierCV, y), (QuantileRegressorCV, X[:, 0] + np.sin(n))):
+        slow = kind(GRID, bias=1.0, cv=fits, tol=1e-9).fit(X[:, 1:], targets)
+        with monkeypatch.context() as patch:
+            patch.setattr("screenpath.sklearn.crossval.whole_fold", lambda m: walked.append(m) or whole_fold(m))
+            quick = kind(GRID, bias=1.0, cv=LeaveOneOut(), tol=1e-9).fit(X[:, 1:], targets)
+        assert walked.pop() == 80 and quick.n_splits_ == 80 and set(quick.cv_results_) == set(slow.cv_results_)
+        for name in ("split7_test_score", "mean_test_score", "std_test_score", "se_test_score"):
+            np.testing.assert_allclose(quick.cv_results_[name], slow.cv_results_[name], rtol=1e-5, atol=1e-6)
+        assert quick.C_ == slow.C_ and quick.cv_results_["certified"].all()
+    scaled = SVMClassifierCV(GRID[:2], scale="standard", cv=LeaveOneOut()).fit(X[:30], y[:30])  # its own in each fold
+    one = SVMClassifier(GRID[1], scale="standard").fit(X[1:30], y[1:30]).predict(X[:1]) == y[0]
+    assert scaled.cv_results_["split0_test_score"][1] == one
+
+
+def test_calibration_takes_the_rows_left_out(cancer):
+    X, y = cancer
+    X, y = ((X - X.mean(axis=0)) / X.std(axis=0))[:80], y[:80]
+    n = np.arange(80)
+    how = {"bias": 1.0, "calibration": "sigmoid", "tol": 1e-9}
+    quick = SVMClassifierCV(GRID, cv=LeaveOneOut(), **how).fit(X, y)
+    slow = SVMClassifierCV(GRID, cv=[(np.delete(n, k), [k]) for k in n], **how).fit(X, y)
+    np.testing.assert_allclose(quick.predict_proba(X), slow.predict_proba(X), atol=1e-4)
