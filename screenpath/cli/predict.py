@@ -54,7 +54,8 @@ def predict(
 
     --step C=VALUE takes a linear model at any C of the path. Between two steps it is their mean, and its proven gap is
     printed; --exact solves there instead. --stable adds a column: the intervals of C, between steps too, on which the
-    optimum certainly gives a row this label; without --step, labels are those of the last step.
+    optimum certainly gives a row this label (svm; a free intercept reads the training data). Without --step, labels
+    are those of the last step.
 
     --interval 0.9, for linear regressions, adds the columns low and high: jackknife+ intervals by all models without
     one training row. They hold at least 80 % (2 LEVEL - 1) of new targets like those of training, usually about 90 %.
@@ -71,7 +72,8 @@ def predict(
     if format == "parquet":
         need_parquet()
     run = open_run(run)
-    support = training_path(run, training) if run.kernel or interval else training
+    reads = run.kernel or interval is not None or (stable and run.record["options"].get("intercept") == "free")
+    support = training_path(run, training) if reads else training
     output = Output(out, force, [run.path, data, support])
     spec = run.declared()
     if interval is not None:
@@ -79,7 +81,7 @@ def predict(
 
         check_intervals(run)
     step = step or (str(run.steps[-1]["step"]) if stable and not run.cross_validated else usual_step(run))
-    if training is not None and run.kernel is None and not exact and interval is None:
+    if training is not None and not (reads or exact):
         raise UsageError(f"{run.path} is a linear run: predict needs no training data", "leave out --training")
     chosen = step_or_between(run, step, exact, training)
     if exact and isinstance(chosen, dict):
@@ -103,7 +105,7 @@ def predict(
         ends, held = intervals(run, chosen, read.X, interval, training)
         more = dict(zip(("low", "high"), ends.T.tolist(), strict=True))
     if stable:
-        labels = stable_labels(run, read.X)
+        labels = stable_labels(run, read.X, training)
         more["stable"], held = labels.texts(), labels.statement
     text = table(run, values, decision, read, written, more)
     ids = [] if read.ids is None else [read.form.id] if append else next(csv.reader(io.StringIO(text)))[:1]

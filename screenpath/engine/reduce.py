@@ -25,9 +25,9 @@ from screenpath.inputs.run_data import training_path
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.rounding import OUTWARD
 from screenpath.problem.between import Between, Solved
+from screenpath.problem.between_levers import LeversBetween
 from screenpath.problem.grid import log_grid
 from screenpath.regions.geometry import Ball
-from screenpath.regions.lever import LeverRange
 from screenpath.screen.box import pair_ball, pair_radius
 from screenpath.store.open import Run, open_run
 
@@ -145,17 +145,16 @@ def _sides(spec, options: dict, data, values: np.ndarray) -> np.ndarray:
 
 def _between(model, first, second) -> np.ndarray:
     """Return the sides of all dual variables from one solved C to the next."""
-    regions: list
     if first.intercept is not None:
-        middle = sqrt(first.C * second.C)
-        regions = [LeverRange(first, first.C, middle), LeverRange(second, middle, second.C)]
-    else:
-        ends = [Solved(one.C, one.primal, one.dual, one.gap, one.point.vector) for one in (first, second)]
-        radius = sqrt(Between.of(*ends).worst[1])
-        # The centre of a pair's ball lies halfway between w and the primal point of its dual.
-        radius += max(pair_ball(one, one.C).radius - pair_radius(one, one.C) for one in (first, second))
-        regions = [Ball(one.point, OUTWARD * radius) for one in (first, second)]
-    one, other = (model.screen(region).status for region in regions)
+        levers, own = LeversBetween.of(model, first, second), model.signless
+        left = levers.open_shares(lambda vector: model.signs * model.margins(vector), model.norms, own.kinks)
+        above, below = left[:, 0] > left[:, 1]
+        return model.screened(np.where(above, -1, np.where(below, 1, 0))).status
+    ends = [Solved(one.C, one.primal, one.dual, one.gap, one.point.vector) for one in (first, second)]
+    radius = sqrt(Between.of(*ends).worst[1])
+    # The centre of a pair's ball lies halfway between w and the primal point of its dual.
+    radius += max(pair_ball(one, one.C).radius - pair_radius(one, one.C) for one in (first, second))
+    one, other = (model.screen(Ball(one.point, OUTWARD * radius)).status for one in (first, second))
     return np.where(one == other, one, 0)
 
 

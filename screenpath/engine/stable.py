@@ -1,11 +1,13 @@
-"""For which C of a whole path the label of a new row is proven: between the steps, too, and without the training data.
+"""For which C of a whole path the label of a new row is proven: between the steps, too.
 
 At every C the optimum lies within ``sqrt(2 gap)`` of the interpolated weights, as the objective is strongly convex; the
-bound on the gap is that of :mod:`screenpath.problem.between`.
+bound on the gap is that of :mod:`screenpath.problem.between`, from the weights alone. What a free intercept is then
+follows from the dual points, with which the path is solved again: :mod:`screenpath.problem.between_levers`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from math import floor, log, log10
 
@@ -15,14 +17,15 @@ from screenpath.data.files.cells import completed
 from screenpath.data.words.labels import label_text
 from screenpath.engine.interpolated import is_linear, is_solved, solved
 from screenpath.errors import UsageError
-from screenpath.inputs.run_data import preparation_of
+from screenpath.inputs.run_data import preparation_of, training_path
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.rounding import gamma
 from screenpath.problem.between import Between, open_shares
 from screenpath.regions.geometry import ROUNDING
 
+TOL = 1e-8  # relative gap of the steps that are solved again, if that of the run is larger
 DIGITS = 6  # of the ends of intervals, rounded inwards
-ROWS = 1 << 14  # at once
+ROWS = 1 << 12  # at once
 
 
 class StableLabels:
@@ -31,7 +34,7 @@ class StableLabels:
     Parameters
     ----------
     path : StoredPath
-        Of two labels, without a kernel and without a free intercept.
+        Of two labels, without a kernel. With a free intercept its training data are read.
     X : csr_array of shape (m, d)
         New rows in the units of the data, with the columns that the path has.
 
@@ -45,62 +48,47 @@ class StableLabels:
 
     def __init__(self, path, X):
         run = path.run
-        if not is_linear(path) or run.labels is None or run.classes or "threshold" in run.record["columns"]:
+        if run.labels is None:
+            raise UsageError(f"{run.model} is a regression: it has no labels to prove", "leave out `stable`")
+        if not is_linear(path) or run.classes or "threshold" in run.record["columns"]:
             what = "svm of two labels, without a kernel and without a chosen threshold"
             raise UsageError(f"`stable` is for {what}", "leave out `stable`")
-        if run.record["options"].get("intercept") == "free":
-            hint = "compute it with `intercept=none` or `bias=1`"
-            raise UsageError("`stable` needs a run without a free intercept", hint)
         steps = sorted(filter(is_solved, path.steps), key=lambda step: step.C)
         if len(steps) < 2:
             raise UsageError(f"`stable` needs a path: {run.path} has one step", "leave out `stable`")
-        self.low, self.high = steps[0].C, steps[-1].C
-        known = [(step, solved(path, step)) for step in steps]
+        self.grid = np.array([step.C for step in steps])
+        free = run.record["options"].get("intercept") == "free"
+        left = _by_levers(path, self.grid) if free else _by_balls(path, steps)
         self.intervals: list[list] = []
         for start in range(0, X.shape[0], ROWS):
-            self.intervals += self._of(path, known, X[start : start + ROWS])
+            self.intervals += self._of(run, left(X[start : start + ROWS]))
+
+    @property
+    def low(self) -> float:
+        return float(self.grid[0])
+
+    @property
+    def high(self) -> float:
+        return float(self.grid[-1])
 
     def __repr__(self) -> str:
         return f"<StableLabels: {self.statement}>"
 
-    def _of(self, path, steps: list[tuple], X) -> list[list]:
-        """Return the intervals of some rows."""
-        run, p = path.run, preparation_of(path.run)
-        sizes = abs(p.apply(X) if p.kind == "l2" else completed(X, p.fill))
-        norms, shift = self._norms(run, p, X, sizes), np.abs(0.0 if p.shift is None else p.shift)
-        ends: list[tuple] = []
-        for step, known in steps:
-            weights, intercept = path._solution(step)
-            lost = sizes @ np.abs(weights) + abs(intercept) + 2.0 * float((np.abs(weights) * shift).sum())
-            ends.append((known, path._forms(X, step), 4.0 * gamma(2 * weights.size + 16) * lost))
-        undecided: dict[int, list] = {-1: [], 1: []}
-        for (first, p0, lost0), (second, p1, lost1) in pairwise(ends):
-            between, moved = Between.of(first, second), norms * max(first.off, second.off)
-            squares = 2.0 * first.gap, 2.0 * second.gap, 2.0 * between.bend
-            for side, open_ones in undecided.items():
-                start, end = open_shares(side * p0 - lost0 - moved, side * p1 - lost1 - moved, norms, *squares)
-                C = [np.where(at == 1.0, second.C, first.C + at * (second.C - first.C)) for at in (start, end)]
-                open_ones.append(np.where(start <= end, C, np.inf))
-        whole = np.array([[a.C, b.C] for (a, *_), (b, *_) in pairwise(ends)])[:, :, None]
-        found: list[list] = [[] for _ in range(norms.size)]
-        for open_ones, label in zip(undecided.values(), run.sides, strict=True):
-            unproven = np.array(open_ones)  # (segments, 2, m)
+    def _of(self, run, left: list[np.ndarray]) -> list[list]:
+        """Return the intervals of some rows, for what is left open between neighbours: each of shape (2, 2, m)."""
+        shares = np.array(left).transpose(1, 0, 2, 3)  # (sides, segments, 2, m)
+        whole = np.stack([self.grid[:-1], self.grid[1:]], axis=1)[:, :, None]
+        at = whole[:, :1] + shares * (whole[:, 1:] - whole[:, :1])
+        at = np.where(shares == 1.0, whole[:, 1:], at)
+        at = np.where(shares[:, :, :1] <= shares[:, :, 1:], at, np.inf)
+        found: list[list] = [[] for _ in range(at.shape[3])]
+        for unproven, label in zip(at, run.sides[::-1], strict=True):
             for k in np.flatnonzero((unproven != whole).any(axis=(0, 1))):  # of most rows one side alone
                 some = unproven[:, :, k]
                 found[k] += self._proven(label_text(label), some[np.isfinite(some[:, 0])])
         for intervals in found:
             intervals.sort(key=lambda one: one[1])
         return found
-
-    @staticmethod
-    def _norms(run, p, X, sizes) -> np.ndarray:
-        """Return upper bounds of the norms of the rows as the model sees them, the constant feature included."""
-        bias = run.record["preparation"].get("bias") or 0.0
-        X = p.apply(X.toarray() if p.shift is not None else X)
-        scale = 1.0 if p.scale is None else p.scale
-        moved = 0.0 if p.shift is None else np.linalg.norm((sizes.toarray() + np.abs(p.shift)) / scale, axis=1)
-        squares = np.asarray((X.multiply(X) if sp.issparse(X) else X * X).sum(axis=1)).ravel() + bias * bias
-        return (np.sqrt(squares) + gamma(4) * moved) * (1.0 + ROUNDING)
 
     def _proven(self, label: str, unproven: np.ndarray):
         """Yield what closed intervals of C leave, shape (k, 2) in their order."""
@@ -128,6 +116,64 @@ class StableLabels:
         whole = sum(len(one) == 1 and one[0][1:] == (self.low, self.high) for one in self.intervals)
         rows = f"{whole:,} of {shares.size:,} rows have one proven label for all C from {self.low:g} to {self.high:g}"
         return f"{rows}; labels are proven for {100.0 * shares.mean():.2f} % of the range on average"
+
+
+def _by_balls(path, steps: list) -> Callable:
+    """Return a function of rows: the shares of C between neighbours at which forms are perhaps not above 0, and below.
+
+    Without a free intercept the weights of the run suffice.
+    """
+    run, p = path.run, preparation_of(path.run)
+    known = [(solved(path, step), *path._solution(step)) for step in steps]
+
+    def left(X) -> list[np.ndarray]:
+        sizes = abs(p.apply(X) if p.kind == "l2" else completed(X, p.fill))
+        norms, shift = _norms(run, p, X, sizes), np.abs(0.0 if p.shift is None else p.shift)
+        ends = []
+        for step, (one, weights, intercept) in zip(steps, known, strict=True):
+            lost = sizes @ np.abs(weights) + abs(intercept) + 2.0 * float((np.abs(weights) * shift).sum())
+            ends.append((one, path._forms(X, step), 4.0 * gamma(2 * weights.size + 16) * lost))
+        found = []
+        for (first, p0, lost0), (second, p1, lost1) in pairwise(ends):
+            between, moved = Between.of(first, second), norms * max(first.off, second.off)
+            squares = 2.0 * first.gap, 2.0 * second.gap, 2.0 * between.bend
+            forms = [(side * p0 - lost0 - moved, side * p1 - lost1 - moved) for side in (1, -1)]
+            found.append(np.array([open_shares(*of, norms, *squares) for of in forms]))
+        return found
+
+    return left
+
+
+def _by_levers(path, grid: np.ndarray) -> Callable:
+    """Return the function of :func:`_by_balls` for a free intercept: the path is solved again."""
+    from screenpath.engine.again import problem_again  # which compute, and load numba
+    from screenpath.engine.path import Path
+    from screenpath.problem.between_levers import LeversBetween
+
+    run = path.run
+    tol = min(run.record["options"]["tol"], TOL)
+    with problem_again(run, training_path(run, path.training), tol=tol) as (spec, asked, data):
+        way = Path.of(spec, asked, data, grid)
+        known = [LeversBetween.of(way.model, *ends) for ends in pairwise(pair for _, pair in way.walk())]
+        d, preparation = way.model.rows.d, data.preparation
+
+    def left(X) -> list[np.ndarray]:
+        rows = preparation.apply(X)[:, :d]
+        squares = rows.multiply(rows).sum(axis=1) if sp.issparse(rows) else np.einsum("ij,ij->i", rows, rows)
+        norms = np.sqrt(np.asarray(squares, dtype=np.float64).ravel()) * (1.0 + ROUNDING)
+        return [one.open_shares(lambda vector: np.asarray(rows @ vector).ravel(), norms) for one in known]
+
+    return left
+
+
+def _norms(run, p, X, sizes) -> np.ndarray:
+    """Return upper bounds of the norms of the rows as the model sees them, the constant feature included."""
+    bias = run.record["preparation"].get("bias") or 0.0
+    X = p.apply(X.toarray() if p.shift is not None else X)
+    scale = 1.0 if p.scale is None else p.scale
+    moved = 0.0 if p.shift is None else np.linalg.norm((sizes.toarray() + np.abs(p.shift)) / scale, axis=1)
+    squares = np.asarray((X.multiply(X) if sp.issparse(X) else X * X).sum(axis=1)).ravel() + bias * bias
+    return (np.sqrt(squares) + gamma(4) * moved) * (1.0 + ROUNDING)
 
 
 def _rounded(C: float, up: bool) -> float:

@@ -165,7 +165,8 @@ class StoredPath(Result[int | str]):
     def stable(self, X: RowsLike) -> StableLabels:
         """Return on which intervals of C the label of each new row is proven, between the steps too.
 
-        For ``svm`` of two labels, without a kernel and without a free intercept; ``X`` as of :meth:`decision_function`.
+        For ``svm`` of two labels without a kernel; with a free intercept the training data are read, and the path is
+        solved again. ``X`` as of :meth:`decision_function`.
 
         Returns
         -------
@@ -202,8 +203,8 @@ def load_run(folder: FileLike, training: FileLike | tuple | None = None) -> Stor
     ----------
     folder : path-like
     training : path-like or tuple of arrays (X, y), optional
-        Training data, if they have moved, or were arrays: kernels, :meth:`StoredPath.loo` and
-        :meth:`StoredPath.duals` read them.
+        Training data, if they have moved, or were arrays: kernels, :meth:`StoredPath.loo`, :meth:`StoredPath.duals`
+        and, with a free intercept, :meth:`StoredPath.stable` read them.
 
     Returns
     -------
@@ -305,11 +306,11 @@ def _of_width(path: StoredPath, X) -> sp.csr_array:
     return path.preparation.narrowed(sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], d)))
 
 
-def stable_labels(run: Run, X) -> StableLabels:
-    """Return the intervals of C on which the labels of new rows are proven; ``X`` as of :func:`decision_values`."""
+def stable_labels(run: Run, X, training: str | None = None) -> StableLabels:
+    """Return the intervals of C on which the labels of new rows are proven; arguments of :func:`decision_values`."""
     from screenpath.engine.stable import StableLabels
 
-    path = _path_of(run, None)
+    path = _path_of(run, training)
     return StableLabels(path, _of_width(path, X))
 
 

@@ -130,8 +130,15 @@ def open_shares(p0, p1, norms, r0: float, r1: float, K: float) -> tuple[np.ndarr
     # p(s)^2 - ||x||^2 r(s)^2 = A s^2 + B s + D, lowered by what rounding can make of it
     A = (p1 - p0) ** 2 + square * K
     D = p0 * p0 - square * r0 - 8.0 * ROUNDING * (p0 * p0 + p1 * p1 + square * (r0 + r1 + K))
-    B = 2.0 * p0 * (p1 - p0) - square * (r1 - r0 + K)
-    at_first, at_second = (p0 > 0.0) & (D > 0.0), (p1 > 0.0) & (A + B + D > 0.0)
+    return not_above(A, 2.0 * p0 * (p1 - p0) - square * (r1 - r0 + K), D, p0 > 0.0, p1 > 0.0)
+
+
+def not_above(A, B, D, first, second) -> tuple[np.ndarray, np.ndarray]:
+    """Return the closed intervals of ``s`` in [0, 1] where ``A s^2 + B s + D`` is not above 0 (``A >= 0``), if any.
+
+    Values at 0 and 1 count as above 0 only where ``first`` and ``second`` say so.
+    """
+    at_first, at_second = first & (D > 0.0), second & (A + B + D > 0.0)
     with np.errstate(all="ignore"):
         root = np.sqrt(np.maximum(B * B - 4.0 * A * D, 0.0))
         half = -0.5 * (B + np.copysign(root, B))

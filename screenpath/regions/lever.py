@@ -310,6 +310,15 @@ class Distances:
     def of(self, index: np.ndarray, share: np.ndarray) -> np.ndarray:
         """Return upper bounds of the distances from ``sum_k share_k x_index[k]``."""
         center, square = self.model.mixture(index, share)
-        apart = self.squares - 2.0 * self.products(center) + square
-        reach = np.sqrt(self.squares) + float(share @ self.model.norms[index])
-        return np.sqrt(np.maximum(apart, 0.0) + 4.0 * self.off * np.square(reach)) * (1.0 + ROUNDING)
+        spread = float(share @ self.model.norms[index])
+        return distance(np.sqrt(self.squares), self.products(center), square, spread, self.off)
+
+
+def distance(norms: np.ndarray, products: np.ndarray, square: float, spread: float, off: float) -> np.ndarray:
+    """Return upper bounds of the distances of rows of these ``norms`` from a combination of training rows.
+
+    Of the combination, ``square`` is its squared norm, ``spread`` the mean norm of its rows; ``off`` is the relative
+    error of a product with it.
+    """
+    apart = np.square(norms) - 2.0 * products + square
+    return np.sqrt(np.maximum(apart, 0.0) + 4.0 * off * np.square(norms + spread)) * (1.0 + ROUNDING)

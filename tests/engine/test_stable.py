@@ -1,5 +1,7 @@
 """Labels proven on intervals of C: against accurate optima at many C within them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,10 +11,13 @@ from screenpath.engine import stable as module
 from screenpath.engine.stable import StableLabels
 from screenpath.errors import UsageError
 from screenpath.numbers import sparse as sp
+from screenpath.problem.between_levers import LeversBetween
 from tests.width import WIDE, wide
 
 NONE = {"intercept": "none"}
-HOW = (NONE, {"bias": 1.0}, {"bias": 3.0, "scale": "standard"}, {**NONE, "scale": "maxabs"}, {**NONE, "scale": "l2"})
+FREE = {"intercept": "free"}
+HOW = (NONE, {"bias": 1.0}, {"bias": 3.0, "scale": "standard"}, {**NONE, "scale": "maxabs"}, {**NONE, "scale": "l2"},
+       FREE, {**FREE, "scale": "standard"}, {**FREE, "scale": "l2"})  # fmt: skip
 
 
 def path_of(folder, seed: int, **options):
@@ -85,10 +90,9 @@ def test_the_column_of_predict(call, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("model", "options", "words"),
     [
-        ("svm", {"grid": 3}, "a run without a free intercept"),
         ("svm", {"c": 1.0, "intercept": "none"}, "has one step"),
         ("svm", {"grid": 3, "kernel": "rbf"}, "`stable` is for svm of two labels, without a kernel"),
-        ("lad", {"grid": 3}, "`stable` is for svm of two labels"),
+        ("lad", {"grid": 3}, "lad is a regression: it has no labels to prove"),
         ("l1svm", {"grid": 3}, "`stable` is for svm of two labels, without a kernel"),
     ],
 )
@@ -97,3 +101,31 @@ def test_other_runs_are_refused(tmp_path, model, options, words):
     screenpath.run(model, str(tmp_path / "data"), out=str(tmp_path / "run"), quiet=True, **options)
     with pytest.raises(UsageError, match=words):
         StableLabels(load_run(tmp_path / "run"), sp.csr_array(np.ones((2, 2))))
+
+
+def test_with_a_free_intercept_neither_ball_nor_levers_may_be_smaller(tmp_path, monkeypatch):
+    path, X, y, new = path_of(tmp_path, 0, tol=1e-2, grid=4)
+    monkeypatch.setattr(module, "TOL", 1e-2)
+    own = LeversBetween.of
+    assert contradicted(StableLabels(path, sp.csr_array(new)), path, X, y, new)[1] == 0
+    for part, change in (("squares", 1e-6), ("taus", 2.0)):
+
+        def wrong(*given, part=part, change=change):
+            right = own(*given)
+            return replace(right, **{part: change * np.array(getattr(right, part))})
+
+        monkeypatch.setattr(LeversBetween, "of", wrong)
+        assert contradicted(StableLabels(path, sp.csr_array(new)), path, X, y, new)[1] > 0, part
+
+
+def test_a_free_intercept_reads_the_training_data(tmp_path, call):
+    path, X, y, new = path_of(tmp_path, 3, grid=12, tol=1e-9)
+    write_libsvm(tmp_path / "new", new, np.ones(60))
+    how = "predict", path.folder, tmp_path / "new", "--stable", "--no-labels"
+    found = call(*how)
+    assert found.code == 0 and "labels are proven for " in found.err
+    (tmp_path / "data").rename(tmp_path / "moved")
+    assert call(*how).code == 1
+    assert call(*how, "--training", tmp_path / "moved").out == found.out
+    own = load_run(path.folder, training=tmp_path / "moved").stable(new)
+    assert own.texts() == [line.split(",")[1] for line in found.out.split("\n")[1:61]]
