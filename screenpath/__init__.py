@@ -5,7 +5,7 @@ The names below are imported when they are first used, so that ``import screenpa
 
 from importlib import import_module
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 _HOMES = {
     "EpsilonGrid": "screenpath.problem.grid",

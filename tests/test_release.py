@@ -76,6 +76,8 @@ def test_one_version_everywhere():
     project = re.search(r'^version = "(.*)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)[1]
     citation = (ROOT / "CITATION.cff").read_text()
     assert project == screenpath.__version__ == re.search(r"^version: (.*)", citation, re.MULTILINE)[1]
+    newest, day = re.search(r"^## (\S+) \((.*)\)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE).groups()
+    assert newest == project and day == re.search(r'^date-released: "(.*)"', citation, re.MULTILINE)[1]
 
 
 def test_the_papers_whose_tables_are_made_are_cited():
