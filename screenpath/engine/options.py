@@ -13,7 +13,7 @@ from screenpath.catalogue.option import RENAMED, part_numbers
 from screenpath.catalogue.options import C_GRID, CERTIFY, FOLDS, KERNEL, LOO, UNTIL_TURN
 from screenpath.catalogue.spec import Spec
 from screenpath.catalogue.specs import SPECS
-from screenpath.data.safe.plugins import OPTIONS, find_plugins
+from screenpath.data.safe.plugins import OPTIONS, find_plugins, refuse_unaudited
 from screenpath.data.words.tables import need_parquet
 from screenpath.errors import UsageError
 
@@ -37,6 +37,7 @@ def check_options(options: dict) -> None:
     named = [options[name] for name in OPTIONS]
     if not all(isinstance(one, str) and ".py" not in one.lower() for one in named):
         find_plugins(options)
+        refuse_unaudited((options["rule"],), options.get("audit", False))
     if options["out"] == "-":
         for name in ("resume", "force"):
             if options[name]:

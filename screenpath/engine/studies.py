@@ -12,7 +12,7 @@ from screenpath.catalogue.option import Option
 from screenpath.catalogue.spec import FORM
 from screenpath.catalogue.specs import L1_SVM, SPECS
 from screenpath.data.safe.memory import MemoryLimit
-from screenpath.data.safe.plugins import find_plugins, plugin_of
+from screenpath.data.safe.plugins import find_plugins, plugin_of, refuse_unaudited
 from screenpath.errors import UsageError
 
 # The one definition of a speed-up, quoted by every help text and page.
@@ -174,6 +174,7 @@ def plan_of(model: str, options: dict) -> tuple:
 
     option = "configurations" if model == L1_SVM.name else "rules"
     names = listed(options[option], option, EXAMPLES.get(model, BOX_EXAMPLE))
+    refuse_unaudited(names, options["audit"])
     starts = _starts(options["start"]) if "start" in options else [None]
     spec, options, make, measured = _ways(model, names, starts, options)
     variants: list[Variant] = []

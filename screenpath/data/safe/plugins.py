@@ -122,6 +122,14 @@ def find_plugins(options: dict) -> None:
     options.update({name: plugin_of(options[name]) or options[name] for name in OPTIONS})
 
 
+def refuse_unaudited(rules, audited: bool) -> None:
+    """Refuse a plug-in that ``assumes_exact`` references, unless an audit counts its unsafe decisions."""
+    plugins = [] if audited else [plugin_of(rule) for rule in rules]
+    for plugin in plugins:
+        if plugin is not None and getattr(plugin.found(), "assumes_exact", False):
+            raise UsageError(f"{plugin} assumes exact references: its decisions can be unsafe", "add `audit`")
+
+
 def identified(options: dict) -> dict:
     """Return options that identify a run: plug-ins by their names and the hashes of their files."""
     own = {name: value for name, value in options.items() if isinstance(value, Plugin)}
