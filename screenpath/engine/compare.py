@@ -22,6 +22,7 @@ from screenpath.engine.path import Path, limits_of
 from screenpath.errors import ScreenpathError, shown
 from screenpath.kernels.compilation import clock, processor_clock
 from screenpath.numbers import sparse as sp
+from screenpath.problem.ends import CLOSED, CONSTANT
 from screenpath.problem.grid import explicit_grid
 from screenpath.problem.l1svm import L1SVM
 from screenpath.rows.memory import MemoryRows
@@ -88,6 +89,7 @@ class Variant:
         cpu_s, total_s, many = processor_clock() - since, clock() - began, max(len(found), 1)
         rule_s, solve_s, certify_s = (sum(getattr(s, n) for s in found) for n in ("screen_s", "solve_s", "certify_s"))
         self.steps = found
+        solved = [s for s in found if s.solver not in (CLOSED, CONSTANT)]
         self.runs.append(
             {
                 "points": len(path.grid), "certified": sum(s.status == CERTIFIED for s in found), "cpu_s": cpu_s,
@@ -95,7 +97,9 @@ class Variant:
                 # "Init." of the papers: the first grid point, solved unscreened.
                 "init_s": sum(s.seconds for s in found[:1]), "epochs": sum(s.epochs for s in found),
                 "passes_per_step": sum(s.passes for s in found) / many,
-                "mean_rejection": sum(s.rejection_ratio for s in found) / many,
+                "mean_rejection": sum(s.rejection_ratio for s in found) / many, "solved": len(solved),
+                "solved_rejection": sum(s.rejection_ratio for s in solved) / max(len(solved), 1),
+                "solved_rate": sum(s.screening_rate for s in solved) / max(len(solved), 1),
                 "mean_scaling": sum(s.cells.get("scaling_ratio", s.rejection_ratio) for s in found) / many,
                 "search_s": getattr(path.screening, "search_s", 0.0),  # of ``rule_s``, in line searches
                 "wasted_s": sum(sum(seconds[:-1]) for seconds in solves.values()),  # in solves that were repeated

@@ -28,7 +28,9 @@ COLUMNS = (
     "repeated), certificates certify_s; the first step takes init_s of all three. passes_per_step are data passes "
     "(rows touched over rows in the data), epochs sweeps or Newton iterations of the whole path. mean_rejection is the "
     "share of samples, for l1svm of features, that the rule fixes before the solve, mean_scaling that of samples times "
-    "features, both mean over the steps; over_hits counts features of weight 0 that were kept. shrinking tells whether "
+    "features, both mean over the steps. solved steps are those without a closed form and not constant: "
+    "solved_rejection and solved_rate are the means over them of screened over all samples (Wang 2014) and over the "
+    "samples at an end (Ogawa 2014). over_hits counts features of weight 0 that were kept. shrinking tells whether "
     "the solvers cd and smo shrink, start where they begin at each step."
 )
 SOLVING = "screening and solver"
@@ -100,7 +102,7 @@ def study_options(model: str) -> tuple:
 # Measured columns of the tables.
 MEASURED = (
     "points", "certified", "total_s", "cpu_s", "rule_s", "init_s", "solve_s", "certify_s", "passes_per_step", "epochs",
-    "mean_rejection",
+    "mean_rejection", "solved", "solved_rejection", "solved_rate",
 )  # fmt: skip
 BOX_MEASURED, PAIRS_MEASURED = (*MEASURED, "search_s", "wasted_s"), (*MEASURED, "mean_scaling")
 FEATURES_MEASURED = (
