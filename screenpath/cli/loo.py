@@ -21,11 +21,12 @@ HEADS = ("step", "C", "errors", "training", "nothing", "bound", "local", "open")
 @click.option("--rows", metavar="N", type=click.IntRange(min=1), help="Leave out N rows drawn at random, not all.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of the draw.")
 @click.option("-o", "--out", metavar="FILE", help="Write what is predicted of each row without it, as CSV.")
+@click.option("--certificate", metavar="FILE", help="Write the proof of every value, for screenpath verify FILE DATA.")
 @click.option("--format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Result format.")
 @force_option
 @training_option
 @quiet_option
-def loo(run, step, steps, rows, seed, out, format, force, training, quiet):
+def loo(run, step, steps, rows, seed, out, certificate, format, force, training, quiet):
     """Leave out each row of a run's training data in turn, and predict it by the model of the others.
 
     The results are those of as many refits, without a refit: each is proven by its own duality gap, rounding counted.
@@ -40,20 +41,24 @@ def loo(run, step, steps, rows, seed, out, format, force, training, quiet):
     from screenpath.engine.leave_out import check_left_out, leave_one_out
     from screenpath.store.outputs import Output
 
-    if steps and (step or out):
-        raise UsageError("`steps=all` takes the place of a step, and writes no file", "leave out `step` and `out`")
+    if steps and (step or out or certificate):
+        hint = "leave out `step`, `out` and `certificate`"
+        raise UsageError("`steps=all` takes the place of a step, and writes no file", hint)
     opened = opened_run(run, quiet)
     check_left_out(opened)
     chosen = opened.steps if steps else [opened.choose(step or usual_step(opened))]
-    output = None if out is None else Output(out, force, [opened.path, training or opened.record["data"].get("path")])
+    inputs = [opened.path, training or opened.record["data"].get("path")]
+    output, proof = (None if file is None else Output(file, force, inputs) for file in (out, certificate))
     hear = None if quiet else lambda text: tell(flags(text))
     found: list = []
     good = True
-    for one in leave_one_out(opened, chosen, training, rows, seed, values=output is not None, tell=hear):
+    for one in leave_one_out(opened, chosen, training, rows, seed, values=bool(out or certificate), tell=hear):
         good = good and not one.counts["open"]
         found.append(one.record() if format == "json" else _line(one) if steps else str(one))
         if output is not None:
             output.write(one.csv())
+        if proof is not None:
+            proof.write(one.certificate())
     if format == "json":
         text = json.dumps(found if steps else found[0], indent=1) + "\n"
     else:

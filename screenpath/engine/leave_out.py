@@ -21,6 +21,7 @@ from screenpath.inputs.run_data import training_path
 from screenpath.kernels.compilation import ensure_compiled
 from screenpath.numbers import sparse as sp
 from screenpath.solve.removal import AT_ONCE, BOUND, LOCAL, NOTHING, OPEN, Removed, Solution, leave_out, polished
+from screenpath.store.certificates import header_of, removals_bytes
 from screenpath.store.open import Run
 
 TOL = 1e-8  # from which the rows on their kinks are seen
@@ -54,6 +55,7 @@ class LeaveOneOut(Removed):
     preparation: Preparation
     ids: tuple[str, ...] | None
     seconds: float
+    header: dict  # the problem of a certificate
 
     def __repr__(self) -> str:
         said = ", ".join(f"{name} {value:.6g}" for name, value in self.scores.items())
@@ -107,6 +109,10 @@ class LeaveOneOut(Removed):
             columns.append(["" if still else label for label, still in found])
         columns += [self.values.tolist(), self.low.tolist(), self.high.tolist()]
         return csv_text([*head, "low", "high"], zip(*columns, strict=True))
+
+    def certificate(self) -> bytes:
+        """Return the certificate of all values, for ``screenpath verify``."""
+        return removals_bytes(self.header, self)
 
     def _named(self) -> tuple[list, list]:
         """Return the heads and the columns that tell rows: number or name, and label or target."""
@@ -264,6 +270,7 @@ def leave_one_out(
             yield LeaveOneOut(
                 **vars(removed), run=run, step=step, targets=targets[samples], weights=weights, scores=scores,
                 training=trained, solution=solution, preparation=data.preparation, ids=data.ids, seconds=spent,
+                header=header_of(run.model, asked, data),
             )  # fmt: skip
 
 

@@ -61,6 +61,26 @@ class Solution:
         # Upper bound of the sum of the rows' shares of the gap.
         self.gap = (C * certificate.slack + float(snapped @ (np.abs(self.t) + self.errors))) * (1.0 + 1e-12)
 
+    @property
+    def whole_gap(self) -> float:
+        """Return an upper bound of the gap, between ``w`` and the dual variables as they are here."""
+        return (self.gap + 0.5 * self.rounding.distance**2) * (1.0 + 1e-12)
+
+    def others(self, changes, row: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return which dual variables of other rows change without a row, and their values, in units of C.
+
+        ``changes``, csr_array of shape (1, n), are those of the sums of the dual variables of each row.
+        """
+        rows = np.setdiff1d(changes.indices, row)
+        total = self.alpha[rows] + changes.toarray()[0, rows]
+        if not self.partner:
+            return rows, total
+        total = total + self.alpha[rows + self.partner]
+        index = np.concatenate([rows, rows + self.partner])
+        values = np.concatenate([np.maximum(total, 0.0), np.minimum(total, 0.0)])
+        kept = values != self.alpha[index]
+        return index[kept], values[kept]
+
     def _rounding(self, snapped: np.ndarray) -> proofs.Rounding:
         pair, bounds = self.certificate, self.model.bounds
         end = 2.0 * UNIT + self.model.inexact

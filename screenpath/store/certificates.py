@@ -17,12 +17,15 @@ from screenpath.regions.geometry import Ball, KernelPoint
 from screenpath.regions.lever import LeverBall
 from screenpath.rows.gram import GramRows
 from screenpath.screen.box import pair_ball
+from screenpath.solve.removal import OPEN
 from screenpath.verify import file as form
 from screenpath.walk.step import CERTIFIED, SKIPPED
 
 # A claim must hold for a ball larger by this share of its radius and of its extent, so that rounding in the checker
 # cannot undo it.
 RELATIVE, ABSOLUTE = 1e-9, 1e-10
+WIDER = 4.0  # times as far from a value as proven are its bounds in a file, for the checker's own rounding
+LAST = 2.0**-48  # part of its box that a dual variable is beside its end by rounding alone
 
 
 class Frames:
@@ -110,9 +113,7 @@ class CertificateFile(Frames):
                 self.before, self.decided = reference, decided
         self.out = Appender(folder / form.NAME, keep, sha256=sha256)
         if not keep:
-            fields = {name: value for name, value in header.items() if not isinstance(value, np.ndarray)}
-            arrays = {name: value for name, value in header.items() if isinstance(value, np.ndarray)}
-            self.out.append(form.MAGIC + form.frame(form.HEADER, fields, arrays))
+            self.out.append(form.MAGIC + problem_frame(header))
 
     def state(self) -> dict:
         """Force the file to the disk and return the arrays needed to continue it."""
@@ -188,10 +189,49 @@ def fold_frame(split, data) -> bytes:
 
 def folds_bytes(header: dict, folds: list) -> bytes:
     """Return ``folds.bin``: the problem without what each fold has of its own, and the frames of all folds."""
-    fields = {name: value for name, value in header.items() if not isinstance(value, np.ndarray)}
-    columns = {name: value for name, value in header.items() if name == "columns"}
-    ends = form.frame(form.HEADER, fields, columns), form.frame(form.END, {"folds": len(folds)}, {})
-    return form.MAGIC + ends[0] + b"".join(frame for fold in folds for frame in fold.proofs) + ends[1]
+    shared = {name: v for name, v in header.items() if name == "columns" or not isinstance(v, np.ndarray)}
+    frames = [form.MAGIC, problem_frame(shared), *(frame for fold in folds for frame in fold.proofs)]
+    return b"".join([*frames, form.frame(form.END, {"folds": len(folds)}, {})])
+
+
+def removals_bytes(header: dict, left) -> bytes:
+    """Return the certificate of a :class:`screenpath.engine.leave_out.LeaveOneOut`: one step, and each row left out."""
+    of = left.solution
+    pair, (theta, states) = of.certificate, moved_to(of, np.arange(of.alpha.size), of.alpha)
+    numbers = {"primal": float(pair.primal), "primal_error": float(pair.primal_error), "gap": of.whole_gap}
+    arrays = {"states": form.pack(states), "between": theta[states == form.BETWEEN]}
+    arrays |= {"claims": np.zeros_like(arrays["states"])}
+    w = pair.point.vector if pair.intercept is None else np.append(pair.point.vector, pair.intercept)
+    fields = {"step": 0, "status": CERTIFIED, "C": float(pair.C), **numbers}
+    frames = [form.MAGIC, problem_frame(header), form.frame(form.STEP, fields, {**arrays, "w": w})]
+    with np.errstate(invalid="ignore"):
+        low, high = (left.values - WIDER * (left.values - end) for end in (left.low, left.high))
+    ends = np.stack([left.values, low, high, (pair.intercept or 0.0) + left.offsets], axis=1).tolist()
+    for k, row in enumerate(left.samples.tolist()):
+        known, index, values = {"row": row, "open": True}, np.zeros(0, np.int64), np.zeros(0)
+        if left.how[k] != OPEN:
+            known = {"row": row, **dict(zip(("value", "low", "high", "b"), ends[k], strict=True))}
+            index, values = of.others(left.changes[[k]], row)
+            values, _ = moved_to(of, index, values)
+        frames.append(form.frame(form.LEAVE, known, {"index": index, "theta": values}))
+    wrong = np.where(left.targets > 0.0, high < 0.0, low > 0.0)
+    errors = {} if left.run.labels is None else {"errors": int(np.count_nonzero(wrong))}
+    return b"".join([*frames, form.frame(form.END, {"left_out": len(left.samples), **errors}, {})])
+
+
+def moved_to(of, index: np.ndarray, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return dual variables of a :class:`screenpath.solve.removal.Solution` as a file has them, and their states."""
+    model = of.model
+    theta, lo, hi = model.signs[index] * alpha / of.certificate.C, model.lo[index], model.hi[index]
+    for end in (lo, hi):
+        theta = np.where(np.abs(theta - end) <= LAST * (hi - lo), end, theta)
+    return theta, states_of(theta, lo, hi)
+
+
+def problem_frame(header: dict) -> bytes:
+    """Return the frame of a problem."""
+    arrays = {name: value for name, value in header.items() if isinstance(value, np.ndarray)}
+    return form.frame(form.HEADER, {name: value for name, value in header.items() if name not in arrays}, arrays)
 
 
 def header_of(model: str, options: dict, data) -> dict:

@@ -29,12 +29,29 @@ from typing import Any
 
 import numpy as np
 
-from screenpath.errors import ResourceError, RunFolderError, folder_of
+from screenpath.errors import ResourceError, RunFolderError, UsageError, folder_of
 from screenpath.verify.data import ROUNDINGS
-from screenpath.verify.file import CERTIFIED, FOLDS, NAME, PARAMETERS, UNFIT, Hashed, damaged, memory, read_certificate
+from screenpath.verify.file import (
+    CERTIFIED,
+    END,
+    FOLDS,
+    HEADER,
+    LEAVE,
+    NAME,
+    PARAMETERS,
+    STEP,
+    UNFIT,
+    Hashed,
+    damaged,
+    frames,
+    memory,
+    read_certificate,
+)  # fmt: skip
 from screenpath.verify.folds import Folds
+from screenpath.verify.model import BOXES
 from screenpath.verify.problem import Problem
 from screenpath.verify.products import check as check_steps
+from screenpath.verify.removals import LeftOut
 from screenpath.verify.run import FOLDED, UNREADABLE, differences, read_record
 from screenpath.verify.table import open_data
 
@@ -64,6 +81,7 @@ class Verification:
     # ``file: name``.
     covered: list[str] = field(default_factory=list, repr=False)
     uncovered: list[str] = field(default_factory=list, repr=False)
+    removed: LeftOut | None = field(default=None, repr=False)  # of a leave-one-out: what its rows claim
 
     @property
     def holds(self) -> bool:
@@ -72,6 +90,8 @@ class Verification:
 
     def __str__(self) -> str:
         gap = "" if self.worst is None else f", worst relative gap {self.worst:.2g}"
+        if self.removed is not None:
+            return f"{self.path}: {self.removed} (tol {self.tol:g})"
         held = f"{self.proven} of {self.steps} steps proven, {self.claims} rows fixed{gap}"
         rest = f", {len(self.unclaimed)} steps claim nothing" if self.unclaimed else ""
         return f"{self.path}: {held} (tol {self.tol:g}){rest}"
@@ -84,6 +104,7 @@ class Verification:
             "worst_rel_gap": None if self.worst is None else float(self.worst),
             "faults": [{"step": step, "reason": reason} for step, reason in self.faults],
             "covered": self.covered, "not_covered": self.uncovered,
+            **({} if self.removed is None else {"left_out": self.removed.record()}),
         }  # fmt: skip
 
 
@@ -93,9 +114,10 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
     Parameters
     ----------
     run : path-like
-        Run folder of a path command with ``--certificate``.
+        Run folder of a path command with ``--certificate``; or the file of ``loo --certificate FILE``.
     data : path-like, optional
-        LIBSVM text or CSV, plain or compressed, or Parquet; default: the path that the run was started with.
+        LIBSVM text or CSV, plain or compressed, or Parquet; default: the path that the run was started with. A file of
+        ``loo`` needs it.
 
     Returns
     -------
@@ -106,6 +128,8 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
     ScreenpathError
         If there is no certificate, it is damaged, or the data is not that of the run.
     """
+    if Path(run).is_file():
+        return _left_out(Path(run), data)
     folder = folder_of(run, "use screenpath.run(MODEL, FILE, certificate=True), and pass its folder")
     if not folder.is_dir():
         raise RunFolderError(f"{folder} is not a run folder", "give the folder of a run with `certificate`")
@@ -135,6 +159,35 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
             found.covered += dict.fromkeys(folds.covered)
             left = dict.fromkeys([*found.uncovered, *folds.uncovered])
             found.uncovered = [name for name in left if name not in folds.covered]
+    return found
+
+
+def _left_out(path: Path, data) -> Verification:
+    """Check the certificate of a leave-one-out, which has no run folder."""
+    if data is None:
+        raise UsageError(f"{path} is a certificate without a run folder", "name the data file behind it")
+    parts = frames(path)
+    (first, *header), (second, *step) = (next(parts, (b"", {}, {})) for _ in range(2))
+    problem, entry = ({**fields, **arrays} for fields, arrays in (header, step))
+    good = (first, second) == (HEADER, STEP) and problem.get("model") in BOXES and entry.get("step") == 0
+    if not good or "kernel" in problem:
+        raise damaged(path, "its parts are not in order")
+    found = check(problem, [{**entry, "after": None}], data, str(path))
+    if found.faults or found.unclaimed:
+        return found
+    with _in_words(str(path)), np.errstate(all="ignore"):
+        (pair,), source, whole = found.pairs.values(), open_data(data, problem, ROWS), False
+        found.removed = rows = LeftOut(pair, source)
+        for kind, fields, arrays in parts:
+            if whole or kind not in (LEAVE, END):
+                raise damaged(path, "its parts are not in order")
+            if kind == LEAVE:
+                rows.look(fields, arrays)
+            whole = kind == END and rows.end(fields)
+        if not whole:
+            raise damaged(path, "it is cut short")
+        found.faults += [(None, fault) for fault in rows.faults]
+        found.covered = ["rows left out: bounds of their values, errors"]
     return found
 
 

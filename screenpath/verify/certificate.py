@@ -401,8 +401,11 @@ class Pair:
             self.allowed[code] = min(self.allowed.get(code, (math.inf, 0)), found)
 
 
-def product_of(block: Block, i: int, c: tuple[float, float], *points: np.ndarray) -> tuple[float, float]:
-    """Return ``c[0] + c[1] + sum_w x_i.w`` and a bound of its error: rounded once where the row is known exactly."""
+def product_of(block: Block, i: int, c, *points: np.ndarray) -> tuple[float, float]:
+    """Return the sum of ``c``, some numbers, and of ``x_i.w`` of points; and a bound of its error.
+
+    It is rounded once where the row is known exactly.
+    """
     here = slice(block.indptr[i], block.indptr[i + 1])
     values, columns = block.values[here], block.columns[here]
     error, parts = 0.0, [np.array(c)]

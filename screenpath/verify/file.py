@@ -26,6 +26,7 @@ MAGIC = b"screenpath certificate 1\n"
 HEADER, STEP, END = b"H", b"S", b"E"  # the problem, first; a step each; last, how many steps there are
 NEXT = b"N"  # claims of the step before, by the pair of the step that follows
 FOLDS, FOLD = "folds.bin", b"F"  # of the folds of a cross-validation; what a fold has of its own, before its steps
+LEAVE = b"L"  # of a leave-one-out: what is different without a row
 # What unpacking and using a part whose entries are missing, of the wrong kind or too large may raise.
 UNFIT = (
     zlib.error, ValueError, KeyError, TypeError, IndexError, AttributeError, ArithmeticError, RecursionError,

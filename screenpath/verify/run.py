@@ -241,7 +241,7 @@ def how_much(names: list[str]) -> str:
     numbers = {RUN: "entries of run.json", TABLE: "columns of the step table"}
     counts = [(sum(name.startswith(part) for name in names), text) for part, text in numbers.items()]
     rest = [name for name in names if name.partition(": ")[0] not in numbers]
-    return "covered: " + ", ".join([*(f"{count} {text}" for count, text in counts), *rest])
+    return "covered: " + ", ".join([*(f"{count} {text}" for count, text in counts if count), *rest])
 
 
 def not_covered(names: list[str]) -> list[str]:

@@ -234,3 +234,18 @@ def test_intervals_are_refused_for_classifiers_and_weighted_rows(call, tmp_path,
     weighted = computed(tmp_path, file, "lad", weights=str(tmp_path / "weights"), force=True)
     with pytest.raises(UsageError, match="weigh alike"):
         weighted.loo(C=C).intervals(np.zeros((1, 3)))
+
+
+def test_a_certificate_is_written_and_checked(call, tmp_path, data):
+    file, _, _ = data
+    computed(tmp_path, file)
+    run, proof = str(tmp_path / "run"), str(tmp_path / "loo.bin")
+    assert call("loo", run, "--step", f"C={C}", "--certificate", proof).code == 0
+    said = call("verify", proof, str(file))
+    assert said.code == 0 and "60 of 60 rows left out of 60 proven" in said.out
+    assert "covered: rows left out" in said.out
+    found = json.loads(call("verify", proof, str(file), "--format", "json").out)
+    assert found["holds"] and found["left_out"]["proven"] == 60 and found["left_out"]["open"] == 0
+    assert "name the data file" in call("verify", proof).err
+    assert "exists already" in call("loo", run, "--step", f"C={C}", "--certificate", proof).err
+    assert "writes no file" in call("loo", run, "--steps", "all", "--certificate", proof).err
