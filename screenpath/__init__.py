@@ -30,6 +30,7 @@ _HOMES = {
     "merge_runs": "screenpath.api.runs",
     "options_of": "screenpath.api.runs",
     "plot_run": "screenpath.api.runs",
+    "prediction_intervals": "screenpath.api.runs",
     "quantile_path": "screenpath.api.paths",
     "read_data": "screenpath.data.files.read",
     "read_libsvm": "screenpath.data.files.libsvm",

@@ -13,6 +13,7 @@ from screenpath.api.runs import export_run as export_run
 from screenpath.api.runs import merge_runs as merge_runs
 from screenpath.api.runs import options_of as options_of
 from screenpath.api.runs import plot_run as plot_run
+from screenpath.api.runs import prediction_intervals as prediction_intervals
 from screenpath.api.runs import report_run as report_run
 from screenpath.api.runs import run as run
 from screenpath.api.runs import show_run as show_run

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from screenpath.catalogue.option import Option, completed
@@ -20,6 +21,7 @@ from screenpath.data.files.dataset import FileLike, RowsLike
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.engine.stored import StoredPath, load_run
 from screenpath.errors import DataError, UsageError, file_name, folder_of
+from screenpath.numbers import sparse as sp
 
 if TYPE_CHECKING:
     from screenpath.report.show import RunSummary
@@ -261,6 +263,38 @@ def compare_runs(
 
     named = None if test is None else file_name(test, "test")
     return compared([_opened(path).run for path in _several(paths)], str(step), named, target)
+
+
+def prediction_intervals(
+    path: RunLike, X: RowsLike, level: float = 0.9, step: int | str | None = None, **parameters: float
+) -> np.ndarray:
+    """Return prediction intervals of a regression for new rows, as ``screenpath predict --interval`` does.
+
+    Parameters
+    ----------
+    path : StoredPath or path-like
+        Of a cross-validation, whose folds give CV+ intervals, or of linear ``lad``, ``quantile`` or ``svr``: jackknife+
+        by all models without one row. Its training data are read again.
+    X : array-like or sparse of shape (m, d)
+        New rows in the units of the data.
+    level : float, default 0.9
+        About this share of targets is inside, and at least about ``2 level - 1`` of those like the training data's.
+    step, **parameters
+        As of :meth:`StoredPath.position`.
+
+    Returns
+    -------
+    ndarray of shape (m, 2)
+
+    Raises
+    ------
+    UsageError, DataError, RunFolderError
+    """
+    from screenpath.cv.intervals import intervals_of
+
+    opened = _opened(path)
+    chosen = opened.solved(step, **parameters).cells
+    return intervals_of(opened.run, chosen, sp.csr_array(opened._rows(X)), level, opened.training)[0]
 
 
 def plot_run(path: RunLike, kind: str | None = None, out: FileLike | None = None, *, force: bool = False) -> Path:

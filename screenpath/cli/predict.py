@@ -27,7 +27,7 @@ from screenpath.errors import UsageError, tell
 @step_option
 @click.option("--exact", is_flag=True, help="Solve a C that is between steps, from the training data.")
 @click.option("--decision", is_flag=True, help="Write decision values next to the labels.")
-@flag(Option("interval", None, "share", "Add jackknife+ intervals of this level, such as 0.9.", metavar="LEVEL"))
+@flag(Option("interval", None, "share", "Add intervals of this level, such as 0.9 (regressions).", metavar="LEVEL"))
 @click.option("--stable", is_flag=True, help="Write for which C of the path each label is proven (svm).")
 @click.option("--append", is_flag=True, help="Write all columns of DATA, a table, before what is predicted.")
 @click.option("-o", "--out", metavar="FILE", default="-", show_default=True, help="File; - is standard output.")
@@ -57,15 +57,16 @@ def predict(
     optimum certainly gives a row this label (svm; a free intercept reads the training data). Without --step, labels
     are those of the last step.
 
-    --interval 0.9, for linear regressions, adds the columns low and high: jackknife+ intervals by all models without
-    one training row. They hold at least 80 % (2 LEVEL - 1) of new targets like those of training, usually about 90 %.
+    --interval 0.9, for regressions, adds the columns low and high: jackknife+ intervals by all models without one
+    training row (linear lad, quantile, svr), or of a cv run CV+ intervals by the models of its folds. They hold about
+    80 % (2 LEVEL - 1) of new targets like those of training at least, and usually about 90 %.
     """
     from screenpath.catalogue.scores import probability
     from screenpath.data.files.cells import USUAL
     from screenpath.data.files.read import columns_written
     from screenpath.data.words.tables import need_parquet, parquet_of
     from screenpath.engine.stored import decision_values, not_scored, stable_labels, step_or_between
-    from screenpath.inputs.run_data import read_new, training_path
+    from screenpath.inputs.run_data import of_width, read_new, training_path
     from screenpath.store.open import open_run
     from screenpath.store.outputs import Output
 
@@ -77,7 +78,8 @@ def predict(
     output = Output(out, force, [run.path, data, support])
     spec = run.declared()
     if interval is not None:
-        from screenpath.engine.leave_out import check_intervals, intervals  # which compute, and load numba
+        from screenpath.cv.intervals import intervals_of  # which compute, and load numba
+        from screenpath.engine.leave_out import check_intervals
 
         check_intervals(run)
     step = step or (str(run.steps[-1]["step"]) if stable and not run.cross_validated else usual_step(run))
@@ -102,7 +104,7 @@ def predict(
     if isinstance(chosen, dict) and "sigmoid_slope" in run.record["columns"]:
         more["probability"] = probability(values, **run.sigmoid(chosen)).tolist()
     if interval is not None:
-        ends, held = intervals(run, chosen, read.X, interval, training)
+        ends, held = intervals_of(run, chosen, of_width(run, read.X), interval, training)
         more = dict(zip(("low", "high"), ends.T.tolist(), strict=True))
     if stable:
         labels = stable_labels(run, read.X, training)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +31,26 @@ class Split:
         keep = np.ones(n, dtype=bool)
         keep[self.held_out] = False
         return np.flatnonzero(keep)
+
+
+def splits_of(options: dict, n: int, groups: np.ndarray | None, classes=None) -> list[Split]:
+    """Return the folds that the options of a cross-validation ask for; ``groups`` are those of its column."""
+    o = options
+    if o["fold_file"] is not None:
+        return read_fold_file(o["fold_file"], n)
+    if o["fold_column"] is not None:
+        return folds_of(groups, f"the column '{o['fold_column']}'")
+    if groups is not None:
+        return draw_groups(groups, o["folds"], o["repeats"], o["fold_seed"])
+    return draw_folds(n, o["folds"], o["repeats"], o["fold_seed"], classes)
+
+
+def digest_of(splits: list[Split]) -> str:
+    """Return a hash of the folds."""
+    digest = hashlib.sha256()
+    for split in splits:
+        digest.update(np.array([split.repeat, split.fold, *split.held_out], dtype=np.int64).tobytes())
+    return digest.hexdigest()
 
 
 def draw_folds(n: int, k: int, repeats: int, seed: int, classes=None) -> list[Split]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import time
 from dataclasses import asdict, replace
 from functools import partial
@@ -116,19 +115,12 @@ class CvSession(Session):
         if groups is not None and o["stratify"]:
             raise UsageError("`stratify` would cut groups", "leave it out")
         self.stratified = task == CLASSIFICATION and o["stratify"] is not False and free
-        if o["fold_file"] is not None:
-            splits, drawn = drawing.read_fold_file(o["fold_file"], n), None
-        elif o["fold_column"] is not None:
-            splits = drawing.folds_of(groups, f"the column '{o['fold_column']}'")
-        elif groups is not None:
-            splits = drawing.draw_groups(groups, o["folds"], o["repeats"], o["fold_seed"])
-        else:
-            drawn = o["folds"]
-            drawing.check_count(n, drawn, self.stratified)
-            targets = self.samples.targets if self.stratified else None
-            if self.stratified:
-                drawing.check_counts(targets, drawn, self.class_name)
-            splits = drawing.draw_folds(n, drawn, o["repeats"], o["fold_seed"], targets)
+        targets = self.samples.targets if self.stratified else None
+        if free:
+            drawing.check_count(n, o["folds"], self.stratified)
+        if targets is not None:
+            drawing.check_counts(targets, o["folds"], self.class_name)
+        splits = drawing.splits_of(o, n, groups, targets)
         if task == CLASSIFICATION:
             everywhere = self.score.name in drawing.ALL_CLASSES
             drawing.check_classes(self.samples.targets, splits, everywhere, self.class_name, self.samples.weights)
@@ -174,14 +166,12 @@ class CvSession(Session):
         return default_folder(f"cv-{self.spec.name}", self.options["data"])
 
     def identity(self) -> dict:
-        o, digest = self.options, hashlib.sha256()
-        for split in self.drawn:
-            digest.update(np.array([split.repeat, split.fold, *split.held_out], dtype=np.int64).tobytes())
+        o = self.options
         return {
             **super().identity(),
             "folds": self.count,
             "repeats": len({split.repeat for split in self.drawn}),
-            "folds_sha256": digest.hexdigest(),
+            "folds_sha256": drawing.digest_of(self.drawn),
             "score": ",".join(score.name for score in (self.score, *self.further)),
             **{name: o[name] for name in MORE},
             **({"calibrate": True} if o["calibrate"] else {}),

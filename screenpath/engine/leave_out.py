@@ -17,7 +17,7 @@ from screenpath.data.words.tables import csv_text, finite
 from screenpath.engine.again import problem_again
 from screenpath.engine.path import Path
 from screenpath.errors import UsageError
-from screenpath.inputs.run_data import training_path
+from screenpath.inputs.run_data import of_width, training_path
 from screenpath.kernels.compilation import ensure_compiled
 from screenpath.numbers import sparse as sp
 from screenpath.solve.removal import AT_ONCE, BOUND, LOCAL, NOTHING, OPEN, Removed, Solution, leave_out, polished
@@ -174,27 +174,24 @@ class LeaveOneOut(Removed):
         Candes, Ramdas, Tibshirani 2021). Of rows like those of the training data, at least the part ``2 level - 1`` is
         inside, and usually about ``level``. ``X`` is in the units of the data.
         """
-        if self.run.labels is not None:
-            raise UsageError("intervals are for regressions", "leave out `interval`")
-        if not 0.0 < level < 1.0:
-            raise UsageError(f"`level` must lie between 0 and 1, not {level!r}", "write for example 0.9")
-        if self.weights is not None and np.ptp(self.weights):
-            raise UsageError("intervals need rows that weigh alike", "compute the path without weights")
+        return self.intervals_of(of_width(self.run, sp.csr_array(X)), level)
+
+    def intervals_of(self, X, level: float) -> np.ndarray:
+        """Return the same for rows with the columns of the run."""
+        check_intervals(self.run)
+        check_level(level, self.weights)
         if self.open.any() or self.samples.size < self.n:
             raise UsageError("intervals need every row left out", "leave out `rows`")
-        n, X = self.n, sp.csr_array(X)[:, : self.run.n_features]
-        X.resize((X.shape[0], self.run.n_features))
-        rows = self.preparation.apply(self.preparation.narrowed(X))
+        n, rows = self.n, self.preparation.apply(X)
         rows = rows[:, : self.solution.model.rows.d]  # a free intercept is no column
         w, errors = self.solution.certificate.point.vector, np.abs(self.targets - self.values)
         base = np.asarray(rows @ w).ravel() + (self.solution.certificate.intercept or 0.0)
-        last = int(np.ceil(level * (n + 1)))
         out, size = np.empty((base.size, 2)), 1 + VALUES // n
         for start in range(0, base.size, size):
             part = slice(start, start + size)
             moved = rows[part] @ self.moves.T
             values = base[part, None] + self.offsets + (moved.toarray() if sp.issparse(moved) else moved)
-            out[part] = np.transpose(_ends(values - errors, values + errors, n + 1 - last, last))
+            out[part] = ends_of(values, errors, level)
         return out
 
     def __str__(self) -> str:
@@ -217,24 +214,27 @@ class LeaveOneOut(Removed):
         return "".join(f"{name:<20}{text}\n" for name, text in lines)
 
 
-def intervals(run: Run, step, X, level: float, training: str | None = None) -> tuple[np.ndarray, str]:
-    """Return the intervals of :meth:`LeaveOneOut.intervals` by a step of a run, and what they promise."""
+def intervals(run: Run, step, X, level: float, training: str | tuple | None = None) -> tuple[np.ndarray, str]:
+    """Return the intervals of :meth:`LeaveOneOut.intervals_of` by a step of a run, and what they promise."""
     check_intervals(run)
-    if not isinstance(step, dict):
-        where, *steps = step.words.partition(",")[0], *(str(one.step) for one in step.steps)
-        hint = f"name one of them: `step={steps[-1]}`" if steps[1:] else "leave out `exact`"
-        raise UsageError(f"intervals are those of a step of the run: C = {step.C:g} is {where}", hint)
-    found = next(leave_one_out(run, [step], training))
+    found = next(leave_one_out(run, [check_step(step)], training))
     least = f"at least {max(2.0 * level - 1.0, 0.0):.0%} of targets like those of training are inside"
-    return found.intervals(X, level), f"jackknife+ by {found.n:,} models: {least}"
+    return found.intervals_of(X, level), f"jackknife+ by {found.n:,} models: {least}"
 
 
-def _ends(low: np.ndarray, high: np.ndarray, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return of each row the ``first`` smallest of ``low`` and the ``last`` of ``high``, from 1; beyond, infinity."""
-    n = low.shape[1]
-    least = np.partition(low, first - 1, axis=1)[:, first - 1] if first >= 1 else np.full(low.shape[0], -np.inf)
-    most = np.partition(high, last - 1, axis=1)[:, last - 1] if last <= n else np.full(low.shape[0], np.inf)
-    return least, most
+def ends_of(values: np.ndarray, errors: np.ndarray, level: float) -> np.ndarray:
+    """Return both ends of the intervals of m rows, shape (m, 2), by the models that have not seen each of n rows.
+
+    ``values``, shape (m, n), are the predictions by the model without each training row, whose own error by it is
+    ``errors``, (n,). An end for which there are too few rows is infinite.
+    """
+    n = errors.size
+    last = int(np.ceil(level * (n + 1)))
+    out = np.tile([-np.inf, np.inf], (values.shape[0], 1))
+    if last <= n:
+        out[:, 0] = np.partition(values - errors, n - last, axis=1)[:, n - last]
+        out[:, 1] = np.partition(values + errors, last - 1, axis=1)[:, last - 1]
+    return out
 
 
 def leave_one_out(
@@ -288,9 +288,27 @@ def check_intervals(run: Run) -> None:
     """Refuse a run whose predictions have no intervals."""
     if run.labels is not None:
         raise UsageError(f"{run.model} is a classifier: intervals are for regressions", "leave out `interval`")
-    if run.model not in LOSSES:
+    if run.model not in LOSSES and not run.cross_validated:
         able = ", ".join(name for name, loss in LOSSES.items() if not loss.signed)
-        raise UsageError(f"intervals are for {able}, not for {run.model}", "leave out `interval`")
+        what = f"intervals without folds are for {able}, not for {run.model}"
+        raise UsageError(what, f"cross-validate it: screenpath cv {run.model}")
+
+
+def check_level(level: float, weights: np.ndarray | None) -> None:
+    """Refuse a level that is none, and rows that are not alike."""
+    if not 0.0 < level < 1.0:
+        raise UsageError(f"`level` must lie between 0 and 1, not {level!r}", "write for example 0.9")
+    if weights is not None and np.ptp(weights):
+        raise UsageError("intervals need rows that weigh alike", "compute the path without weights")
+
+
+def check_step(step) -> dict:
+    """Return a step of the run; refuse a model between steps."""
+    if isinstance(step, dict):
+        return step
+    where, *steps = step.words.partition(",")[0], *(str(one.step) for one in step.steps)
+    hint = f"name one of them: `step={steps[-1]}`" if steps[1:] else "leave out `exact`"
+    raise UsageError(f"intervals are those of a step of the run: C = {step.C:g} is {where}", hint)
 
 
 def check_left_out(run: Run) -> None:

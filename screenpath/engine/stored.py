@@ -15,6 +15,7 @@ from screenpath.data.words.labels import in_python, label_text
 from screenpath.engine.interpolated import Interpolated, check_linear, interpolated, is_linear
 from screenpath.engine.result import Result
 from screenpath.errors import NoStep, UsageError, file_name, folder_of
+from screenpath.inputs.run_data import of_width
 from screenpath.numbers import sparse as sp
 from screenpath.store.open import UNLABELLED, Run, open_run
 from screenpath.store.penalised import stored_weights
@@ -293,17 +294,10 @@ def decision_values(
     elif X.shape[1] < d:
         notice = f"the data shows {X.shape[1]:,} of the {d:,} features of the run; the others are 0 in every row"
     path = _path_of(run, training)
-    rows = _of_width(path, X)
+    rows = of_width(run, X)
     if isinstance(step, Interpolated):
         return step.mean(lambda one: step.path._forms(rows, one)), notice
     return path._forms(rows, Step(step, tuple(run.parameters))), notice
-
-
-def _of_width(path: StoredPath, X) -> sp.csr_array:
-    """Return new rows with the columns of the path: others are left out, and those that are not there are 0."""
-    d = path.run.n_features
-    X = sp.csr_array(X[:, :d]) if X.shape[1] > d else X
-    return path.preparation.narrowed(sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], d)))
 
 
 def stable_labels(run: Run, X, training: str | None = None) -> StableLabels:
@@ -311,7 +305,7 @@ def stable_labels(run: Run, X, training: str | None = None) -> StableLabels:
     from screenpath.engine.stable import StableLabels
 
     path = _path_of(run, training)
-    return StableLabels(path, _of_width(path, X))
+    return StableLabels(path, of_width(run, X))
 
 
 def predicted_labels(run: Run, values: np.ndarray) -> np.ndarray:

@@ -162,6 +162,13 @@ def _function(run: Run) -> KernelFunction:
         ) from None
 
 
+def of_width(run: Run, X) -> sp.csr_array:
+    """Return new rows with the columns of a run: others are left out, and those that are not there are 0."""
+    X = sp.csr_array(X[:, : run.n_features] if X.shape[1] > run.n_features else X)
+    shape = X.shape[0], run.n_features
+    return preparation_of(run).narrowed(sp.csr_array((X.data, X.indices, X.indptr), shape=shape))
+
+
 def preparation_of(run: Run) -> Preparation:
     """Return the preparation of new rows, without a constant feature."""
     record = run.record["preparation"]

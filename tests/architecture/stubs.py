@@ -33,7 +33,8 @@ from typing import Any
 
 import numpy as np
 """
-PREVIEW = ("loo", "influence", "reduce", "reduce_run", "--interval", "--stable")  # names that are not promised yet
+# Names that are not promised yet.
+PREVIEW = ("loo", "influence", "reduce", "reduce_run", "prediction_intervals", "--interval", "--stable")
 FUNCTIONS = """\
 from numpy.typing import ArrayLike, DTypeLike
 

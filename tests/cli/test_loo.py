@@ -199,6 +199,41 @@ def test_intervals_are_those_of_refits(call, tmp_path, scale, intercept):
     np.testing.assert_allclose([float(row["high"]) for row in table], high, atol=1e-5)
 
 
+@pytest.mark.parametrize(("model", "options"), [("svr", {"epsilon": 0.1}), ("huber", {"betas": [0.01], "alphas": 3})])
+def test_intervals_of_a_cross_validation_are_by_the_models_of_its_folds(call, tmp_path, model, options):
+    X, _ = clouds(60, 3, seed=3)
+    X = X * [1.0, 10.0, 0.1]
+    y = X @ [1.0, -0.05, 2.0] + 0.3 * np.random.default_rng(0).normal(size=60)
+    new, of = np.random.default_rng(1).normal(size=(7, 3)) * X.std(axis=0), np.arange(60) % 4
+    targeted(tmp_path / "old", X, y)
+    targeted(tmp_path / "new", new, np.zeros(7))
+    np.savetxt(tmp_path / "folds", of, "%d")
+    how = {**options, "scale": "standard", "tol": 1e-10, "intercept": "free"}
+    grid = {} if model == "huber" else {"grid": 3}
+    path = screenpath.cross_validate(
+        model, str(tmp_path / "old"), fold_file=str(tmp_path / "folds"), out=tmp_path / "run", quiet=True, **grid, **how
+    )
+    said = call("predict", path.folder, "new", "--interval", 0.8, "-o", "out.csv")
+    assert said.code == 0 and "CV+ by the models of 4 folds: at least 50%" in said.err  # 2 * 0.8 - 1 - 2 * 0.75 / 16
+    cells, errors, values = path.run.choose("best"), np.empty(60), np.empty((7, 60))
+    single = {"c": cells["C"]} if model == "svr" else {"betas": [cells["beta"]], "alphas": [cells["alpha"]]}
+    for fold in range(4):  # each scales its own training part
+        targeted(tmp_path / "part", X[of != fold], y[of != fold])
+        fit = screenpath.run(model, str(tmp_path / "part"), out=tmp_path / "fit", force=True, quiet=True,
+                             **{**how, **single})  # fmt: skip
+        errors[of == fold] = np.abs(y[of == fold] - fit.predict(X[of == fold], 0))
+        values[:, of == fold] = fit.predict(new, 0)[:, None]
+    last = 49  # of 61, rounded up
+    low, high = np.sort(values - errors)[:, 60 - last], np.sort(values + errors)[:, last - 1]
+    table = read_csv("out.csv")
+    found = np.array([[float(row["low"]), float(row["high"])] for row in table])
+    np.testing.assert_allclose(found, np.transpose([low, high]), atol=1e-4)
+    np.testing.assert_array_equal(screenpath.prediction_intervals(path, new, 0.8), found)
+    np.savetxt(tmp_path / "folds", of[::-1], "%d")
+    said = call("predict", path.folder, "new", "--interval", 0.8)
+    assert said.code == 1 and "the folds are not those of the run" in said.err
+
+
 def test_intervals_hold_what_they_promise_and_infinite_ones_where_rows_are_few(tmp_path):
     inside = []
     for seed in range(20):
