@@ -29,6 +29,7 @@ from screenpath.errors import UsageError, tell
 @click.option("--decision", is_flag=True, help="Write decision values next to the labels.")
 @flag(Option("interval", None, "share", "Add intervals of this level, such as 0.9 (regressions).", metavar="LEVEL"))
 @click.option("--stable", is_flag=True, help="Write for which C of the path each label is proven (svm).")
+@click.option("--removals", is_flag=True, help="Write how many training rows each label hangs on (svm).")
 @click.option("--append", is_flag=True, help="Write all columns of DATA, a table, before what is predicted.")
 @click.option("-o", "--out", metavar="FILE", default="-", show_default=True, help="File; - is standard output.")
 @click.option(
@@ -42,8 +43,8 @@ from screenpath.errors import UsageError, tell
 @training_option
 @quiet_option
 def predict(
-    run, data, step, exact, decision, interval, stable, append, out, format, force, zero_based, no_labels, target,
-    training, quiet,
+    run, data, step, exact, decision, interval, stable, removals, append, out, format, force, zero_based, no_labels,
+    target, training, quiet,
 ):  # fmt: skip
     """Predict DATA (LIBSVM text, CSV, Parquet; - for stdin) by a step of the run folder RUN, as CSV.
 
@@ -60,6 +61,9 @@ def predict(
     --interval 0.9, for regressions, adds the columns low and high: jackknife+ intervals by all models without one
     training row (linear lad, quantile, svr), or of a cv run CV+ intervals by the models of its folds. They hold about
     80 % (2 LEVEL - 1) of new targets like those of training at least, and usually about 90 %.
+
+    --removals, for a linear svm of two labels, adds how many training rows change the label by being left out, each
+    alone. 0 says that no single training row decides it.
     """
     from screenpath.catalogue.scores import probability
     from screenpath.data.files.cells import USUAL
@@ -73,7 +77,8 @@ def predict(
     if format == "parquet":
         need_parquet()
     run = open_run(run)
-    reads = run.kernel or interval is not None or (stable and run.record["options"].get("intercept") == "free")
+    free = run.record["options"].get("intercept") == "free"
+    reads = run.kernel or removals or interval is not None or (stable and free)
     support = training_path(run, training) if reads else training
     output = Output(out, force, [run.path, data, support])
     spec = run.declared()
@@ -100,21 +105,29 @@ def predict(
     # Before writing: wrong data must not leave a file.
     scores = [] if no_labels else [score_line(spec, run, values, read.y), not_scored(run, read.y)]
     written = columns_written(data, read.form.cells if read.form else USUAL) if append else {}
-    more, held = {}, ""
+    more, held = {}, []
     if isinstance(chosen, dict) and "sigmoid_slope" in run.record["columns"]:
         more["probability"] = probability(values, **run.sigmoid(chosen)).tolist()
     if interval is not None:
-        ends, held = intervals_of(run, chosen, of_width(run, read.X), interval, training)
+        ends, promise = intervals_of(run, chosen, of_width(run, read.X), interval, training)
+        held.append(promise)
         more = dict(zip(("low", "high"), ends.T.tolist(), strict=True))
+    if removals:
+        from screenpath.engine import leave_out
+
+        counts, says = leave_out.removals(run, chosen, read.X, training)
+        held.append(says)
+        more["removals"] = counts.tolist()
     if stable:
         labels = stable_labels(run, read.X, training)
-        more["stable"], held = labels.texts(), labels.statement
+        held.append(labels.statement)
+        more["stable"] = labels.texts()
     text = table(run, values, decision, read, written, more)
     ids = [] if read.ids is None else [read.form.id] if append else next(csv.reader(io.StringIO(text)))[:1]
     output.write(text if format == "csv" else parquet_of(text, ids))
     if not quiet:
         say_step(run, chosen, step)
-        for line in (*read.notices, unnamed, notice, lacking_words(read.lacking), *scores, held):
+        for line in (*read.notices, unnamed, notice, lacking_words(read.lacking), *scores, *held):
             if line:
                 tell(line)
 

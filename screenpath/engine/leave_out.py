@@ -134,24 +134,45 @@ class LeaveOneOut(Removed):
         return self.changes @ (sp.csr_array(X, shape=(rows.n, rows.d)) if isinstance(X, tuple) else X)
 
     def flips(self) -> np.ndarray:
-        """Return how many labels of the other rows are different without each row.
+        """Return how many labels of the other rows are different without each row."""
+        out, forms = np.zeros(self.samples.size, dtype=np.int64), self.solution.forms[: self.n]
+        for near, some, flipped in self._flipped(self.solution.rows, forms, self.solution.model.norms[: self.n]):
+            out[some] = np.count_nonzero(flipped & (near[:, None] != self.samples[some]), axis=0)
+        return out
+
+    def removals(self, X) -> np.ndarray:
+        """Return how many training rows change the label of each new row by being left out alone, shape (m,).
+
+        ``X`` is in the units of the data.
+        """
+        rows = self.preparation.apply(of_width(self.run, sp.csr_array(X)))[:, : self.solution.model.rows.d]
+        squares = rows.multiply(rows).sum(axis=1) if sp.issparse(rows) else np.einsum("ij,ij->i", rows, rows)
+        out = np.zeros(rows.shape[0], dtype=np.int64)
+        norms = np.sqrt(np.asarray(squares, dtype=np.float64).ravel())
+        for near, _, flipped in self._flipped(lambda index: rows[index], self._forms(rows), norms):
+            out[near] += np.count_nonzero(flipped, axis=1)
+        return out
+
+    def _forms(self, rows) -> np.ndarray:
+        """Return the linear forms of prepared rows by the model of all rows."""
+        point = self.solution.certificate
+        return np.asarray(rows @ point.point.vector).ravel() + (point.intercept or 0.0)
+
+    def _flipped(self, rows, forms: np.ndarray, norms: np.ndarray) -> Iterator[tuple]:
+        """Yield numbers of rows, numbers of removals, and whether each of these labels is different without it.
 
         A form changes by at most the row's norm times the move of the weights, and by that of the intercept: rows whose
-        forms are larger are not looked at.
+        forms are larger are not looked at. ``rows(index)`` returns them, prepared.
         """
-        model, out = self.solution.model, np.zeros(self.samples.size, dtype=np.int64)
-        forms = self.solution.forms[: self.n]
-        ratio = np.abs(forms) / (model.norms[: self.n] + 1.0)
+        ratio = np.abs(forms) / (norms + 1.0)
         order, reach = np.argsort(ratio, kind="stable"), np.maximum(self.distance, np.abs(self.offsets))
         ratio, by = ratio[order], np.argsort(reach, kind="stable")[np.count_nonzero(~(reach > 0.0)) :]
         for start in range(0, by.size, AT_ONCE):
             some = by[start : start + AT_ONCE]
             near = order[: np.searchsorted(ratio, reach[some[-1]] * (1.0 + 1e-9), side="right")]
-            moved = self.solution.rows(near) @ self.moves[some].T
+            moved = rows(near) @ self.moves[some].T
             moved = (moved.toarray() if sp.issparse(moved) else moved) + self.offsets[some]
-            flipped = (forms[near, None] > 0.0) != (forms[near, None] + moved > 0.0)
-            out[some] = np.count_nonzero(flipped & (near[:, None] != self.samples[some]), axis=0)
-        return out
+            yield near, some, (forms[near, None] > 0.0) != (forms[near, None] + moved > 0.0)
 
     def influence(self, top: int | None = None) -> tuple[list[str], list[list]]:
         """Return the heads and the lines of a table of rows, those first without which the weights move most.
@@ -184,8 +205,7 @@ class LeaveOneOut(Removed):
             raise UsageError("intervals need every row left out", "leave out `rows`")
         n, rows = self.n, self.preparation.apply(X)
         rows = rows[:, : self.solution.model.rows.d]  # a free intercept is no column
-        w, errors = self.solution.certificate.point.vector, np.abs(self.targets - self.values)
-        base = np.asarray(rows @ w).ravel() + (self.solution.certificate.intercept or 0.0)
+        base, errors = self._forms(rows), np.abs(self.targets - self.values)
         out, size = np.empty((base.size, 2)), 1 + VALUES // n
         for start in range(0, base.size, size):
             part = slice(start, start + size)
@@ -220,6 +240,20 @@ def intervals(run: Run, step, X, level: float, training: str | tuple | None = No
     found = next(leave_one_out(run, [check_step(step)], training))
     least = f"at least {max(2.0 * level - 1.0, 0.0):.0%} of targets like those of training are inside"
     return found.intervals_of(X, level), f"jackknife+ by {found.n:,} models: {least}"
+
+
+def removals(run: Run, step, X, training: str | tuple | None = None) -> tuple[np.ndarray, str]:
+    """Return how many training rows change the label of each new row by being left out, and what that says."""
+    if run.labels is None:
+        raise UsageError(f"{run.model} is a regression: it has no labels to change", "leave out `removals`")
+    check_left_out(run)
+    if "threshold" in run.record["columns"]:
+        raise UsageError("the threshold of the run was chosen with all rows", "leave out `removals`")
+    found = next(leave_one_out(run, [check_step(step)], training))
+    counts = found.removals(X)
+    kept, still = int(np.count_nonzero(counts == 0)), found.counts["open"]
+    rest = f"; {still:,} training rows could not be left out" if still else ""
+    return counts, f"{kept:,} of {counts.size:,} labels stay whichever training row is left out{rest}"
 
 
 def ends_of(values: np.ndarray, errors: np.ndarray, level: float) -> np.ndarray:
@@ -308,7 +342,7 @@ def check_step(step) -> dict:
         return step
     where, *steps = step.words.partition(",")[0], *(str(one.step) for one in step.steps)
     hint = f"name one of them: `step={steps[-1]}`" if steps[1:] else "leave out `exact`"
-    raise UsageError(f"intervals are those of a step of the run: C = {step.C:g} is {where}", hint)
+    raise UsageError(f"rows are left out at a step of the run: C = {step.C:g} is {where}", hint)
 
 
 def check_left_out(run: Run) -> None:

@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 """
 # Names that are not promised yet.
-PREVIEW = ("loo", "influence", "reduce", "reduce_run", "prediction_intervals", "--interval", "--stable")
+PREVIEW = ("loo", "influence", "reduce", "reduce_run", "prediction_intervals", "--interval", "--removals", "--stable")
 FUNCTIONS = """\
 from numpy.typing import ArrayLike, DTypeLike
 

@@ -170,6 +170,26 @@ def test_influence_is_that_of_refits(call, tmp_path, data):
     assert rows[0]["flips"] == str(found.flips()[found.distance.argmax()])
 
 
+@pytest.mark.parametrize("intercept", ["free", "none"])
+def test_removals_are_the_labels_that_refits_change(call, tmp_path, intercept):
+    X, y = clouds(40, 3, seed=5)
+    new = np.random.default_rng(1).normal(size=(300, 3))
+    screenpath.write_libsvm(tmp_path / "old", X, y)
+    screenpath.write_libsvm(tmp_path / "new", new, np.ones(300))
+    computed(tmp_path, tmp_path / "old", intercept=intercept, bias=0.0)
+    said = call("predict", str(tmp_path / "run"), "new", "--step", f"C={C}", "--removals", "-o", "out.csv")
+    found = np.array([int(row["removals"]) for row in read_csv("out.csv")])
+    own = screenpath.svm_path(X, y, grid=[C], tol=1e-13, intercept=intercept).decision_function(new, 0) > 0.0
+    expected = np.zeros(300, dtype=int)
+    for i in range(40):
+        keep = np.arange(40) != i
+        fit = screenpath.svm_path(X[keep], y[keep], grid=[C], tol=1e-13, intercept=intercept)
+        expected += (fit.decision_function(new, 0) > 0.0) != own
+    assert found.tolist() == expected.tolist() and (expected > 0).any() and (expected > 1).any()
+    kept = int(np.count_nonzero(expected == 0))
+    assert said.code == 0 and f"{kept} of 300 labels stay whichever training row is left out" in said.err
+
+
 @pytest.mark.parametrize("scale", ["none", "standard"])
 @pytest.mark.parametrize("intercept", ["free", "penalised"])
 def test_intervals_are_those_of_refits(call, tmp_path, scale, intercept):
@@ -261,6 +281,8 @@ def test_intervals_are_refused_for_classifiers_and_weighted_rows(call, tmp_path,
     lad = screenpath.run("lad", str(file), c_list=[0.1, 1.0], out=tmp_path / "lad", quiet=True)
     said = call("predict", lad.folder, file, "--step", "C=0.5", "--interval", 0.9)
     assert said.code == 2 and "C = 0.5 is between steps 0 and 1\n  name one of them: --step 1" in said.err
+    said = call("predict", lad.folder, file, "--step", 0, "--removals")
+    assert said.code == 2 and "lad is a regression: it has no labels to change" in said.err
     with pytest.raises(UsageError, match="for regressions"):
         path.loo(C=C).intervals(np.zeros((1, 3)))
     with pytest.raises(UsageError, match="between 0 and 1, not 90"):
