@@ -1,6 +1,6 @@
 """Make the sample files of this folder again, byte for byte: ``python make_samples.py [FOLDER]``.
 
-Needs scikit-learn, which ships the three real data sets, and screenpath for the synthetic ones.
+Needs scikit-learn, which ships the four real data sets, and screenpath for the synthetic ones.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
 
 from screenpath.data.files.generate import generate
 
@@ -67,12 +67,21 @@ def clinic(seed: int, rows: int) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
+def wine() -> bytes:
+    """Return the wines as a table; `od` is the absorbance of diluted wine, 280 nm by 315 nm."""
+    bunch = load_wine()
+    names = [name.replace("od280/od315_of_diluted_wines", "od") for name in bunch.feature_names]
+    rows = [[*map(number, row), "ABC"[label]] for row, label in zip(bunch.data, bunch.target, strict=True)]
+    return "".join(",".join(line) + "\n" for line in ([*names, "cultivar"], *rows)).encode()
+
+
 def sample_files() -> dict[str, bytes]:
     """Return the content of every sample file by its name."""
     real = {"breast_cancer": load_breast_cancer(), "diabetes": load_diabetes(scaled=False), "digits": load_digits()}
     files = {f"{name}.libsvm": libsvm_text(bunch.data, bunch.target) for name, bunch in real.items()}
     for which in (1, 2, 3):
         files[f"wang_toy{which}.libsvm"] = libsvm_text(*generate(f"wang-toy{which}", SEED))
+    files["wine.csv"] = wine()
     files["clinic.csv"], files["clinic_new.csv"] = clinic(SEED, 180), clinic(SEED + 1, 40)
     plain = files["breast_cancer.libsvm"]
     files["breast_cancer.libsvm.gz"] = gzip_without_time(plain)

@@ -14,7 +14,8 @@ from screenpath.solve import NAMES
 from screenpath.walk.step import COLUMNS
 from tests.conftest import ROOT
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "examples" / "guide").glob("*.md"))]
+GALLERY = ROOT / "examples" / "gallery"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "examples" / "guide").glob("*.md")), *sorted(GALLERY.glob("*.md"))]
 SLURM = ("--parsable", "--array", "--dependency", "--wrap")  # of sbatch
 DASK = ("--nworkers", "--nthreads", "--memory-limit", "--port", "--no-dashboard", "--host")  # of dask
 TEXT = "\n".join(page.read_text() for page in PAGES)
@@ -40,7 +41,10 @@ def test_links_lead_somewhere(page):
 
 def test_every_page_is_reached_from_the_front_page():
     front = PAGES[0].read_text()
-    assert [page.name for page in PAGES[1:] if page.stem != "README" and f"guide/{page.name}" not in front] == []
+    index = (GALLERY / "README.md").read_text()
+    missing = [page for page in PAGES[1:] if page.stem != "README" and f"{page.parent.name}/{page.name}" not in front]
+    assert [page for page in missing if page.parent != GALLERY or f"({page.name})" not in index] == []
+    assert "(examples/gallery/README.md)" in front
     assert len(front.split()) <= 900
 
 

@@ -1,15 +1,17 @@
-"""The screens of the guide: the commands of its `console` blocks, with what they print.
+"""The screens of the guide and the gallery: the commands of their `console` blocks, with what they print.
 
     python examples/guide/screens.py [PAGE...]
 
 runs the commands of every page, or of those named, and renews what stands below them. A line `...` stands for any
 lines, and stays. Seconds, clock times and the last digits of numbers vary; a screen is kept where nothing else has
-changed. Commands see the sample data and the examples, and each page has a folder of its own.
+changed. Commands see the sample data and the examples, and each page has a folder of its own. A picture that its
+commands write is copied beside the page where something has changed.
 """
 
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,8 +19,10 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+GALLERY = ROOT / "examples" / "gallery"
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SCREEN = re.compile(r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+PICTURE = re.compile(r"!\[[^\]]*\]\(([\w.-]+)\)")
 MORE = "..."  # stands for any lines
 TIME = re.compile(r"\d\d:\d\d:\d\d|\d[\d.]* (?:h|min|m?s)\b")
 TINY = re.compile(r"\d[\d.]*e-\d+")  # gaps, which rounding decides
@@ -71,15 +75,17 @@ def folder_of(where: Path) -> None:
 
 def typed(command: str, where: Path) -> str:
     """Type a command there and return what the terminal shows."""
-    line = re.sub(r"^screenpath\b", f"{sys.executable} -m screenpath", command)
+    line = re.sub(r"(^|; do )screenpath\b", rf"\1{sys.executable} -m screenpath", command)
+    line = re.sub(r"^python\b", sys.executable, line)
     done = subprocess.run(line, shell=True, cwd=where, capture_output=True, text=True)
     return done.stderr + done.stdout
 
 
 def main() -> None:
     """Renew the screens of the pages named, or of all."""
-    for page in map(Path, sys.argv[1:] or [ROOT / "README.md", *sorted(HERE.glob("*.md"))]):
-        text = page.read_text()
+    every = [ROOT / "README.md", *sorted(HERE.glob("*.md")), *sorted(GALLERY.glob("*.md"))]
+    for page in map(Path, sys.argv[1:] or every):
+        old = text = page.read_text()
         with tempfile.TemporaryDirectory() as folder:
             folder_of(Path(folder))
             for command, shown in screens(text):
@@ -87,6 +93,10 @@ def main() -> None:
                 if not same(shown, printed):
                     text = text.replace(f"$ {command}\n{shown}", f"$ {command}\n{renewed(shown, printed)}", 1)
                     print(f"{page.name}: $ {command}")
+            for picture in PICTURE.findall(text):
+                made, kept = Path(folder, picture), page.with_name(picture)
+                if made.exists() and (text != old or not kept.exists()):
+                    shutil.copyfile(made, kept)
         page.write_text(text)
 
 

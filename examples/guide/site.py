@@ -3,9 +3,9 @@
     python examples/guide/site.py [OUT]
 
 OUT (default build/docs) then holds pages for a browser, index.html first. The pages are those of this folder, the front
-page, the papers' tables and the benchmarks as they stand in the repository, and a reference that is made of the
-declarations of the models and commands, so that it says what the program does. The folder `theme` has their template,
-style and script; the script searches an index that is made of the pages. Needs the extra `docs`.
+page, the gallery, the papers' tables and the benchmarks as they stand in the repository, and a reference that is made
+of the declarations of the models and commands, so that it says what the program does. The folder `theme` has their
+template, style and script; the script searches an index that is made of the pages. Needs the extra `docs`.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from screenpath.errors import flags
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-PAGES = ("README.md", "CHANGELOG.md", "LICENSE", "examples/guide", "examples/papers/results", "examples/benchmarks",
-         "examples/scaling", "data_samples")  # fmt: skip
+PAGES = ("README.md", "CHANGELOG.md", "LICENSE", "examples/guide", "examples/gallery", "examples/papers/results",
+         "examples/benchmarks", "examples/scaling", "data_samples")  # fmt: skip
 KEPT = (".md", ".svg", ".png")
 REFERENCE = "examples/guide/reference"
 KEYWORD = {"": "", "paths": "functions", "models": "functions, estimators"}  # see catalogue.option.Option.python
@@ -71,7 +71,7 @@ def build(pages: Path, out: Path) -> None:
 def sections(out: Path) -> list[dict]:
     """Return what the search looks through: page, heading, text and address of each section of a page."""
     found = []
-    for page in (out / "index.html", *sorted((out / "examples/guide").rglob("*.html"))):
+    for page in (out / "index.html", *sorted((out / "examples").glob("g*/**/*.html"))):  # guide and gallery
         body = page.read_text().partition('<main id="content">')[2].partition("<footer>")[0]
         _, *parts = HEADING.split(body)
         texts = [plain(part) for part in parts]
@@ -90,6 +90,7 @@ def plain(text: str) -> str:
 def settings(pages: Path, out: Path) -> dict:
     """Return the settings of MkDocs: nothing is fetched from anywhere, and pages open from a file too."""
     guide = pages / "examples/guide"
+    questions = re.findall(r"\((\w+\.md)\)", (ROOT / "examples/gallery/README.md").read_text())
     models, others = list(SPECS), [name for name in COMMANDS if name not in SPECS]
     return {
         "site_name": "screenpath", "docs_dir": str(pages), "site_dir": str(out), "use_directory_urls": False,
@@ -99,6 +100,7 @@ def settings(pages: Path, out: Path) -> dict:
             {"Front page": "README.md"},
             *({section: [{title(guide / f"{name}.md"): f"examples/guide/{name}.md"} for name in names]}
               for section, names in SECTIONS.items()),
+            {"Gallery": [f"examples/gallery/{name}" for name in ("README.md", *questions)]},
             {"Options of models": [{name: f"{REFERENCE}/{name}.md"} for name in models]},
             {"Options of commands": [{name: f"{REFERENCE}/{name}.md"} for name in others]},
             {"Papers": [{title(path): str(path.relative_to(pages))}

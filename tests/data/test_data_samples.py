@@ -1,6 +1,7 @@
 """The sample files are what their script makes, and hold what their README says."""
 
 import bz2
+import csv
 import gzip
 import lzma
 import runpy
@@ -25,7 +26,7 @@ def test_script_makes_the_same_files(samples, made):
         unpack = expand.get((samples / name).suffix, bytes)
         assert unpack(kept) == unpack(content), name
         assert len(kept) < 1_000_000
-    found = [path.name for kind in ("*.libsvm*", "clinic*") for path in samples.glob(kind)]
+    found = [path.name for kind in ("*.libsvm*", "clinic*", "wine*") for path in samples.glob(kind)]
     assert sorted(made) == sorted(found)
 
 
@@ -60,6 +61,16 @@ def test_readme_names_every_file_and_shape(samples):
     ]:
         assert f"`{name}.libsvm`" in readme
         assert "{} × {}".format(*shape) in readme
+
+
+@pytest.mark.parametrize("name", ["wine.csv", "census.csv", "art.csv.gz", "cells.csv.gz"])
+def test_real_tables_have_their_shape_and_source(samples, name):
+    readme = (samples / "README.md").read_text()
+    with (gzip.open if name.endswith(".gz") else open)(samples / name, "rt", encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    assert {len(row) for row in rows} == {len(header)}
+    assert f"| `{name}` | {len(rows)} × {len(header)} |" in readme
+    assert f"**{name.partition('.')[0]}**: " in readme
 
 
 def test_tables_hold_what_the_readme_says(samples):

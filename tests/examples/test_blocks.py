@@ -1,4 +1,4 @@
-"""The commands that the front page and the guide show can be typed as they stand, on data of that name."""
+"""The commands that front page, guide and gallery show can be typed as they stand, on data of that name."""
 
 import gzip
 import importlib.util
@@ -13,7 +13,7 @@ from screenpath.catalogue.specs import SPECS
 from tests.cli.conftest import bare_pages, call, clouds, libsvm_text  # noqa: F401 (fixtures)
 from tests.conftest import ROOT
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "examples" / "guide").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "examples").glob("g*/*.md"))]  # guide, gallery
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NOT_HERE = ("cache",)  # tests/cli/test_cache.py: it compiles everything
 
@@ -34,6 +34,7 @@ def screens_of_the_guide():
 
 
 screens = screens_of_the_guide()
+GALLERY = sorted(page for page in screens.GALLERY.glob("*.md") if page.stem != "README")
 SHOWN = {page: commands(page) for page in PAGES}
 RUN = [page for page in PAGES if SHOWN[page]]
 
@@ -106,3 +107,21 @@ def test_a_screen_is_compared():
     assert not screens.same("one\n", "one\ntwo\n")
     block = "```console\n$ screenpath a \\\n  b\nout\n$ head c\n```\n"
     assert screens.screens(block) == [("screenpath a \\\n  b", "out\n"), ("head c", "")]
+
+
+@pytest.mark.parametrize("page", GALLERY, ids=[page.stem for page in GALLERY])
+def test_a_page_of_the_gallery_is_one_screen(page):
+    """Question, 3 to 8 commands with what they print, a picture that one of them writes, and what is proven."""
+    text = page.read_text()
+    typed = [command for command, _ in screens.screens(text)]
+    (picture,) = screens.PICTURE.findall(text)
+    assert text.partition("\n")[0].endswith("?") and len(text.splitlines()) <= 60 and "\n**What is proven.** " in text
+    assert 3 <= len(typed) <= 8 and any(command.endswith(picture) for command in typed)
+    assert page.with_name(picture).stat().st_size < 70_000
+
+
+def test_the_gallery_is_whole():
+    assert len(GALLERY) == 10
+    files = {file.name for file in screens.GALLERY.iterdir() if file.suffix in (".py", ".svg")}
+    texts = "".join(page.read_text() for page in GALLERY)
+    assert {name for name in files if name not in texts} == set()

@@ -12,6 +12,7 @@ from screenpath.cli.app import COMMANDS
 from tests.conftest import ROOT
 
 GUIDE = ROOT / "examples" / "guide"
+GALLERY = ROOT / "examples" / "gallery"
 REMOTE = re.compile(r"""(?:src|srcset)=["']?(?:https?:)?//|<link[^>]+href=["']?(?:https?:)?//|@import""")
 
 
@@ -29,9 +30,9 @@ def site(tmp_path_factory):
 
 
 def test_every_page_is_there_and_needs_no_network(site):
-    for page in GUIDE.glob("*.md"):
+    for page in (*GUIDE.glob("*.md"), *GALLERY.glob("*.md")):
         name = "index" if page.stem == "README" else page.stem
-        assert (site / "examples" / "guide" / f"{name}.html").is_file(), page
+        assert (site / "examples" / page.parent.name / f"{name}.html").is_file(), page
     for page in site.rglob("*.html"):
         assert not REMOTE.search(page.read_text()), page
     assert "Start" in (site / "index.html").read_text()
@@ -56,10 +57,11 @@ def test_the_guide_is_in_the_menu_and_in_the_search(site):
     found = (site / "search_index.js").read_text()
     sections = json.loads(found.removeprefix("const SECTIONS = ").rstrip(";\n"))
     searched = {one["url"].partition("#")[0] for one in sections}
-    for page in GUIDE.glob("*.md"):
-        if page.stem != "README":
-            assert f"examples/guide/{page.stem}.html" in menu and f"examples/guide/{page.stem}.html" in searched, page
-    order = [menu.index(f"<summary>{name}</summary>") for name in ("Start", "Use", "Python", "Understand", "Scale")]
+    for page in (*GUIDE.glob("*.md"), *GALLERY.glob("*.md")):
+        name = f"examples/{page.parent.name}/{page.stem}.html"
+        assert page.stem == "README" or name in menu and name in searched, page
+    names = ("Start", "Use", "Python", "Understand", "Scale", "Gallery")
+    order = [menu.index(f"<summary>{name}</summary>") for name in names]
     assert order == sorted(order)
     assert all(one["heading"] and one["page"] and "<" not in one["heading"] for one in sections)
     assert any("screened" in one["text"] and one["page"] == "Glossary" for one in sections)
