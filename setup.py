@@ -1,4 +1,4 @@
-"""Makes the manual pages of what the commands declare when the package is built; all else stands in pyproject.toml."""
+"""Makes manual pages and completions of what the commands declare when the package is built; else see pyproject.toml."""
 
 import sys
 from pathlib import Path
@@ -6,10 +6,22 @@ from pathlib import Path
 from setuptools import setup
 
 sys.path.insert(0, str(Path(__file__).parent))
+from screenpath.cli.app import cli
+from screenpath.cli.help import completion_of
 from screenpath.cli.man import pages
 
-folder = Path("build", "man")
-folder.mkdir(parents=True, exist_ok=True)
-for name, text in pages():
-    (folder / f"{name}.1").write_text(text, encoding="utf-8")
-setup(data_files=[("share/man/man1", sorted(path.as_posix() for path in folder.glob("*.1")))])
+SHELLS = {  # where each looks for the completion of a command, below share
+    "bash": "bash-completion/completions/screenpath",
+    "zsh": "zsh/site-functions/_screenpath",
+    "fish": "fish/vendor_completions.d/screenpath.fish",
+}
+
+made = {f"man/man1/{name}.1": text for name, text in pages()}
+made |= {place: completion_of(shell, cli) for shell, place in SHELLS.items()}
+folders = {}
+for place, text in made.items():
+    file = Path("build", "share", place)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    folders.setdefault(f"share/{Path(place).parent.as_posix()}", []).append(file.as_posix())
+setup(data_files=[(folder, sorted(files)) for folder, files in folders.items()])

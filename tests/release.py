@@ -1,12 +1,13 @@
 """What a release has to be before it goes out, in clean environments:
 
-    python tests/release.py [OUT]          (or `make release-check`; about two minutes for each Python)
+    python tests/release.py [OUT]          (or `make release-check`; about four minutes for each Python)
 
 builds sdist and wheel into OUT (default build/release), looks into both, and installs the wheel for every Python of
 ``PYTHONS`` that this machine has: with the newest dependencies, and for the oldest Python with the oldest that
-pyproject.toml allows. Each then computes, proves and uses a first path: in a home without any cache, from a folder that
-is not the source, with a site-packages that cannot be written to, as another user where this one is root. Packages come
-from where pip is set up to take them.
+pyproject.toml allows. Each then computes, proves and uses a first path, and reads a run of 0.1.0: in a home without any
+cache, from a folder that is not the source, with a site-packages that cannot be written to, as another user where this
+one is root. pipx and uvx install the wheel, and the sources make demo and site. Packages come from where pip is set up
+to take them.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ ROOT = Path(__file__).resolve().parents[1]
 PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 MOST = 1_500_000  # bytes of wheel or sdist
 NOBODY = 65534
+SHARED = (
+    "man/man1/screenpath.1", "man/man1/screenpath-svm.1", "bash-completion/completions/screenpath",
+    "zsh/site-functions/_screenpath", "fish/vendor_completions.d/screenpath.fish",
+)  # fmt: skip
 NEEDED = ("py.typed", "__init__.pyi", "sklearn/__init__.pyi", "cli/app.py", "kernels/walk/compiled.py")
 LICENCES = """
 from importlib.metadata import distributions
@@ -54,11 +59,38 @@ def main() -> None:
         if version == min(found, key=PYTHONS.index):
             installed(out, wheel, python, f"{version}-oldest", oldest())
         installed(out, wheel, python, f"{version}-newest")
-    for program, words in (("pipx", ["run", "--spec"]), ("uvx", ["--from"])):
-        if shutil.which(program):
-            print(program, run([program, *words, wheel, "screenpath", "--version"]).strip())
-        else:
-            print(f"{program}: not here, not tried")
+    as_program(out, wheel)
+    run(["make", "-C", out / "source", "demo", "docs", f"PYTHON={list(found.values())[-1]}"], env=clean(out / "home"))
+    print("make demo, make docs: done")
+
+
+def clean(home: Path) -> dict[str, str]:
+    """Return the environment of a user who has just come: nothing of this one's Python, and an empty home."""
+    home.mkdir(exist_ok=True)
+    unset = ("PYTHON", "NUMBA", "XDG", "VIRTUAL", "MAKE", "MFLAGS")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(unset)}
+    return {**kept, "HOME": str(home), "USERPROFILE": str(home)}
+
+
+def as_program(out: Path, wheel: Path) -> None:
+    """Install and run the wheel with pipx and uvx, which come from the package index."""
+    tools = scripts_of(out / "tools")
+    places = {"PIPX_HOME": "pipx", "PIPX_BIN_DIR": "pipx-bin", "PIPX_MAN_DIR": "pipx-man"}
+    trust = {"SSL_CERT_FILE": os.environ["PIP_CERT"]} if "PIP_CERT" in os.environ else {}
+    environment = {**clean(out / "home"), **trust, **{name: str(out / place) for name, place in places.items()}}
+    run([tools / "python", "-m", "pip", "install", "--quiet", "pipx", "uv"])
+    run([tools / "pipx", "install", wheel], env=environment)
+    version = run([out / "pipx-bin" / "screenpath", "--version"], env=environment)
+    if not (out / "pipx-man" / "man1" / "screenpath-svm.1").exists():
+        sys.exit("pipx: no manual pages")
+    if run([tools / "uvx", "--from", wheel, "screenpath", "--version"], env=environment) != version:
+        sys.exit("uvx runs another version")
+    print(f"pipx, uvx: {version.strip()}")
+
+
+def scripts_of(environment: Path) -> Path:
+    """Return the folder of the programs of a virtual environment."""
+    return environment / ("Scripts" if os.name == "nt" else "bin")
 
 
 def run(words, **options) -> str:
@@ -97,7 +129,7 @@ def built(out: Path) -> tuple[Path, Path]:
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, source / name)
     run([sys.executable, "-m", "venv", tools])
-    python = tools / ("Scripts" if os.name == "nt" else "bin") / "python"
+    python = scripts_of(tools) / "python"
     run([python, "-m", "pip", "install", "--quiet", "build"])
     run([python, "-m", "build", "--outdir", out, source])
     (wheel,), (sdist,) = out.glob("*.whl"), out.glob("*.tar.gz")
@@ -111,12 +143,12 @@ def wheel_fault(wheel: Path) -> str | None:
         about = archive.read(next(name for name in names if name.endswith(".dist-info/METADATA"))).decode()
     inside = {name.removeprefix("screenpath/") for name in names if name.startswith("screenpath/")}
     other = [name for name in names if not re.match(r"screenpath(/|-[^/]*\.(dist-info|data)/)", name)]
-    manual = {page.name for page in (*ROOT.glob("*/screenpath*.1"), *ROOT.glob("*/*/screenpath*.1"))}
+    lost = [page for page in SHARED if not any(name.endswith(f".data/data/share/{page}") for name in names)]
     faults = [
         (wheel.stat().st_size > MOST, f"it has more than {MOST:,} bytes"),
         (other, f"it installs {other[:3]} outside of the package"),
         (missing := [name for name in NEEDED if name not in inside], f"it lacks {missing}"),
-        (lost := manual - {name.rpartition("/")[2] for name in names}, f"it lacks the pages {sorted(lost)}"),
+        (lost, f"it lacks {lost}"),
         (not any("LICENSE" in name for name in names), "it has no licence"),
         ("Requires-Python: >=3.10" not in about, "it does not say for which Python it is"),
         ("Description-Content-Type: text/markdown" not in about, "its description is not the README"),
@@ -141,7 +173,7 @@ def installed(out: Path, wheel: Path, python: str, name: str, needed=()) -> None
         place.chmod(0o755)
         home.mkdir()
         run([python, "-m", "venv", place / "env"])
-        scripts = place / "env" / ("Scripts" if os.name == "nt" else "bin")
+        scripts = scripts_of(place / "env")
         pip = [scripts / "python", "-m", "pip"]
         run([*pip, "install", "--quiet", "--no-cache-dir", "--only-binary", ":all:", wheel, *needed])
         run([*pip, "check"])
@@ -151,6 +183,7 @@ def installed(out: Path, wheel: Path, python: str, name: str, needed=()) -> None
                     run([*pip, "install", "--quiet", "--dry-run", f"{wheel}[{extra}]"])
         (out / f"licences-{name}.txt").write_text(run([scripts / "python", "-c", LICENCES]))
         shutil.copy(ROOT / "data_samples" / "breast_cancer.libsvm", home / "data.libsvm")
+        shutil.copytree(ROOT / "tests" / "fixtures" / "runs-0.1.0", home / "earlier")
         who = first_use(scripts / "screenpath", home)
         print(f"Python {name}, {who}: {', '.join(needed) or 'newest dependencies'}", flush=True)
 
@@ -162,14 +195,12 @@ def first_use(screenpath: Path, home: Path) -> str:
         nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
         if reachable(screenpath.with_name("python"), nobody):
             other, who = nobody, "as another user"
-            for path in (home, *home.iterdir()):
+            for path in (home, *home.rglob("*")):
                 os.chown(path, NOBODY, NOBODY)
     for path in env.rglob("*"):
         if not path.is_symlink():
             path.chmod(path.stat().st_mode & ~0o222)
-    unset = ("PYTHON", "NUMBA", "XDG", "VIRTUAL")
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(unset)}
-    options = {"cwd": home, "env": {**clean, "HOME": str(home), "USERPROFILE": str(home)}, **other}
+    options = {"cwd": home, "env": clean(home), **other}
     path = ("--grid", "5", "--scale", "standard", "--certificate", "-o", "run")
     run([screenpath, "--version"], **options)
     run([screenpath, "svm", "data.libsvm", *path], **options)
@@ -177,6 +208,9 @@ def first_use(screenpath: Path, home: Path) -> str:
     labels = run([screenpath, "predict", "run", "data.libsvm", "--step", "3"], **options).splitlines()
     if "5 of 5 steps proven" not in proof or len(labels) != 570:
         sys.exit(f"a first path is not proven, or its labels are not those of 569 rows:\n{proof}")
+    run([screenpath, "show", "earlier/kernel-certificate", "--step", "1"], **options)
+    run([screenpath, "predict", "earlier/kernel-certificate", "earlier/two.libsvm", "--step", "1"], **options)
+    run([screenpath, "verify", "earlier/kernel-certificate", "earlier/two.libsvm"], **options)
     for folder in (one for one in env.rglob("*") if one.is_dir() and not one.is_symlink()):
         folder.chmod(0o755)  # so that it can be removed
     return who

@@ -169,6 +169,11 @@ def completion(ctx, shell):
 
     Append it to the file that the shell reads at its start: ~/.bashrc, ~/.zshrc, or ~/.config/fish/config.fish.
     """
+    click.echo(completion_of(shell, ctx.find_root().command))
+
+
+def completion_of(shell: str, command: click.Command) -> str:
+    """Return the script that makes a shell complete a command; ``setup.py`` puts those of all shells into the wheel."""
     kind = get_completion_class(shell)
     assert kind is not None
-    click.echo(kind(ctx.find_root().command, {}, "screenpath", "_SCREENPATH_COMPLETE").source())
+    return kind(command, {}, "screenpath", "_SCREENPATH_COMPLETE").source()
