@@ -22,6 +22,7 @@ CHANGES = (*ROWS, "points", "facts", "state", "firsts")  # and for each version
 NUMBERS = ("total_sq", "inner", "xi", "ell", "slack", "error", "primal", "primal_error", "gap", "rounding")
 INTERCEPT = ("intercept", "low", "high", "residue", "shift", "cost")  # and, where it is free, of that
 NONE, NOTHING = np.zeros(1, dtype=np.int64), np.empty(0)
+DENSE = 64  # columns, up to which moves are measured by second moments
 PART = 0.25  # of the tolerance: what rounding may take of the primal value
 ALIKE = 1e-6  # relative difference of a certificate's numbers, at most
 
@@ -32,7 +33,8 @@ def begun(model, reference, move=None) -> kernels.Lazy:
     most = 0.0 if model.free is None else model.largest_kink
     lazy = kernels.nothing(model.size, _room(w.size), w.size, measured(model), most)
     lazy.margins[:] = reference.point.products
-    lazy.state[kernels.REACH] = np.linalg.norm(lazy.units * (STEP * w if move is None else move))
+    move = STEP * w if move is None else move
+    lazy.state[kernels.REACH] = kernels.distance(move, 1.0, 0.0 * w, lazy, model.bounds)
     kernels.set_deadlines(_problem(model), w, reference.intercept or 0.0, reference.theta, lazy)
     return lazy
 
@@ -47,9 +49,9 @@ def blurred(model, reference, tol: float) -> bool:
     return not reference.C * off <= PART * tol * reference.primal
 
 
-def measured(model) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return ``sizes``, ``units``, ``mean`` and ``ratios`` of ``Lazy``: the units are the powers of two next to the
-    columns' root mean squares, around the mean where the intercept is free.
+def measured(model) -> tuple:
+    """Return ``sizes``, ``units``, ``mean``, ``ratios``, ``metric`` and ``lost`` of ``Lazy``: the units are the powers
+    of two next to the columns' root mean squares, around the mean where the intercept is free.
     """
     if model.measure is not None:
         return model.measure
@@ -60,11 +62,17 @@ def measured(model) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         kernels.column_squares(X, middle, squares)
         exponents = np.round(0.5 * np.log2(squares / model.size))
         units = np.exp2(np.where(np.abs(exponents) <= MOST_EXPONENT, exponents, 0.0))
-        kernels.measure(X, middle, 1.0 / units, more, sizes)
         apart = float(np.linalg.norm(middle / units))  # the rows themselves may be rounded
+        metric, lost = np.empty((0, 0)), 4.0 * UNIT
+        if units.size <= DENSE:
+            metric = kernels.metric_of(X, middle, 1.0 / units)
+            lost = 4.0 * error * (float(np.linalg.norm(metric)) + apart)
+            kernels.measure_by(X, middle, 1.0 / units, more, metric, sizes)
+        else:
+            kernels.measure(X, middle, 1.0 / units, more, sizes)
         sizes = sizes * (1.0 + 2.0 * error) + 4.0 * error * apart + model.bounds[HIDDEN]
         ratios = np.nextafter((lengths / sizes).astype(np.float32), np.float32(np.inf))
-    model.measure = sizes, units, mean, ratios
+    model.measure = sizes, units, mean, ratios, metric, lost
     return model.measure
 
 

@@ -47,8 +47,8 @@ def near(walk, C: float, epochs: int) -> tuple:
         sample = FreeModel(*arrays, around=(mean, spread[index], typical))
     else:
         return None, 0, 0.0
-    sizes, units, *middle, ratios = unread.measured(model)
-    sample.measure = sizes[index], units, *middle, ratios[index]
+    sizes, units, middle, ratios, *metric = unread.measured(model)
+    sample.measure = sizes[index], units, middle, ratios[index], *metric
     larger, touched, w = C * model.size / index.size, float(index.size), np.zeros(rows.d)
     if sample.size < unread.MANY:
         start = sample.certify(larger, w, sample.corner(np.zeros(sample.size))[0])

@@ -102,10 +102,12 @@ def unmoved(problem, known):
 
 
 @pytest.mark.parametrize("versions", [unread.VERSIONS, 1])  # the last of which are forgotten at each move
+@pytest.mark.parametrize("dense", [unread.DENSE, 0])  # columns up to which there is a metric
 @pytest.mark.parametrize("free", [False, True])
-def test_no_unread_row_is_on_the_wrong_side(free, versions, monkeypatch):
+def test_no_unread_row_is_on_the_wrong_side(free, dense, versions, monkeypatch):
     """Scales of all sizes, near-ties, exact kinks, duplicates, moves to and fro; about 10^5 rows, wide 10^6."""
     monkeypatch.setattr(unread, "VERSIONS", versions)
+    monkeypatch.setattr(unread, "DENSE", dense)
     found = [attacked(seed, free) for seed in range(wide(100, 1000))]
     assert sum(wrong for wrong, _ in found) == 0
     assert sum(held for _, held in found) > wide(40_000, 400_000)
@@ -125,9 +127,14 @@ def test_length_of_a_move_is_rounded_up():
         w, point = rng.normal(size=(2, 3)) * 10.0 ** rng.integers(-150, 150)
         point = w * (1.0 + 1e-15 * rng.normal(size=3)) if rng.random() < 0.5 else point
         scale = rng.choice([1.0, 0.3, -2.0, 1.0 + 1e-15])
-        pairs = zip(w.tolist(), point.tolist(), strict=True)
-        exact = sum((Fraction(a) - Fraction(float(scale)) * Fraction(b)) ** 2 for a, b in pairs)
-        assert Fraction(float(kernels.distance(w, scale, point, np.ones(3), bounds))) ** 2 >= exact
+        pairs = list(zip(w.tolist(), point.tolist(), strict=True))
+        metric = np.triu(rng.normal(size=(3, 3))) if rng.random() < 0.5 else np.empty((0, 0))
+        known = kernels.nothing(3, 16, 3, (np.ones(3), np.ones(3), np.empty(0), np.ones(3, np.float32), metric, 1e-14))
+        moves = [Fraction(a) - Fraction(float(scale)) * Fraction(b) for a, b in pairs]
+        if metric.size:
+            moves = [sum(Fraction(float(r)) * m for r, m in zip(row, moves, strict=True)) for row in metric]
+        exact = sum(move**2 for move in moves)
+        assert Fraction(float(kernels.distance(w, scale, point, known, bounds))) ** 2 >= exact
         bounds[box.TINY] = 4 * 2.0**-1074
         (along, error), mean = kernels.along(w, scale, point, w[::-1], bounds), map(Fraction, w[::-1].tolist())
         pairs = zip(w.tolist(), point.tolist(), strict=True)

@@ -22,6 +22,7 @@ from screenpath.kernels.problem import intercept
 from screenpath.kernels.problem.box import ALL_KINKS, FEATURE_SUM, HIDDEN, ROW_SUM, TINY, UNIT
 from screenpath.kernels.problem.partition import ROWS
 from screenpath.kernels.rows.matrix import dot, listed_products, matrix_of
+from screenpath.kernels.rows.newton_system import _factorise, inner
 from screenpath.kernels.walk.compiled_types import Problem
 
 SCANNED = 128  # deadlines that are compared at a time
@@ -34,7 +35,9 @@ SQUARE, ERROR_SLOPE, ERROR_FLOOR, LOOKED, SCALE, SCALED, PLAIN = range(7)  # of 
 ALONG, ALONG_SCALED, ALONG_ERROR = range(7, 10)  # with a free intercept: what it adds to a margin of that version
 SOLVED = 256.0 * UNIT  # error of a solver's distances from the kinks, times the sizes of the intercept and the kinks
 
-NONE = np.empty(0), np.empty(0), np.empty(0), np.empty(0, dtype=np.float32)
+NONE = np.empty(0), np.empty(0), np.empty(0), np.empty(0, dtype=np.float32), np.empty((0, 0)), 0.0
+BLOCKS = 128  # of SCANNED rows, whose second moments are taken
+RIDGE = 1e-6  # added to the second moments of columns that are about 1
 
 
 class Lazy(NamedTuple):
@@ -48,6 +51,10 @@ class Lazy(NamedTuple):
     sizes, units : ndarray of shape (n,), ndarray of shape (d,)
         At least the norms of the exact rows, each column divided by its unit, in which moves of ``w`` are measured:
         ``|g.move| <= ||g / units|| ||units move||``. So a column of large values does not make every move look long.
+    metric, lost : ndarray of shape (d, d) or (0, 0), float
+        An upper triangle ``R``; the sizes then are those of ``R^-T (g / units)``, and moves are ``R (units move)``: of
+        second moments ``R'R``, correlated columns do not make moves look long either. ``lost`` times the length of a
+        move is at least what rounding hides of it.
     mean : ndarray of shape (d,) or (0,)
         With a free intercept: what is subtracted from the rows, any vector near their middle.
     ratios : ndarray of float32 of shape (n,)
@@ -78,6 +85,8 @@ class Lazy(NamedTuple):
     units: np.ndarray
     mean: np.ndarray
     ratios: np.ndarray
+    metric: np.ndarray
+    lost: float
     most: float
     firsts: np.ndarray
     sides: np.ndarray
@@ -93,7 +102,7 @@ class Lazy(NamedTuple):
 def nothing(n=0, versions=0, d=0, measure=NONE, most=0.0) -> Lazy:
     """Return arrays of so many rows and versions, with nothing known yet; of none, every row is read.
 
-    ``measure`` has ``sizes``, ``units``, ``mean`` and ``ratios``.
+    ``measure`` has ``sizes``, ``units``, ``mean``, ``ratios``, ``metric`` and ``lost``.
     """
     return Lazy(
         np.empty(n), np.empty(n), np.zeros(n, dtype=np.int32), *measure, most, np.full(-(-n // SCANNED), np.inf),
@@ -126,16 +135,84 @@ def measure(X, middle, scales, more, sizes):
         sizes[i] = np.sqrt(total)
 
 
+@kernel(leaf=True)
+def _columns(dense, first, middle, scales, part):
+    """Write the rows from the ``first`` on to the columns of ``part``, as many as there is room for, then zeros;
+    return how many.
+    """
+    count = min(part.shape[1], dense.shape[0] - first)
+    for r in range(count):
+        for j in range(at(scales.size)):
+            part[j, r] = scales[j] * (dense[at(first + r), j] - middle[j])
+    part[:, count:] = 0.0
+    return count
+
+
+@kernel(fastmath=SUMS)
+def metric_of(X, middle, scales):
+    """Return ``R`` of ``R'R``, the second moments of rows as in :func:`measure`, and a little more.
+
+    Any ``R`` is as safe as any other, so some rows suffice.
+    """
+    (n, d), count = X.dense.shape, 0
+    moments, part = np.zeros((d, d)), np.empty((d, SCANNED))
+    for first in range(0, n, SCANNED * max(1, n // (SCANNED * BLOCKS))):
+        count += _columns(X.dense, first, middle, scales, part)
+        for j in range(d):
+            for k in range(j + 1):
+                moments[j, k] += inner(part[j], part[k])
+    moments /= count
+    for j in range(d):
+        moments[j, j] += RIDGE
+    _factorise(moments)
+    for j in range(d):
+        moments[j, j + 1 :] = 0.0
+    return moments.T.copy()
+
+
+@kernel(fastmath=SUMS)
+def measure_by(X, middle, scales, more, metric, sizes):
+    """Write what :func:`measure` writes, in a metric: the norms of the solutions ``z`` of ``R'z = g``.
+
+    Their rounding is that of another ``R``, relatively as small: for :func:`distance` to count.
+    """
+    part, squares = np.empty((scales.size, SCANNED)), np.empty(SCANNED)
+    for first in range(0, sizes.size, SCANNED):
+        count = _columns(X.dense, first, middle, scales, part)
+        squares[:] = more
+        for j in range(scales.size):
+            own = part[j]
+            for k in range(j):
+                weight, other = metric[k, j], part[k]
+                for r in range(SCANNED):
+                    own[r] -= weight * other[r]
+            for r in range(SCANNED):
+                own[r] /= metric[j, j]
+                squares[r] += own[r] * own[r]
+        for r in range(count):
+            sizes[first + r] = np.sqrt(squares[r])
+
+
 @kernel(fastmath=SUMS, leaf=True)
-def distance(w, scale, point, units, bounds):
-    """Return an upper bound of ``||units (w - scale * point)||``; the units, powers of two, round nothing."""
-    square, part = 0.0, 0.0
-    for j in range(w.size):
+def distance(w, scale, point, lazy, bounds):
+    """Return an upper bound of the length of ``w - scale * point`` in units and metric; the units, powers of two, round
+    nothing. Overwrites the beginning of ``values``.
+    """
+    square, part, units, metric, step = 0.0, 0.0, lazy.units, lazy.metric, lazy.values
+    for j in range(at(w.size)):
         scaled = scale * point[j]
-        step = units[j] * (w[j] - scaled)
+        step[j] = units[j] * (w[j] - scaled)
         part += (units[j] * scaled) * (units[j] * scaled)
-        square += step * step
-    rounded = 0.0 if scale == 1.0 else 4.0 * UNIT * np.sqrt(part)
+        square += step[j] * step[j]
+    rounded = lazy.lost * np.sqrt(square) if metric.size > 0 else 0.0
+    rounded += 0.0 if scale == 1.0 else lazy.lost * np.sqrt(part)
+    if metric.size > 0:
+        square = 0.0
+        for j in range(at(w.size)):
+            total = 0.0
+            for k in range(j, at(w.size)):
+                total += metric[j, k] * step[k]
+            square += total * total
     return (np.sqrt(square) + rounded + bounds[HIDDEN]) * (1.0 + 2.0 * bounds[FEATURE_SUM])
 
 
@@ -158,7 +235,7 @@ def new_version(w, b, problem, lazy):
     state, now, move = lazy.state, int(lazy.state[VERSIONS]), 0.0
     if now > 0:
         last = lazy.points[now - 1]
-        move = distance(w, 1.0, last, lazy.units, problem.bounds)
+        move = distance(w, 1.0, last, lazy, problem.bounds)
         if lazy.mean.size > 0:
             more, error = along(w, 1.0, last, lazy.mean, problem.bounds)
             more = abs(b - last[w.size] + more) + error + 4.0 * UNIT * (abs(b - last[w.size]) + abs(more))
@@ -196,8 +273,8 @@ def _straight(r, now, lazy, bounds):
     scale = inner / facts[r, SQUARE] if facts[r, SQUARE] > 0.0 else 1.0
     w, b = points[now, :d], points[now, d]
     facts[r, LOOKED], facts[r, SCALE] = 1.0, scale
-    facts[r, SCALED] = distance(w, scale, points[r], lazy.units, bounds)
-    facts[r, PLAIN] = distance(w, 1.0, points[r], lazy.units, bounds)
+    facts[r, SCALED] = distance(w, scale, points[r], lazy, bounds)
+    facts[r, PLAIN] = distance(w, 1.0, points[r], lazy, bounds)
     if lazy.mean.size > 0:
         plain, error = along(w, 1.0, points[r], lazy.mean, bounds)
         scaled, more = along(w, scale, points[r], lazy.mean, bounds)
@@ -360,10 +437,11 @@ def restore(X, problem, points, state, version, lazy):
 def warm_up():
     one, w, marks = np.ones(2), np.ones(2), np.ones(2, dtype=np.int8)
     problem = Problem(np.array([0, 2]), one, 0.0 * one, one, one, marks, np.zeros(TINY + 1))
-    X, lazy = matrix_of(np.eye(2)), nothing(2, 16, 2, (one, one, one, np.ones(2, dtype=np.float32)))
+    X, lazy = matrix_of(np.eye(2)), nothing(2, 16, 2, (one, one, one, np.ones(2, dtype=np.float32), np.eye(2), 0.0))
     column_squares(X, w, w.copy())
     measure(X, w, w, 1.0, w.copy())
-    distance(w, 1.0, w, one, problem.bounds)
+    measure_by(X, w, w, 1.0, metric_of(X, 0.0 * w, w), w.copy())
+    distance(w, 1.0, w, lazy, problem.bounds)
     along(w, 1.0, w, one, problem.bounds)
     set_deadlines(problem, w, 1.0, one, lazy)
     look(X, problem, w, 0.0, 0.0, 0, lazy)

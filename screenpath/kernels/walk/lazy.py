@@ -67,8 +67,8 @@ from screenpath.kernels.walk.deadlines import (
 )
 
 NEARBY = 0.3  # of the last step's move: rows that such a move brings to their kink are solved for
-SHRINK, GROW, TRIES = 0.5, 3.0, 12  # of how far a working set goes: from step to step, and while it has too few rows
-ABLE = 4.0  # how far the dual variables of a working set can move the sum over rows, for what it is away from w
+SHRINK, GROW, TRIES = 0.5, 2.0, 18  # of how far a working set goes: from step to step, and while it has too few rows
+ABLE = 16.0  # how far the dual variables of a working set can move the sum over rows, for what it is away from w
 FEW = 2.0  # rows of a working set for each that is between its ends, at least
 CLOSE = 0.25  # of a step's move: rows read for a certificate join the working set if they are so close to their kink
 ROOM = 11  # versions for which there has to be room when a step begins
@@ -376,7 +376,7 @@ def renew(X, problem, w, lazy):
 def warm_up():
     one, w, marks = np.ones(2), np.ones(2), np.ones(2, dtype=np.int8)
     problem = Problem(np.array([0, 2]), one, 0.0 * one, one, one, marks, np.zeros(box.TINY + 1))
-    measure = one, one, one, np.ones(2, dtype=np.float32)
+    measure = one, one, one, np.ones(2, dtype=np.float32), np.eye(2), 0.0
     X, lazy, room = matrix_of(np.eye(2)), nothing(2, 16, 2, measure), workspace(2, 2, False)
     set_deadlines(problem, w, 0.0, one, lazy)
     begin(marks, lazy)
