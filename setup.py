@@ -1,4 +1,4 @@
-"""Makes manual pages and completions of what the commands declare when the package is built; else see pyproject.toml."""
+"""Makes manual pages and completions of what the commands declare when the package is built; see pyproject.toml."""
 
 import sys
 from pathlib import Path
