@@ -25,7 +25,9 @@ def test_the_numbers_are_those_of_exact_fractions(folder, monkeypatch):
     found = verify_certificate(folder, data_of(folder))
     _, _, steps, _ = exact.certified((folder / "certificate.bin").read_bytes(), data_of(folder))
     for k, step in steps.items():
-        lines = explained(found, k)
+        head, where, losses, *lines = explained(found, k)
+        assert where.startswith("where ") and "t_k = " in where and " loss_k = the largest theta_k t_k" in losses
+        lines.insert(0, head)
         P, gap = float(exact.ends(step.P)[1]), float(min(exact.ends(step.gap(t))[1] for t in step.completed()))
         primal = float(re.search("loss_k" + NUMBER, lines[1])[1])
         own, losses = (float(re.search(NUMBER + "$", line)[1]) for line in lines[2:4])
@@ -49,7 +51,7 @@ def test_steps_that_claim_nothing_or_are_not_there(call):  # noqa: F811
     found = verify_certificate(folder, data_of(folder))
     assert explained(found, found.unclaimed[0])[0].endswith("it claims nothing")
     done = call("verify", folder, data_of(folder), "--explain", "--step", 999)
-    assert done.out.splitlines()[1] == "step 999: there is none"
+    assert done.out.splitlines()[1].startswith("step 999: there is none; the path has the steps 0 to ")
 
 
 @pytest.mark.parametrize(
