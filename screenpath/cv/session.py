@@ -89,8 +89,6 @@ class CvSession(Session):
         names = (o["score"] or "").split(",")
         scores = [choose_score(name or None, self.spec, task, classes, o.get("tau")) for name in names]
         self.score, self.further = scores[0], tuple(scores[1:])
-        if o["certificate"] and "classes" in (self.data.labels or {}):
-            raise UsageError("`certificate` of `cv` is of two labels, or of a regression", "leave it out")
         asked = [name for name in FITTED if o[name]]
         if asked and (task != CLASSIFICATION or "classes" in self.data.labels):
             what = "several" if task == CLASSIFICATION else "no"

@@ -125,7 +125,7 @@ def points_of(part: str, grid) -> range:
 
 # Options of a path that make no sense on folds, and their value there.
 WITHOUT = {"audit": False, "eps_path": None, "c": None, "reference": None}
-UNPROVEN = ("kernel", "until_turn", "fold_file", "fold_column", "group_column")  # of folds no certificate is checked
+UNPROVEN = ("kernel", "until_turn")  # of folds no certificate is checked
 # Of drawn folds, where each row is left out in its turn.
 DRAWN = ("repeats", "stratify", "group_column", "until_turn", "certify", "certificate", "part", "scheduler")
 WITHOUT_MORE = {"certify": False, "certify_to": None, "certify_points": 0, "until_turn": False, "turn_points": 0}

@@ -38,15 +38,16 @@ from screenpath.verify.file import (
     damaged,
     frames,
 )  # fmt: skip
+from screenpath.verify.problem import read_numbers
 from screenpath.verify.products import check as check_steps
-from screenpath.verify.products import norms_of, products_of
+from screenpath.verify.products import norms_of
+from screenpath.verify.scores import CLASSES, LOSSES, between, forms_of, truth_of
 from screenpath.verify.steps import number, read_table
 from screenpath.verify.table import open_data
 
 TABLES = ("cv.csv", "cv.json", "folds.csv", "bounds.csv")
 OPTIONS = ("folds", "repeats", "score")  # that are compared
 NEAR = 1e-9  # numbers that two programs form of the same scores
-PROVEN = ("accuracy", "mae", "mse", "pinball")  # scores that are formed again
 TIE = 1e-12  # relative: means that count as equal
 
 
@@ -116,6 +117,8 @@ class Folds:
         self.cv = json.loads(self.texts["cv.json"])
         self.rows = self._table("folds.csv")
         self.free = problem.header.get("intercept") == "free"
+        self.given = any(self.record["options"].get(name) is not None for name in ("fold_file", "fold_column"))
+        self.targets = np.zeros(problem.header["data"]["n_samples"])
         self.lines: list[list] = []  # of each fold: what bounds are made of, step by step
 
     def _table(self, name: str) -> list[dict]:
@@ -130,28 +133,53 @@ class Folds:
         for k, (own, entries) in enumerate(self.folds if not self.faults else []):
             self._check_fold(own, entries, self.rows[k * steps[0] : (k + 1) * steps[0]])
         if not self.faults:
+            self._check_source()
             self._check_choice(steps[0])
             self._check_bounds()
 
     def _check_split(self) -> None:
-        n, options = self.problem.header["data"]["n_samples"], self.record["options"]
+        n, options, identity = self.targets.size, self.record["options"], self.record["identity"]
         digest, places = hashlib.sha256(), []
+        repeats, count = options["repeats"], options["folds"]
+        if self.given:  # as many folds as there are
+            repeats, count = 1, max(len(self.folds), 2)
         for own, _ in self.folds:
             places.append((own["repeat"], own["fold"]))
             digest.update(np.array([*places[-1], *own["held_out"]], dtype=np.int64).tobytes())
             if own["held_out"].dtype != np.int64 or np.any(np.diff(own["held_out"]) <= 0):
                 self.faults.append("the held-out rows of a fold do not rise")
-        if places != [(r, k) for r in range(options["repeats"]) for k in range(options["folds"])]:
+        if places != [(r, k) for r in range(repeats) for k in range(count)]:
             self.faults.append("the folds are not as many as the options ask for")
-        for repeat in range(options["repeats"]):
+        for repeat in range(repeats):
             rows = [own["held_out"] for own, _ in self.folds if own["repeat"] == repeat]
             if not np.array_equal(np.sort(np.concatenate([*rows, np.zeros(0, np.int64)])), np.arange(n)):
                 self.faults.append(f"repeat {repeat}: the folds do not hold out each row once")
-        if digest.hexdigest() != self.record["identity"].get("folds_sha256"):
+        if digest.hexdigest() != identity.get("folds_sha256"):
             self.faults.append("run.json has the hash of other folds")
+        if (identity.get("folds"), identity.get("repeats")) != (count, repeats):
+            self.faults.append("run.json has another number of folds or repeats")
         self.covered += ["folds.bin: each row is held out once", *(f"run.json: options.{name}" for name in OPTIONS)]
-        self.covered += ["run.json: identity.folds_sha256", "run.json: identity.score"]
-        self.uncovered.append("folds.bin: that the folds are those of the seed")
+        self.covered += [f"run.json: identity.{name}" for name in ("folds_sha256", "folds", "repeats", "score")]
+
+    def _check_source(self) -> None:
+        """Compare the folds with those of the file, or with what the seed draws: numpy may draw others in a version."""
+        options, n = self.record["options"], self.targets.size
+        drawn: list[np.ndarray] = []
+        what = "the file" if options.get("fold_file") else "the column" if self.given else "the seed"
+        if what == "the file" and (member := read_numbers(options["fold_file"], n)) is not None:
+            drawn = [np.flatnonzero(member == name) for name in np.unique(member)]
+        for repeat in range(options["repeats"]) if what == "the seed" and not options.get("group_column") else ():
+            order = np.random.default_rng([options["fold_seed"], repeat]).permutation(n)
+            if self.cv["stratified"]:  # dealt out class by class
+                order = order[np.argsort(self.targets[order], kind="stable")]
+            member = np.argsort(order) % options["folds"]
+            drawn += [np.flatnonzero(member == fold) for fold in range(options["folds"])]
+        same = len(drawn) == len(self.folds) and all(
+            np.array_equal(own["held_out"], rows) for (own, _), rows in zip(self.folds, drawn, strict=True)
+        )
+        place = "fold_file" if what == "the file" else "fold_seed"
+        self.covered += [f"folds.bin: the folds are those of {what}", f"run.json: options.{place}"] if same else []
+        self.uncovered += [] if same else [f"folds.bin: that the folds are those of {what}"]
 
     def _check_fold(self, own: dict, entries: list, rows: list) -> None:
         name, main, held = f"repeat {own['repeat']}, fold {own['fold']}", self.problem.header, own["held_out"]
@@ -181,7 +209,7 @@ class Folds:
         seen = list(some(source.passed(indices=True), wanted))
         blocks, trained = (list(some(seen, np.searchsorted(wanted, at))) for at in (held, part.rows[used]))
         weights = np.ones(held.size) if every is None else every[held]
-        self._check_scores(name, (header, blocks, weights), pairs, rows)
+        self._check_scores(name, (header, blocks, weights, held), pairs, rows)
         if main["model"] != "svm" or self.faults:
             return
         if not self.free:
@@ -191,14 +219,16 @@ class Folds:
             self.lines.append(lines)
 
     def _check_scores(self, name: str, held: tuple, pairs: dict, rows: list) -> None:
-        header, blocks, weights = held
-        y = np.concatenate([block.labels for block in blocks])
-        y = y if header["labels"] is None else signs_of(y, header["labels"])
+        header, blocks, weights, held_out = held
+        y, known = truth_of(blocks, header["labels"]), ("options", "weights") not in self.problem.unknown
+        self.targets[held_out] = y
+        forms = {k: forms_of(blocks, pair.solution) for k, pair in pairs.items()}
         for column, score in (("score", self.cv["score"]), *((one, one) for one in self.cv.get("further", {}))):
-            there = score in PROVEN and ("options", "weights") not in self.problem.unknown
+            kind = score.replace("_", "-")
+            there = known and kind in (*LOSSES, *CLASSES)
             (self.covered if there else self.uncovered).append(f"folds.csv: {score}")
-            for k, pair in pairs.items() if there else ():
-                low, high = between(score, *forms_of(blocks, pair.solution), y, weights, header.get("tau", 0.5))
+            for k in forms if there else ():
+                low, high = between(kind, forms[k], y, weights, header.get("tau", 0.5))
                 value = number(rows[k][column])
                 if value is None or not low - NEAR * (1.0 + abs(low)) <= value <= high + NEAR * (1.0 + abs(high)):
                     self.faults.append(f"{name}, step {k}: folds.csv says {score} {value}, it is {low:.9g}")
@@ -281,26 +311,8 @@ class Folds:
         self.covered += ["bounds.csv: lower, upper", "cv.json: certified"]
 
 
-def forms_of(blocks: list, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the products of rows with ``w``, and bounds of the errors."""
-    p, e = (np.concatenate(one) for one in zip(*(products_of(block, w) for block in blocks), strict=True))
-    return p, e
-
-
 def near(found, wanted: float) -> bool:
     return found is not None and abs(found - wanted) <= NEAR * (1.0 + abs(wanted))
-
-
-def between(score: str, p, e, y, weights, tau: float) -> tuple[float, float]:
-    """Return the least and the largest score of linear forms ``p``, each off by at most ``e``."""
-    total = fsum(weights)
-    if score == "accuracy":  # a form of 0 counts as negative
-        wrong, right = weights[np.where(y > 0, p < -e, p > e)], weights[np.where(y > 0, p > e, p < -e)]
-        return fsum(right) / total, 1.0 - fsum(wrong) / total
-    t = y - p
-    value = {"mae": np.abs(t), "mse": t * t, "pinball": np.maximum((tau - 1.0) * t, tau * t)}[score]
-    off = fsum(weights * (e * (2.0 * np.abs(t) + e) if score == "mse" else e)) / total
-    return fsum(weights * value) / total - off, fsum(weights * value) / total + off
 
 
 class Line:

@@ -319,7 +319,7 @@ class Problem:
         own = {("identity", f"{name}_sha256") for name in ("rule", "solver")}  # files of the user's, which are not here
         self.unknown |= {place for place in own if place[1] in record["identity"]}
         if "folds" in self.options:  # verify.folds compares them
-            self.unknown |= {("identity", "score"), ("identity", "folds_sha256")}
+            self.unknown |= {("identity", name) for name in ("score", "folds", "repeats", "folds_sha256")}
         return {**{name: self.options.get(name) for name in record["identity"] if name not in found}, **found}
 
 

@@ -46,16 +46,12 @@ def data(tmp_path_factory):
     return place
 
 
-@pytest.fixture(scope="module", params=["none", "free"])
-def made(data, request):
-    """Return the folder of a certified cross-validation with bounds."""
-    folder, options = data / f"made-{request.param}", {**SVM, "grid": 8, "intercept": request.param}
-    screenpath.cross_validate("svm", data / "d", certify=True, out=folder, **options)
-    return folder
-
-
-def is_free(folder) -> bool:
-    return json.loads((folder / "run.json").read_text())["options"]["intercept"] == "free"
+@pytest.fixture(scope="module")
+def made(data):
+    """Return the folder of a certified cross-validation with bounds, and a free intercept."""
+    options = {**SVM, "grid": 8, "certify": True, "intercept": "free"}
+    screenpath.cross_validate("svm", data / "d", out=data / "made", **options)
+    return data / "made"
 
 
 @pytest.fixture
@@ -80,8 +76,8 @@ def test_honest_ones_hold(data, tmp_path, name):
     bounded = "certify" in options or "certify_to" in options
     assert ("bounds.csv: lower, upper" in found.covered) == bounded
     assert not any(one.startswith("bounds.csv") for one in found.uncovered)
-    for other in {"f1", "r2"} & set(str(options.get("score")).split(",")):
-        assert f"folds.csv: {other}" in found.uncovered
+    for other in str(options.get("score")).split(",")[1:]:
+        assert f"folds.csv: {other}" in found.covered
 
 
 def test_tables_and_what_cannot_be_proven(data, tmp_path):
@@ -97,15 +93,61 @@ def test_tables_and_what_cannot_be_proven(data, tmp_path):
     ):
         with pytest.raises(UsageError, match=words):
             screenpath.cross_validate("svm", data / "d", out=tmp_path / "s", **{**SVM, **more})
-    three = libsvm_text(X, np.arange(60) % 3)
-    (tmp_path / "three").write_text(three)
-    with pytest.raises(UsageError, match="of two labels"):
-        screenpath.cross_validate("sparse-svm", tmp_path / "three", out=tmp_path / "s", certificate=True, quiet=True)
+
+
+SCORES = {
+    "svm": "auc,accuracy,balanced-accuracy,f1", "sparse-svm": "f1,accuracy,balanced-accuracy", "lad": "r2,mae,mse",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("model", SCORES)
+def test_every_score_is_formed_again(data, tmp_path, model):
+    """Of two and of three labels, of a regression; each score moved by little is noticed."""
+    options = {"grid": 4} if model != "sparse-svm" else {"betas": 2, "alphas": 2}
+    (tmp_path / "three").write_text(libsvm_text(X, np.arange(60) % 3))
+    (tmp_path / "other").write_text(libsvm_text(X, X[:, 0] + np.sin(np.arange(60.0))))
+    source = {"svm": data / "d", "sparse-svm": tmp_path / "three", "lad": tmp_path / "other"}[model]
+    options |= {"score": SCORES[model], "folds": 3, "certificate": True, "quiet": True, "weights": str(data / "w")}
+    screenpath.cross_validate(model, source, out=tmp_path / "r", **options)
+    found = verify_certificate(tmp_path / "r")
+    names = [name.replace("-", "_") if k else name for k, name in enumerate(SCORES[model].split(","))]
+    assert found.holds and {f"folds.csv: {name}" for name in names} <= set(found.covered)
+    assert "folds.bin: the folds are those of the seed" in found.covered
+    original = rows(tmp_path / "r", "folds.csv")
+    for name in ["score", *names[1:]]:
+        table = [dict(row) for row in original]
+        table[5][name] = float(table[5][name]) + 0.01
+        write(tmp_path / "r", "folds.csv", table)
+        assert "folds.csv says" in refused(tmp_path / "r", "folds.csv")
+
+
+def test_folds_of_a_file_of_a_column_and_of_another_seed(data, tmp_path):
+    (tmp_path / "f").write_text("".join(f"{k % 4}\n" for k in range(60)))
+    options = {name: value for name, value in SVM.items() if name != "folds"}
+    screenpath.cross_validate("svm", data / "d", out=tmp_path / "r", fold_file=str(tmp_path / "f"), **options)
+    found = verify_certificate(tmp_path / "r")
+    assert found.holds and {"folds.bin: the folds are those of the file", "cv.json: best, one_se"} <= set(found.covered)
+    (tmp_path / "f").write_text("".join(f"{k % 3}\n" for k in range(60)))
+    assert "folds.bin: that the folds are those of the file" in verify_certificate(tmp_path / "r").uncovered
+    clinic = {**options, **CLINIC, "drop": ("seen",)}
+    for name, what in (("group_column", "seed"), ("fold_column", "column")):
+        file = ROOT / "data_samples" / "clinic.csv"
+        screenpath.cross_validate("svm", file, out=tmp_path / "s", force=True, **clinic, **{name: "patient"})
+        found = verify_certificate(tmp_path / "s")
+        assert found.holds and f"folds.bin: that the folds are those of the {what}" in found.uncovered
+    for repeats, stratify in ((1, False), (2, None)):
+        screenpath.cross_validate("svm", data / "d", out=tmp_path / "t", force=True, repeats=repeats, stratify=stratify,
+                                  fold_seed=5, **{**SVM, "folds": 4})  # fmt: skip
+        assert "folds.bin: the folds are those of the seed" in verify_certificate(tmp_path / "t").covered
+        record = json.loads((tmp_path / "t" / "run.json").read_text())
+        record["options"]["fold_seed"] = record["identity"]["fold_seed"] = 6
+        (tmp_path / "t" / "run.json").write_text(json.dumps(record))
+        seal(tmp_path / "t")
+        assert "folds.bin: that the folds are those of the seed" in verify_certificate(tmp_path / "t").uncovered
 
 
 def test_a_stopped_run_goes_on_to_the_same_bytes(data, made, tmp_path, monkeypatch):
-    intercept = "free" if is_free(made) else "none"
-    options = {**SVM, "grid": 8, "certify": True, "out": tmp_path / "r", "intercept": intercept}
+    options = {**SVM, "grid": 8, "certify": True, "out": tmp_path / "r", "intercept": "free"}
     from screenpath.cv import saved
 
     count, save = [0], saved.FoldFile.save
@@ -202,7 +244,8 @@ def test_bounds_that_promise_one_row_more(run):
     (("certified", "cmax"), 100.0, "cv.json has another cmax"),
     (("certified", "best_C"), 2.0, "cv.json has another best_C"),
     (("certified", "reached"), True, "cv.json has another target"),
-    (("score",), "f1", "another score than the options"), (("higher_is_better",), False, "another score than"),
+    (("score",), "f1", "folds.csv says f1"),
+    (("score",), "x", "another score than the options"), (("higher_is_better",), False, "another score than"),
 ])  # fmt: skip
 def test_entries_of_the_summary(run, place, value, words):
     said = json.loads((run / "cv.json").read_text())
@@ -407,9 +450,12 @@ def test_forged_levers(data, tmp_path):
 # -- the checker's own bounds ------------------------------------------------------------------------------------------
 
 
-def test_no_C_between_the_steps_leaves_the_bounds(made, data, monkeypatch):
+@pytest.mark.parametrize("intercept", ["none", "free"])
+def test_no_C_between_the_steps_leaves_the_bounds(data, tmp_path, intercept, monkeypatch):
     """The errors of folds solved at other values of C are within what the checker itself proves, not only the run."""
-    found, where = [], levers if is_free(made) else room
+    options = {**SVM, "grid": 8, "certify": True, "intercept": intercept}
+    screenpath.cross_validate("svm", data / "d", out=tmp_path / "r", **options)
+    found, where = [], levers if intercept == "free" else room
     heaviest = where.heaviest
 
     def recorded(ends, wrong):
@@ -417,16 +463,16 @@ def test_no_C_between_the_steps_leaves_the_bounds(made, data, monkeypatch):
         return found[-1][-1]
 
     monkeypatch.setattr(where, "heaviest", recorded)
-    assert verify_certificate(made, data / "d").holds
-    held = [arrays["held_out"] for kind, _, arrays in frames(made / FOLDS) if kind == FOLD]
+    assert verify_certificate(tmp_path / "r", data / "d").holds
+    held = [arrays["held_out"] for kind, _, arrays in frames(tmp_path / "r" / FOLDS, times=LEVERS) if kind == FOLD]
     assert len(found) == 14
     for low, high, wrong, share in found:
         grid = np.linspace(low, high, 5)
         errors = np.zeros(5)
         for out in held:
             training = np.setdiff1d(np.arange(60), out)
-            options = {"intercept": "free"} if is_free(made) else {}
-            path = plain.svm_path(X[training], Y[training], grid=grid, scale="standard", tol=1e-10, **options)
+            options = {"grid": grid, "scale": "standard", "tol": 1e-10, "intercept": intercept}
+            path = plain.svm_path(X[training], Y[training], **options)
             forms = X[out] @ path.coefficients.T + path.intercepts
             errors += ((forms > 0.0) != (Y[out] == 2.0)[:, None]).mean(axis=0) / len(held)
         assert np.all(errors >= 1.0 - share - 1e-9) if wrong else np.all(errors <= share + 1e-9)
