@@ -2,6 +2,7 @@
 
 import json
 import re
+from importlib.metadata import PackageNotFoundError, distribution
 
 import click
 import pytest
@@ -59,6 +60,30 @@ def test_previews_say_so():
         assert f"`{name.removesuffix('_run')}`" in part.replace("predict ", ""), name
         assert not {f"screenpath {name}", f"screenpath.{name}"} & set(promised), name
         assert not any(name in words for words in promised.values()), name
+
+
+def licence_of(package: str) -> str:
+    """Return what an installed package says of its licence: its description, and the beginning of the file."""
+    installed = distribution(package)
+    about = installed.metadata
+    kinds = [kind for kind in about.get_all("Classifier") or () if kind.startswith("License")]
+    files = [file.read_text()[:200] for file in installed.files or () if file.name == "LICENSE"]
+    return " ".join((about.get("License-Expression") or "", *kinds, about.get("License") or "", *files))
+
+
+def test_the_licences_of_the_table_are_those_of_the_packages():
+    found = {}
+    for packages, cell in re.findall(r"^\| (?:\(none\)|`\w+`) \|[^|]*\| ([^|]*) \| ([^|]*) \|", EXTRAS, re.MULTILINE):
+        names, licences = packages.split(", "), cell.split(", ")
+        own = dict(re.findall(r"(\w+) ([\w-]+)", cell.partition(";")[2]))
+        for k, name in enumerate(names):
+            licence = own.get(name) or licences[k if len(licences) == len(names) else 0].partition(";")[0]
+            family = {"PSF": "Python Software Foundation"}.get(licence.partition("-")[0], licence.partition("-")[0])
+            try:
+                found[name] = family in licence_of(name.partition("[")[0]) or licence
+            except PackageNotFoundError:
+                continue
+    assert len(found) >= 5 and {name: wrong for name, wrong in found.items() if wrong is not True} == {}
 
 
 def test_extras_stand_in_one_table():
