@@ -2,6 +2,8 @@
 
 import doctest
 import re
+import subprocess
+from pathlib import Path
 
 import click
 import pytest
@@ -80,3 +82,20 @@ def test_options_that_are_named_exist():
             known |= {o for p in command.params for o in (*p.opts, *p.secondary_opts)}
     used = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", TEXT))
     assert used <= known, used - known
+
+
+def test_who_inherits_the_repository_finds_its_parts():
+    """Folders, rooms, commands of make and folders of tests are named where somebody looks for them."""
+    guide, tests = ((ROOT / name).read_text() for name in ("CONTRIBUTING.md", "tests/README.md"))
+    named = guide + PAGES[0].read_text()
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout.split()
+    if not listed:
+        pytest.skip("not a checkout of git")
+    folders = {path.parts[:k] for path in map(Path, listed) for k in (1, 2) if len(path.parts) > k}
+    tops = {one[0] for one in folders} | {"/".join(one) for one in folders if one[0] == "examples" and len(one) == 2}
+    assert {one for one in tops - {"examples"} if f"`{one}`" not in guide and f"`{one}/" not in guide} == set()
+    assert {one[1] for one in folders if one[0] == "tests" and len(one) == 2 and f"`{one[1]}`" not in tests} == set()
+    targets = re.search(r"^\.PHONY: (.*)", (ROOT / "Makefile").read_text(), re.MULTILINE)[1].split()
+    assert {one for one in targets if f"make {one}" not in named} - {"clean"} == set()
+    links = re.findall(r"\]\(([^)#:]+)\)", guide)
+    assert links and [link for link in links if not (ROOT / link).exists()] == []
