@@ -1,7 +1,6 @@
 """Check a certificate of screenpath in exact rational numbers, by Python's standard library alone.
 
-Usage: python check.py RUN DATA
-
+Usage: python check.py RUN DATA     (it reads RUN/certificate.bin; folds.bin, and files of `loo`, it does not read)
 Written from `examples/guide/certificate.md`, whose sections are named below. It shares no code with screenpath, and
 rounds nothing (irrational numbers lie between two fractions). Made for small data: products take microseconds.
 """
@@ -480,8 +479,8 @@ def solutions(step: Step):
 
 
 def main(arguments: list) -> int:
-    if len(arguments) != 2:
-        print("usage: python check.py RUN DATA", file=sys.stderr)
+    if len(arguments) != 2 or Path(arguments[0]).is_file():
+        print("usage: python check.py RUN DATA     (RUN is a folder: files of `loo` are not read)", file=sys.stderr)
         return 2
     try:
         folder = Path(arguments[0])
@@ -491,8 +490,9 @@ def main(arguments: list) -> int:
         print(f"does not hold: {error or type(error).__name__} ({type(error).__name__})")
         return 1
     nothing = len(entries) - len(steps)
+    unread = "; folds.bin is not read" if (folder / "folds.bin").exists() else ""
     lines = [f"does not hold at step {k}, {fault}" for k, fault in faults]
-    print("\n".join(lines) or (f"holds, {nothing} steps claim nothing" if nothing else "holds"))
+    print("\n".join(lines) or "holds" + f", {nothing} steps claim nothing" * (nothing > 0) + unread)
     return 1 if faults else 3 if nothing else 0
 
 
