@@ -19,11 +19,13 @@ from screenpath.data.words.tables import circumstances, dump_json, now, readable
 from screenpath.engine.options import numbers_of
 from screenpath.errors import RunFolderError, UsageError
 from screenpath.problem.between import Range, Solved
+from screenpath.store.certificates import merged_folds, merged_steps
 from screenpath.store.folder import RunFolder
 from screenpath.store.open import Run, lost_coefficients, open_run
 from screenpath.store.outputs import refuse_inputs
 from screenpath.store.penalised import stored_weights
-from screenpath.store.record import COMPLETE, RUNNING, WORDS, damaged, read_record
+from screenpath.store.record import COMPLETE, FOLDS_FILE, RUNNING, WORDS, damaged, read_record
+from screenpath.verify.file import NAME
 
 # Options that list grid points, which runs may divide among them, and whether the walk takes them in falling order.
 LISTS = {"c_list": False, "lambda_list": True, "beta": True}
@@ -69,10 +71,6 @@ def open_parts(folders) -> list[Run]:
                 f"{run.path} is not complete ({run.record['status']}): {len(run.steps)} of "
                 f"{run.record['totals']['n_steps']} steps",
                 "repeat its command with `resume` first",
-            )
-        if run.record["options"].get("certificate"):
-            raise UsageError(
-                f"{run.path} has a certificate, which covers that run alone", "compute the parts without `certificate`"
             )
         lost = lost_coefficients(run.path, run.record)
         if lost:  # steps without their weights
@@ -215,11 +213,18 @@ def _write(plan: Plan, out: Path, force: bool, command: list) -> None:
             # Reading turns an empty text into None; a run writes the empty text.
             row = {name: "" if value is None and name in WORDS else value for name, value in row.items()}
             folder.add_sparse(row, [] if run.stored is None else run.sparse_coefficients(stored["step"]))
-        for name, text in plan.outputs:
+        for name, text in (*plan.outputs, *(_proofs(plan) if options.get("certificate") else ())):
             folder.write_output(name, text)
         folder.finish({**record, "ended": now()}, ())
     finally:
         folder.close()
+
+
+def _proofs(plan: Plan):
+    """Yield names and contents of the certificates, those of the parts put together."""
+    yield NAME, merged_steps([(run.path, stored["step"]) for run, stored, _ in plan.rows])
+    if all(run.has(FOLDS_FILE) for run in plan.runs):
+        yield FOLDS_FILE, merged_folds([run.path for run in plan.runs])
 
 
 def _record(plan: Plan, options: dict, command: list) -> dict:

@@ -355,8 +355,8 @@ class CvSession(Session):
 
     def write_tables(self) -> None:
         """Write cv.csv, folds.csv, cv.json and, with ``--certify``, bounds.csv."""
-        names = list(self.parameters[0])
-        self.sink.write_output("cv.csv", scores_text(self.parameters, self.choice, self.count, self.averages))
+        names, count = list(self.parameters[0]), len(self.fold_scores())
+        self.sink.write_output("cv.csv", scores_text(self.parameters, self.choice, count, self.averages))
         columns = ("repeat", "fold", "step", *names, "score", *self.averages, *COLUMNS)
         self.sink.write_output("folds.csv", csv_text(columns, (map(row.get, columns) for row in self.fold_cells())))
         if self.certified is not None:

@@ -24,7 +24,6 @@ WHOLE = {
     "eps_path": "an eps-path finds each point from the one before",
     "reference": "`reference` is for a single problem",
     "chunk": "a chunk is one rule for several points of the grid",
-    "certificate": "a certificate is of one run alone",
     "certify": "the certified bound is over all folds at once",
     "predictions": "the step whose predictions are written is chosen by all folds at once",
     "threshold": "the threshold is chosen by the rows of all folds",

@@ -194,6 +194,39 @@ def folds_bytes(header: dict, folds: list) -> bytes:
     return b"".join([*frames, form.frame(form.END, {"folds": len(folds)}, {})])
 
 
+def merged_folds(folders: list) -> bytes:
+    """Return ``folds.bin`` of all folds of several runs, in order."""
+    parts = [list(form.frames(folder / form.FOLDS, times=form.LEVERS)) for folder in folders]
+    inner = [frame for part in parts for frame in part[1:-1]]
+    count = sum(kind == form.FOLD for kind, *_ in inner)
+    frames = [parts[0][0], *inner, (form.END, {"folds": count}, {})]
+    return form.MAGIC + b"".join(form.frame(*frame) for frame in frames)
+
+
+def merged_steps(rows: list) -> bytes:
+    """Return the certificate of stored steps, each a folder and its number there, in order.
+
+    What a step claims by a neighbour stays where this is its neighbour here, too.
+    """
+    known: dict[tuple, tuple] = {}
+    for folder in dict.fromkeys(folder for folder, _ in rows):
+        for kind, fields, arrays in form.frames(folder / form.NAME):
+            known[folder, fields.get("step"), kind] = fields, arrays
+    frames = [(form.HEADER, *known[rows[0][0], None, form.HEADER])]
+    for k, (folder, number) in enumerate(rows):
+        fields, arrays = known[folder, number, form.STEP]
+        followed = k > 0 and rows[k - 1] == (folder, number - 1)
+        if "claims" in arrays and not followed:
+            codes = form.unpack(arrays["claims"], 0, 4 * arrays["claims"].size)
+            arrays = {**arrays, "claims": form.pack(np.where(codes == form.BEFORE, np.uint8(form.NOTHING), codes))}
+        frames.append((form.STEP, {**fields, "step": k}, arrays))
+        if followed and (folder, number - 1, form.NEXT) in known:
+            fields, arrays = known[folder, number - 1, form.NEXT]
+            frames.append((form.NEXT, {**fields, "step": k - 1}, arrays))
+    frames.append((form.END, {"steps": len(rows)}, {}))
+    return form.MAGIC + b"".join(form.frame(*frame) for frame in frames)
+
+
 def removals_bytes(header: dict, left) -> bytes:
     """Return the certificate of a :class:`screenpath.engine.leave_out.LeaveOneOut`: one step, and each row left out."""
     of = left.solution

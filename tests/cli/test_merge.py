@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import screenpath
+from tests.certificates.compare import exact
 from tests.cli.conftest import TIMES, read_csv, without_times
 from tests.sparse_problems import SDCA
 
@@ -52,7 +53,7 @@ def test_parts_of_a_grid_of_c(call, data):
         assert (found["worst_rel_gap"], found["C"]) == pytest.approx(path.worst_between, rel=1e-6)
     np.testing.assert_allclose(a.coefficients, b.coefficients, rtol=1e-2, atol=1e-2)
     assert a.best() == b.best() and call("predict", "merged", data, "--step", 6).code == 0
-    assert "in one run with --certificate: merged runs" in call("verify", "merged", data).err
+    assert "with --certificate; merged runs need it of every part" in call("verify", "merged", data).err
     again = call("svm", data, *GRID[:-1], "--test", data, "-o", "merged", "--resume")
     assert again.code == 0 and "complete already" in again.err
 
@@ -187,7 +188,6 @@ def test_a_part_without_its_coefficients_is_refused(call, data, kind, lost):
     ("options", "words"),
     [
         (("--part", "0/3"), "I/K with I from 1 to K"), (("--part", "8/8"), "7 grid points make at most 7 parts"),
-        (("--part", "1/2", "--certificate"), "a certificate is of one run alone"),
     ],
 )  # fmt: skip
 def test_parts_that_are_none(call, data, options, words):
@@ -228,3 +228,34 @@ def test_labels_that_are_texts(call, tmp_path):
         call("predict", "merged", "three.csv", "--step", 5).out
         == call("predict", "whole", "three.csv", "--step", 5).out
     )
+
+
+@pytest.mark.parametrize("model", ["svm", "free", "l1svm", "sparse-svm", "values", "cv"])
+def test_certificates_are_put_together(call, data, model):
+    """Both checkers accept what is merged of parts; a part alone is none, nor is one of some of them."""
+    words, own = ("svm", *GRID, "--certificate"), None
+    if model == "free":
+        words = ("svm", "--grid", "7", "--certificate")
+    elif model in ("l1svm", "sparse-svm"):
+        words = (model, "--certificate", *(("--grid", "4") if model == "l1svm" else ("--betas", "2", "--alphas", "2")))
+    elif model == "cv":
+        words = ("cv", "svm", "--grid", "4", "--folds", "4", "--certificate")
+    elif model == "values":  # of which each stands between two of the other run
+        words, own = ("svm", "--intercept", "none", "--certificate"), ("0.1,0.3,0.5,0.6", "0.2,0.4")
+    for k in (1, 2):
+        more = ("--part", f"{k}/2") if own is None else ("--c-list", own[k - 1])
+        assert call(*words, data, *more, "-o", f"p{k}", "-q").code == 0
+    if own is None:
+        assert "p1 is part 1/2 of a run" in call("verify", "p1", data).err
+    assert call("merge", "p1", "p2", "-o", "merged", "-q").code == 0
+    found = json.loads(call("verify", "merged", data, "--format", "json").out)
+    steps = len(read_csv("merged/steps.csv"))
+    assert found["holds"] and found["proven"] == found["steps"] == steps
+    assert ("folds.bin: gaps of the steps" in found["covered"]) == (model == "cv")
+    assert (found["rows_fixed"] > 0) == (model in ("svm", "values"))
+    assert exact.main(["merged", str(data)]) == 0
+    assert call("merge", "merged", "merged", "-o", "twice").code == 2
+    more = ("--part", "2/2") if own is None else ("--c-list", own[1])
+    words = [word for word in words if word != "--certificate"]
+    assert call(*words, data, *more, "-o", "p2", "-q", "--force").code == 0
+    assert "certificate is true and false" in call("merge", "p1", "p2", "-o", "merged", "-q", "--force").err
