@@ -38,7 +38,7 @@ SECTIONS = {
     "Start": ("start", "glossary"),
     "Use": ("commands", "tables", "choose", "results", "leave-one-out", "pictures", "raw"),
     "Python": ("python", "sklearn", "plugins"),
-    "Understand": ("models", "intercept", "kernels", "rules", "solvers", "theory", "certificate", "exact"),
+    "Understand": ("models", "intercept", "kernels", "rules", "solvers", "theory", "certificate", "held-out", "exact"),
     "Scale": ("large", "cluster"),
     "Depend on it": ("stability",),
 }
