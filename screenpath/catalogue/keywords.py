@@ -70,7 +70,7 @@ def as_options(spec: Spec, keywords: dict[str, Any], width: int) -> dict[str, An
 
     from screenpath.data.files.arrays import stored_type
     from screenpath.problem.grid import explicit_grid
-    from screenpath.rows.kernel_functions import parse_gamma
+    from screenpath.rows.kernel_functions import SCALE, parse_gamma
 
     o = dict(keywords)
     for name, listed in lists_of({one.name for one in spec.path_options}).items():
@@ -95,7 +95,7 @@ def as_options(spec: Spec, keywords: dict[str, Any], width: int) -> dict[str, An
         o.pop("chunk_form", None)
     for name in set(PARAMETERS["poly"]).difference(PARAMETERS.get(str(o.get("kernel")), ())):
         o.pop(name, None)
-    if "gamma" in o:
+    if o.get("gamma", SCALE) != SCALE:
         o["gamma"] = repr(parse_gamma(o["gamma"], width))
     if "dtype" in o:
         o["dtype"] = stored_type(o["dtype"]).name

@@ -176,7 +176,9 @@ def _text(option: Option, value):
 
 
 def _names(option: Option, value):
-    return _text(option, value if isinstance(value, str) or not isinstance(value, Iterable) else ",".join(value))
+    return _text(
+        option, value if isinstance(value, str) or not isinstance(value, Iterable) else ",".join(map(str, value))
+    )
 
 
 def _plugin(option: Option, value):

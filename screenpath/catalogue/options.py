@@ -268,7 +268,8 @@ KERNEL = (
         about="``exp(-gamma |x-z|^2)``, ``x.z`` or ``(gamma x.z + coef0)^degree``; None fits a linear model.",
     ),
     Option(
-        "gamma", metavar="GAMMA", help="rbf, poly: a number, or NUMBER/d, where d counts features.", usual="1/d",
+        "gamma", metavar="GAMMA", help="rbf, poly: a number; NUMBER/d, where d counts features; or scale: 1 / (d x the "
+        "variance of all values).", usual="1/d",
         python="models", type="float | str",
     ),
     Option("degree", help="Degree of poly.", usual=3, python="models", **POSITIVE_COUNT),
@@ -410,4 +411,16 @@ CERTIFY = grouped(
         help="Refine the grid until no C of the range can be better than the best one found by more than this.",
     ),
     Option("certify_points", None, "whole", "Grid points that `certify_to` may add.", least=0, metavar="N", usual=1000),
+)  # fmt: skip
+TUNING = grouped(
+    "cross-validation",
+    Option(
+        "gammas", None, "names", metavar="N|LIST", changes=True,
+        help="rbf, poly: cross-validate N values of gamma, from 0.01 to 10 times `gamma=scale`, or a list of values, "
+        "and choose the best pair of gamma and C.",
+    ),
+    Option(
+        "libsvm_grid", False, "flag", changes=True,
+        help="The values that LIBSVM's grid.py tries: C = 2^-5, 2^-3 ... 2^15, gamma = 2^-15, 2^-13 ... 2^3.",
+    ),
 )  # fmt: skip

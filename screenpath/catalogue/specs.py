@@ -107,12 +107,14 @@ PARAMETERS = {"rbf": ("gamma",), "linear": (), "poly": ("gamma", "degree", "coef
 DEFAULTS = dict(zip(PARAMETERS["poly"], usual(o.KERNEL, *PARAMETERS["poly"]), strict=True))
 
 
-def function_of(options: dict, d: int):
-    """Return the kernel function of the options, for ``d`` features."""
+def function_of(options: dict, X):
+    """Return the kernel function of the options for rows ``X``; ``options["width"]`` counts features without a column,
+    too.
+    """
     from screenpath.rows.kernel_functions import KernelFunction, parse_gamma
 
     chosen: dict[str, Any] = {k: default if options[k] is None else options[k] for k, default in DEFAULTS.items()}
-    chosen["gamma"] = parse_gamma(chosen["gamma"], d)
+    chosen["gamma"] = parse_gamma(chosen["gamma"], options.get("width") or X.shape[1], X)
     constant = options["bias"] * options["bias"]
     if constant == inf:
         raise UsageError(f"`bias={options['bias']:g}` is too large: its square is a part of every kernel value")
@@ -131,7 +133,7 @@ def _kernel_rows(X, targets, options: dict, tell, inexact: float):
 
     return GramRows(
         X,
-        function_of(options, X.shape[1]),
+        function_of(options, X),
         targets,
         options.get("matrix_memory"),
         np.dtype(options["dtype"]),

@@ -204,12 +204,14 @@ def report(run, out, force, quiet):
 
 
 # As screenpath.report.series.KINDS; --help must not import numpy.
-KINDS = ("rejection", "coefficients", "gap", "time", "cv", "grid")
+KINDS = ("rejection", "coefficients", "gap", "time", "cv", "gammas", "grid")
 
 
 @helped("plot", "screenpath plot", "screenpath plot runs/dvi runs/gap --kind time -o time.svg")
 @click.argument("runs", metavar="[RUN...]", nargs=-1, type=click.Path())
-@click.option("--kind", type=click.Choice(KINDS), help="What to draw.  [default: cv if RUN has one, else rejection]")
+@click.option(
+    "--kind", type=click.Choice(KINDS), help="What to draw.  [default: gammas or cv if RUN has one, else rejection]"
+)
 @click.option(
     "-o", "--out", metavar="FILE",
     help="Picture ending in .png, .svg or .pdf.  [default: RUN/KIND.png; of several runs KIND.png here]",

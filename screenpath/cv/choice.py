@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from screenpath.catalogue.scores import Choice, Sigmoid, Threshold, averaged, baseline_words, one_se_above, threshold
+from screenpath.data.words.labels import label_text
 from screenpath.data.words.tables import csv_text
 from screenpath.errors import UsageError
 from screenpath.walk.step import BUDGET, CERTIFIED, FAILED, ROUNDING
@@ -183,6 +184,30 @@ def fitted_cells(found: Mapping[str, Threshold | Sigmoid | None]) -> dict:
     return {column: value for name, one in pairs for column, value in zip(FITTED[name], one, strict=False)}
 
 
+def predictions_text(s) -> str:
+    """Return what a session predicts for the held-out rows at the best step, repeat after repeat, in their order."""
+    classes, targets = (s.data.labels or {}).get("classes"), s.samples.targets
+    repeated = len({fold.split.repeat for fold in s.folds}) > 1
+    heads = ["repeat"] * repeated + ["row" if s.ids is None else s.data.form.id, "fold"]
+    heads += ["target", "predicted"] if s.data.labels is None else ["label", "predicted"]
+    if classes:
+        heads += [f"decision_{label_text(label)}" for label in classes]
+    elif s.data.labels is not None:
+        heads.append("decision")
+    found = []
+    for fold in s.folds:
+        at, forms = fold.split.held_out.tolist(), s.decisions(fold)
+        for k, form in zip(at, forms, strict=True):
+            named = [fold.split.repeat] * repeated + [k + 1 if s.ids is None else s.ids[k], fold.split.fold]
+            if s.data.labels is None:
+                cells: list = [float(targets[k]), float(form)]
+            else:
+                answer = form.argmax() if classes else form > 0.0
+                cells = [s.class_name(targets[k]), s.class_name(answer), *np.atleast_1d(form).tolist()]
+            found.append(((fold.split.repeat, k), [*named, *cells]))
+    return csv_text(heads, (row for _, row in sorted(found, key=lambda pair: pair[0])))
+
+
 def folds_of(record: dict) -> tuple[int, int]:
     """Return how many folds the scores of a cv.json are over, and how many there are: a part has only some."""
     whole = record["folds"] * (record.get("repeats") or 1)
@@ -209,13 +234,39 @@ def with_error(mean: float, se: float | None) -> str:
 def corrected_words(record: dict) -> str:
     """Return the score of the best step, corrected for having been chosen; see ``catalogue.scores.optimism``."""
     best = record["best"]
+    what = f"{record['tuned']['pairs']} pairs" if record.get("tuned") else f"{record['n_grid']} steps"
     value = best["mean"] - best["optimism"] * (1.0 if record["higher_is_better"] else -1.0)
-    return f"{record['score']} {value:.6g}, allowing for the choice among {record['n_grid']} steps"
+    return f"{record['score']} {value:.6g}, allowing for the choice among {what}"
+
+
+def tune_lines(record: dict) -> list[tuple[str, str]]:
+    """Return the lines of the closing table about the choice of gamma, from cv.json (see :mod:`screenpath.cv.tune`)."""
+    found, score = record["tuned"], record["score"].replace("_", "-")
+    every = found["gammas"]
+    dropped = sum(one["dropped"] for one in every)
+    others = [one for one in every if not one["dropped"] and one["gamma"] != found["gamma"]]
+    said = f"{found['gamma']:.6g}, the best of {len(every)} values"
+    said += f"; {dropped} dropped by proof before all folds" if dropped else ""
+    told = [("gamma", said)]
+    if others:
+        second = (max if record["higher_is_better"] else min)(others, key=lambda one: one["mean"])
+        at = f"gamma = {second['gamma']:.6g}, C = {second['C']:.6g}"
+        told.append(("next best gamma", f"{at}: {score} {second['mean']:.6g}"))
+    if "difference" in found:
+        most = f"at most {found['difference']:.6g} better"
+        told.append(("other pairs", f"{most}, at every gamma tried with every C of the range"))
+    if len(every) > 1 and found["gamma"] in (every[0]["gamma"], every[-1]["gamma"]):
+        end = "smallest" if found["gamma"] == every[0]["gamma"] else "largest"
+        told.append(("warning", f"the {end} gamma tried is the best: values beyond may be better (`gammas=LIST`)"))
+    unmet = sum(not one["certified"] for one in every)
+    if unmet:
+        told.append(("warning", f"{unmet} of {len(every)} gammas have steps of folds that are not certified"))
+    return told
 
 
 def found_lines(record: dict) -> list[tuple[str, str]]:
     """Return the lines (what, value) about what the folds have found, from cv.json: choices, grid and bound."""
-    lines = []
+    lines = [] if record.get("tuned") is None else tune_lines(record)
     for key, name in (("best", "best"), ("one_se", "one standard error")):
         step = record[key]
         at = ", ".join(f"{name} = {value:.6g}" for name, value in step["parameters"].items())

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path as Folder
+from typing import Any
 
 import numpy as np
 
@@ -193,16 +194,16 @@ class Processes:
         self._pool, self._count = self._held.enter_context(workers(count, _open, (data, task))), count
         return self._pool
 
-    def paths(self, left: list, how: tuple):
-        """Yield the paths of pairs (split, begun); ``how`` is grid, tolerance and folder."""
+    def paths(self, task: Task, left: list, how: tuple):
+        """Yield the paths of pairs (split, begun) of a task; ``how`` is grid, tolerance and folder."""
         count = min(self.jobs, len(left))
         if count <= 1:
             for pair in left:
-                yield _kept_fold_path(self.samples, self.task, pair, *how)
+                yield _kept_fold_path(self.samples, task, pair, *how)
             return
         pool, found = self._at_least(count), 0
         try:
-            for path in pool.map(_fold_path, [(pair, how) for pair in left]):
+            for path in pool.map(_fold_path, [(task, pair, how) for pair in left]):
                 found += 1
                 yield path
         finally:
@@ -229,9 +230,9 @@ def fold_paths(
         if spread is not None:
             computed = _send(samples, task, left, how, spread)
         elif isinstance(jobs, Processes):
-            computed = jobs.paths(left, how)
+            computed = jobs.paths(task, left, how)
         else:
-            computed = stack.enter_context(Processes(samples, task, jobs)).paths(left, how)
+            computed = stack.enter_context(Processes(samples, task, jobs)).paths(task, left, how)
         stack.enter_context(contextlib.closing(computed))
         for k in range(len(splits)):
             yield known.pop(k) if k in known else next(computed)
@@ -267,16 +268,16 @@ def _sent_fold_path(samples: Samples, sent: tuple, deadline: float) -> FoldPath:
         return fold_path(samples, replace(task, deadline=deadline), split, grid, tol, None, begun)
 
 
-_worker: tuple = ()  # of a worker process: samples and task
+_worker: Any = None  # of a worker process: the samples
 
 
 def _open(data: str, task: Task) -> None:
     global _worker
     follow_parent()
     (task.limit or MemoryLimit()).begin()
-    _worker = load_shared(Folder(data)), task
+    _worker = load_shared(Folder(data))
 
 
 def _fold_path(asked: tuple) -> FoldPath:
-    (samples, task), (pair, how) = _worker, asked
-    return _kept_fold_path(samples, task, pair, *how)
+    task, pair, how = asked
+    return _kept_fold_path(_worker, task, pair, *how)

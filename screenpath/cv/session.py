@@ -22,6 +22,7 @@ from screenpath.catalogue.scores import (
     confusion,
 )
 from screenpath.cv import folds as drawing
+from screenpath.cv import tune
 from screenpath.cv.certify import ErrorBounds
 from screenpath.cv.choice import (
     FITTED,
@@ -32,6 +33,7 @@ from screenpath.cv.choice import (
     found_lines,
     further_scores,
     grown,
+    predictions_text,
     refine,
     scores_text,
     turned,
@@ -44,6 +46,7 @@ from screenpath.data.words.tables import SCHEMA_VERSION, csv_text, readable_json
 from screenpath.engine.hints import wider
 from screenpath.engine.interrupts import Stopped
 from screenpath.engine.options import INPUTS, default_folder, stretch
+from screenpath.engine.path import Path
 from screenpath.engine.session import Session
 from screenpath.errors import UsageError
 from screenpath.inputs import load
@@ -67,6 +70,9 @@ class CvSession(Session):
     folds_certified: bool | None = None  # not known yet
     alone: Any = None  # in a subclass, see ``Task``
     under_way: tuple = ()  # grid, tolerance and folder of the latest folds
+    # with ``gammas``: what is known about each of them, and the best; its entry in cv.json
+    tried: tuple[list[tune.Tried], tune.Tried] | None = None
+    tuned: dict | None = None
     choice: Choice | None = None  # None also where the time limit came before all folds had a step
 
     # -- data, folds and score: all checked before anything is computed --
@@ -157,6 +163,9 @@ class CvSession(Session):
         self.columns += tuple(column for name in FITTED if self.options[name] for column in FITTED[name])
         if self.options["certify"] and len(self.grid) < 2:
             raise UsageError("`certify` needs a range of C", "use `grid` with 2 or more points")
+        if self.options["gammas"] is not None:
+            X, d = self.data.rows.blocks.rows, self.task.options.get("width") or self.data.rows.d
+            self.gammas = tune.nearest_first(tune.values_of(self.options["gammas"], d, X), tune.scale_of(X, d))
         if self.options["until_turn"]:
             check_spacing(self.grid, self.path.screening, self.options["rule"], self.spec.default_rule)
 
@@ -222,7 +231,10 @@ class CvSession(Session):
         clock = time.monotonic()
         self.certified: ErrorBounds | None = None
         self.rounds = 0
-        self.folds = self.walk_folds(self.grid, self.options["tol"], self.next_round(), "")
+        if self.options["gammas"] is None:
+            self.folds = self.walk_folds(self.grid, self.options["tol"], self.next_round(), "")
+        else:
+            self.folds = tune.walk(self)
         self.growth = self.go_on() if self.options["until_turn"] else None
         whole = self.whole_folds
         if not all(fold.rows for fold in self.folds):  # the deadline came first: there is nothing to choose from
@@ -231,6 +243,8 @@ class CvSession(Session):
         if self.options["certify"]:
             self.certify()
         self.folds_certified = whole and all(row["status"] == CERTIFIED for fold in self.folds for row in fold.rows)
+        if self.tried is not None:
+            self.folds_certified &= all(one.certified for one in self.tried[0])
         self.seconds = time.monotonic() - clock
         self.choice = self.choose()
         self.averages = self.further_scores([one.column for one in self.further])
@@ -249,7 +263,8 @@ class CvSession(Session):
 
     def choose(self):
         """Return the choice by the scores so far; nan where a fold has not reached a step."""
-        return choose(self.fold_scores(), self.score.higher)
+        found = choose(self.fold_scores(), self.score.higher)
+        return found if self.tried is None else replace(found, optimism=tune.optimism_of(*self.tried))
 
     def fold_scores(self) -> np.ndarray:
         scores = np.full((len(self.folds), len(self.grid)), np.nan)
@@ -265,6 +280,14 @@ class CvSession(Session):
         folder = self.sink.fold_folder(self.rounds)
         self.rounds += 1
         return folder
+
+    def take_gamma(self, gamma: float) -> None:
+        """Let the path on all data be that of the kernel with this gamma."""
+        rows = self.data.rows.with_gamma(gamma)
+        data = replace(self.data, rows=rows, targets=self.samples.targets)
+        how = self.path.screening, self.path.solver
+        self.path = Path.of(self.spec, self.options, data, self.path.grid, how, self.limits())
+        self.model, self.data = self.path.model, replace(data, targets=None)
 
     def go_on(self) -> dict:
         """Extend the grid until the mean score has turned; return ``until_turn`` of cv.json."""
@@ -290,18 +313,20 @@ class CvSession(Session):
             "turned": self.whole_folds and turned(self.choose(), self.score.higher),
         }
 
-    def walk_folds(self, grid, tol: float, folder, what: str, begun=None) -> list:
-        """Return the paths of all folds over a grid; the console counts them."""
-        found, self.under_way = [], (grid, tol, folder)
-        with self.console.busy(f"cv {self.spec.name}", unit="folds", total=len(self.splits)):
+    def walk_folds(self, grid, tol: float, folder, what: str, begun=None, splits=None) -> list:
+        """Return the paths of all folds over a grid, or of some ``splits``; the console counts them."""
+        busy = self.console.busy(f"cv {self.spec.name}", unit="folds", total=len(self.splits))
+        with busy if splits is None else contextlib.nullcontext():
+            found, self.under_way = [], (grid, tol, folder)
             for fold in fold_paths(
-                self.samples, self.task, self.splits, grid, tol, self.processes, folder, self.spread, begun
-            ):
+                self.samples, self.task, self.splits if splits is None else splits, grid, tol, self.processes, folder,
+                self.spread, begun,
+            ):  # fmt: skip
                 found.append(fold)
                 self.signals.check()
                 done = len(fold.rows) == len(grid)  # not where the deadline came before
                 self.console.count(int(done), always=done, more=what)
-        return found
+            return found
 
     def certify(self) -> None:
         """Bound the error at every C of the range; ``--certify-to`` refines the grid."""
@@ -368,30 +393,7 @@ class CvSession(Session):
             header = header_of(self.spec.name, self.options, self.data)
             self.sink.write_output(FOLDS_FILE, folds_bytes(header, self.folds))
         if self.options["predictions"] is not None:
-            self.predicted.write(self.predictions_text())
-
-    def predictions_text(self) -> str:
-        """Return what is predicted for the held-out rows at the best step, repeat after repeat, in their order."""
-        classes, targets = (self.data.labels or {}).get("classes"), self.samples.targets
-        repeated = len({fold.split.repeat for fold in self.folds}) > 1
-        heads = ["repeat"] * repeated + ["row" if self.ids is None else self.data.form.id, "fold"]
-        heads += ["target", "predicted"] if self.data.labels is None else ["label", "predicted"]
-        if classes:
-            heads += [f"decision_{label_text(label)}" for label in classes]
-        elif self.data.labels is not None:
-            heads.append("decision")
-        found = []
-        for fold in self.folds:
-            at, forms = fold.split.held_out.tolist(), self.decisions(fold)
-            for k, form in zip(at, forms, strict=True):
-                named = [fold.split.repeat] * repeated + [k + 1 if self.ids is None else self.ids[k], fold.split.fold]
-                if self.data.labels is None:
-                    cells: list = [float(targets[k]), float(form)]
-                else:
-                    answer = form.argmax() if classes else form > 0.0
-                    cells = [self.class_name(targets[k]), self.class_name(answer), *np.atleast_1d(form).tolist()]
-                found.append(((fold.split.repeat, k), [*named, *cells]))
-        return csv_text(heads, (row for _, row in sorted(found, key=lambda pair: pair[0])))
+            self.predicted.write(predictions_text(self))
 
     def fold_cells(self) -> list[dict]:
         return [
@@ -426,6 +428,7 @@ class CvSession(Session):
             "confusion": self.confusion(),
             "at_boundary": self.boundary,
             "until_turn": self.growth,
+            **({} if self.tuned is None else {"tuned": self.tuned}),
             "certified": self.certified_record(),
             "seconds": self.seconds,
         }

@@ -30,6 +30,8 @@ def problem_again(run: Run, path: str | tuple, **changed):
     named = {one.name for one in declared.path_options}.difference(WALKED)
     kept = {name: value for name, value in run.record["options"].items() if name in named}
     options = {**declared.completed(kept), "data": path, "rule": "gap", "time_limit": None, **changed}
+    if "gamma" in (run.record["kernel"] or {}):  # cross-validation may have chosen it
+        options["gamma"] = run.record["kernel"]["gamma"]
     if run.form is None:
         options["n_features"] = run.n_features
     weights = options.get("weights")

@@ -128,7 +128,8 @@ def wider(options: dict, points: list[dict], best: int, at: str) -> str:
         ratio = 0.1 * (options["lambda_min_ratio"] or 0.05)
         more = f"`lambda_min_ratio={ratio:g}`" if options["log"] else f"`grid={2 * len(points)}`"
     goes_on = "beta" not in points[best] and not str(options.get("rule")).lower().startswith(("ssnsv", "essnsv"))
-    open_end = goes_on and options.get("until_turn") is False and points[best] == points[-1]
+    alone = options.get("until_turn") is False and options.get("gammas") is None
+    open_end = goes_on and alone and points[best] == points[-1]
     return f"{more}, or `until_turn`," if open_end and options["part"] is None and not given else more
 
 

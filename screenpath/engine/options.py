@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 
 from screenpath.catalogue.option import RENAMED, part_numbers
-from screenpath.catalogue.options import C_GRID, CERTIFY, FOLDS, KERNEL, LOO, UNTIL_TURN
+from screenpath.catalogue.options import C_GRID, CERTIFY, FOLDS, KERNEL, LOO, TUNING, UNTIL_TURN
 from screenpath.catalogue.spec import Spec
 from screenpath.catalogue.specs import SPECS
 from screenpath.data.safe.plugins import OPTIONS, find_plugins, refuse_unaudited
@@ -28,6 +28,7 @@ WHOLE = {
     "predictions": "the step whose predictions are written is chosen by all folds at once",
     "threshold": "the threshold is chosen by the rows of all folds",
     "calibrate": "the probabilities are fitted to the rows of all folds",
+    "gammas": "gamma is chosen by all folds at once",
 }
 
 
@@ -127,7 +128,8 @@ WITHOUT = {"audit": False, "eps_path": None, "c": None, "reference": None}
 UNPROVEN = ("kernel", "until_turn")  # of folds no certificate is checked
 # Of drawn folds, where each row is left out in its turn.
 DRAWN = ("repeats", "stratify", "group_column", "until_turn", "certify", "certificate", "part", "scheduler")
-WITHOUT_MORE = {"certify": False, "certify_to": None, "certify_points": 0, "until_turn": False, "turn_points": 0}
+WITHOUT_MORE = {"certify": False, "certify_to": None, "certify_points": 0, "until_turn": False, "turn_points": 0,
+                "gammas": None, "libsvm_grid": False}  # fmt: skip
 
 # Options that bound the points to be added: the option that they serve, and their default.
 SERVED = {"certify_points": "certify_to", "turn_points": "until_turn"}
@@ -136,7 +138,7 @@ BUDGETS = {one.name: (SERVED[one.name], one.usual) for one in (*CERTIFY, *UNTIL_
 
 def cv_spec(spec: Spec) -> Spec:
     """Return the model with the options of its cross-validation."""
-    added = (*FOLDS, *(UNTIL_TURN if spec.further else ()), *(CERTIFY if spec.name == "svm" else ()))
+    added = (*FOLDS, *(UNTIL_TURN if spec.further else ()), *((*CERTIFY, *TUNING) if spec.name == "svm" else ()))
     left_out = {*WITHOUT, *(one.name for one in added)}
     options = tuple(one for one in spec.options if one.name not in left_out)
     return replace(spec, options=(*options, *added))
@@ -166,7 +168,30 @@ def cv_resolved(spec: Spec, options: dict) -> tuple[Spec, dict]:
         raise UsageError("`certify` bounds the share of wrong decisions", "leave out `score`, or use `score=accuracy`")
     if options["until_turn"]:
         check_open_end(options)
+    if options["libsvm_grid"]:
+        options |= _libsvm_grid(options)
+    if options["gammas"] is not None:
+        _check_gammas(options)
     return spec.resolved(spec, options), options
+
+
+def _libsvm_grid(options: dict) -> dict:
+    """Return the options that ``libsvm_grid`` stands for."""
+    for name in ("gammas", "gamma", "grid", "c_list", "cmin", "cmax"):
+        if options[name] is not None:
+            raise UsageError(f"`libsvm_grid` and `{name}` both choose the values to try", "use one of the two")
+    found = {"c_list": [2.0**k for k in range(-5, 16, 2)], "gammas": ",".join(repr(2.0**k) for k in range(-15, 4, 2))}
+    return {**found, "kernel": options["kernel"] or "rbf"}
+
+
+def _check_gammas(options: dict) -> None:
+    """Refuse several values of gamma where there is no gamma, or one already."""
+    if options["kernel"] not in ("rbf", "poly"):
+        raise UsageError("`gammas` is for a kernel with a gamma", "add `kernel=rbf`")
+    if options["gamma"] is not None:
+        raise UsageError("`gamma` is one value and `gammas` are several", "use one of the two")
+    if options["until_turn"]:
+        raise UsageError("`until_turn` extends one grid, and `gammas` compares several", "use one of the two")
 
 
 def counted(options: dict) -> dict:

@@ -55,7 +55,7 @@ class Problem:
             options["penalty_weights"] = checked_penalties(options["penalty_weights"], self.width, self.columns)
         if options.get("signs") is not None:
             options["signs"] = checked_signs(options["signs"], self.width, self.columns)
-        self.options = options | {"matrix_memory": options["max_memory"], "tell": more.get("tell")}
+        self.options = options | {"matrix_memory": options["max_memory"], "tell": more.get("tell"), "width": self.width}
         self.targets, self.class_weight = targets, class_weight
         self.storage = "dense" if stored_dense(X, options["storage"], options["scale"]) else "sparse"
         X = sp.csr_array(X) if self.storage == "sparse" and not sp.issparse(X) else X

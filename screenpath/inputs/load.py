@@ -314,12 +314,8 @@ def filled(options: dict, data: Dataset, source: str, limit: MemoryLimit, tell) 
 
 
 def kernel_options(options: dict, data: Dataset) -> dict:
-    """Return options whose gamma ``NUMBER/d`` counts all features of the file, not only those with a column."""
-    if data.columns is None or options.get("gamma") is None:
-        return options
-    from screenpath.rows.kernel_functions import parse_gamma
-
-    return {**options, "gamma": parse_gamma(options["gamma"], data.width)}
+    """Return options by which gamma counts all features of the file, not only those with a column."""
+    return options if data.columns is None else {**options, "width": data.width}
 
 
 def ask_for_rows(spec, options: dict, data: Dataset, labels: dict | None, kept: bool, limit: MemoryLimit) -> int:

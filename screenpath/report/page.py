@@ -28,6 +28,7 @@ CAPTIONS = {
     "gap": "Primal minus dual on the full data, over the primal, at each step; below the dashed line is certified.",
     "time": "Seconds of screening, solving and certifying.",
     "cv": "Mean score over the folds with its standard error, and both choices.",
+    "gammas": "Mean score over the folds at every pair of gamma and C, its contours, and the best pair.",
     "grid": "Shares of samples and features screened over the grid of both parameters.",
 }
 

@@ -14,6 +14,7 @@ from screenpath.report.figures import to_bytes
 
 CEILING = 1e100  # ... and larger ones, of steps that overflowed, here
 CHOICES = {"best": "best", "one_se": "one standard error"}
+LEVELS = 8  # contours over C and gamma
 MANY = 60  # with more steps, standard errors are drawn as a band, not bars
 LONGEST_NAME = 24  # characters of a name that fit next to a picture
 LABELLED_IN_PANELS = 3  # names that fit next to a small panel
@@ -159,10 +160,11 @@ def draw_grid(run):
     return _heat_maps(grid, run.parameters, f"{run.model}: share screened over the grid", shares)[0]
 
 
-def _heat_maps(grid, parameters, title: str, shares=()) -> tuple:
+def _heat_maps(grid, parameters, title: str, shares=(), size: tuple[float, float] | None = None) -> tuple:
     """Draw a heat map for each of the values of a grid; colours of ``shares`` range from 0 to 1."""
     count = len(grid.values)
-    figure, axes = f.new_figure(3.3 * count + 0.6, 3.6, 1, count, sharey=True)
+    width, height = size or (3.3 * count + 0.6, 3.6)
+    figure, axes = f.new_figure(width, height, 1, count, sharey=True)
     for panel, (name, values) in zip(axes[0], grid.values.items(), strict=True):
         limits = {"vmin": 0.0, "vmax": 1.0} if name in shares else {}
         panel.set_facecolor(f.LIGHT)  # where the grid has no step
@@ -257,6 +259,23 @@ def _draw_cv_grid(cv: series.CrossValidation):
     return figure
 
 
+def draw_gammas(run):
+    """Draw contours of the mean score over C and gamma, and the chosen pair; what was dropped is grey."""
+    (grid, C), record = series.read_gammas(run), series.read_cv(run).record
+    (means,), title = grid.values.values(), f"{_cv_title(record)}, {len(grid.rows)} values of gamma"
+    figure, axes = _heat_maps(grid, ["C", "gamma"], title, size=(7.0, 4.4))
+    places = np.arange(len(C)) + 0.5, np.arange(len(grid.rows)) + 0.5
+    known = np.ma.masked_invalid(means)
+    if min(means.shape) > 1 and known.count() and known.min() < known.max():
+        axes.contour(*places, known, levels=LEVELS, colors="white", linewidths=0.8)
+    best = record["tuned"]
+    row = int(np.argmin(np.abs(np.array(grid.rows) - best["gamma"])))
+    column = int(np.argmin(np.abs(np.array(C) - record["best"]["parameters"]["C"])))
+    _mark(axes, column + 0.5, row + 0.5, "best", f"gamma = {best['gamma']:.3g}, C = {C[column]:.3g}", record, f.BLACK)
+    _legend_below(figure, axes)
+    return figure
+
+
 def draw_coefficients(run):
     """Draw the weights along the path, one panel per class; the largest are named at the end of their lines."""
     paths, axis = series.feature_paths(run), f.path_axis(run.steps, run.parameters)
@@ -348,6 +367,7 @@ DRAW = {
     "gap": draw_gap,
     "time": draw_time,
     "cv": draw_cv,
+    "gammas": draw_gammas,
     "grid": draw_grid,
 }
 

@@ -17,7 +17,7 @@ from screenpath.errors import RunFolderError, UsageError
 from screenpath.store.record import strict_json
 from screenpath.walk.step import SKIPPED
 
-KINDS = ("rejection", "coefficients", "gap", "time", "cv", "grid")
+KINDS = ("rejection", "coefficients", "gap", "time", "cv", "gammas", "grid")
 FORMS = ("png", "svg", "pdf")
 FLOOR = 1e-17  # smaller relative gaps are drawn here: they are rounding, and a logarithmic axis has no zero
 PHASES = (("screen_s", "screen"), ("solve_s", "solve"), ("certify_s", "certify"), ("init_s", "far end"))
@@ -170,6 +170,23 @@ def read_cv(run) -> CrossValidation:
     return CrossValidation(record, steps, np.array(bounds, dtype=float).reshape(-1, 3))
 
 
+def read_gammas(run) -> tuple[Grid, list[float]]:
+    """Return the mean scores of gammas.csv over gamma, the largest first, and C, nan where a gamma was dropped; and the
+    values of C.
+    """
+    file, score = run.path / "gammas.csv", read_cv(run).record["score"]
+    try:
+        rows = [_floats(row, ("gamma", "C", "mean", "n_folds")) for row in _rows(file)]
+        gammas, C = sorted({row["gamma"] for row in rows}, reverse=True), sorted({row["C"] for row in rows})
+        means = np.full((len(gammas), len(C)), np.nan)
+        for row in rows:
+            if row["n_folds"] == max(one["n_folds"] for one in rows):
+                means[gammas.index(row["gamma"]), C.index(row["C"])] = row["mean"]
+        return Grid(gammas, [f"{value:.2g}" for value in C], "C", {score.replace("-", " "): means}), C
+    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+        raise RunFolderError(f"{file} is damaged: {error}", "compute the cross-validation again with `force`") from None
+
+
 def read_folds(run) -> list[dict]:
     """Return the rows of folds.csv: status, numbers of repeat, fold and step, and the score (nan: none)."""
     file = run.path / "folds.csv"
@@ -226,6 +243,12 @@ def _check_cv(record, run, n_steps: int) -> None:
         _need_numbers(grown["last"], run.parameters, "until_turn.last")
         if not is_whole(0)(grown["added_points"]) or not isinstance(grown["turned"], bool):
             raise ValueError("until_turn does not say how far the grid went on")
+    if (found := record.get("tuned")) is not None:
+        _need_numbers(found, ("gamma", "pairs", *found.keys() & {"difference"}), "tuned")
+        for one in found["gammas"]:
+            _need_numbers(one, ("gamma", "folds", *(("C", "mean") if not one["dropped"] else ())), "tuned.gammas")
+            if not (isinstance(one["dropped"], bool) and isinstance(one["certified"], bool)):
+                raise ValueError("tuned.gammas does not say what was dropped or certified")
     if record.get("certified") is not None:
         names = ("cmin", "cmax", "best_error", "best_C", "lower_bound", "difference")
         _need_numbers(record["certified"], names, "certified")
@@ -319,7 +342,7 @@ def _share_screened(run) -> np.ndarray:
 
 def available(run) -> list:
     """Return the kinds of pictures that a run has, the most informative first."""
-    kinds = ["cv"] if run.has("cv.json") else []
+    kinds = [kind for kind, file in (("gammas", "gammas.csv"), ("cv", "cv.json")) if run.has(file)]
     kinds += ["rejection"]
     if len(run.parameters) == 2 and len(run.steps) > 1:
         kinds.append("grid")
@@ -344,6 +367,7 @@ def check_kind(run, kind: str) -> None:
         read_cv(run)
     elif kind not in available(run):
         why = {
+            "gammas": "it is of several values of gamma (`gammas` of cv)",
             "grid": "heat maps need a grid of two parameters (sparse-svm)",
             "coefficients": "coefficient paths need coefficients in the run folder (`coefficients=csv` or npz)",
         }.get(kind, "there is no such kind")

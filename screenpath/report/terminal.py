@@ -144,14 +144,23 @@ def _cv(run, width):
 
 
 def _grid(run, width):
-    grid, lines = series.grid(run), []
+    return _rows_of(series.grid(run), run.parameters[1], width)
+
+
+def _gammas(run, width):
+    return _rows_of(series.read_gammas(run)[0], "gamma", width)
+
+
+def _rows_of(grid, second: str, width) -> list[str]:
+    """Return a curve along the first parameter for each value of the second."""
+    lines: list[str] = []
     columns = _chosen(len(grid.columns), width)
     for name, values in grid.values.items():
-        scored = name.startswith(("test", "cv"))
+        scored = second == "gamma" or name.startswith(("test", "cv"))
         low, high = (float(np.nanmin(values)), float(np.nanmax(values))) if scored else (0.0, 1.0)
         size = max(len(name), len(columns))
         curves = [(grid.rows[r], _curve(values[r, columns], low, high)) for r in _chosen(len(grid.rows))]
-        lines += aligned([[run.parameters[1], name.ljust(size)], *([f"{b:.3g}", one.ljust(size)] for b, one in curves)])
+        lines += aligned([[second, name.ljust(size)], *([f"{b:.3g}", one.ljust(size)] for b, one in curves)])
         lines.append(f"▁ {low:.3g} to █ {high:.3g}; {grid.label} from {grid.columns[0]} to {grid.columns[-1]}")
     return lines
 
@@ -162,5 +171,6 @@ SHOW = {
     "gap": _gap,
     "time": _time,
     "cv": _cv,
+    "gammas": _gammas,
     "grid": _grid,
 }

@@ -8,6 +8,7 @@ stay in the processor's cache, and a solver asks only for those whose dual varia
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,16 +108,25 @@ class GramRows(Counted):
         if tell is not None:
             tell(self.plan.describe())
         self.signs = np.asarray(signs, dtype=np.float64)
-        self.blocks = KernelBlocks(X, function, inexact)
-        self.norms = self.blocks.sizes  # shape (n,): ``sqrt(Q_ii)``, rounded up
-        self.error = self.blocks.error  # of ``Q_ij`` over ``norms_i norms_j``
         self.touched: float = 0
         self.threads = usable_threads(threads)
+        self._take(KernelBlocks(X, function, inexact))
+
+    def _take(self, blocks: KernelBlocks) -> None:
+        self.blocks = blocks
+        self.norms = self.blocks.sizes  # shape (n,): ``sqrt(Q_ii)``, rounded up
+        self.error = self.blocks.error  # of ``Q_ij`` over ``norms_i norms_j``
         some = self.blocks.diagonal[self.blocks.diagonal > 0.0]
         inside = some.size == 0 or (some.min() > FLOAT32_RANGE[0] and some.max() < FLOAT32_RANGE[1])
         self._plain = np.dtype(np.float32 if inside and not self.plan.whole else np.float64)
-        self._matrix = None
+        self._matrix: np.ndarray | None = None
         self.square = Square(self, self._plain)
+
+    def with_gamma(self, value: float) -> GramRows:
+        """Return the same rows behind the same kernel with another gamma."""
+        found = copy(self)
+        found._take(self.blocks.with_gamma(value))
+        return found
 
     @property
     def nbytes(self) -> int:

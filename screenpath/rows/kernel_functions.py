@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from screenpath.numbers import sparse as sp
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 
 NAMES = ("linear", "poly", "rbf")
+SCALE = "scale"  # the gamma that suits the spread of the data
 BLOCK_BYTES = 1 << 26  # one block of kernel values while rows are computed
 DENSE_BYTES = 1 << 28  # sparse rows up to this size are made dense: BLAS is far faster than sparse products
 EXPONENT_ERROR = 1e-13  # RBF exponents that inner products give with a larger error are computed directly
@@ -48,21 +50,36 @@ class KernelFunction:
         return {"kernel": self.name, **{key: getattr(self, key) for key in used}, "constant": self.constant}
 
 
-def parse_gamma(text, d: int) -> float:
-    """Return the value of ``1/d``, ``0.1/d``, ... or of a plain number, for ``d`` features."""
+def parse_gamma(text, d: int, X=None) -> float:
+    """Return the value of a plain number, of ``1/d``, ``0.1/d`` ... for ``d`` features, or of ``scale`` for ``X``."""
     if not isinstance(text, str):
         try:
             return float(text)
         except (TypeError, ValueError, OverflowError):
-            raise UsageError(f"`gamma` must be a positive number or NUMBER/d, not {text!r}") from None
+            raise UsageError(f"`gamma` must be a positive number, NUMBER/d or scale, not {text!r}") from None
+    if text.strip() == SCALE and X is not None:
+        return scale_of(X, d)
     match = re.fullmatch(r"\s*([0-9.eE+-]+)\s*(/\s*d)?\s*", text)
     try:
         value = float(match.group(1)) if match else np.nan
     except ValueError:
         value = np.nan
     if match is None or not (np.isfinite(value) and value > 0.0):
-        raise UsageError(f"gamma must be a positive number or NUMBER/d, not '{text}'", "for example 1/d, 0.1/d or 0.05")
+        what = f"gamma must be a positive number, NUMBER/d or scale, not '{text}'"
+        raise UsageError(what, "for example 1/d, 0.1/d or 0.05")
     return value / max(d, 1) if match.group(2) else value
+
+
+def scale_of(X, d: int) -> float:
+    """Return ``1 / (d v)``, ``v`` the variance of all values of rows with ``d`` features, as ``gamma="scale"`` of
+    scikit-learn; 1 if all are equal.
+
+    Columns that ``X`` lacks, of the ``d``, are zero.
+    """
+    cells, values = max(X.shape[0] * d, 1), X.data if sp.issparse(X) else X
+    mean = values.sum(dtype=np.float64) / cells
+    total = np.square(values - mean).sum(dtype=np.float64) + (cells - values.size) * mean * mean
+    return float(cells / (d * total)) if total > 0.0 else 1.0
 
 
 class KernelBlocks:
@@ -83,9 +100,23 @@ class KernelBlocks:
         self.shift = exact_shift(X) if function.name == "rbf" and not self.sparse else None
         self.X = self.prepared(X)
         self.squares = squares_of(self.X)
-        self.diagonal = self.diagonal_of(self.squares)
-        self.sizes = self._sizes()
-        self.error = self.value_error(self._inner_error(), kernels.EXP if function.name == "rbf" else LIBRARY)
+        self._measure()
+
+    def _measure(self) -> None:
+        self.diagonal, self.sizes = self.diagonal_of(self.squares), self._sizes()
+        self.error = self.value_error(self._inner_error(), kernels.EXP if self.function.name == "rbf" else LIBRARY)
+
+    def with_gamma(self, value: float) -> KernelBlocks:
+        """Return the same rows behind the same kernel with another gamma."""
+        found = copy(self)
+        found.function = replace(self.function, gamma=value)
+        found._measure()
+        return found
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Return the data rows as they were given."""
+        return self.X if self.shift is None else self.X + self.shift
 
     def prepared(self, X):
         """Return rows, float64, in the form that :meth:`block` reads."""

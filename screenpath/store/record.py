@@ -52,7 +52,7 @@ STATUSES = (RUNNING, COMPLETE, TIME_LIMIT, INTERRUPTED, FAILED, EMPTIED)
 FOLDS_FILE = "folds.bin"
 OUTPUTS = (
     "steps.csv", "steps.json", "coefficients.csv", "certificate.bin", "coefficients.npz", "cv.csv", "cv.json",
-    "folds.csv", "bounds.csv", "steps.parquet", FOLDS_FILE,
+    "folds.csv", "bounds.csv", "gammas.csv", "steps.parquet", FOLDS_FILE,
 )  # fmt: skip
 CHECKPOINT, PROGRESS, RECORDS, PARTS = "checkpoint.npz", "progress.partial", "coefficients.npz.records", "parts.partial"
 FILES = (RUN, *OUTPUTS, *(f"{name}.partial" for name in (*OUTPUTS[:4], RECORDS)), CHECKPOINT, PROGRESS)
