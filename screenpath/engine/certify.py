@@ -26,9 +26,10 @@ from screenpath.engine.options import certify_options
 from screenpath.engine.path import Path
 from screenpath.engine.session import SavedSession, Silent
 from screenpath.errors import DataError, UsageError
-from screenpath.inputs.foreign import L1, SQUARED, Foreign, of_estimator, problems_of, read_foreign
+from screenpath.inputs.foreign import L1, SQUARED, Foreign, of_estimator, places_of, problems_of, read_foreign
 from screenpath.inputs.load import load_training
 from screenpath.numbers import accurate
+from screenpath.numbers import sparse as sp
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 from screenpath.walk.step import at_point, verdict
 
@@ -143,12 +144,21 @@ class Asked:
         """Return the dual point of a kernel model, and its intercept."""
         assert given.duals is not None
         (places, coefficients), (_, b, sign) = given.duals, given.row(self.data.labels)
+        if sp.issparse(places):
+            places = self.places(given.name, places, np.sign(sign * coefficients))
         theta = np.zeros(self.model.size)
         theta[places] = sign * coefficients * self.model.signs[places] / self.first
         inside = np.clip(theta, self.model.lo, self.model.hi)
         if np.any(np.abs(inside - theta) > 8.0 * UNIT * self.model.hi):
             raise DataError(f"{given.name} has dual variables that are not from 0 to C", "check `c`, weights and data")
         return inside, b
+
+    def places(self, name: str, vectors, wanted: np.ndarray) -> np.ndarray:
+        """Return which rows of the data support vectors are; ``wanted`` are the signs of their labels."""
+        own, p = sp.csr_array(self.data.rows.blocks.rows), self.data.preparation
+        numbers = own.indices if p.columns is None else p.columns[own.indices]
+        rows = sp.csr_array((own.data, numbers, own.indptr), shape=(own.shape[0], self.data.shape[1]))
+        return places_of(name, vectors, rows, self.data.rows.signs, wanted)
 
     def pairs(self, given: Foreign) -> tuple[list, float]:
         """Return certificates of their primal point, one for each dual point tried; how far its forms are moved."""

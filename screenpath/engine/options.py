@@ -127,7 +127,7 @@ def points_of(part: str, grid) -> range:
 WITHOUT = {"audit": False, "eps_path": None, "c": None, "reference": None}
 UNPROVEN = ("kernel", "until_turn")  # of folds no certificate is checked
 # Of drawn folds, where each row is left out in its turn.
-DRAWN = ("repeats", "stratify", "group_column", "until_turn", "certify", "certificate", "part", "scheduler")
+DRAWN = ("repeats", "stratify", "group_column", "until_turn", "certify", "certificate", "part", "gammas", "scheduler")
 WITHOUT_MORE = {"certify": False, "certify_to": None, "certify_points": 0, "until_turn": False, "turn_points": 0,
                 "gammas": None, "libsvm_grid": False}  # fmt: skip
 

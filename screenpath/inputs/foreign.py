@@ -39,6 +39,7 @@ KINDS: dict[str, tuple[tuple[str, ...], str | None]] = {
 NAMED = "lad", "quantile", "svr", "sparse-svm"  # models besides svm whose problem may be named
 OTHERS = "HuberRegressor", "LogisticRegression", "Ridge", "RidgeClassifier", "Lasso", "ElasticNet", "LinearRegression"
 KERNEL = "kernel", "gamma", "degree", "coef0"
+LIBSVM_KERNELS = {"rbf": "rbf", "polynomial": "poly", "linear": "linear"}
 # What a file that is no model may raise.
 UNREADABLE = (
     ValueError, KeyError, TypeError, IndexError, AttributeError, ArithmeticError, RecursionError, csv.Error,
@@ -57,7 +58,8 @@ class Foreign:
     kind: str = ""  # key of KINDS; empty where the problem is not told
     told: dict[str, Any] = field(default_factory=dict)  # options of the model that it tells
     features: Sequence | None = None  # numbers from 1, or names, of the m weights; None: 1 to m
-    duals: tuple[Any, np.ndarray] | None = None  # of a kernel model: numbers of rows from 0, and their y_i alpha_i
+    # of a kernel model: numbers of rows from 0, or support vectors, csr_array of shape (m, d); and their y_i alpha_i
+    duals: tuple[Any, np.ndarray] | None = None
 
     def row(self, labels: dict | None) -> tuple[np.ndarray, float, float]:
         """Return weights and intercept for the problem with these labels (None: a regression), and their sign."""
@@ -125,7 +127,7 @@ def read_foreign(path: str) -> Foreign:
 
 
 def _lines(path: str, lines: list[str]) -> Foreign:
-    """Read a model file of LIBLINEAR, or of LIBSVM with the linear kernel."""
+    """Read a model file of LIBLINEAR, or of LIBSVM."""
     at = lines.index("w" if "w" in lines else "SV")
     head = {name: rest for name, _, rest in (line.partition(" ") for line in lines[:at])}
     kind, labels = head.get("solver_type") or head["svm_type"], names_of(head.get("label", "").split())
@@ -138,15 +140,62 @@ def _lines(path: str, lines: list[str]) -> Foreign:
             raise ValueError("it has another number of weights than it says")
         intercepts = weights[:, -1] * bias if bias >= 0.0 else np.zeros(len(weights))
         return Foreign(path, weights[:, :width], intercepts, labels, kind, {"bias": bias} if bias > 0.0 else {})
-    if head["kernel_type"] != "linear" or head["nr_class"] != "2":
-        what = f"the kernel {head['kernel_type']} and {head['nr_class']} classes"
-        raise DataError(f"{path} has {what}: its support vectors are rounded", "in Python pass the estimator")
+    if head["nr_class"] != "2":
+        raise DataError(f"{path} has {head['nr_class']} classes, of which LIBSVM compares pairs", "fit two")
+    if head["kernel_type"] != "linear":
+        return _kernel_model(path, head, labels, cells)
     found: dict[int, float] = {}
     for coefficient, *row in cells:
         for j, value in (cell.split(":") for cell in row):
             found[int(j)] = found.get(int(j), 0.0) + float(coefficient) * float(value)
     weights, features = np.array([list(found.values())], float), list(found)
     return Foreign(path, weights, np.array([-float(head["rho"])]), labels, kind, {"intercept": "free"}, features)
+
+
+def _kernel_model(path: str, head: dict, labels: tuple, cells: list) -> Foreign:
+    """Read a model file of LIBSVM with a kernel; its support vectors are found among the rows of the data later."""
+    name, kind = LIBSVM_KERNELS.get(head["kernel_type"]), head["svm_type"]
+    if name is None or kind != FREE_SVC:
+        what = f"{kind} with the kernel {head['kernel_type']}"
+        raise DataError(f"{path}: {what} is no problem of screenpath's", f"kernels are {', '.join(LIBSVM_KERNELS)}")
+    told: dict[str, Any] = {"intercept": "free", "kernel": name, "gamma": float(head["gamma"])}
+    told |= {"degree": int(head["degree"]), "coef0": float(head["coef0"])} if name == "poly" else {}
+    entries = [[cell.split(":") for cell in row] for _, *row in cells]
+    values = np.array([float(value) for row in entries for _, value in row])
+    columns = np.array([int(j) - 1 for row in entries for j, _ in row], np.int64)
+    if columns.size and columns.min() < 0:
+        raise ValueError("its features do not begin with 1")
+    ends = np.cumsum([0, *map(len, entries)])
+    vectors = sp.csr_array((values, columns, ends), shape=(len(cells), int(columns.max(initial=-1)) + 1))
+    coefficients = np.array([float(coefficient) for coefficient, *_ in cells])
+    return Foreign(path, np.zeros((1, 0)), np.array([-float(head["rho"])]), labels, kind, told,
+                   duals=(vectors, coefficients))  # fmt: skip
+
+
+def _key(columns, values) -> tuple:
+    """Return the entries of a row as LIBSVM writes them, which keeps 8 digits."""
+    return tuple(f"{j}:{value:.8g}" for j, value in zip(columns.tolist(), values.tolist(), strict=True) if value != 0.0)
+
+
+def places_of(name: str, vectors, rows, sides, wanted) -> np.ndarray:
+    """Return which rows support vectors are, shape (m,): each a row of its own, equal to the digits that LIBSVM writes.
+
+    ``vectors`` and ``rows`` are csr_array of shape (m, d) and (n, d); ``sides``, shape (n,), and ``wanted``, shape
+    (m,), are signs, which must agree: where the data repeat a row with both labels, coefficients tell them apart.
+    """
+    known: dict[tuple, list[int]] = {}
+    for k in reversed(range(rows.shape[0])):
+        part = slice(rows.indptr[k], rows.indptr[k + 1])
+        known.setdefault((sides[k], _key(rows.indices[part], rows.data[part])), []).append(k)
+    found = np.empty(vectors.shape[0], dtype=np.int64)
+    for k in range(found.size):
+        part = slice(vectors.indptr[k], vectors.indptr[k + 1])
+        left = known.get((wanted[k], _key(vectors.indices[part], vectors.data[part])))
+        if not left:
+            hint = "name the data it was fitted to, as they were, scaled or not"
+            raise DataError(f"{name}: the support vector in line {k + 1} is no row of the data with its label", hint)
+        found[k] = left.pop()
+    return found
 
 
 def _json(path: str, text: str) -> Foreign:
