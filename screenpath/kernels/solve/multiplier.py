@@ -30,7 +30,7 @@ from screenpath.kernels.solve.newton import (
     workspace,
 )
 
-RHO, FIRST = 1.0, 100.0  # times the square of a typical distance; where w is 0, and the intercept not much of a guess
+RHO, FIRST = 4.0, 100.0  # times the square of a typical distance; where w is 0, and the intercept not much of a guess
 TIED = 1e6  # and none at all, most rows being at their kink, as those of a larger class are
 TIGHT = 0.9  # times the tolerance: of the penalised problems
 MOST, SHARES = 8, 4  # problems, and times that dual variables share out what is missing
