@@ -30,8 +30,8 @@ def loo(run, step, steps, rows, seed, out, certificate, format, force, training,
     """Leave out each row of a run's training data in turn, and predict it by the model of the others.
 
     The results are those of as many refits, without a refit: each is proven by its own duality gap, rounding counted.
-    RUN, by default the newest, is a linear run of svm, lad, quantile or svr with at most two labels. Data stay scaled
-    and weighted as for all rows.
+    RUN, by default the newest, is a run of svm (with or without a kernel), lad, quantile or svr with at most two
+    labels. Data stay scaled and weighted as for all rows.
 
     -o writes the columns row (or the name of the row), label, predicted, decision (of a regression target, predicted),
     low and high: proven bounds of the decision value.
@@ -46,6 +46,8 @@ def loo(run, step, steps, rows, seed, out, certificate, format, force, training,
         raise UsageError("`steps=all` takes the place of a step, and writes no file", hint)
     opened = opened_run(run, quiet)
     check_left_out(opened)
+    if certificate and opened.kernel:
+        raise UsageError("`certificate` is of a linear run, and this one has a kernel", "leave out `certificate`")
     chosen = opened.steps if steps else [opened.choose(step or usual_step(opened))]
     inputs = [opened.path, training or opened.record["data"].get("path")]
     output, proof = (None if file is None else Output(file, force, inputs) for file in (out, certificate))

@@ -128,7 +128,11 @@ class LeaveOneOut(Removed):
 
     @cached_property
     def moves(self):
-        """Return by how much each row's absence moves the weights of the prepared features, shape (m, d)."""
+        """Return by how much each row's absence moves the weights of the prepared features, shape (m, d); behind a
+        kernel those of the rows.
+        """
+        if self.solution.kernel:
+            return self.changes
         rows = self.solution.model.rows
         X = rows.whole()
         return self.changes @ (sp.csr_array(X, shape=(rows.n, rows.d)) if isinstance(X, tuple) else X)
@@ -247,6 +251,8 @@ def removals(run: Run, step, X, training: str | tuple | None = None) -> tuple[np
     if run.labels is None:
         raise UsageError(f"{run.model} is a regression: it has no labels to change", "leave out `removals`")
     check_left_out(run)
+    if run.kernel:
+        raise UsageError("`removals` is for linear runs, and this one has a kernel", "see `influence`")
     if "threshold" in run.record["columns"]:
         raise UsageError("the threshold of the run was chosen with all rows", "leave out `removals`")
     found = next(leave_one_out(run, [check_step(step)], training))
@@ -310,7 +316,8 @@ def leave_one_out(
 
 def say_cost(solution: Solution, samples: np.ndarray, tell, advice: str) -> None:
     """Tell what the removals will take, where it is long, with an advice; ``tell`` may be None."""
-    members, d = int(np.count_nonzero(solution.inside)), solution.model.rows.d
+    members = int(np.count_nonzero(solution.inside))
+    d = 4 * members if solution.kernel else solution.model.rows.d  # of rows in the span of those that are followed
     local = int(np.count_nonzero(solution.alpha[samples]))
     seconds = local * (8.0 + 0.06 * members) * members * (4.0 * members + 2.0 * d) / 3e9
     if tell is not None and seconds > SLOW:
@@ -347,11 +354,11 @@ def check_step(step) -> dict:
 
 def check_left_out(run: Run) -> None:
     """Refuse a run whose rows cannot be left out."""
-    check_removal(run.model, run.kernel, len(run.classes or ()), "use folds: screenpath cv")
+    check_removal(run.model, None, len(run.classes or ()), "use folds: screenpath cv")
 
 
 def check_removal(model: str, kernel: str | None, classes: int, advice: str) -> None:
-    """Refuse problems whose rows cannot be left out; the advice is for what is no linear model."""
+    """Refuse problems whose rows cannot be left out; the advice is for what is no such model."""
     if model not in LOSSES or kernel:
         what = "a kernel" if kernel else model
         raise UsageError(f"leave-one-out is for linear {', '.join(LOSSES)}, not for {what}", advice)

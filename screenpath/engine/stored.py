@@ -140,8 +140,8 @@ class StoredPath(Result[int | str]):
     ) -> LeaveOneOut:
         """Leave out each row of the training data in turn, exactly and proven, as ``screenpath loo`` does.
 
-        For linear ``svm``, ``lad``, ``quantile`` and ``svr`` of two labels at most. The data are read again, and stay
-        scaled and weighted as for all rows.
+        For ``svm`` of two labels, with or without a kernel, ``lad``, ``quantile`` and ``svr``. The data are read again,
+        and stay scaled and weighted as for all rows.
 
         Parameters
         ----------

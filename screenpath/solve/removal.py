@@ -1,7 +1,8 @@
 """Every leave-one-out solution of a box model, each with a proof, for the price of a few rows each.
 
 Leaving out one row moves ``w`` by so little that only rows near their kinks can notice: ``kernels.solve.removal``
-follows them. It needs a solution whose members are on their kinks (:func:`polished`).
+follows them. It needs a solution whose members are on their kinks (:func:`polished`). Behind a kernel, rows are vectors
+in the span of those that are followed (:class:`Spanned`).
 """
 
 from __future__ import annotations
@@ -18,9 +19,12 @@ from screenpath.kernels.solve import removal as kernels
 from screenpath.kernels.solve import removal_proof as proofs
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.rounding import UNIT, gamma
-from screenpath.problem.sharp import recomputed
+from screenpath.problem.sharp import difference, recomputed
+from screenpath.regions.geometry import KernelPoint
 
 ROUNDS = 30  # of a polish
+SPAN = 1e-13  # part of the largest eigenvalue of a kernel matrix from which a direction counts
+LEAST = 1e-150  # norm by which products are divided
 FINE = 8.0  # times its error bound may be the distance from its kink of a row that is on it
 SNAP = 1e-11  # part of its box that a dual variable is moved by to the end, where rounding has left it beside
 AT_ONCE, EFFORT = 256, 10**8  # rows left out in one call at most, and operations of a piece of each: a signal waits
@@ -40,26 +44,38 @@ class Solution:
     """
 
     def __init__(self, model, certificate):
-        self.model, self.certificate, C, signs = model, certificate, certificate.C, model.signs
+        self.model, self.certificate, C = model, certificate, certificate.C
+        self.kernel = isinstance(certificate.point, KernelPoint)
+        signs = self.signs = model.rows.signs if self.kernel else model.signs
         self.free = certificate.intercept is not None
         b = certificate.intercept if self.free else 0.0
         self.forms = signs * certificate.point.products + b
         self.t = signs * (model.c - certificate.point.products) - b
-        slope, floor = model.errors_of(certificate)
-        self.errors = slope * model.norms + floor + 4.0 * UNIT * (np.abs(self.t) + np.abs(self.forms))
         exact, up = C * (signs * certificate.theta), signs > 0
         self.low, self.high = C * np.where(up, model.lo, -model.hi), C * np.where(up, model.hi, -model.lo)
         near = SNAP * (self.high - self.low)
         self.alpha = np.where(exact - self.low <= near, self.low, np.where(self.high - exact <= near, self.high, exact))
         snapped = np.abs(self.alpha - exact) * (1.0 + 4.0 * UNIT)
+        self.errors = self._errors(snapped) + 4.0 * UNIT * (np.abs(self.t) + np.abs(self.forms))
         # From where the lengths of rows are measured, and what a move of the intercept is divided by beside them.
         self.mean, self.lengths, self.lift = np.zeros(model.rows.d), model.norms, 0.0
         if self.free:
-            self.mean, self.lengths, typical = model.around
-            self.lift = typical or 1.0
+            self.lift = model.typical or 1.0
+        if self.free and not self.kernel:
+            self.mean, self.lengths, _ = model.around
         self.rounding = self._rounding(snapped)
         # Upper bound of the sum of the rows' shares of the gap.
         self.gap = (C * certificate.slack + float(snapped @ (np.abs(self.t) + self.errors))) * (1.0 + 1e-12)
+        if self.kernel:  # whose w moves with the dual variables
+            self.gap += 2.0 * float((self.high - self.low) @ model.norms) * float(snapped @ model.norms)
+
+    def _errors(self, snapped: np.ndarray) -> np.ndarray:
+        """Return what distances from kinks are off by; behind a kernel, for the ``w`` of ``alpha``."""
+        model, pair = self.model, self.certificate
+        if self.kernel:
+            return model.form_error(pair) + float(snapped @ model.norms) * model.norms
+        slope, floor = model.errors_of(pair)
+        return slope * model.norms + floor
 
     @property
     def whole_gap(self) -> float:
@@ -82,16 +98,16 @@ class Solution:
         return index[kept], values[kept]
 
     def _rounding(self, snapped: np.ndarray) -> proofs.Rounding:
-        pair, bounds = self.certificate, self.model.bounds
+        pair, bounds, sizes = self.certificate, self.model.bounds, np.abs(self.alpha)
         end = 2.0 * UNIT + self.model.inexact
-        sizes = np.abs(self.alpha)
-        spread = float(np.einsum("i,i", sizes, self.model.norms))
-        distance = pair.C * (pair.sum_error + pair.shift) + end * spread
-        distance += float(np.einsum("i,i", snapped, self.model.norms)) * (1.0 + 1e-12)
+        lost, most = (1.0 + 1e-12) * snapped, float(np.einsum("i,i", sizes, self.model.norms))
+        residue = pair.C * pair.residue + end * float(sizes.sum()) + float(lost.sum()) if self.free else 0.0
+        if self.kernel:
+            return proofs.Rounding(UNIT, end, pair.C * pair.shift + end * most, residue, 0.0, 0.0)
+        distance = pair.C * (pair.sum_error + pair.shift) + end * most + float(np.einsum("i,i", lost, self.model.norms))
         distance += 4.0 * UNIT * float(np.linalg.norm(pair.point.vector)) + float(bounds[box_kernels.TINY])
-        residue = pair.C * pair.residue + end * float(sizes.sum()) + float(snapped.sum()) * (1.0 + 1e-12)
         shift = float(np.linalg.norm(self.mean)) * (1.0 + 1e-12)
-        return proofs.Rounding(float(bounds[box_kernels.PRODUCT]), end, distance, residue if self.free else 0.0, shift)
+        return proofs.Rounding(float(bounds[box_kernels.PRODUCT]), end, distance, residue, shift, 0.0)
 
     @cached_property
     def inside(self) -> np.ndarray:
@@ -118,9 +134,20 @@ class Solution:
         return order, ratio[order]
 
     def rows(self, index: np.ndarray):
-        """Return a copy of signless rows, an array or a csr_array."""
+        """Return a copy of signless rows, an array or a csr_array; behind a kernel their products with all rows."""
+        if self.kernel:
+            return self.model.rows.blocks.block(index)
         taken = self.model.rows.take(index % self.model.rows.n, np.ones(index.size))
         return sp.csr_array(taken, shape=(index.size, self.model.rows.d)) if isinstance(taken, tuple) else taken
+
+    def recomputed(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return behind a kernel what :func:`problem.sharp.recomputed` does, for the ``w`` of ``alpha``."""
+        model, weights = self.model, self.signs * self.alpha
+        sums, off = model.rows.precise_sums(index, weights[None])
+        kinks, rest = model.kinks_of(self.certificate)
+        rest = np.broadcast_to(rest, kinks.shape)[index]
+        spread = float(np.abs(weights) @ model.norms) * (1.0 + gamma(weights.size + 8))
+        return difference(kinks[index], *sums[0]) + rest, off * spread * model.norms[index] + 4.0 * UNIT * np.abs(rest)
 
     @property
     def partner(self) -> int:
@@ -135,7 +162,9 @@ class Near:
         order, ratio = of.ordered
         self.of, self.index = of, order[:count]
         count = self.index.size
-        rows, columns = of.rows(self.index), None
+        self.spanned = Spanned(of.model.rows.blocks, self.index) if of.kernel else None
+        rows: Any = of.rows(self.index) if self.spanned is None else self.spanned.X
+        columns = None
         if sp.issparse(rows):
             columns = np.unique(rows.indices)
             if 8 * columns.size * count > ROOM:
@@ -143,12 +172,14 @@ class Near:
                 raise DataError(f"{what}: too many for leave-one-out", "use a smaller C, or folds: screenpath cv")
             rows = rows[:, columns].toarray()
         self.columns = columns
-        self.shift = of.mean if columns is None else of.mean[columns]
-        rows = rows - self.shift
+        if self.spanned is None:
+            self.shift = of.mean if columns is None else of.mean[columns]
+            rows = rows - self.shift
         self.place = np.full(of.t.size, -1)
         self.place[self.index] = np.arange(self.index.size)
-        t, errors = recomputed(of.model, of.certificate, self.index)
-        t, errors = of.model.signs[self.index] * t, errors + 2.0 * UNIT * np.abs(t)
+        behind = self.spanned is not None
+        t, errors = of.recomputed(self.index) if behind else recomputed(of.model, of.certificate, self.index)
+        t, errors = of.signs[self.index] * t, errors + 2.0 * UNIT * np.abs(t)
         alpha, low, high = (one[self.index] for one in (of.alpha, of.low, of.high))
         squares = np.einsum("ij,ij->i", rows, rows)
         beyond = float(ratio[count]) if count < ratio.size else np.inf
@@ -193,8 +224,14 @@ class Near:
 
     def gone(self, rows: np.ndarray) -> kernels.Gone:
         """Return rows to leave out, one at a time."""
-        of, taken = self.of, self.of.rows(rows)
+        of = self.of
+        twins = self.place[(rows + of.partner) % of.t.size] if of.partner else np.full(rows.size, -1)
         outside, middle = np.zeros((2, rows.size))
+        if self.spanned is not None:
+            taken, outside = self.spanned.of(rows)
+            squares = np.square(of.model.norms[rows])
+            return kernels.Gone(taken, self.place[rows], twins, of.alpha[rows], squares, outside, middle)
+        taken = of.rows(rows)
         if self.columns is not None:
             others = np.ones(taken.shape[1], dtype=bool)
             others[self.columns] = False
@@ -204,10 +241,38 @@ class Near:
             taken = taken[:, self.columns].toarray()
         taken = taken - self.shift
         squares = (np.einsum("ij,ij->i", taken, taken) + outside) * (1.0 + gamma(taken.shape[1] + 4))
-        twins = self.place[(rows + of.partner) % of.t.size] if of.partner else np.full(rows.size, -1)
         return kernels.Gone(
             np.ascontiguousarray(taken), self.place[rows], twins, of.alpha[rows], squares, outside, middle
         )
+
+
+class Spanned:
+    """Rows behind a kernel, ``index``, as vectors ``X`` of few numbers that have the same products."""
+
+    def __init__(self, blocks, index: np.ndarray):
+        if 16 * index.size**2 > ROOM:
+            what = f"{index.size:,} rows are near their kinks"
+            raise DataError(f"{what}: too many for leave-one-out", "use a smaller C, or folds: screenpath cv")
+        self.blocks, self.index, self.sizes = blocks, index, np.maximum(blocks.sizes[index], LEAST)
+        K = blocks.block(index, index)
+        values, vectors = np.linalg.eigh(0.5 * (K + K.T))
+        kept = values > SPAN * float(values.max(initial=LEAST))
+        self.roots, self.vectors = np.sqrt(values[kept]), vectors[:, kept]
+        self.X = np.ascontiguousarray(self.vectors * self.roots)
+        self.error = self._off(K, self.X, self.sizes)  # of a product of two rows, over their norms
+
+    def _off(self, K: np.ndarray, X: np.ndarray, sizes: np.ndarray) -> float:
+        """Return by how much products of rows ``X`` with those of the span differ from ``K`` over their norms."""
+        apart = np.abs(X @ self.X.T - K) / sizes[:, None] / self.sizes
+        return (float(apart.max(initial=0.0)) + self.blocks.error + gamma(X.shape[1] + 16)) * (1.0 + 1e-9)
+
+    def of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return vectors of other rows, and their squared norms outside of the span; ``error`` counts them from now."""
+        K = self.blocks.block(rows, self.index)
+        X = np.ascontiguousarray(K @ self.vectors / self.roots)
+        sizes = np.maximum(self.blocks.sizes[rows], LEAST)
+        self.error = max(self.error, self._off(K, X, sizes))
+        return X, np.maximum(np.square(sizes) - np.einsum("ij,ij->i", X, X), 0.0)
 
 
 def polished(model, certificate):
@@ -224,9 +289,9 @@ def polished(model, certificate):
         theta = now.theta.copy()
         for end, other in ((model.lo, of.low), (model.hi, of.high)):
             at = near.index[alpha == other[near.index]]
-            theta[at] = np.where(model.signs[at] > 0, end[at], (model.lo + model.hi - end)[at])
+            theta[at] = np.where(of.signs[at] > 0, end[at], (model.lo + model.hi - end)[at])
         free = near.index[(of.low[near.index] < alpha) & (alpha < of.high[near.index])]
-        theta[free] = model.signs[free] * alpha[near.place[free]] / now.C
+        theta[free] = of.signs[free] * alpha[near.place[free]] / now.C
         now = model.certify(now.C, None, theta)
         best = now if now.gap < best.gap else best
         after = Solution(model, now)
@@ -391,7 +456,8 @@ def _followed(of: Solution, rows: np.ndarray, local: np.ndarray, found: Removed)
             which = left[start : start + at_once]
             for band in (near.band, near.apart):  # the second for rows of which many are on one point
                 gone, out = near.gone(rows[which]), near.found(which.size)
-                proofs.removals(band, face, gone, of.rounding, near.work, out)
+                rounding = of.rounding if near.spanned is None else of.rounding._replace(gram=near.spanned.error)
+                proofs.removals(band, face, gone, rounding, near.work, out)
                 good = np.flatnonzero(out.status == kernels.PROVEN)
                 parts += _written(of, near, out, which, good, rows, found)
                 short.append(which[out.status == kernels.SHORT])
@@ -402,7 +468,7 @@ def _followed(of: Solution, rows: np.ndarray, local: np.ndarray, found: Removed)
         left, size = np.concatenate(short), GROWTH * size
     whose, which, change = (np.concatenate(one) for one in zip(*parts, strict=True))
     changes = sp.csr_array((change, (whose, which % n)), shape=(rows.size, n))
-    if of.free and local.size:  # the intercept of the rows as they are
+    if of.free and local.size and not of.kernel:  # the intercept of the rows as they are
         found.offsets[local] -= (changes @ of.model.rows.margins(near.whole_shift()))[local]
     return changes
 

@@ -8,10 +8,12 @@ import pytest
 import scipy.sparse as sp
 
 from screenpath.catalogue.losses import LOSSES
+from screenpath.catalogue.specs import KERNEL_SVM, kernel_svm_model
 from screenpath.rows.memory import MemoryRows
-from screenpath.screen import parse_rule
+from screenpath.screen import parse_kernel_rule, parse_rule
 from screenpath.solve import removal
 from screenpath.solve.newton import Newton
+from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.free_problems import SHAPES, VALUES
 from tests.width import wide
@@ -247,3 +249,71 @@ def test_members_are_no_more_than_dimensions_allow(free):
     X = rng.normal(size=(40, 1)) + 1e-4 * rng.normal(size=(40, 3))
     of = removal.Solution(model := model_of("lad", "plain", X, X.sum(axis=1), None, free), solved(model, 1.0))
     assert removal.Near(of, 40).face(np.arange(40)).members.size <= 3 + 2 * free
+
+
+# -- behind a kernel ---------------------------------------------------------------------------------------------------
+
+KERNELS = {
+    "rbf": lambda G, a, b: np.exp(-0.3 * (a[:, None] + b - 2.0 * G)),
+    "poly": lambda G, a, b: (0.3 * G + 1.0) ** 3,
+    "linear": lambda G, a, b: G,
+}
+
+
+def behind(kernel, seed, free, weighted, n=40):
+    """Return a solution behind a kernel, and its problem as rows of numbers: kinks and ends of the boxes, at C = 1."""
+    X, y, weights = drawn("svm", "tied" if seed % 2 else "plain", seed, free, weighted, n=n, d=3)
+    X = X / X.std(axis=0)
+    options = {"kernel": kernel, "gamma": 0.3, "degree": 3, "coef0": 1.0, "bias": 0.0, "dtype": "float64",
+               "threads": 1}  # fmt: skip
+    rows = KERNEL_SVM.rows(X, y, options, None, 0.0)
+    model = kernel_svm_model(rows, weights, "free" if free else None)
+    square = np.einsum("ij,ij->i", X, X)
+    values, vectors = np.linalg.eigh(KERNELS[kernel](X @ X.T, square, square))
+    return model, vectors * np.sqrt(np.maximum(values, 0.0)), y, np.ones(n) if weights is None else weights
+
+
+def behind_claims(model, R, y, s, C, free):
+    """Return what was found, and how many claims refits contradict and how many were compared."""
+    (_, pair), *_ = walk(model, [C], parse_kernel_rule("gap"), make_kernel_solver("auto"), PathOptions(tol=1e-8))
+    found = removal.leave_out(removal.Solution(model, removal.polished(model, pair)), np.arange(y.size))
+    low, high = np.where(y > 0.0, 0.0, -C * s), np.where(y > 0.0, C * s, 0.0)
+    wrong = compared = 0
+    for i in np.flatnonzero(found.how == removal.LOCAL):
+        keep = np.arange(y.size) != i
+        reference = refit(R[keep], y[keep], low[keep], high[keep], free)
+        if reference is None:
+            continue
+        w, b_low, b_high = reference
+        form, size, compared = float(R[i] @ w), NEAR * (1.0 + np.abs(R[i]) @ np.abs(w)), compared + 1
+        wrong += not (found.low[i] - size <= form + b_low and form + b_high <= found.high[i] + size)
+    return found, wrong, compared
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("free", [False, True], ids=["no intercept", "free"])
+@pytest.mark.parametrize("weighted", [False, True], ids=["alike", "weighted"])
+def test_no_refit_contradicts_a_claim_behind_a_kernel(kernel, free, weighted):
+    for seed in range(wide(1, 8)):
+        made = behind(kernel, seed, free, weighted)
+        for C in (0.1, 3.0):
+            found, wrong, compared = behind_claims(*made, C, free)
+            assert wrong == 0 and compared > 5 and (found.how != removal.OPEN).all(), (seed, C)
+            decided = (found.low > 0.0) | (found.high < 0.0)
+            assert np.count_nonzero(~decided) <= (2 if free else 0), (seed, C)
+
+
+def test_what_vectors_behind_a_kernel_miss_is_counted(monkeypatch):
+    own = removal.Spanned.__init__
+
+    def rough(self, *given):
+        own(self, *given)
+        X = self.X * (1.0 + 0.02 * np.random.default_rng(0).normal(size=self.X.shape))
+        self.X, self.error = X, self._off(self.blocks.block(self.index, self.index), X, self.sizes)
+
+    made = behind("rbf", 0, False, False)
+    monkeypatch.setattr(removal.Spanned, "__init__", rough)
+    found, wrong, compared = behind_claims(*made, 3.0, False)
+    assert wrong == 0 and compared > 10
+    monkeypatch.setattr(removal.Spanned, "_off", lambda *given: 1e-16)
+    assert behind_claims(*made, 3.0, False)[1] > 0

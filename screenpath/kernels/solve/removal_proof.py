@@ -37,6 +37,7 @@ class Rounding(NamedTuple):
     distance: float  # of ``w`` from the sum over rows of the dual variables
     residue: float  # of the sum of the dual variables from 0, with a free intercept
     shift: float  # norm of what was subtracted from the rows
+    gram: float  # of a product of two rows over their norms, where rows are vectors with such products; else 0
 
 
 class Found(NamedTuple):
@@ -98,9 +99,9 @@ def _bound(gap, away, room, length, cost):
 
 
 @kernel(leaf=True)
-def _shares(band, work, rounding, offset, moved, seen):
+def _shares(band, work, rounding, offset, moved, stray, seen):
     """Return an upper bound of the sum of the rows' shares of the gap; bounds of their distances from kinks replace
-    ``t``.
+    ``t``. ``stray`` is what the move of ``w`` may miss in a product, over the norm of the row.
     """
     gap = 0.0
     for p in range(seen):
@@ -109,6 +110,7 @@ def _shares(band, work, rounding, offset, moved, seen):
         form = inner(band.X[p], work.moved) + offset
         t = band.t[p] - form
         error = band.errors[p] + (rounding.product + UNIT) * (np.sqrt(band.sqnorms[p]) * moved + abs(offset))
+        error += np.sqrt(band.sqnorms[p]) * stray
         error += 4.0 * UNIT * (abs(form) + abs(t))
         up, down = band.high[p] - work.alpha[p], work.alpha[p] - band.low[p]
         share = max(up * (t + error), down * (error - t), 0.0)
@@ -153,21 +155,24 @@ def _prove(band, gone, r, rounding, work, offset, seen, found):
     """
     x, alpha, length = gone.X[r], gone.alpha[r], np.sqrt(gone.sqnorms[r])
     balance, sizes, lengths, count = _form(band, x, alpha, work, seen)
-    moved = np.sqrt(inner(work.moved, work.moved) + alpha * alpha * gone.outside[r]) * (1.0 + 1e-12)
-    reach = WIDER * moved_by(
-        work.moved, work.along, 0.0, alpha, offset, gone.outside[r], gone.middle[r], band.lift
-    )  # fmt: skip
+    whole, stray = lengths + abs(alpha) * length, 0.0
+    if rounding.gram > 0.0:
+        stray = (rounding.gram + relative_error(count + 4.0)) * whole
+    square = inner(work.moved, work.moved) + alpha * alpha * gone.outside[r] + stray * whole
+    moved = np.sqrt(square) * (1.0 + 1e-12)
+    reach = moved_by(work.moved, work.along, 0.0, alpha, offset, gone.outside[r], gone.middle[r], band.lift)
+    reach = WIDER * np.sqrt(reach * reach + stray * whole) if stray > 0.0 else WIDER * reach
     while seen < band.t.size and band.ratio[seen] <= reach:
         look(band, gone.place[r], gone.twin[r], work, seen)
         seen += 1
     if seen == band.t.size and band.beyond <= reach and band.beyond < np.inf:
         return SHORT
-    gap = _shares(band, work, rounding, offset, moved, seen)
+    gap = _shares(band, work, rounding, offset, moved, stray, seen)
     residue = 0.0
     if band.lift > 0.0:
         residue = rounding.residue + abs(balance) + relative_error(count + 2.0) * sizes
     away = rounding.distance + residue * rounding.shift
-    away += (relative_error(count + 4.0) + rounding.product) * (lengths + abs(alpha) * length)
+    away += (relative_error(count + 4.0) + rounding.product) * whole
     low = high = _bound(gap, away, np.inf, length, 0.0)
     if band.lift > 0.0:
         low, high, enough = _taken_over(band, gone, r, work, (gap, away), residue, (reach, moved, offset), seen)
@@ -176,7 +181,8 @@ def _prove(band, gone, r, rounding, work, offset, seen, found):
     form = inner(x, work.moved) + offset
     found.change[r], found.gap[r] = form - alpha * gone.outside[r], gap + 0.5 * away * away
     found.distance[r], found.intercept[r], found.read[r], found.count[r] = moved, offset, seen, count - 1
-    error = rounding.product * length * moved + 4.0 * UNIT * (abs(form) + abs(offset) + abs(alpha) * gone.outside[r])
+    error = 4.0 * UNIT * (abs(form) + abs(offset) + abs(alpha) * gone.outside[r])
+    error += length * (rounding.product * moved + stray)
     found.down[r], found.up[r] = low + error, high + error
     return PROVEN
 
@@ -213,5 +219,5 @@ def warm_up():
     found = Found(*np.empty((6, 2)), *np.empty((2, 2), dtype=np.int64), np.empty(2, dtype=np.int8), none.copy(),
                   np.empty((2, 2), dtype=np.int64), X.copy())  # fmt: skip
     gone = Gone(X, none, none, ones, ones, ones, ones)
-    face, exact = Face(none[:0], X[:0, :0].copy(), X[:0, :0].copy()), Rounding(0.0, 0.0, 0.0, 0.0, 0.0)
+    face, exact = Face(none[:0], X[:0, :0].copy(), X[:0, :0].copy()), Rounding(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     removals(band, face, gone, exact, work, found)
