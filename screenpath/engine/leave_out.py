@@ -111,7 +111,7 @@ class LeaveOneOut(Removed):
         return csv_text([*head, "low", "high"], zip(*columns, strict=True))
 
     def certificate(self) -> bytes:
-        """Return the certificate of all values, for ``screenpath verify``."""
+        """Return the certificate of all values of a linear run, for ``screenpath verify``."""
         return removals_bytes(self.header, self)
 
     def _named(self) -> tuple[list, list]:
@@ -354,13 +354,12 @@ def check_step(step) -> dict:
 
 def check_left_out(run: Run) -> None:
     """Refuse a run whose rows cannot be left out."""
-    check_removal(run.model, None, len(run.classes or ()), "use folds: screenpath cv")
+    check_removal(run.model, len(run.classes or ()), "use folds: screenpath cv")
 
 
-def check_removal(model: str, kernel: str | None, classes: int, advice: str) -> None:
-    """Refuse problems whose rows cannot be left out; the advice is for what is no such model."""
-    if model not in LOSSES or kernel:
-        what = "a kernel" if kernel else model
-        raise UsageError(f"leave-one-out is for linear {', '.join(LOSSES)}, not for {what}", advice)
+def check_removal(model: str, classes: int, advice: str) -> None:
+    """Refuse problems whose rows cannot be left out; the advice is for another model."""
+    if model not in LOSSES:
+        raise UsageError(f"leave-one-out is for {', '.join(LOSSES)}, not for {model}", advice)
     if classes > 2:
         raise UsageError("leave-one-out is for two labels; there are more", "name one: `positive=LABEL`")

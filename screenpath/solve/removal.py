@@ -480,10 +480,11 @@ def _written(of: Solution, near: Near, out, which: np.ndarray, good: np.ndarray,
     low, high = value - out.down[good] - e, value + out.up[good] + e
     if of.free:  # where several intercepts are best, the one between
         wide = np.isfinite(high - low) & (high - low > WIDE * (1.0 + np.abs(value)))
-        value = np.where(wide, 0.5 * low + 0.5 * high, value)
+        middle = np.where(wide, 0.5 * low + 0.5 * high, value)
+        found.offsets[to], value = out.intercept[good] + (middle - value), middle
     found.values[to] = value
     found.low[to], found.high[to], found.gap[to] = low, high, out.gap[good]
-    found.distance[to], found.offsets[to] = out.distance[good], out.intercept[good]
+    found.distance[to] = out.distance[good]
     kept = np.arange(out.places.shape[1]) < out.count[good][:, None]
     yield np.repeat(to, out.count[good]), near.index[out.places[good][kept]], out.changes[good][kept]
     yield to, rows[to], -of.alpha[rows[to]]

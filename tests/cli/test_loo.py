@@ -170,6 +170,39 @@ def test_influence_is_that_of_refits(call, tmp_path, data):
 
 
 @pytest.mark.parametrize("intercept", ["free", "none"])
+def test_behind_a_kernel_the_answers_are_those_of_refits(call, tmp_path, intercept):
+    X, y = clouds(40, 3, seed=7)
+    how = {"kernel": "rbf", "gamma": "0.4", "intercept": intercept, "bias": 0.0}
+    screenpath.write_libsvm(tmp_path / "data", X, y)
+    computed(tmp_path, tmp_path / "data", **how)
+    said = call("loo", str(tmp_path / "run"), "--step", f"C={C}", "-o", "loo.csv")
+    assert said.code == 0 and "every label" in said.out
+    labels, wrong = np.array([[float(row["label"]), float(row["decision"])] for row in read_csv("loo.csv")]).T, 0
+    rows = {int(row["row"]) - 1: row for row in influential(call, tmp_path)}
+    for i in range(40):
+        keep = np.arange(40) != i
+        fit = screenpath.kernel_svm_path(X[keep], y[keep], grid=[C], tol=1e-12, kernel="rbf", gamma=0.4,
+                                         intercept=intercept)  # fmt: skip
+        forms = fit.decision_function(X, 0)
+        assert labels[1][i] == pytest.approx(forms[i], abs=1e-5)
+        whole = np.array([float(rows[k]["all"]) for k in range(40)])
+        assert int(rows[i]["flips"]) == np.count_nonzero(((forms > 0.0) != (whole > 0.0)) & keep)
+        wrong += int(fit.predict(X[[i]], 0)[0] != y[i])
+    assert wrong > 0 and f"{wrong} ({100.0 * wrong / 40:.2f} %)" in said.out
+    cv = screenpath.cross_validate("svm", str(tmp_path / "data"), folds="loo", c_list=[C], out=tmp_path / "cv",
+                                   quiet=True, **{**how, "bias": 0.0})  # fmt: skip
+    assert cv.table()[0]["cv_accuracy"] == pytest.approx(1.0 - wrong / 40)
+    said = call("loo", str(tmp_path / "run"), "--step", f"C={C}", "--certificate", "proof")
+    assert said.code == 2 and "this one has a kernel" in said.err
+
+
+def influential(call, folder) -> list[dict]:
+    """Return the table of influence of a run."""
+    assert call("influence", str(folder / "run"), "--step", f"C={C}", "-o", "rows.csv").code == 0
+    return read_csv("rows.csv")
+
+
+@pytest.mark.parametrize("intercept", ["free", "none"])
 def test_removals_are_the_labels_that_refits_change(call, tmp_path, intercept):
     X, y = clouds(40, 3, seed=5)
     new = np.random.default_rng(1).normal(size=(300, 3))
