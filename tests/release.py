@@ -1,13 +1,13 @@
 """What a release has to be before it goes out, in clean environments:
 
-    python tests/release.py [OUT]          (or `make release-check`; about four minutes for each Python)
+    python tests/release.py [OUT [VERSION...]]     (or `make release-check`; about four minutes for each Python)
 
 builds sdist and wheel into OUT (default build/release), looks into both, and installs the wheel for every Python of
 ``PYTHONS`` that this machine has: with the newest dependencies, and for the oldest Python with the oldest that
-pyproject.toml allows. Each then computes, proves and uses a first path, and reads a run of 0.1.0: in a home without any
-cache, from a folder that is not the source, with a site-packages that cannot be written to, as another user where this
-one is root. pipx and uvx install the wheel, and the sources make demo and site. Packages come from where pip is set up
-to take them.
+pyproject.toml allows; of these only the versions that are named, if any is. Each then computes, proves and uses a first
+path, and reads a run of 0.1.0: in a home without any cache, from a folder that is not the source, with a site-packages
+that cannot be written to, as another user where this one is root. pipx and uvx install the wheel, and the sources make
+demo and site. Packages come from where pip is set up to take them.
 """
 
 from __future__ import annotations
@@ -52,11 +52,12 @@ def main() -> None:
         if fault:
             sys.exit(f"{file.name}: {fault}")
         print(f"{file.name}: {file.stat().st_size:,} bytes")
-    found = pythons()
+    asked, every = sys.argv[2:] or PYTHONS, pythons()
+    found = {version: python for version, python in every.items() if version in asked}
     if not found:
-        sys.exit(f"none of the Pythons {', '.join(PYTHONS)} is here")
+        sys.exit(f"none of the Pythons {', '.join(asked)} is here")
     for version, python in found.items():
-        if version == min(found, key=PYTHONS.index):
+        if version == next(iter(every)):
             installed(out, wheel, python, f"{version}-oldest", oldest())
         installed(out, wheel, python, f"{version}-newest")
     as_program(out, wheel)
