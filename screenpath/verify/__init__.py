@@ -133,12 +133,12 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
     folder = folder_of(run, "use screenpath.run(MODEL, FILE, certificate=True), and pass its folder")
     if not folder.is_dir():
         raise RunFolderError(f"{folder} is not a run folder", "give the folder of a run with `certificate`")
+    hashed = Hashed()
+    header, steps = read_certificate(folder / NAME, hashed)
     record = read_record(folder)
     if record["options"].get("part"):
         part = f"{folder} is part {record['options']['part']} of a run"
         raise RunFolderError(part, "put the parts together with screenpath merge, which joins their certificates")
-    hashed = Hashed()
-    header, steps = read_certificate(folder / NAME, hashed)
     if data is None:
         data = record["data"]["path"]
         if data == "-":
