@@ -95,7 +95,7 @@ def frames(path, hashed: Hashed | None = None, times: int = 1):
             raise DataError(f"{path} is not finished", "continue the run with `resume`") from None
         raise DataError(
             f"{path}: no such file",
-            f"{_command(Path(path).parent)}, with `certificate`; merged runs need it of every part",
+            f"{_command(Path(path).parent)}, with `certificate`; merging needs it of all parts, one-vs-rest has none",
         ) from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}", "check that it may be read") from None

@@ -53,7 +53,7 @@ def test_parts_of_a_grid_of_c(call, data):
         assert (found["worst_rel_gap"], found["C"]) == pytest.approx(path.worst_between, rel=1e-6)
     np.testing.assert_allclose(a.coefficients, b.coefficients, rtol=1e-2, atol=1e-2)
     assert a.best() == b.best() and call("predict", "merged", data, "--step", 6).code == 0
-    assert "with --certificate; merged runs need it of every part" in call("verify", "merged", data).err
+    assert "with --certificate; merging needs it of all parts" in call("verify", "merged", data).err
     again = call("svm", data, *GRID[:-1], "--test", data, "-o", "merged", "--resume")
     assert again.code == 0 and "complete already" in again.err
 
