@@ -88,7 +88,6 @@ def test_tables_and_what_cannot_be_proven(data, tmp_path):
     for more, words in (
         ({"kernel": "rbf"}, "does not cover `kernel`"),
         ({"until_turn": True}, "does not cover `until_turn`"),
-        ({"part": "1/2"}, "cannot be combined"),
         ({"one_vs_rest": True}, "leave|one_vs_rest"),
     ):
         with pytest.raises(UsageError, match=words):
