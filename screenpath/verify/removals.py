@@ -140,7 +140,7 @@ class Removals:
         else:
             high = UP * float(self.norms[i]) * (UP * math.sqrt(square) + 0.5 * apart)
             low = -high
-        wrong += 8.0 * UNIT * (abs(value) + wrong)
+        wrong += 8.0 * UNIT * (abs(value) + abs(b) + wrong)
         return value + low - wrong - 4.0 * UNIT * abs(low), value + high + wrong + 4.0 * UNIT * abs(high), loss
 
     def _step(self, moved: np.ndarray, change: np.ndarray, left: float) -> tuple[np.ndarray, float]:
