@@ -17,7 +17,7 @@ HEADS = ("step", "C", "errors", "training", "nothing", "bound", "local", "open")
 @helped("loo", "screenpath loo runs/svm-data --step C=0.1", "screenpath loo runs/svm-data --steps all -o loo.csv")
 @run_argument
 @step_option
-@click.option("--steps", type=click.Choice(["all"]), help="Every step of the run, a line each.")
+@click.option("--steps", type=click.Choice(["all", "every-c"]), help="All steps, a line each; or every C between, too.")
 @click.option("--rows", metavar="N", type=click.IntRange(min=1), help="Leave out N rows drawn at random, not all.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of the draw.")
 @click.option("-o", "--out", metavar="FILE", help="Write what is predicted of each row without it, as CSV.")
@@ -36,18 +36,26 @@ def loo(run, step, steps, rows, seed, out, certificate, format, force, training,
     -o writes the columns row (or the name of the row), label, predicted, decision (of a regression target, predicted),
     low and high: proven bounds of the decision value.
 
+    --steps every-c finds for each row of a classifier on which intervals of C its label is proven, between the steps,
+    too; -o then writes row, label, predicted, C_from and C_to, a line for each interval.
+
     The exit code is 3 if a row is left open: two intercepts are best, say, and they differ in its label.
     """
     from screenpath.engine.leave_out import check_left_out, leave_one_out
     from screenpath.store.outputs import Output
 
-    if steps and (step or out or certificate):
+    if steps == "every-c" and (step or rows or certificate):
+        hint = "leave out `step`, `rows` and `certificate`"
+        raise UsageError("`steps=every-c` leaves out all rows at every C of the run", hint)
+    if steps == "all" and (step or out or certificate):
         hint = "leave out `step`, `out` and `certificate`"
         raise UsageError("`steps=all` takes the place of a step, and writes no file", hint)
     opened = opened_run(run, quiet)
     check_left_out(opened)
     if certificate and opened.kernel:
         raise UsageError("`certificate` is of a linear run, and this one has a kernel", "leave out `certificate`")
+    if steps == "every-c":
+        return _every_c(opened, out, format, force, training, quiet)
     chosen = opened.steps if steps else [opened.choose(step or usual_step(opened))]
     inputs = [opened.path, training or opened.record["data"].get("path")]
     output, proof = (None if file is None else Output(file, force, inputs) for file in (out, certificate))
@@ -106,6 +114,20 @@ def influence(run, step, top, out, force, training, quiet):
         if still and not quiet:
             tell(f"{still:,} rows are left open")
     return UNCERTIFIED if still else DONE
+
+
+def _every_c(opened, out, format, force, training, quiet) -> int:
+    from screenpath.engine.every_c import every_c
+    from screenpath.store.outputs import Output
+
+    inputs = [opened.path, training or opened.record["data"].get("path")]
+    output = None if out is None else Output(out, force, inputs)
+    found = every_c(opened, training, None if quiet else lambda text: tell(flags(text)))
+    if output is not None:
+        output.write(found.csv())
+    if output is None or not output.stdout:
+        say(json.dumps(found.record(), indent=1) + "\n" if format == "json" else str(found))
+    return DONE
 
 
 def _line(one) -> tuple:

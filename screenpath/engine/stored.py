@@ -23,6 +23,7 @@ from screenpath.walk.step import Step
 
 if TYPE_CHECKING:
     from screenpath.engine.duals import Duals
+    from screenpath.engine.every_c import EveryC
     from screenpath.engine.leave_out import LeaveOneOut
     from screenpath.engine.stable import StableLabels
 
@@ -162,6 +163,24 @@ class StoredPath(Result[int | str]):
         from screenpath.engine.leave_out import leave_one_out
 
         return next(leave_one_out(self.run, [self.solved(step, **parameters).cells], self.training, rows, seed))
+
+    def loo_every_c(self) -> EveryC:
+        """Leave out each row at every C of the path, between the steps too, as ``screenpath loo --steps every-c`` does.
+
+        For linear ``svm`` of two labels; the data are read again.
+
+        Returns
+        -------
+        EveryC
+            ``print`` it; ``curve`` bounds the number of errors, ``intervals()`` says where each row's label is proven.
+
+        Raises
+        ------
+        UsageError, DataError, RunFolderError
+        """
+        from screenpath.engine.every_c import every_c
+
+        return every_c(self.run, self.training)
 
     def stable(self, X: RowsLike) -> StableLabels:
         """Return on which intervals of C the label of each new row is proven, between the steps too.

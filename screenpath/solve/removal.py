@@ -47,6 +47,7 @@ class Solution:
         self.model, self.certificate, C = model, certificate, certificate.C
         self.kernel = isinstance(certificate.point, KernelPoint)
         signs = self.signs = model.rows.signs if self.kernel else model.signs
+        self.bands: dict[int, Near] = {}
         self.free = certificate.intercept is not None
         b = certificate.intercept if self.free else 0.0
         self.forms = signs * certificate.point.products + b
@@ -149,6 +150,12 @@ class Solution:
         spread = float(np.abs(weights) @ model.norms) * (1.0 + gamma(weights.size + 8))
         return difference(kinks[index], *sums[0]) + rest, off * spread * model.norms[index] + 4.0 * UNIT * np.abs(rest)
 
+    def near(self, size: int) -> Near:
+        """Return the first rows, kept for further calls."""
+        if size not in self.bands:
+            self.bands[size] = Near(self, size)
+        return self.bands[size]
+
     @property
     def partner(self) -> int:
         """Return how far the other dual variable of a row is, 0 if it has only one."""
@@ -199,6 +206,10 @@ class Near:
         beside = np.where(low, np.minimum(band.t, -off), np.maximum(band.t, off))
         return band._replace(start=np.where(low | (band.alpha == band.high), beside, band.t))
 
+    @cached_property
+    def inside_face(self) -> kernels.Face:
+        return self.face(self.inside)
+
     def face(self, members: np.ndarray) -> kernels.Face:
         """Return the system of those members, places in the band, that are independent."""
         work = self.work
@@ -220,6 +231,14 @@ class Near:
         """Return what was subtracted from the rows, on all columns."""
         out = np.zeros(self.of.model.rows.d)
         out[slice(None) if self.columns is None else self.columns] = self.shift
+        return out
+
+    def moves(self, moves: np.ndarray, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:
+        """Return moves of ``w`` on all columns: on others than those of the band, only the rows that go count."""
+        if self.columns is None:
+            return moves
+        out = -parts[:, None] * self.of.rows(rows).toarray()
+        out[:, self.columns] = moves
         return out
 
     def gone(self, rows: np.ndarray) -> kernels.Gone:
@@ -295,7 +314,8 @@ def polished(model, certificate):
         now = model.certify(now.C, None, theta)
         best = now if now.gap < best.gap else best
         after = Solution(model, now)
-        if not (after.wrong | (after.inside & (np.abs(after.t) > FINE * after.errors))).any():
+        exact = FINE * after.errors + after.rounding.distance * after.lengths  # and as far as the sum over rows is
+        if not (after.wrong | (after.inside & (np.abs(after.t) > exact))).any():
             break
     return best
 
@@ -442,34 +462,50 @@ def _bounded(of: Solution, rows: np.ndarray, found: Removed) -> None:
     found.values[sure] = np.clip(forms, low, high)[sure]
 
 
-def _followed(of: Solution, rows: np.ndarray, local: np.ndarray, found: Removed):
-    """Follow removals; write what is found, and return how the parts of the rows change."""
-    n, left, size = of.model.rows.n, local, NEAR + 4 * int(np.count_nonzero(of.inside))
-    parts: list = [(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))]
-    for one in (found.values, found.low, found.high):
-        one[local] = np.nan
+def in_bands(of: Solution, left: np.ndarray, call) -> np.ndarray:
+    """Call ``call(near, face, band, which) -> status`` for some removals at a time, in bands that grow where they are
+    too short; return those that remain open.
+    """
+    size, still = NEAR + 4 * int(np.count_nonzero(of.inside)), []
     while left.size:
-        near, short = Near(of, size), []
-        face = near.face(near.inside)
+        near, short = of.near(size), []
+        face = near.inside_face
         at_once = min(AT_ONCE, 1 + EFFORT // (face.members.size * (face.members.size + near.band.X.shape[1]) + 1))
         for start in range(0, left.size, at_once):
             which = left[start : start + at_once]
             for band in (near.band, near.apart):  # the second for rows of which many are on one point
-                gone, out = near.gone(rows[which]), near.found(which.size)
-                rounding = of.rounding if near.spanned is None else of.rounding._replace(gram=near.spanned.error)
-                proofs.removals(band, face, gone, rounding, near.work, out)
-                good = np.flatnonzero(out.status == kernels.PROVEN)
-                parts += _written(of, near, out, which, good, rows, found)
-                short.append(which[out.status == kernels.SHORT])
-                which = which[(out.status != kernels.SHORT) & (out.status != kernels.PROVEN)]
+                status = call(near, face, band, which)
+                short.append(which[status == kernels.SHORT])
+                which = which[(status != kernels.SHORT) & (status != kernels.PROVEN)]
                 if not which.size:
                     break
-            found.how[which] = OPEN
+            still.append(which)
         left, size = np.concatenate(short), GROWTH * size
+    return np.concatenate([left[:0], *still])
+
+
+def _followed(of: Solution, rows: np.ndarray, local: np.ndarray, found: Removed):
+    """Follow removals; write what is found, and return how the parts of the rows change."""
+    n, parts = of.model.rows.n, [(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))]
+    used: dict[Near, list] = {}
+    for one in (found.values, found.low, found.high):
+        one[local] = np.nan
+
+    def call(near, face, band, which):
+        gone, out = near.gone(rows[which]), near.found(which.size)
+        rounding = of.rounding if near.spanned is None else of.rounding._replace(gram=near.spanned.error)
+        proofs.removals(band, face, gone, rounding, near.work, out)
+        good = np.flatnonzero(out.status == kernels.PROVEN)
+        parts.extend(_written(of, near, out, which, good, rows, found))
+        used.setdefault(near, []).append(which[good])
+        return out.status
+
+    found.how[in_bands(of, local, call)] = OPEN
     whose, which, change = (np.concatenate(one) for one in zip(*parts, strict=True))
     changes = sp.csr_array((change, (whose, which % n)), shape=(rows.size, n))
-    if of.free and local.size and not of.kernel:  # the intercept of the rows as they are
-        found.offsets[local] -= (changes @ of.model.rows.margins(near.whole_shift()))[local]
+    for near, some in used.items() if of.free and not of.kernel else ():  # the intercept of the rows as they are
+        which = np.concatenate(some)
+        found.offsets[which] -= (changes @ of.model.rows.margins(near.whole_shift()))[which]
     return changes
 
 

@@ -338,3 +338,47 @@ def test_a_certificate_is_written_and_checked(call, tmp_path, data):
     assert "name the data file" in call("verify", proof).err
     assert "exists already" in call("loo", run, "--step", f"C={C}", "--certificate", proof).err
     assert "writes no file" in call("loo", run, "--steps", "all", "--certificate", proof).err
+
+
+def test_every_c(call, tmp_path, data):
+    file, X, y = data
+    path = computed(tmp_path, file, c_list=None, grid=12, cmin=0.02, cmax=5.0)
+    found, run = path.loo_every_c(), str(tmp_path / "run")
+    table = tmp_path / "labels.csv"
+    said = call("loo", run, "--steps", "every-c", "-o", str(table))
+    assert said.code == 0 and str(found) in said.out and "every C from 0.02 to 5" in said.out
+    record = json.loads(call("loo", run, "--steps", "every-c", "--format", "json").out)
+    assert record["unproven"] == pytest.approx(found.unproven) and 0.0 < record["unproven"] < 0.01
+    steps = {one["C"]: one for one in record["steps"]}
+    assert len(steps) > 12  # so few leave too much open
+    for k, step in enumerate(path.steps):  # the same as at each step, and inside of the bounds of the curve
+        exact = path.loo(k)
+        assert steps[step.C]["errors"] == [exact.errors, exact.errors]
+        assert steps[step.C]["training"] == np.count_nonzero(path.decision_function(X, k) * y <= 0.0)
+        around = [row for row in found.curve if row[0] <= step.C <= row[1]]
+        assert any(low <= exact.errors <= high for *_, low, high in around)
+    assert found.errors == (record["curve"] and tuple(record["errors"]))
+    rows = read_csv(table)
+    assert list(rows[0]) == ["row", "label", "predicted", "C_from", "C_to"]
+    widths = {row["row"]: 0.0 for row in rows}
+    for row in rows:
+        widths[row["row"]] += np.log(float(row["C_to"]) / float(row["C_from"]))
+    assert len(widths) == 60 and sum(widths.values()) == pytest.approx((1 - found.unproven) * 60 * np.log(250.0))
+    middle = [row for row in rows if float(row["C_from"]) < 0.4 < float(row["C_to"])]
+    expected = dict(enumerate(refits_at(X, y, 0.4), start=1))
+    assert all(np.sign(expected[int(row["row"])]) == float(row["predicted"]) for row in middle) and len(middle) > 55
+
+
+def refits_at(X, y, value):
+    others = [np.arange(len(y)) != i for i in range(len(y))]
+    paths = [screenpath.svm_path(X[keep], y[keep], grid=[value], tol=1e-10, bias=1.0) for keep in others]
+    return [float(path.decision_function(X[[i]])[0]) for i, path in enumerate(paths)]
+
+
+def test_what_every_c_refuses(call, tmp_path, data):
+    computed(tmp_path, data[0], c_list=[0.3])
+    run = str(tmp_path / "run")
+    assert "has one step" in call("loo", run, "--steps", "every-c").err
+    assert "leaves out all rows at every C" in call("loo", run, "--steps", "every-c", "--rows", 3).err
+    computed(tmp_path, data[0], "lad", force=True)
+    assert "no label to prove" in call("loo", run, "--steps", "every-c").err

@@ -147,7 +147,7 @@ def _enter(band, work, p, x, k, border):
 
 
 @kernel(leaf=True)
-def _start(band, face, x, place, twin, work):
+def start(band, face, x, place, twin, work):
     """Set up the members without the row that goes; returns their number, and how many rows are looked at."""
     k, out, border = face.members.size, -1, 1 if band.lift > 0.0 else 0
     for a in range(k):
@@ -297,15 +297,29 @@ def _stop(band, work, member, seen):
 
 
 @kernel(leaf=True)
-def removed(band, face, gone, r, work):
-    """Follow the removal of a row; returns how it ended, the members, the intercept's move, pieces and rows seen."""
-    border, sign, left, offset = 0, 1.0 if gone.alpha[r] > 0.0 else -1.0, abs(gone.alpha[r]), 0.0
+def sign_of(alpha, form):
+    """Return from which side a row's dual variable goes to 0 and beyond; if it is 0, from that which its form is on."""
+    return 1.0 if alpha > 0.0 or (alpha == 0.0 and form > 0.0) else -1.0
+
+
+@kernel(leaf=True)
+def follow(band, gone, r, work, begun, last, form, pieces):
+    """Follow a row's dual variable, of which so much is ``left``, to the ``last`` or until the row's form is 0.
+
+    ``begun`` are the members, the rows seen, what is left, and the move of the intercept. Where ``form`` is nan, it has
+    no part. Returns how it ended, these four as they are now, the form, and the pieces.
+    """
+    k, seen, left, offset = begun
+    border, sign = 0, sign_of(gone.alpha[r], form)
     if band.lift > 0.0:
         border = 1
-    k, seen = _start(band, face, gone.X[r], gone.place[r], gone.twin[r], work)
-    for piece in range(MOST):
+    for piece in range(pieces):
         rate, drift = _direction(work, band, gone.X[r], gone.sqnorms[r], sign, k, border)
-        most, member = _first_member(band, work, k, border, left if rate > 0.0 else np.inf)
+        speed = inner(gone.X[r], work.along) + drift - sign * rate * gone.outside[r]
+        limit = left - last if rate > 0.0 else np.inf
+        if form * speed < 0.0:
+            limit = min(limit, -form / speed)
+        most, member = _first_member(band, work, k, border, limit)
         row = -1
         if rate == 0.0 or work.along.any():
             rates, now = (sign * rate, drift), (gone.alpha[r] - sign * left, offset)
@@ -313,14 +327,14 @@ def removed(band, face, gone, r, work):
         else:
             work.speed[:seen] = 0.0
         if row == -2:
-            return SHORT, k, offset, piece, seen
+            return SHORT, k, seen, left, offset, form, piece
         if not most < np.inf:
-            return ENDLESS, k, offset, piece, seen
-        left, offset = left - rate * most, offset + drift * most
+            return ENDLESS, k, seen, left, offset, form, piece
+        left, offset, form = left - rate * most, offset + drift * most, form + speed * most
         _go(work, seen, k, border, most)
         if row >= 0:
             if k + 1 >= work.members.size:
-                return FULL, k, offset, piece, seen
+                return FULL, k, seen, left, offset, form, piece
             work.t[row] = work.speed[row] = 0.0
             now = _enter(band, work, row, gone.X[r], k, border)
             if now < 0:
@@ -330,8 +344,8 @@ def removed(band, face, gone, r, work):
             _stop(band, work, member, seen)
             k = _leave(work, member, k, border)
         else:
-            return PROVEN, k, offset, piece + 1, seen
-    return LONG, k, offset, MOST, seen
+            return PROVEN, k, seen, left, offset, form, piece + 1
+    return LONG, k, seen, left, offset, form, pieces
 
 
 @kernel

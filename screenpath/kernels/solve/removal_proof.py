@@ -11,6 +11,7 @@ from screenpath.kernels.problem.box import UNIT, relative_error
 from screenpath.kernels.solve.removal import (
     FULL,
     GONE,
+    MOST,
     PROVEN,
     SHORT,
     WIDER,
@@ -20,12 +21,13 @@ from screenpath.kernels.solve.removal import (
     Work,
     add,
     faced,
+    follow,
     inner,
     look,
     moved_by,
-    removed,
     solve,
     solved,
+    start,
 )
 
 
@@ -58,15 +60,17 @@ class Found(NamedTuple):
 
 
 @kernel(leaf=True)
-def _form(band, x, alpha, work, seen):
-    """Write the move of ``w`` that the dual variables stand for; returns sums of these and of their sizes."""
-    work.moved[:] = 0.0
-    add(-alpha, x, work.moved)
-    balance, sizes, lengths, count = -alpha, abs(alpha), 0.0, 1
+def form_move(band, x, part, alpha, work, seen, out):
+    """Write the move of ``w`` that the dual variables stand for if a ``part`` of the row's is gone; returns sums of
+    their changes, of the sizes of these, of these times the rows' norms, and how many there are.
+    """
+    out[:] = 0.0
+    add(-part, x, out)
+    balance, sizes, lengths, count = -part, abs(part), 0.0, 1
     for p in range(seen):
-        if work.state[p] != GONE and work.alpha[p] != band.alpha[p]:
-            change = work.alpha[p] - band.alpha[p]
-            add(change, band.X[p], work.moved)
+        if work.state[p] != GONE and alpha[p] != band.alpha[p]:
+            change = alpha[p] - band.alpha[p]
+            add(change, band.X[p], out)
             balance, sizes, count = balance + change, sizes + abs(change), count + 1
             lengths += abs(change) * np.sqrt(band.sqnorms[p])
     return balance, sizes, lengths, count
@@ -75,7 +79,7 @@ def _form(band, x, alpha, work, seen):
 @kernel(leaf=True)
 def _correct(band, x, alpha, work, k, border, offset, seen):
     """Take the rounding of the way out of members and intercept: one step of Newton's method; returns the latter."""
-    balance = _form(band, x, alpha, work, seen)[0]
+    balance = form_move(band, x, alpha, work.alpha, work, seen, work.moved)[0]
     for a in range(k):
         e = work.members[a]
         work.products[a] = -balance if e < 0 else band.t[e] - inner(band.X[e], work.moved) - offset
@@ -84,6 +88,17 @@ def _correct(band, x, alpha, work, k, border, offset, seen):
         e = work.members[a]
         work.alpha[e] = min(max(work.alpha[e] + work.share[a], band.low[e]), band.high[e])
     return offset + work.share[0] if border == 1 else offset
+
+
+@kernel(leaf=True)
+def all_seen(band, gone, r, work, reach, seen):
+    """Look at all rows that a move of this length may bring over their kinks; returns how many, -1 if the band is too
+    short to tell.
+    """
+    while seen < band.t.size and band.ratio[seen] <= reach:
+        look(band, gone.place[r], gone.twin[r], work, seen)
+        seen += 1
+    return -1 if seen == band.t.size and band.beyond <= reach and band.beyond < np.inf else seen
 
 
 @kernel(leaf=True)
@@ -99,20 +114,27 @@ def _bound(gap, away, room, length, cost):
 
 
 @kernel(leaf=True)
-def _shares(band, work, rounding, offset, moved, stray, seen):
-    """Return an upper bound of the sum of the rows' shares of the gap; bounds of their distances from kinks replace
-    ``t``. ``stray`` is what the move of ``w`` may miss in a product, over the norm of the row.
+def distance(band, rounding, move, moved, offset, p):
+    """Return a row's distance from its kink after a move of ``w``, of length ``moved``, and a bound on its error."""
+    form = inner(band.X[p], move) + offset
+    t = band.t[p] - form
+    error = band.errors[p] + (rounding.product + UNIT) * (np.sqrt(band.sqnorms[p]) * moved + abs(offset))
+    return t, error + 4.0 * UNIT * (abs(form) + abs(t))
+
+
+@kernel(leaf=True)
+def shares(band, work, rounding, alpha, move, stray, offset, seen):
+    """Return an upper bound of the sum of the rows' shares of the gap of dual variables and a move of ``w``; bounds of
+    the rows' distances from their kinks replace ``t``. ``stray`` is what the move may miss in a product, over the norm
+    of the row.
     """
-    gap = 0.0
+    moved, gap = np.sqrt(inner(move, move)) + stray, 0.0
     for p in range(seen):
         if work.state[p] == GONE:
             continue
-        form = inner(band.X[p], work.moved) + offset
-        t = band.t[p] - form
-        error = band.errors[p] + (rounding.product + UNIT) * (np.sqrt(band.sqnorms[p]) * moved + abs(offset))
+        t, error = distance(band, rounding, move, moved, offset, p)
         error += np.sqrt(band.sqnorms[p]) * stray
-        error += 4.0 * UNIT * (abs(form) + abs(t))
-        up, down = band.high[p] - work.alpha[p], work.alpha[p] - band.low[p]
+        up, down = band.high[p] - alpha[p], alpha[p] - band.low[p]
         share = max(up * (t + error), down * (error - t), 0.0)
         if up > 0.0 and down > 0.0:
             share += 2.0 * rounding.end * max(abs(band.high[p]), abs(band.low[p])) * (abs(t) + error)
@@ -154,7 +176,7 @@ def _prove(band, gone, r, rounding, work, offset, seen, found):
     not read are at the end of their box that their kink asks for: their share is 0.
     """
     x, alpha, length = gone.X[r], gone.alpha[r], np.sqrt(gone.sqnorms[r])
-    balance, sizes, lengths, count = _form(band, x, alpha, work, seen)
+    balance, sizes, lengths, count = form_move(band, x, alpha, work.alpha, work, seen, work.moved)
     whole, stray = lengths + abs(alpha) * length, 0.0
     if rounding.gram > 0.0:
         stray = (rounding.gram + relative_error(count + 4.0)) * whole
@@ -162,12 +184,10 @@ def _prove(band, gone, r, rounding, work, offset, seen, found):
     moved = np.sqrt(square) * (1.0 + 1e-12)
     reach = moved_by(work.moved, work.along, 0.0, alpha, offset, gone.outside[r], gone.middle[r], band.lift)
     reach = WIDER * np.sqrt(reach * reach + stray * whole) if stray > 0.0 else WIDER * reach
-    while seen < band.t.size and band.ratio[seen] <= reach:
-        look(band, gone.place[r], gone.twin[r], work, seen)
-        seen += 1
-    if seen == band.t.size and band.beyond <= reach and band.beyond < np.inf:
+    seen = all_seen(band, gone, r, work, reach, seen)
+    if seen < 0:
         return SHORT
-    gap = _shares(band, work, rounding, offset, moved, stray, seen)
+    gap = shares(band, work, rounding, work.alpha, work.moved, stray, offset, seen)
     residue = 0.0
     if band.lift > 0.0:
         residue = rounding.residue + abs(balance) + relative_error(count + 2.0) * sizes
@@ -191,7 +211,9 @@ def _prove(band, gone, r, rounding, work, offset, seen, found):
 def removals(band, face, gone, rounding, work, found):
     """Leave out one row after another. Rows whose ``status`` is not ``PROVEN`` have no further entry."""
     for r in range(gone.alpha.size):
-        status, k, offset, pieces, seen = removed(band, face, gone, r, work)
+        k, seen = start(band, face, gone.X[r], gone.place[r], gone.twin[r], work)
+        begun = k, seen, abs(gone.alpha[r]), 0.0
+        status, k, seen, _, offset, _, pieces = follow(band, gone, r, work, begun, 0.0, np.nan, MOST)
         found.pieces[r] = pieces
         border = 1 if band.lift > 0.0 else 0
         if status == PROVEN:
