@@ -179,5 +179,5 @@ def warm_up():
     work = Work(none.copy(), X.copy(), X.copy(), *np.empty((8, 2)), np.empty(2, dtype=np.int8))
     found = Sides(none.astype(np.int8), *np.empty((8, 2)), X.copy(), X.copy(), none.astype(np.int8))
     gone = Gone(X, none, none, ones, ones, ones, ones)
-    face, exact = Face(none[:0], X[:0, :0].copy(), X[:0, :0].copy()), Rounding(0.0, 0.0, 0.0, 0.0, 0.0)
+    face, exact = Face(none[:0], X[:0, :0].copy(), X[:0, :0].copy()), Rounding(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     sides(band, face, gone, ones, exact, work, Space(ones.copy(), ones.copy()), found)
