@@ -268,13 +268,13 @@ def compare_runs(
 def prediction_intervals(
     path: RunLike, X: RowsLike, level: float = 0.9, step: int | str | None = None, **parameters: float
 ) -> np.ndarray:
-    """Return prediction intervals of a regression for new rows, as ``screenpath predict --interval`` does.
+    """Return prediction intervals for new rows, as ``screenpath predict --interval`` does.
 
     Parameters
     ----------
     path : StoredPath or path-like
-        Of a cross-validation, whose folds give CV+ intervals, or of linear ``lad``, ``quantile`` or ``svr``: jackknife+
-        by all models without one row. Its training data are read again.
+        Of a cross-validated regression, whose folds give CV+ intervals, or of linear ``lad``, ``quantile``, ``svr`` or
+        ``svm``: jackknife+ by all models without one row. Its training data are read again.
     X : array-like or sparse of shape (m, d)
         New rows in the units of the data.
     level : float, default 0.9
@@ -285,6 +285,7 @@ def prediction_intervals(
     Returns
     -------
     ndarray of shape (m, 2)
+        Both ends; of an ``svm`` whether each of the labels -1 and +1 is in the set, bool.
 
     Raises
     ------

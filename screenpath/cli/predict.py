@@ -6,6 +6,7 @@ import csv
 import io
 import warnings
 from dataclasses import replace
+from itertools import compress
 
 import click
 
@@ -27,7 +28,7 @@ from screenpath.errors import UsageError, tell
 @step_option
 @click.option("--exact", is_flag=True, help="Solve a C that is between steps, from the training data.")
 @click.option("--decision", is_flag=True, help="Write decision values next to the labels.")
-@flag(Option("interval", None, "share", "Add intervals of this level, such as 0.9 (regressions).", metavar="LEVEL"))
+@flag(Option("interval", None, "share", "Add intervals or sets of labels of this level, as 0.9.", metavar="LEVEL"))
 @click.option("--stable", is_flag=True, help="Write for which C of the path each label is proven (svm).")
 @click.option("--removals", is_flag=True, help="Write how many training rows each label hangs on (svm).")
 @click.option("--append", is_flag=True, help="Write all columns of DATA, a table, before what is predicted.")
@@ -58,9 +59,10 @@ def predict(
     optimum certainly gives a row this label (svm; a free intercept reads the training data). Without --step, labels
     are those of the last step.
 
-    --interval 0.9, for regressions, adds the columns low and high: jackknife+ intervals by all models without one
+    --interval 0.9, of regressions, adds the columns low and high: jackknife+ intervals by all models without one
     training row (linear lad, quantile, svr), or of a cv run CV+ intervals by the models of its folds. They hold about
-    80 % (2 LEVEL - 1) of new targets like those of training at least, and usually about 90 %.
+    80 % (2 LEVEL - 1) of new targets like those of training at least, and usually about 90 %. Of a linear svm of two
+    labels it adds the column set: none, one or both labels (LABEL;LABEL), which promise the same of labels.
 
     --removals, for a linear svm of two labels, adds how many training rows change the label by being left out, each
     alone. 0 says that no single training row decides it.
@@ -68,6 +70,7 @@ def predict(
     from screenpath.catalogue.scores import probability
     from screenpath.data.files.cells import USUAL
     from screenpath.data.files.read import columns_written
+    from screenpath.data.words.labels import label_text
     from screenpath.data.words.tables import need_parquet, parquet_of
     from screenpath.engine.stored import decision_values, not_scored, stable_labels, step_or_between
     from screenpath.inputs.run_data import of_width, read_new, training_path
@@ -111,7 +114,10 @@ def predict(
     if interval is not None:
         ends, promise = intervals_of(run, chosen, of_width(run, read.X), interval, training)
         held.append(promise)
-        more = dict(zip(("low", "high"), ends.T.tolist(), strict=True))
+        more |= dict(zip(("low", "high"), ends.T.tolist(), strict=True)) if run.labels is None else {}
+        if run.labels is not None:
+            names = [label_text(one) for one in run.sides]
+            more["set"] = [";".join(compress(names, inside)) for inside in ends.tolist()]
     if removals:
         from screenpath.engine import leave_out
 

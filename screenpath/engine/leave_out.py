@@ -193,11 +193,14 @@ class LeaveOneOut(Removed):
         return head, [[column[k] for column in columns] for k in order]
 
     def intervals(self, X, level: float = 0.9) -> np.ndarray:
-        """Return jackknife+ prediction intervals for new rows, shape (m, 2), of a regression.
+        """Return jackknife+ prediction intervals for new rows, shape (m, 2).
 
         Each model without one row predicts the new row; its error for the row left out is added and subtracted (Barber,
         Candes, Ramdas, Tibshirani 2021). Of rows like those of the training data, at least the part ``2 level - 1`` is
         inside, and usually about ``level``. ``X`` is in the units of the data.
+
+        Of a classifier, tell instead which of the two labels, -1 first, are in a set of labels that promises the same
+        (Romano, Sesia, Candes 2020): those that fit the new row better than enough training rows fit their own label.
         """
         return self.intervals_of(of_width(self.run, sp.csr_array(X)), level)
 
@@ -209,13 +212,15 @@ class LeaveOneOut(Removed):
             raise UsageError("intervals need every row left out", "leave out `rows`")
         n, rows = self.n, self.preparation.apply(X)
         rows = rows[:, : self.solution.model.rows.d]  # a free intercept is no column
-        base, errors = self._forms(rows), np.abs(self.targets - self.values)
-        out, size = np.empty((base.size, 2)), 1 + VALUES // n
+        base, ends, errors = self._forms(rows), ends_of, np.abs(self.targets - self.values)
+        if self.run.labels is not None:
+            ends, errors = sets_of, -self.targets * self.values
+        out, size = np.empty((base.size, 2), dtype=bool if ends is sets_of else np.float64), 1 + VALUES // n
         for start in range(0, base.size, size):
             part = slice(start, start + size)
             moved = rows[part] @ self.moves.T
             values = base[part, None] + self.offsets + (moved.toarray() if sp.issparse(moved) else moved)
-            out[part] = ends_of(values, errors, level)
+            out[part] = ends(values, errors, level)
         return out
 
     def __str__(self) -> str:
@@ -242,7 +247,8 @@ def intervals(run: Run, step, X, level: float, training: str | tuple | None = No
     """Return the intervals of :meth:`LeaveOneOut.intervals_of` by a step of a run, and what they promise."""
     check_intervals(run)
     found = next(leave_one_out(run, [check_step(step)], training))
-    least = f"at least {max(2.0 * level - 1.0, 0.0):.0%} of targets like those of training are inside"
+    what = "targets" if run.labels is None else "labels"
+    least = f"at least {max(2.0 * level - 1.0, 0.0):.0%} of {what} like those of training are inside"
     return found.intervals_of(X, level), f"jackknife+ by {found.n:,} models: {least}"
 
 
@@ -275,6 +281,15 @@ def ends_of(values: np.ndarray, errors: np.ndarray, level: float) -> np.ndarray:
         out[:, 0] = np.partition(values - errors, n - last, axis=1)[:, n - last]
         out[:, 1] = np.partition(values + errors, last - 1, axis=1)[:, last - 1]
     return out
+
+
+def sets_of(values: np.ndarray, errors: np.ndarray, level: float) -> np.ndarray:
+    """Return which of the labels -1 and +1 are in the sets of m rows, shape (m, 2), arguments as of :func:`ends_of`.
+
+    An error is how far a decision value is on the other side of 0 than the label.
+    """
+    most = level * (errors.size + 1)
+    return np.stack([np.count_nonzero(-side * values > errors, axis=1) < most for side in (-1.0, 1.0)], axis=1)
 
 
 def leave_one_out(
@@ -328,10 +343,12 @@ def say_cost(solution: Solution, samples: np.ndarray, tell, advice: str) -> None
 def check_intervals(run: Run) -> None:
     """Refuse a run whose predictions have no intervals."""
     if run.labels is not None:
-        raise UsageError(f"{run.model} is a classifier: intervals are for regressions", "leave out `interval`")
+        check_left_out(run)
+    if run.kernel or "threshold" in run.record["columns"]:
+        what = "without a kernel and without a chosen threshold"
+        raise UsageError(f"sets of labels are for an svm {what}", "leave out `interval`")
     if run.model not in LOSSES and not run.cross_validated:
-        able = ", ".join(name for name, loss in LOSSES.items() if not loss.signed)
-        what = f"intervals without folds are for {able}, not for {run.model}"
+        what = f"intervals without folds are for {', '.join(LOSSES)}, not for {run.model}"
         raise UsageError(what, f"cross-validate it: screenpath cv {run.model}")
 
 

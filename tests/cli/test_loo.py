@@ -300,11 +300,41 @@ def test_intervals_hold_what_they_promise_and_infinite_ones_where_rows_are_few(t
     assert np.isinf(found.intervals(X[40:], 0.99)).all()
 
 
-def test_intervals_are_refused_for_classifiers_and_weighted_rows(call, tmp_path, data):
+def test_sets_of_labels_are_those_of_refits(call, tmp_path):
+    X, y = clouds(40, 3, seed=5)
+    new = np.random.default_rng(1).normal(size=(200, 3))
+    screenpath.write_libsvm(tmp_path / "old", X, y)
+    screenpath.write_libsvm(tmp_path / "new", new, np.ones(200))
+    path = computed(tmp_path, tmp_path / "old", intercept="none", bias=0.0)
+    said = call("predict", path.folder, "new", "--step", f"C={C}", "--interval", 0.7, "-o", "out.csv")
+    assert said.code == 0 and "jackknife+ by 40 models: at least 40% of labels" in said.err
+    low, high = sorted(set(y.tolist()))
+    counts = np.zeros((200, 2))
+    for i in range(40):
+        keep = np.arange(40) != i
+        fit = screenpath.svm_path(X[keep], y[keep], grid=[C], tol=1e-13, intercept="none")
+        own, forms = fit.decision_function(X[[i]], 0)[0], fit.decision_function(new, 0)
+        counts += np.stack([forms, -forms], axis=1) > (own if y[i] == low else -own)
+    inside = counts < 0.7 * 41
+    names = np.array([f"{low:g}", f"{high:g}"])
+    expected = [";".join(names[one]) for one in inside]
+    assert [row["set"] for row in read_csv("out.csv")] == expected and len(set(expected)) > 2
+    np.testing.assert_array_equal(screenpath.prediction_intervals(path, new, 0.7, C=C), inside)
+
+
+def test_of_folds_that_leave_out_each_row_intervals_are_jackknife(tmp_path):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    targeted(tmp_path / "data", X, X @ [1.0, -0.5, 0.2] + np.random.default_rng(1).normal(size=40))
+    path = screenpath.cross_validate("lad", str(tmp_path / "data"), c_list=[C], folds="loo", out=tmp_path / "cv")
+    found = screenpath.prediction_intervals(path, X, 0.8)
+    np.testing.assert_array_equal(found, path.loo(C=C).intervals(X, 0.8))
+
+
+def test_intervals_are_refused_behind_a_kernel_and_for_weighted_rows(call, tmp_path, data):
     file, _, y = data
-    path = computed(tmp_path, file)
+    computed(tmp_path, file, kernel="rbf", bias=0.0)
     said = call("predict", str(tmp_path / "run"), str(file), "--step", 0, "--interval", 0.9)
-    assert said.code == 2 and "intervals are for regressions" in said.err
+    assert said.code == 2 and "sets of labels are for an svm without a kernel" in said.err
     for command in (("loo",), ("influence",), ("predict", "--interval", 0.9)):  # before a step is asked for
         huber = screenpath.run("huber", str(file), betas=[0.1], alphas=[0.1, 1.0], out=tmp_path / "huber", force=True)
         name, *more = command
@@ -315,8 +345,6 @@ def test_intervals_are_refused_for_classifiers_and_weighted_rows(call, tmp_path,
     assert said.code == 2 and "C = 0.5 is between steps 0 and 1\n  name one of them: --step 1" in said.err
     said = call("predict", lad.folder, file, "--step", 0, "--removals")
     assert said.code == 2 and "lad is a regression: it has no labels to change" in said.err
-    with pytest.raises(UsageError, match="for regressions"):
-        path.loo(C=C).intervals(np.zeros((1, 3)))
     with pytest.raises(UsageError, match="between 0 and 1, not 90"):
         computed(tmp_path, file, "lad", force=True).loo(C=C).intervals(np.zeros((1, 3)), 90)
     (tmp_path / "weights").write_text("".join(f"{one}\n" for one in 1.0 + (y > 0.0)))
