@@ -207,6 +207,8 @@ def first_use(screenpath: Path, home: Path) -> str:
     run([screenpath, "svm", "data.libsvm", *path], **options)
     proof = run([screenpath, "verify", "run"], **options)
     labels = run([screenpath, "predict", "run", "data.libsvm", "--step", "3"], **options).splitlines()
+    run([screenpath, "convert", "data.libsvm", "shards"], **options)
+    run([screenpath, "svm", "shards", "--grid", "2", "-o", "disk"], **options)
     if "5 of 5 steps proven" not in proof or len(labels) != 570:
         sys.exit(f"a first path is not proven, or its labels are not those of 569 rows:\n{proof}")
     run([screenpath, "show", "earlier/kernel-certificate", "--step", "1"], **options)

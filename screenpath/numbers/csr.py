@@ -136,7 +136,7 @@ def on_columns(X, columns: np.ndarray):
     """Return rows, CSR of shape (n, k), reduced to these columns (increasing, from 0)."""
     X = sp.csr_array(X)
     places, known = find(columns, X.indices)
-    kind = sp.get_index_dtype(maxval=max(X.nnz, columns.size))
+    kind = sp.index_type(max(X.nnz, columns.size))
     ends = X.indptr
     if not known.all():
         ends = np.concatenate([[0], np.cumsum(known)])[ends]

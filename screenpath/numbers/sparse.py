@@ -6,11 +6,18 @@ import sys
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 
 def issparse(X) -> bool:
     """Tell whether this is an array or a matrix of scipy.sparse, without loading it."""
     loaded = sys.modules.get("scipy.sparse")
     return loaded is not None and bool(loaded.issparse(X))
+
+
+def index_type(largest: int) -> type:
+    """Return the type of indices up to the largest; scipy has it under a public name from 1.15 on only."""
+    return np.int32 if largest <= np.iinfo(np.int32).max else np.int64
 
 
 def __getattr__(name: str) -> Any:

@@ -420,7 +420,7 @@ def _norms(X) -> np.ndarray:
 
 def _with_bias(values, X, bias: float):
     n, width = X.shape
-    kind = sp.get_index_dtype(maxval=max(values.size + n, width + 1))
+    kind = sp.index_type(max(values.size + n, width + 1))
     indices, indptr = (places.astype(kind, copy=False) for places in (X.indices, X.indptr))
     arrays = with_constant(values.astype(np.float64, copy=False), indices, indptr, width, bias)
     return sp.csr_array(arrays, shape=(n, width + 1))

@@ -314,7 +314,7 @@ def groups(blocks: list, sizes: np.ndarray, limit: MemoryLimit) -> Iterator[list
 def turned_over(rows: ShardFolder, numbers: np.ndarray, counts: np.ndarray) -> sp.csr_array:
     """Return some features as the rows of a CSR array over all samples, in one pass over the data."""
     indptr = row_pointers(counts)
-    kind = sp.get_index_dtype(maxval=max(rows.n, int(indptr[-1])))
+    kind = sp.index_type(max(rows.n, int(indptr[-1])))
     data, samples = np.empty(indptr[-1], dtype=rows.dtype), np.empty(indptr[-1], dtype=kind)
     filled = indptr[:-1].copy()
     for k in range(rows.count):

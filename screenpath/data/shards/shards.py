@@ -321,7 +321,7 @@ class ShardFolder:
         shards = [self.shard(k) for k in range(self.count)]
         sizes = [s.indptr[-1] if s.dense is None else np.count_nonzero(s.dense) for s in shards]
         ends = row_pointers(sizes)
-        kind = sp.get_index_dtype(maxval=max(int(ends[-1]), length))
+        kind = sp.index_type(max(int(ends[-1]), length))
         data, indices = np.empty(ends[-1], dtype=self.dtype), np.empty(ends[-1], dtype=kind)
         indptr = np.zeros(self.lines + 1, dtype=kind)
         for k, shard in enumerate(shards):
