@@ -67,15 +67,19 @@ def fold_path(
     saved = (file and file.load()) or begun
     o, spec = task.options, task.spec
     # No name for the part itself: its memory is free once the rows are made.
-    data = prepared(spec, o, samples.part(split.training(samples.y.size)), task.class_weight, task.storage)
+    trained = split.training(samples.y.size)
+    data = prepared(spec, o, samples.part(trained), task.class_weight, task.storage)
+    shared = _shared_values(samples, task, data) if spec.rows is not None else None
     limits = PathOptions(tol=tol, max_epochs=o["max_epochs"], deadline=task.deadline)
-    path = Path.of(spec, {**o, "jobs": 1, "scheduler": None}, data, grid, limits=limits)
     held_out = samples.X[split.held_out]
     held_weights = None if samples.weights is None else samples.weights[split.held_out]
     dense = task.storage == "dense" and sp.issparse(held_out)
     test = data.preparation.apply(held_out.toarray() if dense else held_out)
     if spec.rows is not None:
         test = data.rows.held_out(test)
+    if shared is not None:
+        shared.give(data.rows, trained, test, split.held_out)
+    path = Path.of(spec, {**o, "jobs": 1, "scheduler": None}, data, grid, limits=limits)
     targets = samples.targets[split.held_out]
     rows, held_out = [], HeldOut.of(test, targets, [], held_weights) if task.certify else None
     reference, kept = None, [] if saved is None else list(saved.products)
@@ -120,6 +124,30 @@ def fold_path(
     if file is not None and rows:
         file.save(rows, held_out, state, kept, proofs)
     return FoldPath(split, plain(rows), held_out, kept, state, proofs)
+
+
+_shared: tuple = ()  # of this process: samples, and the values between their rows
+
+
+def _shared_values(samples: Samples, task: Task, data):
+    """Return the kernel values that folds share, if they prepare their rows alike; None where nothing is shared."""
+    global _shared
+    from screenpath.rows.kernel_functions import SCALE  # here: other models start up without them
+    from screenpath.rows.shared import SharedValues, may_share
+
+    p, function = data.preparation, data.rows.blocks.function
+    largest = task.options.get("largest_gamma", function.gamma)
+    alike = p.scale is None and p.shift is None and p.fill is None and function.gamma <= largest
+    if function.name != "rbf" or not alike or task.options["gamma"] == SCALE:
+        return None
+    if not (_shared and _shared[0] is samples and _shared[1].blocks.function.gamma == largest):
+        if not may_share(samples.y.size, task.options["jobs"]):
+            return None
+        _shared = ()  # before others take its place
+        options = {**task.options, "gamma": largest}
+        blocks = prepared(task.spec, options, samples, None, task.storage).rows.blocks
+        _shared = samples, SharedValues(blocks)
+    return _shared[1]
 
 
 def needs_of_folds(samples: Samples, task: Task, splits: list[Split], points: int) -> tuple[int, int]:
@@ -180,6 +208,8 @@ class Processes:
         self._close()
 
     def _close(self) -> None:
+        global _shared
+        _shared = ()
         self._pool, self._count = None, 0
         self._held.close()
 

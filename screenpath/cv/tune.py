@@ -85,7 +85,7 @@ def walk(session) -> list:
     total = len(session.gammas) * len(session.splits)
     with session.console.busy(f"cv {session.spec.name}", unit="folds", total=total):
         for gamma in session.gammas:
-            options = {**task.options, "gamma": gamma}
+            options = {**task.options, "gamma": gamma, "largest_gamma": max(session.gammas)}
             session.task = replace(task, options=options, run=f"{task.run} {gamma!r}")
             found, folds = _walk_one(session, gamma, math.inf if best is None else best.best()[0])
             if found is None:

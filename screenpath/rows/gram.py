@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -127,6 +127,12 @@ class GramRows(Counted):
         found = copy(self)
         found._take(self.blocks.with_gamma(value))
         return found
+
+    def take_matrix(self, matrix: np.ndarray, error: float) -> None:
+        """Use a matrix of all pairs of these rows, without signs, whose values are off by at most ``error``."""
+        self.blocks.error = self.error = max(self.error, error)
+        self._matrix, self.plan, self._plain = matrix, replace(self.plan, whole=True), np.dtype(np.float64)
+        self.forget()
 
     @property
     def nbytes(self) -> int:

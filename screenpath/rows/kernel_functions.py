@@ -223,15 +223,8 @@ class KernelBlocks:
 
     def block(self, rows, columns=None, others=None) -> np.ndarray:
         """Return the kernel between chosen rows of the data, or of ``others``, and data rows ``columns`` (or all)."""
-        A = (self.X if others is None else others)[rows]
-        a = self.squares[rows] if others is None else squares_of(A)
-        B, b = (self.X, self.squares) if columns is None else (self.X[columns], self.squares[columns])
-        with np.errstate(over="ignore", invalid="ignore"):  # whoever takes the values names an overflow
-            K = A @ B.T
-        K = K.toarray() if sp.issparse(K) else K
-        f = self.function
+        K, f = self.arguments(rows, columns, others), self.function
         if f.name == "rbf":
-            kernels.exponents(K, a, b, f.gamma, EXPONENT_ERROR, _matrix(A), _matrix(B))
             kernels.exponentials(K)
         elif f.name == "poly":
             with np.errstate(over="ignore"):  # whoever takes the values names an overflow
@@ -240,6 +233,18 @@ class KernelBlocks:
                 K **= f.degree
         if f.constant:
             K += f.constant
+        return K
+
+    def arguments(self, rows, columns=None, others=None) -> np.ndarray:
+        """Return inner products of rows as of :meth:`block`, or the exponents of an RBF kernel."""
+        A = (self.X if others is None else others)[rows]
+        a = self.squares[rows] if others is None else squares_of(A)
+        B, b = (self.X, self.squares) if columns is None else (self.X[columns], self.squares[columns])
+        with np.errstate(over="ignore", invalid="ignore"):  # whoever takes the values names an overflow
+            K = A @ B.T
+        K = K.toarray() if sp.issparse(K) else K
+        if self.function.name == "rbf":
+            kernels.exponents(K, a, b, self.function.gamma, EXPONENT_ERROR, _matrix(A), _matrix(B))
         return K
 
     def diagonal_of(self, squares) -> np.ndarray:
@@ -257,6 +262,7 @@ class HeldOutRows:
 
     def __init__(self, blocks: KernelBlocks, X):
         self.blocks, self.X, self.shape = blocks, blocks.prepared(X), X.shape
+        self.values: np.ndarray | None = None  # all kernel values, shape (m, n), where they are known
 
     @property
     def norms(self) -> np.ndarray:
@@ -268,6 +274,8 @@ class HeldOutRows:
         The coefficients, shape (n,) or (n + 1,), are those of the training rows, signs included, and an intercept.
         """
         n = self.blocks.n
+        if self.values is not None:
+            return self.values @ coefficients[:n] + float(coefficients[n:].sum())
         support = np.flatnonzero(coefficients[:n])
         out = np.full(self.shape[0], float(coefficients[n:].sum()))
         height = max(1, BLOCK_BYTES // (8 * max(support.size, 1)))
