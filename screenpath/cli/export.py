@@ -21,7 +21,7 @@ from screenpath.export.export import FORMATS, SUFFIXES, exported, kind_of
 @click.option(
     "--to", "kind", type=click.Choice(list(FORMATS)),
     help="Model file of LIBLINEAR, or of LIBSVM (kernel models); JSON, NumPy arrays, ONNX, skops file of scikit-learn "
-    f"(the last two of kernel models too).  [default: by the end of FILE: {', '.join(SUFFIXES)}]",
+    f"(all but the first of kernel models).  [default: by the end of FILE: {', '.join(SUFFIXES)}]",
 )  # fmt: skip
 @click.option("-o", "--out", metavar="FILE", required=True, help="File to write; - is standard output.")
 @force_option

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -99,11 +100,32 @@ def _refuse_filling(run: Run, tool: str) -> None:
         )
 
 
-def json_text(run: Run, step: dict) -> str:
+def _kernel_model(run: Run, step: dict, training: str | tuple | None) -> tuple[Any, dict]:
+    """Return support vectors as csr_array, in the units of the kernel, and what describes the model besides them.
+
+    ``f(x) = sum_k coefficients_k K(support_k, (x - shift) / scale) + intercept``, of the columns ``features`` of ``x``.
+    """
+    from screenpath.inputs.run_data import support_of  # not at the top: it loads numba
+
+    found = support_of(run, step, training, dense=run.record["data"]["storage"] == "dense")
+    arrays = {"shift": found.preparation.shift, "scale": found.preparation.scale, "features": run.numbers}
+    more = {name: one for name, one in arrays.items() if one is not None}
+    kernel = {"kernel": found.function.describe(), "intercept": found.intercept, "coefficients": found.coefficients}
+    return sp.csr_array(found.rows), {**kernel, **more}
+
+
+def json_text(run: Run, step: dict, training: str | tuple | None = None) -> str:
     """Return the model as JSON: a description, and for each class the intercept and the non-zero weights.
 
-    ``features`` are numbered from 1 in the order of the file's columns.
+    ``features`` are numbered from 1 in the order of the file's columns. A kernel model has ``support`` instead, for
+    each support vector its entries, of columns numbered from 1, and what :func:`_kernel_model` describes.
     """
+    if run.kernel:
+        rows, about = _kernel_model(run, step, training)
+        plain = {name: one.tolist() if isinstance(one, np.ndarray) else one for name, one in about.items()}
+        ends = [slice(a, b) for a, b in pairwise(rows.indptr.tolist())]
+        support = [{"columns": (rows.indices[k] + 1).tolist(), "values": rows.data[k].tolist()} for k in ends]
+        return readable_json({**description(run, step), **plain, "support": support}, levels=1) + "\n"
     weights, intercepts = run.deciding(step)
     blocks = []
     for w, b in zip(weights, intercepts, strict=True):
@@ -115,19 +137,25 @@ def json_text(run: Run, step: dict) -> str:
     return readable_json({**description(run, step), "weights": blocks}, levels=1) + "\n"
 
 
-def npz_bytes(run: Run, step: dict) -> bytes:
+def npz_bytes(run: Run, step: dict, training: str | tuple | None = None) -> bytes:
     """Return the model as NPZ: ``weights`` (k, d), ``intercepts`` (k,), ``labels`` as text, ``description`` as JSON.
 
     ``labels`` are those of the rows of ``weights``; with one row those of negative and positive linear forms; empty for
     a regression. For wide data with few values ``weights`` is (k, m), for the features whose numbers, from 1, are in
-    ``features``.
+    ``features``. A kernel model has ``support`` (m, d) in place of ``weights``, ``coefficients`` (m,), and ``shift``
+    and ``scale`` (d,) where there are some, see :func:`_kernel_model`.
     """
-    weights, intercepts = run.deciding(step)
     names = np.array([label_text(v) for v in run.sides], dtype=np.str_)
-    file = io.BytesIO()
-    about = np.array(dump_json(description(run, step)))
-    more: dict[str, Any] = {} if run.numbers is None else {"features": run.numbers}
-    np.savez_compressed(file, weights=weights, intercepts=intercepts, labels=names, description=about, **more)
+    file, about = io.BytesIO(), description(run, step)
+    if run.kernel:
+        rows, more = _kernel_model(run, step, training)
+        about["kernel"], arrays = more.pop("kernel"), {"support": rows.toarray()}
+        arrays["intercepts"] = np.array([more.pop("intercept")])
+    else:
+        weights, intercepts = run.deciding(step)
+        arrays, more = {"weights": weights, "intercepts": intercepts}, {}
+        more |= {} if run.numbers is None else {"features": run.numbers}
+    np.savez_compressed(file, **arrays, labels=names, description=np.array(dump_json(about)), **more)
     return file.getvalue()
 
 
@@ -153,7 +181,7 @@ FORMATS: dict[str, Callable[..., str | bytes]] = {
 # The format that the end of a file's name tells; .model is LIBSVM's of a kernel run.
 SUFFIXES = {".onnx": "onnx", ".skops": "sklearn", ".json": "json", ".npz": "npz", ".model": "liblinear"}
 LIBSVM_KERNELS = {"rbf": "rbf", "linear": "linear", "poly": "polynomial"}
-KERNEL = ("onnx", "sklearn", "libsvm")  # formats that hold kernel models
+KERNEL = ("onnx", "sklearn", "libsvm", "json", "npz")  # formats that hold kernel models
 MOST = 10**8  # most features in a format with an entry for each: a gigabyte
 
 
@@ -177,14 +205,14 @@ def exported(run: Run, step: dict, kind: str, training: str | tuple | None = Non
     if run.kernel and kind not in KERNEL:
         raise UsageError(
             f"{run.path} is a kernel run: it has no weights of features",
-            "export `to=libsvm`, `to=onnx` or `to=sklearn`, or use predict, which reads its support vectors",
+            "export `to=libsvm`, `to=onnx`, `to=json`, `to=npz` or `to=sklearn`",
         )
     if run.n_features > MOST and _lists_all(run, kind):
         raise UsageError(
             f"`to={kind}` stores a weight for every feature, and {run.path} has features up to {run.n_features:,}",
             "export `to=onnx`" if run.kernel else "export `to=json`, `to=npz` or `to=onnx`",
         )
-    return FORMATS[kind](run, step, training) if kind in KERNEL else FORMATS[kind](run, step)
+    return FORMATS[kind](run, step, training) if run.kernel or kind in KERNEL else FORMATS[kind](run, step)
 
 
 def _lists_all(run: Run, kind: str) -> bool:

@@ -12,6 +12,7 @@ import pytest
 import screenpath
 from tests.cli.conftest import ROOT, clouds, libsvm_text, read_csv
 from tests.cli.test_tables import csv_text, three
+from tests.schemas import faults
 
 RNG = np.random.default_rng(5)
 RUNS = {
@@ -276,11 +277,50 @@ def test_the_model_file_of_libsvm_decides_as_predict(folder, kernel, intercept, 
     assert labels == path.predict(X).tolist()
 
 
+def kernel_forms(kernel: dict, support, coefficients, intercept: float, Z) -> np.ndarray:
+    """Return the decision values of a kernel model, by its formulas."""
+    inner = Z @ support.T
+    if kernel["kernel"] == "rbf":
+        values = np.exp(-kernel["gamma"] * np.square(Z[:, None] - support[None]).sum(axis=2))
+    elif kernel["kernel"] == "poly":
+        values = (kernel["gamma"] * inner + kernel["coef0"]) ** kernel["degree"]
+    else:
+        values = inner
+    return (values + kernel["constant"]) @ coefficients + intercept
+
+
+@pytest.mark.parametrize("name", [name for name, words in RUNS.items() if "--kernel" in words])
+@pytest.mark.parametrize("kind", ["json", "npz"])
+def test_kernel_models_as_json_and_arrays_decide_as_predict(folder, name, kind, tmp_path):
+    path = screenpath.load_run(folder / f"run-{name}")
+    file = screenpath.export_run(path, kind, tmp_path / f"m.{kind}", step=0)
+    X = new_rows(path)
+    if kind == "json":
+        found = json.loads(file.read_text())
+        assert faults("export", found) == []
+        about, kernel, intercept = found, found["kernel"], found["intercept"]
+    else:
+        found = dict(np.load(file))
+        about = json.loads(str(found["description"]))
+        kernel, intercept = about["kernel"], float(found["intercepts"][0])
+    Z = X[:, np.array(found["features"]) - 1] if "features" in found else X
+    Z = (Z - np.array(found.get("shift", 0.0))) / np.array(found.get("scale", 1.0))
+    if about["rows"] == "l2":
+        sizes = np.linalg.norm(Z, axis=1, keepdims=True)
+        Z = Z / np.where(sizes > 0.0, sizes, 1.0)
+    support = found["support"]
+    if kind == "json":
+        support = np.zeros((len(found["support"]), Z.shape[1]))
+        for row, one in zip(support, found["support"], strict=True):
+            row[np.array(one["columns"]) - 1] = one["values"]
+    forms = kernel_forms(kernel, support, np.array(found["coefficients"]), intercept, Z)
+    np.testing.assert_allclose(forms, path.decision_function(X, 0), rtol=1e-9, atol=1e-9)
+
+
 def test_kernel_runs_and_missing_packages_are_one_clear_error(call, folder, monkeypatch):
     kernel, linear = folder / "run-rbf", folder / "run-svm"
-    for kind in ("liblinear", "json", "npz"):
-        result = call("export", kernel, "--step", 0, "--to", kind, "-o", "-")
-        assert result.code == 2 and "--to onnx" in result.err
+    result = call("export", kernel, "--step", 0, "--to", "liblinear", "-o", "-")
+    assert result.code == 2 and "--to onnx" in result.err
     for run, words in ((kernel, "--scale=standard"), (linear, "without a kernel")):
         result = call("export", run, "--step", 0, "--to", "libsvm", "-o", "-")
         assert result.code == 2 and words.replace("=", " ") in result.err.replace("=", " ")
