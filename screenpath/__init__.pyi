@@ -39,8 +39,8 @@ __version__: str
 
 def huber_path(
     X: RowsLike, y: ArrayLike, *, bias: float = 0.0, intercept: str | None = None,
-    sample_weight: ArrayLike | None = None, smoothing: float = 1.0, nonnegative: bool = False,
-    signs: ArrayLike | None = None, one_hot: str | Sequence[str] | None = None,
+    sample_weight: ArrayLike | None = None, smoothing: float = 1.0, penalty: str = "elastic-net",
+    nonnegative: bool = False, signs: ArrayLike | None = None, one_hot: str | Sequence[str] | None = None,
     columns: str | Sequence[str] | None = None, drop: str | Sequence[str] | None = None,
     missing: str | float = "error", scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
     betas: int | Sequence[float] | np.ndarray = 10, alphas: int | Sequence[float] | np.ndarray = 100,
@@ -63,12 +63,12 @@ def kernel_svm_path(
 
 def l1_svm_path(
     X: RowsLike, y: ArrayLike, *, class_weight: Mapping | str | None = None, sample_weight: ArrayLike | None = None,
-    penalty_weights: ArrayLike | None = None, one_hot: str | Sequence[str] | None = None,
-    columns: str | Sequence[str] | None = None, drop: str | Sequence[str] | None = None,
-    missing: str | float = "error", scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
-    grid: int | Sequence[float] | np.ndarray = 20, log: bool = False, lambda_min_ratio: float = 0.05,
-    rule: str | Any = "vi+gap", solver: str | Any = "auto", tol: float = 1e-06, max_epochs: int = 100000,
-    time_limit: float | None = None, threads: int = 1,
+    penalty_weights: ArrayLike | None = None, nonnegative: bool = False, signs: ArrayLike | None = None,
+    one_hot: str | Sequence[str] | None = None, columns: str | Sequence[str] | None = None,
+    drop: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
+    storage: str = "auto", dtype: DTypeLike = "float64", grid: int | Sequence[float] | np.ndarray = 20,
+    log: bool = False, lambda_min_ratio: float = 0.05, rule: str | Any = "vi+gap", solver: str | Any = "auto",
+    tol: float = 1e-06, max_epochs: int = 100000, time_limit: float | None = None, threads: int = 1,
 ) -> PathResult: ...
 
 def lad_path(
@@ -91,16 +91,52 @@ def quantile_path(
     tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, time_limit: float | None = None, threads: int = 1,
 ) -> PathResult: ...
 
+def sparse_lad_path(
+    X: RowsLike, y: ArrayLike, *, bias: float = 0.0, intercept: str | None = None,
+    sample_weight: ArrayLike | None = None, smoothing: float = 0.0, penalty: str = "elastic-net",
+    nonnegative: bool = False, signs: ArrayLike | None = None, one_hot: str | Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None, drop: str | Sequence[str] | None = None,
+    missing: str | float = "error", scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
+    betas: int | Sequence[float] | np.ndarray = 10, alphas: int | Sequence[float] | np.ndarray = 100,
+    beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01, references: int = 0, first: str = "features",
+    rule: str | Any = "sifs+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, jobs: int = 1,
+    max_epochs: int = 100000, time_limit: float | None = None,
+) -> SparsePathResult: ...
+
+def sparse_quantile_path(
+    X: RowsLike, y: ArrayLike, *, bias: float = 0.0, tau: float = 0.5, intercept: str | None = None,
+    sample_weight: ArrayLike | None = None, smoothing: float = 0.0, penalty: str = "elastic-net",
+    nonnegative: bool = False, signs: ArrayLike | None = None, one_hot: str | Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None, drop: str | Sequence[str] | None = None,
+    missing: str | float = "error", scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
+    betas: int | Sequence[float] | np.ndarray = 10, alphas: int | Sequence[float] | np.ndarray = 100,
+    beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01, references: int = 0, first: str = "features",
+    rule: str | Any = "sifs+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, jobs: int = 1,
+    max_epochs: int = 100000, time_limit: float | None = None,
+) -> SparsePathResult: ...
+
 def sparse_svm_path(
     X: RowsLike, y: ArrayLike, *, bias: float = 0.0, intercept: str | None = None,
     class_weight: Mapping | str | None = None, sample_weight: ArrayLike | None = None, loss: str = "hinge",
-    smoothing: float = 0.5, nonnegative: bool = False, signs: ArrayLike | None = None,
+    smoothing: float = 0.5, penalty: str = "elastic-net", nonnegative: bool = False, signs: ArrayLike | None = None,
     one_hot: str | Sequence[str] | None = None, columns: str | Sequence[str] | None = None,
     drop: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
     storage: str = "auto", dtype: DTypeLike = "float64", betas: int | Sequence[float] | np.ndarray = 10,
     alphas: int | Sequence[float] | np.ndarray = 100, beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01,
     references: int = 0, first: str = "features", rule: str | Any = "sifs+gap", solver: str | Any = "auto",
     tol: float = 1e-06, seed: int = 0, jobs: int = 1, max_epochs: int = 100000, time_limit: float | None = None,
+) -> SparsePathResult: ...
+
+def sparse_svr_path(
+    X: RowsLike, y: ArrayLike, *, bias: float = 0.0, epsilon: float = 0.1, intercept: str | None = None,
+    sample_weight: ArrayLike | None = None, smoothing: float = 0.0, penalty: str = "elastic-net",
+    nonnegative: bool = False, signs: ArrayLike | None = None, one_hot: str | Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None, drop: str | Sequence[str] | None = None,
+    missing: str | float = "error", scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
+    betas: int | Sequence[float] | np.ndarray = 10, alphas: int | Sequence[float] | np.ndarray = 100,
+    beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01, references: int = 0, first: str = "features",
+    rule: str | Any = "sifs+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, jobs: int = 1,
+    max_epochs: int = 100000, time_limit: float | None = None,
 ) -> SparsePathResult: ...
 
 def svm_path(

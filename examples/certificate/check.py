@@ -21,11 +21,10 @@ from fractions import Fraction
 from operator import mul
 from pathlib import Path
 
-LOW, HIGH, BETWEEN = 0, 1, 2
-PAIRS = {1: 0, 2: -1, 3: 1}  # which step proves a claim: own, before, after
-BOXES, NETS = ("svm", "lad", "quantile", "svr"), ("sparse-svm", "huber")
-CHOICES = 32  # most dual variables that are tried for what a free intercept asks
-BITS, DECIMALS = 320, Context(prec=120)  # section 1: of irrational numbers
+LOW, HIGH, BETWEEN, PAIRS = 0, 1, 2, {1: 0, 2: -1, 3: 1}  # PAIRS: which step proves a claim (own, before, after)
+BOXES = "svm", "lad", "quantile", "svr"
+NETS = "huber", *(f"sparse-{name}" for name in BOXES)
+CHOICES, BITS, DECIMALS = 32, 320, Context(prec=120)  # tries for a free intercept; of irrational numbers (section 1)
 ZERO, ONE, TRUTH = Fraction(0), Fraction(1), {"true": "1", "false": "0"}
 
 
@@ -222,6 +221,7 @@ Dual = namedtuple("Dual", "row sides c v low high")
 class Problem:
     def __init__(self, header: dict, data: Data):
         self.header, self.name, self.data, n = header, header["model"], data, data.n
+        loss = self.name.removeprefix("sparse-")
         self.rows, self.kernel = scaled(data, header), header.get("kernel")
         labels = {} if header["labels"] is None else header["labels"]
         self.box, self.net, self.own = self.name in BOXES, self.name in NETS, self.name == "l1svm"
@@ -235,30 +235,30 @@ class Problem:
         need(not self.free or real(header, "bias") == (0 if self.kernel else 1), "the bias is not a free intercept's")
         s = [Fraction(v) for v in array(header, "weights", "f8", n)] if "weights" in header else [ONE] * n
         need(min(s) >= 0 < sum(s), "a weight is negative, or all are 0")
-        high = real(header, "tau") if self.name == "quantile" else ONE
-        low = Fraction(-1) if self.name in ("lad", "huber") else high - 1
-        need(0 < high < 1 or self.name != "quantile", "tau is not between 0 and 1")
+        high = real(header, "tau") if loss == "quantile" else ONE
+        low = Fraction(-1) if loss in ("lad", "huber") else high - 1
+        need(0 < high < 1 or loss != "quantile", "tau is not between 0 and 1")
         self.gamma = real(header, "smoothing") if self.net else Fraction(self.own)
         squared = self.name == "sparse-svm" and {"hinge": 0, "squared-hinge": 1}[header.get("loss", "hinge")]
-        need(not self.net or (self.gamma > 0 if low else 0 <= self.gamma < 1), "the smoothing is none of the loss")
-        self.gamma, high = (ONE, math.inf) if self.own or squared else (self.gamma, high)
+        good = 0 <= self.gamma < (1 if loss == "svm" else math.inf) and (self.gamma or loss != "huber")
+        need(good, "the smoothing is none of the loss")
+        self.gamma, high, self.top = (ONE, math.inf, ONE) if self.own or squared else (self.gamma, high, high)
         ranges = [(ONE, low * w, high * w) for w in s] if self.box else [(w, low, high) for w in s]
         self.W, self.nodes = 1 / sum(s) if self.net else ONE, len(classes) or 1
         d = len(array(header, "columns", "i8")) if "columns" in header else data.d
         self.penalised = 0 if self.kernel else d + (header["bias"] != 0 and not self.free)
         self.width = self.penalised + (self.free and not self.kernel)
-        signs = array(header, "signs", "f8", d) if self.net and "signs" in header else [0] * d
+        signs = array(header, "signs", "f8", d) if not self.box and "signs" in header else [0] * d
         self.signs = [{-1: -1, 0: 0, 1: 1}[sign] for sign in (*signs, *[0] * (self.width - d))]
         y, own = list(map(Fraction, data.labels)), data.labels
-        epsilon = real(header, "epsilon") if self.name == "svr" else ZERO
-        need(epsilon >= 0, "epsilon is negative")
+        need((epsilon := real(header, "epsilon") if loss == "svr" else ZERO) >= 0, "epsilon is negative")
         if classes:
             own = [classes.index(label) for label in data.labels]
             self.duals = [Dual(i, {own[i]: 1, k: -1}, ONE, *ranges[i]) if k != own[i] else Dual(i, {}, *[ZERO] * 4)
                           for k in range(len(classes)) for i in range(n)]  # fmt: skip
-        elif self.name in ("lad", "quantile", "svr", "huber"):
-            signs = (1, -1)[: 1 + (self.name == "svr")]
-            self.duals = [Dual(i, {0: k}, k * y[i] - epsilon, *ranges[i]) for k in signs for i in range(n)]
+        elif loss in ("lad", "quantile", "svr", "huber"):
+            self.duals = [Dual(i, {0: k}, k * y[i] - epsilon, *ranges[i])
+                          for k in (1, -1)[: 1 + (loss == "svr")] for i in range(n)]  # fmt: skip
         else:
             plus, minus = place(labels["+1"]), labels["-1"]
             need(minus == "rest" or set(own) <= {plus, place(minus)}, "a label is not in the map")
@@ -286,7 +286,7 @@ class Step:  # what follows from the points of a certified step
         names = ("C",) if problem.box else ("lambda",) if problem.own else ("alpha", "beta")
         numbers = all(type(entry[name]) is float for name in (*names, "primal", "primal_error", "gap"))
         values = [real(entry, name) for name in names]
-        need(numbers and min(values) >= 0 < values[-1], "a parameter is not positive, or a claim is no number")
+        need(numbers and min(values) >= 0 < max(values), "a parameter is not positive, or a claim is no number")
         self.W = values[0] if problem.box else problem.W
         self.alpha, self.beta = (ONE, ZERO) if problem.box else (ZERO, values[0]) if problem.own else values
         self.theta = [] if problem.own else self.dual_point()
@@ -312,11 +312,11 @@ class Step:  # what follows from the points of a certified step
             self.theta = [larger(t - d.sides[0] * off, ZERO) for d, t in zip(duals, self.t, strict=True)]
 
     def dual_point(self) -> list:
-        duals, found, top = self.problem.duals, [], self.problem.box
+        duals, found, box, top = self.problem.duals, [], self.problem.box, self.problem.top
         self.states = codes(self.entry, "states", len(duals))
         between = iter(array(self.entry, "between", "f8", self.states.count(BETWEEN)))
         for k, (state, d) in enumerate(zip(self.states, duals, strict=True)):
-            value = next(between) if state == BETWEEN else (d.low, d.high if top else ONE, 0, math.inf)[state]
+            value = next(between) if state == BETWEEN else (d.low, d.high if box else top, 0, math.inf)[state]
             if not (d.low <= value <= d.high and value < math.inf):
                 self.fault, value = self.fault or f"row {k + 1}: the dual variable is outside its interval", ZERO
             found.append(Fraction(value))

@@ -164,6 +164,35 @@ def svr_path(X: RowsLike, y: ArrayLike, **options) -> PathResult:
     return computed("svr", X, y, options)
 
 
+@takes("sparse-lad")
+def sparse_lad_path(X: RowsLike, y: ArrayLike, **options) -> SparsePathResult:
+    r"""Compute a certified grid of least absolute deviations with an elastic net.
+
+    ``min 1/s sum s_i |y_i - x_i.w| + alpha/2 ||w||^2 + beta ||w||_1``; ``s`` is the sum of the weights ``s_i``, by
+    default the number of samples.
+
+    Examples
+    --------
+    >>> from screenpath import sparse_lad_path
+    >>> X, y = [[1.0, 0.5], [2.0, -1.0], [3.0, 0.0], [4.0, 1.0]], [2.0, 4.0, 60.0, 8.0]
+    >>> sparse_lad_path(X, y, penalty="l1", betas=[0.1], intercept="none").coefficients.round(3).tolist()
+    [[2.0, 0.0]]
+    """
+    return computed("sparse-lad", X, y, options)
+
+
+@takes("sparse-quantile")
+def sparse_quantile_path(X: RowsLike, y: ArrayLike, **options) -> SparsePathResult:
+    """Compute a certified grid of quantile regressions with an elastic net, like :func:`sparse_lad_path`."""
+    return computed("sparse-quantile", X, y, options)
+
+
+@takes("sparse-svr")
+def sparse_svr_path(X: RowsLike, y: ArrayLike, **options) -> SparsePathResult:
+    """Compute a certified grid of support vector regressions with an elastic net, like :func:`sparse_lad_path`."""
+    return computed("sparse-svr", X, y, options)
+
+
 @takes("svm", *WITH_KERNEL, without=("chunk", "chunk_form", "seed"))
 def kernel_svm_path(X: RowsLike, y: ArrayLike, **options) -> KernelPathResult:
     """Compute a certified path of kernel SVMs (Ogawa 2014, Section IV-D).

@@ -36,7 +36,7 @@ def run(model: str, data: DataLike, **options: Any) -> StoredPath:
 
     Parameters
     ----------
-    model : {"svm", "lad", "quantile", "svr", "l1svm", "sparse-svm", "huber"}
+    model : {"svm", "lad", "quantile", "svr", "l1svm", "sparse-svm", "huber", "sparse-lad", ...}
     data : path-like or tuple of arrays (X, y)
         LIBSVM text or CSV (plain, .gz, .bz2, .xz), Parquet, a folder of shards, or arrays; labels may be texts.
     **options
@@ -62,7 +62,7 @@ def run(model: str, data: DataLike, **options: Any) -> StoredPath:
     """
     from screenpath.engine.session import Session
 
-    spec = spec_of(model)
+    spec = spec_of(model, options.get("penalty"))
     options = spec.completed(options)
     return _session(Session, spec.resolved(spec, options), options, data, ["screenpath.run", model])
 
@@ -90,7 +90,7 @@ def cross_validate(model: str, data: DataLike, **options: Any) -> StoredPath:
     from screenpath.cv.rows_session import session_of
     from screenpath.engine.options import cv_resolved, cv_spec
 
-    spec = cv_spec(spec_of(model))
+    spec = cv_spec(spec_of(model, options.get("penalty")))
     resolved, options = cv_resolved(spec, spec.completed(options))
     return _session(session_of(options), resolved, options, data, ["screenpath.cross_validate", model])
 
@@ -136,7 +136,7 @@ def compare(model: str, data: DataLike | None = None, **options: Any) -> list[di
     from screenpath.engine.studies import study, study_options
     from screenpath.report.console import Console
 
-    spec_of(model)
+    model = spec_of(model, options.get("penalty")).name
     options = completed(study_options(model), options, f"a comparison of {model}")
     return study(model, {**options, "data": None if data is None else _data(data)}, Console(True, None))[0]
 

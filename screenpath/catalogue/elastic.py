@@ -11,8 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
+from types import SimpleNamespace
 
 from screenpath.catalogue import options as o
+from screenpath.catalogue.losses import LAD, LOSSES, SVR, Loss
 from screenpath.catalogue.option import Option
 from screenpath.catalogue.spec import Later, Spec, class_targets, real_targets, with_intercept
 from screenpath.data.safe.memory import SPARSE
@@ -24,7 +26,7 @@ SMOOTHED = "l the hinge smoothed by gamma"
 HINGES = {"smoothed": SMOOTHED, "exact": "l(t) = max(0, t)", "squared": "l(t) = 1/2 max(0, t)^2"}
 SPARSE_RULE = Later("screen.sparse", "parse_sparse_rule")
 SOLVING = o.solving(o.SPARSE_RULE, ("auto", "newton"), threaded=False)
-WALK = (o.NONNEGATIVE, o.SIGNS, o.FIRST, o.GRID_JOBS, *SOLVING, o.CERTIFICATE)
+WALK = (o.NET_PENALTY, o.NONNEGATIVE, o.SIGNS, o.FIRST, o.GRID_JOBS, *SOLVING, o.CERTIFICATE)
 MEAN = "s = sum_i s_i (without weights the number of samples)"
 
 
@@ -49,7 +51,7 @@ def signs_of(options: dict, d: int):
     """
     import numpy as np
 
-    given, features = options.get("signs"), d - (options["bias"] != 0.0)
+    given, features = options.get("signs"), d - (options.get("bias", 0.0) != 0.0)
     if given is None and not options.get("nonnegative"):
         return None
     signs = np.zeros(d, dtype=np.int8)
@@ -60,6 +62,9 @@ def signs_of(options: dict, d: int):
 def _sparse_grid(model, options):
     """Return the pairs (alpha, beta), from counts and ratios or from the values of ``alpha`` and ``beta``."""
     from screenpath.problem.grid import beta_values, grid_pairs
+
+    if 0.0 in (options["alpha"] or ()) and 0.0 in (options["beta"] or ()):
+        raise UsageError("`alpha` and `beta` are 0: there is no penalty", "leave out the 0 of one of them")
 
     for one, others in (("beta", ("betas", "beta_min_ratio")), ("alpha", ("alphas", "alpha_min_ratio"))):
         for name in others:
@@ -74,10 +79,23 @@ def _sparse_grid(model, options):
     return grid_pairs(model.base, values, alphas, given["alpha_min_ratio"], options["references"])
 
 
+LEFT_OUT = {"l1": "alpha", "l2": "beta"}  # the parameter of the other part, by the penalty
+
+
+def leave_out(options: dict) -> None:
+    """Set the parameter that ``penalty`` leaves out to 0; refuse other values."""
+    name = LEFT_OUT.get(options.get("penalty", ""))
+    for given in (name, f"{name}s", f"{name}_min_ratio") if name else ():
+        if options[given] not in (None, [0.0]):
+            kind = options["penalty"]
+            raise UsageError(f"`penalty={kind}` leaves {name} out", f"leave out `{given}`, or `penalty={kind}`")
+    if name:
+        options[name] = [0.0]
+
+
 def hinge_width(options: dict) -> float:
     """Return the width of the quadratic part of the loss, infinite for the squared hinge; refuse contradictions."""
     if options.get("loss", "hinge") == "hinge":
-        check_exact_hinge(options)
         return options["smoothing"]
     if options["smoothing"] != o.SMOOTHING.default:
         raise UsageError(
@@ -103,22 +121,9 @@ def signed(spec: Spec, options: dict) -> Spec:
     return replace(spec, objective=f"{spec.objective}; signs_j w_j >= 0")
 
 
-def check_exact_hinge(options: dict) -> None:
-    """Raise if the exact hinge does not support other options; a comparison has ``rules`` in place of ``rule``."""
-    if options["smoothing"] != 0.0:
-        return
-    several = options.get("rules")
-    names = str(options["rule"] if several is None else several).lower().split(",")
-    if any(name.strip().split("+")[0] == "ifs" for name in names):
-        others = "`rule=iss`, `rule=sifs+gap`" if several is None else "`rules=none,iss,sifs+gap`"
-        raise UsageError(
-            "the rule 'ifs' decides features over a ball of the dual, which is not strongly concave with `smoothing=0`",
-            f"use {others} or a `smoothing` above 0",
-        )
-
-
 def _sparse_resolved(spec: Spec, options: dict) -> Spec:
     chosen = options.get("intercept") is not None
+    leave_out(options)
     hinge_width(options)  # refuses contradictions
     plain = replace(hinge_named(spec, options), rule=partial(SPARSE_RULE, first=options["first"]))
     found = with_intercept(plain, options)
@@ -197,53 +202,82 @@ class Net:
     name: str  # name, title: see :class:`Spec`
     title: str
     loss: str  # the loss of a row in the objective
-    formula: str  # what it is
-    ends: tuple[float, float]  # of a dual variable
+    formula: str  # what it is; empty if ``loss`` says it all
+    box: Loss  # kinks, ends of a dual variable, and options: those of the loss that is not smoothed
     smoothing: Option  # gamma
 
+    @classmethod
+    def of(cls, box: Loss) -> Net:
+        """Return the elastic net of a loss, which is smoothed on request."""
+        loss, _, formula = box.objective.partition(" sum_i s_i ")[2].partition(", t_i")
+        return cls(f"sparse-{box.name}", f"sparse {box.title}", loss, formula and f"t_i{formula}", box, EXACT)
+
     def spec(self) -> Spec:
+        formula = f", {self.formula}" if self.formula else ""
         return replace(
             SPARSE_SVM,
             name=self.name,
             title=f"{self.title} (elastic net) over a grid of (alpha, beta)",
-            objective=f"min 1/s sum_i s_i {self.loss} + alpha/2 ||w||^2 + beta ||w||_1, {MEAN}, {self.formula}",
+            objective=f"min 1/s sum_i s_i {self.loss} + alpha/2 ||w||^2 + beta ||w||_1, {MEAN}{formula}",
             targets=real_targets,
-            build=partial(_net_build, self),
-            score="mae",
-            liblinear="L2R_L1LOSS_SVR_DUAL",
-            options=(o.INTERCEPT, o.WEIGHTS, *o.PAIR_GRID, self.smoothing, *WALK),
-            resolved=_net_resolved,
+            build=partial(_net_build, self.name),
+            score=self.box.score,
+            chosen_by=self.box.chosen_by,
+            liblinear=self.box.liblinear,
+            options=(*self.box.options, o.INTERCEPT, o.WEIGHTS, *o.PAIR_GRID, self.smoothing, *WALK),
+            resolved=partial(_net_resolved, self.name),
             about="The labels of the file are real targets; they are not scaled.",
+            streams_columns=not self.box.mirrored,
+            needs=replace(SPARSE, mirrored=self.box.mirrored),
         )
 
 
-def _net_build(net: Net, rows, targets, weights, options):
+def _net_build(name: str, rows, targets, weights, options):
+    """Return the model; of a mirrored loss each row is there twice, and then with the other sign."""
     import numpy as np
 
+    from screenpath.numbers.accurate import two_sum
     from screenpath.problem.sparse_grid import SparseGrid, sparse_model
     from screenpath.rows.views import check_not_zero, views_of
 
-    views, y = views_of(rows), np.asarray(targets, dtype=np.float64)
+    net = NETS[name]
+    views, y = views_of(rows, 1 + net.box.mirrored), np.asarray(targets, dtype=np.float64)
     check_not_zero(views)
     with np.errstate(over="ignore"):
         if not np.isfinite(np.square(y).sum()):
             raise DataError("overflow: the squares of the targets exceed the range of floating point", "scale them")
-    ones, intercept = np.ones(y.size, dtype=np.int64), options.get("intercept")
-    signs = signs_of(options, views.d)
-    return SparseGrid(sparse_model(views, ones, 1, options["smoothing"], weights, intercept, y, net.ends, signs))
+    chosen = SimpleNamespace(**{one.name: options[one.name] for one in net.box.options})
+    signs, kinks, tail = np.ones(views.n, dtype=np.int64), net.box.kinks(y, chosen), None
+    if net.box.mirrored:
+        *sides, shift = kinks
+        signs[y.size :], weights = -1, None if weights is None else np.tile(weights, 2)
+        kinks, tail = two_sum(np.concatenate(sides), shift)
+    model = sparse_model(
+        views, signs, 1, options["smoothing"], weights, options.get("intercept"), kinks, net.box.slopes(chosen),
+        signs_of(options, views.d),
+    )  # fmt: skip
+    model.tail = tail
+    return SparseGrid(model)
 
 
-def _net_resolved(spec: Spec, options: dict) -> Spec:
+def _net_resolved(name: str, spec: Spec, options: dict) -> Spec:
+    leave_out(options)
     spec = signed(with_intercept(spec, options), options)
+    if NETS[name].smoothing is EXACT and options["smoothing"] > 0.0:
+        spec = replace(spec, objective=f"{spec.objective}; the loss smoothed by gamma")
     return replace(spec, rule=partial(SPARSE_RULE, first=options["first"]))
 
 
+EXACT = replace(
+    SVR.options[0], name="smoothing", default=0.0, hint=None, metavar="GAMMA", everyday=False,
+    help="How far around its kinks the loss is quadratic, in the units of the targets; 0 is the loss itself.",
+)  # fmt: skip
 HUBER = Net(
     name="huber",
     title="Huber regressions",
     loss="h(y_i - x_i.w)",
     formula="h(t) = t^2/(2 gamma) if |t| <= gamma, else |t| - gamma/2",
-    ends=(-1.0, 1.0),
+    box=LAD,
     smoothing=replace(
         o.SMOOTHING,
         default=1.0,
@@ -254,4 +288,4 @@ HUBER = Net(
         everyday=True,
     ),
 )
-NETS = {net.name: net for net in (HUBER,)}
+NETS = {net.name: net for net in (HUBER, *(Net.of(loss) for loss in LOSSES.values() if not loss.signed))}

@@ -12,7 +12,9 @@ from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
-from screenpath.catalogue.option import GROUPS, Option, lists_of
+from screenpath.catalogue.elastic import LEFT_OUT
+from screenpath.catalogue.option import GROUPS, Option, lists_of, usual
+from screenpath.catalogue.options import PAIR_GRID
 from screenpath.catalogue.spec import Spec
 from screenpath.catalogue.specs import PARAMETERS
 from screenpath.errors import UsageError
@@ -73,6 +75,10 @@ def as_options(spec: Spec, keywords: dict[str, Any], width: int) -> dict[str, An
     from screenpath.rows.kernel_functions import SCALE, parse_gamma
 
     o = dict(keywords)
+    left_out = LEFT_OUT.get(o.get("penalty", ""))
+    for name in (f"{left_out}s", f"{left_out}_min_ratio") if left_out else ():  # a default asks for nothing
+        if ndim(o[name]) == 0 and o[name] == usual(PAIR_GRID, name)[0]:
+            o.pop(name)
     for name, listed in lists_of({one.name for one in spec.path_options}).items():
         if name not in o:
             continue
@@ -81,7 +87,7 @@ def as_options(spec: Spec, keywords: dict[str, Any], width: int) -> dict[str, An
             for other in ENDS[name]:
                 o.pop(other, None)
         elif ndim(value) > 0:
-            explicit_grid(value, zero=name == "alphas")  # refuses invalid lists of parameters
+            explicit_grid(value, zero=name in ("alphas", "betas"))  # refuses invalid lists of parameters
             o[listed] = array(list(value), dtype=float).ravel().tolist()
             for other in (name, *ENDS[name]):
                 o.pop(other, None)

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from screenpath.catalogue.option import number
-from screenpath.catalogue.options import C_GRID, CERTIFICATE, INTERCEPT, WEIGHTS, solving
+from screenpath.catalogue.options import C_GRID, CERTIFICATE, INTERCEPT, PENALTY, WEIGHTS, solving
 from screenpath.catalogue.spec import Spec, c_grid, real_targets, sign_targets, with_intercept_chunked
 from screenpath.data.safe.memory import BOX, MIRRORED
 
@@ -85,7 +85,7 @@ class Loss:
             liblinear=self.liblinear,
             chosen_by=self.chosen_by,
             about="The labels of the file are real targets; they are not scaled.",
-            options=(*self.options, INTERCEPT, WEIGHTS, *C_GRID, *solving(), CERTIFICATE),
+            options=(*self.options, PENALTY, INTERCEPT, WEIGHTS, *C_GRID, *solving(), CERTIFICATE),
             example=" ".join([*(f"`{one.name}={one.default:g}`" for one in self.options), "`test=test.libsvm`"]),
             kernel_modules=("face", "newton"),
             resolved=with_intercept_chunked,

@@ -114,6 +114,14 @@ PENALTY_WEIGHTS = Option(
     about="How much the penalty counts the weight of each (scaled) feature: numbers above 0, of shape (d,).",
     help="Factor of the penalty on each feature (after `scale`): one number above 0 a line.",
 )  # fmt: skip
+PENALTY = Option(
+    "penalty", "l2", "choice", choices=("l2", "l1", "elastic-net"), stated=True,
+    help="l1 and elastic-net: the model sparse-MODEL, with its options. Here the penalty is 1/2 ||w||^2.",
+)  # fmt: skip
+NET_PENALTY = replace(
+    PENALTY, default="elastic-net", python="paths", choices=("elastic-net", "l1", "l2"),
+    help="l1 leaves out the L2 part, as `alpha=0` does, and l2 the L1 part, as `beta=0` does.",
+)  # fmt: skip
 INTERCEPT = Option(
     "intercept", None, "choice", choices=("none", "free", "penalised"), changes=True, python="models",
     everyday=True,
@@ -298,7 +306,8 @@ PAIR_GRID = grouped(
     Option(
         "betas", metavar="N", help="Values of beta, from beta_max down.", usual=10, python="models", everyday=True,
         type=VALUES, **POSITIVE_COUNT,
-        about="Number of values, log-spaced from ``beta_max`` to `beta_min_ratio` times it; or the values.",
+        about="Number of values, log-spaced from ``beta_max`` to `beta_min_ratio` times it; or the values. 0 may be "
+        "one of them: the L2 penalty alone.",
     ),
     Option(
         "alphas", metavar="N", help="Values of alpha for each beta.", usual=100, python="models", everyday=True,
@@ -314,7 +323,9 @@ PAIR_GRID = grouped(
         "alpha_min_ratio", None, "share", "Last alpha divided by alpha_max(beta).", usual=0.01, ends=(False, True),
         python="models",
     ),
-    Option("beta", None, "numbers", "The values of beta themselves, for example 0.1,0.01."),
+    Option(
+        "beta", None, "numbers", "The values of beta themselves, for example 0.1,0.01; 0 leaves the L2 penalty alone."
+    ),
     Option(
         "alpha", None, "numbers",
         help="The values of alpha themselves, the same for each beta; 0 (the last) leaves the L1 penalty alone.",

@@ -72,9 +72,9 @@ def free_intercept(spec: Spec) -> Spec:
         "kernel_modules": ("box", "newton", "lever", "intercept"),
         "needs": FREE_MIRRORED if spec.needs is MIRRORED else FREE,
     }
-    if spec.needs is SPARSE:
+    if spec.needs.copied == SPARSE.copied:
         modules = (*spec.kernel_modules, "sparse_intercept", "sifs_free", "sparse_newton")
-        own = {"kernel_modules": modules, "needs": FREE_SPARSE}
+        own = {"kernel_modules": modules, "needs": replace(FREE_SPARSE, mirrored=spec.needs.mirrored)}
     if spec.rows is not None:
         own = {"kernel_modules": (*spec.kernel_modules, "intercept", "lever"), "needs": FREE_KERNEL}
     return replace(spec, objective=formula, free_bias=True, columns=(*spec.columns, *INTERVAL), **own)

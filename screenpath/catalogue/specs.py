@@ -9,7 +9,7 @@ from typing import Any
 
 from screenpath.catalogue import losses
 from screenpath.catalogue import options as o
-from screenpath.catalogue.elastic import NETS, SPARSE_SVM
+from screenpath.catalogue.elastic import NETS, SPARSE_SVM, signed, signs_of
 from screenpath.catalogue.option import usual
 from screenpath.catalogue.spec import (
     Later,
@@ -86,8 +86,8 @@ LINEAR_SVM = replace(
     targets=_svm_targets,
     build=_svm_build,
     options=(
-        o.POSITIVE, o.ONE_VS_REST, o.INTERCEPT, o.CLASS_WEIGHT, o.WEIGHTS, *o.C_GRID, *o.KERNEL, *o.solving(),
-        o.CERTIFICATE,
+        o.POSITIVE, o.ONE_VS_REST, o.PENALTY, o.INTERCEPT, o.CLASS_WEIGHT, o.WEIGHTS, *o.C_GRID, *o.KERNEL,
+        *o.solving(), o.CERTIFICATE,
     ),
     resolved=_svm_resolved,
     example="`kernel=rbf` `gamma=1/d` `grid=20`",
@@ -179,19 +179,20 @@ KERNEL_SVM = replace(
 # -- L1-regularised squared hinge --------------------------------------------------------------------------------------
 
 
-def l1_model(rows, signs, weights=None, threads: int = 1):
+def l1_model(rows, labels, weights=None, threads: int = 1, options: dict | None = None):
     from screenpath.problem.l1svm import L1SVM
     from screenpath.rows.column_shards import columns_of
 
-    return L1SVM(columns_of(rows, signs, threads, weights))
+    columns = columns_of(rows, labels, threads, weights)
+    return L1SVM(columns, signs_of(options or {}, columns.n))
 
 
 def _l1_build(rows, targets, weights, options):
     if targets.min() < 0:
-        return l1_model(rows, targets, weights, options["threads"])
+        return l1_model(rows, targets, weights, options["threads"], options)
     from screenpath.walk.one_vs_rest import OneVsRest
 
-    return OneVsRest(l1_model, rows, targets, weights, options["threads"])
+    return OneVsRest(l1_model, rows, targets, weights, options["threads"], options)
 
 
 def _l1_grid(model, options):
@@ -217,6 +218,7 @@ def _l1_resolved(spec: Spec, options: dict) -> Spec:
         if options["scale"] == "l2":
             raise UsageError("`penalty_weights` apply to features, `scale=l2` scales rows", "leave out one of the two")
         spec = replace(spec, objective=spec.objective.replace("||w||_1", "sum_j p_j |w_j|"))
+    spec = signed(spec, options)
     if not options.get("one_vs_rest"):
         return spec
     if options["positive"] is not None:
@@ -240,6 +242,8 @@ L1_SVM = Spec(
         o.CLASS_WEIGHT,
         o.WEIGHTS,
         o.PENALTY_WEIGHTS,
+        o.NONNEGATIVE,
+        o.SIGNS,
         *o.LAMBDA_GRID,
         *o.solving(o.L1_RULE, ("auto", "newton", "cd"), seeded=False),
         o.CERTIFICATE,
@@ -273,11 +277,14 @@ SPECS = {
 }
 
 
-def spec_of(model: str) -> Spec:
-    """Return the model of that name; an unknown one is a :class:`UsageError` that lists them."""
+def spec_of(model: str, penalty: str | None = None) -> Spec:
+    """Return the model of that name, with an L1 part of the ``penalty`` the one that has such a part.
+
+    An unknown name is a :class:`UsageError` that lists the models.
+    """
     if model not in list(SPECS):  # other types may have no hash
         raise UsageError(f"there is no model '{model}'", f"use one of {', '.join(SPECS)}")
-    return SPECS[model]
+    return SPECS[f"sparse-{model}" if model in losses.LOSSES and penalty in o.PENALTY.choices[1:] else model]
 
 
 # -- the screening rules of each model in a line each ------------------------------------------------------------------
@@ -300,7 +307,7 @@ def rules_of(model: str, kernel: bool = False, free: bool = False) -> dict[str, 
 
     Parameters
     ----------
-    model : {"svm", "lad", "quantile", "svr", "l1svm", "sparse-svm", "huber"}
+    model : {"svm", "lad", "quantile", "svr", "l1svm", "sparse-svm", "huber", "sparse-lad", ...}
     kernel : bool, default False
         For ``svm``: with a kernel.
     free : bool, default False

@@ -13,6 +13,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from screenpath.catalogue.option import GROUPS
+from screenpath.catalogue.specs import SPECS, spec_of
 from screenpath.errors import flags, shown
 
 OTHER = "other"
@@ -127,6 +128,9 @@ class Suggesting(WithExamples, click.Group):
 
     def resolve_command(self, ctx, args):
         name = args[0]
+        if name in SPECS:
+            name = spec_of(name, penalty_in(args)).name
+            args = [name, *args[1:]]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
             raise click.UsageError(self.no_such(ctx, name), ctx)
         return super().resolve_command(ctx, args)
@@ -139,6 +143,12 @@ class Suggesting(WithExamples, click.Group):
         if os.path.exists(name):
             return f"No such command '{name}'. A command comes before the file: {ctx.command_path} svm {name}"
         return f"No such command '{name}'."
+
+
+def penalty_in(args) -> str | None:
+    """Return the penalty that the words of a command name, the last one of several."""
+    text = " ".join(args).replace("--penalty=", "--penalty ")
+    return (text.split("--penalty ")[1:] or [""])[-1].partition(" ")[0] or None
 
 
 def examples_of(spec) -> tuple:

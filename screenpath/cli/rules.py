@@ -77,11 +77,12 @@ SAID = (*(replace(one, everyday=True) for one in (OUT, PLOT)), FORCE, QUIET, LOG
 
 
 def study_command(model: str) -> click.Command:
-    first = f"screenpath compare-rules {model} data.libsvm --scale standard"
+    base = f"screenpath compare-rules {model} data.libsvm"
+    first = f"{base} --scale standard"
     data = click.argument("data", metavar="[DATA]", required=False, type=click.Path())
     options = shared.stack(data, shared.flags((*study_options(model), FORMAT, *SAID)))
     text = ABOUT.format(DOES.get(model, WALK.format(model)))
-    return click.command(model, cls=Helped, help=text, examples=(first, f"{first} --repeats 5"))(
+    return click.command(model, cls=Helped, help=text, examples=(first, f"{base} --repeats 5"))(
         options(lambda **options: run_study(model, **options))
     )
 

@@ -33,7 +33,6 @@ from screenpath.numbers import sparse as sp
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 from screenpath.walk.step import at_point, verdict
 
-NO_L1 = 2.0**-900  # a beta whose penalty is 0 but for underflow
 ROUGH = 1e-6  # default of tol behind a kernel, where solves take longer
 EXACT = 2.0**-52  # tolerance of a certificate without a gap
 WIDER = 1e-9  # part by which balls and intervals are made larger, for the rounding of their own numbers
@@ -105,7 +104,7 @@ class Asked:
         if self.sparse and penalty is not None and C is not None:
             n = float(self.data.shape[0] if self.data.weights is None else np.sum(self.data.weights))
             self.factor = 2.0 * C * n
-            values = [0.0, 1.0 / self.factor] if penalty == L1 else [1.0 / self.factor, NO_L1]
+            values = [0.0, 1.0 / self.factor] if penalty == L1 else [1.0 / self.factor, 0.0]
         if None in values or len(values) != 1 + self.sparse:
             missing = "`alpha` and `beta`, one value each" if self.sparse and penalty is None else "`c=VALUE`"
             raise UsageError("the model does not tell all of its problem", f"add {missing}")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from screenpath.catalogue.elastic import NETS, SPARSE_SVM
-from screenpath.catalogue.losses import LOSSES
+from screenpath.catalogue.losses import LOSSES, SVM
 from screenpath.data.words.labels import NamedLabel, label_text
 from screenpath.data.words.tables import csv_text
 from screenpath.engine.again import problem_again
@@ -37,7 +37,7 @@ class Duals:
 
     ``w = sum_i values_i x_i`` over the prepared rows: ``y_i alpha_i`` of a classifier, ``alpha_i`` of a regression. Of
     ``sparse-svm`` the values are ``y_i s_i theta_i / n``, ``s_i`` the row's weight over the mean of all; their sum is
-    soft-thresholded by beta and divided by alpha to give ``w``. Those of ``huber`` are the same without ``y_i``.
+    soft-thresholded by beta and divided by alpha to give ``w``. Those of other elastic nets are without ``y_i``.
 
     ``sides`` are ``R`` at the lower bound, ``L`` at the upper bound, ``E`` between. ``svr`` has two a row: ``R`` where
     both are 0, within the tube; ``L`` where one is at its upper bound. ``certified``, bool, tells whether the row is
@@ -86,7 +86,7 @@ def duals_of(run: Run, step: dict, training: str | tuple | None = None) -> Duals
         theta, states, sure = _again(run, step, training_path(run, training))
         source = AGAIN
     signs = 1.0 if run.labels is None else run.targets(data.y)
-    if loss is not None and loss.mirrored:
+    if (NETS[run.model].box if run.model in NETS else loss or SVM).mirrored:
         (theta, mirror), (states, other) = np.split(theta, 2), np.split(states, 2)
         theta, (first, second) = theta - mirror, np.split(sure, 2)
         sure = np.where(states == form.HIGH, first, np.where(other == form.HIGH, second, first & second))
@@ -141,7 +141,7 @@ def _again(run: Run, step: dict, path: str | tuple) -> tuple:
     with problem_again(run, path) as (spec, options, data):
         several = len(run.parameters) > 1
         at: Any = tuple(step[name] for name in run.parameters) if several else step[run.parameters[0]]
-        if not np.all(np.greater(at, 0.0)):
+        if not np.all(np.greater_equal(at, 0.0)):
             raise damaged(run.path, f"a parameter of {run.describe(step)} is not positive")
         way = Path.of(spec, options, data, [at])
         found, pair = next(iter(way.walk()))
@@ -154,5 +154,6 @@ def _again(run: Run, step: dict, path: str | tuple) -> tuple:
             states = states_of(pair.theta, way.model.lo, way.model.hi)
             return pair.theta, states, proven(way.model, pair, at, states)
         base, decided = way.model.base, way.screening.again(way.model, pair, at).duals
-        states, weighed = states_of(pair.theta, base.low, base.high), pair.theta * base.weights  # of mean 1
+        states = states_of(pair.theta, base.low, base.high)
+        weighed = pair.theta * base.weights * (base.unit / base.mean)
         return weighed, states, ((decided < 0) & (states == form.LOW)) | ((decided > 0) & (states == form.HIGH))

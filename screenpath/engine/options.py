@@ -221,7 +221,7 @@ def check_open_end(options: dict) -> None:
 
 # Of a path's options: those about data, problem and limits are taken, but for some, and a few others.
 CERTIFIED = {"data", "problem", "limits"}, {"c", "alpha", "beta", "tol", "out", "force"}
-NOT_CERTIFIED = {"scale", "dtype", "jobs", "one_vs_rest", *(one.name for one in KERNEL)}
+NOT_CERTIFIED = {"penalty", "scale", "dtype", "jobs", "one_vs_rest", *(one.name for one in KERNEL)}
 
 
 def certify_options(name: str) -> tuple:

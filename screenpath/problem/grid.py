@@ -64,7 +64,7 @@ def beta_grid(betas, beta_max: float, min_ratio: float) -> np.ndarray:
     """
     _check_ratio(min_ratio, "`beta_min_ratio`")
     if np.ndim(betas) > 0:
-        return explicit_grid(betas)[::-1].copy()
+        return explicit_grid(betas, zero=True)[::-1].copy()
     return _downward(betas, beta_max, min_ratio, "`betas`")
 
 

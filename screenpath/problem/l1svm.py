@@ -114,6 +114,8 @@ class L1SVM(PathModel, Resumable):
     ----------
     columns : rows.columns.Columns
         Signed columns of ``m`` features over ``n`` samples.
+    allowed : ndarray of int8 of shape (m,), optional
+        Signs that weights may have, 0 for any: a feature with one has the constraint on this side alone.
 
     Attributes
     ----------
@@ -139,9 +141,10 @@ class L1SVM(PathModel, Resumable):
 
     name = "l1svm"
 
-    def __init__(self, columns):
+    def __init__(self, columns, allowed=None):
         self.rows, self.signs = columns, columns.signs
         self.samples, self.size = columns.d, columns.n
+        self.allowed = np.zeros(self.size, dtype=np.int8) if allowed is None else allowed
         self.ones = np.abs(self.signs)
         weighted = bool(np.any(self.ones != 1.0))
         shares = self.signs * self.ones
@@ -170,6 +173,11 @@ class L1SVM(PathModel, Resumable):
         self.null_products = self.rows.products(self.null_slack)
         self.settled_from, self.lam_max = self._tops()
 
+    def outward(self, products: np.ndarray, features=slice(None)) -> np.ndarray:
+        """Return how far products of ``features`` go towards weights that are allowed: ``|f_j.r|``, or one side."""
+        signs = self.allowed[features]
+        return np.where(signs == 0, np.abs(products), np.where(signs < 0, -products, products))
+
     def column(self, j: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the stored values of a signed column, and the samples they belong to."""
         return self.rows.column(j)
@@ -189,12 +197,14 @@ class L1SVM(PathModel, Resumable):
             if weighted:  # the weights of the classes are sums, and the parts and values products
                 error += (16.0 * UNIT + 2.0 * gamma(self.samples)) * mass
             error += self.rounding.data * mass * OUTWARD
-            found[j] = abs(total) / self.total + error / self.total
-            return total / self.total, (error + data) / self.total
+            size = max(float(self.outward(np.array([total]), [j])[0]), 0.0) / self.total
+            found[j] = size + error / self.total
+            return size, (error + data) / self.total
 
         errors = 2.0 * self.rounding.root * self.rounding.column * self.norms
-        top = accurate.largest(self.null_products, errors, form)
-        bounds = np.minimum(np.abs(self.null_products) + errors, self.rounding.root * self.spreads)
+        sizes = np.maximum(self.outward(self.null_products), 0.0)
+        top = accurate.largest(sizes, errors, form)
+        bounds = np.minimum(sizes + errors, self.rounding.root * self.spreads)
         for j in np.flatnonzero(bounds > top * (1.0 + 1e-9)).tolist() if top > 0.0 else ():
             form(j)
         for j, bound in found.items():
@@ -223,7 +233,7 @@ class L1SVM(PathModel, Resumable):
             products = self.rows.products(alpha)
         inside, column = np.empty(self.size), self.rounding.column
         scale, hoped, terms, weight, reach, kink = kernels.certified_terms(
-            w, products, self.norms, self.spreads, lam, column, OUTWARD, *sums, inside
+            w, products, (self.norms, self.spreads, self.allowed), lam, column, OUTWARD, *sums, inside
         )
         off = self.rounding.slack(terms, reach, bias)
         proof = self.rounding.proof(lam, scale, hoped, sums, (terms, weight, reach, kink), off)
@@ -290,7 +300,8 @@ class L1SVM(PathModel, Resumable):
         with np.errstate(over="ignore", invalid="ignore"):
             lower, upper = region.bounds(products, self.spreads, self.norms)
             goal = 1.0 - slack * (1.0 + self.norms * region.extent)
-        return KeptFeatures(np.flatnonzero(~(np.maximum(upper, -lower) < goal)), self.size)  # no number decides nothing
+        most = np.where(self.allowed > 0, upper, np.where(self.allowed < 0, -lower, np.maximum(upper, -lower)))
+        return KeptFeatures(np.flatnonzero(~(most < goal)), self.size)  # no number decides nothing
 
     def nothing_screened(self) -> KeptFeatures:
         return KeptFeatures(self._all, self.size)

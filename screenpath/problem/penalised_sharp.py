@@ -121,6 +121,8 @@ class _Sums:
             left, right = values * own, w[places]
             if m.intercept:
                 left, right = np.append(left, own), np.append(right, self.c.intercept)
+            if m.tail is not None:
+                left, right = np.append(left, 1.0), np.append(right, m.tail[i])
         else:
             left = np.concatenate([values, values])
             right = np.concatenate([-w[m.labels[i] * m.d + places], w[c * m.d + places]])
@@ -184,14 +186,13 @@ def l1_sharpened(model, c):
     taken = min(2.0 * ((abs(balance) + error) / total + model.rounding.inexact) * OUTWARD, 1.0) if total > 0.0 else 0.0
     best = total / squares if squares > 0.0 else 0.0
     products, unsure = _l1_products(model, lam, r, taken * np.sqrt(squares) * OUTWARD, support, best)
-    largest = float(np.max(np.abs(products) + unsure, initial=0.0)) * OUTWARD
+    largest = float(np.max(model.outward(products) + unsure, initial=0.0)) * OUTWARD
     scale = l1_kernels.dual_scale(lam, total, squares, largest)
     point, w = scale * r, c.w[support]
     shift = (taken + 4.0 * UNIT) * point  # of the entries of the point for which y.r is 0
     with np.errstate(over="ignore", invalid="ignore"):
         rows = row_shares(slack, off, point, np.ones(point.size), 0.0, inf, 1.0)
-        signs = np.zeros(w.size, dtype=np.int8)
-        columns = column_shares(w, scale * products[support], signs, scale * unsure[support], 0.0, lam)
+        columns = column_shares(w, scale * products[support], model.allowed[support], scale * unsure[support], 0.0, lam)
         more = fsum((np.abs(point - slack) + off + 0.5 * shift) * shift)
     weight = fsum(np.abs(w))
     floor = 16.0 * TINY * model.rounding.terms * (1.0 + (1.0 + scale) * weight)
@@ -231,7 +232,7 @@ def _l1_products(model, lam: float, r, apart: float, support, best: float):
     spread = model.spreads * norm
     wide = np.abs(products) + unsure > spread
     products[wide], unsure[wide] = 0.0, spread[wide]
-    sizes = np.abs(products)
+    sizes = model.outward(products)
     matters = sizes + unsure > max(float(np.max(sizes - unsure, initial=0.0)), lam / best if best else inf)
     matters[support] = True
     for j in np.flatnonzero(matters):

@@ -88,7 +88,8 @@ class SparseModel(PathModel):
     weights : ndarray of shape (n,), optional
         Of the samples, at least 0.
     targets : ndarray of shape (n,), optional
-        Of a regression, whose labels are 1 and whose dual variables are between the ``ends``.
+        Kinks of a regression, whose dual variables are between the ``ends``. Its labels are 1; where every row is
+        there twice (a tube, kinks ``y - epsilon`` and ``-y - epsilon``), those of the second half are -1.
     signs : ndarray of int8 of shape (d,), optional
         Of weights that are at least 0 (+1) or at most 0 (-1): the soft threshold has one side, and a feature no
         weight where ``u_j`` is on the other, or within ``beta``.
@@ -97,27 +98,32 @@ class SparseModel(PathModel):
     col_total = NO_TOTALS
     intercept = False  # whether the model has an unpenalised one
     null_level = 0.0  # the best for w = 0
+    tail: np.ndarray | None = None  # what the kinks, as rounded, lack
 
     def __init__(self, views, labels, classes: int, beta: float, gamma: float, weights=None, targets=None,
                  ends: tuple[float, float] = HINGE, signs=None):  # fmt: skip
         self.views, self.rows, self.labels, self.classes = views, views.meter, labels, classes
         self.squared = gamma == inf
         self.gamma = width_beyond(views.n, classes, weights) if self.squared else float(gamma) or SHARP
-        self.unit = self.gamma if self.squared else 1.0  # mean of the weights
+        self.unit = self.gamma if self.squared else 1.0  # what dual variables are in those of the loss
+        # Mean of the weights: rows that are there twice count as one.
+        self.mean = 2.0 if targets is not None and labels[-1] < 0 else self.unit
         self.beta, self.n, self.d = float(beta), views.n, views.d
         self._closed: tuple[float, bool] | None = None
         self.reach = 0.0  # radius of the gap ball by which features were screened last
         self.pairs = self.n * (classes - 1 if classes > 1 else 1)  # dual variables
-        self.mass = self.pairs * self.unit  # sum of their weights
+        self.mass = self.pairs * self.mean  # sum of their weights
         self.given = np.ones(self.n) if weights is None else np.array(weights, dtype=np.float64)
-        self.weights = self.given * (self.n / fsum(self.given)) * self.unit
+        self.weights = self.given * (self.n / fsum(self.given)) * self.mean
         self.roots, self.weighted = np.sqrt(self.weights), bool(np.any(self.weights != 1.0))
-        inexact = 0.0 if weights is None else SHARES_ERROR
-        weights = self.weights if self.weighted else None
         (self.low, self.high), self.regression = ends, targets is not None
+        inexact = 0.0 if weights is None else SHARES_ERROR
+        if accurate.two_sum(self.high, -1.0)[1] != 0.0:  # a quantile's lower end is rounded, and again with a weight
+            inexact += 2.0 * UNIT * (1 + (weights is not None))
+        weights = self.weights if self.weighted else None
         self.kinks_sq = float(self.weights @ np.square(targets)) if self.regression else self.mass
         self.rounding = SparseRounding(
-            views, classes, self.pairs, self.gamma, weights, self.unit, inexact, self.kinks_sq, self.high - self.low
+            views, classes, self.pairs, self.gamma, weights, self.mean, inexact, self.kinks_sq, self.high - self.low
         )
         self.signs = np.zeros(classes * self.d, dtype=np.int8) if signs is None else np.tile(signs, classes)
         self.every, self.all_kept = np.arange(classes * self.d), np.ones(classes * self.d, dtype=np.int8)
@@ -426,7 +432,7 @@ class SparseModel(PathModel):
     def null_loss(self) -> float:
         """Return the loss at ``w = 0``."""
         if self.regression:
-            t = self.kinks - self.null_level
+            t = self.kinks - self.labels * self.null_level
             return fsum(self.weights * (self.top * (t - 0.5 * self.gamma * self.top))) / self.n
         return self.mass / self.n * (self.highest * (1.0 - 0.5 * self.gamma * self.highest))
 
@@ -457,7 +463,7 @@ class SparseModel(PathModel):
         That of a regression is the size of its targets.
         """
         if self.regression:
-            return float(np.max(np.abs(self.kinks - self.null_level)[self.weights > 0.0]))
+            return float(np.max(np.abs(self.kinks - self.labels * self.null_level)[self.weights > 0.0]))
         return 1.0 if self.squared else 1.0 - self.gamma
 
     def _top(self) -> tuple[float, bool]:

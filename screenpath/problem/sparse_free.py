@@ -54,9 +54,14 @@ class FreeSparseModel(SparseModel):
     def __init__(self, views, labels, classes, beta, gamma, weights=None, targets=None, ends=HINGE, signs=None):
         super().__init__(views, labels, classes, beta, gamma, weights, targets, ends, signs)
         self.even = False  # whether there are two classes of the same weight
+        if self.sharp and self.regression:
+            self.signless = self._signless()
         if self.regression:
             scores, psi = np.zeros(self.n), np.empty(self.n)
-            self.null_level = kernels.settle(scores, self.samples, self.free, 0.0)
+            if self.sharp:
+                self.null_level = self._placed_at_kinks(scores, None).intercept
+            else:
+                self.null_level = kernels.settle(scores, self.samples, self.free, 0.0)
             sums.respond(scores, self.samples, self.free, self.top, psi)
             self.balance(scores, self.top)
             self.u_top = self.column_sums(self.weigh(self.top))
@@ -73,7 +78,7 @@ class FreeSparseModel(SparseModel):
                 "use `intercept=none`, or give both classes samples of positive weight",
             )
         if self.sharp:
-            self.signless = Signless.of(np.ones(self.n), np.zeros(self.n), self.weights, labels.astype(np.int8))
+            self.signless = self._signless()
         self.ratio, share = min(up, down) / max(up, down), up / (up + down)
         self.even = self.ratio == 1.0
         if self.squared:  # the best intercept is the difference of the classes' shares
@@ -84,6 +89,10 @@ class FreeSparseModel(SparseModel):
             self.top = np.where(labels > 0, *values)
             self.balance(np.full(self.n, level), self.top)
             self.u_top = self.column_sums(self.weigh(self.top))
+
+    def _signless(self) -> Signless:
+        low, high = self.low * self.weights, self.high * self.weights
+        return Signless.of(self.kinks, low, high, self.labels.astype(np.int8))
 
     def _centre(self) -> np.ndarray:
         """Set the point from which rows are seen to their weighted mean, and return it."""
@@ -114,7 +123,7 @@ class FreeSparseModel(SparseModel):
     def _placed_at_kinks(self, scores: np.ndarray, intercept) -> Level:
         """Add the intercept to the scores for the exact hinge: the middle of the best ones, or the one given."""
         with np.errstate(invalid="ignore", over="ignore"):  # of weights that overflow: their gap is infinite
-            low, high = self.signless.best(self.labels - scores)
+            low, high = self.signless.best(self.signless.kinks - scores)
             b = best_of(low, high) if intercept is None else intercept
             scores += b
         return Level(b, low, high)
@@ -146,10 +155,11 @@ class FreeSparseModel(SparseModel):
 
     def _fill_kinks(self, scores: np.ndarray, theta: np.ndarray) -> bool:
         """Move the rows nearest to their kink until only rounding is left; tell whether that succeeded."""
-        mass, t = self.given * theta, 1.0 - self.labels * scores
-        filled = balanced_to(mass, t, 0.0 * mass, self.given, self.signless.signs, 0.0)
+        mass, t, ends = self.given * theta, self.kinks - self.labels * scores, (self.low, self.high)
+        low, high = self.low * self.given, self.high * self.given
+        filled = balanced_to(mass, t, low, high, self.signless.signs, 0.0)
         rows = np.flatnonzero(filled != mass)
-        theta[rows] = np.clip(filled[rows] / self.given[rows], 0.0, 1.0)
+        theta[rows] = np.clip(filled[rows] / self.given[rows], *ends)
         return bool(rows.size)
 
     def residue(self, scores: np.ndarray, theta: np.ndarray, extent: float) -> dict:

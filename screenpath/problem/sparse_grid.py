@@ -134,7 +134,7 @@ class SparseGrid(PathModel, Resumable):
         }
 
     def restore(self, state) -> SparseCertificate:
-        alpha, beta = states.vector(state, "at", 2, low=np.array([0.0, np.finfo(np.float64).tiny])).tolist()
+        alpha, beta = states.vector(state, "at", 2, low=0.0).tolist()
         model = self.row(beta)
         theta, size = states.vector(state, "theta", model.ones.size, model.low, model.high), model.u_kinks.size
         index = states.places(state, "index", size, increasing=True)

@@ -51,10 +51,12 @@ class Views(TwoViews):
         self.meter = Meter(self.size)
 
     @classmethod
-    def of_rows(cls, rows) -> Views:
-        if not rows.sparse:
-            return cls(rows.X, rows.inexact)
-        return cls(shared_csr(rows.data, rows.indices, rows.indptr, (rows.n, rows.d)), rows.inexact)
+    def of_rows(cls, rows, times: int = 1) -> Views:
+        """Return the views of rows, all of them ``times`` (1 or 2) one after the other."""
+        X = shared_csr(rows.data, rows.indices, rows.indptr, (rows.n, rows.d)) if rows.sparse else rows.X
+        if times > 1:
+            X = sp.vstack([X] * times, format="csr") if rows.sparse else np.concatenate([X] * times)
+        return cls(X, rows.inexact)
 
     whole = True
 
@@ -198,9 +200,9 @@ class ShardViews(HeldColumns, TwoViews):
         return np.flatnonzero((mark.reshape(-1, self.d) != 0).any(axis=0))
 
 
-def views_of(rows) -> Views | ShardViews:
-    """Return both views of rows in memory, or of columns on disk."""
-    return ShardViews(rows) if isinstance(rows, ColumnShards) else Views.of_rows(rows)
+def views_of(rows, times: int = 1) -> Views | ShardViews:
+    """Return both views of rows in memory, each of them so many times, or of columns on disk."""
+    return ShardViews(rows) if isinstance(rows, ColumnShards) else Views.of_rows(rows, times)
 
 
 def _mark(index: np.ndarray, d: int) -> np.ndarray:

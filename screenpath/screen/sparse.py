@@ -4,8 +4,10 @@ The regions contain the optimum for *any* primal point and *any* feasible dual p
 paper's where the reference is exact: a primal ball around a multiple of ``w0``, and for the dual the paper's ball
 (its radius enlarged by what the reference's gap allows) and the ball of the gap at the new parameter, or their lens.
 
-At ``alpha = 0`` the primal has no ball, and nothing is screened before the solve: the problems that lead there, each
-with an ``alpha`` above 0, have the dynamic rule (``solve.sharp``).
+At ``alpha = 0`` the primal has no ball, and no sample is screened before the solve: the problems that lead there, each
+with an ``alpha`` above 0, have the dynamic rule (``solve.sharp``). Without curvature of the loss the dual has no ball,
+and at ``alpha = 0`` the L2 part of its value none: features are then zeroed by a move (``kernels.screen.move``), before
+a solve and within it.
 """
 
 from __future__ import annotations
@@ -17,9 +19,12 @@ import numpy as np
 
 from screenpath.errors import UsageError
 from screenpath.kernels.problem import sparse as sums
-from screenpath.kernels.problem.sparse_intercept import centred, plane_sums
+from screenpath.kernels.problem.share import row_shares
+from screenpath.kernels.problem.sparse_intercept import centred, excess, plane_sums
+from screenpath.kernels.screen import move
 from screenpath.kernels.screen import sifs as kernels
 from screenpath.kernels.screen import sparse_box as box
+from screenpath.numbers.rounding import TINY
 from screenpath.problem.sparse_types import SparseScreened
 from screenpath.screen.base import PathScreening
 from screenpath.screen.plugins import plugged_rule
@@ -28,6 +33,7 @@ MAX_TRIGGERS = 40  # the fixed point came within 8 triggerings on every data set
 MANY = 2.0  # times the features with a weight: where no more are left, a solve costs no more than the pass to go on
 RULES = {"sifs": (True, True), "iss": (True, False), "ifs": (False, True)}  # samples, features
 FIRST = ("features", "samples")
+FAR = 1e-3  # of beta: how near to it the |u_j| of a wrong decision at alpha = 0 has to be, to be noticed
 # Of columns that are looked at ahead of SIFS:
 LOOSE = 1e-6  # of the sizes of what is compared
 CANCELLED = 1e-13  # of the terms of a sum, which may be much smaller
@@ -100,13 +106,23 @@ def screen(
     theta0``, with the targets of a regression for 1, and ``||theta* - (theta0 + theta(w0))/2||^2 <= n G/gamma -
     ||theta0 - theta(w0)||^2/4``.
 
+    Features of a loss without curvature, and at ``alpha = 0``, see :func:`by_a_move`.
+
     ``alone``: no dynamic rule follows, which would see better pairs than the reference at no cost. Then the box is used
     as well, and if much is left both rules continue from a better multiple of the reference's weights.
     """
-    at, features = model.nothing_screened(), features and not model.sharp
+    at, moves = model.nothing_screened(), features and (model.sharp or alpha == 0.0)
+    features = features and not moves
     model.reach = 0.0
-    if not (samples or features) or alpha == 0.0:
-        return at
+    if (samples or features) and alpha > 0.0:
+        at = _by_regions(model, at, reference, alpha, (samples, features, features_first), alone)
+    if moves:
+        by_a_move(model, at, reference, alpha)
+    return at
+
+
+def _by_regions(model, at: SparseScreened, reference, alpha: float, what: tuple, alone: bool) -> SparseScreened:
+    samples, features, _ = what
     regions = _regions(model, reference, alpha)
     if not finite(regions):
         return at
@@ -116,13 +132,52 @@ def screen(
     regions = regions._replace(worth=0.0 if alone else math.inf)
     if features and regions.second_sq <= regions.first_sq:
         model.reach = math.sqrt(regions.second_sq)
-    record = _run(model, reference, at, regions, (samples, features, features_first))
+    record = _run(model, reference, at, regions, what)
     found = SparseScreened(at.duals, at.keep, at.row_part, at.col_part, record, at.col_total)
     if stretches:
         left, known = int(np.count_nonzero(at.keep)), reference.nonzero
         if left > MANY * known > 0:
             found.record = np.concatenate([record, _from_stretched(model, found, reference, alpha)])
     return found
+
+
+def by_a_move(model, at: SparseScreened, point, alpha: float) -> int:
+    """Zero features by a move of their weight from a certified pair; return how many, as a triggering in ``at.record``.
+
+    Columns on disk and models of several classes are left as they are.
+    """
+    if model.classes > 1 or not model.views.whole:
+        return 0
+    if alpha == 0.0 < point.alpha:
+        point = model.certify(alpha, point.w, point.theta, point)
+    bounds, low, high, root = model.rounding, model.low, model.high, math.sqrt(model.mass)
+    t, theta = model.kinks - model.labels * point.scores, point.theta
+    known = (at.duals != 0) & (theta == np.where(at.duals > 0, high, low))
+    weights = np.where(known, 0.0, model.weights)
+    shares = row_shares(t, np.zeros(t.size), theta, weights, low, high, model.gamma)[2]
+    unsure = (high - low) * root * (point.t_error + 8.0 * kernels.UNIT * math.sqrt(float(model.weights @ (t * t))))
+    budget = model.n * model.gap_at(point, alpha) + unsure + TINY
+    if not budget < math.inf:
+        return 0
+    given = move.Move(
+        t, theta, shares, weights, model.labels.astype(np.float64), budget, bounds.total + 4.0 * bounds.inexact,
+        float(shares.sum()), (model.gamma, 1.0 / model.gamma, low, high),
+    )  # fmt: skip
+    means, sigma, off = np.zeros(model.d), 0.0, 0.0
+    if model.intercept:
+        found, error = excess(theta, model.labels, model.weights)
+        inside = np.where((theta > low) & (theta < high), model.weights, 0.0)
+        means = -model.n * model.column_sums(inside) / max(float(inside.sum()), TINY)
+        sigma, off = found / model.n, error / model.n
+    sizes = model.col_norm + np.abs(means) * root / model.n
+    limits = model.beta - (bounds.slacks.columns + 4.0 * bounds.column) * (sizes * 2.0 * root + model.beta)
+    limits -= point.u_slack + np.abs(means) * off
+    count, touched = move.decide_moved(
+        model.views.columns(), point.u, limits, model.signs, given, means, sigma, at.keep
+    )
+    model.rows.touched += touched
+    at.record = np.concatenate([at.record, [[-1, count]]])
+    return count
 
 
 def _from_stretched(model, at: SparseScreened, reference, alpha: float) -> np.ndarray:
@@ -166,11 +221,12 @@ def settled(model, samples: bool, features: bool, features_first: bool) -> Spars
 def contradicted(model, accurate, parameter, decided: np.ndarray) -> int:
     """Return how many decisions (``SparseScreened.status``) an unscreened solution disproves (``loop.Audit``)."""
     model, accurate, alpha = model.bound(accurate, parameter)
-    if alpha == 0.0:  # of the closed form alone, where w = 0 is optimal
-        return int(np.count_nonzero((decided[-accurate.w.size :] != 0) & (accurate.w != 0.0)))
-    proven = screen(model, accurate, alpha, True, True, True).duals
+    proven = screen(model, accurate, alpha, True, False, True).duals
     duals, zeroed = decided[: proven.size], decided[proven.size :]
-    radius = math.sqrt(2.0 * model.gap_at(accurate, alpha) / alpha)
+    if alpha > 0.0:
+        radius = math.sqrt(2.0 * model.gap_at(accurate, alpha) / alpha)
+    else:  # |w_j| (beta - |u*_j|) is within the gap, and |u*_j| within FAR of beta
+        radius = accurate.gap / (FAR * model.beta)
     counts = np.tile(model.weights, model.classes) > 0.0  # else the closed form says what is easiest
     return int(np.sum(counts & (proven * duals < 0)) + np.sum((zeroed != 0) & (np.abs(accurate.w) > radius)))
 

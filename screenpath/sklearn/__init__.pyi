@@ -65,6 +65,7 @@ class HuberRegressorCV(estimators.HuberRegressorCV):
 class L1SVMClassifier(estimators.L1SVMClassifier):
     C: float
     class_weight: Mapping | str | None
+    nonnegative: bool
     one_hot: str | Sequence[str] | None
     missing: str | float
     scale: str
@@ -74,9 +75,10 @@ class L1SVMClassifier(estimators.L1SVMClassifier):
     max_epochs: int
     threads: int
     def __init__(
-        self, C: float = 1.0, *, class_weight: Mapping | str | None = None, one_hot: str | Sequence[str] | None = None,
-        missing: str | float = "error", scale: str = "none", rule: str | Any = "vi+gap", solver: str | Any = "auto",
-        tol: float = 1e-06, max_epochs: int = 100000, threads: int = 1,
+        self, C: float = 1.0, *, class_weight: Mapping | str | None = None, nonnegative: bool = False,
+        one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
+        rule: str | Any = "vi+gap", solver: str | Any = "auto", tol: float = 1e-06, max_epochs: int = 100000,
+        threads: int = 1,
     ) -> None: ...
 
 class L1SVMClassifierCV(estimators.L1SVMClassifierCV):
@@ -90,6 +92,7 @@ class L1SVMClassifierCV(estimators.L1SVMClassifierCV):
     until_turn: bool
     turn_points: int
     class_weight: Mapping | str | None
+    nonnegative: bool
     one_hot: str | Sequence[str] | None
     missing: str | float
     scale: str
@@ -102,9 +105,9 @@ class L1SVMClassifierCV(estimators.L1SVMClassifierCV):
         self, grid: int | Sequence[float] | np.ndarray = 20, log: bool = False, lambda_min_ratio: float = 0.05, *,
         cv: Any = None, scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None,
         until_turn: bool = False, turn_points: int = 100, class_weight: Mapping | str | None = None,
-        one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
-        rule: str | Any = "vi+gap", solver: str | Any = "auto", tol: float = 1e-06, max_epochs: int = 100000,
-        threads: int = 1,
+        nonnegative: bool = False, one_hot: str | Sequence[str] | None = None, missing: str | float = "error",
+        scale: str = "none", rule: str | Any = "vi+gap", solver: str | Any = "auto", tol: float = 1e-06,
+        max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
 class LADRegressor(estimators.LADRegressor):
@@ -328,6 +331,119 @@ class SVMRegressorCV(estimators.SVMRegressorCV):
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
+class SparseLADRegressor(estimators.SparseLADRegressor):
+    alpha: float
+    beta: float
+    bias: float
+    intercept: str | None
+    smoothing: float
+    nonnegative: bool
+    one_hot: str | Sequence[str] | None
+    missing: str | float
+    scale: str
+    first: str
+    rule: str | Any
+    solver: str | Any
+    tol: float
+    seed: int
+    max_epochs: int
+    def __init__(
+        self, alpha: float = 0.01, beta: float = 0.01, *, bias: float = 0.0, intercept: str | None = None,
+        smoothing: float = 0.0, nonnegative: bool = False, one_hot: str | Sequence[str] | None = None,
+        missing: str | float = "error", scale: str = "none", first: str = "features", rule: str | Any = "sifs+gap",
+        solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
+    ) -> None: ...
+
+class SparseLADRegressorCV(estimators.SparseLADRegressorCV):
+    betas: int | Sequence[float] | np.ndarray
+    alphas: int | Sequence[float] | np.ndarray
+    beta_min_ratio: float
+    alpha_min_ratio: float
+    cv: Any
+    scoring: str | Callable | None
+    step: str
+    n_jobs: int | None
+    bias: float
+    intercept: str | None
+    smoothing: float
+    nonnegative: bool
+    one_hot: str | Sequence[str] | None
+    missing: str | float
+    scale: str
+    first: str
+    rule: str | Any
+    solver: str | Any
+    tol: float
+    seed: int
+    max_epochs: int
+    def __init__(
+        self, betas: int | Sequence[float] | np.ndarray = 10, alphas: int | Sequence[float] | np.ndarray = 100,
+        beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01, *, cv: Any = None,
+        scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, bias: float = 0.0,
+        intercept: str | None = None, smoothing: float = 0.0, nonnegative: bool = False,
+        one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
+        first: str = "features", rule: str | Any = "sifs+gap", solver: str | Any = "auto", tol: float = 1e-06,
+        seed: int = 0, max_epochs: int = 100000,
+    ) -> None: ...
+
+class SparseQuantileRegressor(estimators.SparseQuantileRegressor):
+    alpha: float
+    beta: float
+    bias: float
+    tau: float
+    intercept: str | None
+    smoothing: float
+    nonnegative: bool
+    one_hot: str | Sequence[str] | None
+    missing: str | float
+    scale: str
+    first: str
+    rule: str | Any
+    solver: str | Any
+    tol: float
+    seed: int
+    max_epochs: int
+    def __init__(
+        self, alpha: float = 0.01, beta: float = 0.01, *, bias: float = 0.0, tau: float = 0.5,
+        intercept: str | None = None, smoothing: float = 0.0, nonnegative: bool = False,
+        one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
+        first: str = "features", rule: str | Any = "sifs+gap", solver: str | Any = "auto", tol: float = 1e-06,
+        seed: int = 0, max_epochs: int = 100000,
+    ) -> None: ...
+
+class SparseQuantileRegressorCV(estimators.SparseQuantileRegressorCV):
+    betas: int | Sequence[float] | np.ndarray
+    alphas: int | Sequence[float] | np.ndarray
+    beta_min_ratio: float
+    alpha_min_ratio: float
+    cv: Any
+    scoring: str | Callable | None
+    step: str
+    n_jobs: int | None
+    bias: float
+    tau: float
+    intercept: str | None
+    smoothing: float
+    nonnegative: bool
+    one_hot: str | Sequence[str] | None
+    missing: str | float
+    scale: str
+    first: str
+    rule: str | Any
+    solver: str | Any
+    tol: float
+    seed: int
+    max_epochs: int
+    def __init__(
+        self, betas: int | Sequence[float] | np.ndarray = 10, alphas: int | Sequence[float] | np.ndarray = 100,
+        beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01, *, cv: Any = None,
+        scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, bias: float = 0.0,
+        tau: float = 0.5, intercept: str | None = None, smoothing: float = 0.0, nonnegative: bool = False,
+        one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
+        first: str = "features", rule: str | Any = "sifs+gap", solver: str | Any = "auto", tol: float = 1e-06,
+        seed: int = 0, max_epochs: int = 100000,
+    ) -> None: ...
+
 class SparseSVMClassifier(estimators.SparseSVMClassifier):
     alpha: float
     beta: float
@@ -386,4 +502,62 @@ class SparseSVMClassifierCV(estimators.SparseSVMClassifierCV):
         smoothing: float = 0.5, nonnegative: bool = False, one_hot: str | Sequence[str] | None = None,
         missing: str | float = "error", scale: str = "none", first: str = "features", rule: str | Any = "sifs+gap",
         solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
+    ) -> None: ...
+
+class SparseSVMRegressor(estimators.SparseSVMRegressor):
+    alpha: float
+    beta: float
+    bias: float
+    epsilon: float
+    intercept: str | None
+    smoothing: float
+    nonnegative: bool
+    one_hot: str | Sequence[str] | None
+    missing: str | float
+    scale: str
+    first: str
+    rule: str | Any
+    solver: str | Any
+    tol: float
+    seed: int
+    max_epochs: int
+    def __init__(
+        self, alpha: float = 0.01, beta: float = 0.01, *, bias: float = 0.0, epsilon: float = 0.1,
+        intercept: str | None = None, smoothing: float = 0.0, nonnegative: bool = False,
+        one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
+        first: str = "features", rule: str | Any = "sifs+gap", solver: str | Any = "auto", tol: float = 1e-06,
+        seed: int = 0, max_epochs: int = 100000,
+    ) -> None: ...
+
+class SparseSVMRegressorCV(estimators.SparseSVMRegressorCV):
+    betas: int | Sequence[float] | np.ndarray
+    alphas: int | Sequence[float] | np.ndarray
+    beta_min_ratio: float
+    alpha_min_ratio: float
+    cv: Any
+    scoring: str | Callable | None
+    step: str
+    n_jobs: int | None
+    bias: float
+    epsilon: float
+    intercept: str | None
+    smoothing: float
+    nonnegative: bool
+    one_hot: str | Sequence[str] | None
+    missing: str | float
+    scale: str
+    first: str
+    rule: str | Any
+    solver: str | Any
+    tol: float
+    seed: int
+    max_epochs: int
+    def __init__(
+        self, betas: int | Sequence[float] | np.ndarray = 10, alphas: int | Sequence[float] | np.ndarray = 100,
+        beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01, *, cv: Any = None,
+        scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, bias: float = 0.0,
+        epsilon: float = 0.1, intercept: str | None = None, smoothing: float = 0.0, nonnegative: bool = False,
+        one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
+        first: str = "features", rule: str | Any = "sifs+gap", solver: str | Any = "auto", tol: float = 1e-06,
+        seed: int = 0, max_epochs: int = 100000,
     ) -> None: ...

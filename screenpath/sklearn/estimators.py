@@ -24,7 +24,10 @@ PENALTIES = (
         "alpha", 0.01, "number", "Weight of the L2 penalty, added to the *mean* loss; it may be 0.",
         valid=lambda value: value >= 0.0, demand="must be 0 or a positive number",
     ),
-    Option("beta", 0.01, "positive", "Weight of the L1 penalty, added to the mean loss."),
+    Option(
+        "beta", 0.01, "number", "Weight of the L1 penalty, added to the mean loss; it may be 0.",
+        valid=lambda value: value >= 0.0, demand="must be 0 or a positive number",
+    ),
 )  # fmt: skip
 TARGET = next(one for one in CERTIFY if one.name == "certify_to")
 POINTS = next(one for one in CERTIFY if one.name == "certify_points").keyword
@@ -252,29 +255,75 @@ class SVMRegressor(AtC, Regressor):
     _model = "svr"
 
 
-class Huber(Regressor):
-    """Huber's loss and the elastic net.
+class Net(Regressor):
+    """A loss of real targets and the elastic net.
 
     Attributes
     ----------
     alpha_, beta_ : float
     """
 
-    _model = "huber"
+    _model = ""
 
 
 @estimator
-class HuberRegressor(AtPair, Huber):
+class HuberRegressor(AtPair, Net):
     r"""Certified Huber regression, ``min 1/s sum s_i h(y_i - x_i.w) + alpha/2 ||w||^2 + beta ||w||_1``.
 
     ``h(t) = t^2/(2 gamma)`` where ``|t| <= gamma`` (`smoothing`), else ``|t| - gamma/2``; ``s`` is the sum of the
     weights ``s_i``, the number of samples where there are none.
     """
 
+    _model = "huber"
+
 
 @estimator
-class HuberRegressorCV(CrossValidated, Huber):
+class HuberRegressorCV(CrossValidated, Net):
     """:class:`HuberRegressor` with both penalties chosen by cross-validation."""
+
+    _model = "huber"
+
+
+@estimator
+class SparseLADRegressor(AtPair, Net):
+    """Certified least absolute deviations, ``min 1/s sum s_i |y_i - x_i.w| + alpha/2 ||w||^2 + beta ||w||_1``."""
+
+    _model = "sparse-lad"
+
+
+@estimator
+class SparseLADRegressorCV(CrossValidated, Net):
+    """:class:`SparseLADRegressor` with both penalties chosen by cross-validation."""
+
+    _model = "sparse-lad"
+
+
+@estimator
+class SparseQuantileRegressor(AtPair, Net):
+    """Certified quantile regression with an elastic net, like :class:`SparseLADRegressor`."""
+
+    _model = "sparse-quantile"
+
+
+@estimator
+class SparseQuantileRegressorCV(CrossValidated, Net):
+    """:class:`SparseQuantileRegressor` with both penalties chosen by cross-validation."""
+
+    _model = "sparse-quantile"
+
+
+@estimator
+class SparseSVMRegressor(AtPair, Net):
+    """Certified support vector regression with an elastic net, like :class:`SparseLADRegressor`."""
+
+    _model = "sparse-svr"
+
+
+@estimator
+class SparseSVMRegressorCV(CrossValidated, Net):
+    """:class:`SparseSVMRegressor` with both penalties chosen by cross-validation."""
+
+    _model = "sparse-svr"
 
 
 @estimator

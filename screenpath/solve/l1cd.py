@@ -164,8 +164,9 @@ class _Run:
             products = np.empty(index.size)
             self.touched += index.size
         found = kernels.evaluate(
-            self.columns, index, m.signs, self.slack, self.w, m.norms, m.rounding.column, self.lam, not fresh, products
-        )
+            self.columns, index, m.signs, self.slack, self.w, m.norms, m.allowed, m.rounding.column, self.lam,
+            not fresh, products,
+        )  # fmt: skip
         return _Sums(products, *found)
 
     def check(self, tol: float, dynamic: bool) -> bool:
@@ -194,7 +195,7 @@ class _Run:
         gap = sums.gap + (norm + 0.5 * off) * off + taken * scale * sums.total
         terms = sums.primal + sums.squares + scale * (sums.total + scale * sums.squares)
         gap = max(gap + (column + gamma(self.alive.size)) * terms, 0.0)
-        sizes, spreads = np.abs(sums.products), m.spreads[self.alive]
+        sizes, spreads = m.outward(sums.products, self.alive), m.spreads[self.alive]
         radius = sqrt(2.0 * gap) + taken * scale * norm
         part, other = halfway(gap, scale, norm, max(off, taken * scale * norm))
         extent = max(radius, other) + max(part, 1.0) * sqrt(2.0 * sums.primal)
@@ -220,7 +221,8 @@ class _Run:
         alive = self.alive
         if alive.size <= self.room:
             return alive
-        distance = (self.lam - np.abs(self.products[alive])) / np.maximum(self.model.spreads[alive], 1e-300)
+        sizes = self.model.outward(self.products[alive], alive)
+        distance = (self.lam - sizes) / np.maximum(self.model.spreads[alive], 1e-300)
         distance[self.w[alive] != 0.0] = -np.inf
         support = int(np.count_nonzero(self.w[alive]))
         outside = int(np.count_nonzero(distance < 0.0)) - support
@@ -242,8 +244,8 @@ class _Run:
         while sweeps > 0 and time.monotonic() <= self.budget.deadline:
             now = min(each, sweeps)
             visited, violation, updates, moved = kernels.descend(
-                self.columns, m.signs, self.lam, m.sqnorms, self.means, self.w, self.slack, self.bias, active.copy(),
-                self.options.shrinking, now,
+                self.columns, m.signs, self.lam, (m.sqnorms, self.means, m.allowed), self.w, self.slack, self.bias,
+                active.copy(), self.options.shrinking, now,
             )  # fmt: skip
             self.changed(updates, moved)
             self.touched += visited
@@ -288,7 +290,7 @@ class _Run:
         """
         m, k = self.model, chosen.size
         most = min(max(1, self.visits // (k * (k + 1) + 1)), self.budget.epochs - self.epochs)  # of one kernel call
-        problem = l1newton.Problem(self.columns, m.signs, self.lam, m.sqnorms, m.norms, m.rounding.column)
+        problem = l1newton.Problem(self.columns, m.signs, self.lam, m.sqnorms, m.norms, m.rounding.column, m.allowed)
         tried, taken, going, gap, moved = l1newton.newton_steps(
             problem, chosen, (self.w, self.slack, self.bias), products, hessian, NEWTON_OPTIONS, target, self.best, most
         )

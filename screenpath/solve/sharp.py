@@ -8,7 +8,7 @@ theta_i)`` over its quadratic zone, and without the L2 term that of its dual poi
 what they are, ``w`` and ``theta`` are linear in ``g``, and nearly so in ``alpha``: the line through two problems meets
 the optimum at 0, however far the last one is from it, and with a zone of any size. Both pairs are certified on the full
 data as pairs of the problem that was asked for; the better one is what counts. The balls of the dynamic rule are those
-of the problem under way: they decide nothing beyond it.
+of the problem under way: they decide nothing beyond it. What a move of the best pair says of features holds to the end.
 
 A free intercept is the best one of each problem, and linear too: all their dual points have the signed sum 0, and so
 has the line, but for entries that are clipped.
@@ -17,15 +17,17 @@ has the line, but for entries that are clipped.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 
 from screenpath.kernels.problem import sparse as sums
 from screenpath.kernels.problem import sparse_intercept as intercepts
 from screenpath.problem.sparse_types import SparseCertificate, SparseReduced
+from screenpath.screen.sparse import by_a_move
 from screenpath.solve.base import Budget, Progress, Solution
 
-FIRST, FALL = 0.01, 0.3  # the margin is 1: the first width, and what each is of the one before
+FIRST, FALL = 0.01, 0.3  # the first width, see size_of, and what each is of the one before
 LAST = 1e-12
 WORTH = 100_000  # values of data from which the dynamic rule saves more than it costs: the solves are short
 INNER = 0.1  # part of the tolerance to which a smoothed problem is solved
@@ -42,12 +44,12 @@ class _Smoothed:
     first, fall, last, inner = FIRST, FALL, LAST, INNER
 
     def __init__(self, reduced: SparseReduced):
-        self.reduced = reduced
+        self.reduced, self.size = reduced, size_of(reduced.model)
 
     def at(self, width: float, start: SparseCertificate) -> SparseReduced:
         """Return the problem of a width, to be solved from ``start``."""
         one = self.reduced
-        return SparseReduced(one.model.smoothed(width), one.alpha, one.screened, start)
+        return SparseReduced(one.model.smoothed(width * self.size), one.alpha, one.screened, start)
 
 
 class _Netted:
@@ -66,8 +68,14 @@ class _Netted:
 
     def at(self, width: float, start: SparseCertificate) -> SparseReduced:
         """Return the problem with this part of the first ``alpha``, to be solved from ``start``."""
-        model = self.reduced.model.smoothed(WIDE * width) if self.sharp else self.reduced.model
+        model = self.reduced.model
+        model = model.smoothed(WIDE * width * size_of(model)) if self.sharp else model
         return SparseReduced(model, self.alpha * width, self.reduced.screened, start, patient=True)
+
+
+def size_of(model) -> float:
+    """Return what widths are measured by: the margin, which is 1, or the mean loss of a regression without weights."""
+    return (model.null_loss or 1.0) if model.regression else 1.0
 
 
 def continued(solver, reduced: SparseReduced, *, tol: float, budget: Budget, dynamic: bool) -> Solution:
@@ -76,11 +84,15 @@ def continued(solver, reduced: SparseReduced, *, tol: float, budget: Budget, dyn
     The solution's ``alpha`` holds all dual variables.
     """
     model, alpha, start = reduced.model, reduced.alpha, reduced.start
+    dynamic = dynamic and model.views.size >= WORTH
+    if dynamic:
+        reduced = replace(reduced, screened=reduced.screened.copy())
     way = _Smoothed(reduced) if alpha > 0.0 else _Netted(reduced)
     best, before, width = None, None, way.first
     epochs, touched, screened, progress = 0, 0.0, 0, Progress(STALLS)
-    dynamic = dynamic and model.views.size >= WORTH
     while True:
+        if dynamic and best is not None:
+            screened += by_a_move(model, reduced.screened, best, alpha)
         left = Budget(budget.epochs - epochs, budget.until, budget.pulse, budget.touched + touched)
         easier = way.at(width, start)
         found = solver.solve(easier, tol=way.inner * tol, budget=left, dynamic=dynamic)

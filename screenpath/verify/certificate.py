@@ -152,7 +152,7 @@ class Pair:
         """Return the dual variables of a block, and note a state or a value that is none."""
         (lo, hi, _, _), states = part.cells, self.codes("states", part)
         a, b = np.searchsorted(self.between, [part.first, part.first + part.c.size])
-        theta = np.where(states == HIGH, 1.0 if np.ndim(hi) == 0 else hi, lo)
+        theta = np.where(states == HIGH, min(hi, 1.0) if np.ndim(hi) == 0 else hi, lo)
         theta[self.between[a:b] - part.first] = self.entry["between"][a:b]
         inside = (lo <= theta) & (theta <= hi) & (theta < math.inf) & (part.there | (theta == 0.0))
         bad = np.flatnonzero((states > BETWEEN) | ~inside)

@@ -238,7 +238,8 @@ class Folds:
         """Compare means, standard errors and the choice with the scores of folds.csv."""
         cv, table, lower = self.cv, self._table("cv.csv"), self.cv["score"] in ("mae", "mse", "pinball")
         asked = (self.record["options"]["score"] or "").partition(",")[0]
-        usual = {"svm": "accuracy", "l1svm": "accuracy", "sparse-svm": "accuracy", "quantile": "pinball"}
+        usual = {"svm": "accuracy", "l1svm": "accuracy", "sparse-svm": "accuracy"}
+        usual |= dict.fromkeys(("quantile", "sparse-quantile"), "pinball")
         asked = asked or usual.get(self.problem.header["model"], "mae")
         names = ",".join([cv["score"], *cv.get("further", {})]).replace("-", "_")
         asked_all = self.record["identity"]["score"].replace("-", "_")

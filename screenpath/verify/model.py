@@ -13,6 +13,7 @@ svr         +-y - epsilon  [0, 1], 0, two each row  C; 1, 0                times
 sparse-svm  1              [0, 1], gamma            1/sum s; alpha, beta   as they are
 the same, squared hinge    [0, inf], 1              1/sum s; alpha, beta   as they are
 huber       y              [-1, 1], gamma           1/sum s; alpha, beta   as they are
+sparse-NAME as of lad, quantile, svr, with gamma    1/sum s; alpha, beta   as they are
 l1svm       1              [0, inf], 1              1; 0, lambda           none: max(0, t), the checker's own
 ==========  =============  =======================  =====================  ==========================
 
@@ -32,7 +33,7 @@ from screenpath.verify.data import Block, signs_of, weights_error, weights_of
 from screenpath.verify.exact import UNIT, UP, Cells, fsum, two_sum
 
 BOXES = ("svm", "lad", "quantile", "svr")
-NETS = ("sparse-svm", "huber")
+NETS = ("sparse-svm", "huber", "sparse-lad", "sparse-quantile", "sparse-svr")
 REGRESSIONS = ("lad", "quantile", "huber")  # of one dual variable a row
 FREE_DIGITS = 2.0**-50  # part of the primal value: which row takes the rest of a sum is the checker's choice
 ARRAYS = {"between": np.float64, "w": np.float64, "values": np.float64, "index": np.int64}  # of a step, but codes
@@ -62,6 +63,7 @@ class Model:
 
     def __init__(self, header: dict, source):
         self.header, self.name, self.n = header, header["model"], source.n
+        self.loss = self.name.removeprefix("sparse-")
         self.kernel: dict = header.get("kernel", {})
         labels = header.get("labels") or {}
         if self.name not in (*BOXES, *NETS, "l1svm"):
@@ -75,23 +77,23 @@ class Model:
         # Numbers of the primal point of each node, a bias or an intercept among them.
         self.width = 0 if self.kernel else source.d + (header["bias"] != 0.0)
         self.penalised = self.width - (self.free and not self.kernel)
-        self.parts_each = 2 if self.name == "svr" else self.nodes
+        self.parts_each = 2 if self.loss == "svr" else self.nodes
         self.inexact = self._inexact()
         # Part of the primal value to which a claimed gap is read.
         self.digits = OWN_DIGITS if self.own else FREE_DIGITS if self.free or self.kernel else 0.0
         self.samples, self.samples_tail = self._samples(header.get("weights"))
         self._refuse(labels, source.d)
-        signs = header["signs"] if self.net and "signs" in header else np.zeros(self.penalised)
+        signs = header["signs"] if not self.box and "signs" in header else np.zeros(self.penalised)
         # Signs that penalised weights have to have, 0 for any: of features, and then of a bias.
         self.signs = np.tile(np.append(signs, np.zeros(self.penalised - signs.size)), self.nodes)
 
     def _refuse(self, labels: dict, d: int) -> None:
         header, kernel, sizes = self.header, self.kernel, {"weights": self.n, "scale": d, "shift": d, "fill": d}
-        sizes |= {"signs": d} if self.net else {}
+        sizes |= {} if self.box else {"signs": d}
         arrays = [(header[name], size) for name, size in sizes.items() if name in header]
         good = all(array.dtype == np.float64 and array.size == size for array, size in arrays)
         good &= header.get("columns", np.int64()).dtype == np.int64
-        good &= not self.net or bool(np.all(np.isin(header.get("signs", 0.0), (-1.0, 0.0, 1.0))))
+        good &= self.box or bool(np.all(np.isin(header.get("signs", 0.0), (-1.0, 0.0, 1.0))))
         good &= bool(np.all(header.get("scale", 1.0) > 0.0)) and header.get("epsilon", 0.0) >= 0.0
         numbers = [header[name] for name in ("bias", "tau", "epsilon", "smoothing") if name in header]
         numbers += [kernel[name] for name in ("gamma", "degree", "coef0", "constant") if kernel and name in kernel]
@@ -112,12 +114,17 @@ class Model:
     def _loss(self) -> tuple[float, float, float]:
         """Return ends and curve of the loss of a row of weight 1."""
         header = self.header
-        if self.name == "lad":
-            return -1.0, 1.0, 0.0
-        if self.name == "quantile":
+        smooth = header["smoothing"] if self.net else 0.0
+        if self.loss != "svm" and not 0.0 <= smooth < math.inf:
+            raise DataError("the certificate's smoothing is none of the loss")
+        if self.loss == "lad":
+            return -1.0, 1.0, smooth
+        if self.loss == "quantile":
             if not 0.0 < header["tau"] < 1.0:
                 raise DataError("the certificate's quantile is not between 0 and 1")
-            return header["tau"] - 1.0, header["tau"], 0.0
+            return header["tau"] - 1.0, header["tau"], smooth
+        if self.loss == "svr":
+            return 0.0, 1.0, smooth
         if self.name == "l1svm":
             return 0.0, math.inf, 1.0
         if not self.net:
@@ -134,7 +141,7 @@ class Model:
     def _inexact(self) -> float:
         """Return the largest relative error of a weight, and of what a box's end is beside it."""
         weighted, error = "weights" in self.header, weights_error(self.header)
-        if self.name == "quantile":
+        if self.loss == "quantile":
             error += UNIT * (weighted + (two_sum(self.header["tau"], -1.0)[1] != 0.0))
         return 2.0 * UP * error if self.net else error  # a part of a sum is off by both
 
@@ -168,13 +175,13 @@ class Model:
                 for c in range(self.nodes)
             ]
         minus = np.zeros(n, dtype=np.int64)  # the node that gets x: 0, or the ground
-        if self.name == "svr":
+        if self.loss == "svr":
             kinks = [two_sum(sign * y, -header["epsilon"]) for sign in (ones, -ones)]
             return [
                 Part(first + k * self.n, minus + k, 1 - minus - k, c, tail, v, every, cells)
                 for k, (c, tail) in enumerate(kinks)
             ]
-        if self.name in REGRESSIONS:
+        if self.loss in REGRESSIONS:
             return [Part(first, minus, 1 - minus, y, zeros, v, every, cells)]
         own = np.where(signs_of(y, header["labels"]) > 0.0, 0, 1)
         return [Part(first, own, 1 - own, ones, zeros, v, every, cells)]
@@ -190,7 +197,8 @@ class Model:
         good &= all(entry[name].dtype == kind for name, kind in ARRAYS.items() if name in entry)
         for name in names:
             value = entry[name]
-            good &= isinstance(value, float) and 0.0 <= value < math.inf and (value > 0.0 or name == "alpha")
+            good &= isinstance(value, float) and 0.0 <= value < math.inf and (value > 0.0 or self.net)
+        good &= not self.net or entry["alpha"] + entry["beta"] > 0.0
         found = np.zeros(self.nodes * self.width)
         if self.kernel:
             found = np.array([entry["b"]] if self.free else [])
@@ -211,7 +219,7 @@ class Model:
         if not good or not np.all(np.isfinite(found)):
             raise DataError(f"step {entry['step']}: the certificate's numbers do not fit the data")
         rows = found if self.kernel else found.reshape(self.nodes, self.width)
-        if self.net and np.any(rows[:, : self.penalised].ravel() * self.signs < 0.0):
+        if not self.box and np.any(rows[:, : self.penalised].ravel() * self.signs < 0.0):
             raise DataError(f"step {entry['step']}: a weight has another sign than the certificate asks for")
         return rows
 

@@ -31,6 +31,12 @@ OBJECTIVES = {
     "huber": "min 1/s sum_i s_i h(y_i - x_i.w) + alpha/2 ||w||^2 + beta ||w||_1, s = sum_i s_i (without weights the "
     "number of samples), h(t) = t^2/(2 gamma) if |t| <= gamma, else |t| - gamma/2",
 }
+for _name in ("lad", "quantile", "svr"):
+    _loss, _, _terms = OBJECTIVES[_name].partition(" sum_i s_i ")[2].partition(", t_i")
+    OBJECTIVES[f"sparse-{_name}"] = (
+        f"min 1/s sum_i s_i {_loss} + alpha/2 ||w||^2 + beta ||w||_1, s = sum_i s_i (without weights the number of "
+        f"samples){_terms and ', t_i'}{_terms}"
+    )
 EARLIER = {  # of runs of 0.1.0 from before these models had weights; sparse-svm had one loss, without an intercept
     "l1svm": "min 1/2 sum_i max(0, 1 - y_i (x_i.w + b))^2 + lambda ||w||_1",
     "sparse-svm": "min 1/n sum_i l(1 - y_i x_i.w) + alpha/2 ||w||^2 + beta ||w||_1, l the hinge smoothed by gamma; "
@@ -54,12 +60,13 @@ def objective_of(header: dict, penalties: bool, written: object = None) -> str:
         text = text.replace("y_i x_i.w", "y_i (x_i.w + b)") if free else text
         of_classes = text.replace("(w_yi - w_c)", "(w_yi - w_c) + b_yi - b_c") + "; the b_c sum to 0"
         text = of_classes if free and written == of_classes else text  # up to 0.1.0 classes had intercepts, too
+    text += "; the loss smoothed by gamma" if not sparse and "sparse" in header["model"] and header["smoothing"] else ""
     form = "w.Phi(x_i)" if "kernel" in header else "x_i.w"
     text = text.replace("x_i.w)", f"{form})") if "kernel" in header else text
     if free:
         text = text.replace(f"y_i {form}", f"y_i ({form} + b)").replace(f"- {form}", f"- {form} - b")
     text += ", Phi(x).Phi(z) = K(x, z)" if "kernel" in header else ""
-    if "signs" in header and "alpha" in text:
+    if "signs" in header and "C sum_i" not in text:
         text += "; signs_j w_j >= 0" if written == f"{text}; signs_j w_j >= 0" else "; w_j >= 0"
     return text.replace("||w||_1", "sum_j p_j |w_j|") if penalties else text
 

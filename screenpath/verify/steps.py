@@ -90,7 +90,7 @@ def cells_of(header: dict, pair) -> dict[str, Any]:
 def range_of(header: dict) -> dict[str, float]:
     """Return the most that columns may say of which nobody can know the right number; the least is 0."""
     data, classes = header["data"], len((header["labels"] or {}).get("classes", ())) or 1
-    duals = data["n_samples"] * (2 if header["model"] == "svr" else classes)
+    duals = data["n_samples"] * (2 if header["model"] in ("svr", "sparse-svr") else classes)
     counts = {name: duals for name in ("screened_R", "screened_L", "n_survivors")}
     # A column of ones, or an intercept, may be one more feature.
     more = {"n_features_screened": (data["n_features"] + 1) * classes}

@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 import screenpath
+from screenpath.catalogue.elastic import NETS
 from screenpath.catalogue.options import CELLS
 from screenpath.catalogue.specs import SPECS
 from screenpath.cli import rules as comparisons
@@ -24,7 +25,7 @@ from screenpath.errors import DataError, RunFolderError, UsageError
 from screenpath.report.console import Console
 from tests.cli.conftest import ROOT, call, clouds, libsvm_text, read_csv, without_times  # noqa: F401 (fixtures)
 
-PAIRS = "sparse-svm", "huber"
+PAIRS = "sparse-svm", *NETS
 MORE = {"quantile": {"tau": 0.3}, "svr": {"epsilon": 0.2}, **dict.fromkeys(PAIRS, {"betas": 2, "alphas": 3})}
 QUIET = {"quiet": True}
 

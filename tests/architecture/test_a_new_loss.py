@@ -29,13 +29,13 @@ LOSSES[STEEP.name] = STEEP
 """
 NET = """
 
-SMOOTH = Net(
+SMOOTH = replace(
+    HUBER,
     name="smooth",
     title="smoothed quantile regressions",
     loss="q(y_i - x_i.w)",
     formula="q(t) = max theta t - gamma/2 theta^2 over -0.25 <= theta <= 0.75",
-    ends=(-0.25, 0.75),
-    smoothing=HUBER.smoothing,
+    box=replace(LAD, slopes=lambda o: (-0.25, 0.75)),
 )
 NETS[SMOOTH.name] = SMOOTH
 """
@@ -69,6 +69,8 @@ def test_every_command_has_it(house):
         "cv steep data --grid 3 --folds 3 --jobs 2 --quiet -o cv": "",
         "compare steep data --rules none,dvi --grid 3 --repeats 1 --quiet": "",
         "export run --step 0 --to liblinear -o - --quiet": "L2R_L1LOSS_SVR_DUAL",
+        "steep data --penalty l1 --betas 2 --factor 5 --quiet -o l1": "",
+        "show l1 --quiet": "sparse-steep",
     }  # fmt: skip
     *found, refused = commands(house, *said, "steep data --factor 0.5 -o -")
     for (line, text), done in zip(said.items(), found, strict=True):

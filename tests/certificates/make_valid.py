@@ -125,6 +125,10 @@ RUNS = {
     "huber-nonnegative": ("targets", "huber", *SPARSE, "--nonnegative", "--bias", "1"),
     "sparse-nonnegative-free": ("two", "sparse-svm", *SPARSE, "--nonnegative", "--intercept", "free"),
     "sparse-nonnegative-no-ridge": ("two", "sparse-svm", "--betas", "2", "--alpha", "0.1,0", "--nonnegative"),
+    "huber-no-lasso": ("targets", "huber", "--penalty", "l2", "--alphas", "2"),
+    "sparse-lad-no-ridge": ("targets", "sparse-lad", "--betas", "2", "--penalty", "l1", "--intercept", "free"),
+    "sparse-quantile": ("targets", "sparse-quantile", *SPARSE, "--tau", "0.3", "--smoothing", "0.2"),
+    "sparse-svr": ("targets", "sparse-svr", *SPARSE, "--intercept", "free", "--epsilon", "0.3", *WEIGHED),
     "huber-no-ridge": ("targets", "huber", "--betas", "2", "--alpha", "0.1,0", "--smoothing", "0.3"),
 }  # fmt: skip
 # name: data, model and options, and what a step claims of a row that these codes prove (its own, that of its frame N)
@@ -147,7 +151,8 @@ CLAIMS = {
 }
 RUNS |= {name: run for name, (run, _) in CLAIMS.items()}
 OPENERS = {"gz": lambda data: gzip.compress(data, mtime=0), "bz2": bz2.compress, "xz": lzma.compress}
-GRIDS = {"sparse-svm": (), "huber": (), "l1svm": ("--grid", "3")}
+GRIDS = dict.fromkeys(("sparse-svm", "huber", "sparse-lad", "sparse-quantile", "sparse-svr"), ())
+GRIDS["l1svm"] = "--grid", "3"
 
 
 def make(name: str, out: Path) -> Path:

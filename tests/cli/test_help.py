@@ -10,6 +10,7 @@ import click
 import pytest
 
 from screenpath import rules_of
+from screenpath.catalogue.elastic import NETS
 from screenpath.catalogue.option import GROUPS
 from screenpath.catalogue.specs import SPECS
 from screenpath.cli.app import COMMANDS, SECTIONS, cli
@@ -100,7 +101,7 @@ def test_an_unknown_option_leads_to_the_list_that_has_all(call, data):
 def test_an_option_of_other_models_names_them(call, data):
     for command in (("svm",), ("cv", "svm")):
         err = call(*command, data, "--nonnegative").err
-        assert err.startswith("error: --nonnegative is an option of sparse-svm and huber, not of svm\n")
+        assert err.startswith("error: --nonnegative is an option of l1svm, sparse-svm, huber, sparse-lad,")
     assert "No such option '--nonnegativ'" in call("svm", data, "--nonnegativ").err
 
 
@@ -162,7 +163,7 @@ def test_pages_are_shown(call):
     ("arguments", "said"),
     [
         (["pedict"], "No such command 'pedict'. Did you mean 'predict' or "),
-        (["cv", "quantil"], "Did you mean 'quantile'?"),
+        (["cv", "quantil"], "Did you mean 'quantile' or 'sparse-quantile'?"),
         (["cache", "wram"], "Did you mean 'warm'?"),
         (["qqqq"], "No such command 'qqqq'.\n"),
         (["svm", "x", "--gird", "3"], "--grid"),
@@ -197,7 +198,7 @@ def test_short_flags(call, data):
     assert call("predict", "r", data, "--step", 0, "-q").err == ""
 
 
-PARSERS = {"l1svm": parse_feature_rule, "sparse-svm": parse_sparse_rule, "huber": parse_sparse_rule}
+PARSERS = {"l1svm": parse_feature_rule, **dict.fromkeys(("sparse-svm", *NETS), parse_sparse_rule)}
 
 
 @pytest.mark.parametrize("model", SPECS)

@@ -8,6 +8,8 @@ from screenpath.kernels.problem import l1svm as kernels
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 M, N = 6, 9
 
+ANY = np.zeros(50, dtype=np.int8)  # signs of weights
+
 
 def columns(seed, sparse):
     """Return columns of ``y x`` as a matrix and as the kernels take them, with gaps between the sparse ones."""
@@ -41,7 +43,7 @@ def test_sums_over_columns(sparse):
     weight, reach = np.abs(w[index]).sum(), np.abs(w[index]) @ norms[index]
     for known in (False, True):  # the second time with products that are not those of the columns
         before = products.copy()
-        found = kernels.evaluate(stored, index, y, slack, w, norms, 0.05, lam, known, products)
+        found = kernels.evaluate(stored, index, y, slack, w, norms, ANY, 0.05, lam, known, products)
         if known:
             np.testing.assert_array_equal(products, before)
         else:
@@ -67,8 +69,8 @@ def test_what_a_certificate_needs_of_the_columns():
     assert kernels.blur(*sums, rounding) == pytest.approx(0.1, rel=1e-6)
 
     def terms(count=4, lam=1.0):
-        columns = (a[:count] for a in (w, products, norms, spreads))
-        found = kernels.certified_terms(*columns, lam, rounding, 1.0, *sums, inside)
+        columns = [a[:count] for a in (w, products, norms, spreads, ANY)]
+        found = kernels.certified_terms(*columns[:2], tuple(columns[2:]), lam, rounding, 1.0, *sums, inside)
         np.testing.assert_allclose(inside[:count], products[:count] * found[0] / lam, rtol=1e-15)
         assert found[5] == pytest.approx(np.abs(w[:count]).sum() - w[:count] @ inside[:count])
         return found[:5]
@@ -77,7 +79,7 @@ def test_what_a_certificate_needs_of_the_columns():
     assert terms() == pytest.approx((1.0 / 4.2, 1.0 / 3.8, 3, 5.5, 4.0 + 9.0 + 2.0), rel=1e-6)
     for spread, largest in ((1.0, 4.0), (0.1, 2.4)):
         spreads[1] = spread
-        found = kernels.certified_terms(w, products, norms, spreads, 1.0, rounding, 1.0, *sums, inside)
+        found = kernels.certified_terms(w, products, (norms, spreads, ANY), 1.0, rounding, 1.0, *sums, inside)
         assert found[:2] == pytest.approx((1.0 / largest, 1.0 / 3.8), rel=1e-6)
     spreads[1] = 1.0
     assert terms(lam=9.0)[:2] == (0.5, 0.5)  # the best along the ray
@@ -85,7 +87,7 @@ def test_what_a_certificate_needs_of_the_columns():
     assert kernels.dual_scale(1.0, 0.0, 0.0, 1.0) == 0.0
     for value in (np.inf, np.nan):
         products[2] = value
-        assert kernels.certified_terms(w, products, norms, spreads, 1.0, rounding, 1.0, *sums, inside)[0] == 0.0
+        assert kernels.certified_terms(w, products, (norms, spreads, ANY), 1.0, rounding, 1.0, *sums, inside)[0] == 0.0
 
 
 @pytest.mark.parametrize("seed", range(6))

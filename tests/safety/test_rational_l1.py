@@ -168,7 +168,7 @@ def test_the_judge_notices_bounds_that_are_too_small(monkeypatch):
     for name in ("blur", "imbalance"):
         monkeypatch.setattr(f"screenpath.kernels.problem.l1svm.{name}", lambda *sums: 0.0)
     terms = kernels.certified_terms
-    monkeypatch.setattr(kernels, "certified_terms", lambda *a: terms(*a[:5], 0.0, 1.0, *a[7:9], 0.0, a[10]))  # no blur
+    monkeypatch.setattr(kernels, "certified_terms", lambda *a: terms(*a[:4], 0.0, 1.0, *a[6:8], 0.0, a[9]))  # no blur
     monkeypatch.setattr("screenpath.problem.l1svm.sharpened", lambda model, c: c)
     found = []
     for seed in (*range(10), 67, 125):

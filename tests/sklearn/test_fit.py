@@ -210,7 +210,7 @@ def test_a_fit_that_is_not_certified_warns_with_its_gap(cancer):
         (SVMClassifier(intercept="free", bias=1.0), "`bias` makes a penalised intercept"),
         (SVMClassifier(kernel="rbf", rule="ssnsv"), "a kernel model has no rule 'ssnsv'"),
         (SVMClassifier(rule="heuristic+gap"), "unknown rule 'heuristic.gap'"),
-        (SparseSVMClassifier(beta=0.0), "`beta` must be a positive number"),
+        (SparseSVMClassifier(beta=-1.0), "`beta` must be 0 or a positive number"),
         (QuantileRegressor(tau=1.0), "`tau` must lie between 0 and 1"),
     ],
     ids=lambda one: one if isinstance(one, str) else type(one).__name__,

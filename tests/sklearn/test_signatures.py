@@ -15,7 +15,7 @@ BOX = (
     "threads=1, seed=0"
 )
 L1 = (
-    f'{DATA}, class_weight=None, scale="none", rule="vi+gap", solver="auto", tol=1e-6, '
+    f'{DATA}, nonnegative=False, class_weight=None, scale="none", rule="vi+gap", solver="auto", tol=1e-6, '
     "max_epochs=100_000, threads=1"
 )
 SPARSE = (
@@ -28,6 +28,7 @@ HUBER = (
 )
 SEARCH = 'cv=None, scoring=None, step="best", n_jobs=None'
 TURN = "until_turn=False, turn_points=100"
+NET = HUBER.replace("smoothing=1.0", "smoothing=0.0")
 CERTIFY = "certify=False, certify_to=None, certify_points=1000, calibration=None"
 C_GRID = "grid=100, cmin=1e-2, cmax=10.0"
 PAIRS = "betas=10, alphas=100, beta_min_ratio=0.05, alpha_min_ratio=0.01"
@@ -44,6 +45,12 @@ SIGNATURES = {
     "QuantileRegressorCV": f"{C_GRID}, *, {SEARCH}, {TURN}, tau=0.5, {BOX}",
     "HuberRegressor": f"alpha=0.01, beta=0.01, *, {HUBER}",
     "HuberRegressorCV": f"{PAIRS}, *, {SEARCH}, {HUBER}",
+    "SparseLADRegressor": f"alpha=0.01, beta=0.01, *, {NET}",
+    "SparseLADRegressorCV": f"{PAIRS}, *, {SEARCH}, {NET}",
+    "SparseQuantileRegressor": f"alpha=0.01, beta=0.01, *, tau=0.5, {NET}",
+    "SparseQuantileRegressorCV": f"{PAIRS}, *, {SEARCH}, tau=0.5, {NET}",
+    "SparseSVMRegressor": f"alpha=0.01, beta=0.01, *, epsilon=0.1, {NET}",
+    "SparseSVMRegressorCV": f"{PAIRS}, *, {SEARCH}, epsilon=0.1, {NET}",
     "SVMRegressor": f"C=1.0, *, epsilon=0.1, {BOX}",
     "SVMRegressorCV": f"{C_GRID}, *, {SEARCH}, {TURN}, epsilon=0.1, {BOX}",
 }

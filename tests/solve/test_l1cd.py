@@ -45,6 +45,9 @@ def test_bias_root_is_exact(seed, n, spread):
         assert bias == pytest.approx(brentq(slope, -reach, reach, xtol=1e-13 * spread), abs=1e-9 * spread)
 
 
+ANY = np.zeros(50, dtype=np.int8)  # signs of weights
+
+
 @pytest.mark.parametrize("sparse", [False, True])
 def test_spreads_are_the_centred_norms(sparse):
     rng = np.random.default_rng(1)
@@ -60,7 +63,7 @@ def test_small_lasso_meets_its_optimality_conditions(seed):
     A = rng.normal(size=(12, 20))
     H, rho, lam = A.T @ A + 1e-8 * np.eye(20), A.T @ rng.normal(size=12), 0.5
     u = rng.normal(size=20) * (seed % 2)
-    l1newton.lasso(H, rho, lam, u, 1e-12, 5000)
+    l1newton.lasso(H, rho, lam, u, np.zeros(u.size, np.int8), 1e-12, 5000)
     gradient = rho - H @ u
     assert np.abs(gradient).max() <= lam + 1e-8
     np.testing.assert_allclose(gradient[u != 0], lam * np.sign(u[u != 0]), atol=1e-8)
@@ -132,7 +135,7 @@ def test_newton_steps_are_the_same_however_many_a_call_takes(sparse):
     products = np.empty(chosen.size)
 
     def sums(w, slack):
-        return kernels.evaluate(stored, chosen, y, slack, w, columns.norms, 1e-14, lam, False, products)
+        return kernels.evaluate(stored, chosen, y, slack, w, columns.norms, ANY, 1e-14, lam, False, products)
 
     def walked(limit, target):
         w, slack, bias = np.zeros(12), np.ones(60), np.zeros(1)
@@ -141,7 +144,7 @@ def test_newton_steps_are_the_same_however_many_a_call_takes(sparse):
         here, squares, found, best = np.zeros((6, 6)), np.zeros(6), [], np.inf
         member = np.zeros(60, dtype=np.int8)
         while True:
-            problem = l1newton.Problem(stored, y, lam, columns.norms**2, columns.norms, 1e-14)
+            problem = l1newton.Problem(stored, y, lam, columns.norms**2, columns.norms, 1e-14, ANY)
             tried, taken, going, gap, moved = l1newton.newton_steps(
                 problem, chosen, (w, slack, bias), products, (here, squares, member), np.array([1e-2, 1000.0, 1e-11]),
                 target, best, limit,

@@ -67,7 +67,7 @@ def test_rules_agree_and_decide():
     steps = [step for step, _ in path(model, grid, "sifs", audit=audit)]
     assert sum(step.extras["unsafe"] for step in steps) == 0
     assert np.mean([step.rejection_ratio for step in steps[1:]]) > 0.1
-    assert all(step.n_features_screened == 0 for step in steps[1:])  # no ball of the dual
+    assert sum(step.n_features_screened for step in steps[1:]) > 100  # by a move: the dual has no ball
     assert {step.solver for step in steps[1:]} == {"newton+continuation"}
 
 
@@ -128,7 +128,6 @@ def test_a_budget_that_is_used_up_is_said():
 
 
 REFUSED = (
-    ({"rule": "ifs+gap"}, "the rule .ifs. decides features"),
     ({"solver": ACC_SDCA}, "SDCA crawls"),
 )
 

@@ -359,7 +359,8 @@ class Needs:
             size = F8 * shape.n * shape.d
             return 2 * size if shape.dense or size <= DENSE_KERNEL else 2 * shape.rows
         view = shape.rows + 16 * shape.d
-        return {"columns": shape.classes * view + F8 * VALUES_AT_ONCE, "view": view}.get(self.copied, 0)
+        views = 4 * view if self.mirrored else view  # both of twice the rows
+        return {"columns": shape.classes * view + F8 * VALUES_AT_ONCE, "view": views}.get(self.copied, 0)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.problem.share import kink_share
-from screenpath.kernels.problem.sparse import add_column, column_sum
+from screenpath.kernels.problem.sparse import add_column, column_sum, outward
 from screenpath.kernels.rows.newton_system import inner
 
 # Exact solves of the bias within a sweep: so many, whatever screening left, but none before the columns visited since
@@ -63,8 +63,10 @@ def bias_root(slack, y, bias):
 
 
 @kernel(fastmath=SUMS)
-def evaluate(columns, index, y, slack, w, norms, rounding, lam, known, products):
+def evaluate(columns, index, y, slack, w, norms, allowed, rounding, lam, known, products):
     """Write ``f_j . r`` to ``products[k]`` for ``j = index[k]`` unless known, and compute both objectives.
+
+    ``allowed`` (int8) are the signs that weights may have, 0 for any.
 
     Returns primal, gap and scale (:func:`dual_scale`) of the problem on these columns; ``total``, ``squares``,
     ``balance``; ``sum |w_j|`` and ``sum |w_j| ||f_j||`` over ``index``.
@@ -77,7 +79,7 @@ def evaluate(columns, index, y, slack, w, norms, rounding, lam, known, products)
         j = index[k]
         if not known:
             products[k] = column_sum(data, indices, begin[j], end[j], alpha.size, alpha)
-        largest = max(largest, abs(products[k]) + unsure * norms[j])
+        largest = max(largest, outward(products[k], allowed[j]) + unsure * norms[j])
         weight += abs(w[j])
         reach += abs(w[j]) * norms[j]
     scale = dual_scale(lam, total, squares, largest)
@@ -117,12 +119,13 @@ def imbalance(total, balance, rounding):
 
 
 @kernel(fastmath=SUMS, leaf=True)
-def certified_terms(w, products, norms, spreads, lam, rounding, outward, total, squares, balance, inside):
+def certified_terms(w, products, features, lam, rounding, grown, total, squares, balance, inside):
     """Write the products of a dual point over ``lam`` to ``inside``; return what a certificate needs of the columns.
 
-    A product with ``r`` is off by at most :func:`blur` times the norm of its column, and not above ``||r||`` times the
-    norm of the column after centring, ``spreads``. One that is no number can be of any size. ``outward`` is a factor
-    for bounds that take a few operations to compute.
+    ``features`` are the norms of the columns, ``spreads`` and the signs that weights may have. A product with ``r`` is
+    off by at most :func:`blur` times the norm of its column, and not above ``||r||`` times the norm of the column after
+    centring, ``spreads``. One that is no number can be of any size. ``grown`` is a factor for bounds that take a few
+    operations to compute.
 
     Returns
     -------
@@ -134,16 +137,17 @@ def certified_terms(w, products, norms, spreads, lam, rounding, outward, total, 
     weight, reach, kink : float
         Sums of ``|w_j|`` and ``|w_j| ||f_j||``, and of the columns' shares of the gap over ``lam``.
     """
-    unsure, length = blur(total, squares, balance, rounding), np.sqrt(squares) * outward
+    (norms, spreads, allowed), length = features, np.sqrt(squares) * grown
+    unsure = blur(total, squares, balance, rounding)
     largest, least, sizes = 0.0, 0.0, 0.0
     for j in range(w.size):
-        size, blurred, bound = abs(products[j]), unsure * norms[j], spreads[j] * length
+        size, blurred, bound = outward(products[j], allowed[j]), unsure * norms[j], spreads[j] * length
         most = size + blurred
         most = bound if bound < most else most
         largest = most if most > largest else largest
         least = size - blurred if size - blurred > least else least
-        sizes += size
-    largest = largest * outward if sizes < np.inf else np.inf
+        sizes += abs(size)
+    largest = largest * grown if sizes < np.inf else np.inf
     scale, hoped = dual_scale(lam, total, squares, largest), dual_scale(lam, total, squares, least)
     terms, weight, reach, kink, part = 0, 0.0, 0.0, 0.0, scale / lam
     for j in range(w.size):  # apart from the sums: where these write as well, their order depends on addresses
@@ -183,7 +187,7 @@ def positive_part(slack, y):
 
 
 @kernel(fastmath=SUMS)
-def descend(columns, y, lam, sqnorms, means, w, slack, bias, active, shrinking, sweeps):
+def descend(columns, y, lam, features, w, slack, bias, active, shrinking, sweeps):
     """Cyclic coordinate descent with one-dimensional Newton steps, in place (Yuan et al. 2010, LIBLINEAR's method).
 
     A step along a column takes the bias with it: along ``f_j - means[j] y``, so that a mean does not stand between the
@@ -194,8 +198,8 @@ def descend(columns, y, lam, sqnorms, means, w, slack, bias, active, shrinking, 
 
     Parameters
     ----------
-    sqnorms, means, w : ndarray of shape (k,)
-        ``||f_j||^2``, approximate means of full columns (0 for others), and the weights.
+    features : tuple of ndarray of shape (k,)
+        ``||f_j||^2``, approximate means of full columns (0 for others), and the signs that weights may have (int8).
     w, slack, bias : ndarray of shape (k,), (n,), (1,)
         Updated.
     active : ndarray of int64
@@ -212,7 +216,7 @@ def descend(columns, y, lam, sqnorms, means, w, slack, bias, active, shrinking, 
     updates, moved : float
         Changes of ``slack`` and the sum of their norms, with which its rounding error grows.
     """
-    (data, indices, begin, end), n = columns, y.size
+    (data, indices, begin, end), n, (sqnorms, means, allowed) = columns, y.size, features
     size, visited, since = active.size, 0, 0
     updates, moved, root = 0.0, 0.0, np.sqrt(inner(y, y))
     values, balance, line, centring = 0, 0.0, np.empty(n), np.any(means != 0.0)
@@ -246,8 +250,9 @@ def descend(columns, y, lam, sqnorms, means, w, slack, bias, active, shrinking, 
                     gradient -= value * max(r, 0.0)
                     curvature += value * value if r > 0.0 else 0.0
             if old == 0.0:
-                miss = max(abs(gradient) - lam, 0.0)
-                if shrinking and abs(gradient) < lam - room:
+                pull = outward(-gradient, allowed[j])
+                miss = max(pull - lam, 0.0)
+                if shrinking and pull < lam - room:
                     size -= 1
                     active[k], active[size] = active[size], active[k]
                     continue
@@ -267,9 +272,9 @@ def descend(columns, y, lam, sqnorms, means, w, slack, bias, active, shrinking, 
             elif old == 0.0:
                 for p in range(at(start), at(stop)):
                     curvature += data[p] * data[p] if slack[at(indices[p])] > 0.0 else 0.0
-            if gradient + lam < curvature * old:
+            if gradient + lam < curvature * old and allowed[j] >= 0:
                 step = -(gradient + lam) / curvature
-            elif gradient - lam > curvature * old:
+            elif gradient - lam > curvature * old and allowed[j] <= 0:
                 step = -(gradient - lam) / curvature
             else:
                 step = -old
@@ -333,13 +338,14 @@ def descend(columns, y, lam, sqnorms, means, w, slack, bias, active, shrinking, 
 
 def warm_up():
     y, w, norms, index = np.array([1.0, -1.0, 1.0]), np.zeros(2), np.ones(2), np.arange(2)
+    allowed = np.zeros(2, dtype=np.int8)
     ends = np.array([0, 3, 6], dtype=np.int64)
     columns = np.array([1.0, -0.5, 2.0, 0.5, 1.0, -1.0]), np.array([0, 1, 2, 0, 1, 2], np.int32), ends[:-1], ends[1:]
     blur(1.0, 1.0, 0.0, 1e-14)
     positive_part(y, y)
     bias_root(np.ones(3), y, 0.0)
-    certified_terms(w, norms, norms, norms, 1.0, 1e-14, 1.0, 1.0, 1.0, 0.0, w.copy())
+    certified_terms(w, norms, (norms, norms, allowed), 1.0, 1e-14, 1.0, 1.0, 1.0, 0.0, w.copy())
     imbalance(1.0, 0.0, 1e-14)
-    evaluate(columns, index, y, np.ones(3), w, norms, 1e-14, 1.0, False, np.empty(2))
-    descend(columns, y, 0.1, norms, w, w.copy(), np.ones(3), np.zeros(1), index.copy(), True, 1)
+    evaluate(columns, index, y, np.ones(3), w, norms, allowed, 1e-14, 1.0, False, np.empty(2))
+    descend(columns, y, 0.1, (norms, w, allowed), w.copy(), np.ones(3), np.zeros(1), index.copy(), True, 1)
     columns_add(columns, index, -norms, np.ones(3))

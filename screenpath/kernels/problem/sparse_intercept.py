@@ -37,13 +37,13 @@ def ends(z, samples, status):
     """Return an intercept at which every free dual variable pulls it up, one at which all pull it down, and the
     weights' sum.
     """
-    weights, kinks = samples.weights, samples.kinks
-    beyond = samples.gamma * max(-samples.low, samples.high) if samples.low < 0.0 else 0.0
+    weights, kinks, gamma = samples.weights, samples.kinks, samples.gamma
+    least, most = gamma * samples.low, gamma * samples.high
     low, high, size = np.inf, -np.inf, 0.0
     for i in range(z.size):
         size += weights[i]
         if status[i] == 0 and weights[i] > 0.0:
-            far = abs(kinks[i]) + beyond
+            far = max(kinks[i] - least, most - kinks[i])
             low, high = min(low, -far - z[i]), max(high, far - z[i])
     return low, high, size
 

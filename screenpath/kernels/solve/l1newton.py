@@ -11,6 +11,7 @@ import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.problem.l1svm import bias_root, columns_add, evaluate
+from screenpath.kernels.problem.sparse import outward
 from screenpath.kernels.rows.newton_system import inner, solve_factored
 
 
@@ -23,6 +24,8 @@ class Problem(NamedTuple):
     sqnorms: np.ndarray  # ``||f_j||^2``
     norms: np.ndarray
     rounding: float
+    allowed: np.ndarray  # int8: signs that weights may have, 0 for any
+
 
 FEW = 16  # up to so many new columns are spread out to form their products with the others
 
@@ -223,9 +226,9 @@ def centred(gram, sums, count, sqnorms, ridge, out):
 
 
 @kernel(fastmath=SUMS)
-def lasso(H, rho, lam, u, tol, limit):
+def lasso(H, rho, lam, u, allowed, tol, limit):
     """Minimise ``1/2 u'Hu - rho.u + lam ||u||_1`` in place for a positive definite ``H``; return the sweeps, up to
-    ``limit``.
+    ``limit``. ``allowed`` are the signs of ``u``, 0 for any.
 
     Coordinate descent finds the support; once signs repeat, the equations on the support are solved by Cholesky and
     the point moves there, at most to the first change of sign. Stops when no coordinate's gradient moved by more than
@@ -246,7 +249,8 @@ def lasso(H, rho, lam, u, tol, limit):
             if h <= 0.0:
                 continue
             t = gradient[j] + h * old
-            new = (t - lam) / h if t > lam else ((t + lam) / h if t < -lam else 0.0)
+            up, down = t > lam and allowed[j] >= 0, t < -lam and allowed[j] <= 0
+            new = (t - lam) / h if up else ((t + lam) / h if down else 0.0)
             if new != old:
                 change = new - old
                 worst = max(worst, abs(change) * h)
@@ -366,21 +370,21 @@ def newton_step(problem, chosen, point, products, gram, sums, inside, options):
     moved : float
         Sum of the norms of the changes of ``slack``.
     """
-    (columns, y, lam, sqnorms, _, _), (w, slack, bias), k = problem, point, chosen.size
+    (columns, y, lam, sqnorms, _, _, allowed), (w, slack, bias), k = problem, point, chosen.size
     hessian = np.empty((k, k))
     centred(gram, sums, inside, sqnorms[chosen], options[2], hessian)
-    old = w[chosen]
+    old, signs = w[chosen], allowed[chosen]
     rho = products.copy()
     worst = 0.0
     for a in range(k):
         if old[a] == 0.0:
-            worst = max(worst, abs(products[a]) - lam)
+            worst = max(worst, outward(products[a], signs[a]) - lam)
             continue
         worst = max(worst, abs(products[a] - lam * np.sign(old[a])))
         for b in range(k):
             rho[b] += old[a] * hessian[a, b]
     new = old.copy()
-    lasso(hessian, rho, lam, new, max(options[0] * worst, 1e-13 * lam), int(options[1]))
+    lasso(hessian, rho, lam, new, signs, max(options[0] * worst, 1e-13 * lam), int(options[1]))
     direction = new - old
     shift, slope = 0.0, 0.0
     for a in range(k):
@@ -421,7 +425,7 @@ def newton_steps(problem, chosen, point, products, hessian, options, target, bes
     moved : float
         Sum of the norms of the changes of ``slack``.
     """
-    (columns, y, lam, _, norms, rounding), (w, slack, _), (gram, sums, member) = problem, point, hessian
+    (columns, y, lam, _, norms, rounding, allowed), (w, slack, _), (gram, sums, member) = problem, point, hessian
     tried, taken, gap, moved, sparse = 0, 0, np.inf, 0.0, columns[1].size > 0
     while tried < limit:
         if sparse:
@@ -435,7 +439,7 @@ def newton_steps(problem, chosen, point, products, hessian, options, target, bes
         if step == 0.0:
             return tried, taken, False, gap, moved
         taken, moved = taken + 1, moved + change
-        gap = evaluate(columns, chosen, y, slack, w, norms, rounding, lam, False, products)[1]
+        gap = evaluate(columns, chosen, y, slack, w, norms, allowed, rounding, lam, False, products)[1]
         if gap <= target or not gap < best:
             break
         best = gap
@@ -448,6 +452,7 @@ def warm_up():
     columns = np.array([1.0, -0.5, 2.0, 0.5, 1.0, -1.0]), np.array([0, 1, 2, 0, 1, 2], np.int32), begin, end
     gram, sums, member = np.zeros((2, 2)), np.zeros(2), np.zeros(3, dtype=np.int8)
     full_products(*columns, y, index[:1], index[1:], gram, sums)
-    problem, point = Problem(columns, y, 0.1, norms, norms, 1e-14), (np.zeros(2), np.ones(3), np.zeros(1))
+    problem = Problem(columns, y, 0.1, norms, norms, 1e-14, np.zeros(2, dtype=np.int8))
+    point = np.zeros(2), np.ones(3), np.zeros(1)
     options = np.array([1e-2, 10.0, 1e-11])
     newton_steps(problem, index, point, norms.copy(), (gram, sums, member), options, 0.0, np.inf, 1)

@@ -1,0 +1,99 @@
+"""``--penalty`` leads to the model with an elastic net, in every command and in Python; no forged certificate holds."""
+
+import numpy as np
+import pytest
+
+import screenpath
+from screenpath.errors import DataError, UsageError
+from screenpath.verify.file import NAME, read_certificate
+from tests.cli.conftest import clouds, libsvm_text, read_csv
+from tests.cli.test_huber import targets
+
+OWN = {"svm": (), "lad": (), "quantile": ("--tau", 0.3), "svr": ("--epsilon", 0.2)}
+GRID = ("--scale", "standard", "--quiet", "--certificate")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("penalty")
+    X, y = targets()
+    (folder / "targets").write_text(libsvm_text(X, y))
+    (folder / "labels").write_text(libsvm_text(*clouds(60, 4, seed=5)))
+    return folder
+
+
+@pytest.mark.parametrize("model", OWN)
+def test_it_is_the_model_with_an_elastic_net(data, call, model):
+    file, words = data / ("labels" if model == "svm" else "targets"), (*GRID, *OWN[model], "--betas", 2)
+    for penalty, same in (("elastic-net", ("--alphas", 3)), ("l1", ("--alpha", 0))):
+        asked = ("--alphas", 3) if penalty == "elastic-net" else ()
+        one = call(model, file, *words, *asked, "--penalty", penalty, "--audit", "-o", "one", "--force")
+        other = call(f"sparse-{model}", file, *words, *same, "-o", "other", "--force")
+        assert one.code == other.code == 0, one.err + other.err
+        first, second = read_csv("one/steps.csv"), read_csv("other/steps.csv")
+        assert [row["primal"] for row in first] == [row["primal"] for row in second]
+        assert all(row["unsafe"] == "0" for row in first)
+        for command in (("verify",), ("show", "--step", 1), ("report", "-o", "page.html"), ("plot", "-o", "p.svg")):
+            done = call(command[0], "one", *command[1:], *(("--force",) if "-o" in command else ()))
+            assert done.code == 0, done.err
+        assert call("predict", "one", file, "-o", "-", "--step", 1).code == 0
+        assert call("export", "one", "--to", "json", "-o", "-", "--step", 1).code == 0
+    cv = call("cv", model, file, *words[:2], *words[3:], "--penalty=l1", "--folds", 3, "-o", "folds")
+    assert cv.code == 0 and call("verify", "folds").code == 0, cv.err
+    rules = ("none", "ifs", "sifs+gap")
+    compared = screenpath.compare(model, str(file), penalty="l1", betas=2, rules=list(rules), repeats=1)
+    assert [row["rule"] for row in compared] == list(rules)
+
+
+def test_the_l2_norm_alone(data, call):
+    """Half the squares of a mean of losses: C is 1 / (n alpha)."""
+    found = screenpath.run("sparse-lad", data / "targets", penalty="l2", alpha=[0.1], tol=1e-9, out=data / "l2")
+    (row,), (n, _) = found.table(), targets()[0].shape
+    lad = screenpath.run("lad", data / "targets", c_list=[1.0 / (0.1 * n)], tol=1e-9, out=data / "lad")
+    assert row["beta"] == 0.0 and row["primal"] == pytest.approx(lad.table()[0]["primal"] * 0.1, rel=1e-8)
+    with pytest.raises(UsageError, match="leaves beta out"):
+        screenpath.run("huber", data / "targets", penalty="l2", betas=3, out=data / "none")
+    for words, said in (
+        (("lad", "--penalty", "l3"), "'l3' is not one of 'l2', 'l1', 'elastic-net'"),
+        (("lad", "--penalty", "l1", "--c-list", 1), "svm, lad, quantile and svr, not of sparse-lad"),
+        (("huber", "--penalty", "l1", "--alpha", 0.1), "leave out --alpha, or --penalty l1"),
+        (("huber", "--alpha", "0,1", "--beta", "0,1"), "there is no penalty"),
+    ):  # fmt: skip
+        result = call(words[0], data / "targets", *words[1:])
+        assert result.code == 2 and said in result.err, result.err
+
+
+def test_what_the_duals_say(data):
+    found = screenpath.run("sparse-svr", data / "targets", epsilon=0.2, betas=2, alphas=3, tol=1e-9, out=data / "svr")
+    X, step = targets()[0], found.table()[-1]
+    u = X.T @ found.duals(step=step["step"]).values
+    w = np.sign(u) * np.maximum(np.abs(u) - step["beta"], 0.0) / step["alpha"]
+    np.testing.assert_allclose(w, found.coefficients[-1][: w.size], atol=1e-4 * np.abs(w).max())
+
+
+def test_a_forged_certificate_is_refused(data, call):
+    """Of another loss, another penalty, another width."""
+    file = data / "targets"
+    call("svr", file, *GRID, "--betas", 2, "--alphas", 3, "--epsilon", 0.2, "--penalty", "elastic-net", "-o", "run")
+    header, steps = read_certificate(screenpath.load_run("run").folder / NAME)
+    assert not screenpath.verify.check(header, steps, file).faults
+    for forged in ({"epsilon": 0.1}, {"smoothing": 0.3}, {"model": "svr"}, {"model": "sparse-lad"}):
+        try:
+            assert screenpath.verify.check({**header, **forged}, steps, file).faults, forged
+        except (DataError, KeyError):
+            assert "model" in forged
+    steps[3]["beta"] *= 0.5
+    assert screenpath.verify.check(header, steps, file).faults
+
+
+def test_signs_of_an_l1svm(data, call):
+    file = data / "labels"
+    done = call("l1svm", file, "--nonnegative", *GRID, "--grid", 5, "--audit", "-o", "l1")
+    assert done.code == 0 and call("verify", "l1").code == 0, done.err
+    assert min(float(row["value"]) for row in read_csv("l1/coefficients.csv") if row["feature"] != "0") >= 0.0
+    assert all(row["unsafe"] == "0" for row in read_csv("l1/steps.csv"))
+    header, steps = read_certificate(screenpath.load_run("l1").folder / NAME)
+    with pytest.raises(DataError, match="another sign than the certificate asks for"):
+        screenpath.verify.check({**header, "signs": -header["signs"]}, steps, file)
+    assert call("cv", "l1svm", file, "--nonnegative", *GRID, "--grid", 5, "--folds", 3, "-o", "l1cv").code == 0
+    assert call("verify", "l1cv").code == 0
