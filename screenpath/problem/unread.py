@@ -17,21 +17,29 @@ MANY = 2000  # rows: fewer are read as fast as looked over
 VERSIONS, MEMORY = 256, 1 << 21  # of w, and numbers that they may take
 STEP = 0.02  # part of w that the working set of the first step reaches
 ROWS = ("margins", "deadlines", "version")  # what changes from step to step: for each row,
+STAGED = ("deadlines", "sizes", "units", "mean", "ratios", "metric", "lost", "most", "state")
 CHANGES = (*ROWS, "points", "facts", "state", "firsts")  # and for each version
 # Of a certificate: what is not computed anew from its pair. Sums over all rows would differ in their last digits.
 NUMBERS = ("total_sq", "inner", "xi", "ell", "slack", "error", "primal", "primal_error", "gap", "rounding")
 INTERCEPT = ("intercept", "low", "high", "residue", "shift", "cost")  # and, where it is free, of that
 NONE, NOTHING = np.zeros(1, dtype=np.int64), np.empty(0)
 DENSE = 64  # columns, up to which moves are measured by second moments
+GROUP, GROUPS = 128, 128  # rows that these are of
+CELLS = 1 << 20  # values of a block of rows that are not in memory
 PART = 0.25  # of the tolerance: what rounding may take of the primal value
 ALIKE = 1e-6  # relative difference of a certificate's numbers, at most
 
 
 def begun(model, reference, move=None) -> kernels.Lazy:
     """Return what the margins of a reference say of the rows; ``move``: how far its ``w`` may be from the optimum."""
+    lazy = _begun(model, reference, move)
+    return without_margins(lazy) if model.rows.staged else lazy
+
+
+def _begun(model, reference, move=None) -> kernels.Lazy:
     w = reference.point.vector
     most = 0.0 if model.free is None else model.largest_kink
-    lazy = kernels.nothing(model.size, _room(w.size), w.size, measured(model), most)
+    lazy = kernels.nothing(model.size, room_of(w.size), w.size, measured(model), most)
     lazy.margins[:] = reference.point.products
     move = STEP * w if move is None else move
     lazy.state[kernels.REACH] = kernels.distance(move, 1.0, 0.0 * w, lazy, model.bounds)
@@ -56,28 +64,53 @@ def measured(model) -> tuple:
     if model.measure is not None:
         return model.measure
     free, error, squares, sizes = model.free, model.bounds[PRODUCT], np.zeros(model.rows.d), np.empty(model.size)
+    rows, touched = model.rows, model.rows.touched
     mean, lengths, more = (NOTHING, model.norms, 0.0) if free is None else (free.mean, free.spread, 1.0)
-    X, middle = matrix_of(model.rows.stored), np.zeros_like(squares) if free is None else mean
+    middle = np.zeros_like(squares) if free is None else mean
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        kernels.column_squares(X, middle, squares)
+        for _, X in _blocks(rows):
+            kernels.column_squares(X, middle, squares)
         exponents = np.round(0.5 * np.log2(squares / model.size))
         units = np.exp2(np.where(np.abs(exponents) <= MOST_EXPONENT, exponents, 0.0))
         apart = float(np.linalg.norm(middle / units))  # the rows themselves may be rounded
         metric, lost = np.empty((0, 0)), 4.0 * UNIT
         if units.size <= DENSE:
-            metric = kernels.metric_of(X, middle, 1.0 / units)
+            metric = kernels.metric_of(matrix_of(_sample(rows)), middle, 1.0 / units)
             lost = 4.0 * error * (float(np.linalg.norm(metric)) + apart)
-            kernels.measure_by(X, middle, 1.0 / units, more, metric, sizes)
-        else:
-            kernels.measure(X, middle, 1.0 / units, more, sizes)
+        for first, X in _blocks(rows):
+            if metric.size:
+                kernels.measure_by(X, middle, 1.0 / units, more, metric, sizes[first : first + len(X.dense)])
+            else:
+                kernels.measure(X, middle, 1.0 / units, more, sizes[first : first + len(X.dense)])
         sizes = sizes * (1.0 + 2.0 * error) + 4.0 * error * apart + model.bounds[HIDDEN]
         ratios = np.nextafter((lengths / sizes).astype(np.float32), np.float32(np.inf))
-    model.measure = sizes, units, mean, ratios, metric, lost
+    model.measure, rows.touched = (sizes, units, mean, ratios, metric, lost), touched
     return model.measure
 
 
+def _blocks(rows):
+    """Yield all rows, a few at a time where they are not in memory: the number of the first, and a matrix."""
+    if rows.stored is not None:
+        yield 0, matrix_of(rows.stored)
+        return
+    for first in range(0, rows.n, step := max(1, CELLS // rows.d)):
+        index = np.arange(first, min(rows.n, first + step))
+        yield first, matrix_of(rows.take(index, np.ones(index.size)))
+
+
+def _sample(rows) -> np.ndarray:
+    """Return rows for second moments, groups of neighbours: any are as safe as any other."""
+    starts = np.arange(0, rows.n, GROUP * max(1, rows.n // (GROUP * GROUPS)))
+    index = (starts[:, None] + np.arange(GROUP)).ravel()
+    index = index[index < rows.n]
+    return rows.take(index, np.ones(index.size))
+
+
 def copied(lazy: kernels.Lazy) -> kernels.Lazy:
-    """Return a copy for a walk to change: a certificate keeps what was known when it was made."""
+    """Return a copy for a walk to change: a certificate keeps what was known when it was made.
+
+    Of rows that are not in memory (``walk.staged``) the deadlines are kept alone.
+    """
     return lazy._replace(**{name: getattr(lazy, name).copy() for name in CHANGES})
 
 
@@ -86,10 +119,10 @@ def state(certificate) -> dict:
     lazy = certificate.unread
     if lazy is None:
         return {}
-    found = {f"unread_{name}": getattr(lazy, name) for name in ROWS}
-    count = int(lazy.state[kernels.VERSIONS])
+    found = {f"unread_{name}": getattr(lazy, name) for name in ROWS if getattr(lazy, name).size}
+    count, known = int(lazy.state[kernels.VERSIONS]), lazy.state[: _known(lazy.margins.size == 0)]
     numbers = np.array([getattr(certificate, name) for name in _numbers(certificate)])
-    return {**found, "unread_points": lazy.points[:count], "unread_state": lazy.state, "unread_numbers": numbers}
+    return {**found, "unread_points": lazy.points[:count], "unread_state": known, "unread_numbers": numbers}
 
 
 def restore(model, certificate, stored) -> None:
@@ -103,9 +136,10 @@ def restore(model, certificate, stored) -> None:
     if "unread_state" not in stored:
         return
     n, w, names = model.size, certificate.point.vector, _numbers(certificate)
-    known, numbers = states.vector(stored, "unread_state", 8), states.vector(stored, "unread_numbers", len(names))
-    count, room = int(known[kernels.VERSIONS]), _room(w.size)
-    points, version = np.asarray(stored["unread_points"]), np.asarray(stored["unread_version"])
+    staged, numbers = model.rows.staged, states.vector(stored, "unread_numbers", len(names))
+    known = states.vector(stored, "unread_state", _known(staged))
+    count, room = int(known[kernels.VERSIONS]), 1 if staged else room_of(w.size)
+    points = np.asarray(stored["unread_points"])
     if not (0 < count == known[kernels.VERSIONS] <= room and known[: kernels.LINEAR].min() >= 0.0):
         raise ValueError("unread_state is not that of a walk")
     if points.shape != (count, w.size + 1) or points.dtype != np.float64 or not np.array_equal(points[-1, :-1], w):
@@ -115,24 +149,26 @@ def restore(model, certificate, stored) -> None:
         again = model.certify(C, w, theta, certificate, margins, float(points[-1, -1]))
         for name in (*NUMBERS, *INTERCEPT):
             setattr(certificate, name, getattr(again, name))
-    if version.shape != (n,) or version.dtype != np.int32 or version.min() < 0 or version.max() >= count:
-        raise ValueError("unread_version names a row of unread_points that there is not")
-    lazy = begun(model, certificate)
-    fresh, fresh_state, margins = lazy.deadlines.copy(), lazy.state.copy(), states.vector(stored, "unread_margins", n)
+    lazy = _begun(model, certificate)
+    fresh, fresh_state = lazy.deadlines.copy(), lazy.state.copy()
     deadlines = np.asarray(stored["unread_deadlines"])  # infinite for rows without weight
     if deadlines.shape != (n,) or deadlines.dtype != np.float64:
         raise ValueError("unread_deadlines is not a vector of the rows")
-    kernels.restore(matrix_of(model.rows.stored), _problem(model), points, known, version, lazy)
-    if not np.all(np.abs(margins - lazy.margins) <= lazy.held):
-        raise ValueError("unread_margins are not those of unread_points")
+    if staged:
+        slope, floor = lazy.facts[0, kernels.ERROR_SLOPE], lazy.facts[0, kernels.ERROR_FLOOR]
+        lazy.held[:] = 2.0 * (slope * model.norms + floor) + 16.0 * UNIT * (np.abs(model.c) + np.abs(lazy.margins))
+        lazy.state[: known.size] = known
+    else:
+        _restore_margins(model, points, known, stored, lazy)
     left = fresh + 2.0 * lazy.held / lazy.sizes + 64.0 * UNIT * np.abs(fresh)
     if not np.all((deadlines - known[kernels.ODOMETER] <= left) | (deadlines <= 0.0) | (fresh == np.inf)):
         raise ValueError("unread_deadlines are later than the rows allow")
     for place in (kernels.LINEAR, kernels.SIGNED):
         if not abs(known[place] - fresh_state[place]) <= known[place + 1] + fresh_state[place + 1]:
             raise ValueError("unread_state has another sum")
-    lazy.margins[:], lazy.deadlines[:] = margins, deadlines
+    lazy.deadlines[:] = deadlines
     lazy.firsts[:] = np.minimum.reduceat(deadlines, np.arange(0, n, kernels.SCANNED))
+    lazy = without_margins(lazy) if staged else lazy
     for name, value in zip(names, numbers.tolist(), strict=True):
         size = max(abs(certificate.primal), abs(getattr(certificate, name)))
         if not abs(value - getattr(certificate, name)) <= ALIKE * size:
@@ -141,11 +177,35 @@ def restore(model, certificate, stored) -> None:
     certificate.unread, certificate.point = lazy, Unread(w, certificate.point.sqnorm, model)
 
 
+def _restore_margins(model, points, known, stored, lazy) -> None:
+    """Write the margins of rows in memory, each for its own version; the errors of two of them to ``held``."""
+    n, version = model.size, np.asarray(stored["unread_version"])
+    if version.shape != (n,) or version.dtype != np.int32 or version.min() < 0 or version.max() >= len(points):
+        raise ValueError("unread_version names a row of unread_points that there is not")
+    margins = states.vector(stored, "unread_margins", n)
+    kernels.restore(matrix_of(model.rows.stored), _problem(model), points, known, version, lazy)
+    if not np.all(np.abs(margins - lazy.margins) <= lazy.held):
+        raise ValueError("unread_margins are not those of unread_points")
+    lazy.margins[:] = margins
+
+
+def without_margins(lazy) -> kernels.Lazy:
+    """Return the deadlines alone, and what does not change: rows that are not in memory need no more."""
+    none = kernels.nothing()
+    return none._replace(**{name: getattr(lazy, name) for name in STAGED}, points=lazy.points[:1].copy())
+
+
+def _known(staged: bool) -> int:
+    """Return how many numbers of the state are kept."""
+    return kernels.LIMIT + staged
+
+
 def _numbers(certificate) -> tuple:
     return NUMBERS if certificate.intercept is None else NUMBERS + INTERCEPT
 
 
-def _room(d: int) -> int:
+def room_of(d: int) -> int:
+    """Return how many versions of ``w`` there is room for."""
     return max(16, min(VERSIONS, MEMORY // d))
 
 

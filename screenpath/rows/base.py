@@ -36,6 +36,7 @@ class Rows(Counted, Protocol):
     sparse: bool  # form of the rows that :meth:`take` gives
     norms: np.ndarray  # shape (n,): Euclidean norms
     inexact: float  # largest relative error of a value, as the preparation left it
+    staged: bool = False  # whether a compiled walk may copy the rows that it needs for some steps; see `walk.staged`
 
     @property
     @abstractmethod

@@ -172,6 +172,7 @@ class ShardRows(OnDisk, Rows):
         self.limit, self.raw_d = limit or MemoryLimit(), folder.checked_width(n_features)
         self.n, self.d = folder.n, self.raw_d + bool(bias)
         self.sparse = not dense_form(storage, (self.n, self.raw_d), lambda: folder.nnz)
+        self.staged = not self.sparse and self.moved is None
         self.threads = usable_threads(threads)
         super().__init__(folder, self._tasks_at_once())
         self.limit.check_vectors(self.needs(BOX, bool(scale != "none" or bias)), self.n, self.d, str(folder.path))
@@ -185,7 +186,11 @@ class ShardRows(OnDisk, Rows):
     def inexact(self) -> float:  # type: ignore[override]  # computed, not set
         return self.preparation.inexact
 
-    stored = None  # compiled code cannot read these rows in place
+    stored, brief = None, False  # compiled code cannot read these rows in place
+
+    @property
+    def sum_edges(self) -> np.ndarray:
+        return np.array([0, *(stop for _, stop in self._blocks)], dtype=np.int64)
 
     @property
     def size(self) -> int:

@@ -54,7 +54,8 @@ PAUSE = 32  # points that the loop takes in a row, at most, where others before 
 def can_compile(model: PathModel, screening: PathScreening, solver: Solver) -> bool:
     """Tell whether the compiled walk can be used: whether model, rows, screening and solver all support it."""
     rows: Any = model.rows  # what they are of a model that is compiled, see PathModel
-    kernel = solver.compiled(rows) if model.compiled and rows.compiled and screening.compiled is not None else None
+    able = model.compiled and (rows.compiled or rows.staged) and screening.compiled is not None
+    kernel = solver.compiled(rows) if able else None
     if kernel is None or not (rows.brief or _skips(model, screening)):
         return False
     if model.free is None:
@@ -95,7 +96,7 @@ class CompiledWalk:
         alone = options.audit is not None or grid.grows or self.given  # each point is looked at before the next
         self.length = 1 if alone else max(1, min(POINTS, self._most()))
         rows, edges = model.rows, model.rows.sum_edges
-        self.X = matrix_of(rows.stored)
+        self.X: Any = None if rows.stored is None else matrix_of(rows.stored)
         self.problem = kernels.Problem(edges, model.c, model.lo, model.hi, model.norms, model.signs, model.bounds)
         if _skips(model, screening) and options.audit is None:
             self.between = model.size / BETWEEN
@@ -200,9 +201,13 @@ class CompiledWalk:
         """Return how many points the memory of one call is for."""
         return CELLS // self.model.size if self.options.certificates else POINTS
 
+    def smaller(self, model, points: list, options, aim: float) -> CompiledWalk:
+        """Return a walk on some of the rows, in memory."""
+        return CompiledWalk(model, type(self.grid)(points), self.screening, options, aim)
+
     def _workspace(self, blocks: int) -> tuple:
-        model, more = self.model, 0 if self.free is None else 1
-        return model.rows.lent(("stretch", model.size, more), lambda: _make_workspace(model, blocks, more))
+        rows, size, more = self.model.rows, self.model.size, 0 if self.free is None else 1
+        return rows.lent(("stretch", size, more), lambda: make_workspace(size, rows.d, rows.sparse, blocks, more))
 
     def _arrays(self, count: int, read: bool = True) -> tuple:
         """Return ``w``, ``total``, ``theta`` and ``margins`` of so many steps and their reference; no margins if rows
@@ -276,14 +281,13 @@ class CompiledWalk:
         return found
 
 
-def _make_workspace(model, blocks: int, more: int) -> tuple:
+def make_workspace(n: int, d: int, sparse: bool, blocks: int, more: int) -> tuple:
     """Return work space for a call, which the walks of several classes share.
 
     ``more`` are columns that a solver adds.
     """
-    rows, n = model.rows, model.size
-    room, sums = newton.workspace(n, rows.d + more, rows.sparse), np.empty((2, blocks, rows.d))
-    table = newton.table_of(max(blocks, -(-n // ROWS)), 0 if rows.sparse else rows.d + more)
+    room, sums = newton.workspace(n, d + more, sparse), np.empty((2, blocks, d))
+    table = newton.table_of(max(blocks, -(-n // ROWS)), 0 if sparse else d + more)
     return kernels.Changes(np.empty(n, np.int8), np.empty(n, np.int64), np.empty(n), sums), room, table
 
 

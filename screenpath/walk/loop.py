@@ -349,6 +349,10 @@ def best_known(model, parameter, certificate, reference, tol: float):
 def compiled_walk(model, grid, screening, solver: Solver, options, aim: float, again: tuple) -> CompiledWalk:
     """Return the compiled walk of a grid, if :func:`can_compile` allows it."""
     kernel: Any = solver.compiled(model.rows)
+    if model.rows.staged:
+        from screenpath.walk.staged import StagedWalk
+
+        return StagedWalk(model, grid, screening, options, aim)
     if not kernel.on_faces:
         return CompiledWalk(model, grid, screening, options, aim)
     from screenpath.walk.compiled_faces import FaceWalk  # other paths start up without it

@@ -38,7 +38,9 @@ def near(walk, C: float, epochs: int) -> tuple:
     growth = max(GROWTH, model.rows.size // VALUES)
     blocks = np.arange(0, model.size - growth, growth)  # not every fourth row, which may be those of a season
     index = blocks + np.random.default_rng(0).integers(growth, size=blocks.size)
-    rows = MemoryRows(model.rows.stored[index], inexact=model.rows.inexact)
+    before = model.rows.touched
+    rows = MemoryRows(model.rows.take(index, np.ones(index.size)), inexact=model.rows.inexact)
+    model.rows.touched = before
     arrays = rows, model.c[index], model.lo[index], model.hi[index], model.signs[index]
     if model.free is None:
         sample = BoxModel(*arrays)
@@ -58,7 +60,7 @@ def near(walk, C: float, epochs: int) -> tuple:
         touched += found.touched
     else:
         options, aim = replace(walk.options, tol=TOL, certificates=True), TOL * walk.aim / walk.options.tol
-        smaller = type(walk)(sample, type(walk.grid)([larger]), walk.screening, options, aim)
+        smaller = walk.smaller(sample, [larger], options, aim)
         smaller.between = walk.between * sample.size / model.size
         start, spent, more = near(smaller, larger, epochs)
         touched += more

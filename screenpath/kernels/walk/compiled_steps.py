@@ -393,9 +393,10 @@ def _begin(C, X, problem, known, status, point, before, changes, room, old, new,
 @kernel
 def _goes_by_changes(known, changed, nonzero, fresh_every, bounds, now):
     """Tell whether a sum over rows is updated by the ``changed`` rows, or computed anew from those that are not 0
-    (as ``BoxModel.updated_sum`` has it); write the number of the update, and its error bound.
+    (as ``BoxModel.updated_sum`` has it; never anew if ``fresh_every`` is negative); write the number of the update, and
+    its error bound.
     """
-    if known[UPDATES] < fresh_every and changed < nonzero:
+    if fresh_every < 0 or (known[UPDATES] < fresh_every and changed < nonzero):
         now[UPDATES], now[SUM_ERROR] = known[UPDATES] + (changed > 0.0), known[SUM_ERROR]
         if changed > 0.0:
             now[SUM_ERROR] = box.sum_drift(known[SUM_ERROR], changed, bounds)

@@ -29,14 +29,16 @@ SCANNED = 128  # deadlines that are compared at a time
 BETWEEN = 2  # side of a row that is at neither end, outside of a working set
 OPEN = -1.0  # deadline of a row that is not at the end its margin asks for
 # Of the state: what w has moved, versions kept, length of the last step's move, and how far its working set went; then
-# `c . theta`, the sum of the signed dual variables, and bounds on the errors of both.
+# `c . theta`, the sum of the signed dual variables, and bounds on the errors of both. Where these are not all rows of
+# the problem: the odometer up to which no other row comes to its kink, whether this was passed, how many others are at
+# either end, their largest ratio, and the smallest size of all rows.
 ODOMETER, VERSIONS, MOVE, REACH, LINEAR, LINEAR_ERROR, SIGNED, SIGNED_ERROR = range(8)
+LIMIT, PASSED, OTHERS_R, OTHERS_L, RATIO, LEAST, STATE = range(8, 15)
 SQUARE, ERROR_SLOPE, ERROR_FLOOR, LOOKED, SCALE, SCALED, PLAIN = range(7)  # of a version, see `_straight`
 ALONG, ALONG_SCALED, ALONG_ERROR = range(7, 10)  # with a free intercept: what it adds to a margin of that version
 SOLVED = 256.0 * UNIT  # error of a solver's distances from the kinks, times the sizes of the intercept and the kinks
 
 NONE = np.empty(0), np.empty(0), np.empty(0), np.empty(0, dtype=np.float32), np.empty((0, 0)), 0.0
-BLOCKS = 128  # of SCANNED rows, whose second moments are taken
 RIDGE = 1e-6  # added to the second moments of columns that are about 1
 
 
@@ -69,7 +71,7 @@ class Lazy(NamedTuple):
         Each ``w``, and its intercept.
     facts : ndarray of shape (versions, 10)
         Squared norm and error bounds of each, and what is known of the way from there to the present ``w``.
-    state : ndarray of shape (8,)
+    state : ndarray of shape (STATE,)
     near : ndarray of int64 of shape (n,)
         The working set.
     held : ndarray of shape (n,)
@@ -104,9 +106,11 @@ def nothing(n=0, versions=0, d=0, measure=NONE, most=0.0) -> Lazy:
 
     ``measure`` has ``sizes``, ``units``, ``mean``, ``ratios``, ``metric`` and ``lost``.
     """
+    state = np.zeros(STATE)
+    state[LIMIT] = state[LEAST] = np.inf
     return Lazy(
         np.empty(n), np.empty(n), np.zeros(n, dtype=np.int32), *measure, most, np.full(-(-n // SCANNED), np.inf),
-        np.empty(n, dtype=np.int8), np.empty((versions, d + 1)), np.zeros((versions, 10)), np.zeros(8),
+        np.empty(n, dtype=np.int8), np.empty((versions, d + 1)), np.zeros((versions, 10)), state,
         np.empty(n, dtype=np.int64), np.empty(n), np.empty(n, dtype=np.int64), np.empty(n),
     )  # fmt: skip
 
@@ -150,18 +154,15 @@ def _columns(dense, first, middle, scales, part):
 
 @kernel(fastmath=SUMS)
 def metric_of(X, middle, scales):
-    """Return ``R`` of ``R'R``, the second moments of rows as in :func:`measure`, and a little more.
-
-    Any ``R`` is as safe as any other, so some rows suffice.
-    """
-    (n, d), count = X.dense.shape, 0
+    """Return ``R`` of ``R'R``, the second moments of rows as in :func:`measure`, and a little more."""
+    n, d = X.dense.shape
     moments, part = np.zeros((d, d)), np.empty((d, SCANNED))
-    for first in range(0, n, SCANNED * max(1, n // (SCANNED * BLOCKS))):
-        count += _columns(X.dense, first, middle, scales, part)
+    for first in range(0, n, SCANNED):
+        _columns(X.dense, first, middle, scales, part)
         for j in range(d):
             for k in range(j + 1):
                 moments[j, k] += inner(part[j], part[k])
-    moments /= count
+    moments /= n
     for j in range(d):
         moments[j, j] += RIDGE
     _factorise(moments)
@@ -365,6 +366,8 @@ def look(X, problem, w, reach, keep, count, lazy):
     margins, version, state = lazy.margins, lazy.version, lazy.state
     now, found, values = int(state[VERSIONS]) - 1, lazy.found, lazy.values
     late, read, near = _expired(state[ODOMETER] + reach, lazy), 0, count
+    if not state[ODOMETER] + reach <= state[LIMIT]:
+        state[PASSED] = 1.0
     for q in range(late):
         i = at(found[q])
         r = version[i]

@@ -47,11 +47,16 @@ from screenpath.kernels.walk.deadlines import (
     BETWEEN,
     ERROR_FLOOR,
     ERROR_SLOPE,
+    LEAST,
+    LIMIT,
     LINEAR,
     LINEAR_ERROR,
     MOVE,
     ODOMETER,
     OPEN,
+    OTHERS_L,
+    OTHERS_R,
+    RATIO,
     REACH,
     SIGNED,
     SIGNED_ERROR,
@@ -131,7 +136,7 @@ def working_set(X, problem, C, w, theta, total, n_E, lazy):
 @kernel
 def begin(ends, lazy):
     """Note the ends of all dual variables; the working set is empty. Returns the smallest size of a row."""
-    least = np.inf
+    least = lazy.state[LEAST]
     for i in range(ends.size):
         lazy.sides[i] = ends[i] if ends[i] != 0 else BETWEEN
         least = min(least, lazy.sizes[i])
@@ -323,13 +328,14 @@ def decided(reach, more, bounds, lazy):
     ``ratios`` are of, and by ``more`` times the smallest size: at either end.
     """
     n_R, n_L, odometer = 0.0, 0.0, lazy.state[ODOMETER]
+    others = lazy.state[LIMIT] - odometer > reach * (1.0 + 4.0 * bounds[PRODUCT]) * lazy.state[RATIO] + more
     deadlines, ratios, sides = lazy.deadlines, lazy.ratios, lazy.sides
     reach *= 1.0 + 4.0 * bounds[PRODUCT]
     for i in range(at(ratios.size)):
         past = deadlines[i] - odometer > reach * ratios[i] + more
         n_R += 1.0 if past & (sides[i] < 0) else 0.0
         n_L += 1.0 if past & (sides[i] > 0) else 0.0
-    return n_R, n_L
+    return n_R + others * lazy.state[OTHERS_R], n_L + others * lazy.state[OTHERS_L]
 
 
 @kernel
