@@ -432,3 +432,18 @@ def test_what_was_found_as_json(call, data, tmp_path):  # noqa: F811
     seal(tmp_path / "r", {**record, "objective": "another"})
     done = call("verify", "r", "--format", "json")
     assert done.code == 1 and "objective" in json.loads(done.out)["faults"][0]["reason"]
+
+
+@pytest.mark.parametrize("words", [("svm",), ("svm", *NONE), ("l1svm", "--lambda-list", "5,2,1")])
+def test_a_class_against_the_rest_has_a_certificate_of_its_own(call, tmp_path, words):  # noqa: F811
+    """It is that of the run with ``--positive``, whose numbers are those of the class to the last digit."""
+    X, _ = clouds(n=60)
+    (tmp_path / "d").write_text(libsvm_text(X, np.arange(60) % 3))
+    words = (*words, "d", "--quiet", *(() if "l1svm" in words else ("--grid", "3")))
+    assert call(*words, "--one-vs-rest", "-o", "all").code == 0
+    lines = [line.split(",") for line in (tmp_path / "all" / "coefficients.csv").read_text().splitlines()[1:]]
+    for label in range(3):
+        assert call(*words, "--positive", label, "-o", f"p{label}", "--certificate").code == 0
+        assert call("verify", f"p{label}", "d").code == 0
+        own = (tmp_path / f"p{label}" / "coefficients.csv").read_text().splitlines()[1:]
+        assert [",".join([step, *rest]) for step, one, *rest in lines if float(one) == label] == own
