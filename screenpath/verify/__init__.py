@@ -69,7 +69,7 @@ class Verification:
     path: str  # run folder
     steps: int = 0  # of the path,
     proven: int = 0  # and those whose every claim holds
-    unclaimed: list[int] = field(default_factory=list)  # steps that the run itself does not call certified
+    unclaimed: list[int] = field(default_factory=list)  # steps, or rows left out, that claim nothing
     claims: int = 0  # rows claimed to be fixed in the optimum, over all steps
     worst: float | None = None  # largest relative gap of a step that is proven
     tol: float = 0.0
@@ -190,6 +190,7 @@ def _left_out(path: Path, data) -> Verification:
         if not whole:
             raise damaged(path, "it is cut short")
         found.faults += [(None, fault) for fault in rows.faults]
+        found.unclaimed = rows.open
         found.covered = ["rows left out: bounds of their values, errors"]
     return found
 

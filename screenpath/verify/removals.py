@@ -240,7 +240,8 @@ class LeftOut:
         self.removals = Removals(pair, source)
         self.faults: list[str] = []
         self.seen: set[int] = set()
-        self.proven, self.open, self.gap, self.error = 0, 0, 0.0, 0.0
+        self.open: list[int] = []  # rows of which nothing is claimed
+        self.proven, self.gap, self.error = 0, 0.0, 0.0
         labels, mapping = self.removals.block.labels, pair.model.header.get("labels")
         self.signs = None if mapping is None else signs_of(labels, mapping)
         self.wrong = 0  # rows that are certainly on the wrong side
@@ -252,7 +253,7 @@ class LeftOut:
             raise ValueError(f"row {row} is left out twice")
         self.seen.add(row)
         if fields.get("open"):
-            self.open += 1
+            self.open.append(row)
             return
         low, high, loss = self.removals.without(fields, arrays)
         said = [fields[name] for name in ("low", "value", "high")]
@@ -278,7 +279,7 @@ class LeftOut:
 
     def __str__(self) -> str:
         n, wrong = self.removals.n, "" if self.signs is None else f", {self.wrong} errors"
-        left = self.open + self.undecided
+        left = len(self.open) + self.undecided
         still = f", {left} left open" if left else ""
         width = f"values proven to {self.error:.1e}, largest gap {self.gap:.1e}"
         at = f"{self.removals.model.name} at C = {self.removals.C:.6g}"
@@ -288,6 +289,6 @@ class LeftOut:
         """Return the numbers for JSON."""
         return {
             "model": self.removals.model.name, "C": self.removals.C, "rows": self.removals.n,
-            "left_out": len(self.seen), "proven": self.proven, "open": self.open + self.undecided,
+            "left_out": len(self.seen), "proven": self.proven, "open": len(self.open) + self.undecided,
             "errors": None if self.signs is None else self.wrong, "largest_gap": self.gap, "largest_error": self.error,
         }  # fmt: skip
