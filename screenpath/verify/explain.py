@@ -65,10 +65,10 @@ def _rows(model) -> str:
     b, a = (" + b", "; a_k is the sign of x_k in it") if model.free else ("", "")
     if model.nodes > 1:
         return "t_k = 1 - x.(w_y - w_c) of each row and each class c but its own, y"
-    if model.name == "svr":
+    if model.loss == "svr":
         size = f"{model.header['epsilon']:g}"
         return f"t_k = y - x.w{b and ' - b'} - {size} and t_k = x.w{b} - y - {size} of each row{a}"
-    if model.name in REGRESSIONS:
+    if model.loss in REGRESSIONS:
         return f"t_k = y_k - x_k.w{b and ' - b'}"
     return f"t_k = 1 - y_k (x_k.w{b}), y_k = 1 or -1{a}"
 
