@@ -304,7 +304,7 @@ def plot_run(path: RunLike, kind: str | None = None, out: FileLike | None = None
     Parameters
     ----------
     path : StoredPath or path-like
-    kind : {"rejection", "coefficients", "gap", "time", "cv", "grid"}, optional
+    kind : {"rejection", "coefficients", "gap", "time", "cv", "grid", "loo", "influence"}, optional
         ``cv`` where the run has one, else ``rejection``.
     out : path-like, optional
         Picture that ends in .png, .svg or .pdf; default ``RUN/KIND.png``.
@@ -323,24 +323,27 @@ def plot_run(path: RunLike, kind: str | None = None, out: FileLike | None = None
     return Path(name)
 
 
-def report_run(path: RunLike, out: FileLike, *, force: bool = False) -> Path:
+def report_run(path: RunLike, out: FileLike, *, loo: bool = False, force: bool = False) -> Path:
     """Write one HTML page about a run, as ``screenpath report RUN`` does; needs matplotlib.
 
     Parameters
     ----------
     path : StoredPath or path-like
     out : path-like
+    loo : bool, default False
+        Add pictures of leave-one-out and influence, computed from the training data.
     force : bool, default False
 
     Returns
     -------
     Path
     """
+    from screenpath.report import series
     from screenpath.report.page import page
     from screenpath.store.outputs import Output
 
     opened = _opened(path)
-    Output(file_name(out, "out"), force, [opened.folder]).write(page(opened.run))
+    Output(file_name(out, "out"), force, [opened.folder]).write(page(opened.run, series.LEFT_OUT if loo else ()))
     return Path(out)
 
 

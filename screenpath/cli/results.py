@@ -185,26 +185,28 @@ def runs(runs, step, test, target, quiet):
 @helped("report", "screenpath report", "screenpath report runs/cv-svm-data -o report.html")
 @run_argument
 @click.option("-o", "--out", metavar="FILE", help="HTML file; - is standard output.  [default: RUN/report.html]")
+@click.option("--loo", is_flag=True, help="Add pictures of leave-one-out and influence, from the training data.")
 @force_option
 @quiet_option
-def report(run, out, force, quiet):
+def report(run, out, loo, force, quiet):
     """Write a page about the run folder RUN, or the newest.
 
     It has problem, certificate, pictures, steps, and the command to repeat the run. The page is one file and loads
     nothing. Needs matplotlib.
     """
+    from screenpath.report import series
     from screenpath.report.page import page
     from screenpath.store.outputs import Output
 
     run = opened_run(run, quiet)
     output = Output(out or str(run.path / "report.html"), force, [run.path])
-    output.write(page(run))
+    output.write(page(run, series.LEFT_OUT if loo else ()))
     if not quiet and not output.stdout:
         tell(f"wrote {output.name}")
 
 
 # As screenpath.report.series.KINDS; --help must not import numpy.
-KINDS = ("rejection", "coefficients", "gap", "time", "cv", "gammas", "grid")
+KINDS = ("rejection", "coefficients", "gap", "time", "cv", "gammas", "grid", "loo", "influence")
 
 
 @helped("plot", "screenpath plot", "screenpath plot runs/dvi runs/gap --kind time -o time.svg")
@@ -229,11 +231,16 @@ def plot(runs, kind, out, force, terminal, quiet):
     time          seconds of screening, solving, certifying
     cv            cross-validation curve, choices, certified bound
     grid          heat maps over (alpha, beta) of sparse-svm
+    loo           errors in training and with each row left out, at every C
+    influence     each row predicted with and without itself (best or last step)
 
+    loo and influence are computed from the training data of RUN, as by the commands of these names.
     Several runs with the same parameter can be compared by rejection, gap, time and cv.
     """
     from screenpath.report import series
 
+    if terminal and kind in series.LEFT_OUT:
+        raise UsageError(f"--kind {kind} is drawn by matplotlib alone", "leave out --terminal")
     if terminal and out:
         raise UsageError("--terminal writes no file", "leave out --out, or leave out --terminal")
     series.picture_form(out)  # refuses a wrong name early

@@ -130,7 +130,7 @@ class Result(ABC, Generic[Place]):
 
         Parameters
         ----------
-        kind : {"rejection", "coefficients", "gap", "time", "cv", "grid"}, optional
+        kind : {"rejection", "coefficients", "gap", "time", "cv", "grid", "loo", "influence"}, optional
             The most telling one by default.
 
         Returns

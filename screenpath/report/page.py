@@ -29,6 +29,8 @@ CAPTIONS = {
     "time": "Seconds of screening, solving and certifying.",
     "cv": "Mean score over the folds with its standard error, and both choices.",
     "gammas": "Mean score over the folds at every pair of gamma and C, its contours, and the best pair.",
+    "loo": "Errors in training, and with each row left out: bounds that are proven, shaded where they differ.",
+    "influence": "Each row by the model of all rows and by that of the others; large where the weights move far.",
     "grid": "Shares of samples and features screened over the grid of both parameters.",
 }
 
@@ -50,8 +52,8 @@ svg { max-width: 100%; height: auto; background: #fff; }
 """
 
 
-def page(run) -> str:
-    """Return the report of a run as HTML.
+def page(run, more: tuple[str, ...] = ()) -> str:
+    """Return the report of a run as HTML, with the pictures that it has and ``more``.
 
     It refers to no other file or address; a policy in its head forbids browsers to load one.
     """
@@ -70,7 +72,7 @@ def page(run) -> str:
         *_choice(run),
         *_largest(summary),
         "<h2>Pictures</h2>",
-        *(_figure(run, kind) for kind in series.available(run)),
+        *(_figure(run, kind) for kind in (*series.available(run), *more)),
         "<h2>Steps</h2>",
         _steps(run),
         "<h2>How to repeat it</h2>",

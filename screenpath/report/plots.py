@@ -377,6 +377,10 @@ def draw(run, kind: str):
     matplotlib = f.need_matplotlib()
     series.check_kind(run, kind)
     with matplotlib.rc_context(f.STYLE):
+        if kind in series.LEFT_OUT:
+            from screenpath.report import left_out  # others start up without it
+
+            return left_out.draw_loo(run) if kind == "loo" else left_out.draw_influence(run)
         return DRAW[kind](run)
 
 

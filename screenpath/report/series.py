@@ -17,7 +17,8 @@ from screenpath.errors import RunFolderError, UsageError
 from screenpath.store.record import strict_json
 from screenpath.walk.step import SKIPPED
 
-KINDS = ("rejection", "coefficients", "gap", "time", "cv", "gammas", "grid")
+LEFT_OUT = ("loo", "influence")  # whose numbers are computed from the training data
+KINDS = ("rejection", "coefficients", "gap", "time", "cv", "gammas", "grid", *LEFT_OUT)
 FORMS = ("png", "svg", "pdf")
 FLOOR = 1e-17  # smaller relative gaps are drawn here: they are rounding, and a logarithmic axis has no zero
 PHASES = (("screen_s", "screen"), ("solve_s", "solve"), ("certify_s", "certify"), ("init_s", "far end"))
@@ -365,6 +366,12 @@ def check_kind(run, kind: str) -> None:
         raise UsageError("there is nothing to draw: no step was reached", "give it more time (`time_limit`)")
     if kind == "cv":
         read_cv(run)
+    elif kind in LEFT_OUT:
+        from screenpath.engine.leave_out import check_left_out
+
+        check_left_out(run)
+        if "sha256" not in run.record["data"]:
+            raise UsageError(f"the picture '{kind}' needs a run folder", "write one: path.save(folder)")
     elif kind not in available(run):
         why = {
             "gammas": "it is of several values of gamma (`gammas` of cv)",
