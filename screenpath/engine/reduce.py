@@ -9,6 +9,7 @@ slope there add nothing. So the reduced problem has the same optima and the same
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
@@ -33,7 +34,7 @@ from screenpath.store.open import Run, open_run
 
 ACCURACY = 1e-10  # relative gap of the solutions, if that of the run is larger
 SPACING = 1.1  # ratio of neighbouring C, at most
-FEWER, DOUBLINGS = 0.98, 3  # steps are doubled, at most so often, while that leaves fewer than this share of the rows
+FEWER, ROUNDS = 0.98, 5  # steps are added, at most so often, while that leaves fewer than this share of the rows open
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,14 +116,7 @@ def reduced(run: Run, low: float | None, high: float | None, training: str | Non
     values = np.unique([*spaced, *grid[(grid > low) & (grid < high)]])
     tol = min(ACCURACY, run.record["options"]["tol"])
     with problem_again(run, training_path(run, training), tol=tol) as (spec, options, data):
-        status = _sides(spec, options, data, values)
-        for _ in range(DOUBLINGS):
-            values = np.sort(np.append(values, np.sqrt(values[:-1] * values[1:])))
-            finer = _sides(spec, options, data, values)
-            fewer = np.count_nonzero(finer == 0) < FEWER * np.count_nonzero(status == 0)
-            status = np.where(finer != 0, finer, status)
-            if status.any() and not fewer:
-                break
+        status, values = _status(spec, options, data, values)
         X, y, weights, kept = _rows(Path.of(spec, options, data, values).model, data, LOSSES[run.model], status)
     scaled = data.preparation.kind if data.preparation.fill is None else f"{data.preparation.kind}, gaps filled"
     bias = 0.0 if spec.free_bias else data.preparation.bias
@@ -132,30 +126,63 @@ def reduced(run: Run, low: float | None, high: float | None, training: str | Non
     )
 
 
-def _sides(spec, options: dict, data, values: np.ndarray) -> np.ndarray:
-    """Return -1 (lower end) or +1 for every dual variable that is there at the optimum of every C, else 0."""
+def _status(spec, options: dict, data, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return -1 (lower end) or +1 for every dual variable that is there at the optimum of every C, else 0; and the
+    steps that were solved for it.
+
+    Steps are added where they may pay: between two that leave a variable open which is on one side everywhere else.
+    """
+    whole = np.ones(values.size - 1, dtype=bool), slice(None)
+    known = np.array([*_sides(spec, options, data, values, *whole)])
+    status = _common(known)
+    rows = np.flatnonzero(status == 0)
+    known = known[:, rows]
+    for _ in range(ROUNDS):
+        one_side = (known >= 0).all(axis=0) | (known <= 0).all(axis=0)
+        split = (known[:, one_side] == 0).any(axis=1)
+        if not split.any():
+            break
+        values = np.sort(np.append(values, np.sqrt(values[:-1] * values[1:])[split]))
+        known, new = np.repeat(known, 1 + split, axis=0), np.repeat(split, 1 + split)
+        finer = np.array([*_sides(spec, options, data, values, new, rows)])
+        known[new] = np.where(finer != 0, finer, known[new])
+        status[rows] = _common(known)
+        left = status[rows] == 0
+        fewer = np.count_nonzero(left) < FEWER * rows.size
+        rows, known = rows[left], known[:, left]
+        if status.any() and not fewer:
+            break
+    return status, values
+
+
+def _common(known: np.ndarray) -> np.ndarray:
+    """Return the sides that are the same from each step to the next, else 0."""
+    return np.where((known > 0).all(axis=0), 1, np.where((known < 0).all(axis=0), -1, 0))
+
+
+def _sides(spec, options: dict, data, values: np.ndarray, asked: np.ndarray, which) -> Iterator[np.ndarray]:
+    """Yield the sides of some dual variables from one step to the next, int8, where they are asked for."""
     way = Path.of(spec, options, data, values)
-    certificates = (certificate for _, certificate in way.walk())
-    found = None
-    for first, second in pairwise(certificates):
-        here = _between(way.model, first, second)
-        found = here if found is None else np.where(found == here, here, 0)
-    return found
+    for ends, wanted in zip(pairwise(certificate for _, certificate in way.walk()), asked, strict=True):
+        if wanted:
+            yield _between(way.model, *ends, which).astype(np.int8)
 
 
-def _between(model, first, second) -> np.ndarray:
-    """Return the sides of all dual variables from one solved C to the next."""
+def _between(model, first, second, which) -> np.ndarray:
+    """Return the sides of some dual variables from one solved C to the next."""
     if first.intercept is not None:
-        levers, own = LeversBetween.of(model, first, second), model.signless
-        left = levers.open_shares(lambda vector: model.signs * model.margins(vector), model.norms, own.kinks)
+        levers, signs = LeversBetween.of(model, first, second), model.signs[which]
+        left = levers.open_shares(
+            lambda vector: signs * model.margins(vector)[which], model.norms[which], model.signless.kinks[which]
+        )
         above, below = left[:, 0] > left[:, 1]
-        return model.screened(np.where(above, -1, np.where(below, 1, 0))).status
+        return signs * np.where(above, -1, np.where(below, 1, 0))
     ends = [Solved(one.C, one.primal, one.dual, one.gap, one.point.vector) for one in (first, second)]
     radius = sqrt(Between.of(*ends).worst[1])
     # The centre of a pair's ball lies halfway between w and the primal point of its dual.
     radius += max(pair_ball(one, one.C).radius - pair_radius(one, one.C) for one in (first, second))
     one, other = (model.screen(Ball(one.point, OUTWARD * radius)).status for one in (first, second))
-    return np.where(one == other, one, 0)
+    return np.where(one == other, one, 0)[which]
 
 
 def _rows(model, data, loss, status: np.ndarray) -> tuple:
