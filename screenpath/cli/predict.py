@@ -61,10 +61,10 @@ def predict(
 
     --interval 0.9, of regressions, adds the columns low and high: jackknife+ intervals by all models without one
     training row (linear lad, quantile, svr), or of a cv run CV+ intervals by the models of its folds. They hold about
-    80 % (2 LEVEL - 1) of new targets like those of training at least, and usually about 90 %. Of a linear svm of two
-    labels it adds the column set: none, one or both labels (LABEL;LABEL), which promise the same of labels.
+    80 % (2 LEVEL - 1) of new targets like those of training at least, and usually about 90 %. Of an svm of two labels
+    it adds the column set: none, one or both labels (LABEL;LABEL), which promise the same of labels.
 
-    --removals, for a linear svm of two labels, adds how many training rows change the label by being left out, each
+    --removals, for an svm of two labels, adds how many training rows change the label by being left out, each
     alone. 0 says that no single training row decides it.
     """
     from screenpath.catalogue.scores import probability

@@ -25,6 +25,7 @@ from screenpath.store.certificates import header_of, removals_bytes
 from screenpath.store.open import Run
 
 TOL = 1e-8  # from which the rows on their kinks are seen
+ROWS = 1024  # new rows at once
 VALUES = 10**6  # predictions of all models for some new rows that are held at once
 SLOW = 10.0  # seconds from which the cost is said beforehand
 
@@ -149,18 +150,29 @@ class LeaveOneOut(Removed):
 
         ``X`` is in the units of the data.
         """
-        rows = self.preparation.apply(of_width(self.run, sp.csr_array(X)))[:, : self.solution.model.rows.d]
-        squares = rows.multiply(rows).sum(axis=1) if sp.issparse(rows) else np.einsum("ij,ij->i", rows, rows)
-        out = np.zeros(rows.shape[0], dtype=np.int64)
-        norms = np.sqrt(np.asarray(squares, dtype=np.float64).ravel())
-        for near, _, flipped in self._flipped(lambda index: rows[index], self._forms(rows), norms):
-            out[near] += np.count_nonzero(flipped, axis=1)
+        X = of_width(self.run, sp.csr_array(X))
+        out = np.zeros(X.shape[0], dtype=np.int64)
+        for start in range(0, out.size, ROWS):
+            rows, norms = self._prepared(X[start : start + ROWS])
+            for near, _, flipped in self._flipped(lambda index, rows=rows: rows[index], self._forms(rows), norms):
+                out[start + near] += np.count_nonzero(flipped, axis=1)
         return out
 
+    def _prepared(self, X) -> tuple[Any, np.ndarray]:
+        """Return new rows, with the columns of the run, as :attr:`moves` has them multiplied, and their norms."""
+        of, rows = self.solution.model.rows, self.preparation.apply(X)
+        if self.solution.kernel:
+            held_out = of.held_out(rows)
+            return held_out.blocks.block(slice(None), None, held_out.X), held_out.norms
+        rows = rows[:, : of.d]  # a free intercept is no column
+        squares = rows.multiply(rows).sum(axis=1) if sp.issparse(rows) else np.einsum("ij,ij->i", rows, rows)
+        return rows, np.sqrt(np.asarray(squares, dtype=np.float64).ravel())
+
     def _forms(self, rows) -> np.ndarray:
-        """Return the linear forms of prepared rows by the model of all rows."""
-        point = self.solution.certificate
-        return np.asarray(rows @ point.point.vector).ravel() + (point.intercept or 0.0)
+        """Return the linear forms of rows of :meth:`_prepared` by the model of all rows."""
+        pair, of = self.solution.certificate, self.solution
+        w = of.signs * pair.point.vector if of.kernel else pair.point.vector
+        return np.asarray(rows @ w).ravel() + (pair.intercept or 0.0)
 
     def _flipped(self, rows, forms: np.ndarray, norms: np.ndarray) -> Iterator[tuple]:
         """Yield numbers of rows, numbers of removals, and whether each of these labels is different without it.
@@ -210,18 +222,16 @@ class LeaveOneOut(Removed):
         check_level(level, self.weights)
         if self.open.any() or self.samples.size < self.n:
             raise UsageError("intervals need every row left out", "leave out `rows`")
-        n, rows = self.n, self.preparation.apply(X)
-        rows = rows[:, : self.solution.model.rows.d]  # a free intercept is no column
-        base, ends, errors = self._forms(rows), ends_of, np.abs(self.targets - self.values)
+        ends, errors = ends_of, np.abs(self.targets - self.values)
         if self.run.labels is not None:
             ends, errors = sets_of, -self.targets * self.values
-        out, size = np.empty((base.size, 2), dtype=bool if ends is sets_of else np.float64), 1 + VALUES // n
-        for start in range(0, base.size, size):
-            part = slice(start, start + size)
-            moved = rows[part] @ self.moves.T
-            values = base[part, None] + self.offsets + (moved.toarray() if sp.issparse(moved) else moved)
-            out[part] = ends(values, errors, level)
-        return out
+        out, size = [np.empty((0, 2))], 1 + VALUES // self.n
+        for start in range(0, X.shape[0], size):
+            rows, _ = self._prepared(X[start : start + size])
+            moved = rows @ self.moves.T
+            moved = moved.toarray() if sp.issparse(moved) else moved
+            out.append(ends(self._forms(rows)[:, None] + self.offsets + moved, errors, level))
+        return np.concatenate(out[X.shape[0] > 0 :])
 
     def __str__(self) -> str:
         """Return a line for each thing to know."""
@@ -257,8 +267,6 @@ def removals(run: Run, step, X, training: str | tuple | None = None) -> tuple[np
     if run.labels is None:
         raise UsageError(f"{run.model} is a regression: it has no labels to change", "leave out `removals`")
     check_left_out(run)
-    if run.kernel:
-        raise UsageError("`removals` is for linear runs, and this one has a kernel", "see `influence`")
     if "threshold" in run.record["columns"]:
         raise UsageError("the threshold of the run was chosen with all rows", "leave out `removals`")
     found = next(leave_one_out(run, [check_step(step)], training))
@@ -344,9 +352,8 @@ def check_intervals(run: Run) -> None:
     """Refuse a run whose predictions have no intervals."""
     if run.labels is not None:
         check_left_out(run)
-    if run.kernel or "threshold" in run.record["columns"]:
-        what = "without a kernel and without a chosen threshold"
-        raise UsageError(f"sets of labels are for an svm {what}", "leave out `interval`")
+    if "threshold" in run.record["columns"]:
+        raise UsageError("the threshold of the run was chosen with all rows", "leave out `interval`")
     if run.model not in LOSSES and not run.cross_validated:
         what = f"intervals without folds are for {', '.join(LOSSES)}, not for {run.model}"
         raise UsageError(what, f"cross-validate it: screenpath cv {run.model}")

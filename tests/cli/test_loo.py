@@ -124,8 +124,6 @@ def test_what_is_refused(call, tmp_path, data):
     with pytest.raises(DataError, match="not the training data"):
         path.loo(C=C)
     file.write_text(libsvm_text(X, y))
-    computed(tmp_path, file, kernel="rbf", bias=0.0, force=True)
-    assert "this one has a kernel" in call("predict", run, str(file), "--step", "0", "--removals").err
     sparse = screenpath.run("l1svm", str(file), grid=3, quiet=True, out=run, force=True)
     with pytest.raises(UsageError, match="not for l1svm"):
         sparse.loo()
@@ -202,20 +200,29 @@ def influential(call, folder) -> list[dict]:
     return read_csv("rows.csv")
 
 
-@pytest.mark.parametrize("intercept", ["free", "none"])
-def test_removals_are_the_labels_that_refits_change(call, tmp_path, intercept):
+HOW = ({"intercept": "free"}, {"intercept": "none"}, {"intercept": "free", "kernel": "poly", "gamma": 0.3, "degree": 2,
+       "coef0": 1.0})  # fmt: skip
+
+
+def path_in_memory(X, y, how):
+    return (screenpath.kernel_svm_path if "kernel" in how else screenpath.svm_path)(X, y, grid=[C], tol=1e-12, **how)
+
+
+@pytest.mark.parametrize("how", HOW, ids=["free", "none", "kernel"])
+def test_removals_are_the_labels_that_refits_change(call, tmp_path, how):
     X, y = clouds(40, 3, seed=5)
     new = np.random.default_rng(1).normal(size=(300, 3))
     screenpath.write_libsvm(tmp_path / "old", X, y)
     screenpath.write_libsvm(tmp_path / "new", new, np.ones(300))
-    computed(tmp_path, tmp_path / "old", intercept=intercept, bias=0.0)
+    stored = {name: str(v) if name == "gamma" else v for name, v in how.items()}
+    computed(tmp_path, tmp_path / "old", bias=0.0, **stored)
     said = call("predict", str(tmp_path / "run"), "new", "--step", f"C={C}", "--removals", "-o", "out.csv")
     found = np.array([int(row["removals"]) for row in read_csv("out.csv")])
-    own = screenpath.svm_path(X, y, grid=[C], tol=1e-13, intercept=intercept).decision_function(new, 0) > 0.0
+    own = path_in_memory(X, y, how).decision_function(new, 0) > 0.0
     expected = np.zeros(300, dtype=int)
     for i in range(40):
         keep = np.arange(40) != i
-        fit = screenpath.svm_path(X[keep], y[keep], grid=[C], tol=1e-13, intercept=intercept)
+        fit = path_in_memory(X[keep], y[keep], how)
         expected += (fit.decision_function(new, 0) > 0.0) != own
     assert found.tolist() == expected.tolist() and (expected > 0).any() and (expected > 1).any()
     kept = int(np.count_nonzero(expected == 0))
@@ -300,19 +307,21 @@ def test_intervals_hold_what_they_promise_and_infinite_ones_where_rows_are_few(t
     assert np.isinf(found.intervals(X[40:], 0.99)).all()
 
 
-def test_sets_of_labels_are_those_of_refits(call, tmp_path):
+@pytest.mark.parametrize("how", [HOW[1], {**HOW[2], "intercept": "none"}], ids=["linear", "kernel"])
+def test_sets_of_labels_are_those_of_refits(call, tmp_path, how):
     X, y = clouds(40, 3, seed=5)
     new = np.random.default_rng(1).normal(size=(200, 3))
     screenpath.write_libsvm(tmp_path / "old", X, y)
     screenpath.write_libsvm(tmp_path / "new", new, np.ones(200))
-    path = computed(tmp_path, tmp_path / "old", intercept="none", bias=0.0)
+    stored = {name: str(v) if name == "gamma" else v for name, v in how.items()}
+    path = computed(tmp_path, tmp_path / "old", bias=0.0, **stored)
     said = call("predict", path.folder, "new", "--step", f"C={C}", "--interval", 0.7, "-o", "out.csv")
     assert said.code == 0 and "jackknife+ by 40 models: at least 40% of labels" in said.err
     low, high = sorted(set(y.tolist()))
     counts = np.zeros((200, 2))
     for i in range(40):
         keep = np.arange(40) != i
-        fit = screenpath.svm_path(X[keep], y[keep], grid=[C], tol=1e-13, intercept="none")
+        fit = path_in_memory(X[keep], y[keep], how)
         own, forms = fit.decision_function(X[[i]], 0)[0], fit.decision_function(new, 0)
         counts += np.stack([forms, -forms], axis=1) > (own if y[i] == low else -own)
     inside = counts < 0.7 * 41
@@ -330,11 +339,13 @@ def test_of_folds_that_leave_out_each_row_intervals_are_jackknife(tmp_path):
     np.testing.assert_array_equal(found, path.loo(C=C).intervals(X, 0.8))
 
 
-def test_intervals_are_refused_behind_a_kernel_and_for_weighted_rows(call, tmp_path, data):
+def test_intervals_are_refused_for_weighted_rows_and_chosen_thresholds(call, tmp_path, data):
     file, _, y = data
-    computed(tmp_path, file, kernel="rbf", bias=0.0)
-    said = call("predict", str(tmp_path / "run"), str(file), "--step", 0, "--interval", 0.9)
-    assert said.code == 2 and "sets of labels are for an svm without a kernel" in said.err
+    chosen = ("--threshold", "recall=0.9", "--c-list", 1, "--folds", 3, "--out", "chosen")
+    assert call("cv", "svm", file, *chosen).code == 0
+    for option in (("--interval", 0.9), ("--removals",)):
+        said = call("predict", "chosen", file, *option)
+        assert said.code == 2 and "the threshold of the run was chosen with all rows" in said.err
     for command in (("loo",), ("influence",), ("predict", "--interval", 0.9)):  # before a step is asked for
         huber = screenpath.run("huber", str(file), betas=[0.1], alphas=[0.1, 1.0], out=tmp_path / "huber", force=True)
         name, *more = command
