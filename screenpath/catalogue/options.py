@@ -282,6 +282,10 @@ KERNEL = (
     ),
     Option("degree", help="Degree of poly.", usual=3, python="models", **POSITIVE_COUNT),
     Option("coef0", None, "number", "Constant of poly, at least 0.", usual=0.0, python="models"),
+    Option(
+        "keep_rows", False, "flag", changes=True,
+        help="Keep the training rows of a kernel SVM in the run folder: predict and export then need no other file.",
+    ),
 )  # fmt: skip
 LAMBDA_GRID = grouped(
     "grid",

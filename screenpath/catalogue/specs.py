@@ -57,6 +57,8 @@ def _svm_resolved(spec: Spec, options: dict) -> Spec:
     given = [name for name in DEFAULTS if options[name] is not None]
     if kernel is None and given:
         raise UsageError(f"`{given[0]}` needs a kernel", "add for example `kernel=rbf`")
+    if kernel is None and options.get("keep_rows"):
+        raise UsageError("`keep_rows` is for kernels: other models need no training rows", "leave it out")
     if kernel is not None:
         strange = [name for name in given if name in DEFAULTS and name not in PARAMETERS[kernel]]
         if strange:

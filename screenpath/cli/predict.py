@@ -76,12 +76,13 @@ def predict(
     from screenpath.inputs.run_data import of_width, read_new, training_path
     from screenpath.store.open import open_run
     from screenpath.store.outputs import Output
+    from screenpath.store.record import ROWS_FILE
 
     if format == "parquet":
         need_parquet()
     run = open_run(run)
     free = run.record["options"].get("intercept") == "free"
-    reads = run.kernel or removals or interval is not None or (stable and free)
+    reads = (run.kernel and not run.has(ROWS_FILE)) or removals or interval is not None or (stable and free)
     support = training_path(run, training) if reads else training
     output = Output(out, force, [run.path, data, support])
     spec = run.declared()
@@ -91,7 +92,7 @@ def predict(
 
         check_intervals(run)
     step = step or (str(run.steps[-1]["step"]) if stable and not run.cross_validated else usual_step(run))
-    if training is not None and not (reads or exact):
+    if training is not None and not (reads or exact or run.kernel):
         raise UsageError(f"{run.path} is a linear run: predict needs no training data", "leave out --training")
     chosen = step_or_between(run, step, exact, training)
     if exact and isinstance(chosen, dict):

@@ -51,6 +51,7 @@ class Task:
     keep: bool = False  # whether to keep the linear forms of the held-out samples at every step
     grows: bool = False  # whether points may follow after the end of a grid
     proves: bool = False  # whether to keep the frames of a certificate of every fold
+    shares: bool = True  # whether folds in one process may share what they compute alike
     further: tuple[Score, ...] = ()  # scores that are reported besides the one that chooses
     alone: Callable | None = None  # leave out each row of the one fold, see ``cv.alone``; it hears of a long wait
 
@@ -69,7 +70,7 @@ def fold_path(
     # No name for the part itself: its memory is free once the rows are made.
     trained = split.training(samples.y.size)
     data = prepared(spec, o, samples.part(trained), task.class_weight, task.storage)
-    shared = _shared_values(samples, task, data) if spec.rows is not None else None
+    shared = _shared_values(samples, task, data) if spec.rows is not None and task.shares else None
     limits = PathOptions(tol=tol, max_epochs=o["max_epochs"], deadline=task.deadline)
     held_out = samples.X[split.held_out]
     held_weights = None if samples.weights is None else samples.weights[split.held_out]
@@ -295,7 +296,7 @@ def _send(samples: Samples, task: Task, left: list, how: tuple, spread):
 def _sent_fold_path(samples: Samples, sent: tuple, deadline: float) -> FoldPath:
     task, split, grid, tol, begun = sent
     with (task.limit or MemoryLimit()).in_force():
-        return fold_path(samples, replace(task, deadline=deadline), split, grid, tol, None, begun)
+        return fold_path(samples, replace(task, deadline=deadline, shares=False), split, grid, tol, None, begun)
 
 
 _worker: Any = None  # of a worker process: the samples

@@ -46,6 +46,8 @@ def check_options(options: dict) -> None:
             raise UsageError("`out=-` writes the step table only", "give a folder with `out=DIR` to get coefficients")
         if options["format"] == "parquet":
             raise UsageError("`format=parquet` needs a run folder", "give one: `out=DIR`, or write csv or json")
+        if options.get("keep_rows"):
+            raise UsageError("`keep_rows` needs a run folder", "give one: `out=DIR`")
         options["coefficients"] = "none"
     if options["format"] == "parquet":
         need_parquet()

@@ -30,11 +30,13 @@ from screenpath.engine.path import Path, limits_of, ways
 from screenpath.engine.record import LONG, REASON, Tally, Unfinished, all_good, is_long, record_of
 from screenpath.errors import ResourceError, UsageError, file_name
 from screenpath.inputs import load
+from screenpath.inputs.run_data import kept_bytes
 from screenpath.problem.between import Solved
 from screenpath.solve.base import Pulse
 from screenpath.store.coefficients import Layout
 from screenpath.store.folder import COMPLETE, FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, RunFolder
 from screenpath.store.outputs import Stream, refuse_inputs
+from screenpath.store.record import ROWS_FILE
 from screenpath.walk import step as steps
 from screenpath.walk.loop import AUDITED, Audit, PathOptions, restore_walk, walk_state
 
@@ -226,6 +228,8 @@ class Session:
         if self.spec.rows is not None:
             layout = Layout(n, "sample", classes)
         self.sink.write_run(self.record(RUNNING))  # first: it marks the folder as a run under way
+        if self.options.get("keep_rows"):
+            self.sink.write_output(ROWS_FILE, kept_bytes(self.data.rows.blocks.rows))
         self.sink.open(self.columns, layout, checkpoint)
         self.open_proof(checkpoint.state if checkpoint else None, reference)
         return reference

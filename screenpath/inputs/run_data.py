@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,9 @@ from screenpath.data.words.labels import recoded
 from screenpath.errors import DataError, RunFolderError
 from screenpath.inputs.load import ARRAYS, name_of
 from screenpath.numbers import sparse as sp
+from screenpath.store.archive import FAULTS, read_npz
 from screenpath.store.open import Run
+from screenpath.store.record import ROWS_FILE
 
 if TYPE_CHECKING:
     from screenpath.rows.kernel_functions import KernelFunction
@@ -140,13 +143,37 @@ class Support:
 
 def support_of(run: Run, step: dict, training: str | tuple | None = None, dense: bool = True) -> Support:
     """Return the support vectors of a step, prepared; arguments and errors as of :func:`kernel_values`."""
-    data = training_data(run, training)
+    data = None if training is None and run.has(ROWS_FILE) else training_data(run, training)
     function, preparation = _function(run), preparation_of(run)
     (coefficients,), (intercept,) = run.deciding(step)
     support = np.flatnonzero(coefficients)
-    rows = preparation.narrowed(sp.csr_array(data.X)[support])
-    rows = preparation.apply(rows.toarray() if dense else rows)
+    if data is None:
+        rows = kept_rows(run)[support]
+        rows = rows.toarray() if dense else rows
+    else:
+        rows = preparation.narrowed(sp.csr_array(data.X)[support])
+        rows = preparation.apply(rows.toarray() if dense else rows)
     return Support(function, preparation, rows, coefficients[support], float(intercept))
+
+
+def kept_bytes(rows) -> bytes:
+    """Return prepared rows, shape (n, d), for the run folder."""
+    file, csr = io.BytesIO(), sp.csr_array(rows)
+    np.savez(file, data=csr.data, indices=csr.indices, indptr=csr.indptr)
+    return file.getvalue()
+
+
+def kept_rows(run: Run):
+    """Return the rows of :func:`kept_bytes` as csr_array of shape (n, d)."""
+    file = run.path / ROWS_FILE
+    try:
+        content = read_npz(file)
+        parts = content["data"], content["indices"], content["indptr"]
+        found = sp.csr_array(parts, shape=(run.record["data"]["n_samples"], run.n_columns))
+        found.check_format()
+        return found
+    except FAULTS as error:
+        raise RunFolderError(f"{file} is damaged: {error}", "name the training data with `training`") from None
 
 
 def _function(run: Run) -> KernelFunction:

@@ -49,10 +49,10 @@ EMPTIED = "emptied"  # its run is being replaced; the rest is not a run
 STATUSES = (RUNNING, COMPLETE, TIME_LIMIT, INTERRUPTED, FAILED, EMPTIED)
 
 # Files of a finished run, further files of one in progress, and its folder of folds.
-FOLDS_FILE = "folds.bin"
+FOLDS_FILE, ROWS_FILE = "folds.bin", "rows.npz"
 OUTPUTS = (
     "steps.csv", "steps.json", "coefficients.csv", "certificate.bin", "coefficients.npz", "cv.csv", "cv.json",
-    "folds.csv", "bounds.csv", "gammas.csv", "steps.parquet", FOLDS_FILE,
+    "folds.csv", "bounds.csv", "gammas.csv", "steps.parquet", FOLDS_FILE, ROWS_FILE,
 )  # fmt: skip
 CHECKPOINT, PROGRESS, RECORDS, PARTS = "checkpoint.npz", "progress.partial", "coefficients.npz.records", "parts.partial"
 FILES = (RUN, *OUTPUTS, *(f"{name}.partial" for name in (*OUTPUTS[:4], RECORDS)), CHECKPOINT, PROGRESS)

@@ -30,7 +30,7 @@ from screenpath.verify.steps import OPTIONS, grid_faults
 UNSEALED = 1  # the last schema version of run.json without hashes
 CHUNK = 1 << 20
 FILES = ("steps.csv", "steps.json", "steps.parquet", "coefficients.csv", "coefficients.npz", "cv.csv", "cv.json",
-         "folds.csv", "bounds.csv", "gammas.csv")  # fmt: skip
+         "folds.csv", "bounds.csv", "gammas.csv", "rows.npz")  # fmt: skip
 FOLDED = ("cv.csv", "cv.json", "folds.csv", "bounds.csv")  # of a cross-validation: verify.folds compares them
 RUN, TABLE = "run.json", "step table"
 

@@ -138,3 +138,29 @@ def test_compare_has_the_six_variants(call, data):
     assert len({row["points"] for row in rows}) == 1 and all(row["certified"] == row["points"] for row in rows)
     assert rows[2]["mean_rejection"] >= rows[1]["mean_rejection"] > rows[0]["mean_rejection"] == 0.0
     assert call("compare", "lad", data, "--kernel", "rbf").code == 2
+
+
+@pytest.mark.parametrize("command", ["svm", "cv svm"])
+@pytest.mark.parametrize("scale", ["standard", "none"])
+def test_kept_rows_take_the_place_of_the_training_file(call, data, tmp_path, command, scale):
+    """predict and export give the same bytes without the training file; a run that keeps nothing asks for it."""
+    options = ("--kernel", "rbf", "--gamma", 0.2, "--scale", scale, "--c-list", "0.1,1")
+    for name, more in (("keeps", ("--keep-rows",)), ("asks", ())):
+        assert call(*command.split(), data, *options, *more, "-o", name).code == 0
+    (tmp_path / "new").write_text(data.read_text())
+    words = ("new", "--step", 1, "--decision")
+    expected = call("predict", "asks", *words).out
+    assert call("export", "asks", "--step", 1, "--to", "npz", "-o", "a.npz").code == 0
+    data.unlink()
+    assert call("predict", "keeps", *words).out == expected != ""
+    assert call("export", "keeps", "--step", 1, "--to", "npz", "-o", "b.npz").code == 0
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+    assert call("predict", "asks", *words).code == 1
+    file = tmp_path / "keeps/rows.npz"
+    file.write_bytes(file.read_bytes()[:-40])
+    assert call("predict", "keeps", *words).code == 1
+
+
+def test_rows_that_cannot_be_kept(call, data):
+    assert "is for kernels" in call("svm", data, *GRID, "--keep-rows").err
+    assert "run folder" in call("svm", data, *GRID, "--kernel", "rbf", "--keep-rows", "-o", "-").err
