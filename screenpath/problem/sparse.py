@@ -270,13 +270,15 @@ class SparseModel(PathModel):
         out, slack, multiply = np.empty(w.size), np.empty(w.size), scores is None
         scores = np.empty(self.ones.size) if multiply else scores
         view = self.views.columns(None if self.views.whole else self._formed(w, psi, reference, room))
+        earlier = kernels.Earlier(
+            self.psi_of(reference), reference.u, reference.u_slack, self.feature_norm, self.col_norm
+        )
+        off, sums = self.rounding.slacks.columns, (out, slack)
         touched, features = kernels.pair_sums(
-            view, self.n, w, self.signs, psi, self.psi_of(reference), reference.u, reference.u_slack,
-            self.feature_norm, self.col_norm, self.beta, room, self.rounding.slacks.columns, out, slack, multiply,
-            scores,
-        )  # fmt: skip
+            view, w, self.signs, psi, earlier, self.beta, room, off, sums, multiply, scores
+        )
         self.rows.touched += touched
-        return scores, (out, slack), features
+        return scores, sums, features
 
     def _formed(self, w: np.ndarray, psi: np.ndarray, reference: SparseCertificate, room: float) -> np.ndarray:
         """Mark the features whose sums ``kernels.pair_sums`` may compute, and perhaps a few more."""
@@ -340,7 +342,7 @@ class SparseModel(PathModel):
             psi = psi if theta is given else None
         loss, loss_slack, *terms = kernels.sample_terms(scores, self.samples, theta)
         samples = loss / self.n, max(loss_slack / self.n, 0.0), *terms
-        return self.pair(alpha, w, scores, theta, u, u_slack, samples, features, room, psi, level, most)
+        return self.pair(alpha, w, scores, theta, (u, u_slack), samples, features, room, psi, level, most)
 
     def within_beta(self, theta: np.ndarray, u: np.ndarray, slack: np.ndarray) -> tuple:
         """Return a dual point at ``alpha = 0`` on the ray of a point of the box, ``u`` and ``u_slack``, and a bound on
@@ -357,15 +359,14 @@ class SparseModel(PathModel):
         return factor * theta, factor * u, factor * slack, OUTWARD * factor * most
 
     def pair(
-        self, alpha: float, w, scores, theta, u, u_slack, samples, features, room=0.0, psi=None, level=NO_INTERCEPT,
-        most=0.0,
-    ) -> SparseCertificate:  # fmt: skip
+        self, alpha: float, w, scores, theta, sums, samples, features, room=0.0, psi=None, level=NO_INTERCEPT, most=0.0
+    ) -> SparseCertificate:
         """Return the certificate of a pair whose sums over the data are known, rounding included.
 
         Parameters
         ----------
-        w, scores, theta, u, u_slack, room, psi
-            As in :class:`SparseCertificate`.
+        w, scores, theta, room, psi
+            As in :class:`SparseCertificate`; ``sums`` are its ``u`` and ``u_slack``.
         samples : tuple
             Its fields from ``loss`` to ``n_L``.
         features : ndarray of int64
@@ -375,6 +376,7 @@ class SparseModel(PathModel):
         most : float
             At ``alpha = 0``, a bound on the largest ``|u_j|``.
         """
+        u, u_slack = sums
         penalty = kernels.feature_terms(w, u, self.signs, features, self.feature_norm, alpha, self.beta)
         w_sq, w_l1, kink, lag_sq, lag_w, reach, active, nonzero = penalty
         terms = (*samples, w_sq, w_l1, kink, lag_sq, lag_w, nonzero)

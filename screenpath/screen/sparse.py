@@ -200,7 +200,7 @@ def _from_stretched(model, at: SparseScreened, reference, alpha: float) -> np.nd
     loss = sums.respond(scores, model.samples, at.duals, theta, psi)
     model.rows.touched += sums.column_sums(view, n, features, psi, 1.0 / n, u)
     samples = loss / n, 0.0, 0.0, model.mass, 0.0, 0, 0
-    point = model.pair(alpha, w, scores, theta, u, np.zeros(w.size), samples, features, psi=psi)
+    point = model.pair(alpha, w, scores, theta, (u, np.zeros(w.size)), samples, features, psi=psi)
     return _tightened(model, at, point, alpha)
 
 

@@ -150,8 +150,8 @@ class _Run:
         near = np.array([self.level]) if m.intercept else None
         while step >= self.shortest:
             loss, penalty, expected, touched = kernels.trial(
-                self.view, m.samples, self.at.duals, self.alpha, m.beta, self.w, active, count, signs, rhs, direction,
-                step, new, near,
+                self.view, m.samples, self.at.duals, self.alpha, m.beta, self.w, (active, signs, rhs, direction), step,
+                new, near,
             )  # fmt: skip
             self.touched += touched
             if expected > 0.0 and loss + penalty <= self.primal - ARMIJO * expected + 1e-15 * abs(self.primal):
@@ -253,7 +253,7 @@ class _Run:
         m = self.model
         samples = self.loss, 0.0, 0.0, m.mass, 0.0, 0, 0  # ||theta||^2 is at most that
         return m.pair(
-            self.alpha, self.w, self.scores, self.theta, self.u, self.u_slack, samples, self.features, psi=self.psi,
+            self.alpha, self.w, self.scores, self.theta, (self.u, self.u_slack), samples, self.features, psi=self.psi,
             level=Level(self.level, self.level, self.level),
         )  # fmt: skip
 

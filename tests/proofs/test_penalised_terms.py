@@ -426,7 +426,8 @@ def test_features_that_either_ball_zeroes_at_first_sight():
     beta, extent, rounding, signs = 1.0, 2.0, 0.02, np.zeros(400, dtype=np.int8)
     sure, seen = np.empty(400, dtype=np.bool_), set()
     for r1, r2, theta_part in ((0.3, 0.9, 1.2), (0.9, 0.1, -0.8), (math.inf, 0.2, 0.5), (0.2, math.inf, 0.5)):
-        kernels.surely_zero(u, slack, ones, signs, -0.4, theta_part, norms, beta, r1, r2, extent, rounding, sure)
+        sums = u, u, slack, ones, signs
+        kernels.surely_zero(sums, (-0.4, theta_part), norms, beta, r1, r2, extent, rounding, sure)
         first = np.abs(-0.4 * ones + theta_part * u) + abs(theta_part) * slack + r1 * norms
         second = np.abs(u) + slack + r2 * norms
         expected = np.minimum(first, second) <= beta * (1.0 - rounding) - rounding * extent * norms

@@ -67,13 +67,13 @@ def test_features_of_one_triggering(dense, paper):
         mine = rough.copy(), slack.copy(), keep.copy(), live.copy(), active.copy(), np.full(size, -1)
         balls, told = (first_sq, second_sq, between_sq, paper), (moved, *(moves if moved else np.empty((2, 0))))
         got = sifs.decide_features(
-            columns, N, beta, (psi, mine[0], mine[1], ones, signs), (0.2, 0.9), first, told, (part, square, norms),
-            balls, extent, slacks, mine[2], mine[3], mine[4], mine[5],
+            columns, N, beta, (psi, mine[0], mine[1], ones, signs), ((0.2, 0.9), first), told, (part, square, norms),
+            balls, extent, slacks, mine[2:],
         )  # fmt: skip
         sure = np.zeros(size, dtype=np.bool_)
         radii = math.sqrt(first_sq) if paper else INF, math.sqrt(second_sq)
         if first:
-            sifs.surely_zero(rough, slack, ones, signs, 0.2, 0.9, norms, beta, *radii, extent, 0.02, sure)
+            sifs.surely_zero((psi, rough, slack, ones, signs), (0.2, 0.9), norms, beta, *radii, extent, 0.02, sure)
         zero, touched, left, undecided = [], 0, 0.0, 0.0
         for f in live:
             cost = counts[f % D] * (0.25 if counts[f % D] == N else 1.0)

@@ -43,6 +43,16 @@ class Samples(NamedTuple):
     high: float
 
 
+class Earlier(NamedTuple):
+    """Sums that were formed before, and the norms that bound how far others are from them."""
+
+    psi: np.ndarray  # shape (classes * n,): the weights of the samples then
+    u: np.ndarray  # shape (classes * d,): ``x^j . psi_c / n``
+    slack: np.ndarray  # bounds on their errors
+    norms: np.ndarray  # shape (d,): ``||x^j|| / n``
+    dual_norms: np.ndarray  # the same with a line for every dual variable of a class
+
+
 @kernel(forceinline=True, leaf=True)
 def outward(u, sign):
     """Return how far ``u`` goes towards a weight that the sign allows: ``|u|``, or only the one side of it."""
@@ -203,8 +213,12 @@ def column_sums(view, n, features, psi, scale, out):
 
 
 @kernel(fastmath=SUMS, leaf=True)
-def bound_sums(w, signs, old, old_slack, norms, rate, dual_norms, room, limit, out, slack, formed):
-    """Write the earlier sums of one class with their grown errors; mark in ``formed`` those that are not enough."""
+def bound_sums(w, signs, earlier, here, rate, room, limit, sums, formed):
+    """Write the earlier sums of one class, ``here``, with their grown errors; mark in ``formed`` those that are not
+    enough.
+    """
+    old, old_slack, norms, dual_norms = earlier.u[here], earlier.slack[here], earlier.norms, earlier.dual_norms[here]
+    w, signs, out, slack = w[here], signs[here], sums[0][here], sums[1][here]
     for j in range(w.size):
         error = old_slack[j] + rate * norms[j]
         out[j], slack[j] = old[j], error
@@ -212,8 +226,7 @@ def bound_sums(w, signs, old, old_slack, norms, rate, dual_norms, room, limit, o
 
 
 @kernel(fastmath=SUMS)
-def pair_sums(view, n, w, signs, psi, before, old, old_slack, norms, dual_norms, beta, room, rounding, out, slack,
-              multiply, scores):  # fmt: skip
+def pair_sums(view, w, signs, psi, earlier, beta, room, rounding, sums, multiply, scores):
     """Write ``x^j . psi_c / n`` where it is needed, and ``X w_c``; each column is touched once, or not at all.
 
     ``|x^j.(psi_c - before_c)| <= ||x^j|| ||psi_c - before_c||``: where ``w`` is 0 and an earlier sum, its error and
@@ -223,17 +236,14 @@ def pair_sums(view, n, w, signs, psi, before, old, old_slack, norms, dual_norms,
     Parameters
     ----------
     w : ndarray of shape (classes * d,)
-    psi, before : ndarray of shape (classes * n,)
-        Weights of the samples now, and those that ``old`` belongs to.
-    old, old_slack : ndarray of shape (classes * d,)
-        Earlier sums ``x^j . before_c / n`` and bounds on their errors.
-    norms, dual_norms : ndarray of shape (d,), (classes * d,)
-        ``||x^j|| / n``, and the same with a line for every dual variable of the class.
+    psi : ndarray of shape (classes * n,)
+        Weights of the samples.
+    earlier : Earlier
     room : float
         A sum is also computed if a dual point within this distance could take it over ``beta``.
     rounding : float
         Relative, added to each drift.
-    out, slack : ndarray of shape (classes * d,)
+    sums : tuple of two ndarray of shape (classes * d,)
         Sums and bounds on their errors, written; 0 for computed sums.
     scores : ndarray of shape (classes * n,)
         ``X w_c``, written if ``multiply``.
@@ -244,22 +254,23 @@ def pair_sums(view, n, w, signs, psi, before, old, old_slack, norms, dual_norms,
     features : ndarray of int64
         Those whose sum was computed: all others contribute to neither objective.
     """
-    data, indices, indptr = view
+    (data, indices, indptr), (out, slack), before = view, sums, earlier.psi
     d = indptr.size - 1
+    n = psi.size // (w.size // d)
     touched, count, done, scale = 0, 0, 0, 1.0 / n
     features, formed = np.empty(w.size, dtype=np.int64), np.empty(d, dtype=np.bool_)
     if multiply:
         scores[:] = 0.0
     for c in range(w.size // d):
-        weights, earlier, block = psi[c * n : (c + 1) * n], before[c * n : (c + 1) * n], scores[c * n : (c + 1) * n]
+        weights, then, block = psi[c * n : (c + 1) * n], before[c * n : (c + 1) * n], scores[c * n : (c + 1) * n]
         drift, size = 0.0, 0.0
         for i in range(n):
-            drift += (weights[i] - earlier[i]) * (weights[i] - earlier[i])
+            drift += (weights[i] - then[i]) * (weights[i] - then[i])
             size += weights[i] * weights[i]
         drift, size = np.sqrt(drift), np.sqrt(size)
         here = slice(c * d, (c + 1) * d)
-        bound_sums(w[here], signs[here], old[here], old_slack[here], norms, drift + rounding * (drift + size),
-                   dual_norms[here], room, beta * (1.0 - rounding), out[here], slack[here], formed)  # fmt: skip
+        rate, limit = drift + rounding * (drift + size), beta * (1.0 - rounding)
+        bound_sums(w, signs, earlier, here, rate, room, limit, sums, formed)
         for j in range(d):
             if formed[j]:
                 features[count] = c * d + j
@@ -405,7 +416,7 @@ def warm_up():
     a, b = np.ones(2), np.ones(2)
     column_sums(view, 2, np.arange(2), a, 1.0, b)
     signs = np.zeros(2, dtype=np.int8)
-    pair_sums(view, 2, a, signs, a, a, a, a, a, a, 1.0, 0.0, 1e-12, b, b.copy(), True, b.copy())
+    pair_sums(view, a, signs, a, Earlier(a, a, a, a, a), 1.0, 0.0, 1e-12, (b, b.copy()), True, b.copy())
     products(view, 2, a, b)
     row_squares(view, 2, b, np.zeros(2, dtype=np.int64))
     feature_terms(a, b, signs, np.arange(2), a, 1.0, 1.0)

@@ -110,8 +110,12 @@ def decide_samples(scores, samples, ball, rows, slacks, free, status, found):
 
 
 @kernel(fastmath=SUMS)
-def surely_zero(u, u_slack, u_kinks, signs, kink_part, theta_part, norms, beta, r1, r2, extent, rounding, sure):
-    """Mark the features that either dual ball zeroes before anything is conditioned; ``norms`` is ``||x^j|| / n``."""
+def surely_zero(sums, parts, norms, beta, r1, r2, extent, rounding, sure):
+    """Mark the features that either dual ball zeroes before anything is conditioned; ``norms`` is ``||x^j|| / n``.
+
+    ``sums`` and ``parts`` as in :func:`decide_features`.
+    """
+    (_, u, u_slack, u_kinks, signs), (kink_part, theta_part) = sums, parts
     error = abs(theta_part)
     most, slope = beta * (1.0 - rounding), rounding * extent
     for f in range(u.size):
@@ -145,20 +149,20 @@ def narrow(indptr, n, keep, left, formed):
 
 
 @kernel
-def decide_features(columns, n, beta, sums, parts, first, moves, norms, balls, extent, slacks, keep, live, active,
-                    found):  # fmt: skip
+def decide_features(columns, n, beta, sums, centre, moves, norms, balls, extent, slacks, left):
     """IFS: zero features over the two dual balls (or their lens); list them in ``found`` and return how many.
 
-    ``sums`` are ``psi, u, u_slack, u_kinks, signs``, ``parts`` those of the first centre (see :class:`Regions`),
-    ``norms`` ``col_part, col_sq, col_norm``, ``balls`` the two squared radii, the squared distance of the centres, and
-    whether the first ball is used. A sum ``u`` known up to ``u_slack`` is recomputed, in place, where that bound does
-    not decide. ``active`` marks the features whose weight is proven not to be 0: no smaller region will zero them, they
-    are not tried again. ``first`` asks for a first look at all of them, with whole balls; ``moves`` tells whether the
-    centres have moved, and by what (not read otherwise). ``live`` holds the surviving features, in order; those that
-    stay are moved to its beginning.
+    ``sums`` are ``psi, u, u_slack, u_kinks, signs``, ``centre`` the parts of the first one (see :class:`Regions`) and
+    ``first``, ``norms`` ``col_part, col_sq, col_norm``, ``balls`` the two squared radii, the squared distance of the
+    centres, and whether the first ball is used, ``left`` the arrays ``keep, live, active, found``. A sum ``u`` known up
+    to ``u_slack`` is recomputed, in place, where that bound does not decide. ``active`` marks the features whose weight
+    is proven not to be 0: no smaller region will zero them, they are not tried again. ``first`` asks for a first look
+    at all of them, with whole balls; ``moves`` tells whether the centres have moved, and by what (not read otherwise).
+    ``live`` holds the surviving features, in order; those that stay are moved to its beginning.
     Also returns the values touched, the cost of the surviving columns, and of those that are to be tried again.
     """
-    (data, indices, indptr), (psi, u, u_slack, u_kinks, signs), (kink_part, theta_part) = columns, sums, parts
+    (data, indices, indptr), (psi, u, u_slack, u_kinks, signs), (parts, first) = columns, sums, centre
+    (kink_part, theta_part), (keep, live, active, found) = parts, left
     (moved, move_first, move_second), (col_part, col_sq, norms) = moves, norms
     r1_sq, r2_sq, between_sq, paper = balls
     d = indptr.size - 1
@@ -166,9 +170,8 @@ def decide_features(columns, n, beta, sums, parts, first, moves, norms, balls, e
     r1, r2 = np.sqrt(r1_sq), np.sqrt(r2_sq)
     sure = np.zeros(keep.size if first else 0, dtype=np.bool_)
     if first:
-        surely_zero(u, u_slack, u_kinks, signs, kink_part, theta_part, norms, beta, r1 if paper else np.inf,
-                    r2, extent, rounding, sure)  # fmt: skip
-    count, touched, left, undecided = 0, 0, 0.0, 0.0
+        surely_zero(sums, parts, norms, beta, r1 if paper else np.inf, r2, extent, rounding, sure)
+    count, touched, stay, undecided = 0, 0, 0.0, 0.0
     dense = indptr[d] == n * d
     for k in range(live.size):
         f = live[k]
@@ -180,7 +183,7 @@ def decide_features(columns, n, beta, sums, parts, first, moves, norms, balls, e
             continue
         cost = 0.25 * n if dense else line_cost(indptr, f % d, n)
         if active[f]:
-            left += cost
+            stay += cost
             continue
         move1, move2 = (move_first[f], move_second[f]) if moved else (0.0, 0.0)
         sign = signs[f]
@@ -207,7 +210,7 @@ def decide_features(columns, n, beta, sums, parts, first, moves, norms, balls, e
         out1, out2 = outward(v1, sign), outward(v2, sign)
         if (paper and out1 - r1 * norm > 2.0 * beta - limit) or out2 - r2 * norm > 2.0 * beta - limit:
             active[f] = True
-            left += cost
+            stay += cost
             continue
         top = np.inf
         if paper:
@@ -222,9 +225,9 @@ def decide_features(columns, n, beta, sums, parts, first, moves, norms, balls, e
             found[count] = f
             count += 1
             continue
-        left += cost
+        stay += cost
         undecided += cost
-    return count, touched, left, undecided
+    return count, touched, stay, undecided
 
 
 @kernel
@@ -402,7 +405,8 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
                 )
                 first = False
             n_cols, summed, stay, undecided = decide_features(
-                columns, n, beta, sums, parts, first, moves, norms, balls, extent, bounds, keep, live, active, new_cols,
+                columns, n, beta, sums, (parts, first), moves, norms, balls, extent, bounds,
+                (keep, live, active, new_cols),
             )  # fmt: skip
             live = live[: live.size - n_cols]
             left, gone = stay, left - stay
@@ -424,11 +428,12 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
             spread = row_terms(before, samples, theta, status, lower, upper, budget, *terms)
             root = (np.sqrt(budget) + np.sqrt(spread)) * (1.0 + squares)
             mean = row_weights(*terms, labels, weights, n, classes, gamma, status, both, signed)
-            count, tried = promised(u, u_slack, signs, move_second, moved, col_part, live, active, beta, root, mean, n)
+            known = u, u_slack, signs
+            count, tried = promised(known, move_second, moved, col_part, live, active, beta, root, mean, n)
             if count >= worth * tried:
                 n_cols, summed = decide_boxed(
-                    columns, u, u_slack, signs, move_second, moved, both, signed, root, col_norm, n, beta, theta_norm,
-                    slacks, keep, live, active, new_cols,
+                    columns, known, move_second, moved, (both, signed, root), col_norm, n, beta, theta_norm, slacks,
+                    (keep, live, active, new_cols),
                 )  # fmt: skip
                 gone, dropped = 0.0, 0
                 live = live[: live.size - n_cols]

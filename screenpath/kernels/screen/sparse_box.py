@@ -161,10 +161,11 @@ def stretch(scores, samples, status, square, size, most):
 
 
 @kernel
-def promised(u, u_slack, signs, move, moved, col_part, live, active, beta, root, mean, n):
+def promised(sums, move, moved, col_part, live, active, beta, root, mean, n):
     """Return how many of the features left would be zeroed if every row had the ``mean`` weight, and how many are left
-    that are not proven active.
+    that are not proven active; ``sums`` as in :func:`decide_boxed`.
     """
+    u, u_slack, signs = sums
     tried, count = 0, 0
     for f in live:
         if active[f]:
@@ -176,14 +177,14 @@ def promised(u, u_slack, signs, move, moved, col_part, live, active, beta, root,
 
 
 @kernel
-def decide_boxed(columns, u, u_slack, signs, move, moved, both, signed, root, norms, n, beta, extent, slacks, keep,
-                 live, active, found):  # fmt: skip
+def decide_boxed(columns, sums, move, moved, reach, norms, n, beta, extent, slacks, left):
     """Zero features over the one-sided ellipsoid; list them in ``found``. Returns how many, and the values touched.
 
-    ``u``, ``u_slack``: column sums with the reference's dual point and bounds on their errors; ``move``: their change
-    by the decided dual variables (read if ``moved``); ``root``: that of the budget, grown by that of the spread. The
-    rest as in ``sifs.decide_features``.
+    ``sums``: column sums with the reference's dual point, bounds on their errors, and signs of weights; ``move``: their
+    change by the decided dual variables (read if ``moved``); ``reach``: the rows' weights, both ways and signed, and
+    the root of the budget, grown by that of the spread. The rest as in ``sifs.decide_features``.
     """
+    (u, u_slack, signs), (both, signed, root), (keep, live, active, found) = sums, reach, left
     data, indices, indptr = columns
     d = indptr.size - 1
     rounding, lost, floor = slacks[1], slacks[3], slacks[4]

@@ -160,9 +160,10 @@ def conjugate_gradients(Z, zone, level, alpha, scale, rhs, tol, limit, out):
 
 
 @kernel(leaf=True)
-def trial(view, samples, status, alpha, beta, w, active, count, signs, rhs, direction, step, new, level):
+def trial(view, samples, status, alpha, beta, w, way, step, new, level):
     """Move by ``step * direction``, weights that would change sign stopping at 0, and evaluate there.
 
+    ``way`` are the active features, the sign of each, minus the gradient there, and the direction.
     Writes the point's weights, scores, ``theta`` and ``psi``, the arrays of ``new``. A free intercept is the best one,
     and part of the scores; it replaces the guess in ``level``, of shape (1,), which is None without one.
 
@@ -174,11 +175,11 @@ def trial(view, samples, status, alpha, beta, w, active, count, signs, rhs, dire
         Decrease that the slope promises, ``-grad . (new_w - w)``.
     touched : int
     """
-    n, (new_w, scores, theta, psi) = samples.n, new
+    n, (new_w, scores, theta, psi), (active, signs, rhs, direction) = samples.n, new, way
     new_w[:] = 0.0
     scores[:] = 0.0
     expected, w_sq, w_l1 = 0.0, 0.0, 0.0
-    for k in range(count):
+    for k in range(active.size):
         f = active[k]
         value = w[f] + step * direction[k]
         if value * signs[k] < 0.0:
@@ -262,5 +263,5 @@ def warm_up():
     gather_dense(view, samples, a, index, index, index, np.empty((2, 2)))
     conjugate_gradients(matrix_of(np.eye(2)), 2, np.empty((0, 2)), 1.0, 1.0, a, 0.1, 5, np.empty(2))
     new = a.copy(), a.copy(), a.copy(), a.copy()
-    trial(view, samples, status, 1.0, 1.0, a, index, 2, a, a, a, 1.0, new, None)
+    trial(view, samples, status, 1.0, 1.0, a, (index, a, a, a), 1.0, new, None)
     descend(view, samples, status, 1.0, 1.0, status, a, index, a.copy(), a.copy())
