@@ -71,7 +71,9 @@ def fold_path(
     trained = split.training(samples.y.size)
     data = prepared(spec, o, samples.part(trained), task.class_weight, task.storage)
     shared = _shared_values(samples, task, data) if spec.rows is not None and task.shares else None
-    limits = PathOptions(tol=tol, max_epochs=o["max_epochs"], deadline=task.deadline)
+    # Of several steps at once the last one's certificate is enough; but classes take them at different places.
+    asked = task.certify or task.proves or task.alone is not None or tol < o["tol"] or "classes" in (task.labels or {})
+    limits = PathOptions(tol=tol, max_epochs=o["max_epochs"], deadline=task.deadline, certificates=asked)
     held_out = samples.X[split.held_out]
     held_weights = None if samples.weights is None else samples.weights[split.held_out]
     dense = task.storage == "dense" and sp.issparse(held_out)
@@ -93,6 +95,7 @@ def fold_path(
             reference = restore_walk(path.model, path.screening, saved.state, grid[len(rows) - 1])
         except ValueError as error:
             raise damaged(file and file.path, error) from None
+    sure = len(rows)  # a path goes on after a step with a certificate
     for step, certificate in path.walk(reference, len(rows)):
         # A solve that the deadline cut short is dropped: a resumed run must repeat it with the same numbers.
         if time.monotonic() > task.deadline:
@@ -117,9 +120,12 @@ def fold_path(
             held_out.lines.append(certified_line(certificate, test, products, held_out, path.model))
         if task.proves:
             proofs.append(frames.of(step, certificate, getattr(held_out.lines[-1], "made", {}) if task.certify else {}))
-        reference = certificate
+        if certificate is None:
+            continue
+        reference, sure = certificate, len(rows)
         if file is not None and len(rows) < len(grid) and file.due():
             file.save(rows, held_out, walk_state(path.model, path.screening, certificate), kept, proofs)
+    rows, kept = rows[:sure], kept[:sure]
     ended = not rows or (len(rows) == len(grid) and not task.grows)
     state = {} if ended else walk_state(path.model, path.screening, reference)
     if file is not None and rows:

@@ -1,6 +1,7 @@
 """Paths of folds, stopped and continued, without the command line."""
 
 from dataclasses import replace
+from itertools import chain, repeat
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from screenpath.cv.run import Task, fold_path, fold_paths
 from screenpath.cv.saved import FoldFile
 from screenpath.errors import RunFolderError
 from screenpath.inputs.rows import Samples
+from screenpath.walk import compiled
 from tests.conftest import two_classes
 
 GRID = [0.01, 0.1, 1.0, 10.0]
@@ -50,6 +52,7 @@ def same(one, other):
 def test_every_step_can_be_continued(tmp_path, monkeypatch, certify):
     """A fold continued behind each of its steps, from a file and from memory, is the fold walked at once."""
     samples, task = svm_task(certify=certify)
+    monkeypatch.setattr(compiled, "POINTS", 1)  # else a fold may take several steps between two files
     split, task = draw_folds(80, 4, 1, 0)[1], replace(task, keep=True)
     whole = fold_path(samples, task, split, GRID, 1e-6)
     assert np.shape(whole.products) == (4, 20)
@@ -160,3 +163,21 @@ def test_writing_takes_a_small_share_of_the_time(tmp_path, monkeypatch):
     assert not file.due()
     now[0] += 1.0
     assert file.due()
+
+
+def test_time_limit_keeps_the_steps_that_can_be_continued(monkeypatch):
+    """Of several steps at once only the last one has what the next needs: the others are dropped, and walked again."""
+    samples, task = svm_task()
+    split, begun_at = draw_folds(80, 4, 1, 0)[1], run.time.monotonic()
+    task = replace(task, keep=True, deadline=begun_at + 1000.0)
+    whole, counts = fold_path(samples, task, split, GRID, 1e-6), set()
+    for late in range(12):
+        ticks = chain(repeat(begun_at, late), repeat(begun_at + 2000.0))
+        with monkeypatch.context() as patched:
+            patched.setattr(run.time, "monotonic", ticks.__next__)
+            begun = fold_path(samples, task, split, GRID, 1e-6)
+        counts.add(len(begun.rows))
+        assert len(begun.rows) == len(begun.products)
+        if 0 < len(begun.rows) < len(GRID):
+            same(fold_path(samples, task, split, GRID, 1e-6, None, begun), whole)
+    assert {0, len(GRID)} < counts
