@@ -18,7 +18,7 @@ from screenpath.errors import DataError
 from screenpath.kernels.solve import removal_sides as kernels
 from screenpath.numbers.rounding import gamma
 from screenpath.problem.between import open_shares
-from screenpath.solve.removal import ROOM, Near, Solution, in_bands
+from screenpath.solve.removal import ROOM, Near, Solution, in_bands, leave_out
 
 NUMBERS = 8  # arrays of one number a row that a solution keeps
 
@@ -82,6 +82,11 @@ def held(certificates: list, model) -> Held:
     rows = np.flatnonzero((whole == 0).any(axis=0))
     search = _Search(nodes, rows, at, whole)
     search.run()
+    for step in range(k):  # a form too near 0 for a proof that carries over may be proven by itself
+        left = np.flatnonzero(at[step] == 0)
+        if left.size:
+            found = leave_out(nodes[step], left)
+            at[step, left] = np.where(found.low > 0.0, 1, np.where(found.high < 0.0, -1, 0))
     parts = np.concatenate([np.empty((0, 5)), *search.parts])
     return Held(np.array([one.C for one in certificates]), at, whole, parts, int(search.known.C.size))
 

@@ -64,8 +64,7 @@ def test_no_refit_contradicts_a_proven_side(shape, free, weighted):
         for step, pair in enumerate(certificates):  # exact at the steps
             exact = leave_out(Solution(model, pair), np.arange(30))
             side = np.where(exact.low > 0.0, 1, np.where(exact.high < 0.0, -1, 0))
-            assert np.all((found.at[step] == side) | (found.at[step] == 0))
-            assert np.count_nonzero(found.at[step] != side) <= 1
+            assert (found.at[step] == side).all()
         joint = (found.whole != 0) & (found.at[:-1] != 0)
         assert (found.whole[joint] == found.at[:-1][joint]).all()
 
