@@ -273,8 +273,8 @@ def prediction_intervals(
     Parameters
     ----------
     path : StoredPath or path-like
-        Of a cross-validated regression, whose folds give CV+ intervals, or of linear ``lad``, ``quantile``, ``svr`` or
-        ``svm``: jackknife+ by all models without one row. Its training data are read again.
+        Of a cross-validated regression, whose folds give CV+ intervals, or of ``svm`` and linear ``lad``, ``quantile``
+        and ``svr``: jackknife+ by all models without one row. Its training data are read again.
     X : array-like or sparse of shape (m, d)
         New rows in the units of the data.
     level : float, default 0.9

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.linalg import lapack, solve_triangular
 
 from screenpath.errors import DataError
 from screenpath.kernels.problem import box as box_kernels
@@ -23,7 +24,7 @@ from screenpath.problem.sharp import difference, recomputed
 from screenpath.regions.geometry import KernelPoint
 
 ROUNDS = 30  # of a polish
-SPAN = 1e-13  # part of the largest eigenvalue of a kernel matrix from which a direction counts
+SPAN = 1e-13  # part of the largest kernel value from which what a row adds to the span of others counts
 LEAST = 1e-150  # norm by which products are divided
 FINE = 8.0  # times its error bound may be the distance from its kink of a row that is on it
 SNAP = 1e-11  # part of its box that a dual variable is moved by to the end, where rounding has left it beside
@@ -274,10 +275,13 @@ class Spanned:
             raise DataError(f"{what}: too many for leave-one-out", "use a smaller C, or folds: screenpath cv")
         self.blocks, self.index, self.sizes = blocks, index, np.maximum(blocks.sizes[index], LEAST)
         K = blocks.block(index, index)
-        values, vectors = np.linalg.eigh(0.5 * (K + K.T))
-        kept = values > SPAN * float(values.max(initial=LEAST))
-        self.roots, self.vectors = np.sqrt(values[kept]), vectors[:, kept]
-        self.X = np.ascontiguousarray(self.vectors * self.roots)
+        factor, self.pivots, rank = np.zeros((index.size, 1)), np.zeros(0, dtype=np.int64), 0
+        if index.size:
+            found, order, rank, _ = lapack.dpstrf(K, tol=SPAN * float(K.diagonal().max()), lower=1)
+            factor = np.tril(found)[:, : max(rank, 1)]
+            self.pivots = order[:rank].astype(np.int64) - 1
+            factor[order - 1] = factor.copy()
+        self.X = np.ascontiguousarray(factor)
         self.error = self._off(K, self.X, self.sizes)  # of a product of two rows, over their norms
 
     def _off(self, K: np.ndarray, X: np.ndarray, sizes: np.ndarray) -> float:
@@ -288,7 +292,9 @@ class Spanned:
     def of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return vectors of other rows, and their squared norms outside of the span; ``error`` counts them from now."""
         K = self.blocks.block(rows, self.index)
-        X = np.ascontiguousarray(K @ self.vectors / self.roots)
+        X = np.zeros((rows.size, self.X.shape[1]))
+        if self.pivots.size:
+            X[:] = solve_triangular(self.X[self.pivots], K[:, self.pivots].T, lower=True).T
         sizes = np.maximum(self.blocks.sizes[rows], LEAST)
         self.error = max(self.error, self._off(K, X, sizes))
         return X, np.maximum(np.square(sizes) - np.einsum("ij,ij->i", X, X), 0.0)
