@@ -1,15 +1,15 @@
 """Ogawa et al. 2014, RBF kernel: Table IV both ways (eps-path to C = 1e4, six variants), Figs. 4 and 5.
 
-    python examples/papers/ogawa2014_kernel.py [DATA_FOLDER] [OUTPUT_FOLDER] [--page FOLDER] [--gammas 0.1,1,10]
+    python examples/papers/reproduce.py ogawa2014_kernel
 
-Sets with more than two labels are one label against the rest: dna 3, satimage 1, shuttle 1, usps 4. Of the larger ones
-every so-many-th row is taken (--mushrooms 1 --shuttle 1 --usps 1: all; the kernel matrix of shuttle then has 15 GB).
+Sets with more than two labels are one label against the rest: dna 3, satimage 1, shuttle 1, usps 4. Of the medium ones
+every so-many-th row is taken: the kernel matrix of shuttle has 15 GB.
 """
 
 from __future__ import annotations
 
-from ogawa2014 import Both, figure4, figure5
-from study import SPEEDS, Study, arguments
+import ogawa2014
+from study import Page
 
 # Seconds of Full, Shrink, BT1, Shrink+BT1, IT, Shrink+IT for gamma = 0.1/d, 1/d, 10/d
 PUBLISHED = {
@@ -35,84 +35,87 @@ PUBLISHED = {
     ),
 }
 MULTIPLES = ("0.1", "1", "10")
+SMALL = ("bcd", "dna", "digit1", "satimage")
 
 
-def main() -> None:
-    """Make the page."""
-    given = arguments(
-        __doc__,
-        eps=(1e-3, "accuracy of the eps-path"),
-        cmax=(1e4, "its end"),
-        tol=(1e-4, "relative gap of its points"),
-        gammas=("0.1,1,10", "multiples of 1/d"),
-        ends=("1", "of these, those that go on to the end"),
-        mushrooms=(8, "every so-many-th row"),
-        shuttle=(40, "the same"),
-        usps=(8, "the same"),
-        satimage=(4, "the same"),
-        dna=(2, "the same"),
-        digit1=(2, "the same"),
-        pcmac=(2, "the same"),
-        grid=(60, "points of Fig. 5"),
-    )
-    study = Study("ogawa2014_kernel", "Ogawa et al. 2014: Safe sample screening for SVMs (RBF kernel)", given)
-    b, m = study.data / "binary", study.data / "multiclass"
-    sets = {
-        "bcd": (b / "breast_cancer.libsvm.gz", "--scale", "standard"),
-        "dna": (study.thinned(m / "dna.libsvm.gz", given.dna), "--positive", 3),
-        "digit1": (study.thinned(b / "digit1.libsvm.gz", given.digit1),),
-        "satimage": (study.thinned(m / "satimage.libsvm.gz", given.satimage), "--positive", 1, "--scale", "standard"),
-        "mushrooms": (study.thinned(b / "mushrooms.libsvm.gz", given.mushrooms),),
-        "shuttle": (study.thinned(m / "shuttle.libsvm.gz", given.shuttle), "--positive", 1, "--scale", "standard"),
-        "usps (for gisette)": (study.thinned(m / "usps.libsvm.gz", given.usps), "--positive", 4),
-        "pcmac (for news20)": (study.thinned(b / "pcmac.libsvm.gz", given.pcmac), "--scale", "maxabs"),
+def cases(study, *labels: str) -> dict:
+    """Return file and options of sets with every gamma, by label."""
+    return {
+        f"{label}, {multiple}/d": (file, *more, "--kernel", "rbf", "--gamma", f"{multiple}/d")
+        for label, (file, *more) in study.some(*labels).items()
+        for multiple in study.given.gammas.split(",")
     }
-    sets = {name: how for name, how in sets.items() if study.there(name, how[0])}
-    gammas = given.gammas.split(",")
 
-    study.section(
-        f"Table IV, RBF kernel: eps-path ({given.eps:g}) up to C = {given.cmax:g}", TEXT.format(**vars(given))
-    )
-    study.header(*SPEEDS)
-    both = Both(study, given, "both", "--solver", "smo", "--kernel", "rbf")
-    for name, (file, *more) in sets.items():
-        for multiple in gammas:
-            seconds = PUBLISHED[name][MULTIPLES.index(multiple)]
-            whole = multiple in given.ends.split(",")
-            both.lines(f"{name}, {multiple}/d", file, seconds, "--gamma", f"{multiple}/d", *more, to_the_end=whole)
+
+def table4(study) -> None:
+    """Write Table IV."""
+    text = TEXT.format(**vars(study.given))
+    both = ogawa2014.Both(study, text, "both", "--solver", "smo", "--kernel", "rbf")
+    for label, (file, *more) in study.some(*PUBLISHED).items():
+        for multiple in study.given.gammas.split(","):
+            seconds = PUBLISHED[label][MULTIPLES.index(multiple)]
+            whole = multiple in study.given.ends.split(",")
+            both.lines(f"{label}, {multiple}/d", file, seconds, "--gamma", f"{multiple}/d", *more, to_the_end=whole)
     both.summary("Shrink over Shrink+IT")
+    path = ("--cmin", 0.1, "--cmax", 10, "--grid", 20)
+    some = {name: ("svm", *how, *path) for name, how in cases(study, *SMALL[: study.given.printed]).items()}
+    study.printed(some, ogawa2014.PRINTED)
 
-    rbf = ("--kernel", "rbf", "--gamma", "1/d")
-    small = {f"{name}, 1/d": (*sets[name], *rbf) for name in ("bcd", "dna", "digit1", "satimage") if name in sets}
-    figure4(study, small, study.name)
-    medium = {f"{name}, 1/d": (*how, *rbf) for name, how in sets.items() if name not in ("bcd", "dna", "digit1")}
-    figure5(study, medium, study.name, "--cmin", 0.001, "--cmax", given.cmax, "--grid", given.grid, "--tol", given.tol)
-    study.finish(NOTES)
+
+def figure4(study) -> None:
+    """Write and draw Fig. 4, its panels of RBF kernels; the linear ones are on the other page."""
+    ogawa2014.figure4(study, cases(study, *SMALL))
+
+
+def figure5(study) -> None:
+    """Write and draw Fig. 5, its panels of RBF kernels."""
+    ogawa2014.figure5(study, cases(study, *(label for label in PUBLISHED if label not in SMALL)))
 
 
 TEXT = """\
 The six variants; `none` is Full, `none+shrinking` is Shrink. Ratios to Full and, for variants with shrinking, to
-Shrink. The kernel matrix is computed before the clocks start. The points have a relative gap of {tol:g}. Twice: until
-no dual variable is at C (L is empty), where the paper's Algorithm 1 ends, and to the end of the range, as the paper's
-C_T: in between the solution is constant (gamma = {ends}/d). Rows: all of bcd; every {dna}nd, {digit1}nd,
-{satimage}th, {mushrooms}th, {shuttle}th, {usps}th and {pcmac}nd of dna, digit1, satimage, mushrooms, shuttle, usps
-and pcmac. usps (4 against the rest) stands for gisette (4 against 9), pcmac for the text of news20."""
-NOTES = """\
-- **IT's gain over shrinking alone is in part not screening.** BT2 and IT know the products of their guess s of the
-  dual point, so that the solver starts where alpha grows with C on the samples of L alone; a solver without rule
-  could make that guess with its own kernel rows, and would gain nearly as much. BT1, which screens and does nothing
-  else, is the rule's own worth.
-- **Both ways the gain is the same**: from where L is empty on, every point is certified from what is known, with and
-  without a rule. Before that was so, the tail cost Shrink as much as the rest and Shrink+IT nothing, and most of IT's
-  gain to C = 1e4 lay there (2.65 in the middle, up to 10, with an earlier build). The published ratios are of LIBSVM
-  on all rows; these are of single runs on a thousand rows, a tenth of a second each, and vary by as much.
-- **Full and Shrink are not LIBSVM's**: pair steps here take a working set of the rows that matter, so that `none`
-  does less than LIBSVM without shrinking, and there is less to save.
-- Screening rates of BT2 alone are lower than in the paper's Fig. 4: its guess is the paper's, its ball holds for
-  references with a gap. IT is never below BT1, as published.
-- Sets: scalings are not stated in the paper; gisette and news20.binary are not at hand, and what stands for them has
-  other sizes, as have the thinned sets. No time is compared with the paper's, ratios are."""
+Shrink. The kernel matrix is computed before the clocks start. eps-path of {eps:g}, its steps to a relative gap of
+{tol:g}, until no dual variable is at C (L is empty), where the paper's Algorithm 1 ends; for gamma = {ends}/d also to
+C = {cmax:g}, the paper's C_T: in between the solution is constant. usps (4 against the rest) stands for gisette (4
+against 9), pcmac for the text of news20."""
 
 
-if __name__ == "__main__":
-    main()
+PAGE = Page(
+    name="ogawa2014_kernel",
+    title="Ogawa et al. 2014: Safe sample screening for SVMs (RBF kernel)",
+    family="kernel",
+    settings={
+        "eps": (1e-3, 1e-2, "accuracy of the eps-path"),
+        "cmax": (1e4, 1e3, "its end"),
+        "tol": (1e-4, 1e-4, "relative gap of its steps"),
+        "gammas": ("0.1,1,10", "0.1,1,10", "multiples of 1/d"),
+        "ends": ("1", "1", "of these, those that go on to the end"),
+        "shares": ("0.5,0.7,0.8,0.9,0.95,0.99", "0.5,0.9", "C_ref / C of Fig. 4"),
+        "printed": (4, 2, "how many of the small sets the printed rules are compared on"),
+    },
+    sets={
+        "bcd": ("binary/breast_cancer.libsvm.gz", "--scale", "standard"),
+        "dna": ("multiclass/dna.libsvm.gz", "--positive", 3),
+        "digit1": ("binary/digit1.libsvm.gz",),
+        "satimage": ("multiclass/satimage.libsvm.gz", "--positive", 1, "--scale", "standard"),
+        "mushrooms": ("binary/mushrooms.libsvm.gz",),
+        "shuttle": ("multiclass/shuttle.libsvm.gz", "--positive", 1, "--scale", "standard"),
+        "usps (for gisette)": ("multiclass/usps.libsvm.gz", "--positive", 4),
+        "pcmac (for news20)": ("binary/pcmac.libsvm.gz", "--scale", "maxabs"),
+    },
+    sections={
+        "Table IV: eps-path, RBF kernel": table4,
+        "Figure 4: screening rate at C = 10, RBF kernel": figure4,
+        "Figure 5: screening rate over the path, RBF kernel": figure5,
+    },
+    notes=ogawa2014.notes,
+    thin={
+        "dna": (1, 5),
+        "digit1": (1, 4),
+        "satimage": (1, 10),
+        "mushrooms": (8, 20),
+        "shuttle": (40, 100),
+        "usps (for gisette)": (8, 20),
+        "pcmac (for news20)": (2, 5),
+    },
+)

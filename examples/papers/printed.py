@@ -16,6 +16,8 @@ import scipy.sparse as sp
 
 from screenpath.regions.geometry import Ball, Dome, Lens, Point
 
+ALIKE = 1e-10  # relative difference of two vectors that is nothing but rounding
+
 
 class Printed:
     """What these rules share: they hold for an exact reference only."""
@@ -92,7 +94,7 @@ class VI(Printed):
         c, b, a = 0.5 * (one / lam + theta), 0.5 * (one / lam - theta), one / reference.lam - theta
         center = Point(c, 0.5 * (model.null_products / lam + reference.products), float(c @ c))
         radius, length = float(np.linalg.norm(b)), float(np.linalg.norm(a))
-        if length == 0.0:
+        if not length > ALIKE * float(np.linalg.norm(one)) / reference.lam:  # at lambda_max a is parallel to y
             return Ball(center, radius)
         normal = Point(a / length, (model.null_products / reference.lam - reference.products) / length, 1.0)
         return Dome(center, radius, normal, -float(a @ b) / length)

@@ -1,7 +1,8 @@
 """What the papers' pages share: commands run within this process, tables in Markdown, and the commands beside them.
 
-A page states what made it (version, commit, machine) and, below each table, the command of each of its lines: whoever
-runs one again gets the same rejection. ``DATA/`` stands for the folder of data sets, ``OUT/`` for that of the results.
+A page states what made it (version, commit, machine), where its sets come from and, below each table, the command of
+each of its lines: whoever runs one again gets the same rejection. ``DATA/`` stands for the folder of data sets,
+``OUT/`` for that of the results. Its record, a JSON file of the same name, has its claims (:mod:`verdicts`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,12 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
+
+import sets
+import verdicts
 
 import screenpath
 from screenpath.cli.app import run
@@ -24,42 +30,26 @@ from screenpath.cli.options import DONE, UNCERTIFIED
 from screenpath.engine.studies import SPEEDUP
 
 ROOT = Path(__file__).resolve().parents[2]
+PRINTED = str(Path(__file__).with_name("printed.py"))
+REJECTED, RATE = "rejected (Wang)", "rate (Ogawa)"  # of all samples; of those outside the kink
 SPEEDS = (
-    "data",
-    "variant",
-    "points certified",
-    "rejection",
-    "passes",
-    "passes saved",
-    "CPU s",
-    "rule s",
-    "Init. s",
-    "speed-up",
-    "published",
-)
+    "data", "variant", "steps certified", "steps solved", REJECTED, RATE, "passes", "passes saved", "CPU s", "rule s",
+    "Init. s", "speed-up", "published", "verdict",
+)  # fmt: skip
+UNSURE = "not finished"  # of a ratio whose runs did not certify every step
 
 
-def arguments(about: str, **settings) -> argparse.Namespace:
-    """Return what the command line of a page's script says.
+class Page(NamedTuple):
+    """A page: what it needs, and how each of its tables and figures is made."""
 
-    Parameters
-    ----------
-    about : str
-        Documentation of the script.
-    **settings
-        Further options, ``name=(default, help)``.
-    """
-    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
-    folder = os.environ.get("SCREENPATH_DATA", ROOT.parent / "shared" / "data")
-    parser.add_argument("data", nargs="?", type=Path, default=Path(folder), help="folder with binary/, multiclass/ ...")
-    parser.add_argument("out", nargs="?", type=Path, default=Path("runs/papers"), help="of runs and figures' data")
-    parser.add_argument("--page", type=Path, help="folder of the page and its pictures; by default that of the runs")
-    parser.add_argument("--sets", default="", help="only these sets, comma-separated")
-    parser.add_argument("--repeats", type=int, default=3, help="of each variant, in alternation")
-    for name, (default, text) in settings.items():
-        kind = str if default is None else type(default)
-        parser.add_argument(f"--{name}", type=kind, default=default, help=f"{text}  [{default}]")
-    return parser.parse_args()
+    name: str
+    title: str
+    family: str  # of ``verdicts.FAMILIES``, or "box"
+    settings: dict  # by name: (value of a full page, value of a quick one, help)
+    sets: dict  # by label: (place in the data folder, "made:NAME" or what returns it, *options)
+    sections: dict  # by title of the paper's table or figure: function of the study
+    notes: Callable  # ``notes(study) -> str``, of what was found
+    thin: dict = {}  # by label: every so-many-th row is taken (full, quick)
 
 
 class Study:
@@ -67,22 +57,45 @@ class Study:
 
     Parameters
     ----------
-    name, title : str
-        Of the page.
+    page : Page
     given : argparse.Namespace
-        See :func:`arguments`.
+        ``data``, ``out``, ``page``, ``sets``, ``parts``, ``quick``, ``repeats`` and the page's settings.
     """
 
-    def __init__(self, name: str, title: str, given: argparse.Namespace):
-        self.name, self.data, self.out, self.repeats = name, given.data, given.out / name, given.repeats
-        self.only = [one for one in given.sets.split(",") if one]
+    def __init__(self, page: Page, given: argparse.Namespace):
+        self.spec, self.given, self.name = page, given, page.name
+        self.data, self.out, self.repeats = given.data, given.out / page.name, given.repeats
         self.commands: list[str] = []
-        self.missing: list[str] = []
-        self.draft, self.home = self.out / "draft", given.page or self.out
+        self.claims: list[dict] = []
+        self.found: dict[str, Any] = {}  # what sections keep for the notes
+        self.files: dict[str, tuple] = {}  # prepared sets by label
+        self.origins: dict[str, tuple] = {}
+        self.part, self.began = "", time.process_time()
+        self.draft = self.out / "draft"
         shutil.rmtree(self.draft, ignore_errors=True)
         self.draft.mkdir(parents=True)
-        self.page, self.build = self.draft / f"{name}.md", build()
-        self.page.write_text(f"# {title}\n\n{stamp(name, self.build)}\n", encoding="utf-8")
+        self.page, self.build = self.draft / f"{page.name}.md", build()
+        self.page.write_text(f"# {page.title}\n\n{stamp(self)}\n", encoding="utf-8")
+
+    def made(self) -> Path:
+        """Make the page, or those of its parts that were asked for; return the folder where it is published.
+
+        A part of a page stays with the runs.
+        """
+        parts, labels = self.given.parts, self.given.sets
+        for title, section in self.spec.sections.items():
+            if not parts or title in parts:
+                self.part = title
+                self.section(title)
+                section(self)
+        self._finish()
+        home = self.out if parts or labels or self.given.page is None else self.given.page
+        home.mkdir(parents=True, exist_ok=True)
+        for one in self.draft.iterdir():
+            shutil.copyfile(one, home / one.name)
+        return home
+
+    # -- words -------------------------------------------------------------------------------------------------------
 
     def say(self, text: str) -> None:
         """Write a paragraph, or a line of a table, to the page; show it as well."""
@@ -92,10 +105,31 @@ class Study:
 
     def section(self, title: str, text: str = "") -> None:
         """Begin a section, behind the commands of the one before."""
-        self.close()
-        self.say(f"\n## {title}\n" + (f"\n{text}\n" if text else ""))
+        self._close()
+        self.say(f"\n## {title}" + (f"\n\n{text.rstrip()}" if text else ""))
 
-    def close(self) -> None:
+    def table(self, text: str, *columns: str) -> None:
+        """Begin a table behind a paragraph, and behind the commands of the one before."""
+        self._close()
+        self.say(f"\n{text}\n\n{line(columns)}\n|{'---|' * len(columns)}")
+
+    def row(self, *cells) -> None:
+        """Write a line of a table."""
+        self.say(line(cells))
+
+    def claim(self, what: str, published, ours, verdict: str) -> str:
+        """Keep a published number or statement and what came of it; return its verdict."""
+        self.claims.append(
+            {"section": self.part, "claim": what, "published": published, "ours": ours, "verdict": verdict}
+        )
+        return verdict
+
+    def picture(self, draw, about: str) -> None:
+        """Put a picture into the page: ``draw(folder) -> name of its file``, or None where it cannot be drawn."""
+        made = draw(self.draft)
+        self.say(f"\n![{about}]({made})" if made else f"\n({about}: no picture without matplotlib)")
+
+    def _close(self) -> None:
         """Write the commands of a section below it."""
         if self.commands:
             count = f"{len(self.commands)} command" + ("s" if len(self.commands) > 1 else "")
@@ -103,67 +137,75 @@ class Study:
             self.say(f"\n<details><summary>{count}</summary>\n\n```\n{text}\n```\n\n</details>")
             self.commands = []
 
-    def finish(self, notes: str) -> None:
-        """End the page with its notes, and publish it with its pictures; one that was not finished stays a draft."""
-        self.section("What does not reproduce, and why", notes.rstrip("\n"))
-        self.close()
-        if self.missing:
-            self.say(f"Left out, since the data are not at hand: {', '.join(self.missing)}.\n")
+    def _finish(self) -> None:
+        """End the page with its claims, its notes and its sets; write its record."""
+        self.section("Claims")
+        self.say("\n" + line(("of", "claim", "published", "ours", "verdict")) + "\n|---|---|---|---|---|")
+        for one in self.claims:
+            ours = shown(one["ours"]) if one["ours"] is not None else ""
+            self.row(one["section"], one["claim"], shown(one["published"]), ours, mark(one["verdict"]))
+        notes = self.spec.notes(self)
+        if notes:
+            self.section("Notes, computed from the tables", notes)
+        if self.origins:
+            self.section("Data sets", "The sha256, its first half, is that of the LIBSVM text.")
+            self.say("\n" + line(("set", "sha256", "from", "licence")) + "\n|---|---|---|---|")
+        for label, told in self.origins.items():
+            self.row(label, *told)
         if build() != self.build:
-            self.say("The program was changed while this page was made: make it again.\n")
-        self.say(f"This page took {time.process_time() / 60:.1f} minutes of a processor.")
-        self.home.mkdir(parents=True, exist_ok=True)
-        for made in self.draft.iterdir():
-            shutil.copyfile(made, self.home / made.name)
-
-    def header(self, *columns: str) -> None:
-        """Begin a table."""
-        self.say(line(columns) + "\n" + "|" + "---|" * len(columns))
-
-    def picture(self, draw, about: str) -> None:
-        """Put a picture into the page: ``draw(folder) -> name of its file``, or None where it cannot be drawn."""
-        made = draw(self.draft)
-        self.say(f"\n![{about}]({made})\n" if made else f"\n({about}: no picture without matplotlib)\n")
+            self.say("\nThe program was changed while this page was made: make it again.\n")
+        self.say(f"\nThis page took {(time.process_time() - self.began) / 60:.1f} minutes of a processor.")
+        record = {
+            "name": self.name, "title": self.spec.title, "family": self.spec.family, "quick": self.given.quick,
+            "claims": self.claims, "digests": verdicts.digests(self.spec.family),
+        }  # fmt: skip
+        text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
+        (self.draft / f"{self.name}.json").write_text(text, encoding="utf-8")
 
     # -- data --------------------------------------------------------------------------------------------------------
 
-    def there(self, name: str, file: Path) -> bool:
-        """Tell whether a set is wanted and there; say so where it is not there."""
-        if self.only and name not in self.only:
-            return False
-        if not file.is_file() and name not in self.missing:
-            print(f"{name}: left out, {file} is not there", flush=True)
-            self.missing.append(name)
-        return file.is_file()
+    def some(self, *labels: str) -> dict:
+        """Return file and options by label, of the sets that are wanted."""
+        return {label: self.set(label) for label in labels if not self.given.sets or label in self.given.sets}
 
-    def made(self, name: str, *options) -> Path:
-        """Return the file of a generated set; one of an earlier build is not taken."""
-        target = self.out / f"{name}.libsvm"
-        self.run(name, "generate", name, "--seed", "0", *options, "-o", target)
-        return target
+    def set(self, label: str) -> tuple:
+        """Return the file of a set and its options; a generated or thinned one is made, once."""
+        if label in self.files:
+            return self.files[label]
+        place, *options = self.spec.sets[label]
+        place = place(self.given) if callable(place) else place
+        how = ""
+        if place.startswith("made:"):
+            file, how = self._generated(place.removeprefix("made:").split())
+        else:
+            file = self.data / place
+        every = self.spec.thin.get(label, (1, 1))[self.given.quick]
+        self.origins[label] = sets.origin(place, file, how + (f"; every {every}th row" if every > 1 else ""))
+        self.files[label] = (thinned(file, every, self.out), *options)
+        return self.files[label]
 
-    def thinned(self, file: Path, every: int) -> Path:
-        """Return a copy of a LIBSVM file with every so-many-th row, or the file itself for 1."""
-        if every == 1 or not file.is_file():
-            return file
-        import gzip
+    def thin(self, file: Path, every: int) -> Path:
+        """Return a copy of a file with every so-many-th row."""
+        return thinned(file, every, self.out)
 
-        target = self.out / f"{file.name.split('.')[0]}-every-{every}.libsvm"
-        with gzip.open(file, "rt") as rows:
-            target.write_text("".join(row for k, row in enumerate(rows) if k % every == 0))
-        return target
+    def _generated(self, words: list[str]) -> tuple[Path, str]:
+        """Return the file of a generated set, and the words of its command; one of an earlier build is not taken."""
+        target = self.out / f"{words[0]}.libsvm"
+        self.run(words[0], "generate", *words, "--seed", "0", "-o", target)
+        return target, shlex.join([*words, "--seed", "0"])
 
     # -- commands ----------------------------------------------------------------------------------------------------
 
     def run(self, label: str, *words) -> None:
         """Run a command of the tool and note it; a grid point that is not certified is no reason to stop."""
-        self._note(label, words)
+        self.note(label, words)
         print(f"-- {label}: {' '.join(map(str, words))}", file=sys.stderr, flush=True)
         quiet = ["--quiet"] if words[0] != "generate" else []
         if run([*map(str, words), *quiet, "--force"]) not in (DONE, UNCERTIFIED):
             raise SystemExit(f"the command of {label} failed: {shlex.join(map(str, words))}")
 
-    def _note(self, label: str, words) -> None:
+    def note(self, label: str, words) -> None:
+        """Keep a command for the list below its section."""
         words = [str(word) for word in words]
         for of_script in ("--format", "--coefficients"):  # where its files go is of no use to a reader
             words = words[: words.index(of_script)] if of_script in words else words
@@ -183,37 +225,94 @@ class Study:
 
     def path(self, name: str, model: str, file: Path, rule: str, *options) -> list[dict]:
         """Return the step table of one path, numbers as such."""
-        target = self.out / name / rule
+        target = self.out / name / rule.rpartition(":")[2]
         self.run(name, model, file, *plain(model), "--rule", rule, *options, "--coefficients", "none", "--out", target)
         with open(target / "steps.csv", encoding="utf-8", newline="") as stream:
             return [{key: number(value) for key, value in row.items()} for row in csv.DictReader(stream)]
 
     # -- tables ------------------------------------------------------------------------------------------------------
 
-    def speeds(self, name: str, rows: list[dict], published: dict | None = None) -> None:
-        """Write a line for each variant, as ``SPEEDS``; ratios are to ``none`` with the same shrinking and start."""
-        many = len({row.get("shrinking") for row in rows}) > 1
+    def speeds(self, name: str, rows: list[dict], published: dict | None = None) -> dict[str, float | None]:
+        """Write a line for each variant, as ``SPEEDS``; return the speed-ups, None where a run did not finish.
+
+        Ratios are to ``none`` with the same shrinking and start. ``published`` has by variant a speed-up, or a text.
+        """
+        many, speedups = len({row.get("shrinking") for row in rows}) > 1, {}
         for row in rows:
             base = next(one for one in rows if alike(one, row) and one["rule"] == rows[0]["rule"])
-            variant = row["rule"] + ("+shrinking" if many and row["shrinking"] else "")
+            variant = row["rule"].rpartition(":")[2] + ("+shrinking" if many and row["shrinking"] else "")
             variant += " (cold)" if row.get("start") == "cold" else ""
-            self.say(
-                line(
-                    (
-                        name,
-                        variant,
-                        f"{row['certified']:.0f} of {row['points']:.0f}",
-                        f"{row['mean_rejection']:.3f}",
-                        f"{row['passes_per_step']:.1f}",
-                        f"{base['passes_per_step'] / row['passes_per_step']:.1f}",
-                        f"{row['cpu_s']:.3g}",
-                        f"{row['rule_s']:.2g}",
-                        f"{row['init_s']:.2g}",
-                        f"{relative(base, row, rows):.2f}",
-                        (published or {}).get(variant, ""),
-                    )
+            ratio = speedups[variant] = relative(base, row)
+            said, verdict = (published or {}).get(variant, ""), ""
+            if isinstance(said, (int, float)):
+                verdict = mark(self.claim(f"speed-up, {name}, {variant}", said, ratio, verdicts.of_ratio(said, ratio)))
+            self.row(
+                name, variant, f"{row['certified']:.0f} of {row['points']:.0f}", f"{row['solved']:.0f}", *shares(row),
+                f"{row['passes_per_step']:.1f}", saving(base, row), f"{row['cpu_s']:.3g}", f"{row['rule_s']:.2g}",
+                f"{row['init_s']:.2g}", UNSURE if ratio is None else f"{ratio:.2f}", said, verdict,
+            )  # fmt: skip
+        return speedups
+
+    def printed(self, cases: dict, rules: dict[str, str], column: str = "solved_rejection") -> None:
+        """Write what safety costs and what ours gains: the rules as printed beside the package's, audited.
+
+        ``cases`` has by label model, file and options, ``rules`` by the package's name the class of ``printed.py``.
+        """
+        what = "scaling ratio" if column == "mean_scaling" else REJECTED
+        self.table(AS_PRINTED, "data", "rule", f"{what}: printed", "ours", "ours - printed", "unsafe: printed", "ours")
+        for label, (model, file, *options) in cases.items():
+            names = ",".join(f"{ours},{PRINTED}:{name}" for ours, name in rules.items())
+            rows = self.compare(label, model, file, names, *options, "--audit", "--repeats", 1)
+            for ours, theirs in zip(rows[::2], rows[1::2], strict=True):
+                if not ours["solved"]:
+                    continue
+                rule, gain = ours["rule"], ours[column] - theirs[column]
+                self.found.setdefault("printed", []).append((label, rule, theirs, ours, gain))
+                both = f"{theirs[column]:.3f}", f"{ours[column]:.3f}", f"{gain:+.3f}"
+                self.row(
+                    label, rule, *both, *("-" if one["unsafe"] is None else one["unsafe"] for one in (theirs, ours))
                 )
-            )
+
+    def printed_notes(self) -> str:
+        """Return what the comparison with the printed rules shows."""
+        found = self.found.get("printed", [])
+        if not found:
+            return ""
+        unsafe, ours = sum(one[2]["unsafe"] or 0 for one in found), sum(one[3]["unsafe"] or 0 for one in found)
+        most, least = max(found, key=lambda one: one[4]), min(found, key=lambda one: one[4])
+        return (
+            f"- **Printed and ours**, {len(found)} comparisons: from {least[4]:+.3f} ({least[1]} on {least[0]}: what "
+            f"safety costs) to {most[4]:+.3f} ({most[1]} on {most[0]}). Unsafe decisions: {unsafe} of the printed "
+            f"rules, {ours} of ours.\n"
+        )
+
+
+AS_PRINTED = """\
+The rules **as printed** (`examples/papers/printed.py`) beside ours, on the same references. The printed rules take
+these for exact; ours hold for any reference. Means over the solved steps; `unsafe` counts decisions that an audit
+disproves."""
+
+
+def mark(verdict: str) -> str:
+    """Return a verdict with its colour."""
+    return f"{verdicts.SIGNS[verdict]} {verdict}"
+
+
+def shown(value) -> str:
+    """Return a number with three digits, and a text as it is."""
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def shares(row: dict) -> tuple[str, str]:
+    """Return both shares of a row of a comparison, means over the solved steps; dashes where none was solved."""
+    if not row["solved"]:
+        return "-", "-"
+    return f"{row['solved_rejection']:.3f}", f"{row['solved_rate']:.3f}"
+
+
+def saving(base: dict, row: dict) -> str:
+    """Return the ratio of passes over the data."""
+    return f"{base['passes_per_step'] / row['passes_per_step']:.1f}" if row["passes_per_step"] else "-"
 
 
 def plain(model: str) -> tuple[str, ...]:
@@ -226,8 +325,15 @@ def alike(a: dict, b: dict) -> bool:
     return a.get("shrinking") == b.get("shrinking") and a.get("start") == b.get("start")
 
 
-def relative(base: dict, row: dict, rows: list[dict]) -> float:
-    """Return a speed-up against another variant than the first: the two speed-ups' ratio."""
+def whole(*rows: dict) -> bool:
+    """Tell whether every step of every variant is certified."""
+    return all(row["certified"] == row["points"] for row in rows)
+
+
+def relative(base: dict, row: dict) -> float | None:
+    """Return a speed-up against another variant than the first, the two speed-ups' ratio; None if one is unfinished."""
+    if not whole(base, row):
+        return None
     return 1.0 if row is base else row["speedup"] / base["speedup"]
 
 
@@ -244,9 +350,24 @@ def number(text: str):
         return text
 
 
+def solved(steps: list[dict]) -> list[dict]:
+    """Return the steps that needed a solve: the others, in closed form or constant, tell nothing of a rule."""
+    return [step for step in steps if step["solver"] not in ("closed-form", "constant")]
+
+
 def mean(steps: list[dict], column: str) -> float:
-    """Return the mean of a column of a step table."""
-    return sum(step[column] for step in steps) / len(steps)
+    """Return the mean of a column over the steps that needed a solve; 0 if none did."""
+    left = solved(steps)
+    return sum(step[column] for step in left) / max(len(left), 1)
+
+
+def thinned(file: Path, every: int, folder: Path) -> Path:
+    """Return a copy of a LIBSVM file with every so-many-th row, or the file itself for 1."""
+    if every == 1:
+        return file
+    target = folder / f"{file.name.split('.')[0]}-every-{every}.libsvm"
+    target.write_bytes(b"".join(sets.content(file).splitlines(keepends=True)[::every]))
+    return target
 
 
 def build() -> str:
@@ -261,16 +382,23 @@ def build() -> str:
     return (git("rev-parse", "--short", "HEAD") or "unknown") + (" with changes" if changed else "")
 
 
-def stamp(name: str, commit: str) -> str:
-    """Return what made a page: build, machine, and the one definition of a speed-up."""
-    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+def stamp(study: Study) -> str:
+    """Return what made a page: build, machine, and the definitions of its columns."""
+    given, load = study.given, f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+    smaller = {name: full for name, (full, quick, _) in study.spec.settings.items() if full != quick}
+    changed = ", ".join(f"{name} {getattr(given, name)} (full page: {full})" for name, full in smaller.items())
+    thin = ", ".join(f"{label} {quick} (full page: {full})" for label, (full, quick) in study.spec.thin.items())
+    rows = f"; every so-many-th row of: {thin}" if thin else ""
+    runs = f"repeats {given.repeats}, unless a command has another number"
+    quick = f"**Made with `--quick`**: {changed}{rows}; {runs}.\n\n" if given.quick else ""
     return (
-        f"screenpath {screenpath.__version__}, commit {commit}, {datetime.date.today()}; made by "
-        f"`examples/papers/{name}.py` (`make papers`). One thread of {os.cpu_count()} processors, whose load was "
-        f"{load} when it began: where that is above 1 others used the machine, and times are worth less than ratios."
-        f"\n\n{SPEEDUP} "
-        "`passes` are rows touched over rows in the data, a grid point; `rule s` is the rule's part of the time and "
-        "`Init. s` that of the first point and of what a rule needs beforehand. Rejection is the share of the "
-        "samples outside the kink that the rule fixes before the solve, mean over the path; it does not depend on the "
-        "machine."
+        f"screenpath {screenpath.__version__}, commit {study.build}, {datetime.date.today()}; made by "
+        f"`examples/papers/reproduce.py {study.name}` (`make papers`). One thread of {os.cpu_count()} processors, "
+        f"whose load was {load} when it began: above 1 others used the machine; times are worth less than ratios.\n\n"
+        f"{quick}{SPEEDUP} A ratio of a run that did not certify every step is none: *{UNSURE}*.\n\n"
+        f"`{REJECTED}` is the share of all samples that the rule fixes before the solve, the rejection ratio of Wang "
+        f"2014; `{RATE}` is their share of the samples outside the kink, the screening rate of Ogawa 2014. Both are "
+        "means over the steps that needed a solve: steps in closed form, or constant, tell nothing of a rule. `passes` "
+        "are rows touched over rows in the data, a step; `rule s` is the rule's part of the time, `Init. s` that of "
+        "the first step and of what a rule needs beforehand. Verdicts: see the [index](README.md)."
     )

@@ -17,8 +17,10 @@ import os
 import sys
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+from printed import DVI
 
 from screenpath.catalogue.losses import SVM
 from screenpath.data.files.libsvm import read_libsvm
@@ -55,9 +57,8 @@ def load(name: str):
 
 
 def printed_ball(model, w, C0: float, C: float) -> Ball:
-    """Return DVI_s as printed (Wang 2014, Corollary 11): w is taken for the exact solution at C0."""
-    point = Point(w, model.margins(w), float(w @ w))
-    return Ball(point.scaled((C + C0) / (2.0 * C0)), (C - C0) / (2.0 * C0) * float(np.sqrt(point.sqnorm)))
+    """Return DVI_s as printed, with w taken for the exact solution at C0."""
+    return DVI().region(model, SimpleNamespace(C=C0, point=Point(w, model.margins(w), float(w @ w))), C)
 
 
 def path(model, grid, tol: float) -> list:
