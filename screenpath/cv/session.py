@@ -338,6 +338,8 @@ class CvSession(Session):
         self.certified = ErrorBounds([fold.held_out for fold in self.folds])
         if o["certify_to"] is not None:
             self.added = refine(self.certified, o["certify_to"], o["certify_points"], o["tol"], self.solve_more)
+        if self.tuned is not None:
+            self.tuned = tune.refined(self.tuned, self.certified, self.added)
 
     def solve_more(self, points: list, tol: float) -> bool:
         """Solve values of C, new or to a closer ``tol``, for all folds; tell whether there was time for it."""

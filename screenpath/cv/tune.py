@@ -159,3 +159,13 @@ def record(every: Sequence[Tried], grid: Sequence[float], best: Tried) -> dict:
     bounds = [one.least for one in every if one.least is not None]
     difference = {"difference": max(best.best()[0] - min(bounds), 0.0)} if bounds else {}
     return {"gamma": best.gamma, "pairs": len(found) * len(grid), "gammas": found, **difference}
+
+
+def refined(found: dict, bounds: ErrorBounds, added: int) -> dict:
+    """Return the entry of cv.json with the bounds of the chosen gamma, to whose grid values of C have been added."""
+    new = bounds.record()
+    own = {"C": new["best_C"], "mean": 1.0 - new["best_error"], "lower_bound": new["lower_bound"]}
+    every = [one | own if one["gamma"] == found["gamma"] else one for one in found["gammas"]]
+    lowest = min(one["lower_bound"] for one in every if "lower_bound" in one)
+    difference = max(new["best_error"] - lowest, 0.0)
+    return {**found, "gammas": every, "pairs": found["pairs"] + added, "difference": difference}

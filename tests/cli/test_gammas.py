@@ -61,17 +61,18 @@ def test_a_number_of_gammas_lies_around_the_scale(call, data, tmp_path):
     assert json.loads((tmp_path / "one/run.json").read_text())["kernel"]["gamma"] == pytest.approx(scale, rel=1e-12)
 
 
-def test_certified_gammas(call, data, tmp_path):
+@pytest.mark.parametrize("more", [(), ("--certify-to", 0.02, "--certify-points", 6)])
+def test_certified_gammas(call, data, tmp_path, more):
     """With the bounds for every C no pair is better by more than is said, between the grid points neither."""
     options = ("--kernel", "rbf", "--gammas", "0.003,0.05,40", "--folds", 3, "--tol", 1e-8, "--certify")
-    assert call("cv", "svm", data, "--grid", 4, "--cmin", 0.01, "--cmax", 1, *options, "--out", "run").code == 0
+    assert call("cv", "svm", data, "--grid", 4, "--cmin", 0.01, "--cmax", 1, *options, *more, "--out", "run").code == 0
     said = record(tmp_path / "run")
     tuned = said["tuned"]
     bounds = [one["lower_bound"] for one in tuned["gammas"] if "lower_bound" in one]
     assert tuned["difference"] == pytest.approx(1.0 - said["best"]["mean"] - min(bounds), abs=1e-9)
     assert tuned["difference"] >= said["certified"]["difference"] - 1e-9
     for one in tuned["gammas"]:
-        fine = ("--kernel", "rbf", "--gamma", one["gamma"], "--folds", 3, "--grid", 30, "--cmin", 0.01, "--cmax", 1)
+        fine = ("--kernel", "rbf", "--gamma", one["gamma"], "--folds", 3, "--grid", 20, "--cmin", 0.01, "--cmax", 1)
         assert call("cv", "svm", data, *fine, "--tol", 1e-8, "--out", "fine", "--force").code == 0
         least = min(1.0 - float(row["mean"]) for row in read_csv(tmp_path / "fine/cv.csv"))
         assert least >= one["lower_bound"] - 1e-9 if not one["dropped"] else least > 1.0 - said["best"]["mean"]
