@@ -2,7 +2,8 @@
 
 Scaling and bias never touch the files: they are applied to the few rows that a pass processes at a time. The arithmetic
 is that of :class:`rows.memory.MemoryRows`: rows go through the same kernels, and sums over rows are computed in the
-same blocks, each in the order of its rows. So a path on shards has the bytes of the path in memory.
+same blocks, each in the order of its rows. So a path that reads all rows has the bytes of the path in memory; one that
+copies those near their kinks (``walk.staged``) has its numbers up to rounding.
 """
 
 from __future__ import annotations
