@@ -67,22 +67,12 @@ def fold_path(
     limit = in_force()
     saved = (file and file.load()) or begun
     o, spec = task.options, task.spec
-    # No name for the part itself: its memory is free once the rows are made.
-    trained = split.training(samples.y.size)
-    data = prepared(spec, o, samples.part(trained), task.class_weight, task.storage)
-    shared = _shared_values(samples, task, data) if spec.rows is not None and task.shares else None
+    data, test = _parts(samples, task, split)
     # Of several steps at once the last one's certificate is enough; but classes take them at different places.
     asked = task.certify or task.proves or task.alone is not None or tol < o["tol"] or "classes" in (task.labels or {})
     limits = PathOptions(tol=tol, max_epochs=o["max_epochs"], deadline=task.deadline, certificates=asked)
-    held_out = samples.X[split.held_out]
-    held_weights = None if samples.weights is None else samples.weights[split.held_out]
-    dense = task.storage == "dense" and sp.issparse(held_out)
-    test = data.preparation.apply(held_out.toarray() if dense else held_out)
-    if spec.rows is not None:
-        test = data.rows.held_out(test)
-    if shared is not None:
-        shared.give(data.rows, trained, test, split.held_out)
     path = Path.of(spec, {**o, "jobs": 1, "scheduler": None}, data, grid, limits=limits)
+    held_weights = None if samples.weights is None else samples.weights[split.held_out]
     targets = samples.targets[split.held_out]
     rows, held_out = [], HeldOut.of(test, targets, [], held_weights) if task.certify else None
     reference, kept = None, [] if saved is None else list(saved.products)
@@ -131,6 +121,22 @@ def fold_path(
     if file is not None and rows:
         file.save(rows, held_out, state, kept, proofs)
     return FoldPath(split, plain(rows), held_out, kept, state, proofs)
+
+
+def _parts(samples: Samples, task: Task, split: Split):
+    """Return the training part, prepared, and the held-out rows alike."""
+    spec, trained = task.spec, split.training(samples.y.size)
+    # No name for the part itself: its memory is free once the rows are made.
+    data = prepared(spec, task.options, samples.part(trained), task.class_weight, task.storage)
+    shared = _shared_values(samples, task, data) if spec.rows is not None and task.shares else None
+    held_out = samples.X[split.held_out]
+    dense = task.storage == "dense" and sp.issparse(held_out)
+    test = data.preparation.apply(held_out.toarray() if dense else held_out)
+    if spec.rows is not None:
+        test = data.rows.held_out(test)
+    if shared is not None:
+        shared.give(data.rows, trained, test, split.held_out)
+    return data, test
 
 
 _shared: tuple = ()  # of this process: samples, and the values between their rows
