@@ -19,6 +19,8 @@ from screenpath.walk.step import CERTIFIED, Steps
 WALKED = ("rule", "solver", "c", "c_list", "grid", "cmin", "cmax", "eps_path", "chunk", "chunk_form", "reference",
           "scheduler", "resume", "cache", "test", "out")  # fmt: skip
 
+COLUMNS = ("fold_column", "group_column")  # of a cross-validation's table, which are no features
+
 
 @contextlib.contextmanager
 def problem_again(run: Run, path: str | tuple, **changed):
@@ -29,7 +31,8 @@ def problem_again(run: Run, path: str | tuple, **changed):
     declared = SPECS[run.model]
     named = {one.name for one in declared.path_options}.difference(WALKED)
     kept = {name: value for name, value in run.record["options"].items() if name in named}
-    options = {**declared.completed(kept), "data": path, "rule": "gap", "time_limit": None, **changed}
+    columns = {name: value for name, value in run.record["options"].items() if name in COLUMNS}
+    options = {**declared.completed(kept), **columns, "data": path, "rule": "gap", "time_limit": None, **changed}
     if "gamma" in (run.record["kernel"] or {}):  # cross-validation may have chosen it
         options["gamma"] = run.record["kernel"]["gamma"]
     if run.form is None:

@@ -331,6 +331,20 @@ def test_sets_of_labels_are_those_of_refits(call, tmp_path, how):
     np.testing.assert_array_equal(screenpath.prediction_intervals(path, new, 0.7, C=C), inside)
 
 
+@pytest.mark.parametrize("column", ["--fold-column", "--group-column"])
+def test_columns_of_folds_are_no_features_of_the_problem_again(call, tmp_path, column):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = X @ [1.0, -1.0] + 0.3 * np.random.default_rng(1).normal(size=60)
+    lines = [f"{a!r},{b!r},{k % 4},{t!r}" for k, ((a, b), t) in enumerate(zip(X.tolist(), y.tolist(), strict=True))]
+    (tmp_path / "data.csv").write_text("\n".join(["a,b,part,y", *lines, ""]))
+    more = ("--folds", 4) if column == "--group-column" else ()
+    said = call("cv", "lad", "data.csv", "--target", "y", column, "part", "--grid", 3, "--out", "run", *more)
+    assert said.code == 0, said.err
+    assert call("loo", "run").code == 0
+    said = call("predict", "run", "data.csv", "--interval", 0.8, "-o", "out.csv")
+    assert said.code == 0 and "CV+ by the models of 4 folds" in said.err and len(read_csv("out.csv")) == 60
+
+
 def test_of_folds_that_leave_out_each_row_intervals_are_jackknife(tmp_path):
     X = np.random.default_rng(0).normal(size=(40, 3))
     targeted(tmp_path / "data", X, X @ [1.0, -0.5, 0.2] + np.random.default_rng(1).normal(size=40))
