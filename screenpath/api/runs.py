@@ -195,7 +195,8 @@ def export_run(path: RunLike, to: str, out: FileLike, *, step: int | str = "best
         raise UsageError(f"`to={to}` is no format", f"use one of {', '.join(FORMATS)}")
     opened = _opened(path)
     output = Output(file_name(out, "out"), force, [opened.folder])
-    output.write(exported(opened.run, opened.run.choose(str(step)), to, opened.training if to in KERNEL else None))
+    training = opened.training if opened.run.kernel and to in KERNEL else None
+    output.write(exported(opened.run, opened.run.choose(str(step)), to, training))
     return Path(out)
 
 
