@@ -275,7 +275,7 @@ class _Run:
         self.touched += sums.column_sums(view, m.n, features, psi, 1.0 / m.n, u)
         primal, gap, apart_sq = (float(term) for term in self.terms)
         samples = primal, gap, 0.0, m.mass, apart_sq, 0, 0
-        return m.pair(self.alpha, w, scores, theta, u, np.zeros(w.size), samples, features, psi=psi)
+        return m.pair(self.alpha, w, scores, theta, (u, np.zeros(w.size)), samples, features, psi=psi)
 
 
 class AcceleratedSDCA(ProximalSDCA):

@@ -56,20 +56,21 @@ def test_wang2014(reproduce, stand_ins, tmp_path):
     code, page = reproduce("wang2014", "--sets", "toy1,cadata", "--grid", 8, "--sweeps", 200, "--toy_sweeps", 500)
     assert code == 0
     found = cells(page, "toy1", "dvi")
-    assert found[2] == "8 of 8" and float(found[4]) > 0.5 and found[12] == "59.15" and "🟨" in found[13]
+    assert (
+        found[2] == "8 of 8"
+        and float(found[4]) > 0.5
+        and found[12] == "59.15"
+        and found[13].endswith(("reproduced", "direction", "not"))
+    )
     assert float(found[4]) <= float(found[5])  # of all samples, and of those outside the kink
-    assert page[2].startswith("screenpath 0.") and ", commit " in page[2]
+    assert page[2].startswith("screenpath ") and ", commit " in page[2]
     command = "svm OUT/wang-toy1.libsvm --intercept none --rule dvi --grid 8 --tol 1e-9"
     assert f"toy1: screenpath {command}" in page
     assert (tmp_path / "out" / "wang2014" / "wang2014-fig1.svg").stat().st_size > 1000
-    assert cells(page, "cadata, centred", "dvi")[0]  # both tables have it
-    printed = cells(page, "cadata, centred", "dvi")
-    assert len(printed) in (7, 14)
+    assert cells(page, "cadata, centred", "dvi")[12] == "114.91"  # of the set that is solved
     claims = record(tmp_path, "wang2014")["claims"]
     assert {claim["section"] for claim in claims} >= {"Table 1: SVM on the toys", "Figure 1: DVI on the toys"}
-    assert "**not the file that this project's pages are made of**" in cells(page, "cadata")[-2] or any(
-        "**not the file" in line for line in page
-    )
+    assert any(line.startswith("| cadata | ") and "**not the file" in line for line in page)
     assert any(line.startswith("| toy1 | ") and "`screenpath generate wang-toy1 --seed 0`" in line for line in page)
 
 
