@@ -162,7 +162,7 @@ def _facts(seen):
 )  # fmt: skip
 @grouped(
     "--by", group="output", everyday=True, default="rows", show_default=True, type=click.Choice(["rows", "columns"]),
-    help="Contents of a shard: columns for l1svm, sparse-svm and huber; rows for the others.",
+    help="Contents of a shard: columns for l1svm, huber and sparse-svm, -lad, -quantile; else rows.",
 )  # fmt: skip
 @grouped(
     "--jobs", group="limits", everyday=True, default=1, show_default=True, type=click.IntRange(min=1),
@@ -193,8 +193,8 @@ def convert(data, out, quiet, log_format, **options):
 
     The rows of several files DATA are concatenated. Files are read in blocks, so they may be larger than memory. OUT
     appears when complete; after a crash repeat the command with --resume. All path commands accept OUT instead of a
-    file: svm, lad, quantile and svr leave its rows on disk; l1svm, sparse-svm and huber leave the columns of a folder
-    made with --by columns on disk. DATA may also be a folder of shards by rows, to convert it --by columns.
+    file: svm, lad, quantile and svr leave its rows on disk; l1svm, huber and sparse-svm, -lad, -quantile the columns of
+    a folder made with --by columns. DATA may also be a folder of shards by rows, to convert it --by columns.
     """
     from screenpath.data.files.source import reading
     from screenpath.data.shards.convert import convert

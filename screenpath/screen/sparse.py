@@ -144,9 +144,9 @@ def _by_regions(model, at: SparseScreened, reference, alpha: float, what: tuple,
 def by_a_move(model, at: SparseScreened, point, alpha: float) -> int:
     """Zero features by a move of their weight from a certified pair; return how many, as a triggering in ``at.record``.
 
-    Columns on disk and models of several classes are left as they are.
+    Models of several classes are left as they are. Columns on disk are read: a solve needs them all.
     """
-    if model.classes > 1 or not model.views.whole:
+    if model.classes > 1:
         return 0
     if alpha == 0.0 < point.alpha:
         point = model.certify(alpha, point.w, point.theta, point)
@@ -173,7 +173,7 @@ def by_a_move(model, at: SparseScreened, point, alpha: float) -> int:
     limits = model.beta - (bounds.slacks.columns + 4.0 * bounds.column) * (sizes * 2.0 * root + model.beta)
     limits -= point.u_slack + np.abs(means) * off
     count, touched = move.decide_moved(
-        model.views.columns(), point.u, limits, model.signs, given, means, sigma, at.keep
+        model.views.columns(at.keep), point.u, limits, model.signs, given, means, sigma, at.keep
     )
     model.rows.touched += touched
     at.record = np.concatenate([at.record, [[-1, count]]])
