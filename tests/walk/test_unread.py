@@ -47,6 +47,8 @@ def attacked(seed: int, free: bool, weaker=lambda problem, known: (problem, know
     X[3] = 0.0
     if free and rng.random() < 0.5:  # far from the origin
         X += size * 10.0 ** rng.integers(0, 7) * rng.normal(size=d)
+    if d > 1 and rng.random() < 0.2:  # columns that are nearly the same: the metric is far from round
+        X[:, -1] = X[:, 0] * (1.0 + 10.0 ** rng.uniform(-16, -3) * rng.normal(size=n))
     place, level = rng.normal(size=d) / size, free * rng.choice([0.0, 1.0, 1e6]) * rng.normal()
     if d > 1:  # products whose terms cancel, which are far less certain than they are large
         X[20:30, -1] -= X[20:30] @ place / place[-1] * (1.0 + 1e-15 * rng.normal(size=10))
