@@ -34,7 +34,13 @@ from typing import Any
 import numpy as np
 """
 # Names that are not promised yet.
-PREVIEW = ("loo", "influence", "reduce", "reduce_run", "prediction_intervals", "--interval", "--removals", "--stable")
+PREVIEW = (
+    "loo", "influence", "reduce", "reduce_run", "prediction_intervals", "--interval", "--removals", "--stable", "--loo",
+    "loo_every_c", "--gammas", "--libsvm-grid", "--keep-rows", "keep_rows", "--penalty", "penalty", "sparse-lad",
+    "sparse-quantile", "sparse-svr", "sparse_lad_path", "sparse_quantile_path", "sparse_svr_path", "SparseLADRegressor",
+    "SparseLADRegressorCV", "SparseQuantileRegressor", "SparseQuantileRegressorCV", "SparseSVMRegressor",
+    "SparseSVMRegressorCV",
+)  # fmt: skip
 FUNCTIONS = """\
 from numpy.typing import ArrayLike, DTypeLike
 
