@@ -373,8 +373,6 @@ def say_step(run, step, text: str) -> None:
         return
     column = run.score_column
     score = f", {column} {step[column]:.6g}" if column and step[column] is not None else ""
-    from screenpath.store.penalised import nu_of
-
-    nu = f", nu {nu_of(run, step):.4g}" if text.startswith("nu=") else ""
+    nu = f", nu {step['nu']:.4g}" if "nu" in step else ""
     tell(f"{run.model}: {run.describe(step)}, {step['status']}{nu}{score}")
     say_choice(run, text)

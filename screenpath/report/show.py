@@ -150,7 +150,7 @@ class RunSummary:
         best, one_se = record["best"]["step"], record["one_se"]["step"]
         how = "" if one_se == best else ": simpler, and as good to one standard error; `step=one-se` takes it"
         lines.append(self.words(f"chosen{by}: step {best} is the best, step {one_se} one-se{how}"))
-        if record["best"].get("optimism") is not None:
+        if record["best"].get("optimism") is not None and best == self.step["step"]:
             lines.append(f"corrected: {corrected_words(record)} (Tibshirani and Tibshirani 2009)")
         found = [record[key] for key in ("best", "one_se") if record[key]["step"] == self.step["step"]]
         if found and "threshold" in found[0]:
@@ -174,6 +174,7 @@ class RunSummary:
         lines = [f"{self.run.describe(step)}: {step['status']}{gap}"]
         support = support_vectors(self.run, step)
         lines += [] if support is None else [f"support vectors: {support:,}"]
+        lines += [f"nu: {step['nu']:.4g}"] if "nu" in step else []
         return lines + ([step["reason"]] if step.get("reason") else [])
 
     def _intercept(self) -> list:

@@ -41,7 +41,9 @@ def nu_of(run, step: dict) -> float:
 
 
 def step_of_nu(run, nu: float) -> dict:
-    """Return the step whose nu, which falls along the path, is nearest in proportion: nu-SVC by a path over C."""
+    """Return the step whose nu, which falls along the path, is nearest in proportion, with its ``nu``: nu-SVC by a path
+    over C.
+    """
     weighted = any(run.record["options"].get(name) for name in ("weights", "weight_column", "class_weight"))
     if run.model != "svm" or run.classes or weighted:
         raise UsageError("nu belongs to runs of svm with two labels and without weights", "name a step by its C")
@@ -50,9 +52,10 @@ def step_of_nu(run, nu: float) -> dict:
     ends = [nu_of(run, rows[low]), nu_of(run, rows[high])]
     if not ends[1] * (1.0 - 1e-9) <= nu <= ends[0] * (1.0 + 1e-9):
         span = f"nu of its steps goes from {ends[0]:.3g} down to {ends[1]:.3g}"
-        hint = "use one of these" if nu > ends[0] else "extend the grid with a larger `c_max`"
+        hint = "a smaller `cmin` has larger ones" if nu > ends[0] else "a larger `cmax` has smaller ones"
         raise UsageError(f"{run.path} has no step with nu near {nu:g}", f"{span}; {hint}")
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if nu_of(run, rows[middle]) >= nu else (low, middle)
-    return min(rows[low], rows[high], key=lambda row: abs(np.log(max(nu_of(run, row), 1e-300) / nu)))
+    found = [{**row, "nu": nu_of(run, row)} for row in (rows[low], rows[high])]
+    return min(found, key=lambda row: abs(np.log(max(row["nu"], 1e-300) / nu)))

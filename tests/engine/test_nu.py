@@ -58,7 +58,7 @@ def test_the_nearest_step_in_proportion_is_taken(tmp_path):
 
 def test_what_has_no_nu_says_so(tmp_path):
     path = stored(tmp_path / "run", "free")
-    for nu, hint in (("0.99", "use one of these"), ("1e-9", "extend the grid")):
+    for nu, hint in (("0.99", "a smaller `cmin` has larger ones"), ("1e-9", "a larger `cmax` has smaller ones")):
         with pytest.raises(UsageError, match="no step with nu near") as found:
             path.position(f"nu={nu}")
         assert hint in str(found.value.hint)
