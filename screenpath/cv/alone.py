@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from screenpath.catalogue.scores import ROW_PARTS, Score, of_rows
+from screenpath.catalogue.scores import ROW_PARTS, SCORES, Score, of_rows
 from screenpath.catalogue.spec import Spec
 from screenpath.cv.choice import OPEN
 from screenpath.cv.folds import Split
@@ -20,10 +20,10 @@ def check_task(spec: Spec, options: dict, classes: int, scores: tuple[Score, ...
     """Refuse models whose rows cannot be left out, and scores of several rows together."""
     from screenpath.engine.leave_out import check_removal
 
-    check_removal(spec.name, classes, "use a number: `folds=5`")
+    check_removal(spec.name, classes, "use a number: `folds=5`", "use `positive=LABEL` in its place")
     for score in scores:
         if score.name not in ROW_PARTS:
-            able = ", ".join(name for name in ROW_PARTS)
+            able = ", ".join(name for name in ROW_PARTS if SCORES[name].task == score.task)
             raise UsageError(f"`score={score.name}` is of several rows, and `folds=loo` holds out one", f"use {able}")
 
 

@@ -378,12 +378,14 @@ def check_step(step) -> dict:
 
 def check_left_out(run: Run) -> None:
     """Refuse a run whose rows cannot be left out."""
-    check_removal(run.model, len(run.classes or ()), "use folds: screenpath cv")
+    command = f"screenpath {'cv ' if run.cross_validated else ''}{run.model} DATA"
+    two = f"fit again with {command} `positive=LABEL`"
+    check_removal(run.model, len(run.classes or ()), "use folds: screenpath cv", two)
 
 
-def check_removal(model: str, classes: int, advice: str) -> None:
-    """Refuse problems whose rows cannot be left out; the advice is for another model."""
+def check_removal(model: str, classes: int, advice: str, two: str) -> None:
+    """Refuse problems whose rows cannot be left out; advice for another model, and to have ``two`` labels."""
     if model not in LOSSES:
         raise UsageError(f"leave-one-out is for {', '.join(LOSSES)}, not for {model}", advice)
     if classes > 2:
-        raise UsageError("leave-one-out is for two labels; there are more", "name one: `positive=LABEL`")
+        raise UsageError(f"leave-one-out is for two labels, and `one_vs_rest` has {classes}", two)

@@ -129,7 +129,10 @@ def points_of(part: str, grid) -> range:
 WITHOUT = {"audit": False, "eps_path": None, "c": None, "reference": None}
 UNPROVEN = ("kernel", "until_turn")  # of folds no certificate is checked
 # Of drawn folds, where each row is left out in its turn.
-DRAWN = ("repeats", "stratify", "group_column", "until_turn", "certify", "certificate", "part", "gammas", "scheduler")
+DRAWN = (
+    "repeats", "stratify", "group_column", "until_turn", "certify", "certify_to", "certificate", "part", "gammas",
+    "scheduler",
+)  # fmt: skip
 WITHOUT_MORE = {"certify": False, "certify_to": None, "certify_points": 0, "until_turn": False, "turn_points": 0,
                 "gammas": None, "libsvm_grid": False}  # fmt: skip
 
@@ -158,7 +161,7 @@ def cv_resolved(spec: Spec, options: dict) -> tuple[Spec, dict]:
                 raise UsageError(f"`{given}` already defines the folds", f"leave out `{name}`")
     for name in DRAWN if options["folds"] == LOO else ():
         if options.get(name):
-            raise UsageError(f"`folds=loo` leaves out each row, and `{name}` is of drawn folds", "leave out one")
+            raise UsageError(f"`folds=loo` leaves out each row, and `{name}` is of drawn folds", f"leave out `{name}`")
     if options["folds"] == LOO and options["jobs"] > 1:
         raise UsageError("`folds=loo` is one path, and `jobs` share several", "leave out `jobs`")
     if options["out"] == "-":

@@ -669,7 +669,8 @@ def test_weights_of_rows_left_out(call, data, tmp_path):
 def test_what_leaving_out_each_row_refuses(call, data, tmp_path, monkeypatch):
     for more, why in (
         (("--repeats", 2), "is of drawn folds"), (("--certify",), "is of drawn folds"), (("--jobs", 2), "is one path"),
-        (("--score", "auc"), "is of several rows"),
+        (("--certify-to", 0.1), "is of drawn folds"),
+        (("--score", "auc"), "is of several rows, and --folds loo holds out one\n  use accuracy\n"),
     ):  # fmt: skip
         said = call("cv", "svm", data, *GRID, "--folds", "loo", *more)
         assert said.code == 2 and why in said.err, said.err

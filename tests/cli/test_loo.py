@@ -129,6 +129,21 @@ def test_what_is_refused(call, tmp_path, data):
         sparse.loo()
 
 
+def test_one_against_the_rest_is_fitted_again(call, tmp_path):
+    X, _ = clouds(60, 3)
+    (tmp_path / "three").write_text(libsvm_text(X, 1.0 + np.arange(60) % 3))
+    assert call("svm", "three", "--one-vs-rest", "--grid", 2, "-o", "run").code == 0
+    step = ("--step", 1)
+    for command in (
+        ("loo", "run", *step), ("influence", "run", *step), ("predict", "run", "three", "--removals", *step),
+        ("predict", "run", "three", "--interval", 0.9, *step), ("plot", "run", "--kind", "loo"),
+    ):  # fmt: skip
+        said = call(*command)
+        assert said.code == 2 and "\n  fit again with screenpath svm DATA --positive LABEL\n" in said.err, said.err
+    assert call("svm", "three", "--positive", 2, "--grid", 2, "-o", "run", "--force").code == 0
+    assert call("loo", "run", *step).code == 0
+
+
 def targeted(file, X, y) -> None:
     """Write rows of three features and real targets."""
     cells = zip(y.tolist(), X.tolist(), strict=True)
