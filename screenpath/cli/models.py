@@ -13,6 +13,8 @@ from screenpath.cli.help import Helped, Suggesting, examples_of
 from screenpath.cli.options import BEGAN, DONE, UNCERTIFIED, data_argument, flags, stack
 from screenpath.errors import flags as flags_of
 
+OF_C = ("grid", "cmin", "cmax", "c_list", "c")  # which two penalties have others for
+
 
 def command_of(name: str) -> click.Command:
     spec = SPECS[name]
@@ -31,14 +33,26 @@ def command_of(name: str) -> click.Command:
 
 
 def option_of_others(flag: str, name: str | None, command: str) -> str | None:
-    """Return which other models have an option that a command for a model lacks; None if none has it."""
-    have = [other for other, spec in SPECS.items() if flag[2:].replace("-", "_") in {o.name for o in spec.path_options}]
-    if not have or name not in SPECS:
+    """Return which other models, or cross-validations, have an option that a model's command lacks; None if none."""
+    from screenpath.engine.options import cv_spec
+
+    if name not in SPECS:
         return None
-    if name in have:
-        return f"{flag} is an option of screenpath {name}, not of {command}"
+    option, own = flag[2:].replace("-", "_"), SPECS[name]
+    for spec, of in ((own, name), (cv_spec(own), f"cv {name}")):
+        if option in _names(spec):
+            return f"{flag} is an option of screenpath {of}, not of {command}"
+    have = [other for other, spec in SPECS.items() if option in _names(spec)]
+    if not have:
+        return None
     several = f"{', '.join(have[:-1])} and {have[-1]}" if have[1:] else have[0]
+    if option in OF_C and "betas" in _names(own):
+        return f"{flag} is an option of {several}; {name} has --beta or --betas, --alpha or --alphas in its place"
     return f"{flag} is an option of {several}, not of {name}"
+
+
+def _names(spec: Spec) -> set[str]:
+    return {one.name for one in spec.path_options}
 
 
 def resolve(name: str, options: dict) -> tuple:

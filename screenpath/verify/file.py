@@ -38,6 +38,7 @@ TYPES = {"f8": "<f8", "u1": "|u1", "i8": "<i8"}
 TEXT = 1 << 26  # bytes of the largest line of JSON that is unfolded
 UNTOLD = 8 << 30  # bytes of memory where the system (Windows) does not tell
 EACH = 64  # bytes that the arrays of a part have at most for each sample and feature, of each class
+OWN_FILE = "name a run folder, or what screenpath loo RUN wrote with `certificate=FILE`"
 LEVERS = 4  # times as many has a part of folds.bin: up to ten levers, of all samples if these are few
 
 
@@ -75,7 +76,8 @@ def frames(path, hashed: Hashed | None = None, times: int = 1):
     try:
         with open(path, "rb") as file:
             if hashed.add(file.read(len(MAGIC))) != MAGIC:
-                raise damaged(path, "it does not begin as one of format 1")
+                why = "it does not begin as one of format 1"
+                raise damaged(path, why) if of_run(path) else DataError(f"{path} is no certificate: {why}", OWN_FILE)
             left, most = memory(), 0
             while head := hashed.add(file.read(13)):
                 if len(head) < 13:
@@ -157,8 +159,15 @@ def _content(path, content: bytes, most: int | None, left: int) -> tuple[dict, d
     return fields, arrays
 
 
+def of_run(path) -> bool:
+    """Tell a run folder, or its certificate, from a file of its own, as of a leave-one-out."""
+    return Path(path).name in (NAME, FOLDS) or Path(path).is_dir()
+
+
 def damaged(path, why: str) -> DataError:
-    return DataError(f"{path} is damaged: {why}", "compute the path again with `certificate` and `force`")
+    again = "compute the path again with `certificate` and `force`"
+    alone = "write it again: screenpath loo RUN, with `certificate=FILE` and `force`"
+    return DataError(f"{path} is damaged: {why}", again if of_run(path) else alone)
 
 
 def read_certificate(path, hashed: Hashed | None = None) -> tuple[dict, list]:

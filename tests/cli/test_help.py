@@ -103,6 +103,10 @@ def test_an_option_of_other_models_names_them(call, data):
         err = call(*command, data, "--nonnegative").err
         assert err.startswith("error: --nonnegative is an option of l1svm, sparse-svm, huber, sparse-lad,")
     assert "No such option '--nonnegativ'" in call("svm", data, "--nonnegativ").err
+    err = call("svm", data, "--kernel", "rbf", "--gammas", 5).err
+    assert err.startswith("error: --gammas is an option of screenpath cv svm, not of screenpath svm\n")
+    err = call("lad", data, "--penalty", "l1", "--c-list", "1,2").err
+    assert "; sparse-lad has --beta or --betas, --alpha or --alphas in its place\n" in err
 
 
 def test_alone_it_says_what_to_type(call):

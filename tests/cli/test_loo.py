@@ -406,6 +406,13 @@ def test_a_certificate_is_written_and_checked(call, tmp_path, data):
     assert "name the data file" in call("verify", proof).err
     assert "exists already" in call("loo", run, "--step", f"C={C}", "--certificate", proof).err
     assert "writes no file" in call("loo", run, "--steps", "all", "--certificate", proof).err
+    (tmp_path / "loo.bin").write_bytes((tmp_path / "loo.bin").read_bytes()[:-20])
+    err = call("verify", proof, str(file)).err
+    assert "is damaged" in err and "again: screenpath loo RUN, with --certificate FILE and --force\n" in err
+    assert call("loo", run, "--step", f"C={C}", "--certificate", proof, "--force").code == 0
+    assert call("verify", proof, str(file)).code == 0
+    err = call("verify", str(file), str(file)).err
+    assert f"{file} is no certificate: " in err and "name a run folder, or" in err
 
 
 def test_every_c(call, tmp_path, data):
