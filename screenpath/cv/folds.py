@@ -109,8 +109,11 @@ def check_count(n: int, k: int, stratified: bool = False) -> None:
         raise UsageError(f"`folds={k}` is more than the {n} samples", f"use {leave_one_out} (leave one out), or fewer")
 
 
-def check_counts(classes, k: int, name=label_text) -> None:
-    """Refuse more folds than the rarest class has samples; ``name(value) -> str`` is the class as in the file."""
+def check_counts(classes, k: int, name=label_text, alone: bool = False) -> None:
+    """Refuse more folds than the rarest class has samples; ``name(value) -> str`` is the class as in the file.
+
+    ``alone`` tells a model of two labels whose rows can be left out one at a time.
+    """
     values, counts = np.unique(classes, return_counts=True)
     rare = int(counts.argmin())
     if counts[rare] >= k:
@@ -120,6 +123,7 @@ def check_counts(classes, k: int, name=label_text) -> None:
         hint = "one sample cannot be trained on and held out as well: remove the class"
     else:
         hint = f"use `folds={counts[rare]}` or fewer, or `stratify=False`"
+        hint += ", or `folds=loo`" if alone and values.size == 2 else ""
     raise DataError(f"the class {name(values[rare])} has {found}, fewer than the {k} folds", hint)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from screenpath.catalogue.losses import LOSSES
 from screenpath.catalogue.scores import (
     CLASSIFICATION,
     REGRESSION,
@@ -123,7 +124,7 @@ class CvSession(Session):
         if free:
             drawing.check_count(n, o["folds"], self.stratified)
         if targets is not None:
-            drawing.check_counts(targets, o["folds"], self.class_name)
+            drawing.check_counts(targets, o["folds"], self.class_name, self.spec.name in LOSSES)
         splits = drawing.splits_of(o, n, groups, targets)
         if task == CLASSIFICATION:
             everywhere = self.score.name in drawing.ALL_CLASSES

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from screenpath.catalogue.losses import LOSSES
+from screenpath.catalogue.option import usual
+from screenpath.catalogue.options import PAIR_GRID
 from screenpath.catalogue.scores import at_boundary, baseline_words, best_and_one_se, higher_is_better
 from screenpath.data.files.prepare import peaks
 from screenpath.kernels.problem.box import ZERO
@@ -18,6 +20,7 @@ APART_SPARSE = 1000.0  # ... in sparse data, where rare words are smaller withou
 FEW = 5  # steps that a path needs for a hint about screening or the ends of its grid
 OFF = 0.5  # |mean|^2 over mean square of rows, or targets, from which an intercept may help
 SPAN = 1e6  # ratio of the largest magnitudes of two columns, or rows, from which rounding is likely the limit
+PAIR = ("alpha", "beta")  # parameters of two penalties
 CELLS = 1 << 17  # most values of which a copy is made
 
 
@@ -121,7 +124,12 @@ def wider(options: dict, points: list[dict], best: int, at: str) -> str:
     """Return what to type where the best step is at the end ``at`` of the grid (``scores.at_boundary``)."""
     given = options.get("c_list") is not None or options.get("lambda_list") is not None
     C = points[best].get("C")
-    more = "a wider grid"
+    ratios = [
+        f"`{name}_min_ratio={0.1 * (options.get(f'{name}_min_ratio') or least):g}`"
+        for name, least in zip(PAIR, usual(PAIR_GRID, *(f"{name}_min_ratio" for name in PAIR)), strict=True)
+        if f"{name} at the lower" in at and options.get(name) is None
+    ]
+    more = " and ".join(ratios) or "a wider grid"
     if C is not None and not given:
         more = f"`cmax={10.0 * C:g}`" if "upper" in at else f"`cmin={C / 10.0:g}`"
     elif "lambda" in points[best] and "lower" in at and not given:

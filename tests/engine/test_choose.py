@@ -79,8 +79,11 @@ def test_boundaries_are_named():
         ({"log": True, "lambda_min_ratio": None}, "lambda", -1, "`lambda_min_ratio=0.005`"),
         ({"log": True, "lambda_min_ratio": 0.3}, "lambda", -1, "`lambda_min_ratio=0.03`"),
         ({"log": False, "lambda_min_ratio": None, "lambda_list": [3, 2, 1]}, "lambda", -1, "a wider grid"),
-        ({}, "beta", -1, "a wider grid"),
-        ({"until_turn": False, "part": None}, "beta", -1, "a wider grid"),  # what cannot go on is not told to
+        ({}, "beta", -1, "`beta_min_ratio=0.005`"),
+        ({"alpha_min_ratio": 0.2}, "alpha", -1, "`alpha_min_ratio=0.02`"),
+        ({"alpha": [3, 2, 1]}, "alpha", -1, "a wider grid"),
+        ({}, "alpha", 0, "a wider grid"),
+        ({"until_turn": False, "part": None}, "beta", -1, "`beta_min_ratio=0.005`"),  # what cannot go on is not told to
         ({"until_turn": False, "part": None, "rule": "essnsv+gap"}, "C", -1, "`cmax=30`"),
     ],
 )
