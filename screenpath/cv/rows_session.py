@@ -52,6 +52,9 @@ class LooSession(CvSession):
     def further_scores(self, names: list) -> dict[str, tuple]:
         return {one.column: averaged(self.row_scores(one)) for one in self.further}
 
+    def identity(self) -> dict:
+        return {**super().identity(), "folds": LOO}
+
     def choose(self) -> Choice:
         return replace(super().choose(), optimism=None)  # a row's own best step says nothing
 

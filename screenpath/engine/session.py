@@ -181,9 +181,10 @@ class Session:
         try:
             previous = folder.previous(replace=o["force"])
             if previous is not None:
+                usual = {one.name: one.usual for one in self.spec.path_options}
                 if not o["resume"]:
-                    folder.refuse(previous, self.identity(), self.continues)
-                check_same(folder.path, previous["identity"], self.identity())
+                    folder.refuse(previous, self.identity(), usual, self.continues)
+                check_same(folder.path, previous["identity"], self.identity(), usual)
                 if previous["status"] == COMPLETE:
                     folder.check_complete(previous)
                     self.status, self.good = COMPLETE, all_good(previous)

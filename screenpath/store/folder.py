@@ -149,12 +149,14 @@ class RunFolder:
                     f"{self.path / name} is {what}: the run is not replaced", "remove it, or choose another `out`"
                 )
 
-    def refuse(self, previous: dict, identity: dict | None = None, resumable: bool = False) -> None:
+    def refuse(
+        self, previous: dict, identity: dict | None = None, usual: dict | None = None, resumable: bool = False
+    ) -> None:
         """Raise the error about a run in the way: what differs from this ``identity``, and the next free folder."""
         # we hold the lock: a "running" run was killed, unless it is on a machine that does not see the lock
         known = {COMPLETE: "a finished run", RUNNING: "a run that was killed (or still runs on another machine)"}
         what = known.get(previous["status"], f"a run that ended as '{previous['status']}'")
-        other = [] if identity is None else differences(previous["identity"], identity)
+        other = [] if identity is None else differences(previous["identity"], identity, usual)
         if other and identity is not None and previous["identity"].get("model") != identity["model"]:
             other = [one for one in other if one.startswith("model ")]  # each has options of its own
         more = [f"and {len(other) - NAMED} more"] if len(other) > NAMED else []

@@ -653,6 +653,8 @@ def test_leaving_out_each_row_is_as_many_folds_as_rows(call, tmp_path, model, in
     assert [float(cell["score"]) for cell in cells] == pytest.approx([float(row["mean"]) for row in exact])
     shown = call("show", "run-loo").out
     assert "over 40" in shown and "not reached" not in shown
+    again = ("--folds", 10, "--out", "run-loo", "--tol", 1e-10)
+    assert 'folds was "loo", now 10' in call("cv", model, file, "--c-list", "0.1,0.4,2", *intercept, *again).err
 
 
 def test_weights_of_rows_left_out(call, data, tmp_path):

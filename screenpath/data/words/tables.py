@@ -141,9 +141,9 @@ def parquet_of(text: str, texts: Sequence[str] = ()) -> bytes:
     return out.getvalue()
 
 
-def check_same(path: Path, before: dict, now: dict) -> None:
-    """Check that a resumed run was started with the same settings; the error lists all differences."""
-    parts = differences(before, now)
+def check_same(path: Path, before: dict, now: dict, usual: dict | None = None) -> None:
+    """Check that a resumed run was started with the same settings; the error lists all :func:`differences`."""
+    parts = differences(before, now, usual)
     if parts:
         then = "bring back files and options" if any(part.startswith(OTHER) for part in parts) else "repeat the command"
         said = [re.sub(f"^{OTHER}(.*)", r"the \1 have changed since", part) for part in parts]
@@ -159,8 +159,11 @@ CONTENTS = {  # their names, else as the key
 }  # fmt: skip
 
 
-def differences(before: dict, now: dict) -> list[str]:
-    """Return the settings in which two runs differ, with both values; of files, and of folds, that they are others."""
+def differences(before: dict, now: dict, usual: dict | None = None) -> list[str]:
+    """Return the settings in which two runs differ, with both values; of files, and of folds, that they are others.
+
+    ``usual`` are the values of settings that are not given.
+    """
     now = json.loads(dump_json(now))
     names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     if {"data_sha256", "folds", "repeats"} & set(names):  # which decide what the folds are
@@ -168,12 +171,16 @@ def differences(before: dict, now: dict) -> list[str]:
     hashed = {name: name.removesuffix("_sha256") for name in names if name.endswith("_sha256")}
     return [
         f"{OTHER}{CONTENTS.get(hashed[name], hashed[name])}" if name in hashed
-        else f"{name} was {_short(before.get(name))}, now {_short(now.get(name))}"
+        else f"{name} was {_short(before.get(name), name, usual)}, now {_short(now.get(name), name, usual)}"
         for name in names
     ]  # fmt: skip
 
 
-def _short(value) -> str:
+def _short(value, name: str, usual: dict | None) -> str:
+    if value is None:
+        default = (usual or {}).get(name)
+        default = f"{default:g}" if isinstance(default, float) else default
+        return "not given" if default is None else f"not given (default {default})"
     text = json.dumps(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
