@@ -115,7 +115,7 @@ PENALTY_WEIGHTS = Option(
     help="Factor of the penalty on each feature (after `scale`): one number above 0 a line.",
 )  # fmt: skip
 PENALTY = Option(
-    "penalty", "l2", "choice", choices=("l2", "l1", "elastic-net"), stated=True,
+    "penalty", "l2", "choice", choices=("l2", "l1", "elastic-net"), stated=True, everyday=True,
     help="l1 and elastic-net: the model sparse-MODEL, with its options. Here the penalty is 1/2 ||w||^2.",
 )  # fmt: skip
 NET_PENALTY = replace(
@@ -372,7 +372,7 @@ FOLDS = (
     *grouped(
         "cross-validation",
     Option(
-        "folds", None, "whole", "Number of folds; loo leaves out each row, exactly (linear svm, lad, quantile, svr).",
+        "folds", None, "whole", "Number of folds; loo leaves out each row.",
         least=2, choices=(LOO,), metavar="K", usual=5, everyday=True,
     ),
     Option("repeats", metavar="R", help="Number of partitions into folds, each drawn anew.", usual=1, **POSITIVE_COUNT),
@@ -391,8 +391,8 @@ FOLDS = (
         help="Column of a table whose rows of one value stay in one fold, such as the patient.",
     ),
     Option(
-        "score", None, "choices", "Score of the held-out samples; of several, a,b, the first chooses.  [default: "
-        "accuracy; quantile: pinball; other regressions: mae]", metavar="SCORE", everyday=True,
+        "score", None, "choices", "Held-out score; of several, a,b, the first chooses.  [default: accuracy, "
+        "pinball (quantile) or mae]", metavar="SCORE", everyday=True,
         choices=("accuracy", "balanced-accuracy", "f1", "auc", "mae", "mse", "pinball", "r2"),
     ),
     Option(

@@ -51,16 +51,16 @@ def predict(
 
     Each row of DATA gives one line: the label as in the training file, or the value of a regression. Do not scale DATA:
     the run applies its own scaling. A kernel run reads its support vectors from its training data. If DATA has labels,
-    the score is printed to stderr; write ? for an unknown label. Columns of a table are found by name, in any order;
+    the score goes to stderr; write ? for an unknown label. Columns of a table are found by name, in any order;
     a row that lacks a value, which the run does not fill in, gets an empty label.
 
-    --step C=VALUE takes a linear model at any C of the path. Between two steps it is their mean, and its proven gap is
-    printed; --exact solves there instead. --stable adds a column: the intervals of C, between steps too, on which the
-    optimum certainly gives a row this label (svm; a free intercept reads the training data). Without --step, labels
-    are those of the last step.
+    --step C=VALUE takes a linear model at any C of the path. Between two steps it is their mean, with a proven gap;
+    --exact solves there instead. --stable adds a column: the intervals of C, between steps too, on which a row
+    surely has this label (svm; a free intercept reads the training data). Without --step, labels are those of
+    the last step; --interval asks for one.
 
     --interval 0.9, of regressions, adds the columns low and high: jackknife+ intervals by all models without one
-    training row (linear lad, quantile, svr), or of a cv run CV+ intervals by the models of its folds. They hold about
+    training row (lad, quantile, svr), or of a cv run CV+ intervals by the models of its folds. They hold about
     80 % (2 LEVEL - 1) of new targets like those of training at least, and usually about 90 %. Of an svm of two labels
     it adds the column set: none, one or both labels (LABEL;LABEL), which promise the same of labels.
 

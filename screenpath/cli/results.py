@@ -219,7 +219,10 @@ KINDS = ("rejection", "coefficients", "gap", "time", "cv", "gammas", "grid", "lo
     help="Picture ending in .png, .svg or .pdf.  [default: RUN/KIND.png; of several runs KIND.png here]",
 )  # fmt: skip
 @force_option
-@click.option("--terminal", is_flag=True, help="Draw with characters on standard output; needs no matplotlib.")
+@click.option(
+    "--terminal", is_flag=True,
+    help="Draw with characters on standard output, without matplotlib: all kinds but loo and influence.",
+)  # fmt: skip
 @quiet_option
 def plot(runs, kind, out, force, terminal, quiet):
     """Draw the run folder RUN, or the newest; of several one picture, with a line for each.
@@ -230,8 +233,10 @@ def plot(runs, kind, out, force, terminal, quiet):
     gap           duality gap against its target
     time          seconds of screening, solving, certifying
     cv            cross-validation curve, choices, certified bound
+    gammas        mean score over (gamma, C) of a cv run with --gammas
     grid          heat maps over (alpha, beta) of sparse-svm
-    loo           errors in training and with each row left out, at every C
+    loo           errors in training and with each row left out, at every C;
+                  scores at the steps of a regression or behind a kernel
     influence     each row predicted with and without itself (best or last step)
 
     loo and influence are computed from the training data of RUN, as by the commands of these names.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from screenpath.catalogue.losses import LOSSES
 from screenpath.catalogue.scores import SCORES, Sigmoid
 from screenpath.catalogue.specs import SPECS
 from screenpath.cv.choice import folds_of, unmet_line
@@ -372,10 +373,11 @@ def check_kind(run, kind: str) -> None:
         check_left_out(run)
         if "sha256" not in run.record["data"]:
             raise UsageError(f"the picture '{kind}' needs a run folder", "write one: path.save(folder)")
-    elif kind not in available(run):
+    elif kind not in (kinds := available(run)):
+        kinds += LEFT_OUT if run.model in LOSSES and len(run.classes or ()) <= 2 else ()
         why = {
             "gammas": "it is of several values of gamma (`gammas` of cv)",
             "grid": "heat maps need a grid of two parameters (sparse-svm)",
             "coefficients": "coefficient paths need coefficients in the run folder (`coefficients=csv` or npz)",
         }.get(kind, "there is no such kind")
-        raise UsageError(f"{run.path} has no picture of the kind '{kind}': {why}", f"try {', '.join(available(run))}")
+        raise UsageError(f"{run.path} has no picture of the kind '{kind}': {why}", f"try {', '.join(kinds)}")
