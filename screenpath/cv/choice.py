@@ -214,6 +214,11 @@ def folds_of(record: dict) -> tuple[int, int]:
     return len(record.get("fold_sizes") or range(whole)), whole
 
 
+def held_out(record: dict) -> str:
+    """Return what the scores of a cv.json are over."""
+    return "rows, each left out" if record.get("leave_one_out") else "folds"
+
+
 def cv_baseline(record: dict, column: str | None = None) -> float | None:
     """Return the mean over the folds of the score without any feature, from cv.json; None for R^2.
 
@@ -273,7 +278,7 @@ def found_lines(record: dict) -> list[tuple[str, str]]:
         scores = {record["score"]: step, **step.get("further", {})}
         pairs = ((score.replace("_", "-"), with_error(one["mean"], one["se"])) for score, one in scores.items())
         said = ", ".join(" ".join(pair) for pair in pairs)
-        lines.append((name, f"step {step['step']} ({at}): {said} over {folds_of(record)[0]} folds"))
+        lines.append((name, f"step {step['step']} ({at}): {said} over {folds_of(record)[0]} {held_out(record)}"))
     lines += [("corrected", corrected_words(record))] if record["best"].get("optimism") is not None else []
     if (found := record["best"].get("threshold")) is not None:
         lines.append(("threshold", threshold_words(**found)))

@@ -21,6 +21,7 @@ class LooSession(CvSession):
     """A run whose steps carry the scores of each row by the model of the others: one fold that holds out all rows."""
 
     warned = False
+    counted = "paths with each row left out"
 
     def alone(self, text: str) -> None:
         """Say of a long wait for a step; later ones are not shorter."""

@@ -68,6 +68,7 @@ class CvSession(Session):
     """A run whose steps carry cross-validated scores; the options are those of ``cv_resolved``."""
 
     cross_validated = True
+    counted = "folds"  # what the console counts
     folds_certified: bool | None = None  # not known yet
     alone: Any = None  # in a subclass, see ``Task``
     under_way: tuple = ()  # grid, tolerance and folder of the latest folds
@@ -316,7 +317,7 @@ class CvSession(Session):
 
     def walk_folds(self, grid, tol: float, folder, what: str, begun=None, splits=None) -> list:
         """Return the paths of all folds over a grid, or of some ``splits``; the console counts them."""
-        busy = self.console.busy(f"cv {self.spec.name}", unit="folds", total=len(self.splits))
+        busy = self.console.busy(f"cv {self.spec.name}", unit=self.counted, total=len(self.splits))
         with busy if splits is None else contextlib.nullcontext():
             found, self.under_way = [], (grid, tol, folder)
             for fold in fold_paths(

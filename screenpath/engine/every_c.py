@@ -135,10 +135,11 @@ class EveryC:
         best = curve[curve[:, 3] == most]
         whole = int(np.count_nonzero((self.held.whole[0] != 0) & (self.held.whole == self.held.whole[0]).all(axis=0)))
         exact = int(np.count_nonzero(self.at_steps[:, 0] == self.at_steps[:, 1]))
+        between = "" if least == most else f": the fewest are proven to be {least:,} to {most:,}"
         lines = [
             ("left out", f"{n:,} rows, one at a time: {self.run.model}, every C from {self.C[0]:g} to {self.C[-1]:g}"),
             ("fewest errors", f"{most:,} ({100.0 * most / n:.2f} %) from C = {best[0, 0]:.6g} to {best[0, 1]:.6g}"),
-            ("no C has fewer than", f"{least:,}"),
+            ("no C has fewer than", f"{least:,}{between}"),
             ("proven", f"{100.0 * (1.0 - self.unproven):.2f} % of all (row, C); {whole:,} rows have one label"),
             ("at the steps", f"the errors of {exact} of {self.C.size} are exact"),
         ]

@@ -345,7 +345,7 @@ def say_cost(solution: Solution, samples: np.ndarray, tell, advice: str) -> None
     seconds = local * (8.0 + 0.06 * members) * members * (4.0 * members + 2.0 * d) / 3e9
     if tell is not None and seconds > SLOW:
         what = f"{local:,} rows with {members:,} rows between the ends of their boxes"
-        tell(f"{what}: about {seconds:,.0f} s; {advice}")
+        tell(f"{what}: up to about {seconds:,.0f} s a step; {advice}")
 
 
 def check_intervals(run: Run) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from screenpath.catalogue.losses import LOSSES
 from screenpath.catalogue.scores import CONFUSION, Sigmoid, baseline_words
 from screenpath.catalogue.specs import SPECS
-from screenpath.cv.choice import corrected_words, cv_baseline, folds_of, threshold_words, turn_line
+from screenpath.cv.choice import corrected_words, cv_baseline, folds_of, held_out, threshold_words, turn_line
 from screenpath.data.words.labels import label_text
 from screenpath.data.words.tables import aligned
 from screenpath.engine.record import audit_words
@@ -54,6 +54,7 @@ class ScoreShown:
     count: int | None  # folds, or rows of the test data
     whole: int | None = None  # folds of the whole cross-validation, if the run is a part of it
     baseline: float | None = None  # what is reached without any feature; None for R^2
+    held: str = "folds"  # what is counted
 
     def __str__(self) -> str:
         more = "" if self.baseline is None else f"; baseline {baseline_words(self.name, self.baseline)}"
@@ -63,7 +64,7 @@ class ScoreShown:
         text = f"{self.name.replace('-', ' ')} {self.value:.6g}"
         if self.kind == "cv":
             of = f"{self.count} of {self.whole}" if self.whole else self.count
-            over = f" over {of} folds" if self.count else ""
+            over = f" over {of} {self.held}" if self.count else ""
             return f"{text}{over}" if self.error is None else f"{text} +- {self.error:.2g} (standard error{over})"
         rows = f" on {self.count:,} test rows" if self.count else " on the test data"
         if self.interval is None:
@@ -337,7 +338,8 @@ def _scores(run, step: dict) -> list:
             record = read_cv(run).record if run.has("cv.json") else None
             count, whole = folds_of(record) if record else (None, None)
             whole, constant = None if whole == count else whole, cv_baseline(record or {}, column.removeprefix("cv_"))
-            found.append(ScoreShown(name, kind, value, step.get(f"{column}_se"), None, count, whole, constant))
+            se, held = step.get(f"{column}_se"), held_out(record or {})
+            found.append(ScoreShown(name, kind, value, se, None, count, whole, constant, held))
         else:
             test = run.record.get("test") or {}
             rows, constant = test.get("n_samples"), test.get("baselines", {}).get(name)
