@@ -72,13 +72,15 @@ def reduce(run, out, low, high, weights, force, training, quiet):
     """
     from screenpath.data.files.write_libsvm import libsvm_lines
     from screenpath.engine.reduce import reduced
+    from screenpath.report.console import Console
     from screenpath.store.open import open_run
     from screenpath.store.outputs import Output
 
     run = open_run(run)
     inputs = [run.path, training or run.record["data"].get("path")]
     outputs = [Output(name, force, inputs) for name in (out, weights or f"{out}.weights")]
-    found = reduced(run, low, high, training)
+    with Console(quiet, None).busy("finding rows that never matter"):
+        found = reduced(run, low, high, training)
     outputs[0].write("".join(libsvm_lines(found.X, found.y)))
     outputs[1].write("".join(f"{weight!r}\n" for weight in found.weights.tolist()))
     for line in () if quiet else (*found.statement, f"weights: {outputs[1].name}"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import PurePath
@@ -248,13 +249,19 @@ def description(run: Run, step: dict) -> dict:
 
 def values_words(run: Run, name: str) -> str:
     """Return the requested values of a parameter and, for an unfinished run, those that are done."""
-    asked, done = (_across([row[name] for row in rows]) for rows in (run.table, run.steps))
+    asked, done = (_across(rows, name, run.parameters[-1]) for rows in (run.table, run.steps))
     return asked if done == asked else f"{asked}; done: {done}"
 
 
-def _across(values: list) -> str:
-    low, high = min(values), max(values)
-    return f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}, {len(set(values)):,} values"
+def _across(rows: list, name: str, last: str) -> str:
+    """Return the ends and the number of values of a parameter; in a grid, of those at each value of the ``last``."""
+    values = [row[name] for row in rows]
+    low, high, count = min(values), max(values), len(set(values))
+    if low == high:
+        return f"{low:.6g}"
+    each = Counter(row[last] for row in rows).values()
+    said = f"{'' if min(each) == max(each) else 'up to '}{max(each):,} at each {last}"
+    return f"{low:.6g} to {high:.6g}, {f'{count:,} values' if name == last or max(each) >= count else said}"
 
 
 def title_of(run: Run) -> str:

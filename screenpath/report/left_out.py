@@ -12,6 +12,7 @@ from screenpath.report import figures as f
 from screenpath.walk.step import SKIPPED
 
 NAMED = 6  # rows that are named in the picture of influence
+APART = 0.08, 0.04  # of the axes: nearer to a named row, a name would be printed over the other
 
 
 def draw_loo(run):
@@ -68,7 +69,13 @@ def draw_influence(run):
     for label, which, color in sides:
         axes.scatter(own[which], change[which], s=sizes[which], c=color, alpha=0.6, label=label or None, linewidths=0)
     axes.axhline(0.0, color=f.GREY, linewidth=0.6, zorder=0)
+    axes.autoscale_view()
+    spots: list = []
     for row in np.argsort(-found.distance, kind="stable")[:NAMED].tolist():
+        spot = axes.transLimits.transform((own[row], change[row]))
+        if any(np.all(np.abs(spot - other) < APART) for other in spots):
+            continue
+        spots.append(spot)
         name = str(found.samples[row] + 1) if found.ids is None else shown(found.ids[found.samples[row]])
         place = {"xytext": (5, 4), "textcoords": "offset points", "fontsize": 8}
         axes.annotate(name.replace("$", r"\$"), (own[row], change[row]), **place)
