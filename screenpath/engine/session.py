@@ -30,7 +30,6 @@ from screenpath.engine.path import Path, limits_of, ways
 from screenpath.engine.record import LONG, REASON, Tally, Unfinished, all_good, is_long, record_of
 from screenpath.errors import ResourceError, UsageError, file_name
 from screenpath.inputs import load
-from screenpath.inputs.run_data import kept_bytes
 from screenpath.problem.between import Solved
 from screenpath.solve.base import Pulse
 from screenpath.store.coefficients import Layout
@@ -230,6 +229,8 @@ class Session:
             layout = Layout(n, "sample", classes)
         self.sink.write_run(self.record(RUNNING))  # first: it marks the folder as a run under way
         if self.options.get("keep_rows"):
+            from screenpath.inputs.run_data import kept_bytes  # here: others start up without shards
+
             self.sink.write_output(ROWS_FILE, kept_bytes(self.data.rows.blocks.rows))
         self.sink.open(self.columns, layout, checkpoint)
         self.open_proof(checkpoint.state if checkpoint else None, reference)

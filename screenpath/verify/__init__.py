@@ -128,9 +128,9 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
     ScreenpathError
         If there is no certificate, it is damaged, or the data is not that of the run.
     """
-    if Path(run).is_file():
-        return _left_out(Path(run), data)
     folder = folder_of(run, "use screenpath.run(MODEL, FILE, certificate=True), and pass its folder")
+    if folder.is_file():
+        return _left_out(folder, data)
     if not folder.is_dir():
         raise RunFolderError(f"{folder} is not a run folder", "give the folder of a run with `certificate`")
     hashed = Hashed()

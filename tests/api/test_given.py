@@ -264,7 +264,7 @@ def test_lists_and_weights_that_are_no_numbers():
     with pytest.raises(DataError, match="the labels are neither all numbers nor all texts"):
         screenpath.svm_path(X, [10**400] * 40)
     for gamma in (None, [1.0], {}, 10**400):
-        with pytest.raises(UsageError, match="`gamma` must be a positive number or NUMBER/d"):
+        with pytest.raises(UsageError, match="`gamma` must be a positive number, NUMBER/d or scale"):
             screenpath.kernel_svm_path(X, Y, gamma=gamma)
     with pytest.raises(UsageError, match="`dtype` must be float64 or float32"):
         screenpath.kernel_svm_path(X, Y, dtype="foo")

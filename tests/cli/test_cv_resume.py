@@ -15,6 +15,7 @@ from tests.cli.test_cv import regression, three_labels
 from tests.width import WIDE
 
 GRID = ("--c-list", "0.01,0.1,1,10", "--quiet", "--folds", 3)
+EACH = (*GRID, "--certificate")  # a fold of it is kept after each step, not after several that are taken in one call
 MODELS = {
     "svm": ("svm", *GRID, "--scale", "standard", "--bias", 1, "--certify-to", 0.1, "--certify-points", 20),
     "kernel": ("svm", *GRID, "--kernel", "rbf", "--gamma", 0.1, "--certify-to", 0.2, "--certify-points", 8),
@@ -92,19 +93,19 @@ def test_stopped_anywhere_and_resumed(call, data, stop_at, monkeypatch, tmp_path
 
 def test_finished_folds_are_not_computed_again(call, data, stop_at, monkeypatch, tmp_path):
     stop_at(8)  # the end of the second fold
-    found = call("cv", "svm", data, *GRID, "--out", "cut")
+    found = call("cv", "svm", data, *EACH, "--out", "cut")
     assert found.code == 143 and re.search(r"2 of [35] folds are kept: continue with --resume", found.err)
     assert " interrupted in the folds " in call("runs").out
     found = call("predict", "cut", data, "--step", 0)
     assert found.code == 1 and "no finished step" in found.err
-    assert "use --resume to continue it" in call("cv", "svm", data, *GRID, "--out", "cut").err
+    assert "use --resume to continue it" in call("cv", "svm", data, *EACH, "--out", "cut").err
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
     computed, plain = [], run.prepared
     monkeypatch.setattr(run, "prepared", lambda *arguments: computed.append(arguments) or plain(*arguments))
-    assert call("cv", "svm", data, *GRID, "--out", "cut", "--resume").code == 0
+    assert call("cv", "svm", data, *EACH, "--out", "cut", "--resume").code == 0
     assert len(computed) == 1
-    found = call("cv", "svm", data, *GRID[:2], "--folds", 3, "--out", "cut", "--resume")
+    found = call("cv", "svm", data, *EACH[:2], "--folds", 3, "--certificate", "--out", "cut", "--resume")
     assert found.code == 0 and "complete already" in found.err
     assert len(computed) == 1
 
@@ -131,31 +132,31 @@ def test_resume_names_what_differs(call, data, stop_at, more, name):
 
 def test_force_forgets_the_folds(call, data, stop_at, monkeypatch, tmp_path):
     stop_at(8)
-    assert call("cv", "svm", data, *GRID, "--out", "cut").code == 143
+    assert call("cv", "svm", data, *EACH, "--out", "cut").code == 143
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
     damaged = Path("cut/parts.partial/0/0-0.npz")
     damaged.write_bytes(damaged.read_bytes()[:-30])
-    found = call("cv", "svm", data, *GRID, "--out", "cut", "--resume")
+    found = call("cv", "svm", data, *EACH, "--out", "cut", "--resume")
     assert found.code == 1 and "0-0.npz is damaged" in found.err and "remove it" in found.err
-    assert call("cv", "svm", data, *GRID, "--out", "cut", "--force").code == 0
-    assert call("cv", "svm", data, *GRID, "--out", "whole").code == 0
+    assert call("cv", "svm", data, *EACH, "--out", "cut", "--force").code == 0
+    assert call("cv", "svm", data, *EACH, "--out", "whole").code == 0
     assert tables("cut") == tables("whole")
 
 
 def test_a_file_of_another_grid_is_refused(call, data, stop_at, tmp_path):
     stop_at(8)
-    assert call("cv", "svm", data, *GRID, "--out", "cut").code == 143
+    assert call("cv", "svm", data, *EACH, "--out", "cut").code == 143
     parts = tmp_path / "cut" / "parts.partial" / "0"
     os.replace(parts / "0-0.npz", parts / "0-1.npz")
-    found = call("cv", "svm", data, *GRID, "--out", "cut", "--resume")
+    found = call("cv", "svm", data, *EACH, "--out", "cut", "--resume")
     assert found.code == 1 and "another run, fold or grid" in found.err
 
 
 @pytest.mark.parametrize("name", ["plain", "svm", "until-turn"])
 def test_time_limit(call, data, monkeypatch, tmp_path, name):
     """The deadline comes in the middle of a fold; its step under way is dropped, what is done is kept."""
-    model, *options = ("svm", *GRID) if name == "plain" else MODELS[name]
+    model, *options = ("svm", *EACH) if name == "plain" else MODELS[name]
     options = (model, data, *options)
     assert call("cv", *options, "--out", "whole").code == 0
     real, plain = run.time.monotonic, saved.FoldFile.save

@@ -217,7 +217,7 @@ def test_modes_follow_the_umask(call, files):
 def test_a_file_that_appears_meanwhile_stays(call, files, monkeypatch):
     from screenpath.export import export as models
 
-    def slow(run, step):
+    def slow(run, step, training):
         Path("model").write_text(PRECIOUS)
         return "{}"
 

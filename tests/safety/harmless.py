@@ -125,7 +125,7 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
     ): "a lever that carries nothing is infinitely wide",
     (
         "screenpath/problem/between.py",
-        "open_shares",
+        "not_above",
         "return np.where(free, 1.0, start), np.where(free, 0.0, end)",
         "0.5",
     ): "a start behind the end, 0, either way",

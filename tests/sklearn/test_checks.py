@@ -31,7 +31,7 @@ ESTIMATORS = [
     L1SVMClassifier(**CLOSE),
     SparseSVMClassifier(**CLOSE),
     LADRegressor(**FREE),
-    SVMClassifierCV(grid=5, **CLOSE),
+    SVMClassifierCV(grid=5, **FREE),
     L1SVMClassifierCV(grid=5, **CLOSE),
     SparseSVMClassifierCV(betas=2, alphas=3, **CLOSE),
     LADRegressorCV(grid=5, **CLOSE),
