@@ -77,6 +77,7 @@ def draw(found: dict[str, dict[str, dict]], path: Path) -> None:
                     axes.barh(at, value, 0.86 * height, left=0.0, **look)
                 axes.text(value * 1.06 if value == value else 1.06, at, cell(solvers.get(rival)), va="center", size=7.0)
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
         axes.set_xlim(1.0, axes.get_xlim()[1] * 1.6)
         axes.set_yticks(range(len(found)), list(found))
         axes.invert_yaxis()
