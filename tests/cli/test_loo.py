@@ -100,7 +100,7 @@ def test_a_long_wait_is_said_beforehand(call, tmp_path, data, monkeypatch):
     monkeypatch.setattr("screenpath.engine.leave_out.SLOW", 0.0)
     computed(tmp_path, data[0])
     said = call("loo", str(tmp_path / "run"), "--step", f"C={C}")
-    assert "about 0 s; --rows N takes N rows drawn at random" in said.err
+    assert "up to about 0 s a step; --rows N takes N rows drawn at random" in said.err
     assert "about" not in call("loo", str(tmp_path / "run"), "--step", f"C={C}", "--quiet").err
 
 
