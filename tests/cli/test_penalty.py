@@ -55,7 +55,7 @@ def test_the_l2_norm_alone(data, call):
         screenpath.run("huber", data / "targets", penalty="l2", betas=3, out=data / "none")
     for words, said in (
         (("lad", "--penalty", "l3"), "'l3' is not one of 'l2', 'l1', 'elastic-net'"),
-        (("lad", "--penalty", "l1", "--c-list", 1), "sparse-lad has --beta or --betas, --alpha or --alphas in its place"),
+        (("lad", "--penalty", "l1", "--c-list", 1), "has --beta or --betas, --alpha or --alphas in its place"),
         (("huber", "--penalty", "l1", "--alpha", 0.1), "leave out --alpha, or --penalty l1"),
         (("huber", "--alpha", "0,1", "--beta", "0,1"), "there is no penalty"),
     ):  # fmt: skip
