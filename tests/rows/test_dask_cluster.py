@@ -19,6 +19,7 @@ from screenpath.rows import cluster as module
 from screenpath.rows.cluster import Spread, in_order
 from tests.conftest import HANGS
 from tests.cv.test_run import svm_task
+from tests.width import WIDE
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="workers are the same as plain Python, only slower")
 
@@ -68,6 +69,7 @@ def test_a_task_that_ends_every_worker(client, monkeypatch):
     client.wait_for_workers(1, timeout=HANGS)  # Dask gives up on a worker that is lost while it starts
 
 
+@pytest.mark.skipif(not WIDE, reason="in the wide run: Dask may wait for a worker that was killed until it times out")
 def test_folds_while_workers_die(client, tmp_path):
     """The paths are those of this process, and each is on disk when it is yielded."""
     samples, task = svm_task(n=300, certify=True)
