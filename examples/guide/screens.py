@@ -35,26 +35,35 @@ def screens(text: str) -> list[tuple[str, str]]:
     return [(command, shown) for block in BLOCK.findall(text) for command, shown in SCREEN.findall(block)]
 
 
-def same_line(shown: str, printed: str) -> bool:
-    """Tell whether two lines differ at most in times, tiny numbers and the last digits of others."""
-    one, other = (" ".join(TINY.sub("tiny", TIME.sub("time", line)).split()) for line in (shown, printed))
-    if NUMBER.sub("#", one) != NUMBER.sub("#", other):
+def words(text: str) -> list[str]:
+    """Return the words of a screen, where times and tiny numbers stand for themselves.
+
+    Their widths decide where a line ends and a column begins, so lines are not compared.
+    """
+    return TINY.sub("tiny", TIME.sub("time", text)).split()
+
+
+def same_word(shown: str, printed: str) -> bool:
+    """Tell whether two words differ at most in the last digits of their numbers."""
+    if NUMBER.sub("#", shown) != NUMBER.sub("#", printed):
         return False
-    pairs = zip(*([float(n.replace(",", "")) for n in NUMBER.findall(line)] for line in (one, other)), strict=True)
+    pairs = zip(*([float(n.replace(",", "")) for n in NUMBER.findall(word)] for word in (shown, printed)), strict=True)
     return all(abs(a - b) <= NEAR * max(abs(a), abs(b), 0.1) for a, b in pairs)
 
 
 def same(shown: str, printed: str) -> bool:
     """Tell whether a screen shows what was printed."""
-    wanted, found = shown.splitlines(), printed.splitlines()
-    if MORE not in wanted:
-        return len(wanted) == len(found) and all(map(same_line, wanted, found))
-    at = wanted.index(MORE)
-    head, rest = wanted[:at], wanted[at + 1 :]
-    if len(found) < at or not all(map(same_line, head, found)):
+    return same_words(words(shown), words(printed))
+
+
+def same_words(wanted: list[str], found: list[str]) -> bool:
+    """Tell whether words are the same, `...` standing for any."""
+    at = wanted.index(MORE) if MORE in wanted else len(wanted)
+    if len(found) < at or not all(map(same_word, wanted[:at], found)):
         return False
-    return any(same("".join(f"{x}\n" for x in rest), "".join(f"{x}\n" for x in found[k:]))
-               for k in range(at, len(found) + 1))  # fmt: skip
+    if at == len(wanted):
+        return len(found) == at
+    return any(same_words(wanted[at + 1 :], found[k:]) for k in range(at, len(found) + 1))
 
 
 def renewed(shown: str, printed: str) -> str:

@@ -39,11 +39,25 @@ def test_a_changed_byte_of_the_certificate_is_noticed(call, copy):
 
 
 def change_digit(file, rng=random) -> None:
-    """Change one digit of a text file to another one."""
-    data = bytearray(file.read_bytes())
-    at = rng.choice([k for k, byte in enumerate(data) if chr(byte).isdigit() and k > data.find(b"\n")])
-    data[at] = ord("0") + (data[at] - ord("0") + rng.randrange(1, 10)) % 10
-    file.write_bytes(data)
+    """Change one digit of a text file to another one, and with it what the file says.
+
+    Another seventeenth digit of a number may be the same number.
+    """
+    data = file.read_bytes()
+    at = [k for k, byte in enumerate(data) if chr(byte).isdigit() and k > data.find(b"\n")]
+    while said(file) == said(file, data):
+        changed, k = bytearray(data), rng.choice(at)
+        changed[k] = ord("0") + (data[k] - ord("0") + rng.randrange(1, 10)) % 10
+        file.write_bytes(changed)
+
+
+def said(file, data=None):
+    """Return what the bytes of a file say: the values of a JSON file, else the bytes."""
+    data = file.read_bytes() if data is None else data
+    try:
+        return json.loads(data) if file.suffix == ".json" else data
+    except ValueError:  # a number with a zero in front
+        return data
 
 
 WHOLE = [("csv", name) for name in ("steps.csv", "coefficients.csv", "run.json")]
