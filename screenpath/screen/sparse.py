@@ -320,7 +320,7 @@ def _tightened(model, at: SparseScreened, point, alpha: float) -> np.ndarray:
 
 # -- columns on disk: which of them SIFS may read is found before it runs, because those must be in memory. Every other
 # feature is zeroed at its first look, by numbers that are known without the column. The bounds are those of
-# ``kernels.screen.sifs.surely_zero`` and ``decide_features``, a little wider each. ------------------------------------
+# ``kernels.screen.sifs.decide_features``, a little wider. ------------------------------------
 
 
 def could_be_read(model, ref, at, regions: kernels.Regions, what: tuple) -> np.ndarray:

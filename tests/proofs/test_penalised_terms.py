@@ -420,22 +420,6 @@ def test_margins_over_a_ball(classes):
     assert kernels.decide_samples(*args) == 0  # what is decided is not found again
 
 
-def test_features_that_either_ball_zeroes_at_first_sight():
-    rng = np.random.default_rng(2)
-    u, slack, ones, norms = rng.normal(size=400), 0.1 * rng.random(400), rng.normal(size=400), rng.random(400)
-    beta, extent, rounding, signs = 1.0, 2.0, 0.02, np.zeros(400, dtype=np.int8)
-    sure, seen = np.empty(400, dtype=np.bool_), set()
-    for r1, r2, theta_part in ((0.3, 0.9, 1.2), (0.9, 0.1, -0.8), (math.inf, 0.2, 0.5), (0.2, math.inf, 0.5)):
-        sums = u, u, slack, ones, signs
-        kernels.surely_zero(sums, (-0.4, theta_part), norms, beta, r1, r2, extent, rounding, sure)
-        first = np.abs(-0.4 * ones + theta_part * u) + abs(theta_part) * slack + r1 * norms
-        second = np.abs(u) + slack + r2 * norms
-        expected = np.minimum(first, second) <= beta * (1.0 - rounding) - rounding * extent * norms
-        np.testing.assert_array_equal(sure, expected)
-        seen.update(sure)
-    assert seen == {False, True}
-
-
 def test_features_are_narrowed_to_those_formed_where_that_is_worth_it():
     indptr = np.array([0, 2, 5, 6, 10], dtype=np.int64)  # four columns of at most 5 values
     keep, formed = np.array([1, 1, 0, 1], dtype=np.int8), np.array([0, 2])

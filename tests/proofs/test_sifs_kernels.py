@@ -59,7 +59,7 @@ def test_features_of_one_triggering(dense, paper):
         moves = 0.1 * rng.normal(size=(2, size))
         first_sq, second_sq = rng.uniform(0.01, 1.5, 2)
         between_sq = rng.uniform(0.0, 1.0) * (first_sq + second_sq)
-        first, moved = bool(k % 3 == 0), bool(k % 3 == 1)
+        moved = bool(k % 3 == 1)
         signs = rng.choice([-1, 0, 0, 1], size).astype(np.int8)
         keep = (rng.random(size) < 0.8).astype(np.int8)
         live = np.flatnonzero(keep)
@@ -67,19 +67,13 @@ def test_features_of_one_triggering(dense, paper):
         mine = rough.copy(), slack.copy(), keep.copy(), live.copy(), active.copy(), np.full(size, -1)
         balls, told = (first_sq, second_sq, between_sq, paper), (moved, *(moves if moved else np.empty((2, 0))))
         got = sifs.decide_features(
-            columns, N, beta, (psi, mine[0], mine[1], ones, signs), ((0.2, 0.9), first), told, (part, square, norms),
+            columns, N, beta, (psi, mine[0], mine[1], ones, signs), (0.2, 0.9), told, (part, square, norms),
             balls, extent, slacks, mine[2:],
         )  # fmt: skip
-        sure = np.zeros(size, dtype=np.bool_)
         radii = math.sqrt(first_sq) if paper else INF, math.sqrt(second_sq)
-        if first:
-            sifs.surely_zero((psi, rough, slack, ones, signs), (0.2, 0.9), norms, beta, *radii, extent, 0.02, sure)
         zero, touched, left, undecided = [], 0, 0.0, 0.0
         for f in live:
             cost = counts[f % D] * (0.25 if counts[f % D] == N else 1.0)
-            if sure[f]:
-                zero.append(f)
-                continue
             if active[f]:
                 left += cost
                 continue

@@ -109,23 +109,6 @@ def decide_samples(scores, samples, ball, rows, slacks, free, status, found):
     return count
 
 
-@kernel(fastmath=SUMS)
-def surely_zero(sums, parts, norms, beta, r1, r2, extent, rounding, sure):
-    """Mark the features that either dual ball zeroes before anything is conditioned; ``norms`` is ``||x^j|| / n``.
-
-    ``sums`` and ``parts`` as in :func:`decide_features`.
-    """
-    (_, u, u_slack, u_kinks, signs), (kink_part, theta_part) = sums, parts
-    error = abs(theta_part)
-    most, slope = beta * (1.0 - rounding), rounding * extent
-    for f in range(u.size):
-        limit = most - slope * norms[f]
-        sign = signs[f]
-        first = outward(kink_part * u_kinks[f] + theta_part * u[f], sign) + error * u_slack[f] + r1 * norms[f]
-        second = outward(u[f], sign) + u_slack[f] + r2 * norms[f]
-        sure[f] = (first if first < second else second) <= limit
-
-
 @kernel
 def narrow(indptr, n, keep, left, formed):
     """Zero all features except those of ``formed``, if these cost less than half of ``left``.
@@ -149,38 +132,30 @@ def narrow(indptr, n, keep, left, formed):
 
 
 @kernel
-def decide_features(columns, n, beta, sums, centre, moves, norms, balls, extent, slacks, left):
+def decide_features(columns, n, beta, sums, parts, moves, norms, balls, extent, slacks, left):
     """IFS: zero features over the two dual balls (or their lens); list them in ``found`` and return how many.
 
-    ``sums`` are ``psi, u, u_slack, u_kinks, signs``, ``centre`` the parts of the first one (see :class:`Regions`) and
-    ``first``, ``norms`` ``col_part, col_sq, col_norm``, ``balls`` the two squared radii, the squared distance of the
-    centres, and whether the first ball is used, ``left`` the arrays ``keep, live, active, found``. A sum ``u`` known up
-    to ``u_slack`` is recomputed, in place, where that bound does not decide. ``active`` marks the features whose weight
-    is proven not to be 0: no smaller region will zero them, they are not tried again. ``first`` asks for a first look
-    at all of them, with whole balls; ``moves`` tells whether the centres have moved, and by what (not read otherwise).
-    ``live`` holds the surviving features, in order; those that stay are moved to its beginning.
+    ``sums`` are ``psi, u, u_slack, u_kinks, signs``, ``parts`` those of the first one's centre (see :class:`Regions`),
+    ``norms`` ``col_part, col_sq, col_norm``, ``balls`` the two squared radii, the squared distance of the centres, and
+    whether the first ball is used, ``left`` the arrays ``keep, live, active, found``. A sum ``u`` known up to
+    ``u_slack`` is recomputed, in place, where that bound does not decide. ``active`` marks the features whose weight is
+    proven not to be 0: no smaller region will zero them, they are not tried again. ``moves`` tells whether the centres
+    have moved, and by what (not read otherwise). ``live`` holds the surviving features, in order; those that stay are
+    moved to its beginning.
     Also returns the values touched, the cost of the surviving columns, and of those that are to be tried again.
     """
-    (data, indices, indptr), (psi, u, u_slack, u_kinks, signs), (parts, first) = columns, sums, centre
+    (data, indices, indptr), (psi, u, u_slack, u_kinks, signs) = columns, sums
     (kink_part, theta_part), (keep, live, active, found) = parts, left
     (moved, move_first, move_second), (col_part, col_sq, norms) = moves, norms
     r1_sq, r2_sq, between_sq, paper = balls
     d = indptr.size - 1
     rounding, lost, floor = slacks[1], slacks[3], slacks[4]
     r1, r2 = np.sqrt(r1_sq), np.sqrt(r2_sq)
-    sure = np.zeros(keep.size if first else 0, dtype=np.bool_)
-    if first:
-        surely_zero(sums, parts, norms, beta, r1 if paper else np.inf, r2, extent, rounding, sure)
     count, touched, stay, undecided = 0, 0, 0.0, 0.0
     dense = indptr[d] == n * d
     for k in range(live.size):
         f = live[k]
         live[k - count] = f  # overwritten by the next one if it is found to be zero
-        if first and sure[f]:
-            keep[f] = 0
-            found[count] = f
-            count += 1
-            continue
         cost = 0.25 * n if dense else line_cost(indptr, f % d, n)
         if active[f]:
             stay += cost
@@ -398,14 +373,13 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
                     live = stay
             sums, balls = (psi, u, u_slack, u_kinks, signs), (first_sq, second_sq, between_sq, paper)
             moves, norms = (moved, move_first, move_second), (col_part, col_sq, col_norm)
-            first, extent, bounds = dropped == 0 and not moved, theta_norm, slacks
+            extent, bounds = theta_norm, slacks
             if planes is not None:
                 moves, norms, balls, extent, bounds = cut_by_plane(
                     planes, parts, n, col_part, col_total, moves, norms, balls, theta_norm, slacks, in_planes
                 )
-                first = False
             n_cols, summed, stay, undecided = decide_features(
-                columns, n, beta, sums, (parts, first), moves, norms, balls, extent, bounds,
+                columns, n, beta, sums, parts, moves, norms, balls, extent, bounds,
                 (keep, live, active, new_cols),
             )  # fmt: skip
             live = live[: live.size - n_cols]
