@@ -171,7 +171,10 @@ class Lens:
         return self.first.center.distance(self.second.center)
 
     def bounds(self, products, norms, sizes=None) -> tuple[np.ndarray, np.ndarray]:
-        (v1, v2), shape = products, (self.distance, self.first.radius, self.second.radius, self.extent)
+        return self._bounds(products, norms, self.extent)
+
+    def _bounds(self, products, norms, extent: float) -> tuple[np.ndarray, np.ndarray]:
+        (v1, v2), shape = products, (self.distance, self.first.radius, self.second.radius, extent)
         return -lens_support(-v1, -v2, norms, *shape), lens_support(v1, v2, norms, *shape)
 
     def decide(self, products, norms, c, extent, rounding, status) -> tuple[int, int]:
@@ -179,13 +182,13 @@ class Lens:
 
         The slack for rounding is that of the larger ball: what the other decides by itself stays decided.
         """
-        first, second, distance = self.first, self.second, self.distance
-        one, two = extent(first), extent(second)
-        both = max(one, two)
-        extents = (both, one, two, axis_uncertainty(both, distance))
-        return kernels.box_decide_lens(
-            *products, norms, distance, first.radius, second.radius, extents, c, rounding, status
-        )
+        size = max(extent(self.first), extent(self.second))
+        kernels.box_decide(*self._bounds(products, norms, size), norms, size, c, rounding, status)
+        alone = np.empty_like(status)
+        for ball, known in zip((self.first, self.second), products, strict=True):
+            if any(ball.decide((known,), norms, c, extent, rounding, alone)):
+                np.copyto(status, alone, where=alone != 0)
+        return int(np.count_nonzero(status < 0)), int(np.count_nonzero(status > 0))
 
 
 def axis_uncertainty(extent: float, distance: float) -> float:

@@ -1,10 +1,11 @@
 """The support of two balls, for tests."""
 
-from screenpath.kernels.problem import box
+import numpy as np
+
+from screenpath.regions.geometry import ROUNDING, lens_support
 
 
 def lens_sup(v1, v2, norm, distance, r1, r2, slack):
-    """Return ``kernels.problem.box.lens_most`` of balls in any order."""
-    if r1 > r2:
-        v1, v2, r1, r2 = v2, v1, r2, r1
-    return box.lens_most(v1, v2, norm, r1, r2, box.lens_shape(distance, r1, r2), slack)
+    """Return ``regions.geometry.lens_support`` of one row, whose product with the axis is off by at most ``slack``."""
+    extent = distance * (slack / (norm * ROUNDING) - 1.0)
+    return lens_support(np.array([v1]), np.array([v2]), np.array([norm]), distance, r1, r2, extent)[0]

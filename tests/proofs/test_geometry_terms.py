@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from screenpath.kernels.problem import box as kernels
 from screenpath.kernels.screen.dome import dome_bounds
 from screenpath.regions import geometry
 from screenpath.regions.geometry import (
@@ -82,14 +81,7 @@ def test_a_lens_takes_the_least_favourable_axis_within_reach(uncertainty):
         assert lens_support(two, one, norms, distance, r2, r1, extent)[0] == found
 
 
-@pytest.mark.parametrize("slack", [0.0, 0.01, 0.2])
-def test_the_kernel_of_a_lens_takes_the_least_favourable_axis_too(slack):
-    for v1, v2, away, norm, distance, r1, r2 in random_lenses(2):
-        found = lens_sup(v1, v2, norm, distance, r1, r2, slack * norm)
-        most = (lens_most(v1, v2, value, norm, distance, r1, r2) for value in within(away, norm, slack))
-        expected = max(most)
-        assert found == pytest.approx(expected, abs=4e-3 * norm * r2 if slack else 1e-12)
-        assert found >= expected - 1e-12 and lens_sup(v2, v1, norm, distance, r2, r1, slack * norm) == found
+def test_lenses_that_are_a_ball():
     for distance in (1.0, 0.7):  # inside, or touching from inside: the smaller ball, though the larger reach is less
         assert lens_sup(3.0, 0.0, 1.0, distance, 1.0, 2.0, 0.0) == 4.0
     for distance in (3.0, 3.5):
@@ -110,24 +102,25 @@ def test_two_balls_decide_by_themselves_or_together(rounding, nested):
         norms, v1 = rng.uniform(0.1, 2.0, 40), rng.normal(size=40)
         v2 = v1 - distance * norms * rng.uniform(-1.0, 1.0, 40)
         c = v1 + rng.uniform(-1.5, 1.5, 40) * (norms if k % 2 else r1 * norms)
-        one, two, along = rng.uniform(0.5, 3.0), rng.uniform(0.5, 3.0), 0.01 if rounding else 0.0
-        both = max(one, two) + 1.0
-        status = np.empty(40, dtype=np.int8)
-        args = v1, v2, norms, distance, r1, r2, (both, one, two, along), c, rounding, status
-        counts = kernels.box_decide_lens(*args)
+        one, two = rng.uniform(0.5, 3.0, 2)
+        both = max(one, two)
+        balls = Ball(Point(np.zeros(1), None, 0.0), r1), Ball(Point(np.array([distance]), None, distance**2), r2)
+        extents = {id(balls[0]): one, id(balls[1]): two}
+        status, other = np.empty((2, 40), dtype=np.int8)
+        counts = Lens(*balls).decide((v1, v2), norms, c, lambda ball: extents[id(ball)], rounding, status)  # noqa: B023
+        off = axis_uncertainty(both, distance)
         for i in range(40):
             p1, p2, size = v1[i] - c[i], v2[i] - c[i], abs(c[i])
             reach = [r * norms[i] + rounding * (norms[i] * e + size) for r, e in ((r1, one), (r2, two))]
             limit = rounding * (norms[i] * both + size)
-            upper = lens_sup(p1, p2, norms[i], distance, r1, r2, along * norms[i])
-            lower = -lens_sup(-p1, -p2, norms[i], distance, r1, r2, along * norms[i])
+            upper = lens_sup(p1, p2, norms[i], distance, r1, r2, off * norms[i])
+            lower = -lens_sup(-p1, -p2, norms[i], distance, r1, r2, off * norms[i])
             alone = p1 > reach[0] or p2 > reach[1], p1 < -reach[0] or p2 < -reach[1]
             expected = -1 if alone[0] or (not alone[1] and lower > limit) else 1 if alone[1] or upper < -limit else 0
             assert status[i] == expected, (k, i)
             seen.add((expected, any(alone)))
         assert counts == (np.sum(status == -1), np.sum(status == 1))
-        extents, other = (both, two, one, along), np.zeros_like(status)
-        kernels.box_decide_lens(v2, v1, norms, distance, r2, r1, extents, c, rounding, other)
+        Lens(*balls[::-1]).decide((v2, v1), norms, c, lambda ball: extents[id(ball)], rounding, other)  # noqa: B023
         np.testing.assert_array_equal(other, status)
     assert len(seen) >= (3 if nested else 5)
 

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from screenpath.kernels.screen.dome import dome_bounds
 from screenpath.regions.geometry import ROUNDING, Ball, Dome, Lens, Point, lens_support
-from tests.proofs.lenses import lens_sup
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -151,21 +150,6 @@ def test_a_tiny_ball_cut_by_a_huge_one_keeps_its_digits():
     for cut in (-0.9e-6, 0.0, 0.9e-6):
         upper = lens_support(V @ [1.0], V @ [-200.0], norms, 201.0, 1e-6, 201.0 + cut, 401.0)
         np.testing.assert_allclose(upper, [1.0 + cut, -1.0 + 1e-6], rtol=0, atol=1e-9)
-
-
-def test_the_kernel_for_one_vector_gives_the_same_lens():
-    rng = np.random.default_rng(0)
-    for _ in range(500):
-        distance, r1, r2 = 10.0 ** rng.uniform(-3, 3, 3)
-        if rng.random() < 0.5:  # a tiny ball on the rim of a huge one
-            r1 = 1e-6 * distance
-            r2 = distance + rng.uniform(-1.0, 1.0) * r1
-        along = rng.uniform(-1.0, 1.0)
-        v1, v2 = 0.0, along * distance
-        extent = distance + max(r1, r2)
-        one = lens_sup(v1, v2, 1.0, distance, r1, r2, ROUNDING * (1.0 + extent / distance))
-        many = lens_support(np.array([v1]), np.array([v2]), np.ones(1), distance, r1, r2, extent)[0]
-        assert one == pytest.approx(many, rel=1e-12, abs=1e-14 * extent)
 
 
 def test_the_rounding_of_a_parallel_vector_does_not_cut_the_dome_short():

@@ -43,9 +43,6 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
     (SHARP, "that_matter", ACTIVE, "t + e"): UNSURE,
     (SHARP, "with_terms", ACTIVE, "model.hi / (t + e)"): SIGN,
     (SHARP, "with_terms", ACTIVE, "model.lo / (t - e)"): SIGN,
-    (BOX, "box_decide_lens", "share = 0.5 if shape[0] else shape[2] / distance", "0.25"): (
-        "where one ball lies in the other, the smaller one has decided by itself all that the intersection can"
-    ),
     (
         "screenpath/kernels/screen/dome.py",
         "_reach",

@@ -356,81 +356,6 @@ def box_decide_ball(products, factor, norms, radius, extent, c, rounding, status
     return int(n_R), int(n_L)
 
 
-@kernel
-def lens_shape(distance, r1, r2):
-    """Return what :func:`lens_most` needs of two balls, ``r1 <= r2``.
-
-    Returns
-    -------
-    nested : bool
-        Use only the smaller ball: one lies inside the other, or rounding has pulled them apart.
-    way, height, cap : float
-        ``1 / distance``; distance of the rim's plane from the first centre, and the rim's radius.
-    worst, rest : float
-        Cosines beyond which the maximiser of the first, or of the second ball lies in the other ball.
-    """
-    if distance <= r2 - r1 or distance >= r1 + r2:
-        return True, 0.0, 0.0, r1, 0.0, 0.0
-    height = ((distance - r2) * (distance + r2) + r1 * r1) / (2.0 * distance)
-    cap = np.sqrt(max((r1 - height) * (r1 + height), 0.0))
-    return False, 1.0 / distance, height, cap, -height / r1, (distance - height) / r2
-
-
-@kernel
-def lens_most(v1, v2, norm, r1, r2, shape, slack):
-    """Largest ``v.x`` over two balls, ``r1 <= r2``: ``geometry.lens_support``, which gives the reasons, for one ``v``.
-
-    ``slack``: rounding error of ``(v1 - v2) / distance``. No branches, so that loops vectorise.
-    """
-    nested, way, height, cap, worst, rest = shape
-    first, second = v1 + r1 * norm, v2 + r2 * norm
-    ball = first if nested or first < second else second
-    away = (v1 - v2) * way
-    tilt = away - slack
-    outside = (tilt > worst * norm) & (away + slack < rest * norm) & (not nested)
-    tilt = tilt if tilt < norm else norm
-    square = (norm - tilt) * (norm + tilt)
-    rim = v1 - height * tilt + cap * np.sqrt(square if square > 0.0 else 0.0)
-    return rim if outside and rim < ball else ball
-
-
-@kernel(fastmath={"contract"}, leaf=True)
-def box_decide_lens(v1, v2, norms, distance, r1, r2, extents, c, rounding, status):
-    """:func:`box_decide` for two balls, ``r1 <= r2``, by either of them or by their intersection.
-
-    Parameters
-    ----------
-    v1, v2 : ndarray
-        Products of the rows with the two centres, which are ``distance`` apart.
-    extents : tuple of four float
-        Sizes that the slack for rounding is relative to: for the intersection; for the first and the second ball alone,
-        which may decide what the intersection's larger slack leaves open; for products with the line of the centres.
-    """
-    both, one, two, along = extents
-    if r1 > r2:
-        v1, v2, r1, r2, one, two = v2, v1, r2, r1, two, one
-    shape = lens_shape(distance, r1, r2)
-    # Of the way between the centres, up to the rim's plane: a point of the intersection.
-    share = 0.5 if shape[0] else shape[2] / distance
-    n_R, n_L = 0, 0
-    for i in range(c.size):
-        norm, size = norms[i], abs(c[i])
-        past1, past2 = v1[i] - c[i], v2[i] - c[i]
-        reach1 = r1 * norm + rounding * (norm * one + size)
-        reach2 = r2 * norm + rounding * (norm * two + size)
-        R = (past1 > reach1) | (past2 > reach2)
-        L = ((past1 < -reach1) | (past2 < -reach2)) & ~R
-        # One point of the intersection tells which side is possible.
-        side = -1.0 if past1 + share * (past2 - past1) > 0.0 else 1.0
-        most = lens_most(side * past1, side * past2, norm, r1, r2, shape, along * norm)
-        end = side if most < -rounding * (norm * both + size) else 0.0
-        status[i] = np.int8(-1.0 if R else (1.0 if L else end))
-    for i in range(c.size):  # apart, where many are counted at a time
-        n_R += status[i] < 0
-        n_L += status[i] > 0
-    return n_R, n_L
-
-
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"}, leaf=True)
 def box_range(c, slope):
     """Return the largest C up to which no ``c_i - C slope_i`` changes its sign; only slopes with the sign of c_i
@@ -533,7 +458,6 @@ def warm_up():
     pair_mismatch(1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1e-14)
     box_decide(a, a, a, 1.0, a, 1e-12, status)
     box_decide_ball(a, 1.0, a, 1.0, 1.0, a, 1e-12, status, 0, 2)
-    box_decide_lens(a, a, a, 1.0, 1.0, 1.0, (1.0, 1.0, 1.0, 1e-12), a, 1e-12, status)
     box_range(a, a)
     box_guess(a, a, 1.0, a, a, a.copy())
     box_halfway(a, a, a, a, 1.0, a.copy(), a.copy())
