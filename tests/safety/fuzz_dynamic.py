@@ -32,10 +32,9 @@ from screenpath.solve.smo import make_kernel_solver
 from screenpath.solve.sparse_newton import make_sparse_solver
 from screenpath.walk.loop import PathOptions, solve_point, walk
 from tests.free_problems import SHAPES, free_problem
-from tests.safety import test_intercept_kernel, test_kernel, test_sparse_free
+from tests.safety import sparse_attack, test_intercept_kernel, test_kernel
 from tests.safety.problems import UNSCREENED, dense_rows, judged, optimum, random_problem, random_scale
-from tests.safety.rational_penalised import Sparse
-from tests.safety.test_sparse_free import FreeSparse
+from tests.safety.rational_penalised import FreeSparse, Sparse
 
 BATCH = 10  # problems of each kind in turn
 NOISE = 1e-12  # of the size of a product in double precision
@@ -78,7 +77,7 @@ def three_or_more(rng) -> SparseModel:
 
 def sparse_problem(rng, classes: bool, free: bool):
     """Return a model at ``beta = 0`` and its twin in fractions."""
-    model = three_or_more(rng) if classes else test_sparse_free.problem(rng)
+    model = three_or_more(rng) if classes else sparse_attack.labelled(rng)
     X = np.zeros((model.n, model.d))
     data, indices, ends = model.views.by_row
     for i in range(model.n):
@@ -86,17 +85,14 @@ def sparse_problem(rng, classes: bool, free: bool):
         X[i, np.arange(model.d) if e - s == model.d else indices[s:e]] = data[s:e]
     labels, weights = np.asarray(model.labels), None if (model.weights == 1.0).all() else model.weights
     if free:
-        return model, FreeSparse(X, labels, model.gamma, weights)
+        return model, FreeSparse(X, labels, 1, model.gamma, weights)
     model = SparseModel(Views(X), labels.astype(np.int64), model.classes, 0.0, model.gamma, weights)
     return model, Sparse(X, labels, model.classes, model.gamma, weights)
 
 
 def gap_of(exact, certificate, alpha: float) -> float:
     """Return the gap of a pair, formed in fractions; infinite where there is no dual point."""
-    if hasattr(exact, "gap_of"):
-        primal, dual = exact.gap_of(certificate, alpha)
-    else:
-        primal, dual = exact.objectives(certificate.w, certificate.theta, alpha, certificate.beta)
+    primal, dual = exact.gap_of(certificate, alpha)
     return float("inf") if dual is None else float(primal - dual)
 
 
@@ -115,7 +111,7 @@ def attack_sparse(seeds, solver: str, classes=False, free=False) -> tuple[int, i
         known: dict = {}
         for model, alpha, at in seen:
             if (alpha, model.beta) not in known:
-                best = test_sparse_free.solved(model, alpha)
+                best = sparse_attack.solved(model, alpha)
                 gap = max(gap_of(exact, best, alpha), 0.0)
                 known[alpha, model.beta] = best, sqrt(2.0 * gap / alpha), sqrt(2.0 * model.n * gap / model.gamma)
             best, far, off = known[alpha, model.beta]

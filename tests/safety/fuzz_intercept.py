@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.safety import test_intercept, test_intercept_chunks, test_sparse_free
+from tests.safety import sparse_attack, test_intercept, test_intercept_chunks
 from tests.safety.problems import judged
 from tests.safety.test_intercept import RULES
 
@@ -27,8 +27,8 @@ BOX = {name: partial(test_intercept.attack, rule=rule) for name, rule in RULES.i
     "range": test_intercept_chunks.attack_ranges,
     **{f"chunk {form}": partial(test_intercept_chunks.attack_walks, form=form) for form in "Cs"},
 }
-EXACT = partial(test_sparse_free.attack, make=test_sparse_free.exact_hinge)
-ATTACKS = {**BOX, "sparse-svm": test_sparse_free.attack, "sparse-svm-exact": EXACT}
+EXACT = partial(sparse_attack.attack, make=sparse_attack.exact_hinge)
+ATTACKS = {**BOX, "sparse-svm": sparse_attack.attack, "sparse-svm-exact": EXACT}
 
 
 def fuzz(decisions: int, seed: int = 1000, report=None, only=None):

@@ -163,6 +163,10 @@ class Sparse:
             return primal, linear if max(over) == 0 else Fraction(-1)
         return primal, linear - sum(v * v for v in over) / (2 * alpha)
 
+    def gap_of(self, c, alpha: float) -> tuple:
+        """Return primal and dual value of a certificate's pair at ``alpha``."""
+        return self.objectives(c.w, c.theta, alpha, c.beta)
+
     def optimum(self, w, alpha: float, beta: float):
         """Return weights, dual variables and ``u`` at the optimum, from a guess of the pattern; None if it is wrong."""
         alpha, beta, w = Fraction(alpha), Fraction(beta), fractions(w)
@@ -196,6 +200,38 @@ class Sparse:
             ):
                 return w, theta, u
         return None
+
+
+class FreeSparse(Sparse):
+    """The same with a free intercept, which is the last weight."""
+
+    def __init__(self, X, labels, classes: int, *more):
+        super().__init__(np.column_stack([X, np.ones(len(X))]), labels, classes, *more)
+        self.labels = [int(label) for label in labels]
+
+    def feasible(self, theta, slopes) -> list | None:
+        """Return the dual point whose signed sum is 0 exactly, one row that loses little being moved."""
+        rest = sum(s * y * v for s, y, v in zip(self.weights, self.labels, theta, strict=True))
+        for i in sorted((i for i in range(self.n) if self.weights[i]), key=lambda i: abs(slopes[i])):
+            value = theta[i] - self.labels[i] * rest / self.weights[i]
+            if self.low <= value <= self.high:
+                return [*theta[:i], value, *theta[i + 1 :]]
+        return None
+
+    def gap_of(self, c, alpha: float) -> tuple:
+        """Return primal and dual value of a certificate's pair at ``alpha``; no dual value where no row has room."""
+        alpha, beta, w = Fraction(alpha), Fraction(c.beta), [*fractions(c.w), Fraction(float(c.intercept))]
+        t, best = self.respond(w)
+        loss = sum(self.weight(k) * best[k] * (t[k] - self.gamma / 2 * best[k]) for k in self.free) / self.n
+        primal = loss + alpha / 2 * sum(v * v for v in w[:-1]) + beta * sum(abs(v) for v in w[:-1])
+        theta = fractions(c.theta)
+        theta = self.feasible(theta, [t[k] - self.gamma * theta[k] for k in self.free])
+        if theta is None:
+            return primal, None
+        over = [max(value - beta, Fraction(0)) for value in self.outward(self.sums(dict(enumerate(theta)))[:-1])]
+        each = zip(self.weights, self.kinks, theta, strict=True)
+        linear = sum(s * (c * v - self.gamma / 2 * v * v) for s, c, v in each) / self.n
+        return primal, linear - sum(v * v for v in over) / (2 * alpha)
 
 
 class L1:
