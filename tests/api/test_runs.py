@@ -37,7 +37,6 @@ def three_classes(n=90, seed=4):
 
 
 def problem(model):
-    """Return arrays for a model; their text has the same values."""
     X, y = clouds(60, 4, seed=3)
     X = np.round(X, 6)
     if SPECS[model].score != "accuracy":

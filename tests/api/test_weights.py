@@ -14,7 +14,6 @@ L1_RULES, SPARSE_RULES = ("none", "vi", "gap", "vi+gap"), ("none", "iss", "ifs",
 
 
 def data(classes, n=40, d=25):
-    """Return rows, labels, and how often each sample stands in the data: 0 to 3 times."""
     rng = np.random.default_rng(classes)
     X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.6)
     X[:, 5], X[:, 6] = 7.0, X[:, 6] + 100.0  # a constant column and one far from 0

@@ -80,7 +80,6 @@ def table(file: str, row: int, column: str, value):
 
 
 def said(**changes):
-    """Change entries of cv.json."""
 
     def change(frames: Frames, folder: Path) -> None:
         record = json.loads((folder / "cv.json").read_text())
@@ -163,7 +162,6 @@ INVALID = {
 
 
 def make(name: str, out: Path) -> Path:
-    """Make one of the valid half."""
     import screenpath
     from screenpath.engine.leave_out import leave_one_out
     from screenpath.store.open import open_run
@@ -211,7 +209,6 @@ def write(file: Path, rows: list) -> None:
 
 
 def broken(name: str, valid: Path, out: Path) -> Path:
-    """Make one of the invalid half."""
     base, change = INVALID[name]
     folder = out / name
     shutil.rmtree(folder, ignore_errors=True)

@@ -296,7 +296,6 @@ CASES = {
 
 
 def make(name: str, valid: Path, out: Path) -> Path:
-    """Make one of the folders."""
     base, change = CASES[name]
     folder = out / name
     shutil.rmtree(folder, ignore_errors=True)

@@ -156,7 +156,6 @@ GRIDS["l1svm"] = "--grid", "3"
 
 
 def make(name: str, out: Path) -> Path:
-    """Compute a run, and return its folder."""
     from screenpath.cli.app import run
 
     (kind, model, *options), folder = RUNS[name], out / name
@@ -233,7 +232,6 @@ def of_two_bits(codes: list):
 
 
 def tidy(folder: Path) -> None:
-    """Leave out what differs from machine to machine; the hashes are those of what is left."""
     record = json.loads((folder / "run.json").read_text())
     record |= {"machine": {}, "working_directory": "", "started": "", "ended": ""}
     record["command"] = ["screenpath", record["model"]]
@@ -257,7 +255,6 @@ def tidy(folder: Path) -> None:
 
 
 def seal(folder: Path, record: dict) -> None:
-    """Write run.json with the hashes of what the folder holds."""
     for name in record["files"]:
         data = (folder / name).read_bytes()
         record["files"][name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}

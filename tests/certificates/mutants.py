@@ -41,7 +41,6 @@ class Frames:
         return [frame for frame in self.found if frame[0] == b"S"]
 
     def packed(self) -> bytes:
-        """Return the file."""
         return MAGIC + b"".join(packed(*frame) for frame in self.found)
 
 
@@ -68,7 +67,6 @@ def near(rng, value: float) -> float:
 
 
 def places(entries) -> list:
-    """Return the way to every entry of nested dicts and lists."""
     pairs = entries.items() if isinstance(entries, dict) else enumerate(entries[:3])
     found = []
     for key, value in pairs:

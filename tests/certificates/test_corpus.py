@@ -26,7 +26,6 @@ VALID, INVALID = (sorted((HERE / part).iterdir()) for part in ("valid", "invalid
 
 
 def data_of(folder):
-    """Return the data of a folder of the corpus."""
     (found,) = folder.glob("data*")
     return found
 

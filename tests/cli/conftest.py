@@ -22,7 +22,6 @@ TIMES = ("screen_s", "solve_s", "certify_s", "init_s")
 
 
 def libsvm_text(X, y) -> str:
-    """Return LIBSVM text."""
     lines = []
     for row, label in zip(X, y, strict=True):
         cells = [f"{j + 1}:{v!r}" for j, v in enumerate(row.tolist()) if v != 0.0]
@@ -67,8 +66,6 @@ def data(tmp_path):
 
 @dataclass
 class Result:
-    """What a call of the command line gave."""
-
     code: int
     out: str
     err: str
@@ -100,7 +97,6 @@ def unmeasured() -> dict:
 
 
 def in_process(script: str, *arguments, **options):
-    """Run a Python script in a real process, from the project's root."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
     command = [sys.executable, "-c", script, *(str(a) for a in arguments)]
     pipes = {"env": environment, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -108,12 +104,10 @@ def in_process(script: str, *arguments, **options):
 
 
 def screenpath(*arguments, **options):
-    """Run the real command in a real process."""
     return in_process("from screenpath.cli import main; main()", *arguments, **options)
 
 
 def read_csv(path) -> list[dict]:
-    """Return the rows of a CSV file."""
     with open(path, newline="") as file:
         return list(csv.DictReader(file))
 

@@ -53,7 +53,6 @@ def highest() -> int:
 
 
 def command(argv: list, err, found) -> None:
-    """Run a command line in this process and end it."""
     from screenpath.cli.app import run
 
     null = os.open(os.devnull, os.O_RDWR)
@@ -66,7 +65,6 @@ def command(argv: list, err, found) -> None:
 
 
 def answer(argv: list) -> dict:
-    """Fork a command and watch it."""
     with tempfile.TemporaryFile("w+") as err, tempfile.TemporaryFile("w+") as found:
         pid = os.fork()
         if pid == 0:
@@ -80,7 +78,6 @@ def answer(argv: list) -> dict:
 
 
 def main() -> None:
-    """Serve requests until the input ends."""
     from screenpath.cli.app import run
 
     for argv in json.loads(sys.argv[1]):

@@ -22,7 +22,6 @@ GRID = ("--grid", "6", "--cmax", "1", "--quiet", "--time-limit", "1000")
 
 @pytest.fixture
 def jumping(monkeypatch):
-    """Have the time of day go back and forth by years."""
     real, jumps = time.time, itertools.cycle((0.0, -1e9, 1e9, 5.0, -7e7))
     monkeypatch.setattr(time, "time", lambda: real() + next(jumps))
 

@@ -17,14 +17,12 @@ GRID = ("--grid", "8", "--cmax", "1", "--bias", "1", "--quiet")
 
 
 def rows_without(path, *names):
-    """Return a step table without seconds and the named columns."""
     rows = read_csv(path)
     return [{k: v for k, v in row.items() if not k.endswith("_s") and k not in names} for row in rows]
 
 
 @pytest.fixture
 def shards(call, data, monkeypatch):
-    """A folder of several shards made of ``data``."""
     monkeypatch.setattr("screenpath.data.shards.convert.BLOCK", 1 << 11)
     from screenpath.data.shards.convert import convert
 
@@ -33,7 +31,6 @@ def shards(call, data, monkeypatch):
 
 @pytest.fixture(scope="module")
 def scheduler():
-    """The address of a scheduler with two workers that were started on their own, as on a cluster."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     scheduler = subprocess.Popen(
         [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard"],

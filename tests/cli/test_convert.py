@@ -15,7 +15,6 @@ GRID = ("--grid", "8", "--cmax", "1", "--quiet")
 
 @pytest.fixture
 def shards(call, data, monkeypatch):
-    """A folder of several shards made of ``data``."""
     monkeypatch.setattr("screenpath.data.shards.convert.BLOCK", 1 << 11)
     monkeypatch.setattr("screenpath.data.shards.convert.BLOCK_MB", 1e-3)
     from screenpath.data.shards.convert import convert
@@ -200,7 +199,6 @@ def test_standard_on_sparse_shards(call, tmp_path):
 
 @pytest.fixture
 def by_columns(call, data, monkeypatch):
-    """A folder of several shards by columns made of ``data``."""
     monkeypatch.setattr("screenpath.data.shards.convert.BLOCK", 1 << 11)
     from screenpath.data.shards.convert import convert
 
@@ -208,7 +206,6 @@ def by_columns(call, data, monkeypatch):
 
 
 def same_run(one, other):
-    """Compare what two runs have written, but for times."""
     assert without_times(f"{one}/steps.csv") == without_times(f"{other}/steps.csv")
     with open(f"{one}/coefficients.csv") as first, open(f"{other}/coefficients.csv") as second:
         assert first.read() == second.read()

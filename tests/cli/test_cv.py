@@ -18,7 +18,6 @@ GRID = ("--c-list", "0.01,0.1,1")
 
 
 def regression(tmp_path, n=60):
-    """Path of a regression file."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(n, 4))
     y = X @ [1.0, -2.0, 0.5, 0.0] + 0.1 * rng.normal(size=n)
@@ -28,7 +27,6 @@ def regression(tmp_path, n=60):
 
 
 def three_labels(tmp_path):
-    """Path of a file with the labels 2, 5 and 7, and its content."""
     rng = np.random.default_rng(3)
     y = np.array([2.0, 5.0, 7.0])[np.arange(90) % 3]
     X = rng.normal(size=(90, 6)) + 2.0 * np.eye(6)[np.arange(90) % 3]
@@ -38,7 +36,6 @@ def three_labels(tmp_path):
 
 
 def record(folder):
-    """Return cv.json."""
     return json.loads((folder / "cv.json").read_text())
 
 

@@ -33,7 +33,6 @@ STOPS = {"until-turn": (2, 12, 4)}  # within the first grid, behind its end, and
 
 
 def tables(folder) -> dict:
-    """Return what a cross-validation has written, without seconds."""
     folder = Path(folder)
     found = {name: without_times(folder / name) for name in ("folds.csv", "steps.csv")}
     for path in folder.iterdir():

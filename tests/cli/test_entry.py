@@ -109,7 +109,6 @@ def test_json_alone_says_where_it_belongs(call):
 
 
 def commands():
-    """Return every command and subcommand with its path of names."""
     found = []
 
     def visit(names, command):

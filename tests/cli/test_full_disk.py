@@ -33,7 +33,6 @@ class SmallDisk:
         subprocess.run(["mount", "-o", f"remount,size={size}", str(self.path)], check=True, timeout=HANGS)
 
     def fill(self, left: int) -> Path:
-        """Leave so many bytes free; return the file that takes up the rest."""
         room = os.statvfs(self.path)
         file = self.path / "filler"
         file.write_bytes(bytes(max(room.f_bavail * room.f_frsize - left, 0)))
@@ -42,7 +41,6 @@ class SmallDisk:
 
 @pytest.fixture
 def disk(tmp_path):
-    """A file system of 100 KB."""
     path = tmp_path / "disk"
     path.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=100k,nr_inodes=200", "tmpfs", str(path)]

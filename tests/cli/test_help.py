@@ -30,7 +30,6 @@ ALL = [*(name for name in COMMANDS if name not in (*BY_MODEL, "cache")), *GENERA
 
 
 def found(names: str) -> tuple:
-    """Return a command and the context of its page."""
     here = click.Context(cli, info_name="screenpath")
     for name in names.split():
         command = here.command.get_command(here, name)

@@ -11,7 +11,6 @@ NONE = ("--intercept", "none")
 
 
 def hints(result) -> list:
-    """Return the hints of a command."""
     return [line for line in result.err.splitlines() if line.startswith("hint: ")]
 
 

@@ -17,7 +17,6 @@ SMALL = ("--grid", 4, "--quiet")
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """A folder with two data files, and the runs of a free intercept on them."""
     folder = tmp_path_factory.mktemp("free")
     X, y = clouds(80, 3, seed=5)
     (folder / "two").write_text(libsvm_text(X + 4.0, y))

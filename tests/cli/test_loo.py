@@ -210,7 +210,6 @@ def test_behind_a_kernel_the_answers_are_those_of_refits(call, tmp_path, interce
 
 
 def influential(call, folder) -> list[dict]:
-    """Return the table of influence of a run."""
     assert call("influence", str(folder / "run"), "--step", f"C={C}", "-o", "rows.csv").code == 0
     return read_csv("rows.csv")
 

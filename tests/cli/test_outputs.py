@@ -52,7 +52,6 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def files(call, made, tmp_path):
-    """A copy of that folder, which commands run in."""
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
@@ -85,12 +84,10 @@ def device():
 
 
 def ending(name, file) -> str:
-    """Return the name of an output, as its command wants it."""
     return f"{file}.png" if name == "plot" else str(file)
 
 
 def everything(folder) -> dict:
-    """Return the bytes of all files below a folder, and where links lead."""
     found = {}
     for path in sorted(folder.rglob("*")):
         found[str(path)] = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else None

@@ -12,7 +12,6 @@ from tests.conftest import HANGS
 
 @pytest.fixture
 def run(call, data):
-    """Path of a run folder."""
     assert call("svm", data, "--grid", "6", "--out", "run", "--quiet").code == 0
     return "run"
 
@@ -58,7 +57,6 @@ def test_wrong_usage(call, run):
 
 @pytest.fixture
 def several(call, data):
-    """Run folders of two rules, and of another parameter."""
     scaled = ("--rule", "dvi", "--scale", "standard")
     for name, model, *rest in (("a", "svm", "--rule", "none"), ("b", "svm", *scaled), ("c", "l1svm")):
         assert call(model, data, "--grid", 6, *rest, "-o", name, "-q").code == 0

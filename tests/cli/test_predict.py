@@ -9,7 +9,6 @@ from tests.cli.conftest import clouds, libsvm_text, read_csv
 
 
 def three_clouds(n=90, d=6, seed=3):
-    """Return three classes, labels 2, 5 and 7."""
     rng = np.random.default_rng(seed)
     y = np.array([2.0, 5.0, 7.0])[np.arange(n) % 3]
     X = rng.normal(size=(n, d))
@@ -20,7 +19,6 @@ def three_clouds(n=90, d=6, seed=3):
 
 @pytest.fixture
 def targets(tmp_path):
-    """Path of a regression file."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(60, 4))
     path = tmp_path / "targets.libsvm"

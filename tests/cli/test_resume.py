@@ -20,7 +20,6 @@ GRID = ("--grid", "12", "--cmax", "1", "--quiet")
 
 
 def same_run(one, two, name="steps.csv"):
-    """Check that two runs have the same numbers, byte for byte."""
     assert without_times(Path(one) / name) == without_times(Path(two) / name)
     assert (Path(one) / "coefficients.csv").read_bytes() == (Path(two) / "coefficients.csv").read_bytes()
 

@@ -48,7 +48,6 @@ def test_a_comparison_comes_after_the_lines(call, data):
 
 @pytest.fixture
 def three(call, data, tmp_path):
-    """Three run folders; made to be older one after the other."""
     names = ["runs/svm-clouds", "runs/cv-lad-clouds", "b"]
     for age, command in enumerate((["svm", data], ["cv", "lad", data, "--folds", 2], ["svm", data, "--rule", "none"])):
         name = names[age]

@@ -30,7 +30,6 @@ WRONG = [
 
 @pytest.fixture(params=sorted(RUNS))
 def run(request, call, tmp_path):
-    """Folder and messages of a run."""
     result = call(*RUNS[request.param], "-o", "run", "--log-format", "json")
     assert result.code == 0, result.err
     return tmp_path / "run", result.err

@@ -18,8 +18,6 @@ from tests.conftest import HANGS
 
 
 class Trap:
-    """Gets a signal in its destructor, out of which no exception comes."""
-
     def __init__(self, number=signal.SIGTERM):
         self.number = number
 

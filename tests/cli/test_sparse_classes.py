@@ -20,7 +20,6 @@ KINDS = {
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """A folder with data of three classes, weights, and a run with a certificate for every kind of intercept."""
     rng, folder = np.random.default_rng(0), tmp_path_factory.mktemp("classes")
     y = np.concatenate([np.arange(48) % 3, np.zeros(12, dtype=int)])
     X = rng.normal(size=(60, 4)) + 3.0
@@ -65,7 +64,6 @@ def test_certificates_of_several_classes_are_checked(runs, call, kind):
 
 
 def rejected(runs, kind, change) -> set:
-    """Return the steps whose certificates do not hold once one of them is changed, and that step."""
     header, steps = screenpath.verify.file.read_certificate(runs / kind / "certificate.bin")
     entry = next(entry for entry in reversed(steps) if entry["between"].size > 2)
     change(entry)
@@ -73,12 +71,10 @@ def rejected(runs, kind, change) -> set:
 
 
 def flow(entry):
-    """Change a dual variable."""
     entry["between"] = entry["between"] * np.where(np.arange(entry["between"].size) == 0, 0.9, 1.0)
 
 
 def lose(entry):
-    """Halve a weight."""
     entry["values"] = entry["values"] * np.where(np.arange(entry["values"].size) == 0, 0.5, 1.0)
 
 

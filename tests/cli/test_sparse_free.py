@@ -18,7 +18,6 @@ GRID = ("--betas", 2, "--alphas", 4, "--scale", "standard", "--quiet")
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """A folder with a data file, weights, and a run with certificate and audit."""
     folder = tmp_path_factory.mktemp("free")
     X, y = clouds(60, 4, seed=5)
     (folder / "two").write_text(libsvm_text(X[10:] + 4.0, y[10:]))

@@ -16,7 +16,6 @@ SHORT = ("--betas", 3, "--alphas", 4, "--quiet")
 
 @pytest.fixture
 def three(tmp_path):
-    """Path of a data file with the labels 1, 2 and 5."""
     rng = np.random.default_rng(0)
     y = np.arange(90) % 3
     X = rng.normal(size=(90, 6)) + 2.0 * np.eye(6)[y]

@@ -10,7 +10,6 @@ from tests.conftest import HANGS
 
 
 def shell(folder, command):
-    """Run a line of the shell with ``$S`` for the program; return its exit code, stdout and stderr."""
     line = command.replace("$S", f"{sys.executable} -m screenpath")
     done = subprocess.run(["bash", "-c", line], cwd=folder, capture_output=True, text=True, timeout=HANGS)
     return done.returncode, done.stdout, done.stderr

@@ -22,7 +22,6 @@ def csv_text(X, y, names=NAMES, target="class"):
 
 @pytest.fixture
 def table(data):
-    """The data of the fixture ``data`` as CSV; labels are no and yes."""
     path = data.parent / "clouds.csv"
     path.write_text(csv_text(*named()))
     return path

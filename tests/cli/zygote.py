@@ -33,7 +33,6 @@ ENDS = 600.0  # seconds until threads that were told to end are gone, on a busy 
 
 
 def command(argv, stderr: int) -> None:
-    """Run a command line in this process, the first of a group, and end it."""
     os.setpgid(0, 0)
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor, stream in enumerate((null, null, stderr)):
@@ -48,7 +47,6 @@ def command(argv, stderr: int) -> None:
 
 
 def workers(pid: int) -> list:
-    """Return the worker processes of a command."""
     try:
         return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except FileNotFoundError:
@@ -56,7 +54,6 @@ def workers(pid: int) -> list:
 
 
 def over(pid: int) -> bool:
-    """Tell whether a command has ended; it is not waited for yet."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
 
 
@@ -123,7 +120,6 @@ def others(until) -> list:
 
 
 def main() -> None:
-    """Serve requests until the input ends."""
     folder.EVERY = saved.EVERY = 0.0  # a checkpoint a step: something to continue from
     saved.SHARE = 1e9
     parallel.START = "fork"  # workers that have everything loaded

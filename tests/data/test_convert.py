@@ -23,7 +23,6 @@ from tests.safety.artefacts import text_of
 
 
 def content(folder) -> dict:
-    """Return the bytes of all files of a folder."""
     return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
 
@@ -105,7 +104,6 @@ def test_what_is_there_is_not_replaced_by_chance(tmp_path):
 
 
 def users_folder(path) -> dict:
-    """Make a folder of a user's own files, and return its content."""
     path.mkdir()
     (path / "notes.txt").write_text("mine")
     (path / "000000-dense.npy").write_text("mine as well")

@@ -20,14 +20,12 @@ LIBRARIES = ("pandas", "polars", "pyarrow")
 
 
 def table(library, columns):
-    """Return columns by their names as a table of some library."""
     module = pytest.importorskip(library)
     return module.table(columns) if library == "pyarrow" else module.DataFrame(columns)
 
 
 @pytest.fixture
 def data():
-    """Rows and labels."""
     return clouds(60, 4, seed=1)
 
 

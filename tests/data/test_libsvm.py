@@ -263,7 +263,6 @@ def test_real_files_agree_with_scikit_learn(shared_data, name):
 
 
 def assert_same(data, X, y):
-    """Compare with scikit-learn's arrays, stored zeros included; bit for bit."""
     np.testing.assert_array_equal(data.y, y)
     assert data.X.shape == X.shape
     np.testing.assert_array_equal(data.X.indptr, X.indptr)

@@ -12,7 +12,6 @@ from tests.cli.conftest import in_process
 
 
 def suggested(error) -> int:
-    """Return the limit that a message suggests, in bytes."""
     return parse_bytes(re.findall(r"`max_memory=(\d+M)`", str(error.value))[-1])
 
 

@@ -30,7 +30,6 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def folder(made, tmp_path):
-    """A copy to be damaged."""
     return shutil.copytree(made, tmp_path / "shards")
 
 

@@ -37,8 +37,6 @@ def test_standard_input(monkeypatch):
 
 
 class Trickle:
-    """A pipe that hands over one byte at a time, and nothing but ``read``."""
-
     def __init__(self, content):
         self.content = io.BytesIO(content)
 

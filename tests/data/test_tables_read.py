@@ -32,7 +32,6 @@ def csv(text, **options):
 
 
 def parquet(path, **columns):
-    """Write columns by their names and return the path."""
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet
 
@@ -41,7 +40,6 @@ def parquet(path, **columns):
 
 
 def same(data, text):
-    """Assert that a table was read as some LIBSVM text is."""
     other = screenpath.read_libsvm(io.BytesIO(text), n_features=data.d)
     assert data.fingerprint() == other.fingerprint() and data.X.dtype == other.X.dtype
     assert data.X.indices.dtype == other.X.indices.dtype

@@ -16,7 +16,6 @@ from tests.engine.damaged import COMMANDS, CUT, stop_among_folds
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A folder with the data and, of every command, a run that is whole, a stopped one and a killed one."""
     where, patch = tmp_path_factory.mktemp("damage"), pytest.MonkeyPatch()
     (where / "data").write_text(libsvm_text(*clouds(n=60)))
     patch.chdir(where)

@@ -56,7 +56,6 @@ def one_error(result) -> bool:
 
 
 def content(folder) -> dict:
-    """Return what a run has written, without what measures time."""
     found = {}
     for path in (path for path in sorted(folder.rglob("*")) if path.is_file()):
         name = str(path.relative_to(folder))

@@ -23,7 +23,6 @@ STRANGE = (
 
 
 def places(value, path=()):
-    """Yield where a JSON value has entries."""
     if isinstance(value, (dict, list)):
         for key in value if isinstance(value, dict) else range(min(len(value), 3)):
             yield (*path, key)
@@ -31,7 +30,6 @@ def places(value, path=()):
 
 
 def put(value, path, new) -> None:
-    """Change an entry of a JSON value."""
     for key in path[:-1]:
         value = value[key]
     value[path[-1]] = new
@@ -175,7 +173,6 @@ class Bomb:
 
 
 def crafted_matrices(good: dict):
-    """Yield matrices that are none."""
     big = np.array([0, 10**9, 2, 3, 4, 5, 6], dtype=np.int32)
     for change in (
         {"indptr": big[: good["indptr"].size]}, {"indptr": -good["indptr"]}, {"indptr": good["indptr"][:-1]},
@@ -204,7 +201,6 @@ def test_crafted_npz_coefficients(call, copy):
 
 
 def crafted(arrays: dict, rng):
-    """Yield the arrays of an archive with one of them changed."""
     for name, array in arrays.items():
         changes = [array[..., None], array.astype("S3"), array.astype(bool), np.zeros((2, 3)), np.array(np.nan)]
         if array.ndim:

@@ -18,7 +18,6 @@ MODELS = {
 
 
 def computed(tmp_path, name, **options):
-    """Return a run of a model on clouds."""
     data = tmp_path / "clouds.libsvm"
     X, y = clouds(80, 4, seed=2)
     if name in ("lad", "quantile", "svr"):

@@ -113,7 +113,6 @@ def test_steps_that_were_skipped_have_no_solution(tmp_path):
 
 
 def damage(path, name, change):
-    """Change the text of a file."""
     (path / name).write_text(change((path / name).read_text()))
 
 

@@ -27,7 +27,6 @@ COMMANDS = {
 
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory):
-    """Return the runs of COMMANDS by name."""
     folder = tmp_path_factory.mktemp("runs")
     X, y = clouds()
     for name, columns, labels in (("two", 5, y), ("narrow", 2, y), ("three", 5, np.arange(y.size) % 3)):

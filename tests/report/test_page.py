@@ -57,7 +57,6 @@ class Reader(HTMLParser):
 
 @pytest.fixture(scope="module")
 def drawn(runs):
-    """Return a function that makes the page of a run once."""
     return functools.cache(lambda name: page(runs[name]))
 
 

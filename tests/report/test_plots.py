@@ -16,7 +16,6 @@ from screenpath.report.plots import draw
 
 
 def texts(figure) -> list:
-    """Return all texts of a figure, legends too."""
     from matplotlib.text import Text
 
     return [text.get_text() for text in figure.findobj(Text)]

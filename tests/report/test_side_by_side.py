@@ -16,7 +16,6 @@ from tests.run_folders import reseal
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Return a folder with data, and runs of several kinds."""
     folder = tmp_path_factory.mktemp("side")
     X, y = clouds(120, 5)
     (folder / "two").write_text(libsvm_text(X, y))

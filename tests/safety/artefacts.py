@@ -104,12 +104,10 @@ def without_times(text: str) -> list:
 
 
 def path_of(data, *options) -> list:
-    """Return the step table of a short path."""
     return without_times(command("svm", data, "--grid", 3, "--tol", 1e-3, "--quiet", "-o", "-", *options))
 
 
 def text_of(rows: int = 30, columns: int = 6, density: float = 1.0, seed: int = 0) -> bytes:
-    """Return LIBSVM text of two classes."""
     rng = np.random.default_rng(seed)
     lines = []
     for i in range(rows):
@@ -133,12 +131,10 @@ def make_shards(base: Path, change=lambda folder: None) -> None:
 
 
 def make_old_shards(base: Path) -> None:
-    """Write a folder as version 0.1.0 did."""
     make_shards(base, without_hashes)
 
 
 def resumed(base: Path, folder: Path) -> bytes:
-    """Resume the run on a shard folder and return its steps."""
     shutil.rmtree(base / "resumed", ignore_errors=True)
     shutil.copytree(base / "run", base / "resumed")
     command("svm", folder, "--grid", 3, "--tol", 1e-3, "--quiet", "--resume", "-o", base / "resumed")
@@ -146,7 +142,6 @@ def resumed(base: Path, folder: Path) -> bytes:
 
 
 def inspected(base: Path, folder: Path) -> str:
-    """Return what ``inspect`` says but for the name."""
     return command("inspect", folder).split("\n", 1)[1]
 
 
@@ -163,19 +158,16 @@ SHARD_READERS = {
 
 
 def make_cache(base: Path) -> None:
-    """Write a text file, and a cache with its entry."""
     (base / "text.libsvm").write_bytes(text_of(columns=20, density=0.3))
     cached_shards(base / "text.libsvm", base / "artefact")
 
 
 def seal_cache(folder: Path) -> None:
-    """Make the hashes of an entry fit."""
     for entry in folder.glob("*.shards"):
         seal(entry)
 
 
 def with_cache(base: Path, folder: Path) -> list:
-    """Walk a path with ``--cache``."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", DataCacheWarning)
         return path_of(base / "text.libsvm", "--cache", folder)
@@ -189,12 +181,10 @@ HALVES = text_of(), text_of(seed=1)
 
 @functools.cache
 def streams(ending: str) -> tuple[bytes, bytes]:
-    """Return the two compressed streams of a file."""
     return tuple(PACK[ending](half) for half in HALVES)
 
 
 def make_archives(base: Path) -> None:
-    """Write text of two compressed streams in each format."""
     (base / "artefact").mkdir()
     for ending in PACK:
         (base / "artefact" / f"text.{ending}").write_bytes(b"".join(streams(ending)))
@@ -211,7 +201,6 @@ def _without_zeros(data: bytes) -> bytes:
 
 
 def read_archive(ending: str) -> Callable:
-    """Return a reader of one format."""
     return lambda base, folder: read_libsvm(folder / f"text.{ending}").fingerprint()
 
 
@@ -221,7 +210,6 @@ RUN = ("svm", "text.libsvm", "--intercept", "none", "--grid", 4, "--tol", 1e-3, 
 
 
 def walked(base: Path, run: Path, *options) -> int:
-    """Walk the path, and return the exit code."""
     with contextlib.redirect_stderr(io.StringIO()):
         return run_command(
             [str(base / word) if word == "text.libsvm" else str(word) for word in (*RUN, "-o", run, *options)]
@@ -229,7 +217,6 @@ def walked(base: Path, run: Path, *options) -> int:
 
 
 def make_run(base: Path) -> None:
-    """Write a text file and a finished run on it."""
     (base / "text.libsvm").write_bytes(text_of())
     assert walked(base, base / "artefact") == 0
 
@@ -276,7 +263,6 @@ def resumed_run(base: Path, run: Path) -> list:
 
 
 def seal_run(run: Path) -> None:
-    """Make the hashes of run.json and of a checkpoint fit what is there."""
     with contextlib.suppress(*FAULTS):
         save_archive(run / CHECKPOINT, read_npz(run / CHECKPOINT))
     reseal(run)

@@ -47,7 +47,6 @@ WIDE = (1, 70, 30_000_000)  # numbers of the features of a file that is wide
 
 
 def libsvm(X, y, numbers=None) -> str:
-    """Return LIBSVM text; zeros are left out."""
     numbers = range(1, 1 + len(X[0])) if numbers is None else numbers
     pairs = [zip(numbers, row, strict=True) for row in X]
     lines = [[repr(t), *(f"{j}:{x!r}" for j, x in row if x != 0.0)] for row, t in zip(pairs, y, strict=True)]

@@ -57,7 +57,6 @@ def make_folders(folder: Path, n: int = 24) -> list[Path]:
 
 
 def seal(folder: Path, record: dict) -> None:
-    """Write run.json with the hashes of what the folder has."""
     for name in record["files"]:
         data = (folder / name).read_bytes()
         record["files"][name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
@@ -67,7 +66,6 @@ def seal(folder: Path, record: dict) -> None:
 
 
 def other(value):
-    """Return another value of the same kind."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
@@ -162,7 +160,6 @@ def forged(folder: Path):
 
 
 def verdict(folder: Path) -> tuple[bool, list[str]]:
-    """Tell whether a folder is accepted, and what is then named as not covered."""
     try:
         found = verify_certificate(folder)
     except ScreenpathError:

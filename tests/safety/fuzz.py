@@ -151,7 +151,6 @@ def finds(rule: str, checks: int, seed: int = 0) -> bool:
 
 
 def main() -> int:
-    """Return 0 where no fault was found, else 1."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--checks", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=0)

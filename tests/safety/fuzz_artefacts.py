@@ -36,7 +36,6 @@ VALUES = [0.0, -0.0, 1.0, -1.0, 1e308, -1e308, 5e-324, float("nan"), float("inf"
 
 
 def damage_bytes(rng, file: Path, others: list[Path]) -> None:
-    """Change bytes of a file."""
     data = bytearray(file.read_bytes())
     at = rng.randrange(len(data)) if data else 0
     kind = rng.randrange(7)
@@ -79,7 +78,6 @@ def damage_file(rng, file: Path, others: list[Path]) -> None:
 
 
 def damage_field(rng, file: Path, others: list[Path]) -> None:
-    """Change a field of a JSON file, or of a line of one."""
     data = file.read_bytes()
     lines = [data] if file.suffix == ".json" else data.splitlines()
     line = rng.randrange(len(lines)) if lines else 0
@@ -128,7 +126,6 @@ def damage_values(rng, file: Path, others: list[Path]) -> None:
 
 
 def _changed(rng, array) -> bool:
-    """Change values of an array in place; tell whether there are any that can be."""
     import numpy as np
 
     flat = array.reshape(-1)
@@ -170,7 +167,6 @@ def damage_archive(rng, file: Path, others: list[Path]) -> None:
 
 
 def damage_frames(rng, file: Path, others: list[Path]) -> None:
-    """Change fields or arrays of a certificate, each part of which keeps a checksum that fits."""
     import numpy as np
 
     from screenpath.verify.file import MAGIC, frame, frames
@@ -325,7 +321,6 @@ def fuzz(inputs: int, seed: int = 0, kinds=None, report=None, enough=lambda wron
 
 
 def main() -> int:
-    """Return 0 where no input fails, else 1."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--inputs", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)

@@ -49,14 +49,12 @@ class Held:
         self.n, self.d, self.X, self.y, self.header = len(y), X.shape[1], X, np.asarray(y, dtype=float), header
 
     def passed(self, indices: bool):
-        """Yield the one block."""
         n, d = self.X.shape
         block = Block(0, self.y, np.arange(n + 1) * d, np.tile(np.arange(d), n), self.X.ravel())
         yield scaled(block, self.header, d)
 
 
 def random_data(rng, kind: str):
-    """Return rows, targets, own and classes' weights, and the options of the loss."""
     n, d = int(rng.integers(2, 3 if kind == "svr" else 4)), int(rng.integers(1, 3))
     X = np.round(rng.normal(size=(n, d)), int(rng.integers(1, 17)))
     if rng.random() < 0.3:
@@ -115,7 +113,6 @@ class Case:
         self.losses = exact_losses(kind, y, own, classes, options)
 
     def exact(self, C: float, kind=None) -> Exact:
-        """Return the objectives at ``C``, of rows that are scaled in fractions."""
         found = (kind or (ExactFree if self.free else Exact))(self.model, C, self.losses)
         made = self.preparation
         if made.scale is not None or made.kind == "l2":  # a shift alone is exact
@@ -131,12 +128,10 @@ class Case:
         return found
 
     def walk(self, grid, rule: str, **limits):
-        """Yield steps and certificates of a path."""
         parse, make = (parse_rule, make_free_solver) if self.free else (parse_rule, make_solver)
         return walk(self.model, grid, parse(rule), make("newton"), PathOptions(tol=self.tol, **limits))
 
     def proven(self, step, certificate) -> bool:
-        """Tell whether the independent checker accepts a step that is certified."""
         made, n = self.preparation, len(self.y)
         header = {
             "model": self.kind, "tol": self.tol, "bias": float(self.free), "labels": {"+1": 1.0, "-1": -1.0},
@@ -183,10 +178,7 @@ class Case:
 
 
 class Fractions(Exact):
-    """Objectives of rows that are fractions."""
-
     def primal(self, w) -> F:
-        """Return ``P_C(w)``."""
         return super().primal([F(v) for v in w])
 
 
@@ -205,7 +197,6 @@ def dual_value(exact, theta, free: bool) -> F:
 
 
 def from_text(X, y) -> tuple:
-    """Return rows and targets that were written as LIBSVM text, and read."""
     text = io.BytesIO()
     write_libsvm(text, X, y)
     text.seek(0)

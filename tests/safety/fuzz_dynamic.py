@@ -160,7 +160,6 @@ def attack_box(seeds, make, parse, solvers, judge) -> tuple[int, int]:
 
 
 def free_rows(rng):
-    """Return a model with a free intercept, and words."""
     name, shape, seed = str(rng.choice(list(LOSSES))), str(rng.choice(SHAPES[:3])), int(rng.integers(10**6))
     n, d = int(rng.integers(8, 40)), int(rng.integers(1, 6))
     return free_problem(name, shape, seed, n=n, d=d, weighted=bool(rng.random() < 0.3)), name
@@ -179,7 +178,6 @@ def of_kernel(model, C: float) -> tuple:
 
 
 def kernel_matrix(model) -> np.ndarray:
-    """Return ``Q`` in extended precision."""
     return np.array([model.rows.weighted_sum(e) for e in np.eye(model.size)]).astype(np.longdouble)
 
 
@@ -212,7 +210,6 @@ def of_free(model, C: float, solver, square) -> tuple:
 
 
 def of_free_kernel(model, C: float) -> tuple:
-    """Return :func:`of_free` behind a kernel."""
     return of_free(model, C, make_kernel_solver, kernel_matrix)
 
 
@@ -222,7 +219,6 @@ def with_first(make, first: str):
 
 
 def parse_sparse_rule(text: str):
-    """Return a screening of the sparse SVM."""
     return rules.parse_sparse_rule(text)
 
 
@@ -258,7 +254,6 @@ def fuzz(decisions: int, seed: int = 0, report=None, only=None):
 
 
 def main() -> int:
-    """Return 0 where no decision was wrong, else 1."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--decisions", type=int, default=5_000)
     parser.add_argument("--seed", type=int, default=0)

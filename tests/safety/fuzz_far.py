@@ -51,7 +51,6 @@ class Optimum(ExactFree):
 
 
 def random_data(rng, kind: str):
-    """Return rows, targets, weights of samples and the options of the loss."""
     n, d = int(rng.integers(3, 6)), int(rng.integers(1, 4))
     X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-2.0, 2.0, d)
     far = rng.random(d) < 0.8
@@ -92,7 +91,6 @@ def check_far(seed: int):
 
 
 def main() -> int:
-    """Return 0 where no claim was false, else 1."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=5_000)
     parser.add_argument("--seed", type=int, default=0)

@@ -56,7 +56,6 @@ def fuzz(decisions: int, seed: int = 1000, report=None, only=None):
 
 
 def main() -> int:
-    """Return 0 where no fault was found, else 1."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--decisions", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1000)

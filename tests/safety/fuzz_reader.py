@@ -51,7 +51,6 @@ PACK = (gzip.compress, bz2.compress, lzma.compress)
 
 
 def legal_text(rng) -> bytes:
-    """Return a file without fault."""
     lines = []
     for _ in range(rng.randint(1, 5)):
         columns = sorted(rng.sample(range(1, 60), rng.randint(0, 5)))
@@ -61,7 +60,6 @@ def legal_text(rng) -> bytes:
 
 
 def pieces(rng) -> bytes:
-    """Return lines of legal and illegal tokens."""
     out = []
     for _ in range(rng.randint(1, 4)):
         out.append(rng.choice(LABELS) if rng.random() < 0.2 else rng.choice(LABELS[:8]))
@@ -170,7 +168,6 @@ def check(seed: int) -> tuple[str | None, bytes]:
 
 
 def too_slow(*_):
-    """End a check that hangs."""
     raise TimeoutError(f"more than {SECONDS} s")
 
 
@@ -196,7 +193,6 @@ def fuzz(inputs: int, seed: int = 0, report=None) -> list:
 
 
 def main() -> int:
-    """Return 0 where no input fails, else 1."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--inputs", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=0)

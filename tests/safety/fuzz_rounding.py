@@ -39,7 +39,6 @@ SIZES = ("one", "one for all", "one a feature", "one a row", "far from the origi
 
 
 def random_problem(rng):
-    """Return a model, the values of C of a path, and words that describe it."""
     kind, sizes = str(rng.choice(LOSSES)), str(rng.choice(SIZES))
     n, d = int(rng.integers(2, 3 if kind == "svr" else 5)), int(rng.integers(1, 4))
     X, reach = random_rows(rng, n, d, sizes, [3.0, 12.0, 60.0, 150.0])
@@ -76,12 +75,10 @@ def random_rows(rng, n, d, sizes, reaches):
 
 
 def random_weights(rng, n):
-    """Return weights of samples, or None."""
     return 10.0 ** rng.uniform(-3.0, 3.0, n) if rng.random() < 0.3 else None
 
 
 def random_grid(rng):
-    """Return the values of C of a path."""
     return np.unique(10.0 ** rng.uniform(-12.0, 12.0, int(rng.integers(1, 4))))
 
 
@@ -173,7 +170,6 @@ def finds(which, steps: int, seed: int = 0, check=check_path) -> bool:
 
 
 def main() -> int:
-    """Return 0 where no claim was false, else 1."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=0)

@@ -23,7 +23,6 @@ def root(x: F) -> F:
 
 
 def exact_rows(header: dict, X) -> list:
-    """Return the rows of the model."""
     rows = [[F(x) for x in row] for row in X]
     if header["scaling"] == "standard":
         shift, scale = ([F(v) for v in header[name].tolist()] for name in ("shift", "scale"))
@@ -37,7 +36,6 @@ def exact_rows(header: dict, X) -> list:
 
 
 def dot(a, b) -> F:
-    """Return the inner product."""
     return sum((x * y for x, y in zip(a, b, strict=True)), F(0))
 
 

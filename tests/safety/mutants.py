@@ -172,7 +172,6 @@ class Mutant:
 
     @property
     def text(self) -> str:
-        """Return the whole module, changed."""
         tree = ast.parse(self.source)
         self.change(next(islice(ast.walk(tree), self.place, None)))
         return ast.unparse(ast.fix_missing_locations(tree))
@@ -187,7 +186,6 @@ class Mutant:
 
 
 def mutants(module: str) -> list[Mutant]:
-    """Return every change of a module."""
     source = (ROOT / module).read_text()
     lines, tree = source.splitlines(), ast.parse(source)
     order = {id(node): k for k, node in enumerate(ast.walk(tree))}
@@ -285,7 +283,6 @@ def _run_tests(tests, folder, keep):
 
 
 def noticed(mutant: Mutant, folder: Path) -> bool:
-    """Tell whether the nearest tests fail with the mutant in a copy of the project."""
     target = folder / mutant.module
     original = target.read_text()
     target.write_text(mutant.text)
@@ -311,7 +308,6 @@ def copies(top: Path, modules, workers: int) -> list[Path]:
 
 
 def run(chosen: list[Mutant], workers: int, report) -> list[Mutant]:
-    """Return the mutants that no test noticed."""
     folders: Queue = Queue()
     with tempfile.TemporaryDirectory() as top, ThreadPoolExecutor(workers) as pool:
         for folder in copies(Path(top), dict.fromkeys(mutant.module for mutant in chosen), workers):
@@ -330,7 +326,6 @@ def run(chosen: list[Mutant], workers: int, report) -> list[Mutant]:
 
 
 def main() -> int:
-    """Return 0 where enough mutants were noticed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sample", type=int, default=200, help="mutants tried; 0 for all")
     parser.add_argument("--seed", type=int, default=0)

@@ -30,7 +30,6 @@ def judged(faults: list, words: str) -> int:
 
 
 def random_problem(rng):
-    """Return a model and the words that describe it."""
     kind, storage, weighting, shape = (str(rng.choice(a)) for a in (MODELS, STORAGES, WEIGHTS, SHAPES))
     n, d = int(rng.integers(8, 50)), int(rng.integers(1, 8))
     if shape == "more features than rows":

@@ -63,18 +63,15 @@ class Exact:
         self.c, self.lo, self.hi = losses or losses_of(model)
 
     def at(self, C: float) -> Exact:
-        """Return these objectives with another C."""
         other = copy.copy(self)
         other.C = Fraction(float(C))
         return other
 
     @functools.cached_property
     def G(self) -> list[list[Fraction]]:
-        """Return the rows as fractions."""
         return [[Fraction(int(v), 1 << self.bits) for v in row] for row in self.rows]
 
     def primal(self, w) -> Fraction:
-        """Return ``P_C(w)``."""
         if any(isinstance(v, Fraction) for v in w):
             w = [Fraction(v) for v in w]
             margins, square = [dot(g, w) for g in self.G], dot(w, w)
@@ -87,7 +84,6 @@ class Exact:
         return square / 2 + self.C * loss
 
     def dual(self, theta) -> Fraction:
-        """Return ``D_C(theta)`` of floats."""
         whole, bits = integers(theta)
         u = whole @ self.rows
         square = Fraction(int(u @ u), 1 << (2 * (self.bits + bits)))
@@ -95,15 +91,12 @@ class Exact:
 
     @property
     def zero(self) -> Fraction:
-        """Return the primal value of w = 0."""
         return self.primal([0.0] * len(self.G[0]))
 
     def gram(self) -> list[list[Fraction]]:
-        """Return ``G G'``."""
         return [[dot(a, b) for b in self.G] for a in self.G]
 
     def primal_of(self, theta) -> Fraction:
-        """Return ``P_C`` of the w of a dual point."""
         return self.primal(
             [self.C * sum(t * g[j] for t, g in zip(theta, self.G, strict=True)) for j in range(len(self.G[0]))]
         )
@@ -142,7 +135,6 @@ class ExactFree(Exact):
         self.signs = [int(s) for s in model.signs]
 
     def primal(self, w) -> Fraction:
-        """Return ``P_C(w, b)``."""
         w, b = [Fraction(v) for v in w[:-1]], Fraction(w[-1])
         t = [c - dot(g, w) - s * b for c, g, s in zip(self.c, self.G, self.signs, strict=True)]
         return dot(w, w) / 2 + self.C * sum(max(lo * v, hi * v) for lo, hi, v in zip(self.lo, self.hi, t, strict=True))
@@ -209,7 +201,6 @@ class ExactKernel(Exact):
         return self.Q
 
     def primal(self, w) -> Fraction:
-        """Return ``P_C`` of coefficients."""
         alpha = [s * (v if isinstance(v, Fraction) else Fraction(float(v))) for s, v in zip(self.signs, w, strict=True)]
         products = [dot(row, alpha) for row in self.Q]
         t = [c - p for c, p in zip(self.c, products, strict=True)]
@@ -220,7 +211,6 @@ class ExactKernel(Exact):
         return self.primal([s * self.C * t for s, t in zip(self.signs, theta, strict=True)])
 
     def dual(self, theta) -> Fraction:
-        """Return ``D_C(theta)``."""
         theta = [Fraction(float(v)) for v in theta]
         square = dot(theta, [dot(row, theta) for row in self.Q])
         return self.C * dot(self.c, theta) - self.C * self.C * square / 2
@@ -242,12 +232,10 @@ def exact_kernel(function, a, b) -> Fraction:
 
 
 def dot(a, b) -> Fraction:
-    """Return the inner product of two lists."""
     return sum((x * y for x, y in zip(a, b, strict=True)), Fraction(0))
 
 
 def solve(matrix, right):
-    """Return the solution of a small linear system, None where it is singular."""
     rows = [[*row, r] for row, r in zip(matrix, right, strict=True)]
     n = len(rows)
     for k in range(n):

@@ -83,7 +83,6 @@ def random_weights(seed, y):
 
 
 def solve(matrix, right):
-    """Return the solution of a square system of fractions, None where it is singular."""
     size = len(right)
     rows = [list(line) + [value] for line, value in zip(matrix, right, strict=True)]
     for k in range(size):
@@ -129,7 +128,6 @@ class Sparse:
         return [abs(value) if sign == 0 else sign * value for value, sign in zip(u, signs, strict=True)]
 
     def weight(self, k):
-        """Return the weight of a dual variable's sample."""
         return self.weights[k % self.n]
 
     def respond(self, w):
@@ -141,7 +139,6 @@ class Sparse:
         return t, {k: min(max(t[k] / self.gamma, Fraction(self.low)), Fraction(self.high)) for k in self.free}
 
     def sums(self, theta):
-        """Return ``u``."""
         u = [Fraction(0)] * (self.classes * self.d)
         for k in self.free:
             if theta[k]:
@@ -252,11 +249,9 @@ class L1:
 
     @property
     def center(self):
-        """Return the bias where the weights are 0."""
         return sum(s * v for s, v in zip(self.weights, self.y, strict=True)) / sum(self.weights)
 
     def slack(self, w, bias):
-        """Return ``1 - y (x.w + b)``."""
         out = [1 - s * bias for s in self.y]
         for value, column in zip(w, self.columns, strict=True):
             if value:
@@ -264,16 +259,13 @@ class L1:
         return out
 
     def products(self, alpha):
-        """Return ``f_j . alpha``, ``f_j = y * x^j``."""
         return [sum(a * b for a, b in zip(column, alpha, strict=True) if b) for column in self.columns]
 
     def primal(self, w, bias, lam):
-        """Return the primal objective."""
         loss = sum(v * max(s, 0) ** 2 for v, s in zip(self.weights, self.slack(w, bias), strict=True)) / 2
         return loss + lam * sum(abs(v) for v in w)
 
     def respond(self, slack, t=0):
-        """Return ``s max(slack - y t, 0)``."""
         each = zip(self.weights, slack, self.y, strict=True)
         return [v * max(a - s * t, Fraction(0)) for v, a, s in each]
 

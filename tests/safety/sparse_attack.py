@@ -35,7 +35,6 @@ def labelled(rng, gamma=None) -> FreeSparseModel:
 
 
 def counts(rng, n: int):
-    """Return weights of samples, some of them 0, or None."""
     weights = rng.integers(0, 4, size=n).astype(float) if rng.random() < 0.4 else None
     if weights is not None:
         weights[:2] = 1.0
@@ -46,7 +45,6 @@ exact_hinge, squared_hinge = partial(labelled, gamma=0.0), partial(labelled, gam
 
 
 def huber_model(X, y, gamma, weights=None, intercept=None):
-    """Return a Huber regression at ``beta = 0``."""
     return sparse_model(Views(X), np.ones(len(y), dtype=np.int64), 1, gamma, weights, intercept, y, ENDS)
 
 

@@ -19,13 +19,11 @@ from tests.width import wide
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """Return small certified runs of several models."""
     return make_folders(tmp_path_factory.mktemp("facts"))
 
 
 @pytest.fixture
 def copy(folders, tmp_path):
-    """Return a function that copies a run folder."""
 
     def copied(k):
         return shutil.copytree(folders[k], tmp_path / f"copy{k}")
@@ -204,7 +202,6 @@ def test_names_of_changes_are_many(folders):
 
 
 def rewritten(folder, change) -> None:
-    """Write the certificate anew with another header, and run.json with its labels."""
     parts = [
         (kind, {**fields, **(change if kind == HEADER else {})}, arrays)
         for kind, fields, arrays in frames(folder / NAME)

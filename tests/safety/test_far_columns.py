@@ -37,7 +37,6 @@ def problem(seed: int, offset: float, loss: str):
 
 @pytest.fixture
 def decisions(monkeypatch):
-    """Return a list that gets the decisions of each step."""
     found, make = [], engine.limits_of
 
     def kept(model, parameter, rank, reference, certificate, decided):
@@ -134,7 +133,6 @@ def test_columns_that_float32_rounds_too_much_are_named(how):
 
 
 def written(file, X, y):
-    """Write rows as LIBSVM text, with all their digits."""
     rows = zip(y, X.tolist(), strict=True)
     lines = (" ".join([f"{a:g}", *(f"{j}:{v!r}" for j, v in enumerate(row, start=1))]) for a, row in rows)
     file.write_text("\n".join(lines) + "\n")

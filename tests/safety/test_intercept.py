@@ -22,7 +22,6 @@ SURE = 1e-5  # of the sizes of rows and targets: an optimum is known to less tha
 
 
 def reference(rng, model, C: float, accuracy: str):
-    """Return a certificate at C: an arbitrary pair, one of a few Newton steps, or an accurate one."""
     if accuracy == "arbitrary":
         theta = rng.uniform(model.lo, model.hi)
         return model.certify(C, rng.normal(size=model.rows.d) * rng.choice([0.01, 1.0]), theta)
@@ -65,7 +64,6 @@ def attack(seeds, rule) -> tuple[int, int]:
 
 
 def far_end(model, C):
-    """Return a rough solution at a larger C."""
     return reference(np.random.default_rng(0), model, 3.0 * C, "5 steps")
 
 
@@ -104,7 +102,6 @@ SHRUNK = 0.95  # of a radius that the attack must find to be too small
 
 
 def less(region):
-    """Return a region whose radius is too small."""
     if isinstance(region, LeverPencil):
         return LeverPencil(less(region.first), less(region.second))
     if isinstance(region, LeverBall):

@@ -22,7 +22,6 @@ WITHIN = (0.0, 0.03, 0.5, 1.0)  # of the way from one end of a range to the othe
 
 
 def problem(seed: int):
-    """Return a generator, a random model, and a parameter."""
     rng = np.random.default_rng(seed)
     name, shape = str(rng.choice(list(LOSSES))), str(rng.choice(SHAPES[:3]))
     n, d = int(rng.integers(8, 40)), int(rng.integers(1, 6))
@@ -40,7 +39,6 @@ def optimum(model, C: float):
 
 
 def contradictions(model, status, truth) -> int:
-    """Return how many decisions the optimum contradicts."""
     signless, matters = status * model.signs, model.lo < model.hi
     wrong = ((signless < 0) & (truth[0] > 0.0)) | ((signless > 0) & (truth[1] < 0.0))
     return int(np.count_nonzero(wrong & matters))

@@ -23,7 +23,6 @@ ACCURACIES = ("start", "arbitrary", "1 epoch", "1e-3", "1e-6", "1e-13")
 
 
 def free_problem(rng):
-    """Return a model with a free intercept, and the words that describe it; both classes have weight."""
     while True:
         plain, words = random_problem(rng)
         try:
@@ -33,7 +32,6 @@ def free_problem(rng):
 
 
 def reference(rng, model, C, accuracy):
-    """Return a certificate at C."""
     if accuracy == "start":
         return model.start(C)
     if accuracy == "arbitrary":

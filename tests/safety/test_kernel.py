@@ -34,7 +34,6 @@ FUNCTIONS = (
 
 
 def random_problem(rng):
-    """Return a kernel model and the words that describe it."""
     n, d = int(rng.integers(6, 40)), int(rng.integers(1, 6))
     function, shape, dtype = (
         rng.choice(len(FUNCTIONS)),
@@ -57,7 +56,6 @@ def random_problem(rng):
 
 
 def reference(rng, model, C, accuracy):
-    """Return a certificate at C (or, for the start, below it)."""
     if accuracy == "start":
         return model.start(C)
     if accuracy == "arbitrary":
@@ -110,7 +108,6 @@ def faults(model, region, truth) -> tuple[int, int]:
 
 
 def check(seed):
-    """Yield rule, accuracy, decided rows, faults and words for one random problem."""
     rng = np.random.default_rng(seed)
     model, words = random_problem(rng)
     Q = np.array([model.rows.weighted_sum(e) for e in np.eye(model.size)]).astype(np.longdouble)

@@ -123,7 +123,6 @@ def test_how_many_of_them_are_certified():
 
 
 def grid(rng, X, y, weights=None):
-    """Return values of lambda relative to the largest, over 13 orders of magnitude."""
     top = L1SVM(Columns(X, y, 1, weights)).lam_max
     return [float(v) for v in np.sort(top * 10.0 ** rng.uniform(-12, 1, size=4))[::-1] if 0.0 < v < np.inf]
 

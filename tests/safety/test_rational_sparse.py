@@ -254,14 +254,12 @@ def test_any_point_of_the_box_leads_to_a_dual_point(classes):
 
 
 def solved(model, alpha, tol):
-    """Return the certificate of a solve without screening."""
     options = PathOptions(tol=tol, max_epochs=300)
     solver = make_sparse_solver("auto")
     return solve_point(model, alpha, 0, model.start(alpha), parse_sparse_rule("none"), solver, options)[1]
 
 
 def wrong(at, best) -> bool:
-    """Tell whether a decision contradicts the exact optimum."""
     w, theta, _ = best
     zeroed = any(w[f] != 0 for f in np.flatnonzero(at.keep == 0))
     return zeroed or any(value != (1 if at.duals[k] > 0 else 0) for k, value in theta.items() if at.duals[k] != 0)

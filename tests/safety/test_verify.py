@@ -123,7 +123,6 @@ class Unchecked(Source):
     """Data without a fingerprint."""
 
     def passed(self, indices: bool):
-        """Yield all blocks."""
         return (scaled(block, self.header, self.d) for block in self._blocks())
 
 
@@ -231,7 +230,6 @@ def test_kernel_values_are_within_their_bounds(name):
 
 
 def long_fraction(value) -> F:
-    """Return one of numpy's longest numbers as a fraction."""
     high = float(value)
     middle = float(value - np.longdouble(high))
     return F(high) + F(middle)

@@ -16,20 +16,17 @@ from tests.cli.conftest import clouds, libsvm_text
 
 @pytest.fixture
 def data(tmp_path):
-    """Return a data file of two labels."""
     (tmp_path / "d").write_text(libsvm_text(*clouds(n=60)))
     return tmp_path / "d"
 
 
 @pytest.fixture
 def run(data, tmp_path):
-    """Return the folder of a certified run."""
     plain.run("svm", data, certificate=True, class_weight="balanced", grid=5, out=tmp_path / "r")
     return tmp_path / "r"
 
 
 def seal(folder, *changed):
-    """Write new hashes for files that were edited, as one would who knows of them."""
     record = json.loads((folder / "run.json").read_text())
     for name in changed:
         data = (folder / name).read_bytes()

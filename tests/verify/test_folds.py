@@ -56,7 +56,6 @@ def made(data):
 
 @pytest.fixture
 def run(made, tmp_path):
-    """Return a copy of it that may be edited."""
     shutil.copytree(made, tmp_path / "r")
     return tmp_path / "r"
 

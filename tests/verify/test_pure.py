@@ -23,7 +23,6 @@ KINDS = (
 
 @pytest.fixture
 def data(tmp_path):
-    """Data of two labels, of three, and weights."""
     X, y = clouds(n=60)
     (tmp_path / "two").write_text(libsvm_text(X, y))
     (tmp_path / "three").write_text(libsvm_text(X + np.arange(60)[:, None] % 3, np.arange(60) % 3 + 1.0))

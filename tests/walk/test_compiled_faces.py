@@ -45,7 +45,6 @@ def walked(model, rule="dvi+gap", grid=GRID, tol=1e-7, solver=None, **more):
 
 
 def numbers(model, found):
-    """Return all that steps say but their seconds, and the bytes of their certificates."""
     every = []
     for step, certificate in found:
         row = {k: getattr(v, "item", lambda v=v: v)() for k, v in step.record().items() if not k.endswith("_s")}

@@ -55,7 +55,6 @@ def walked(model, reference=None, first=0):
 
 
 def numbers(found):
-    """Return all that a step says but its seconds."""
     step, _ = found
     row = {name: value for name, value in step.record().items() if not name.endswith("_s")}
     return repr(row), step.coefficients.tobytes()
