@@ -7,7 +7,7 @@ import screenpath
 from screenpath.errors import DataError, UsageError
 from screenpath.verify.file import NAME, read_certificate
 from tests.cli.conftest import clouds, libsvm_text, read_csv
-from tests.cli.test_huber import targets
+from tests.cli.test_sparse_models import targets
 
 OWN = {"svm": (), "lad": (), "quantile": ("--tau", 0.3), "svr": ("--epsilon", 0.2)}
 GRID = ("--scale", "standard", "--quiet", "--certificate")
