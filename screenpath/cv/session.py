@@ -172,7 +172,7 @@ class CvSession(Session):
             check_spacing(self.grid, self.path.screening, self.options["rule"], self.spec.default_rule)
 
     def default_folder(self):
-        return default_folder(f"cv-{self.spec.name}", self.options["data"])
+        return default_folder(self.spec, self.options, "cv-")
 
     def identity(self) -> dict:
         o = self.options

@@ -202,7 +202,7 @@ class Session:
         return pathlib.Path(self.options["out"]) if self.options["out"] else self.default_folder()
 
     def default_folder(self) -> pathlib.Path:
-        return default_folder(self.spec.name, self.options["data"])
+        return default_folder(self.spec, self.options)
 
     def identity(self) -> dict:
         """Return all that decides the numbers: a resumed run must have the same."""

@@ -22,7 +22,7 @@ from screenpath.inputs.load import ARRAYS, name_of
 from screenpath.numbers import sparse as sp
 from screenpath.store.archive import FAULTS, read_npz
 from screenpath.store.open import Run
-from screenpath.store.record import ROWS_FILE, damaged
+from screenpath.store.record import ROWS_FILE
 
 if TYPE_CHECKING:
     from screenpath.rows.kernel_functions import KernelFunction
@@ -199,9 +199,6 @@ def of_width(run: Run, X) -> sp.csr_array:
 def preparation_of(run: Run) -> Preparation:
     """Return the preparation of new rows, without a constant feature."""
     record = run.record["preparation"]
-    for name in ("scale", "shift"):
-        if name not in record:
-            raise damaged(run.path / "run.json", f"preparation.{name} is missing")
     scale, shift = (None if record[name] is None else np.array(record[name]) for name in ("scale", "shift"))
     columns = None if run.numbers is None else run.numbers - 1
     return Preparation(record["scaling"], scale, shift, 0.0, run.n_columns, columns, fill=run.fill)

@@ -10,6 +10,7 @@ import contextlib
 import inspect
 import re
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -88,7 +89,7 @@ def _encoding_advised(X):
         raise ValueError(f"{error}\n  {hint} columns of a data frame") from error
 
 
-class PathEstimator(BaseEstimator):
+class PathEstimator(BaseEstimator, ABC):
     """Base of the estimators; a subclass names the ``_model``.
 
     Attributes
@@ -111,9 +112,9 @@ class PathEstimator(BaseEstimator):
     _form: Form | None = None  # of the columns of a data frame, if they are encoded
 
     @classmethod
+    @abstractmethod
     def _first(cls) -> tuple[Option, ...]:
         """Return the parameters that can be given by position."""
-        raise NotImplementedError
 
     @classmethod
     def _further(cls) -> tuple[Option, ...]:
@@ -141,13 +142,13 @@ class PathEstimator(BaseEstimator):
         given = {name: value for name, value in self.get_params(deep=False).items() if name in options}
         return as_options(spec, {**given, **self._grid_options()}, width)
 
+    @abstractmethod
     def _grid_options(self) -> dict[str, Any]:
         """Return the options, or keywords, of the grid."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _encoded(self, y, weights) -> tuple[Targets, Any]:
         """Return the targets of the problems, and the weights of the samples."""
-        raise NotImplementedError
 
     def _class_weight(self) -> Any:
         """Return the class weights by the numbers of the classes."""

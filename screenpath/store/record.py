@@ -235,6 +235,8 @@ def _check_together(file: Path, record: dict) -> None:
             raise damaged(file, "preparation.features are not among the features of the data, in their order")
         width = len(features)
     for name in ("scale", "shift", "fill"):
+        if name not in record["preparation"] and name != "fill":
+            raise damaged(file, f"there is no preparation.{name}")
         values = record["preparation"].get(name)
         if values is not None and len(values) != width:
             raise damaged(file, f"preparation.{name} has {len(values)} values for another number of features")

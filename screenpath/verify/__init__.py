@@ -45,6 +45,7 @@ from screenpath.verify.file import (
     damaged,
     frames,
     memory,
+    of_run,
     read_certificate,
 )  # fmt: skip
 from screenpath.verify.folds import Folds
@@ -167,6 +168,8 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
 
 def _left_out(path: Path, data) -> Verification:
     """Check the certificate of a leave-one-out, which has no run folder."""
+    if of_run(path):
+        raise UsageError(f"{path} is the certificate of a run", f"name its folder: screenpath verify {path.parent}")
     if data is None:
         raise UsageError(f"{path} is a certificate without a run folder", "name the data file behind it")
     parts = frames(path)

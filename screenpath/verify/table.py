@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
@@ -20,7 +22,7 @@ NA = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL")  # stand for a 
 TRUTH = {"true": 1.0, "false": 0.0}
 
 
-class TableSource(Source):
+class TableSource(Source, ABC):
     """Rows of a table, block by block; columns are found by their names, which stand in ``header["data"]["table"]``."""
 
     wrong, other = "a cell is no number", SAME
@@ -74,11 +76,11 @@ class TableSource(Source):
             return math.isnan(cell) or cell in self.codes
         return cell in self.na or bool(self.codes) and number(cell) in self.codes
 
-    def _rows(self):
+    @abstractmethod
+    def _rows(self) -> Iterator[tuple[str, list]]:
         """Yield the text of each row's label, and its cells: a number, or the text of a column with a feature a
         value.
         """
-        raise NotImplementedError
 
     def label(self, text: str) -> float:
         """Return the number of a label; where labels are texts, one number that is written in two ways has one name."""

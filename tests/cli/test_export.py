@@ -100,7 +100,12 @@ def test_what_liblinear_cannot_hold(call, data, tmp_path):
 def test_other_models_and_no_folder(call, tmp_path):
     assert "not a run folder" in call("export", tmp_path, "--step", 0, "--to", "json", "-o", "-").err
     record = {"schema_version": 1, "model": "other", "status": "complete", "data": {"n_features": 1}, "options": {}}
-    record |= {"preparation": {}, "parameters": ["C"], "columns": ["step", "C", "status", "primal", "nnz_w"]}
+    record |= {"preparation": {"scale": None}, "parameters": ["C"]}
+    record["columns"] = ["step", "C", "status", "primal", "nnz_w"]
+    (tmp_path / "run.json").write_text(json.dumps(record))
+    found = call("show", tmp_path)
+    assert found.code == 1 and "there is no preparation.shift" in found.err
+    record["preparation"]["shift"] = None
     (tmp_path / "run.json").write_text(json.dumps(record))
     (tmp_path / "steps.csv").write_text("step,C,status,primal,nnz_w\n0,1.0,certified,1.0,1\n")
     found = call("export", tmp_path, "--step", 0, "--to", "json", "-o", "-")

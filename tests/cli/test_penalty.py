@@ -97,3 +97,10 @@ def test_signs_of_an_l1svm(data, call):
         screenpath.verify.check({**header, "signs": -header["signs"]}, steps, file)
     assert call("cv", "l1svm", file, "--nonnegative", *GRID, "--grid", 5, "--folds", 3, "-o", "l1cv").code == 0
     assert call("verify", "l1cv").code == 0
+
+
+def test_each_penalty_has_a_default_folder_of_its_own(data, call, tmp_path):
+    for penalty, folder in (("elastic-net", "sparse-lad"), ("l1", "sparse-lad-l1"), ("l2", "lad")):
+        words = ("--grid", 2) if penalty == "l2" else ("--betas", 1)
+        found = call("lad", data / "targets", "--penalty", penalty, *words, "--scale", "standard", "--quiet")
+        assert found.code == 0 and (tmp_path / "runs" / f"{folder}-targets" / "run.json").exists(), found.err

@@ -22,8 +22,8 @@ def write_run(path, kind="csv", table=CsvTable, n_steps=2, **changes):
     path.mkdir()
     record = {
         "schema_version": 1, "model": "svm", "status": "complete", "labels": {"+1": 1.0, "-1": 0.0},
-        "data": {"n_features": 3}, "preparation": {"scaling": "none", "scale": None}, "parameters": ["C"],
-        "columns": COLUMNS, "options": {}, "totals": {"n_steps": 2}, **changes,
+        "data": {"n_features": 3}, "preparation": {"scaling": "none", "scale": None, "shift": None},
+        "parameters": ["C"], "columns": COLUMNS, "options": {}, "totals": {"n_steps": 2}, **changes,
     }  # fmt: skip
     (path / "run.json").write_text(json.dumps(record))
     table = table(COLUMNS)

@@ -9,7 +9,7 @@ from screenpath.errors import ScreenpathError
 from screenpath.store.open import open_run
 from screenpath.verify import removals as room
 from screenpath.verify import verify_certificate
-from screenpath.verify.file import END, LEAVE, MAGIC, STEP, frame, frames
+from screenpath.verify.file import END, LEAVE, MAGIC, NAME, STEP, frame, frames
 from tests import plain
 from tests.cli.conftest import clouds, libsvm_text
 
@@ -206,6 +206,10 @@ def test_the_rest_of_the_file(honest, data, tmp_path):
     assert errors >= 0 and refused(copied(honest[0]), data / "other", tmp_path / "c")
     with pytest.raises(ScreenpathError, match="without a run folder"):
         verify_certificate(tmp_path / "c")
+    (tmp_path / "c").rename(tmp_path / NAME)
+    with pytest.raises(ScreenpathError, match="the certificate of a run") as error:
+        verify_certificate(tmp_path / NAME, honest[1])
+    assert error.value.hint == f"name its folder: screenpath verify {tmp_path}"
 
 
 def test_rows_that_are_open_claim_nothing(honest, tmp_path):
