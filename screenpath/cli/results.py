@@ -315,10 +315,10 @@ SHOWN = 20  # most faults listed
 def verify(run, data, format, explain, step):
     """Check the certificate of the run folder RUN against its data.
 
-    The checker reads DATA (LIBSVM text, CSV or Parquet; by default the file of the run) in two passes and computes
-    every number again, without the code of the run and with all rounding counted against the claims: gap and primal of
-    every step, and the rows claimed to be at a bound in the optimum. The run needs --certificate. RUN may also be a
-    file of screenpath loo --certificate; it needs DATA.
+    The checker reads DATA (LIBSVM text, CSV, Parquet or a shard folder; by default what the run read) in two passes
+    and computes every number again, without the code of the run and with all rounding counted against the claims: gap
+    and primal of every step, and the rows claimed to be at a bound in the optimum. The run needs --certificate. RUN may
+    also be a file of screenpath loo --certificate; it needs DATA.
 
     Everything else in the run folder (options, labels, weights, scaling, step table, totals, coefficients) must agree
     with certificate and data. What cannot be compared, such as times, is listed as not covered. --format json has the

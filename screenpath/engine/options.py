@@ -71,8 +71,6 @@ def _check_certificate(options: dict) -> None:
         raise UsageError("`certificate` proves the numbers of the file, `dtype=float32` rounds them", "leave one out")
     if not isinstance(options["data"], str):
         raise UsageError("`certificate` is checked against a file, the data are arrays", "name a file")
-    if Path(options["data"]).is_dir():
-        raise UsageError("`certificate` is checked against a file, DATA is a folder", "name the file it was made of")
     if options.get("one_vs_rest"):
         hint = "use `positive=LABEL` in its place"
         raise UsageError("`certificate` is of one path, `one_vs_rest` computes several", hint)

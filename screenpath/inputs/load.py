@@ -424,6 +424,8 @@ def _streamed(spec, options: dict, limit: MemoryLimit, tell) -> Training | None:
     by_rows, dtype, bias = folder.by == "rows", options["dtype"], options["bias"]
     if not _stays(spec, options, folder, source, tell):
         return None
+    if not by_rows and options.get("certificate"):
+        raise UsageError(f"`certificate` is checked on rows, {source} holds columns", "name the file it was made of")
     if not by_rows and dtype != "float64":
         raise UsageError("`dtype=float32` applies to values in memory", "leave it out: columns keep theirs on disk")
     if np.dtype(dtype) != folder.dtype and dtype != "float64":

@@ -117,8 +117,8 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
     run : path-like
         Run folder of a path command with ``--certificate``; or the file of ``loo --certificate FILE``.
     data : path-like, optional
-        LIBSVM text or CSV, plain or compressed, or Parquet; default: the path that the run was started with. A file of
-        ``loo`` needs it.
+        LIBSVM text or CSV, plain or compressed, Parquet, or a folder of shards by rows; default: the path that the run
+        was started with. A file of ``loo`` needs it.
 
     Returns
     -------

@@ -51,6 +51,7 @@ class Source:
     """
 
     wrong, other = "this is not LIBSVM text", OTHER
+    converted = False  # whether columns were chosen before, and cells read, by ``screenpath convert``
 
     def __init__(self, path, header: dict, rows: int):
         self.path, self.header = Path(path), header
@@ -68,7 +69,6 @@ class Source:
         self.spells = names is None and header["labels"] is not None
         self.indptr, self.digest = [np.zeros(1, dtype=np.int64)], hashlib.sha256(repr((self.n, self.width)).encode())
         self.content: bytes | None = None  # SHA-256 of all blocks of the first pass
-        need_file(self.path)
 
     def passed(self, indices: bool):
         """Yield all blocks, and make sure at the end that these are the data of the certificate.
@@ -105,8 +105,12 @@ class Source:
                 f"{self.path} has changed while it was read: the second pass met other data than the first",
                 "check again when nothing writes to the file",
             )
-        if n != self.n or not indices and self.digest.hexdigest() != self.header["data"]["sha256"]:
+        if n != self.n or not indices and not self.same():
             raise self._other()
+
+    def same(self) -> bool:
+        """Tell whether both passes have read the data of the certificate."""
+        return self.digest.hexdigest() == self.header["data"]["sha256"]
 
     def label(self, text: str) -> float:
         """Return the number of a label that is a text."""
@@ -235,11 +239,7 @@ def usual(value: float) -> str:
 
 
 def need_file(path: Path) -> None:
-    """Refuse what cannot be read twice: a folder of shards, a pipe, a device."""
-    if path.is_dir():
-        raise DataError(
-            f"{path} is a folder of shards; certificates are checked on the file", "name what it was made of"
-        )
+    """Refuse what cannot be read twice: a pipe, a device."""
     if path.exists() and not path.is_file():
         raise DataError(
             f"{path} is a pipe or a device, and the checker reads the data twice",

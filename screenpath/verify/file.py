@@ -9,6 +9,7 @@ and then the bytes of the arrays that its entry ``arrays`` lists as ``[name, typ
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import math
 import os
@@ -35,6 +36,7 @@ UNFIT = (
 LOW, HIGH, BETWEEN = 0, 1, 2
 NOTHING, OWN, BEFORE, AFTER = 0, 1, 2, 3
 TYPES = {"f8": "<f8", "u1": "|u1", "i8": "<i8"}
+NUMBER = 8  # bytes of a number in an array's file
 TEXT = 1 << 26  # bytes of the largest line of JSON that is unfolded
 UNTOLD = 8 << 30  # bytes of memory where the system (Windows) does not tell
 EACH = 64  # bytes that the arrays of a part have at most for each sample and feature, of each class
@@ -116,6 +118,17 @@ def _command(folder: Path) -> str:
 def memory() -> int:
     """Return the size of the machine's memory: what cannot be held is not unfolded."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else UNTOLD
+
+
+def numbers_of(content: bytes, name: str, dimensions: int = 1) -> np.ndarray:
+    """Return the numbers of an array's file as ``numpy.save`` writes it."""
+    stream = io.BytesIO(content)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError(f"{name} is not of the format that runs write")
+    shape, order, dtype = np.lib.format.read_array_header_1_0(stream)
+    if len(shape) != dimensions or order or dtype.kind not in "if" or dtype.itemsize > NUMBER:
+        raise ValueError(f"{name} is not {'a vector' if dimensions == 1 else 'a matrix'} of numbers")
+    return np.frombuffer(content, dtype, offset=stream.tell()).reshape(shape)
 
 
 def largest(fields: dict) -> int:

@@ -44,6 +44,9 @@ EARLIER = {  # of runs of 0.1.0 from before these models had weights; sparse-svm
 }
 CONSTANT = 1.01e-12  # spread over mean up to which a column may be called constant: it is divided by 1
 TWICE = 2.0  # the run's own rounding, and the checker's
+UNSET: tuple = (None, "", ".", "utf-8", "error", False, [])  # options about cells and columns that were not given
+CONVERTED = {"one_hot", "columns", "drop", "missing", "missing_indicator", "na", "decimal", "encoding", "thousands",
+             "delimiter"}  # fmt: skip
 DEFAULTS = {"gamma": "1/d", "degree": 3, "coef0": 0.0}  # of a kernel
 
 
@@ -244,7 +247,7 @@ class Problem:
 
             return good
 
-        return {
+        found = {
             **found,
             "bias": is_bias,
             "intercept": is_intercept,
@@ -275,6 +278,10 @@ class Problem:
             "delimiter": lambda value: (value or "").replace("tab", "\t") == cells.get("delimiter", ""),
             **self._selectors(table),
         }
+        if self.source.converted:  # what a table's cells and columns are was chosen then, or by the same options here
+            for name in CONVERTED & set(found):
+                found[name] = lambda value, wanted=found[name]: value in UNSET or same(value, wanted)
+        return found
 
     def _encoded(self, table: dict | None):
         """Return the fact of the option that encodes columns."""

@@ -23,7 +23,7 @@ from screenpath.errors import ResourceError, RunFolderError, shown
 from screenpath.verify import steps as tables
 from screenpath.verify.data import usual
 from screenpath.verify.exact import fsum, gamma
-from screenpath.verify.file import CERTIFIED, NAME, Hashed, memory
+from screenpath.verify.file import CERTIFIED, NAME, NUMBER, Hashed, memory, numbers_of
 from screenpath.verify.problem import Problem, at, feature_names, leaves, same
 from screenpath.verify.steps import OPTIONS, grid_faults
 
@@ -36,7 +36,7 @@ RUN, TABLE = "run.json", "step table"
 
 ROUNDED, TINY = 1e-5, 1e-11  # a part of a gap between steps, and of the primal value, that bounds on rounding may be
 HALVED = 32  # numpy adds up to 128 numbers in eight rows, longer vectors half by half: roundings in a row, but log2
-HEAD, NUMBER = 1 << 10, 8  # bytes of the header of an array, and of a number
+HEAD = 1 << 10  # bytes of the header of an array
 UNREADABLE = (
     OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, EOFError, RuntimeError, zipfile.BadZipFile,
     zlib.error, csv.Error,
@@ -411,13 +411,7 @@ def _array(archive: zipfile.ZipFile, name: str, most: int) -> np.ndarray:
     if about.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others may take any memory
         raise ValueError(f"{name} is compressed in a way that runs do not use")
     with archive.open(about) as member:
-        stream = io.BytesIO(member.read(about.file_size))
-    if np.lib.format.read_magic(stream) != (1, 0):
-        raise ValueError(f"{name} is not of the format that runs write")
-    shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
-    if len(shape) != 1 or dtype.kind not in "if" or dtype.itemsize > NUMBER:
-        raise ValueError(f"{name} is not a vector of numbers")
-    return np.frombuffer(stream.read(), dtype, *shape)
+        return numbers_of(member.read(about.file_size), name)
 
 
 def unreadable(file: Path, error: Exception) -> RunFolderError:

@@ -12,6 +12,7 @@ from pathlib import Path
 from screenpath.errors import DataError, ResourceError
 from screenpath.verify.data import Source, need_file, usual
 from screenpath.verify.file import memory
+from screenpath.verify.shards import ShardSource
 
 PARQUET = b"PAR1"
 PAGES = 1 << 20  # bytes of a column that are read at once
@@ -245,9 +246,11 @@ def features(names: list[str], target: str, columns: list, drop: list) -> set[st
 
 def open_data(path, header: dict, rows: int) -> Source:
     """Return the data of a certificate, by what the file holds; parameters as of the class."""
+    if Path(path).is_dir():
+        return ShardSource(path, header, rows)
+    need_file(Path(path))
     if header["data"].get("table") is None:
         return Source(path, header, rows)
-    need_file(Path(path))
     try:
         with open(path, "rb") as file:
             parquet = file.read(len(PARQUET)) == PARQUET

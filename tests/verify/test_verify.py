@@ -236,7 +236,7 @@ def test_data_that_has_changed_is_refused(call, data, tmp_path):  # noqa: F811
     data.write_text("# the same\n" + text.replace("\n", "  \n\n"))
     assert call("verify", "r").code == 0
     assert "no such file" in call("verify", "r", "elsewhere").err
-    assert "folder of shards" in call("verify", "r", tmp_path).err
+    assert "not one of shards" in call("verify", "r", tmp_path).err
 
 
 def test_a_run_folder_that_says_something_else_is_noticed(call, data, tmp_path):  # noqa: F811
