@@ -107,7 +107,7 @@ class SIFS(Printed):
 
     def before(self, model, reference, parameter):
         """Return the decisions: ISS and IFS in turns until neither finds more."""
-        model, ref, alpha = model.bound(reference, parameter)
+        ref, alpha = reference, parameter
         found, rows, n, gamma = model.nothing_screened(), signed_rows(model), model.n, model.gamma
         known = found.duals != 0  # the pairs of a sample with its own class, which are no dual variables
         squares, less, more = rows.multiply(rows).tocsr(), 0.5 * (ref.alpha / alpha - 1), 0.5 * (ref.alpha / alpha + 1)

@@ -266,9 +266,9 @@ class Asked:
             raise DataError("the gap is as large as the objective", "leave out `out`: there is nothing to certify")
         if self.options["data"] == "-":
             raise UsageError("`out` reads the data again, and standard input is gone", "name a file")
-        seconds, nothing = dict.fromkeys(("screen", "solve", "certify"), 0.0), self.model.nothing_screened()
+        seconds, nothing = dict.fromkeys(("screen", "solve", "certify"), 0.0), self.row.nothing_screened()
         judged, work = verdict(certificate, tol, settled=True), {"solver": "given", "epochs": 0, "rounds": 1}
-        step = at_point(self.model, self.parameter, 0, certificate, nothing, tol, judged, work, 0.0, seconds, {})
+        step = at_point(self.row, self.first, 0, certificate, nothing, tol, judged, work, 0.0, seconds, {})
         options = {**self.options, "tol": tol, "certificate": True, "out": out, "force": force, "quiet": True}
         saved = [step], self.data.names, self.spec, options, Silent()
         SavedSession(*saved, command=command, certificates=[certificate], form=self.data.form).run()

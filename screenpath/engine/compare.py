@@ -219,7 +219,7 @@ def attack(spec, options: dict, rules: dict[str, Callable], count: int) -> list[
             for row, make in zip(rows, rules.values(), strict=True):
                 found = [_decisions(model, make(), points, pairs, *case) for case in cases]
                 unsafe = sum(
-                    spec.contradicted(model, pairs[k], points[k], status)
+                    spec.contradicted(*model.bound(pairs[k], points[k]), status)
                     for (k, _), several in zip(cases, found, strict=True) for status in several
                 )  # fmt: skip
                 row["checks"] += len(found)
@@ -269,12 +269,9 @@ def _cases(model, points, pairs: list, rng):
         near = k - 1
         yield k, pairs[near]
         far = int(rng.integers(0, near + 1)) if near else k
-        rough = model.fallbacks(points[near], pairs[far])[-1]
-        for reference in (
-            rough,
-            model.combined(points[near], pairs[near], rough),
-            model.combined(points[near], rough, pairs[near]),
-        ):
+        one, start, at = model.bound(pairs[far], points[near])
+        rough = one.fallbacks(at, start)[-1]
+        for reference in (rough, one.combined(at, pairs[near], rough), one.combined(at, rough, pairs[near])):
             if np.isfinite(reference.primal) and np.isfinite(reference.gap):
                 yield k, reference
 
@@ -283,8 +280,8 @@ def _decisions(model, screening, points, pairs: list, k: int, reference) -> list
     """Return the decisions of a rule at a grid point: before the solve, and dynamically from a rough iterate."""
     if screening.needs_far_end:
         screening.begin(points, pairs[-1], False)
-    found = [screening.before(model, reference, points[k]).status]
+    model, reference, at = model.bound(reference, points[k])
+    found = [screening.before(model, reference, at).status]
     if screening.dynamic:
-        rough = model.fallbacks(points[k], reference)[-1]
-        found.append(screening.again(model, rough, points[k]).status)
+        found.append(screening.again(model, model.fallbacks(at, reference)[-1], at).status)
     return found

@@ -84,6 +84,10 @@ class PathModel(Protocol):
         """Return the models that are walked in step instead of this one; its certificates are then theirs."""
         return ()
 
+    def bound(self, reference, parameter) -> tuple:
+        """Return model, reference and parameter of one step; of a :class:`Family` those of one of its models."""
+        return self, reference, parameter
+
     # -- where a path begins -------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -181,6 +185,26 @@ class Resumable(Protocol):
 
         A ValueError if the state is not one that a walk of this model can have left.
         """
+
+
+@runtime_checkable
+class Family(Resumable, Protocol):
+    """Models along one path, one for each value of a part of its parameter: a walk binds each step to its model."""
+
+    rows: Counted  # the data, of all of them
+    compiled, free, parts = False, None, ()  # see :class:`PathModel`
+
+    @abstractmethod
+    def start(self, parameter) -> Any:
+        """Return the first reference, see :meth:`PathModel.start`."""
+
+    @abstractmethod
+    def bound(self, reference, parameter) -> tuple:
+        """Return the model of a step, the reference as a pair of that model, and the parameter within it."""
+
+    @abstractmethod
+    def parameters(self, parameter) -> dict:
+        """Return the parameters as the step table names them."""
 
 
 @runtime_checkable

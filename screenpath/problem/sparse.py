@@ -525,10 +525,6 @@ class SparseModel(PathModel):
 
     # -- screening and the reduced problem -----------------------------------------------------------------------
 
-    def bound(self, reference: SparseCertificate, alpha: float):
-        """Return model, reference and ``alpha``: what a grid of several ``beta`` looks up (``SparseGrid.bound``)."""
-        return self, reference, alpha
-
     def nothing_screened(self) -> SparseScreened:
         found = SparseScreened(self.free.copy(), self.all_kept.copy(), self.row_sq.copy(), self.col_sq.copy())
         found.col_total = self.col_total.copy()

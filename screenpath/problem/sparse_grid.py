@@ -1,4 +1,4 @@
-"""The whole (alpha, beta) grid of a sparse SVM as one model of the path loop: its parameter is the pair.
+"""The whole (alpha, beta) grid of a sparse SVM as one path: its parameter is the pair.
 
 A row of the grid holds one ``beta``. The first step of a row takes its reference from the row's closed form, every
 other one from the step before; rows do not depend on each other.
@@ -12,9 +12,9 @@ import numpy as np
 
 from screenpath.errors import UsageError
 from screenpath.numbers import states
-from screenpath.problem.base import PathModel, Resumable
+from screenpath.problem.base import Family
 from screenpath.problem.sparse import SparseModel
-from screenpath.problem.sparse_types import HINGE, SparseCertificate, SparseReduced, SparseScreened, SparseVector
+from screenpath.problem.sparse_types import HINGE, SparseCertificate, SparseVector
 
 
 @dataclass(slots=True)
@@ -40,8 +40,8 @@ class SentCertificate:
         return self.u is not None
 
 
-class SparseGrid(PathModel, Resumable):
-    """Model over pairs ``(alpha, beta)``.
+class SparseGrid(Family):
+    """The models of all ``beta``, over pairs ``(alpha, beta)``.
 
     Parameters
     ----------
@@ -72,50 +72,12 @@ class SparseGrid(PathModel, Resumable):
             reference = self._start
         return model, reference, alpha
 
-    # -- the contract of the path loop ---------------------------------------------------------------------------
-
     def start(self, parameter) -> SparseCertificate:
         alpha, beta = parameter
         return self.row(beta).start(alpha)
 
-    def exact_until(self, reference: SparseCertificate, parameter) -> bool:
-        model, reference, alpha = self.bound(reference, parameter)
-        return model.exact_until(reference, alpha)
-
-    def nothing_screened(self) -> SparseScreened:
-        return self.base.nothing_screened()
-
-    def reduce(self, parameter, screened: SparseScreened, reference: SparseCertificate) -> SparseReduced:
-        model, reference, alpha = self.bound(reference, parameter)
-        return model.reduce(alpha, screened, reference)
-
-    def lift(self, parameter, reduced: SparseReduced, solution):
-        return reduced.model.lift(parameter[0], reduced, solution)
-
-    def certify(self, parameter, w, theta, reference: SparseCertificate) -> SparseCertificate:
-        """Evaluate a pair on the full data; without ``w`` it is the closed form of the row."""
-        model, reference, alpha = self.bound(reference, parameter)
-        return model.certify(alpha, w, model.top if w is None else theta, reference)
-
-    def sharpened(self, certificate: SparseCertificate, tol: float) -> SparseCertificate:
-        return self.row(certificate.beta).sharpened(certificate, tol)
-
-    def fallbacks(self, parameter, reference: SparseCertificate) -> list[SparseCertificate]:
-        model, reference, alpha = self.bound(reference, parameter)
-        return model.fallbacks(alpha, reference)
-
-    def no_worse(self, parameter, certificate: SparseCertificate, reference: SparseCertificate) -> SparseCertificate:
-        model, reference, alpha = self.bound(reference, parameter)
-        return model.no_worse(alpha, certificate, reference)
-
-    def combined(self, parameter, primal: SparseCertificate, dual: SparseCertificate) -> SparseCertificate:
-        return self.row(parameter[1]).combined(parameter[0], primal, dual)
-
     def parameters(self, parameter) -> dict:
         return {"alpha": float(parameter[0]), "beta": float(parameter[1])}
-
-    def counts(self, certificate: SparseCertificate, screened: SparseScreened) -> dict:
-        return self.base.counts(certificate, screened)
 
     # -- checkpoints ---------------------------------------------------------------------------------------------
 

@@ -64,14 +64,12 @@ class SparseScreening(PathScreening):
     def before(self, model, reference, parameter) -> SparseScreened:
         if not (self.samples or self.features):
             return model.nothing_screened()
-        model, reference, alpha = model.bound(reference, parameter)
-        if model.exact_until(reference, alpha):
+        if model.exact_until(reference, parameter):
             return settled(model, self.samples, self.features, self.features_first)
-        return screen(model, reference, alpha, self.samples, self.features, self.features_first, not self.dynamic)
+        return screen(model, reference, parameter, self.samples, self.features, self.features_first, not self.dynamic)
 
     def again(self, model, certificate, parameter) -> SparseScreened:
-        model, reference, alpha = model.bound(certificate, parameter)
-        return screen(model, reference, alpha, True, True, self.features_first, False)
+        return screen(model, certificate, parameter, True, True, self.features_first, False)
 
 
 def parse_sparse_rule(text: str, first: str = "features") -> SparseScreening:
@@ -218,9 +216,8 @@ def settled(model, samples: bool, features: bool, features_first: bool) -> Spars
     return SparseScreened(at.duals, at.keep, at.row_part, at.col_part, np.array(record, dtype=np.int64))
 
 
-def contradicted(model, accurate, parameter, decided: np.ndarray) -> int:
+def contradicted(model, accurate, alpha: float, decided: np.ndarray) -> int:
     """Return how many decisions (``SparseScreened.status``) an unscreened solution disproves (``loop.Audit``)."""
-    model, accurate, alpha = model.bound(accurate, parameter)
     proven = screen(model, accurate, alpha, True, False, True).duals
     duals, zeroed = decided[: proven.size], decided[proven.size :]
     if alpha > 0.0:

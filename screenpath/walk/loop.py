@@ -222,6 +222,7 @@ def solve_point(
     instead. With ``begun``, a certificate at this point, the solver goes on from its pair.
     """
     clock = _Clock(model.rows)
+    model, reference, parameter = model.bound(reference, parameter)
     if options.pulse is not None:
         options.pulse.begin(model.parameters(parameter), model.rows.n)
     screened = screening.before(model, reference, parameter)

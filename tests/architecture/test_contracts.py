@@ -11,7 +11,7 @@ from screenpath.catalogue.specs import kernel_svm_model
 from screenpath.data.files.write_libsvm import write_libsvm
 from screenpath.data.shards.convert import convert
 from screenpath.data.shards.shards import ShardFolder
-from screenpath.problem.base import Certified, Decisions, PathModel, Region, RegionModel, Resumable
+from screenpath.problem.base import Certified, Decisions, Family, PathModel, Region, RegionModel, Resumable
 from screenpath.problem.l1svm import L1SVM
 from screenpath.problem.sparse import SparseModel
 from screenpath.problem.sparse_grid import SparseGrid
@@ -152,7 +152,6 @@ MODELS = {
     "kernel": lambda: kernel_svm_model(GramRows(X, KERNEL, SIGNS)),
     "l1svm": lambda: L1SVM(Columns(X, SIGNS)),
     "sparse": sparse_model,
-    "grid": lambda: SparseGrid(sparse_model()),
 }
 
 
@@ -167,12 +166,27 @@ def test_models(name):
     assert model.compiled == (name in LOSSES and name != "svr") and model.parts == ()
     if model.compiled:
         assert isinstance(model.rows, Rows)
-    point = (0.1, 0.01) if name == "grid" else 0.1
-    certificate, nothing = model.start(point), model.nothing_screened()
+    certificate, nothing = model.start(0.1), model.nothing_screened()
+    assert model.bound(certificate, 0.1) == (model, certificate, 0.1)
     meets(certificate, Certified)
-    assert len(certificate.at) == len(model.parameters(point)) and np.all(np.isfinite(certificate.at))
+    assert len(certificate.at) == len(model.parameters(0.1)) and np.all(np.isfinite(certificate.at))
     meets(nothing, Decisions)
     assert nothing.status.dtype == np.int8 and not nothing.status.any()
+
+
+FAMILIES = {"grid": (lambda: SparseGrid(sparse_model()), (0.1, 0.01))}
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_families(name):
+    make, point = FAMILIES[name]
+    family = make()
+    meets(family, Family, names=False)
+    reference = family.start(point)
+    model, bound, parameter = family.bound(reference, point)
+    meets(model, PathModel, names=False)
+    assert bound is reference and model.parameters(parameter) == family.parameters(point)
+    assert len(reference.at) == len(point) and model.certify(parameter, None, reference.theta, reference).gap >= 0.0
 
 
 def test_a_model_of_several_classes():

@@ -143,8 +143,9 @@ def test_no_decision_is_wrong(rule, intercept):
         before = None
         for pair, (_, exact) in zip(pairs, walk(model, pairs, *how), strict=True):
             before = model.start(pair) if before is None or before.beta != exact.beta else before
-            screened = screening.before(model, before, pair) if rule != "gap" else screening.again(model, exact, pair)
-            assert contradicted(model, exact, pair, screened.status) == 0
+            row, before, alpha = model.bound(before, pair)
+            screened = screening.before(row, before, alpha) if rule != "gap" else screening.again(row, exact, alpha)
+            assert contradicted(row, exact, alpha, screened.status) == 0
             assert not np.any(exact.w[screened.keep == 0]) and not np.any(exact.theta[screened.duals < 0] > 0.0)
             assert not np.any(screened.duals > 0)
             found += int(np.count_nonzero(screened.status))

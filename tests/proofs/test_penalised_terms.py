@@ -302,15 +302,14 @@ def test_contradictions_are_counted(monkeypatch):
     duals = np.array([1, -1, 0, 1], dtype=np.int8)
     monkeypatch.setattr(rules, "screen", lambda *a: SimpleNamespace(duals=duals))
     accurate = SimpleNamespace(w=np.array([0.9, -1.1, 1.1, 0.0]))
-    model = SimpleNamespace(bound=lambda a, parameter: (model, a, 0.5), gap_at=lambda a, alpha: 0.5 * alpha,
-                            weights=np.ones(2), classes=2)  # fmt: skip
+    model = SimpleNamespace(gap_at=lambda a, alpha: 0.5 * alpha, weights=np.ones(2), classes=2)
     decided = np.array([1, 1, 1, -1, 1, 1, 1, 0], dtype=np.int8)  # the radius is 1
-    assert rules.contradicted(model, accurate, None, decided) == 2 + 2
-    assert rules.contradicted(model, accurate, None, 0 * decided) == 0
+    assert rules.contradicted(model, accurate, 0.5, decided) == 2 + 2
+    assert rules.contradicted(model, accurate, 0.5, 0 * decided) == 0
     model.weights[0] = 0.0  # what a sample without weight is said to be matters to nobody
-    assert rules.contradicted(model, accurate, None, decided) == 2 + 2
+    assert rules.contradicted(model, accurate, 0.5, decided) == 2 + 2
     model.weights[1] = 0.0
-    assert rules.contradicted(model, accurate, None, decided) == 0 + 2
+    assert rules.contradicted(model, accurate, 0.5, decided) == 0 + 2
     one = SimpleNamespace(w=np.array([0.5, -2.0, 2.0, 1.0, 0.0]), gap=1.0)
     decided = np.array([1, 1, 0, -1, 1])
     assert l1_rules.contradicted(None, one, 1.0, decided) == 1 and l1_rules.contradicted(None, one, 4.0, decided) == 3
