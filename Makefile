@@ -137,7 +137,6 @@ fuzz: coverage
 	$(BIN)/python tests/safety/fuzz_data.py --steps 20000 --scales none,maxabs,standard,l2 --text
 	$(BIN)/python tests/safety/fuzz_far.py --steps 5000
 	$(BIN)/python tests/safety/fuzz_dynamic.py --decisions 5000
-	$(BIN)/python tests/safety/fuzz_verify.py --count 1000
 	$(BIN)/python tests/safety/fuzz_artefacts.py --inputs 10000
 	$(BIN)/python tests/safety/fuzz_artefacts.py --inputs 1000 --seed 1000000 --plain
 	SCREENPATH_KILLS=10 $(BIN)/python -m pytest -q tests/cli/test_kills.py

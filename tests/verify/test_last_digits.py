@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from screenpath import verify_certificate
+from tests.cli.conftest import libsvm_text
 from tests.plain import run
-from tests.safety.certificates import libsvm
 from tests.width import wide
 
 
@@ -17,7 +17,7 @@ def test_what_is_claimed_at_the_smallest_tolerances_is_proven(tmp_path, classes,
     for seed in range(wide(4, 30)):
         rng = np.random.default_rng(seed)
         X, y = rng.normal(size=(7, 2)) * [1e-9, 1.0, 1e5][seed % 3], np.arange(7) % classes
-        (tmp_path / "data").write_text(libsvm(X.tolist(), y.tolist()))
+        (tmp_path / "data").write_text(libsvm_text(X, y))
         scale, alphas = ("none", "l2", "standard", "maxabs")[seed % 4], [0.0, 0.01, 0.1]
         path = run(
             "sparse-svm", tmp_path / "data", **loss, scale=scale, betas=2, alpha=alphas, tol=1e-14, certificate=True,
