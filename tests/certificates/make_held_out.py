@@ -80,7 +80,6 @@ def table(file: str, row: int, column: str, value):
 
 
 def said(**changes):
-
     def change(frames: Frames, folder: Path) -> None:
         record = json.loads((folder / "cv.json").read_text())
         for name, value in changes.items():

@@ -24,7 +24,6 @@ def folders(tmp_path_factory):
 
 @pytest.fixture
 def copy(folders, tmp_path):
-
     def copied(k):
         return shutil.copytree(folders[k], tmp_path / f"copy{k}")
 

@@ -45,35 +45,6 @@ def references(model, alpha, rng):
     yield model.certify(alpha, best.w + noise, best.theta)
 
 
-def check(model, decided, best, where):
-    """Assert that decisions agree with the optimum ``best``."""
-    wrong_zero = (decided.keep == 0) & (np.abs(best.u) > model.beta * (1.0 + 1e-7)) & (np.abs(best.w) > 1e-7)
-    assert not wrong_zero.any(), where
-    real = model.free == 0
-    assert np.all(best.theta[real & (decided.duals < 0)] < 1e-5), where
-    assert np.all(best.theta[real & (decided.duals > 0)] > 1.0 - 1e-5), where
-
-
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("seed", range(4))
-def test_decisions_are_safe_for_references_of_any_accuracy(classes, seed):
-    rng = np.random.default_rng(seed)
-    gamma = (0.5, 0.1, 0.9, 0.3)[seed]
-    _, _, base = problem(classes, n=45, d=30, seed=seed, dense=seed % 2 == 0, gamma=gamma)
-    decisions = 0
-    for share, place in itertools.product((0.15, 0.6), (0.6, 0.1)):
-        model = base.at(share * base.beta_max)
-        start = place * model.alpha_max()
-        targets = [ratio * start for ratio in (1.0, 0.995, 0.95, 0.7, 1.1)]
-        bests = [optimum(model, alpha) for alpha in targets]
-        for number, reference in enumerate(references(model, start, rng)):
-            for (alpha, best), what in itertools.product(zip(targets, bests, strict=True), RULES):
-                decided = screen(model, reference, alpha, *what, True)
-                check(model, decided, best, (share, place, number, alpha, what))
-                decisions += np.sum(decided.keep == 0) + np.sum(decided.duals != 0) - np.sum(model.free != 0)
-    assert decisions > 1000  # a rule that decides nothing is safe, and useless
-
-
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("size", [1.0, 0.02])  # small data: the dual is nothing but its quadratic term
 def test_regions_contain_the_optimum(classes, size):
@@ -94,22 +65,6 @@ def test_regions_contain_the_optimum(classes, size):
                 assert np.sum((best.theta - reference.theta) ** 2) <= slack * r.second_sq + 1e-10
                 between = np.sum((first - reference.theta) ** 2)
                 assert r.between_sq == pytest.approx(between, rel=1e-6, abs=1e-9)
-
-
-@pytest.mark.parametrize("classes", [2, 3])
-def test_the_gap_balls_of_a_solvers_iterate_are_safe(classes):
-    _, _, base = problem(classes, seed=7)
-    model = base.at(0.3 * base.beta_max)
-    alpha = 0.2 * model.alpha_max()
-    best = optimum(model, alpha)
-    found = 0
-    for epochs in (1, 3, 10, 40, 160):
-        reduced = model.reduce(alpha, model.nothing_screened(), model.start(alpha))
-        got = make_sparse_solver(SDCA).solve(reduced, tol=1e-15, budget=Budget(epochs, np.inf), dynamic=False)
-        at = model.nothing_screened()
-        found += tighten(model, at, model.certify(alpha, got.w, got.alpha), alpha)
-        check(model, at, best, epochs)
-    assert found > 0
 
 
 def boxed(classes, seeds):

@@ -2,7 +2,6 @@
 
 import ast
 import json
-import shutil
 
 import numpy as np
 import pytest
@@ -28,69 +27,43 @@ def weights_file(folder, n=120):
     return path
 
 
+WEIGHED, FREE = ("--weights", "weights.txt"), ("--intercept", "free")
+SPARSE_ROWS, PENALISED = (*NONE, "--storage", "sparse", "--coefficients", "npz"), (*WEIGHED, "--bias", "0.7")
+BETAS = ("--betas", "2", "--alphas", "3")
+HONEST = [
+    ("svm", "two", "--class-weight", "balanced", *PENALISED), ("svm", "two", *SPARSE_ROWS),
+    ("svm", "two", *WEIGHED, *FREE),
+    ("lad", "real", *PENALISED), ("lad", "real", *SPARSE_ROWS),
+    ("quantile", "real", "--tau", "0.8", *PENALISED), ("quantile", "real", "--tau", "0.8", *SPARSE_ROWS),
+    ("quantile", "real", "--tau", "0.8", *FREE, "--coefficients", "npz"),
+    ("svr", "real", "--epsilon", "0.2", *PENALISED), ("svr", "real", "--epsilon", "0.2", *SPARSE_ROWS),
+    ("svr", "real", "--epsilon", "0.2", *FREE),
+    ("svm", "two", "--kernel", "rbf", *WEIGHED, *FREE), ("svm", "two", "--kernel", "rbf", "--bias", "1"),
+    ("svm", "two", "--kernel", "linear", *NONE), ("svm", "two", "--kernel", "poly", "--degree", "2", *NONE),
+    ("l1svm", "two", *WEIGHED, "--class-weight", "2=3"), ("l1svm", "two", *SPARSE_ROWS[2:]),
+    ("sparse-svm", "two", *BETAS, "--bias", "0.3", *WEIGHED, "--class-weight", "2=3"),
+    ("sparse-svm", "two", *BETAS, "--bias", "0.3", *SPARSE_ROWS[2:]),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("model", ["svm", "lad", "quantile", "svr"])
-def test_what_a_run_claims_holds(call, tmp_path, model, scale):  # noqa: F811
+@pytest.mark.parametrize("words", HONEST, ids=" ".join)
+def test_what_a_run_claims_holds(call, tmp_path, words, scale):  # noqa: F811
+    if scale == "standard" and "sparse" in words:
+        pytest.skip("rows that are stored sparse are not centred")
     X, y = clouds(n=60)
     X[np.random.default_rng(2).random(X.shape) < 0.5] = 0.0
-    options = {"svm": ["--class-weight", "balanced"], "quantile": ["--tau", "0.8"], "svr": ["--epsilon", "0.2"]}
-    (tmp_path / "d").write_text(libsvm_text(X, y if model == "svm" else X @ np.arange(5) + y**2))
-    more = ["--weights", weights_file(tmp_path, 60), "--bias", "0.7"]
-    for k, storage in enumerate(["dense"] if scale == "standard" else ["dense", "sparse"]):
-        given = more if k == 0 else ["--intercept", "none"]
-        given = [*options.get(model, []), *given, "--scale", scale, "--storage", storage]
-        call(model, "d", *GRID, *given, "--certificate", "-o", "r", "--force", "--coefficients", ["csv", "npz"][k])
-        found = call("verify", "r")
-        assert (found.code, found.err) == (0, "")
-        assert "6 of 6 steps proven" in found.out
-        checked = screenpath.verify_certificate("r")
-        assert checked.holds and checked.proven == 6 and checked.claims > 60 and checked.worst < 1e-6
-
-
-@pytest.mark.parametrize(
-    "kernel", [("rbf", "--bias", "1"), ("linear", *NONE), ("poly", "--coef0", "1", "--degree", "2", *NONE)]
-)
-def test_kernel_models(call, data, kernel):  # noqa: F811
-    options = ("--scale", "standard", "--class-weight", "1=2", "--coefficients", "npz")
-    assert call("svm", data, *GRID, "--kernel", *kernel, *options, "--certificate", "-o", "r").code == 0
+    X += 3.0 * ("free" in words)
+    (tmp_path / "two").write_text(libsvm_text(X, y))
+    (tmp_path / "real").write_text(libsvm_text(X, X @ np.arange(5) + y**2))
+    weights_file(tmp_path, 60)
+    grid = () if "--betas" in words else ("--grid", "6")
+    assert call(*words, *grid, "--scale", scale, "--certificate", "--quiet", "-o", "r").code == 0
     found = call("verify", "r")
     assert (found.code, found.err) == (0, "") and "6 of 6 steps proven" in found.out
-    assert screenpath.verify_certificate("r").claims > 60
-
-
-@pytest.mark.parametrize("scale", SCALES)
-def test_a_free_intercept(call, tmp_path, scale):  # noqa: F811
-    X, y = clouds(n=60)
-    (tmp_path / "two").write_text(libsvm_text(X + 3.0, y))
-    (tmp_path / "real").write_text(libsvm_text(X + 3.0, X @ np.arange(5) + 40.0 + y**2))
-    weights = ("--weights", weights_file(tmp_path, 60))
-    runs = (
-        ("svm", "two", *weights),
-        ("svr", "real", "--epsilon", "0.2"),
-        ("quantile", "real", "--tau", "0.8", "--coefficients", "npz"),
-        ("svm", "two", "--kernel", "rbf", *weights),
-    )
-    for model, file, *options in runs:
-        given = (*GRID, "--scale", scale, "--intercept", "free", "--certificate", "-o", "r", "--force")
-        assert call(model, file, *options, *given).code == 0
-        found = call("verify", "r")
-        assert (found.code, found.err) == (0, "") and "6 of 6 steps proven, 0 rows fixed" in found.out
-    record = json.loads((tmp_path / "r" / "run.json").read_text())
-    record["options"]["intercept"] = "none"
-    seal(tmp_path / "r", record)
-    found = call("verify", "r")
-    assert found.code == 1 and "another intercept" in found.out + found.err
-
-
-@pytest.mark.parametrize("scale", SCALES)
-def test_models_with_few_weights(call, data, scale):  # noqa: F811
-    for k, storage in enumerate(["dense"] if scale == "standard" else ["dense", "sparse"]):
-        options = ("--scale", scale, "--storage", storage, "--certificate", "-o", "r", "--force", "--quiet")
-        options += ("--coefficients", ["csv", "npz"][k])
-        assert call("l1svm", data, "--grid", "6", *options).code == 0
-        assert call("verify", "r").out.startswith("r: 6 of 6 steps proven")
-        assert call("sparse-svm", data, "--betas", "2", "--alphas", "4", "--bias", "0.3", *options).code == 0
-        assert call("verify", "r").out.startswith("r: 8 of 8 steps proven")
+    checked = screenpath.verify_certificate("r")
+    assert checked.holds and checked.proven == 6 and checked.worst < 1e-6
+    assert checked.claims > 60 or "free" in words or words[0] in ("l1svm", "sparse-svm")
 
 
 @pytest.fixture(scope="module")
@@ -120,33 +93,11 @@ def test_columns_far_from_0(call, far_from_0, tmp_path, options):  # noqa: F811
         check(header, [{**steps[-1], "b_off": float("inf")}], far_from_0)
 
 
-def test_weights_of_models_with_few_weights(call, data, tmp_path):  # noqa: F811
-    options = ("--weights", weights_file(tmp_path), "--class-weight", "2=3", "--certificate", "--force", "--quiet")
-    for scale in ("none", "standard"):
-        for command in (("l1svm", "--grid", "6"), ("sparse-svm", "--betas", "2", "--alphas", "3", "--bias", "0.3")):
-            assert call(command[0], data, *command[1:], "--scale", scale, *options, "-o", "r").code == 0
-            assert call("verify", "r").out.startswith("r: 6 of 6 steps proven")
-            header, steps = read_certificate(tmp_path / "r" / NAME)
-            header["weights"] = np.roll(header["weights"], 1)  # those of other samples
-            assert not check(header, steps, data).holds
-
-
 def test_processes_write_the_same_certificate(call, data, tmp_path):  # noqa: F811
     grid = ("--betas", "2", "--alphas", "3", "--quiet", "--certificate")
     for jobs in ("1", "2"):
         assert call("sparse-svm", data, *grid, "--jobs", jobs, "-o", jobs).code == 0
     assert (tmp_path / "1" / NAME).read_bytes() == (tmp_path / "2" / NAME).read_bytes()
-
-
-@pytest.mark.parametrize("model", ["svm", "sparse-svm", "l1svm"])
-def test_words_for_labels(call, data, tmp_path, model):  # noqa: F811
-    grid = ("--betas", "2", "--alphas", "3") if model == "sparse-svm" else ("--grid", "4")
-    text = data.read_text().replace("\n2 ", "\nspam ").replace("\n1 ", "\nham ")
-    data.write_text(("spam " if text[0] == "2" else "ham ") + text[2:])
-    assert call(model, data, *grid, "--certificate", "--quiet", "-o", "r").code == 0
-    assert call("verify", "r").code == 0
-    data.write_text(data.read_text().replace("spam ", "other ", 1))
-    assert "is not the data of the certificate" in call("verify", "r").err
 
 
 @pytest.mark.parametrize("model", ["svm", "lad"])
@@ -175,20 +126,8 @@ def test_tables(call, tmp_path, model):  # noqa: F811
 
 def test_compressed_data_and_eps_paths(call, tmp_path):  # noqa: F811
     sample = ROOT / "data_samples" / "breast_cancer.libsvm"
-    call(
-        "svm",
-        sample,
-        "--eps-path",
-        "0.1",
-        "--cmax",
-        "0.1",
-        "--quiet",
-        "--scale",
-        "standard",
-        "--certificate",
-        "-o",
-        "r",
-    )
+    how = ("--eps-path", "0.1", "--cmax", "0.1", "--quiet", "--scale", "standard", "--certificate")
+    call("svm", sample, *how, "-o", "r")
     for ending in ("", ".gz", ".bz2", ".xz"):
         assert call("verify", "r", f"{sample}{ending}").code == 0
 
@@ -239,26 +178,6 @@ def test_data_that_has_changed_is_refused(call, data, tmp_path):  # noqa: F811
     assert "not one of shards" in call("verify", "r", tmp_path).err
 
 
-def test_a_run_folder_that_says_something_else_is_noticed(call, data, tmp_path):  # noqa: F811
-    call("svm", data, *PLAIN, "--certificate", "-o", "r")
-    for name, old, new in (
-        ("steps.csv", "certified", "budget"),
-        ("steps.csv", "\n3,", "\n3,1"),
-        ("coefficients.csv", "\n2,1,", "\n2,1,1"),
-        ("coefficients.csv", "\n2,1,", "\n1,1,"),
-        ("run.json", '"tol": 1e-06', '"tol": 1e-07'),
-        ("run.json", '"-1": 1.0', '"-1": 3.0'),
-    ):
-        shutil.copytree("r", "changed", dirs_exist_ok=True)
-        file = tmp_path / "changed" / name
-        text = file.read_text()
-        assert old in text
-        file.write_text(text.replace(old, new))
-        found = call("verify", "changed")
-        assert found.code == 1 and found.err, name
-        assert not screenpath.verify_certificate("changed").holds
-
-
 @pytest.mark.parametrize("name", ["run.json", "steps.csv", "coefficients.csv"])
 def test_missing_and_damaged_parts(call, data, tmp_path, name):  # noqa: F811
     call("svm", data, *PLAIN, "--certificate", "-o", "r")
@@ -275,26 +194,6 @@ def test_another_kind_of_data_has_a_next_step(call, data, tmp_path):  # noqa: F8
     (tmp_path / "t.csv").write_text("age,class\n1,2\n")
     found = call("verify", "r", "t.csv")
     assert found.code == 1 and "this is not LIBSVM text\n  name the LIBSVM text that" in found.err
-
-
-def test_damaged_certificates_are_one_error(call, data, tmp_path):  # noqa: F811
-    call("svm", data, *PLAIN, "--certificate", "-o", "r")
-    file, rng = tmp_path / "r" / NAME, np.random.default_rng(0)
-    whole = file.read_bytes()
-    for k in range(120):
-        bad = bytearray(whole)
-        if k % 2:
-            bad[rng.integers(len(bad))] ^= 1 << rng.integers(8)
-        else:
-            del bad[rng.integers(len(bad)) :]
-        file.write_bytes(bad)
-        with pytest.raises(ScreenpathError) as caught:
-            screenpath.verify_certificate(tmp_path / "r")
-        assert NAME in str(caught.value)
-    file.write_bytes(whole)
-    assert screenpath.verify_certificate(tmp_path / "r").holds
-    file.unlink()
-    assert "--certificate" in call("verify", "r").err
 
 
 def test_steps_that_are_not_certified_claim_nothing(call, data, tmp_path):  # noqa: F811
