@@ -127,10 +127,7 @@ fuzz: export PYTHONDONTWRITEBYTECODE :=
 fuzz: coverage
 	SCREENPATH_WIDE=1 $(BIN)/python -m pytest -q -n 2
 	$(BIN)/python tests/safety/fuzz.py --checks 100000
-	$(BIN)/python tests/safety/fuzz_intercept.py --decisions 1000000
-	$(BIN)/python tests/safety/fuzz_intercept.py --decisions 1000000 --rules sparse-svm
-	$(BIN)/python tests/safety/fuzz_intercept.py --decisions 1000000 --rules sparse-svm-classes
-	$(BIN)/python tests/safety/fuzz_intercept.py --decisions 100000 --rules sparse-svm-exact
+	$(BIN)/python tests/safety/fuzz_dynamic.py --decisions 100000 --kinds intercept
 	$(BIN)/python tests/safety/fuzz_reader.py --inputs 1000000
 	$(BIN)/python tests/safety/fuzz_rounding.py --steps 100000
 	$(BIN)/python tests/safety/fuzz_rounding.py --kernels --steps 20000

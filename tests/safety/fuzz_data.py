@@ -9,7 +9,6 @@ without an intercept or with a free one (``rational.py``). What the independent 
 
 from __future__ import annotations
 
-import argparse
 import io
 import sys
 from fractions import Fraction as F
@@ -34,9 +33,8 @@ from screenpath.verify.data import Block, scaled
 from screenpath.verify.file import BETWEEN, NOTHING, pack
 from screenpath.verify.products import check
 from screenpath.walk.loop import PathOptions, walk
-from tests.safety.fuzz_rounding import fuzz
+from tests.safety.fuzz_rounding import search
 from tests.safety.judge import exact_rows
-from tests.safety.problems import judged
 from tests.safety.rational import Exact, ExactFree, dot, faults
 
 KINDS = ("svr", "svr", "svr", "quantile", "lad", "svm")
@@ -232,19 +230,11 @@ class Reported:
         self.coefficients = np.array(point, dtype=float)
 
 
-def main() -> int:
-    """Return 0 where no claim was false, else 1."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=int, default=20_000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--scales", default="none", help=f"some of {', '.join(SCALES)}, joined by commas")
-    parser.add_argument("--text", action="store_true", help="write the data as LIBSVM text, and read it")
-    arguments = parser.parse_args()
-    check = partial(check_data, scales=arguments.scales.split(","), text=arguments.text)
-    statuses, found = fuzz(arguments.steps, arguments.seed, lambda text: print(text, file=sys.stderr), check)
-    print(f"{sum(statuses.values())} steps ({dict(statuses)}), {len(found)} false claims")
-    return judged(found, "seed {}: {} ({})")
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    scales = {"default": "none", "help": f"some of {', '.join(SCALES)}, joined by commas"}
+    text = {"action": "store_true", "help": "write the data as LIBSVM text, and read it"}
+
+    def checked(given):
+        return partial(check_data, scales=given.scales.split(","), text=given.text)
+
+    sys.exit(search(__doc__, 20_000, checked, scales=scales, text=text))

@@ -1,9 +1,11 @@
-"""Search for unsafe decisions of the rules that screen while a solver runs: models x solvers x weights x storage.
+"""Search for unsafe decisions: of rules that screen while a solver runs, and of those under a free intercept.
 
-Usage: python tests/safety/fuzz_dynamic.py --decisions 5000 [--seed 0] [--kinds newton,kernel]
+Usage: python tests/safety/fuzz_dynamic.py --decisions 5000 [--seed 0] [--kinds dynamic]
 
-Paths are walked with the dynamic rule, and each decision is judged by a ball around the optimum: that of a pair solved
-without screening, whose gap is formed in fractions (sparse SVM) or in extended precision (box models).
+``dynamic``: paths are walked with the dynamic rule, and each decision is judged by a ball around the optimum: that of a
+pair solved without screening, whose gap is formed in fractions (sparse SVM) or in extended precision (box models).
+``intercept``: a decision is one row that one region fixes, from a reference of any accuracy; it is wrong where an
+optimum, known to 1e-10, has the row on the other side of its kink, for every intercept that may be meant.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from screenpath.solve.smo import make_kernel_solver
 from screenpath.solve.sparse_newton import make_sparse_solver
 from screenpath.walk.loop import PathOptions, solve_point, walk
 from tests.free_problems import SHAPES, free_problem
-from tests.safety import sparse_attack, test_intercept_kernel, test_kernel
+from tests.safety import sparse_attack, test_intercept, test_intercept_chunks, test_intercept_kernel, test_kernel
 from tests.safety.problems import UNSCREENED, dense_rows, judged, optimum, random_problem, random_scale
 from tests.safety.rational_penalised import FreeSparse, Sparse
 
@@ -105,8 +107,9 @@ def attack_sparse(seeds, solver: str, classes=False, free=False) -> tuple[int, i
         betas = base.beta_max * 10.0 ** rng.uniform(-1.5, -0.1, 2)
         pairs = [(base.at(b).alpha_max() * float(r), float(b)) for b in betas for r in 10.0 ** rng.uniform(-3, 0, 2)]
         rule, tol = str(rng.choice(["gap", "sifs+gap"])), float(rng.choice([1e-4, 1e-8, 1e-12]))
+        how = rules.parse_sparse_rule(rule), make_sparse_solver(solver), options(tol)
         with watched() as seen:
-            for _ in walk(SparseGrid(base), pairs, parse_sparse_rule(rule), make_sparse_solver(solver), options(tol)):
+            for _ in walk(SparseGrid(base), pairs, *how):
                 pass
         known: dict = {}
         for model, alpha, at in seen:
@@ -218,10 +221,6 @@ def with_first(make, first: str):
     return lambda name: make(first if name == "first" else name)
 
 
-def parse_sparse_rule(text: str):
-    return rules.parse_sparse_rule(text)
-
-
 ATTACKS = {
     "newton": partial(attack_sparse, solver="newton"),
     "newton classes": partial(attack_sparse, solver="newton", classes=True),
@@ -235,17 +234,28 @@ ATTACKS = {
 }  # fmt: skip
 
 
-def fuzz(decisions: int, seed: int = 0, report=None, only=None):
+# Rules, models, references and weights under a free intercept; of sparse SVMs a decision may be a feature as well.
+INTERCEPT = {
+    **{name: partial(test_intercept.attack, rule=rule) for name, rule in test_intercept.RULES.items()},
+    "range": test_intercept_chunks.attack_ranges,
+    **{f"chunk {form}": partial(test_intercept_chunks.attack_walks, form=form) for form in "Cs"},
+    "sparse-svm": sparse_attack.attack,
+    "sparse-svm-exact": partial(sparse_attack.attack, make=sparse_attack.exact_hinge),
+}
+GROUPS = {"dynamic": ATTACKS, "intercept": INTERCEPT}
+
+
+def fuzz(attacks: dict, decisions: int, seed: int = 0, report=None):
     """Make at least so many decisions of each kind; return those made, and wrong ones as (first seed, kind, how many).
 
     A kind of problem that decides nothing ends after as many problems.
     """
     made, faults = Counter(), []
-    for kind in ATTACKS if only is None else only:
+    for kind, attack in attacks.items():
         for first in range(seed, seed + decisions, BATCH):
             if made[kind] >= decisions:
                 break
-            count, wrong = ATTACKS[kind](range(first, first + BATCH))
+            count, wrong = attack(range(first, first + BATCH))
             made[kind] += count
             faults += [(first, kind, wrong)] if wrong else []
         if report:
@@ -257,10 +267,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--decisions", type=int, default=5_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--kinds", help=f"some of {', '.join(ATTACKS)}, joined by commas")
+    parser.add_argument("--kinds", default="dynamic", choices=GROUPS)
     arguments = parser.parse_args()
-    only = arguments.kinds.split(",") if arguments.kinds else None
-    made, faults = fuzz(arguments.decisions, arguments.seed, lambda text: print(text, file=sys.stderr), only)
+    made, faults = fuzz(GROUPS[arguments.kinds], arguments.decisions, arguments.seed, partial(print, file=sys.stderr))
     print(f"{sum(made.values())} decisions, {sum(fault[2] for fault in faults)} wrong")
     return judged(faults, "from seed {}: {}, {} wrong decisions")
 

@@ -8,7 +8,6 @@ compared in fractions; so are each step's claims, and each decision with the opt
 
 from __future__ import annotations
 
-import argparse
 import sys
 from fractions import Fraction as F
 from pathlib import Path
@@ -18,8 +17,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.safety.fuzz_data import Case
-from tests.safety.fuzz_rounding import fuzz
-from tests.safety.problems import judged
+from tests.safety.fuzz_rounding import search
 from tests.safety.rational import ExactFree, dot
 
 RULES = ("gap", "dvi+gap", "essnsv", "essnsv+gap", "dvi")
@@ -90,15 +88,5 @@ def check_far(seed: int):
             yield status, found + false, f"{words}, C {C:.3g}, {np.count_nonzero(decisions[-1])} decided"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=int, default=5_000)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    statuses, found = fuzz(arguments.steps, arguments.seed, lambda text: print(text, file=sys.stderr), check_far)
-    print(f"{sum(statuses.values())} steps ({dict(statuses)}), {len(found)} false claims")
-    return judged(found, "seed {}: {} ({})")
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(search(__doc__, 5_000, lambda given: check_far))

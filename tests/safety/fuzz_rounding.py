@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -169,17 +170,20 @@ def finds(which, steps: int, seed: int = 0, check=check_path) -> bool:
     return False
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=int, default=100_000)
+def search(doc: str, steps: int, check_of, **flags) -> int:
+    """Run a script: return 0 where no claim was false, else 1; ``check_of`` makes of the arguments what is checked."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=steps)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--kernels", action="store_true", help="kernel models instead of linear ones")
+    for name, more in flags.items():
+        parser.add_argument(f"--{name}", **more)
     arguments = parser.parse_args()
-    check = check_kernel_path if arguments.kernels else check_path
-    statuses, found = fuzz(arguments.steps, arguments.seed, lambda text: print(text, file=sys.stderr), check)
+    report = partial(print, file=sys.stderr)
+    statuses, found = fuzz(arguments.steps, arguments.seed, report, check_of(arguments))
     print(f"{sum(statuses.values())} steps ({dict(statuses)}), {len(found)} false claims")
     return judged(found, "seed {}: {} ({})")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    kernels = {"action": "store_const", "const": check_kernel_path, "default": check_path, "help": "of kernel models"}
+    sys.exit(search(__doc__, 100_000, lambda given: given.kernels, kernels=kernels))

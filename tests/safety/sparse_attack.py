@@ -41,6 +41,12 @@ def counts(rng, n: int):
     return weights
 
 
+def pinned(rng, classes: int):
+    """Return a small model without an intercept, of two classes or more."""
+    gamma, dense = float(rng.choice([0.5, 0.1, 0.9, 0.3])), rng.random() < 0.5
+    return classified(classes, n=45, d=30, seed=int(rng.integers(10**6)), dense=dense, gamma=gamma)[2]
+
+
 exact_hinge, squared_hinge = partial(labelled, gamma=0.0), partial(labelled, gamma=np.inf)
 
 

@@ -8,41 +8,11 @@ import scipy.sparse as sp
 
 from screenpath.problem.sparse import SparseModel
 from screenpath.rows.views import Views
-from screenpath.screen import sparse as rules
-from screenpath.screen.sparse import _regions, parse_sparse_rule, screen, tighten
-from screenpath.solve.base import Budget
+from screenpath.screen.sparse import _regions, parse_sparse_rule, screen
 from screenpath.solve.sparse_newton import make_sparse_solver
 from screenpath.walk.loop import PathOptions, walk
+from tests.safety.sparse_attack import references, shrink, solved
 from tests.sparse_problems import SDCA, dual_rows, objectives, problem
-
-RULES = [(True, True), (True, False), (False, True)]
-
-
-def optimum(model, alpha):
-    """Return the optimum at ``alpha`` to a gap near rounding."""
-    reduced = model.reduce(alpha, model.nothing_screened(), model.start(alpha))
-    solution = make_sparse_solver("newton").solve(reduced, tol=1e-14, budget=Budget(300, np.inf), dynamic=False)
-    return model.certify(alpha, solution.w, None)
-
-
-def references(model, alpha, rng):
-    """Yield pairs certified at ``alpha``: exact, from few sweeps, rough and unrelated ones."""
-    yield optimum(model, alpha)
-    reduced = model.reduce(alpha, model.nothing_screened(), model.start(alpha))
-    for epochs in (1, 2, 5, 20):
-        got = make_sparse_solver(SDCA).solve(reduced, tol=1e-15, budget=Budget(epochs, np.inf), dynamic=False)
-        yield model.certify(alpha, got.w, got.alpha)
-        yield model.certify(alpha, got.w, None)
-        yield model.certify(alpha, None, got.alpha)
-    got = make_sparse_solver("newton").solve(reduced, tol=1e-15, budget=Budget(1, np.inf), dynamic=False)
-    yield model.certify(alpha, got.w, None)
-    best = optimum(model, alpha)
-    noise = 0.05 * rng.normal(size=best.w.size) * np.abs(best.w).max()
-    theta = np.clip(best.theta + 0.1 * rng.normal(size=best.theta.size), 0.0, 1.0) * (model.free == 0)
-    yield model.certify(alpha, best.w + noise, theta)
-    yield model.certify(alpha, np.zeros_like(best.w), theta)
-    yield model.certify(alpha, best.w, theta)
-    yield model.certify(alpha, best.w + noise, best.theta)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -55,7 +25,7 @@ def test_regions_contain_the_optimum(classes, size):
         model = base.at(share * base.beta_max)
         start = place * model.alpha_max()
         for alpha in (start, 0.99 * start, 0.8 * start, 1.2 * start):
-            best = optimum(model, alpha)
+            best = solved(model, alpha)
             for reference in references(model, start, rng):
                 r = _regions(model, reference, alpha)
                 first = r.kink_part * model.ones + r.theta_part * reference.theta
@@ -77,11 +47,11 @@ def boxed(classes, seeds):
         for share, place in itertools.product((0.1, 0.3), (0.6, 0.15)):
             model = base.at(share * base.beta_max)
             start = place * model.alpha_max()
-            exact = optimum(model, start)
+            exact = solved(model, start)
             theta = np.clip(exact.theta + 1e-3 * rng.normal(size=model.ones.size), 0.0, 1.0) * (model.free == 0)
             rough = model.certify(start, 1.01 * exact.w, theta)
             for ratio in (0.97, 0.9):
-                best = optimum(model, ratio * start)
+                best = solved(model, ratio * start)
                 for reference in (exact, rough):
                     found = screen(model, reference, ratio * start, True, True, True)
                     balls = screen(model, reference, ratio * start, True, True, True, alone=False)
@@ -101,13 +71,7 @@ def test_the_box_decides_what_the_balls_do_not_and_nothing_wrongly(classes):
 
 
 def test_the_attack_finds_a_budget_that_is_too_small(monkeypatch):
-    whole = _regions
-
-    def less(*given, **more):
-        found = whole(*given, **more)
-        return found._replace(budget=0.01 * found.budget)
-
-    monkeypatch.setattr(rules, "_regions", less)
+    shrink(monkeypatch, 0.01, "budget")
     assert boxed(2, range(2))[2] > 0
 
 
@@ -119,7 +83,7 @@ def test_order_of_the_triggerings_does_not_matter(classes):
     for share, ratio in itertools.product((0.1, 0.3, 0.6), (0.97, 0.9, 0.8)):
         model = base.at(share * base.beta_max)
         start = 0.5 * model.alpha_max()
-        reference = optimum(model, start)
+        reference = solved(model, start)
         one = screen(model, reference, ratio * start, True, True, True)
         two = screen(model, reference, ratio * start, True, True, False)
         np.testing.assert_array_equal(one.keep, two.keep)
@@ -140,7 +104,7 @@ def test_partial_norms_are_those_of_the_survivors(classes, dense, dtype):
     for share, ratio, first in itertools.product((0.1, 0.6), (0.99, 0.8), (True, False)):
         model = base.at(share * base.beta_max)
         start = 0.5 * model.alpha_max()
-        at = screen(model, optimum(model, start), ratio * start, True, True, first)
+        at = screen(model, solved(model, start), ratio * start, True, True, first)
         keep, real = at.keep.reshape(base.classes, -1), (at.duals == 0).reshape(base.classes, -1)
         if at.record[at.record[:, 1] >= 0].size and at.record[-1, 1] != 0:
             continue  # what the last triggering found is not subtracted any more
@@ -158,7 +122,7 @@ def test_partial_norms_are_those_of_the_survivors(classes, dense, dtype):
             expected = weights @ square
             found = at.col_part.reshape(base.classes, -1)
             # Of a feature that is proven active the norm is left as it was, which is never too small.
-            zero = (keep == 1) & (optimum(model, ratio * start).w.reshape(keep.shape) == 0.0)
+            zero = (keep == 1) & (solved(model, ratio * start).w.reshape(keep.shape) == 0.0)
             np.testing.assert_allclose(found[zero], expected[zero], atol=1e-11)
             assert np.all(found[keep == 1] >= expected[keep == 1] - 1e-11)
             seen.add("columns")
@@ -171,7 +135,7 @@ def test_exact_reference_gives_the_papers_balls():
     model = base.at(0.3 * base.beta_max)
     start = 0.4 * model.alpha_max()
     alpha = 0.93 * start
-    reference = optimum(model, start)
+    reference = solved(model, start)
     decided = screen(model, reference, alpha, True, False, True)
     signed = (2 * y - 1)[:, None] * X
     center = (start + alpha) / (2.0 * alpha) * reference.w

@@ -21,6 +21,7 @@ from tests.safety.sparse_attack import (
     exact_hinge,
     huber_model,
     labelled,
+    pinned,
     regression,
     shrink,
     signed,
@@ -31,7 +32,9 @@ from tests.safety.sparse_attack import (
 from tests.width import wide
 
 HUBER = {f"huber, intercept {intercept}": partial(regression, intercept=intercept) for intercept in (None, "free")}
-PROBLEMS = {"hinge": labelled, "exact hinge": exact_hinge, "squared hinge": squared_hinge, **HUBER, "signs": signed}
+PINNED = {f"{classes} classes": partial(pinned, classes=classes) for classes in (2, 3)}
+FREE = {"hinge": labelled, "exact hinge": exact_hinge, "squared hinge": squared_hinge}
+PROBLEMS = {**FREE, **PINNED, **HUBER, "signs": signed}
 # Problems of a narrow and a wide run, and how many decisions each must have at the least.
 COUNTS = {"hinge": (20, 60, 160), "exact hinge": (12, 24, 40), "squared hinge": (14, 40, 25), "signs": (24, 90, 100)}
 
