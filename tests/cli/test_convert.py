@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests import shard_folders
-from tests.cli.conftest import libsvm_text, screenpath, without_times
+from tests.cli.conftest import libsvm_text, without_times
 from tests.sparse_problems import SDCA
 
 GRID = ("--grid", "8", "--cmax", "1", "--quiet")
@@ -86,60 +86,6 @@ def test_cache(call, data, monkeypatch):
     assert without_times("plain/steps.csv", "passes") == without_times("first/steps.csv", "passes")
     result = call("svm", "-", *GRID, "--cache", "kept")
     assert result.code == 2 and "standard input" in result.err
-
-
-@pytest.mark.parametrize("damage", ["flip", "cut", "sealed"])
-def test_a_damaged_cache_changes_nothing(call, data, tmp_path, damage):
-    """A changed value was certified as it came; a file that was cut short stopped every later run."""
-    assert call("svm", data, *GRID, "-o", "first", "--cache", "kept").code == 0
-    (entry,) = (tmp_path / "kept").iterdir()
-    if damage == "cut":
-        (entry / "000000-indptr.npy").write_bytes(b"")
-    elif damage == "flip":
-        shard_folders.flip(entry / "000000-data.npy", 1000 + 7, bit=1)
-    else:
-        shard_folders.edit(entry, 0, "indices", lambda array: array + 10**8)
-        shard_folders.seal(entry)
-    result = call("svm", data, *GRID, "-o", "second", "--cache", "kept")
-    assert result.code == 0 and result.err == ""
-    assert without_times("first/steps.csv") == without_times("second/steps.csv")
-    with open("first/coefficients.csv") as one, open("second/coefficients.csv") as other:
-        assert one.read() == other.read()
-
-
-@pytest.mark.filterwarnings("always:going on without .cache")
-def test_a_full_disk_under_the_cache(call, data, tmp_path, monkeypatch):
-    def full(*arguments):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("screenpath.data.shards.write_shards.ShardWriter.write", full)
-    assert call("svm", data, *GRID, "-o", "plain").code == 0
-    result = call("svm", data, *GRID[:-1], "-o", "first", "--cache", "kept")
-    assert result.code == 0
-    assert "warning: going on without --cache kept: No space left on device\n" in result.err
-    assert without_times("plain/steps.csv") == without_times("first/steps.csv")
-    assert list((tmp_path / "kept").iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "change", "words"),
-    [
-        ("indices", lambda array: np.where(np.arange(array.size) == 7, 10**9, array).astype(array.dtype), "1000000000"),
-        ("indptr", lambda array: np.where(np.arange(array.size) == 7, 10**12, array), "a row ends before it begins"),
-        ("columns", lambda array: np.append(array[:-1], 10**9).astype(array.dtype), "the index 1000000000 where"),
-    ],
-)
-def test_made_up_shards_do_not_crash(call, tmp_path, name, change, words):
-    """In a process of its own: such an index made kernels read and write wherever it led them."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 40)) * (rng.random((300, 40)) < 0.1)
-    (tmp_path / "sparse").write_text(libsvm_text(X, np.where(np.arange(300) % 2, 1.0, -1.0)))
-    assert call("convert", "sparse", "s", "--quiet").code == 0
-    shard_folders.edit(tmp_path / "s", 0, name, change)
-    shard_folders.seal(tmp_path / "s")
-    result = screenpath("svm", "s", *GRID, "-o", "r", cwd=tmp_path)
-    assert result.returncode == 1 and f"000000-{name}.npy is missing or damaged" in result.stderr
-    assert words in result.stderr and "Traceback" not in result.stderr
 
 
 def test_resume_refuses_changed_shards(call, data, shards):

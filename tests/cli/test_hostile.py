@@ -13,30 +13,6 @@ from tests.width import wide
 GRID = ("--grid", "5", "--cmax", "1", "--quiet")
 
 
-@pytest.mark.parametrize(("index", "words"), [(2**63, "the index is too large"), (2**53 + 1, "largest index")])
-def test_absurd_indices(call, tmp_path, index, words):
-    (tmp_path / "absurd").write_text(f"1 1:1\n-1 1:2 {index}:1\n")
-    result = call("svm", "absurd", *GRID)
-    assert result.code == 1 and words in result.err, result.err
-
-
-@pytest.mark.parametrize("index", [2**31, 2**53])
-def test_huge_indices(call, tmp_path, index):
-    """A path costs what is stored, not what the largest index would suggest; so does converting."""
-    (tmp_path / "huge").write_text(f"1 1:1\n-1 1:2 {index}:1\n")
-    (tmp_path / "small").write_text("1 1:1\n-1 1:2 2:1\n")
-    assert call("svm", "small", *GRID, "-o", "run-small").code == 0
-    expected = call("predict", "run-small", "small", "--step", "4", "--decision").out
-    assert call("convert", "huge", "shards", "--max-memory", "4G").code == 0
-    for data in ("huge", "shards"):
-        proof = ("--certificate",) if data == "huge" else ()
-        assert call("svm", data, *GRID, "--max-memory", "4G", "-o", f"run-{data}", *proof).code == 0
-        found = call("predict", f"run-{data}", "huge", "--step", "4", "--decision")
-        assert found.code == 0 and found.out == expected
-        assert any(row["feature"] == str(index) for row in read_csv(f"run-{data}/coefficients.csv"))
-    assert call("verify", "run-huge").code == 0
-
-
 def test_one_row_of_very_many_features(call, tmp_path):
     many = wide(10**5, 10**6)
     cells = " ".join(f"{j}:{j % 9 + 1}" for j in range(1, many + 1))

@@ -66,35 +66,6 @@ def test_the_commands_on_a_run(runs, call):
     np.testing.assert_allclose(w / X.std(axis=0), path.coef(step=3), rtol=0.0, atol=apart / X.std(axis=0).min())
 
 
-def test_python_and_shell_have_the_same_path(runs):
-    X, y = clouds(80, 3, seed=5)
-    path = screenpath.svm_path(X + 4.0, y, intercept="free", grid=4, scale="standard")
-    stored = screenpath.load_run(runs / "svm")
-    for name in ("primal", "intercept_low", "intercept_high"):
-        assert [row[name] for row in path.table()] == pytest.approx([row[name] for row in stored.table()], rel=1e-12)
-    assert path.intercepts == pytest.approx(stored.intercepts, rel=1e-12)
-    path.save(runs / "saved")
-    assert screenpath.load_run(runs / "saved").table()[2]["intercept_low"] == path.table()[2]["intercept_low"]
-
-
-def test_a_resumed_path_has_the_same_bytes(runs, call, monkeypatch, tmp_path):
-    options = ("svm", runs / "two", "--intercept", "free", "--scale", "standard", "--grid", 12, "--quiet")
-    assert call(*options, "-o", "whole").code == 0
-
-    def advance(self, done):
-        if done.step == 4:
-            signal.raise_signal(signal.SIGTERM)
-
-    monkeypatch.setattr(Console, "advance", advance)
-    assert call(*options, "-o", "cut").code == 143
-    monkeypatch.undo()
-    monkeypatch.chdir(tmp_path)
-    assert [row["status"] for row in read_csv("cut/steps.csv")].count("skipped") == 7
-    assert call(*options, "-o", "cut", "--resume").code == 0
-    assert without_times("whole/steps.csv") == without_times("cut/steps.csv")
-    assert Path("whole/coefficients.csv").read_bytes() == Path("cut/coefficients.csv").read_bytes()
-
-
 def test_a_kernel_run_is_resumed_predicts_and_is_cross_validated(runs, call, monkeypatch, tmp_path):
     own = ("--intercept", "free", "--kernel", "rbf", "--scale", "standard", "--quiet")
     options = ("svm", runs / "two", *own, "--grid", 8, "--test", runs / "two")

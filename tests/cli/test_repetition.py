@@ -82,29 +82,6 @@ def write(folder, X, y, times, folds):
         (folder / name).write_text("".join(f"{value}\n" for value in values))
 
 
-@pytest.mark.parametrize("scale", ["none", "maxabs", "standard", "l2"])
-@pytest.mark.parametrize(
-    ("model", "options"),
-    [
-        ("svm", ("--class-weight", "balanced")), ("svm", ("--one-vs-rest", "--class-weight", "balanced")),
-        ("svm", ("--kernel", "rbf", "--class-weight", "balanced")), ("lad", ()), ("quantile", ("--tau", "0.3")),
-        ("svr", ()),
-    ],
-)  # fmt: skip
-def test_commands(call, tmp_path, model, options, scale):
-    X, y, times = problem(labels=3 if "--one-vs-rest" in options else 2, seed=1)
-    write(tmp_path, X, y, times, times)
-    options = (*options, "--scale", scale, "--bias", 1, "--c-list", "0.01,0.1,1", "--tol", 1e-9, "--quiet")
-    assert call(model, "weighted", *options, "--weights", "weights", "-o", "w").code == 0
-    assert call(model, "repeated", *options, "-o", "r").code == 0
-    primal = [[float(row["primal"]) for row in read_csv(f"{name}/steps.csv")] for name in "wr"]
-    assert primal[0] == pytest.approx(primal[1], rel=1e-8)
-    if "--kernel" not in options:
-        assert call("convert", "weighted", "shards", "--quiet").code == 0
-        assert call(model, "shards", *options, "--weights", "weights", "-o", "s").code == 0
-        assert [row["primal"] for row in read_csv("s/steps.csv")] == [row["primal"] for row in read_csv("w/steps.csv")]
-
-
 CASES = [
     *((("svm", "--class-weight", "balanced"), score) for score in ("accuracy", "balanced-accuracy", "f1", "auc")),
     (("svm", "--one-vs-rest"), "balanced-accuracy"), (("svm", "--kernel", "rbf"), "accuracy"),

@@ -7,7 +7,6 @@ import shlex
 import signal
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from screenpath.data.safe.atomic import FolderLock
@@ -123,23 +122,6 @@ def test_kill_keeps_steps_and_resume_gives_the_same_numbers(call, data, saved, k
     assert "holds a run that was killed" in found and "use --resume to continue it, --force to replace it, or " in found
     assert call("svm", data, *more, "-o", "cut", "--resume").code == 0
     same_run("whole", "cut", f"steps.{form}")
-
-
-def test_npz_coefficients_resume(call, data, stop_at, monkeypatch):
-    from scipy.sparse import load_npz
-
-    more = (*GRID, "--coefficients", "npz")
-    assert call("svm", data, *more, "-o", "whole").code == 0
-    stop_at(signal.SIGTERM, 5)
-    assert call("svm", data, *more, "-o", "cut").code == 143
-    monkeypatch.undo()
-    monkeypatch.chdir(data.parent)
-    partial = load_npz("cut/coefficients.npz").toarray()
-    assert partial.shape == (12, 6) and not partial[6:].any()
-    assert call("svm", data, *more, "-o", "cut", "--resume").code == 0
-    whole, cut = (load_npz(f"{name}/coefficients.npz").toarray() for name in ("whole", "cut"))
-    np.testing.assert_array_equal(cut, whole)
-    assert sorted(p.name for p in Path("cut").iterdir()) == ["coefficients.npz", "run.json", "steps.csv"]
 
 
 def test_time_limit(call, data):

@@ -8,8 +8,7 @@ import pytest
 from scipy.sparse import load_npz
 
 from screenpath import read_libsvm, sparse_svm_path
-from tests.cli.conftest import clouds, libsvm_text, read_csv, without_times
-from tests.sparse_problems import SDCA
+from tests.cli.conftest import libsvm_text, read_csv
 
 SHORT = ("--betas", 3, "--alphas", 4, "--quiet")
 
@@ -22,26 +21,6 @@ def three(tmp_path):
     path = tmp_path / "three.libsvm"
     path.write_text(libsvm_text(X, np.array([1.0, 2.0, 5.0])[y]))
     return path
-
-
-def test_run_folder(call, data):
-    result = call("sparse-svm", data, "--betas", 3, "--alphas", 4, "--scale", "standard")
-    assert result.code == 0, result.err
-    assert "12 of 12" in result.err
-    folder = data.parent / "runs" / "sparse-svm-clouds"
-    steps = read_csv(folder / "steps.csv")
-    assert [row["status"] for row in steps] == ["certified"] * 12
-    assert all(float(row["gap"]) <= 1e-6 * float(row["primal"]) for row in steps)
-    assert {"alpha", "beta", "scaling_ratio", "iss_found", "ifs_found", "n_features_screened"} <= set(steps[0])
-    run = json.loads((folder / "run.json").read_text())
-    assert run["parameters"] == ["alpha", "beta"] and run["labels"] == {"+1": 2.0, "-1": 1.0}
-    X, y = clouds()
-    path = sparse_svm_path(X, y, betas=3, alphas=4, scale="standard")
-    found = np.zeros((12, 6))
-    for row in read_csv(folder / "coefficients.csv"):
-        found[int(row["step"]), int(row["feature"])] = float(row["value"])
-    np.testing.assert_array_equal(found[:, 1:], path.coefficients)
-    np.testing.assert_array_equal(found[:, 0], path.intercepts)
 
 
 def test_several_classes(call, three):
@@ -73,50 +52,6 @@ def test_test_data_with_an_unknown_label(call, three, data):
     result = call("sparse-svm", three, *SHORT, "--test", other)
     assert result.code == 1
     assert "label 3" in result.err
-
-
-@pytest.mark.parametrize("rule", ["sifs", "none", "gap"])
-def test_audit_finds_no_unsafe_decision(call, three, rule):
-    assert call("sparse-svm", three, *SHORT, "--rule", rule, "--audit", "-o", "r").code == 0
-    rows = read_csv("r/steps.csv")
-    assert all(row["unsafe"] == "0" for row in rows)
-    assert max(float(row["audit_rel_gap"]) for row in rows) <= 1e-8
-
-
-def test_order_and_processes_leave_the_decisions_alone(call, three):
-    names = {"a": (), "b": ("--jobs", 2), "c": ("--first", "samples")}
-    for name, options in names.items():
-        assert call("sparse-svm", three, *SHORT, *options, "-o", name).code == 0
-    assert without_times("a/steps.csv") == without_times("b/steps.csv")
-    assert Path("a/coefficients.csv").read_text() == Path("b/coefficients.csv").read_text()
-    for one, two in zip(read_csv("a/steps.csv"), read_csv("c/steps.csv"), strict=True):
-        assert one["n_survivors"] == two["n_survivors"]
-        assert one["n_features_screened"] == two["n_features_screened"]
-
-
-@pytest.mark.parametrize("solver", ["newton", SDCA])
-@pytest.mark.parametrize("steps", [1, 4, 6, 7])
-def test_resume_gives_the_same_files(call, three, monkeypatch, solver, steps):
-    from screenpath.engine import session
-
-    options = (*SHORT, "--solver", solver)
-    assert call("sparse-svm", three, *options, "-o", "whole").code == 0
-    monkeypatch.setattr(session.Session, "keep_steps", stop_after(steps, session.Session.keep_steps))
-    assert call("sparse-svm", three, *options, "-o", "parts").code == 3
-    monkeypatch.undo()
-    monkeypatch.chdir(three.parent)
-    assert call("sparse-svm", three, *options, "-o", "parts", "--resume").code == 0
-    assert without_times("whole/steps.csv") == without_times("parts/steps.csv")
-    assert Path("whole/coefficients.csv").read_text() == Path("parts/coefficients.csv").read_text()
-
-
-def stop_after(count, keep):
-    """Return ``keep_steps`` of a job that ends, as by its time limit, after some steps."""
-
-    def function(self, found):
-        keep(self, (pair for pair, _ in zip(found, range(count), strict=False)))
-
-    return function
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from datetime import datetime
 
 import numpy as np
 import pytest
-from scipy.sparse import load_npz
 
 from screenpath import svm_path
 from tests.cli.conftest import clouds, libsvm_text, read_csv, without_times
@@ -39,20 +38,6 @@ def test_run_folder(call, data):
     assert datetime.fromisoformat(run["started"]) <= datetime.fromisoformat(run["ended"])
     assert "\ntotal " in result.err
     assert "certified" in result.err and "6 of 6" in result.err
-
-
-def test_coefficients_are_those_of_the_api(call, data):
-    assert call("svm", data, *SHORT, "--scale", "standard", "--bias", 1, "-o", "csv").code == 0
-    assert call("svm", data, *SHORT, "--scale", "standard", "--bias", 1, "-o", "npz", "--coefficients", "npz").code == 0
-    X, y = clouds()
-    path = svm_path(X, y, grid=6, cmax=0.5, scale="standard", bias=1.0)
-    found = np.zeros((6, 6))
-    for row in read_csv("csv/coefficients.csv"):
-        found[int(row["step"]), int(row["feature"])] = float(row["value"])
-    expected = np.column_stack([path.intercepts, path.coefficients])
-    np.testing.assert_array_equal(found, expected)
-    np.testing.assert_array_equal(load_npz("npz/coefficients.npz").toarray(), expected)
-    assert not list(data.parent.glob("npz/*.partial"))
 
 
 def test_no_coefficients(call, data):
@@ -99,12 +84,6 @@ def column(result, name):
     return [line.split(",")[where] for line in lines]
 
 
-def test_tighter_tolerance(call, data):
-    loose = call("svm", data, *SHORT, "-o", "-", "--tol", "1e-2")
-    tight = call("svm", data, *SHORT, "-o", "-", "--tol", "1e-9")
-    assert max(map(float, column(tight, "rel_gap"))) <= 1e-9 < max(map(float, column(loose, "rel_gap")))
-
-
 def test_epoch_limit_leaves_steps_uncertified(call, data):
     result = call("svm", data, *SHORT, "-o", "-", "--max-epochs", 1, "--tol", "1e-9", *SWEEPS)
     assert result.code == 3
@@ -112,29 +91,10 @@ def test_epoch_limit_leaves_steps_uncertified(call, data):
     assert len(column(result, "status")) == 6
 
 
-def test_rules_and_seed_change_the_work_not_the_result(call, data):
-    runs = [
-        call("svm", data, *SHORT, "-o", "-", "--intercept", "none", *more)
-        for more in (["--rule", "none"], ["--rule", "dvi"], ["--rule", "gap"], ["--solver", "cd", "--seed", "7"])
-    ]
-    primal = np.array([[float(v) for v in column(run, "primal")] for run in runs])
-    np.testing.assert_allclose(primal, primal[[0] * len(runs)], rtol=2e-6)
-    assert all(v == "0.0" for v in column(runs[0], "rejection_ratio"))
-    assert max(float(v) for v in column(runs[1], "rejection_ratio")) > 0.0
-
-
 def test_seed_changes_coordinate_descent(call, data):
     one, two, again = (call("svm", data, *SHORT, "-o", "-", *SWEEPS, "--seed", s) for s in (1, 2, 1))
     assert column(one, "primal") == column(again, "primal")
     assert column(one, "primal") != column(two, "primal")
-
-
-@pytest.mark.parametrize("scale", ["none", "maxabs", "standard", "l2"])
-def test_scale(call, data, scale):
-    assert call("svm", data, *SHORT, "--scale", scale, "-o", scale).code == 0
-    X, y = clouds()
-    path = svm_path(X, y, grid=6, cmax=0.5, scale=scale)
-    assert [float(r["primal"]) for r in read_csv(f"{scale}/steps.csv")] == [s.primal for s in path.steps]
 
 
 def test_storage_dtype_and_threads(call, data):
@@ -204,25 +164,6 @@ def test_test_data_with_a_strange_label(call, data, tmp_path):
     result = call("svm", data, *SHORT, "--test", "test.libsvm")
     assert result.code == 1 and "label 5" in result.err and "\n  give test data of the same task" in result.err
     assert call("sparse-svm", data, "--betas", 1, "--alphas", 1, "--test", "test.libsvm").err.count("same task") == 1
-
-
-def test_audit_finds_nothing_unsafe(call, data):
-    result = call("svm", data, *SHORT, "--audit", "-o", "-", "--rule", "dvi+gap")
-    assert result.code == 0
-    assert set(column(result, "unsafe")) == {"0"}
-    assert max(map(float, column(result, "audit_rel_gap"))) <= 1e-8
-
-
-def test_existing_run(call, data):
-    assert call("svm", data, *SHORT, "-o", "r").code == 0
-    before = (data.parent / "r/steps.csv").read_bytes()
-    result = call("svm", data, *SHORT, "-o", "r")
-    assert result.code == 1
-    assert "use --force to replace it, or --out r-2" in result.err  # there is nothing to resume
-    assert (data.parent / "r/steps.csv").read_bytes() == before
-    assert call("svm", data, "--grid", 3, "--quiet", "-o", "r", "--force", "--format", "json").code == 0
-    assert not (data.parent / "r/steps.csv").exists()
-    assert len(without_times("r/steps.json")) == 3
 
 
 @pytest.mark.parametrize(

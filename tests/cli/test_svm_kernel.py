@@ -1,7 +1,6 @@
 """svm --kernel: its files, its options, what predict makes of it, resuming."""
 
 import json
-import signal
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +8,7 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
 from screenpath import kernel_svm_path
-from screenpath.report.console import Console
-from tests.cli.conftest import clouds, libsvm_text, read_csv, without_times
+from tests.cli.conftest import clouds, libsvm_text, read_csv
 
 GRID = ("--grid", "8", "--cmax", "100", "--quiet")
 
@@ -70,31 +68,6 @@ def test_predict_needs_the_training_data(call, data):
 def test_a_linear_run_needs_no_training_data(call, data):
     assert call("svm", data, *GRID, "-o", "run").code == 0
     assert call("predict", "run", data, "--step", "3", "--training", data).code == 2
-
-
-@pytest.mark.parametrize("rule", ["none", "it+gap", "bt2"])
-def test_stopped_and_resumed_gives_the_same_bytes(call, data, monkeypatch, rule):
-    options = (*GRID, "--kernel", "rbf", "--gamma", "1/d", "--rule", rule)
-    assert call("svm", data, *options, "-o", "whole").code == 0
-    monkeypatch.setattr(
-        Console, "advance", lambda self, done: signal.raise_signal(signal.SIGTERM) if done.step == 4 else None
-    )
-    assert call("svm", data, *options, "-o", "cut").code == 143
-    monkeypatch.undo()
-    monkeypatch.chdir(data.parent)
-    other = call("svm", data, *options, "--kernel", "linear", "-o", "cut", "--resume")
-    assert other.code != 0
-    assert call("svm", data, *options, "-o", "cut", "--resume").code == 0
-    assert without_times("cut/steps.csv") == without_times("whole/steps.csv")
-    assert Path("cut/coefficients.csv").read_bytes() == Path("whole/coefficients.csv").read_bytes()
-
-
-def test_audit_finds_nothing_unsafe(call, data):
-    result = call(
-        "svm", data, *GRID, "--kernel", "poly", "--degree", 2, "--coef0", 1, "--rule", "it+gap", "--audit", "-o", "r"
-    )
-    assert result.code == 0, result.err
-    assert sum(int(row["unsafe"]) for row in read_csv("r/steps.csv")) == 0
 
 
 def test_memory_is_told_and_refused(call, data):

@@ -9,14 +9,13 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
-from screenpath.data.files.libsvm import Parser, parse_stream, read_libsvm
+from screenpath.data.files.libsvm import read_libsvm
 from screenpath.data.files.write_libsvm import libsvm_lines
 from screenpath.errors import DataError, UsageError
-from tests.data import reference_parser
 
 
 def read(text: bytes, **options):
@@ -68,70 +67,6 @@ def test_numbers_are_correctly_rounded(bits, digits):
 )  # fmt: skip
 def test_hard_numbers(text):
     assert read(f"1 1:{text}\n".encode()).X.data.tobytes() == np.array([float(text)]).tobytes()
-
-
-FRAGMENTS = [
-    b"1", b"-1", b"+1", b"2.5", b"1e3", b"1e", b"nan", b"inf", b".", b"-", b"", b" ", b"\t", b"\r", b"1:1", b"2:0",
-    b"3:-1.5e-3", b"0:1", b"-1:2", b"-0:1", b"5:", b":5", b"5:x", b"x:5", b"qid:3", b"qid:", b"#c 1:1", b"\0",
-    b"1,2", b"7", b"1:1:1", b"+4:+4", b"99999999999999999999:1", b"1:1#c", b"4:1e999", b"\x80",
-    b"ham", b"spam", b"\xc3\xa9t\xc3\xa9", b"x#", b"a,b", b"\xe2\x82\xac1",
-]  # fmt: skip
-
-
-@settings(max_examples=600, deadline=None)
-@given(
-    lines=st.lists(st.lists(st.sampled_from(FRAGMENTS), max_size=5), max_size=6),
-    end=st.sampled_from([b"", b"\n"]),
-    zero_based=st.booleans(),
-)
-@example(lines=[[b"1", b"2:1"], [b"#c 1:1"], [b"1", b"\0"]], end=b"", zero_based=False)
-def test_agrees_with_the_slow_parser_on_lines_of_tokens(lines, end, zero_based):
-    compare_with_slow_parser(b"\n".join(b" ".join(line) for line in lines) + end, zero_based)
-
-
-NOISE = [bytes([byte]) for byte in b"0123456789:.+-eE#qid \n\r\t\x00\x01\x0b\x1f,n\xff"]
-
-
-@settings(max_examples=600, deadline=None)
-@given(
-    start=st.sampled_from([b"", b"1 1:2\n", b"-1 2:"]),
-    noise=st.lists(st.sampled_from(NOISE), max_size=24),
-    end=st.sampled_from([b"", b"\n", b"1:1\n", b"e999\n1 3:4"]),
-)
-@example(start=b"-1 2:", noise=[b"1", b" ", b"qid:1#"], end=b"1:1\n")
-@example(start=b"1 1:2\n", noise=[b"1", b"\x01"], end=b"1:1\n")
-def test_agrees_with_the_slow_parser_on_noise(start, noise, end):
-    compare_with_slow_parser(start + b"".join(noise) + end, False)
-
-
-def compare_with_slow_parser(text, zero_based):
-    rows, faults = reference_parser.parse(text, zero_based)
-    for block in (5, 1 << 20):
-        parser = Parser("text", zero_based, max_faults=100)
-        parse_stream(io.BytesIO(text), parser, block)
-        assert [f.line for f in parser.faults] == faults
-        if parser.labels.size == 0:
-            assert rows == []
-            continue
-        if type(rows[0][0]) is str and not any(pairs for _, pairs in rows):
-            with pytest.raises(DataError, match="words, and not one feature"):
-                parser.dataset(None)
-            continue
-        same_rows(parser.dataset(None), rows, zero_based)
-
-
-def same_rows(data, rows, zero_based):
-    X = data.X
-    names = data.label_names
-    assert [label if names is None else names[int(label)] for label in data.y] == [label for label, _ in rows]
-    first = 0 if zero_based else 1
-    got = [
-        list(zip((X.indices[a:b] + first).tolist(), X.data[a:b].tolist(), strict=True))
-        for a, b in zip(X.indptr[:-1], X.indptr[1:], strict=True)
-    ]
-    assert got == [pairs for _, pairs in rows]
-    largest = max((pairs[-1][0] for _, pairs in rows if pairs), default=0)
-    assert data.d == max(largest + (1 if zero_based else 0), 1)
 
 
 def test_labels_that_are_words():

@@ -6,11 +6,12 @@ import signal
 from screenpath.cv import saved
 from tests.cli.conftest import without_times
 
-GRID = ("--grid", "6", "--cmax", "1", "--bias", "1", "--quiet")
+FREE = ("--grid", "6", "--cmax", "1", "--quiet")
+GRID = (*FREE, "--bias", "1")
 COMMANDS = {
     "csv": ("svm", "data", *GRID),
-    "npz": ("svm", "data", *GRID, "--coefficients", "npz", "--format", "json", "--test", "data"),
-    "kernel": ("svm", "data", "--kernel", "rbf", *GRID),
+    "npz": ("svm", "data", *FREE, "--coefficients", "npz", "--format", "json", "--test", "data"),
+    "kernel": ("svm", "data", "--kernel", "rbf", *FREE),
     "l1": ("l1svm", "data", "--grid", "5", "--quiet"),
     "sparse": ("sparse-svm", "data", "--betas", "2", "--alphas", "3", "--quiet"),
     "chunk": ("svm", "data", "--rule", "ssnsv", "--chunk", "3", *GRID),

@@ -12,6 +12,7 @@ import pytest
 
 from tests.engine.damaged import COMMANDS, READERS, content, one_error, read
 from tests.run_folders import unsealed
+from tests.safety.fuzz_artefacts import damage
 from tests.width import wide
 
 
@@ -117,37 +118,6 @@ def test_folders_without_hashes_are_read(call, copy, kind, state):
 # -- damage at random ------------------------------------------------------------------------------------------------
 
 
-def mutate(rng, folder, others) -> str:
-    """Damage one file of a folder; return what was done."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    file = rng.choice(files)
-    data, how = (
-        bytearray(file.read_bytes()),
-        rng.choice(("bit", "byte", "digit", "end", "more", "swap", "other", "lost")),
-    )
-    at = rng.randrange(len(data))
-    if how == "bit":
-        data[at] ^= 1 << rng.randrange(8)
-    elif how == "byte":
-        data[at] = rng.randrange(256)
-    elif how == "digit" and any(chr(byte).isdigit() for byte in data):
-        at = rng.choice([k for k, byte in enumerate(data) if chr(byte).isdigit()])
-        data[at] = ord("0") + (data[at] - ord("0") + rng.randrange(1, 10)) % 10
-    elif how == "end":
-        del data[at:]
-    elif how == "more":
-        data += rng.randbytes(rng.randrange(1, 40))
-    elif how == "swap":
-        data = rng.choice(files).read_bytes()
-    elif how == "other":
-        theirs = rng.choice(others) / file.relative_to(folder)
-        data = theirs.read_bytes() if theirs.is_file() else data
-    file.write_bytes(data)
-    if how == "lost":
-        file.unlink()
-    return f"{how} {file.name}"
-
-
 def fewer(how: str, result) -> bool:
     """Tell whether an unfinished run has lost the ends of what it had, and is read up to there."""
     return how.endswith(("progress.partial", "run.json")) and (
@@ -175,9 +145,9 @@ def test_damage_at_random_is_noticed_or_harmless(call, copy, made, seed):
         folder = copy(name)
         if name not in expected:
             expected[name] = [(result.code, result.out) for result in read(call, "t")]
-        how = mutate(rng, folder, [made / other for other in names])
+        how = damage(rng, folder)
         for result, before in zip(read(call, "t"), expected[name], strict=True):
-            lost = "lost" in how and result.code == 2 and "error:" in result.err
+            lost = "damage_file" in how and result.code == 2 and "error:" in result.err
             lost = lost or (result.code == 0 and "has lost its coefficients" in result.err)
             assert one_error(result) or (result.code, result.out) == before or fewer(how, result) or lost, (
                 name, how, result,
@@ -195,7 +165,9 @@ def test_resume_of_damaged_folders(call, copy, made, seed):
         name = rng.choice(names)
         kind = name.split("-")[1]
         folder = copy(name)
-        how = mutate(rng, folder, [made / other for other in names])
+        how = damage(rng, folder)
+        if any(path.is_dir() and path.name != "parts.partial" for path in folder.iterdir()):
+            continue  # a folder in the place of a file
         result = call(*COMMANDS[kind], "-o", "t", "--resume")
         assert one_error(result) or (result.code == 0 and content(folder) == content(made / f"whole-{kind}")), (
             name, how, result,

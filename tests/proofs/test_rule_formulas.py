@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from screenpath.catalogue.losses import LAD, QUANTILE, SVM
-from screenpath.errors import UsageError
 from screenpath.kernels.problem import box as kernels
 from screenpath.numbers.rounding import gamma
 from screenpath.problem.box_types import Screened
@@ -300,15 +299,6 @@ def test_a_tried_loss_is_proven_by_the_certificate_or_given_up():
     np.testing.assert_array_equal(found.status, safe.status)
     screening.floor = np.inf
     assert screening.proven(model, start, before, None)[1] is None
-
-
-def test_options_of_a_chunk():
-    for chunk in (0, -1):
-        with pytest.raises(UsageError, match="at least 1"):
-            Pathwise(SSNSV(), False, "ssnsv", chunk=chunk)
-    assert Pathwise(SSNSV(), False, "ssnsv", chunk=1).left == 0 and Pathwise(SSNSV(), False, "ssnsv").chunk is None
-    with pytest.raises(UsageError, match="unknown form"):
-        Pathwise(SSNSV(), False, "ssnsv", chunk=1, form="x")
 
 
 def test_guesses_are_the_previous_ends_beyond_the_kink():

@@ -204,22 +204,6 @@ def test_the_decisions_are_those_of_an_interior_point_method(form):
     assert made > 16 * count
 
 
-@pytest.mark.parametrize("rule", ["ssnsv", "essnsv+gap"])
-@pytest.mark.parametrize(("form", "chunk", "turn"), [("C", 1, 1), ("C", 5, 1), ("s", 4, -1), ("s", 4, 1), ("C", 3, -1)])
-def test_a_path_in_chunks_agrees_with_the_one_unscreened(rule, form, chunk, turn):
-    X, y = two_classes(90, 4, seed=chunk, noise=2.0)
-    model = SVM.model(MemoryRows(X + 1.0), y, None, "free")
-    grid = np.geomspace(1e-3, 10.0, 14)[::turn]
-    audit = Audit(Newton(), PathOptions(tol=1e-8), contradicted)
-    options = PathOptions(tol=1e-8, audit=audit)
-    found = list(walk(model, grid, parse_rule(rule, chunk, form), Newton(), options))
-    plain = free_walk(model, grid, "none")
-    for (step, one), (_, other) in zip(found, plain, strict=True):
-        assert (step.status, step.extras["unsafe"]) == ("certified", 0)
-        assert one.dual <= other.highest * (1 + 1e-13) and other.dual <= one.highest * (1 + 1e-13)
-    assert sum(step.screened_R + step.screened_L for step, _ in found) > 0
-
-
 def test_levers_decide_more_than_the_interval_of_a_chunk(monkeypatch):
     X, y = two_classes(200, 4, seed=1)
     model, grid = SVM.model(MemoryRows(X), y, None, "free"), np.geomspace(1e-2, 10.0, 40)

@@ -1,7 +1,5 @@
 """Paths under every rule are certified and agree; chunks and guesses are audited (single decisions: test_fuzz.py)."""
 
-from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,9 +9,8 @@ from screenpath.errors import UsageError
 from screenpath.problem.grid import EpsilonGrid, log_grid
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen import parse_rule
-from screenpath.screen.pathwise import feasible_point, loss_floor, primal_value
 from screenpath.solve import make_free_solver, make_solver
-from screenpath.walk.loop import Audit, PathOptions, solve_point, walk
+from screenpath.walk.loop import Audit, PathOptions, walk
 from tests.conftest import two_classes
 from tests.plain import svm_path
 
@@ -148,40 +145,6 @@ def test_a_row_of_weight_0_is_not_unsafe():
     model = SVM.model(MemoryRows(X), y, weights)
     found = list(walk(model, log_grid(1e-3, 10.0, 8), parse_rule("gap"), make_solver("newton"), options))
     assert [step.extras["unsafe"] for step, _ in found] == [0] * 8
-
-
-@pytest.mark.parametrize("gap", [0.0, 1e-3])
-def test_the_floor_gives_way_to_rounding(gap):
-    """Each number of the certificate is taken at that end of its uncertainty at which the floor is lower."""
-    model = SVM.model(MemoryRows(two_classes(40, 3)[0]), two_classes(40, 3)[1])
-    exact = solve_point(
-        model, 0.1, 0, model.start(0.1), parse_rule("none"), make_solver("newton"), PathOptions(tol=1e-12)
-    )[1]
-    primal = primal_value(exact, 0.1) + gap
-    plain = loss_floor(replace(exact, error=0.0), 0.1, primal)
-    assert plain <= exact.xi and plain == pytest.approx(exact.xi, rel=1e-5 if gap == 0.0 else 1.0)
-    wrong = 1e-3 * exact.ell
-    less = loss_floor(replace(exact, error=wrong), 0.1, primal)
-    assert less < plain - wrong and primal_value(replace(exact, error=wrong), 0.1) > primal_value(exact, 0.1)
-    assert loss_floor(replace(exact, error=0.0, total_error=wrong), 0.1, primal) < plain - 0.1 * wrong
-    assert loss_floor(exact, 0.1, primal * (1.0 + 1e-12)) < loss_floor(exact, 0.1, primal)
-
-
-def test_the_line_search_counts_what_products_lose():
-    """Targets that are met: the loss cancels, and its rounding is that of the products."""
-    rng = np.random.default_rng(0)
-    X = 1e8 + rng.normal(size=(30, 3))
-    w = rng.normal(size=3)
-    rows = MemoryRows(X)
-    model = LAD.model(rows, rows.margins(w))
-    near = model.certify(1.0, w, np.zeros(30))
-    assert near.xi == 0.0
-    stored = [[Fraction(float(v)) for v in row] for row in X]
-    exact = sum(abs(Fraction(float(c)) - sum(a * Fraction(float(b)) for a, b in zip(row, w, strict=True)))
-                for row, c in zip(stored, model.c, strict=True))  # fmt: skip
-    assert exact > 0
-    assert feasible_point(model, near, near, 0.5 * float(exact)) is None
-    assert feasible_point(model, near, near, 1.0) is not None
 
 
 def test_a_chunk_needs_a_known_grid():

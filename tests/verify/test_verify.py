@@ -208,41 +208,6 @@ def test_steps_that_are_not_certified_claim_nothing(call, data, tmp_path):  # no
 
 
 @pytest.mark.parametrize(
-    "command",
-    [
-        ("svm", "--grid", "9", "--rule", "it"),
-        ("svm", "--grid", "9", "--kernel", "rbf"),
-        ("l1svm", "--grid", "9"),
-        ("sparse-svm", "--betas", "3", "--alphas", "3"),
-    ],
-)
-def test_a_resumed_run_has_the_same_certificate(call, tmp_path, monkeypatch, command):  # noqa: F811
-    from screenpath.store.folder import RunFolder
-
-    (tmp_path / "d").write_text(libsvm_text(*clouds()))
-    arguments = (command[0], "d", *command[1:], "--quiet", "--certificate")
-    assert call(*arguments, "-o", "whole").code == 0
-    monkeypatch.setattr(RunFolder, "due", lambda folder: True)
-    for stop in (1, 4, 8):
-        add = RunFolder.add
-
-        def stopping(folder, row, coefficients=None, stop=stop, add=add):
-            if row["step"] == stop:
-                raise OSError(28, "No space left on device")
-            add(folder, row, coefficients)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(RunFolder, "add", stopping)
-            assert call(*arguments, "-o", f"stopped{stop}").code == 1
-        assert not (tmp_path / f"stopped{stop}" / NAME).exists()
-        assert "is not finished" in call("verify", f"stopped{stop}").err
-        assert call(*arguments, "-o", f"stopped{stop}", "--resume").code == 0
-        assert (tmp_path / f"stopped{stop}" / NAME).read_bytes() == (tmp_path / "whole" / NAME).read_bytes()
-    call(*arguments[:-1], "-o", "whole", "--force")
-    assert not (tmp_path / "whole" / NAME).exists()
-
-
-@pytest.mark.parametrize(
     "options, word",
     [
         (("--one-vs-rest",), "--one-vs-rest"),
