@@ -6,9 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from screenpath.cv import saved
-from screenpath.store import folder as folders
-from tests.cli.conftest import without_times
 from tests.conftest import HANGS
 
 SVM = ("--grid", "400", "--cmax", "1", "--bias", "1", "--quiet")
@@ -60,53 +57,6 @@ def clear_error(result, *words) -> None:
     assert "No space left on device" in result.err and "free some space" in result.err
     assert result.err.count("error:") == 1 and "Traceback" not in result.err
     assert all(word in result.err for word in words), result.err
-
-
-@pytest.mark.parametrize("kind", ["csv", "npz"])
-@pytest.mark.parametrize("every", [0.0, 1e9])
-def test_finished_steps_are_kept(call, data, disk, monkeypatch, kind, every):
-    """With a checkpoint a step and with none at all; what is there is read, and continued when there is room."""
-    monkeypatch.setattr(folders, "EVERY", every)
-    command = ("svm", data, *SVM, "--coefficients", kind)
-    assert call(*command, "-o", "whole").code == 0
-    run = disk.path / "run"
-    clear_error(call(*command, "-o", run), str(run))
-    kept = (run / "steps.csv.partial").read_text()
-    assert kept.endswith("\n") and 10 < kept.count("certified") < 400
-    assert not list(run.glob("*.new*"))
-    found = call("predict", run, data, "--step", 5, "-o", "-")
-    assert found.code == 0 and found.out == call("predict", "whole", data, "--step", 5, "-o", "-").out
-    if every == 0.0:
-        clear_error(call(*command, "-o", run, "--resume"), str(run))  # there is no more room than before
-        assert call("predict", run, data, "--step", 5, "-o", "-").out == found.out
-    disk.resize("20m")
-    assert call(*command, "-o", run, "--resume").code == 0
-    assert without_times(run / "steps.csv") == without_times("whole/steps.csv")
-    assert (run / f"coefficients.{kind}").read_bytes() == Path(f"whole/coefficients.{kind}").read_bytes()
-    assert sorted(os.listdir(run)) == sorted(os.listdir("whole"))
-
-
-def test_folds_are_kept(call, data, disk, monkeypatch):
-    """The disk is full while folds are written, then while the tables are, and so on: each time a little more fits."""
-    monkeypatch.setattr(saved, "EVERY", 0.0)
-    monkeypatch.setattr(saved, "SHARE", 1e9)
-    assert call("cv", "svm", data, *CV, "-o", "whole").code == 0
-    run, failures = disk.path / "run", 0
-    for size in range(16, 4000, 24):
-        disk.resize(f"{size}k")
-        result = call("cv", "svm", data, *CV, "-o", run, "--resume")
-        if result.code == 0:
-            break
-        clear_error(result, str(run))
-        failures += 1
-    assert failures > 3
-    names = sorted(path.name for path in Path("whole").iterdir())
-    assert sorted(path.name for path in run.iterdir()) == names
-    for name in names:
-        if name in ("steps.csv", "folds.csv"):
-            assert without_times(run / name) == without_times(Path("whole", name))
-        elif not name.endswith(".json"):
-            assert (run / name).read_bytes() == Path("whole", name).read_bytes()
 
 
 @pytest.mark.parametrize("left", range(0, 6 * PAGE, PAGE))

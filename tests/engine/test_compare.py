@@ -79,25 +79,18 @@ def test_contradicting_variants_are_an_error():
 
 
 @pytest.mark.parametrize("kind", ["markdown", "csv", "json"])
-def test_command(samples, tmp_path, kind):
-    out = tmp_path / "table"
-    command = [
-        "compare-rules",
-        "svm",
-        str(samples / "wang_toy2.libsvm"),
-        "--rules",
-        "none,dvi",
-        "--grid",
-        "8",
-        "--repeats",
-    ]
-    assert run([*command, "1", "--format", kind, "-o", str(out), "--quiet"]) == 0
-    text = out.read_text()
+@pytest.mark.parametrize("model", ["svm", "l1svm"])
+def test_command(samples, tmp_path, model, kind):
+    which, names = ("rules", "none,dvi") if model == "svm" else ("configurations", "warm,default")
+    measured = studies.BOX_MEASURED if model == "svm" else studies.FEATURES_MEASURED
+    command = ["compare-rules", model, str(samples / "wang_toy2.libsvm"), f"--{which}", names, "--grid", "8"]
+    assert run([*command, "--repeats", "1", "--format", kind, "-o", str(tmp_path / "table"), "--quiet"]) == 0
+    text = (tmp_path / "table").read_text()
     if kind == "json":
-        assert [row["rule"] for row in json.loads(text)] == ["none", "dvi"]
+        assert [row[which[:-1]] for row in json.loads(text)] == names.split(",")
     else:
         assert text.count("\n") == (4 if kind == "markdown" else 3)
-        assert all(name in text for name in ("rule", "start", *studies.BOX_MEASURED, "speedup"))
+        assert all(name in text for name in (which[:-1], *measured, "speedup"))
 
 
 @pytest.mark.parametrize("kernel", [(), ("--kernel", "rbf")])

@@ -1,12 +1,10 @@
 """The study of Zhao 2014: seven configurations on one grid."""
 
-import json
 
 import pytest
 
 import screenpath
 from screenpath.catalogue.option import completed
-from screenpath.cli.app import run
 from screenpath.engine.session import Silent
 from screenpath.engine.studies import DEFAULT, FEATURES_MEASURED, STUDY, study, study_options
 from screenpath.errors import UsageError
@@ -47,17 +45,3 @@ def test_no_speedup_is_claimed_for_unfinished_runs():
 def test_unknown_configuration():
     with pytest.raises(UsageError, match="warm\\+scr"):
         screenpath.compare("l1svm", two_classes(n=20, d=3), configurations="fast", grid=2)
-
-
-@pytest.mark.parametrize("kind", ["markdown", "csv", "json"])
-def test_command_writes_as_the_other_comparisons(samples, tmp_path, kind):
-    out = tmp_path / "table"
-    command = ["compare-rules", "l1svm", str(samples / "breast_cancer.libsvm"), "--grid", "3", "--repeats", "1"]
-    more = ["--configurations", "warm,default", "--scale", "standard", "--quiet"]
-    form = [] if kind == "markdown" else ["--format", kind]
-    assert run([*command, *more, *form, "-o", str(out)]) == 0
-    text = out.read_text()
-    if kind == "json":
-        assert [row["configuration"] for row in json.loads(text)] == ["warm", "default"]
-    else:
-        assert text.count("\n") == (4 if kind == "markdown" else 3) and all(name in text for name in COLUMNS)
