@@ -59,7 +59,7 @@ def rejections(file, least: float, most: float, points: int, scale: str = "none"
     """Return what each rule fixes over the path; references at a relative gap of 1e-8."""
     data = read_libsvm(file)
     X, _ = prepare(data.X, scale=scale)
-    signs, _ = binary_labels(data.y)
+    signs = binary_labels(data.y)
     model, grid = SVM.model(MemoryRows(X), signs), log_grid(least, most, points)
 
     def walked(screening, tol):

@@ -51,7 +51,7 @@ def load(name: str):
         if path.exists():
             data = read_libsvm(path)
             X, _ = prepare(data.X, scale="standard", storage="dense")
-            signs, _ = binary_labels(data.y)
+            signs = binary_labels(data.y)
             return SVM.model(MemoryRows(X), signs), X, signs
     return None
 

@@ -120,7 +120,7 @@ def _targets(spec, data: Given) -> Targets:
     if spec.targets is real_targets:
         return Targets(data.y, [data.y], [None])
     if spec.targets is not class_targets:
-        return Targets(data.y, [binary_labels(data.y, names=data.texts)[0]], [data.two_labels])
+        return Targets(data.y, [binary_labels(data.y, names=data.texts)], [data.two_labels])
     classes, codes = np.unique(data.y, return_inverse=True)
     if classes.size < 2:
         raise DataError(f"all labels are {classes[0]:g}: a classifier needs at least two", "check the label column")

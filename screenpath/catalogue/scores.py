@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -33,16 +32,6 @@ def mean(values, weights=None) -> float:
 def count(chosen, weights=None):
     """Return the total weight of the chosen rows."""
     return np.count_nonzero(chosen) if weights is None else weights[chosen].sum()
-
-
-def right(products, targets) -> np.ndarray:
-    """Tell for each row whether it is decided as labelled."""
-    found, true = decided(products, targets)
-    return found == true
-
-
-def accuracy(products, targets, weights=None) -> float:
-    return mean(right(products, targets), weights)
 
 
 def balanced_accuracy(products, targets, weights=None) -> float:
@@ -112,29 +101,26 @@ def confusion(products, targets) -> np.ndarray:
     return np.bincount(k * true.astype(np.int64) + found, minlength=k * k).reshape(k, k)
 
 
-def mae(products, targets, weights=None) -> float:
-    return mean(np.abs(products - targets), weights)
-
-
-def mse(products, targets, weights=None) -> float:
-    return mean(np.square(products - targets), weights)
-
-
-def pinball(products, targets, weights=None, tau: float = 0.5) -> float:
-    """Return the mean of ``max((tau - 1) t, tau t)``, ``t = target - product``."""
-    return mean(ROW_PARTS["pinball"](products, targets, tau), weights)
-
-
 def r2(products, targets, weights=None) -> float:
     """Return ``1 - mse / variance`` of the targets that are scored: 0 for their mean; nan if all are equal."""
-    variance = mse(mean(targets, weights), targets, weights)
-    return 1.0 - mse(products, targets, weights) / variance if variance > 0.0 else math.nan
+    variance, mse = (mean(np.square(one - targets), weights) for one in (mean(targets, weights), products))
+    return 1.0 - mse / variance if variance > 0.0 else math.nan
+
+
+# Each row's contribution to scores that are means over rows, and the other scores; the level is that of the pinball
+# loss, ``max((tau - 1) t, tau t)``, ``t = target - product``.
+ROW_PARTS: dict[str, Callable] = {
+    "accuracy": lambda p, t, level: np.equal(*decided(p, t)),
+    "mae": lambda p, t, level: np.abs(p - t),
+    "mse": lambda p, t, level: np.square(p - t),
+    "pinball": lambda p, t, level: np.maximum((level - 1.0) * (t - p), level * (t - p)),
+}
+WHOLE: dict[str, Callable] = {"balanced-accuracy": balanced_accuracy, "f1": f1, "auc": auc, "r2": r2}
 
 
 @dataclass(frozen=True)
 class Score:
     name: str  # in ``--score``; columns have ``_`` for ``-``
-    function: Callable  # ``function(products, targets, weights=None) -> float``
     higher: bool  # whether higher is better
     task: str  # ``classification`` or ``regression``
     two_classes: bool = False  # whether it is defined for two classes only
@@ -144,28 +130,24 @@ class Score:
     def column(self) -> str:
         return self.name.replace("-", "_")
 
+    def function(self, products, targets, weights=None) -> float:
+        if self.name in WHOLE:
+            return WHOLE[self.name](products, targets, weights)
+        return mean(ROW_PARTS[self.name](products, targets, self.level), weights)
+
 
 SCORES = {
     score.name: score
     for score in (
-        Score("accuracy", accuracy, True, CLASSIFICATION),
-        Score("balanced-accuracy", balanced_accuracy, True, CLASSIFICATION),
-        Score("f1", f1, True, CLASSIFICATION),
-        Score("auc", auc, True, CLASSIFICATION, two_classes=True),
-        Score("mae", mae, False, REGRESSION, level=0.5),
-        Score("mse", mse, False, REGRESSION),
-        Score("pinball", pinball, False, REGRESSION, level=0.5),
-        Score("r2", r2, True, REGRESSION),
+        Score("accuracy", True, CLASSIFICATION),
+        Score("balanced-accuracy", True, CLASSIFICATION),
+        Score("f1", True, CLASSIFICATION),
+        Score("auc", True, CLASSIFICATION, two_classes=True),
+        Score("mae", False, REGRESSION, level=0.5),
+        Score("mse", False, REGRESSION),
+        Score("pinball", False, REGRESSION, level=0.5),
+        Score("r2", True, REGRESSION),
     )
-}
-
-
-# Each row's contribution to scores that are means over rows; the level is that of the pinball loss.
-ROW_PARTS: dict[str, Callable] = {
-    "accuracy": lambda p, t, level: right(p, t),
-    "mae": lambda p, t, level: np.abs(p - t),
-    "mse": lambda p, t, level: np.square(p - t),
-    "pinball": lambda p, t, level: np.maximum((level - 1.0) * (t - p), level * (t - p)),
 }
 
 
@@ -193,7 +175,7 @@ def choose_score(name: str | None, spec, task: str, classes: int = 2, tau: float
             f"`score={name}` needs two classes; there are {classes}", "use accuracy, balanced-accuracy or f1"
         )
     if name == "pinball" and tau is not None:
-        score = replace(score, function=partial(pinball, tau=tau), level=tau)
+        score = replace(score, level=tau)
     return score
 
 

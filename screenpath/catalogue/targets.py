@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from screenpath.data.files.arrays import unmasked
+from screenpath.data.files.arrays import one_each
 from screenpath.data.words.labels import binary_labels, label_text
 from screenpath.errors import DataError, UsageError
 
@@ -34,7 +34,7 @@ def sign_targets(y, options, known=None):
     if known is None:
         data = options.get("data", "")
         source = data if isinstance(data, str) else "arrays"
-        signs, _ = binary_labels(y, source=source, names=options.get("label_texts"))
+        signs = binary_labels(y, source=source, names=options.get("label_texts"))
         return signs, {"+1": float(y[signs > 0][0]), "-1": float(y[signs < 0][0])}
     strange = y[(y != known["+1"]) & (y != known["-1"])]
     if strange.size:
@@ -138,12 +138,7 @@ def checked_weights(y, sample_weight) -> np.ndarray | None:
     """Return the weights of samples as an array; None if there are none."""
     if sample_weight is None:
         return None
-    try:
-        weights = np.asarray(unmasked(sample_weight, "the weights"), dtype=np.float64).ravel()
-    except (TypeError, ValueError, OverflowError):
-        raise UsageError("the weights are not all numbers", "give one weight a sample, in order") from None
-    if weights.size != y.size:
-        raise UsageError(f"{weights.size} weights for {y.size} samples", "give one weight a sample, in order")
+    weights = one_each(sample_weight, "weights", y.size, "sample")
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))
     if bad.size:
         raise UsageError(f"weight {bad[0] + 1} is {weights[bad[0]]}", "weights must be at least 0 and finite")

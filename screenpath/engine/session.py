@@ -334,7 +334,7 @@ class Session:
         self.tally.seconds["writing"] += time.perf_counter() - clock
         record = self.record(status)
         if self.proof is not None:
-            self.sink.list_file(*self.proof.finish(skipped))
+            name, self.sink.files[name] = self.proof.finish(skipped)
         self.sink.finish(record, skipped)
         self.console.summary(self.summary(status))
         if not self.console.quiet:

@@ -208,18 +208,14 @@ def exported(run: Run, step: dict, kind: str, training: str | tuple | None = Non
             f"{run.path} is a kernel run: it has no weights of features",
             "export `to=libsvm`, `to=onnx`, `to=json`, `to=npz` or `to=sklearn`",
         )
-    if run.n_features > MOST and _lists_all(run, kind):
+    scaled = run.record["preparation"].get("scaling") in ("standard", "maxabs")  # for a kernel, only scales are listed
+    lists_all = kind == "liblinear" or (kind == "sklearn" and (scaled or not run.kernel))
+    if run.n_features > MOST and lists_all:
         raise UsageError(
             f"`to={kind}` stores a weight for every feature, and {run.path} has features up to {run.n_features:,}",
             "export `to=onnx`" if run.kernel else "export `to=json`, `to=npz` or `to=onnx`",
         )
     return FORMATS[kind](run, step, training) if run.kernel or kind in KERNEL else FORMATS[kind](run, step)
-
-
-def _lists_all(run: Run, kind: str) -> bool:
-    """Tell whether a format has an entry for every feature: for a kernel, only scales have."""
-    scaled = run.record["preparation"].get("scaling") in ("standard", "maxabs")
-    return kind == "liblinear" or (kind == "sklearn" and (scaled or not run.kernel))
 
 
 # -- descriptions of a run and its step, for model files, pages and `show` ---------------------------------------------

@@ -67,7 +67,9 @@ def onnx_bytes(run: Run, step: dict, training: str | tuple | None = None) -> byt
     if run.kernel:
         _kernel(g, rows, support_of(run, step, training), final)
     else:
-        _linear(g, rows, *run.deciding(step), run.record["preparation"].get("scaling") == "l2", final, run.classes)
+        rows = _normalised(g, rows) if run.record["preparation"].get("scaling") == "l2" else rows
+        weights, intercepts = run.deciding(step) if run.classes else (found[0] for found in run.deciding(step))
+        g.add("Add", g.add("MatMul", rows, g.constant(weights.T)), g.constant(intercepts), out=final)
     shape: list = ["rows", len(run.classes)] if run.classes else ["rows"]
     outputs = [onnx.helper.make_tensor_value_info(final, double, shape)]
     if run.labels is not None:
@@ -98,7 +100,8 @@ def _columns(g: Graph, run: Run) -> tuple[str, dict[str, int]]:
         column = name if texts is not None else _blanked(g, name, form)
         parts += [column] if texts is None else [_one_hot(g, name, texts)] if texts else []
         if name in (form.indicated or ()):
-            gaps = g.add("IsNaN", column) if texts is None else _any_of(g, name, sorted({*NA, *form.cells.na}))
+            told = None if texts is None else _one_hot(g, name, sorted({*NA, *form.cells.na}))
+            gaps = g.add("IsNaN", column) if told is None else g.add("ReduceMax", told, axes=[1], keepdims=1)
             parts.append(g.add("Cast", gaps, to=g.types.DOUBLE))
     return g.add("Concat", *parts, axis=1), inputs
 
@@ -116,23 +119,11 @@ def _one_hot(g: Graph, column: str, texts) -> str:
     return g.add("Cast", g.add("Squeeze", found, g.constant([1], np.int64)), to=g.types.DOUBLE)
 
 
-def _any_of(g: Graph, column: str, texts) -> str:
-    return g.add("ReduceMax", _one_hot(g, column, texts), axes=[1], keepdims=1)
-
-
 def _normalised(g: Graph, rows: str) -> str:
     axes: dict[str, Any] = {"axes": [1], "keepdims": 1}
     norms = g.add("Sqrt", g.add("ReduceSumSquare", rows, **axes))
     zero = g.add("Cast", g.add("Equal", norms, g.constant(0.0)), to=g.types.DOUBLE)
     return g.add("Div", rows, g.add("Add", norms, zero))
-
-
-def _linear(g: Graph, rows: str, weights, intercepts, l2: bool, final: str, classes) -> None:
-    rows = _normalised(g, rows) if l2 else rows
-    if classes:
-        g.add("Add", g.add("MatMul", rows, g.constant(weights.T)), g.constant(intercepts), out=final)
-    else:
-        g.add("Add", g.add("MatMul", rows, g.constant(weights[0])), g.constant(intercepts[0]), out=final)
 
 
 def _kernel(g: Graph, rows: str, support: Support, final: str) -> None:

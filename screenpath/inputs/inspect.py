@@ -11,7 +11,7 @@ import numpy as np
 
 from screenpath.data.files.advice import Column, columns_of, command_of, target_of
 from screenpath.data.files.cells import Cells
-from screenpath.data.files.dataset import Dataset, FileLike
+from screenpath.data.files.dataset import FileLike
 from screenpath.data.files.libsvm import Parser, parse_stream
 from screenpath.data.files.read import auto_columns, opened, refuse_columns, refuse_indices
 from screenpath.data.files.reader import read_table
@@ -112,13 +112,6 @@ class ShardData:
     label_names: tuple[str, ...] | None = None
     spelled: Spelled | None = None
 
-    @classmethod
-    def of(cls, folder: ShardFolder, whole: list[int], y: np.ndarray) -> ShardData:
-        """Return the data of the shards ``whole`` of a folder with the labels ``y``."""
-        nnz, notices = sum(folder.meta["shards"][k]["nnz"] for k in whole), tuple(folder.meta["notices"])
-        spelled = Spelled.of_record(folder.meta.get("spelled"))
-        return cls(str(folder.path), y.size, folder.d, nnz, y, notices, folder.names, folder.label_names, spelled)
-
     @property
     def density(self) -> float:
         """Return stored values over cells."""
@@ -160,16 +153,8 @@ def inspect(
         LIBSVM text, CSV, Parquet, or a folder of shards.
     max_faults : int, default 20
         Reading ends at this many.
-    zero_based : bool, default False
-        Of LIBSVM text.
-    target, one_hot, columns, drop, id : str, or (of those in the middle) sequence of str
-        Columns of a table, see :func:`screenpath.read_data`.
-    **cells
-        How its cells are read, as there.
-
-    Returns
-    -------
-    Inspection
+    zero_based, target, one_hot, columns, drop, id, **cells
+        As of :func:`screenpath.read_data`.
 
     Raises
     ------
@@ -183,7 +168,10 @@ def inspect(
     with opened(source, how) as (table, stream, name):
         if table is None:
             refuse_columns(name, target, one_hot, stream, columns, drop, id, how)
-            return _inspect_text(stream, name, max_faults, zero_based)
+            parser = Parser(name, zero_based, max_faults=max_faults)
+            parse_stream(stream, parser)
+            data = parser.dataset(None) if parser.labels.size else None
+            return Inspection(data, parser.faults, not parser.full, zero_based)
         refuse_indices(name, zero_based, None)
         seen: dict[str, Any] = {}
         if hasattr(source, "__fspath__") or isinstance(source, str) and Path(source).is_file():
@@ -195,18 +183,12 @@ def inspect(
         form = form_of(table, target, one_hot, columns, drop, id, auto_columns(source, table, one_hot))
         data, faults = read_table(table, form, max_faults=max_faults)
         faults.sort(key=lambda fault: table.columns.index(fault.column))
-        data = data and replace(data, notices=(*data.notices, *_mixed_labels(data)))
+        if data is not None and data.text_label is not None:  # a regression cannot use the texts
+            mixed = "other labels are numbers: lad, svr and quantile want all to be, to classifiers it is a label"
+            data = replace(data, notices=(*data.notices, f"{data.text_label}; {mixed}"))
         if seen:
             seen |= {"target": form.target, "command": command_of(name, seen["columns"], form)}
         return Inspection(data, faults, len(faults) < max_faults, False, **seen)
-
-
-def _mixed_labels(data: Dataset) -> tuple[str, ...]:
-    """Return a notice where some labels are texts and others numbers: a regression cannot use the texts."""
-    text = data.text_label
-    if text is None:
-        return ()
-    return (f"{text}; other labels are numbers: lad, svr and quantile want all to be, to classifiers it is a label",)
 
 
 def _inspect_shards(path: Path, max_faults: int, zero_based: bool) -> ShardInspection:
@@ -232,7 +214,9 @@ def _inspect_shards(path: Path, max_faults: int, zero_based: bool) -> ShardInspe
         wrong = folder.labels_faults()
         faults += wrong
         y = folder.labels() if whole and not wrong else np.empty(0)
-    data = ShardData.of(folder, whole, y) if y.size else None
+    nnz, notices = sum(folder.meta["shards"][k]["nnz"] for k in whole), tuple(folder.meta["notices"])
+    named = folder.names, folder.label_names, Spelled.of_record(folder.meta.get("spelled"))
+    data = ShardData(str(folder.path), y.size, folder.d, nnz, y, notices, *named) if y.size else None
     complete = len(faults) < max_faults
     return ShardInspection(data, faults[:max_faults], complete, folder.meta["zero_based"], folder, whole)
 
@@ -247,10 +231,3 @@ def _labels_agree(labels: dict | None, targets: np.ndarray, names) -> bool:
         return {float(label): count for label, count in labels.items()} == dict(found)
     except ValueError:
         return False
-
-
-def _inspect_text(stream, name: str, max_faults: int, zero_based: bool) -> Inspection:
-    parser = Parser(name, zero_based, max_faults=max_faults)
-    parse_stream(stream, parser)
-    data = parser.dataset(None) if parser.labels.size else None
-    return Inspection(data, parser.faults, not parser.full, zero_based)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +16,7 @@ from screenpath.catalogue.losses import LOSSES
 from screenpath.catalogue.scores import SCORES, Sigmoid
 from screenpath.catalogue.specs import SPECS
 from screenpath.cv.choice import folds_of, unmet_line
-from screenpath.data.safe.values import is_number, is_whole
+from screenpath.data.safe import values as kinds
 from screenpath.errors import RunFolderError, UsageError
 from screenpath.store.record import strict_json
 from screenpath.walk.step import SKIPPED
@@ -152,54 +155,56 @@ def read_cv(run) -> CrossValidation:
             f"{run.path} holds no cross-validation",
             "make one: screenpath cv MODEL DATA, in Python screenpath.cross_validate",
         )
-    file = run.path / "cv.json"
-    try:
+    with _reading(run.path / "cv.json") as file:
         record = strict_json(file.read_bytes())
-        file = run.path / "cv.csv"
+    with _reading(run.path / "cv.csv") as file:
         steps = [_floats(row, ("step", *run.parameters, "mean", "se")) for row in _rows(file)]
         if [row["step"] for row in steps] != list(range(len(steps))) or not steps:
             raise ValueError("the grid points are not numbered 0, 1, ...")
-        file = run.path / "cv.json"
+    with _reading(run.path / "cv.json"):
         _check_cv(record, run, len(steps))
-        file = run.path / "bounds.csv"
+    with _reading(run.path / "bounds.csv") as file:
         certified = record.get("certified") and run.has("bounds.csv")
         bounds = [list(_floats(row, ("C_from", "C_to", "lower")).values()) for row in _rows(file)] if certified else []
         if np.isnan(bounds).any():
             raise ValueError("a number is missing")
+    return CrossValidation(record, steps, np.array(bounds, dtype=float).reshape(-1, 3))
+
+
+@contextlib.contextmanager
+def _reading(file: Path) -> Iterator[Path]:
+    """Turn what a damaged file of a cross-validation raises into the error that names it."""
+    try:
+        yield file
     except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
         why = f"no {error}" if isinstance(error, KeyError) else str(error)
         raise RunFolderError(f"{file} is damaged: {why}", "compute the cross-validation again with `force`") from None
-    return CrossValidation(record, steps, np.array(bounds, dtype=float).reshape(-1, 3))
 
 
 def read_gammas(run) -> tuple[Grid, list[float]]:
     """Return the mean scores of gammas.csv over gamma, the largest first, and C, nan where a gamma was dropped; and the
     values of C.
     """
-    file, score = run.path / "gammas.csv", read_cv(run).record["score"]
-    try:
+    score = read_cv(run).record["score"]
+    with _reading(run.path / "gammas.csv") as file:
         rows = [_floats(row, ("gamma", "C", "mean", "n_folds")) for row in _rows(file)]
         gammas, C = sorted({row["gamma"] for row in rows}, reverse=True), sorted({row["C"] for row in rows})
         means = np.full((len(gammas), len(C)), np.nan)
         for row in rows:
             if row["n_folds"] == max(one["n_folds"] for one in rows):
                 means[gammas.index(row["gamma"]), C.index(row["C"])] = row["mean"]
-        return Grid(gammas, [f"{value:.2g}" for value in C], "C", {score.replace("-", " "): means}), C
-    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
-        raise RunFolderError(f"{file} is damaged: {error}", "compute the cross-validation again with `force`") from None
+    return Grid(gammas, [f"{value:.2g}" for value in C], "C", {score.replace("-", " "): means}), C
 
 
 def read_folds(run) -> list[dict]:
     """Return the rows of folds.csv: status, numbers of repeat, fold and step, and the score (nan: none)."""
-    file = run.path / "folds.csv"
-    try:
-        whole = ("repeat", "fold", "step")
-        return [
+    whole = ("repeat", "fold", "step")
+    with _reading(run.path / "folds.csv") as file:
+        found = [
             {"status": row["status"], "score": float(row["score"] or "nan"), **{name: int(row[name]) for name in whole}}
             for row in _rows(file)
         ]
-    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
-        raise RunFolderError(f"{file} is damaged: {error}", "compute the cross-validation again with `force`") from None
+    return found
 
 
 def unmet_folds(run) -> str | None:
@@ -211,71 +216,56 @@ def unmet_folds(run) -> str | None:
     return unmet_line(read_folds(run), paths * len(cv.steps))
 
 
+# What entries of cv.json hold.
+THRESHOLD = {**dict.fromkeys(("value", "recall", "precision", "specificity"), kinds.is_number), "asked": kinds.is_text}
+SIGMOID = dict.fromkeys((one.name for one in fields(Sigmoid)), kinds.is_number)
+BOUND = dict.fromkeys(("cmin", "cmax", "best_error", "best_C", "lower_bound", "difference"), kinds.is_number)
+TRIED = {  # one of several gammas
+    **dict.fromkeys(("gamma", "folds"), kinds.is_number), **dict.fromkeys(("dropped", "certified"), kinds.is_flag),
+}  # fmt: skip
+
+
 def _check_cv(record, run, n_steps: int) -> None:
     if record["parameters"] != run.parameters or record.get("model", run.model) != run.model:
         raise ValueError("it is that of another model")
-    if record["score"] not in SCORES:
-        raise ValueError("score is none that there is")
-    if not (is_whole(2)(record["folds"]) and is_whole(1)(record.get("repeats") or 1)):
-        raise ValueError("folds or repeats is not a whole number")
-    sizes = record.get("fold_sizes")
-    if sizes is not None and not (isinstance(sizes, list) and 0 < len(sizes) <= folds_of(record)[1]):
-        raise ValueError("fold_sizes is not that of these folds")
-    if not isinstance(record.get("baselines", []), list) or not all(map(is_number, record.get("baselines", []))):
-        raise ValueError("baselines are not numbers")
-    if record.get("confusion") is not None:
-        labels, counts = (record["confusion"][name] for name in ("labels", "counts"))
-        rows = [counts, *counts]
-        if any(not isinstance(row, list) or len(row) != len(labels) for row in rows):
-            raise ValueError("confusion has another number of labels")
-        if not all(map(is_whole(0), sum(counts, []))) or not all(isinstance(label, str) for label in labels):
-            raise ValueError("confusion holds something else than labels and numbers of rows")
+    (count, whole), at = folds_of(record), kinds.has(dict.fromkeys(run.parameters, kinds.is_number))
+    needed: dict[str, Any] = {"score": kinds.one_of(SCORES), "folds": kinds.is_whole(2)}
+    possible: dict[str, Any] = {
+        "repeats": kinds.is_whole(1), "fold_sizes": lambda sizes: isinstance(sizes, list) and 0 < len(sizes) <= whole,
+        "baselines": kinds.are_numbers, "confusion": _is_confusion, "at_boundary": kinds.is_text,
+        "n_grid": kinds.is_number, "certified": kinds.has(BOUND),
+        "until_turn": kinds.has({"last": at, "added_points": kinds.is_whole(0), "turned": kinds.is_flag}),
+        "tuned": kinds.has({"gamma": kinds.is_number, "pairs": kinds.is_number, "gammas": kinds.list_of(_is_tried)}),
+        "tuned.difference": kinds.is_number,
+    }  # fmt: skip
     for name in ("best", "one_se"):
-        chosen = record[name]
-        if not is_whole(0)(chosen["step"]) or chosen["step"] >= n_steps:
-            raise ValueError(f"the step of {name} is none of the grid")
+        needed |= {f"{name}.step": kinds.is_whole(0, n_steps - 1), f"{name}.mean": kinds.is_number}
+        needed[f"{name}.parameters"] = at
         # One fold, the part of a job array, has no standard error.
-        _need_numbers(chosen, ("mean",) if folds_of(record)[0] == 1 and chosen["se"] is None else ("mean", "se"), name)
-        _need_numbers(chosen["parameters"], run.parameters, f"{name}.parameters")
-        _check_further(chosen, name, record)
-    if not isinstance(record.get("at_boundary") or "", str):
-        raise ValueError("at_boundary is no text")
-    grown = record.get("until_turn")
-    if grown is not None:
-        _need_numbers(grown["last"], run.parameters, "until_turn.last")
-        if not is_whole(0)(grown["added_points"]) or not isinstance(grown["turned"], bool):
-            raise ValueError("until_turn does not say how far the grid went on")
-    if (found := record.get("tuned")) is not None:
-        _need_numbers(found, ("gamma", "pairs", *found.keys() & {"difference"}), "tuned")
-        for one in found["gammas"]:
-            _need_numbers(one, ("gamma", "folds", *(("C", "mean") if not one["dropped"] else ())), "tuned.gammas")
-            if not (isinstance(one["dropped"], bool) and isinstance(one["certified"], bool)):
-                raise ValueError("tuned.gammas does not say what was dropped or certified")
-    if record.get("certified") is not None:
-        names = ("cmin", "cmax", "best_error", "best_C", "lower_bound", "difference")
-        _need_numbers(record["certified"], names, "certified")
+        (possible if count == 1 else needed)[f"{name}.se"] = kinds.is_number
+        possible |= {f"{name}.threshold": kinds.has(THRESHOLD, True), f"{name}.calibrate": kinds.has(SIGMOID, True)}
+        possible |= {f"{name}.optimism": kinds.is_number, f"{name}.further": lambda found: _are_further(found, record)}
+    for name, there in kinds.wrong_entries(record, needed, possible):
+        raise ValueError(f"{name} has the wrong type or value" if there else f"there is no {name}")
 
 
-def _check_further(chosen: dict, name: str, record: dict) -> None:
-    """Check what a choice says of further scores, of its optimism, threshold and probabilities."""
-    if not is_number(chosen.get("optimism", 0.0)) or not is_number(record.get("n_grid", 0)):
-        raise ValueError(f"{name}.optimism is not a number")
-    for column, one in chosen.get("further", {}).items():
-        if column.replace("_", "-") not in SCORES or not all(map(is_number, record["further"][column])):
-            raise ValueError(f"{name}.further has what is no score")
-        _need_numbers(one, ("mean",) if one["se"] is None else ("mean", "se"), f"{name}.further.{column}")
-    if (found := chosen.get("threshold")) is not None:
-        _need_numbers(found, ("value", "recall", "precision", "specificity"), f"{name}.threshold")
-        if len(found) != 5 or not isinstance(found["asked"], str):
-            raise ValueError(f"{name}.threshold has other entries")
-    if (found := chosen.get("calibrate")) is not None:
-        _need_numbers(found, vars(Sigmoid(**found)), f"{name}.calibrate")
+def _is_confusion(value: dict) -> bool:
+    labels, row = value["labels"], kinds.list_of(kinds.is_whole(0))
+    lines = kinds.list_of(lambda line: row(line) and len(line) == len(labels))
+    return kinds.are_words(labels) and lines(value["counts"]) and len(value["counts"]) == len(labels)
 
 
-def _need_numbers(mapping, names, what: str) -> None:
-    lost = [name for name in names if not is_number(mapping[name])]
-    if lost:
-        raise ValueError(f"{what}.{lost[0]} is not a number")
+def _is_tried(one) -> bool:
+    return kinds.has(TRIED)(one) and (one["dropped"] or kinds.has({"C": kinds.is_number, "mean": kinds.is_number})(one))
+
+
+def _are_further(value, record: dict) -> bool:
+    """Tell whether further scores of a choice are scores, and those of the folds numbers."""
+    score = kinds.has({"mean": kinds.is_number, "se": lambda se: se is None or kinds.is_number(se)})
+    return kinds.is_mapping(value) and all(
+        name.replace("_", "-") in SCORES and kinds.are_numbers(record["further"][name]) and score(one)
+        for name, one in value.items()
+    )
 
 
 def _rows(file: Path) -> list:

@@ -156,7 +156,9 @@ def read_matrix(stored: tuple, layout: Layout, last: int, asked: int, step: int 
         elif file.name == NPZ:
             parts = npz_parts(file, 1 + layout.width, layout.blocks * asked)
         else:
-            parts = record_parts(file, RECORD, size)
+            records = records_of(file, RECORD, size)
+            parts = ([records[start : start + PART][name].copy() for name in RECORD.names or ()]
+                     for start in range(0, records.size, PART))  # fmt: skip
         return _assembled(parts, layout, last, step)
     except FAULTS as error:
         raise damaged(file, str(error).splitlines()[0] if str(error) else "unreadable") from None
@@ -245,13 +247,6 @@ def records_of(file: Path, dtype, size: int) -> np.ndarray:
     """Return the records in the first ``size`` bytes, mapped; an incomplete record at the end is ignored."""
     count = size // dtype.itemsize
     return np.memmap(file, dtype=dtype, mode="r", shape=(count,)) if count else np.zeros(0, dtype=dtype)
-
-
-def record_parts(file: Path, dtype, size: int):
-    records = records_of(file, dtype, size)
-    for start in range(0, records.size, PART):
-        part = np.array(records[start : start + PART])
-        yield part["step"], part["feature"], part["value"]
 
 
 def npz_parts(file: Path, width: int, most: int):

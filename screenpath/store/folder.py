@@ -76,7 +76,7 @@ class RunFolder:
             raise RunFolderError(f"{path} cannot be made: {error.strerror}", "choose another folder") from None
         self._lock = FolderLock(path)
         self._table = self._steps = self._coefficients = self._progress = self._numbers = None
-        self._files: dict[str, dict] = {}
+        self.files: dict[str, dict] = {}  # entries of ``record.file_entry``, of other writers too
         self._key = ""
         self._saved = time.monotonic()
         self.count = 0
@@ -271,7 +271,7 @@ class RunFolder:
         self._write_json(record)
 
     def _write_json(self, record: dict) -> None:
-        whole = records.sealed({**finite(record), "files": self._files})
+        whole = records.sealed({**finite(record), "files": self.files})
         with replacing(self.path / records.RUN) as file:
             # A file name may hold invalid bytes, which JSON escapes.
             file.write((readable_json(whole) + "\n").encode("utf-8", "backslashreplace"))
@@ -280,11 +280,7 @@ class RunFolder:
         """Write a further file of the run, one of ``record.OUTPUTS``; the next run.json has its hash."""
         with replacing(self.path / name) as file:
             file.write(content.encode() if isinstance(content, str) else content)
-        self._files[name] = records.file_entry(self.path / name)
-
-    def list_file(self, name: str, entry: dict) -> None:
-        """Add a finished file of another writer; ``entry`` is that of ``record.file_entry``."""
-        self._files[name] = entry
+        self.files[name] = records.file_entry(self.path / name)
 
     def add(self, row: dict, coefficients=None) -> None:
         """Append a step as soon as it is done.
@@ -339,10 +335,10 @@ class RunFolder:
         self._steps.complete()
         if self.parquet and complete:
             self.write_output("steps.parquet", parquet_of(self._steps.path.read_text(encoding="utf-8")))
-        self._files[self._steps.path.name] = {"bytes": self._steps.size, "sha256": self._steps.sha256}
+        self.files[self._steps.path.name] = {"bytes": self._steps.size, "sha256": self._steps.sha256}
         if self._coefficients is not None:
             file, entry = self._coefficients.finish(self.count)
-            self._files[file.name] = entry or records.file_entry(file)
+            self.files[file.name] = entry or records.file_entry(file)
         self._progress.abandon()
         self.write_run(record)
         if complete:

@@ -180,7 +180,7 @@ NEEDED = {
     "parameters": are_names, "columns": are_names, "options": is_mapping, "data.n_features": is_whole(1),
 }  # fmt: skip
 POSSIBLE = {
-    "labels": are_labels, "kernel": is_mapping, "command": are_words, "versions": is_mapping, "totals": is_mapping,
+    "kernel": is_mapping, "command": are_words, "versions": is_mapping, "totals": is_mapping,
     "identity": is_mapping, "folds_certified": is_flag, "files": is_mapping,
     "data.path": is_text, "data.sha256": is_text, "data.storage": is_text, "data.n_samples": is_whole(1),
     "data.nnz": is_whole(0), "data.feature_names": are_words,
@@ -208,8 +208,7 @@ def _check_entries(file: Path, record: dict) -> None:
     data = record.get("data")
     names = data.get("label_names") if isinstance(data, dict) else None
     names = names if isinstance(names, list) else None
-    possible = POSSIBLE if names is None else {**POSSIBLE, "labels": partial(are_labels, names=names)}
-    for name, there in wrong_entries(record, NEEDED, possible):
+    for name, there in wrong_entries(record, NEEDED, {**POSSIBLE, "labels": partial(are_labels, names=names)}):
         if there:
             raise damaged(file, f"the entry {name} has the wrong type or value")
         if record.get("status") != EMPTIED:
@@ -286,17 +285,12 @@ def _csv_rows(text: str, open_ended: bool) -> list:
 
 
 def _json_rows(text: str, open_ended: bool) -> list:
-    if not open_ended:
-        return _rows_in(text)
     try:
-        return _rows_in(text + "\n]}")
-    except ValueError:  # the last record may be incomplete
-        whole = text[: text.rfind("\n")].rstrip(",")
-        return _rows_in(whole + "\n]}")
-
-
-def _rows_in(text: str) -> list:
-    found = strict_json(text.encode())["steps"]
+        found = strict_json((text + "\n]}" * open_ended).encode())["steps"]
+    except ValueError:
+        if not open_ended:
+            raise
+        found = strict_json((text[: text.rfind("\n")].rstrip(",") + "\n]}").encode())["steps"]  # its last is incomplete
     if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
         raise ValueError("a row is no record")
     return found

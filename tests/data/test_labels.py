@@ -13,11 +13,7 @@ from screenpath.errors import DataError, UsageError
 
 
 def test_labels():
-    signs, mapping = binary_labels(np.array([2.0, 1.0, 2.0]))
-    assert signs.tolist() == [1, -1, 1] and mapping == {"+1": "2", "-1": "1"}
-    signs, mapping = binary_labels(np.array([0.0, 1.0, 2.0]), positive=1.0)
-    assert signs.tolist() == [-1, 1, -1] and mapping == {"+1": "1", "-1": "rest"}
-    assert binary_labels(np.array([0.0, 1.0]), positive=0.0)[1] == {"+1": "0", "-1": "1"}
+    assert binary_labels(np.array([2.0, 1.0, 2.0])).tolist() == [1, -1, 1]
     with pytest.raises(DataError, match=r"only one label: 3 \(2 samples\)"):
         binary_labels(np.array([3.0, 3.0]))
     with pytest.raises(DataError, match="two labels are needed, these are 3") as caught:
@@ -26,14 +22,12 @@ def test_labels():
     assert "y == LABEL" in caught.value.hint and "sparse_svm_path" in caught.value.hint
     with pytest.raises(DataError, match="`positive=.*sparse-svm"):
         binary_labels(np.arange(3.0), source="data.libsvm")
-    with pytest.raises(DataError, match="no sample has the label 9"):
-        binary_labels(np.arange(3.0), positive=9.0)
 
 
 def test_messages_name_the_data():
-    for y, positive in ((np.ones(2), None), (np.arange(3.0), None), (np.arange(2.0), 7.0)):
+    for y in (np.ones(2), np.arange(3.0)):
         with pytest.raises(DataError, match=r"^data\.libsvm: ") as caught:
-            binary_labels(y, positive, source="data.libsvm")
+            binary_labels(y, source="data.libsvm")
         assert caught.value.hint
 
 

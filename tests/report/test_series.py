@@ -78,7 +78,8 @@ def test_one_fold_alone_has_no_standard_error(runs, tmp_path):
     record["best"]["se"] = record["one_se"]["se"] = None
     (run.path / "cv.json").write_text(json.dumps({**record, "fold_sizes": [12]}))
     assert folds_of(series.read_cv(run).record) == (1, 10)
-    for sizes, why in (([12, 12], "best.se is not a number"), ([12] * 11, "fold_sizes"), ("12", "fold_sizes")):
+    for sizes, why in (([12, 12], "there is no best.se"), ([12] * 11, "fold_sizes"), ("12", "fold_sizes")):
+        record["best"]["se"] = record["one_se"]["se"] = 0.1 if why == "fold_sizes" else None
         (run.path / "cv.json").write_text(json.dumps({**record, "fold_sizes": sizes}))
         with pytest.raises(RunFolderError, match=why):
             series.read_cv(run)

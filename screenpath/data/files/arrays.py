@@ -128,6 +128,18 @@ def unmasked(values, what: str) -> np.ndarray:
         raise DataError(f"the rows of {what} are not all of one length") from None
 
 
+def one_each(values, what: str, count: int, unit: str) -> np.ndarray:
+    """Return numbers of which there is one for each of ``count`` units, as an array."""
+    hint = f"give one a {unit}, in order"
+    try:
+        found = np.asarray(unmasked(values, f"the {what}"), dtype=np.float64).ravel()
+    except (TypeError, ValueError, OverflowError):
+        raise UsageError(f"the {what} are not all numbers", hint) from None
+    if found.size != count:
+        raise UsageError(f"{found.size} {what} for {count} {unit}s", hint)
+    return found
+
+
 def _whole(X, what: str):
     """Return sparse rows whose indices are in range: compiled code does not check."""
     try:

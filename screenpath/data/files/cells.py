@@ -142,20 +142,11 @@ def checked_policy(how) -> str:
 
 
 def fill_of(X, missing: str | None, weights=None) -> np.ndarray | None:
-    """Return the value that takes the place of a missing one (nan) in each column; None if none does.
+    """Return the value that takes the place of a missing one (nan) in each column of ``X``, shape (n, d); None if none
+    does, as ``missing`` of :class:`Cells` has it.
 
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n, d)
-    missing : str or None
-        As of :class:`Cells`.
-    weights : ndarray of shape (n,), optional
-        How often each row counts.
-
-    Returns
-    -------
-    ndarray of shape (d,)
-        0 for a column without a known value.
+    The values have the shape (d,), 0 for a column without a known one. ``weights``, shape (n,), say how often each row
+    counts.
     """
     missing = checked_policy(missing or "error")
     if missing in ("error", "drop"):

@@ -30,50 +30,21 @@ LARGER_THAN_MEMORY = "convert it first, screenpath convert DATA SHARDS, and name
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set as in its file, before any choice of storage, scaling or model.
+    """A data set as in its file, before any choice of storage, scaling or model."""
 
-    Parameters
-    ----------
-    stored : Csr or csr_array of shape (n, d)
-        Stored zeros are kept, here and in ``X``.
-    y : ndarray of float64 of shape (n,)
-        Labels or targets.
-    source : str
-        Where it came from, for messages.
-    notices : tuple of str
-        What a user should know, one sentence each.
-    columns : ndarray of int64 of shape (d,), optional
-        Features of the file, from 0, that have a column in ``X``, if not all of ``width`` do.
-    width : int, optional
-        Features of the file; ``d`` by default.
-    names : tuple of str, optional
-        Of all features, if the data was a table.
-    label_names : tuple of str, optional
-        Of the labels 0, 1, ..., if they are texts.
-    form : Form, optional
-        The columns of a table file.
-    spelled : numerals.Spelled, optional
-        The texts of numeric labels that the file writes in an unusual way.
-    text_label : faults.Fault, optional
-        The first label of a table that is not a number although others are; a regression reports it.
-    ids : tuple of str, optional
-        Texts that name the rows, of shape (n,), if they were asked for.
-    lacking : ndarray of bool of shape (n,), optional
-        Rows to be predicted that lack a value which nothing takes the place of; it is 0 in ``X``.
-    """
-
-    stored: Csr | sp.csr_array
-    y: np.ndarray
-    source: str
-    notices: tuple[str, ...] = ()
-    columns: np.ndarray | None = None
-    width: int | None = None
-    names: tuple[str, ...] | None = None
-    label_names: tuple[str, ...] | None = None
-    form: Form | None = None
-    spelled: Spelled | None = None
-    text_label: Fault | None = None
-    ids: tuple[str, ...] | None = None
+    stored: Csr | sp.csr_array  # shape (n, d); stored zeros are kept, here and in ``X``
+    y: np.ndarray  # float64 of shape (n,): labels or targets
+    source: str  # where it came from, for messages
+    notices: tuple[str, ...] = ()  # what a user should know, one sentence each
+    columns: np.ndarray | None = None  # int64 of shape (d,): features of the file, from 0, if not all have a column
+    width: int | None = None  # features of the file; d by default
+    names: tuple[str, ...] | None = None  # of all features, if the data was a table
+    label_names: tuple[str, ...] | None = None  # of the labels 0, 1, ..., if they are texts
+    form: Form | None = None  # the columns of a table file
+    spelled: Spelled | None = None  # the texts of numeric labels that the file writes in an unusual way
+    text_label: Fault | None = None  # the first label of a table that is no number although others are
+    ids: tuple[str, ...] | None = None  # texts that name the rows, of shape (n,), if they were asked for
+    # bool of shape (n,): rows to be predicted that lack a value which nothing takes the place of; it is 0 in ``X``
     lacking: np.ndarray | None = None
     weights: np.ndarray | None = None  # weights, groups: shape (n,): of training rows, if columns of a table have them
     groups: np.ndarray | None = None

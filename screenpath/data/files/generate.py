@@ -35,30 +35,21 @@ class SyntheticSet:
     source: str
 
 
-def _wang(mean: float) -> SyntheticSet:
-    return SyntheticSet(2000, 2, mean, 0.75**2, 2, 0.0, "Wang et al. 2014, section 7.1")
-
-
-def _hong(n: int, p: int) -> SyntheticSet:
-    return SyntheticSet(n, p, 1.5, 0.75, 2, 0.02, "Hong et al. 2019, section 6.1")
-
-
-def _hong_multi(n: int, p: int) -> SyntheticSet:
-    return SyntheticSet(n, p, 1.5, 0.75, 5, 0.2, "Hong et al. 2019, section 6.3")
-
-
+WANG, HONG, HONG_MULTI = (
+    "Wang et al. 2014, section 7.1", "Hong et al. 2019, section 6.1", "Hong et al. 2019, section 6.3",
+)  # fmt: skip
 SETS: dict[str, SyntheticSet] = {
-    "wang-toy1": _wang(1.5),
-    "wang-toy2": _wang(0.75),
-    "wang-toy3": _wang(0.5),
+    "wang-toy1": SyntheticSet(2000, 2, 1.5, 0.75**2, 2, 0.0, WANG),
+    "wang-toy2": SyntheticSet(2000, 2, 0.75, 0.75**2, 2, 0.0, WANG),
+    "wang-toy3": SyntheticSet(2000, 2, 0.5, 0.75**2, 2, 0.0, WANG),
     "ogawa-toy": SyntheticSet(600, 2, 1.5, 0.75**2, 2, 0.0, "Ogawa et al. 2013, section 5"),
     "ogawa2014-toy": SyntheticSet(1000, 2, 0.5, 1.5**2, 2, 0.0, "Ogawa et al. 2014, section V-A"),
-    "hong-syn1": _hong(10_000, 1_000),
-    "hong-syn2": _hong(10_000, 10_000),
-    "hong-syn3": _hong(1_000, 10_000),
-    "hong-syn-multi1": _hong_multi(10_000, 1_000),
-    "hong-syn-multi2": _hong_multi(10_000, 10_000),
-    "hong-syn-multi3": _hong_multi(1_000, 10_000),
+    "hong-syn1": SyntheticSet(10_000, 1_000, 1.5, 0.75, 2, 0.02, HONG),
+    "hong-syn2": SyntheticSet(10_000, 10_000, 1.5, 0.75, 2, 0.02, HONG),
+    "hong-syn3": SyntheticSet(1_000, 10_000, 1.5, 0.75, 2, 0.02, HONG),
+    "hong-syn-multi1": SyntheticSet(10_000, 1_000, 1.5, 0.75, 5, 0.2, HONG_MULTI),
+    "hong-syn-multi2": SyntheticSet(10_000, 10_000, 1.5, 0.75, 5, 0.2, HONG_MULTI),
+    "hong-syn-multi3": SyntheticSet(1_000, 10_000, 1.5, 0.75, 5, 0.2, HONG_MULTI),
 }
 NAMES = tuple(SETS)
 

@@ -51,22 +51,10 @@ class _Scratch:
 class Parser:
     """Blocks of text in, arrays and faults out.
 
-    Parameters
-    ----------
-    source : str
-        Name used in messages.
-    dtype : float64 or float32
-        Type of the stored values.
-    max_faults : int
-        Parsing stops at this many.
-    line : int
-        Lines of the source before the first block.
-    limit : MemoryLimit, optional
-        Checked as the arrays grow.
-    labels : {"given", "marked", "absent"}
-        See :func:`read_libsvm`.
-    names : sequence of str, optional
-        All labels if they are known to be words; empty if they are known to be numbers.
+    ``source`` is the name used in messages, ``line`` the number of its lines before the first block. Values are stored
+    as ``dtype``, float64 or float32; parsing stops at ``max_faults``; the ``limit`` is checked as the arrays grow.
+    ``labels`` are as of :func:`read_libsvm`; ``names`` are all of them if they are known to be words, and empty if they
+    are known to be numbers.
     """
 
     def __init__(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from screenpath.data.files.arrays import stored_type, unmasked
+from screenpath.data.files.arrays import one_each, stored_type
 from screenpath.data.files.cells import completed, fill_of
 from screenpath.data.files.centring import FAR, SINGLE, far_centres, far_ranges
 from screenpath.errors import DataError, UsageError
@@ -31,36 +31,19 @@ class Preparation:
 
     Row ``i`` of the model is ``[(x_i - shift) / scale, bias]`` (for ``l2``: ``[x_i / ||x_i||, bias]``). ``standard``
     has a shift; with a free intercept, columns far from 0 do too (:mod:`screenpath.data.files.centring`).
-
-    Parameters
-    ----------
-    kind : str
-        ``none``, ``maxabs``, ``standard`` or ``l2``.
-    scale, shift : ndarray of shape (d,) or None
-        Divisor and offset of each feature.
-    bias : float
-        Value of the constant last feature; 0 for no bias.
-    n_features : int
-        ``d``, features of the data file that have a column.
-    columns : ndarray of int64 of shape (d,) or None
-        These features, from 0; None if they are all of them.
-    width : int or None
-        Features of the data file; ``d`` if all have a column.
-    fill : ndarray of shape (d,) or None
-        What takes the place of a missing value (nan), before all else; None if none may be missing.
-    nearly : ndarray of int64 or None
-        Columns, from 0, that ``standard`` divides by a spread at the rounding level of their values; with any other
-        scaling, those whose variation float32 rounds.
     """
 
-    kind: str
-    scale: np.ndarray | None
+    kind: str  # none, maxabs, standard or l2
+    scale: np.ndarray | None  # scale, shift: shape (d,): divisor and offset of each feature
     shift: np.ndarray | None
-    bias: float
-    n_features: int
-    columns: np.ndarray | None = None
-    width: int | None = None
+    bias: float  # value of the constant last feature; 0 for no bias
+    n_features: int  # d, features of the data file that have a column
+    columns: np.ndarray | None = None  # int64 of shape (d,): these features, from 0; None if they are all of them
+    width: int | None = None  # features of the data file; d if all have a column
+    # int64: columns, from 0, that ``standard`` divides by a spread at the rounding level of their values; with any
+    # other scaling, those whose variation float32 rounds
     nearly: np.ndarray | None = None
+    # shape (d,): what takes the place of a missing value (nan), before all else; None if none may be missing
     fill: np.ndarray | None = None
 
     @property
@@ -146,7 +129,11 @@ class Preparation:
         if values is not centred:
             values *= centred
         if self.bias:
-            return _with_bias(values, X, self.bias)
+            n, width = X.shape
+            kind = sp.index_type(max(values.size + n, width + 1))
+            indices, indptr = (places.astype(kind, copy=False) for places in (X.indices, X.indptr))
+            arrays = with_constant(values.astype(np.float64, copy=False), indices, indptr, width, self.bias)
+            return sp.csr_array(arrays, shape=(n, width + 1))
         if values is X.data:
             return X
         # Users of the rows may sort indices in place, which must not change X.
@@ -172,26 +159,12 @@ def _stored_throughout(X, columns: np.ndarray):
 def fit_preparation(
     X, scale: str = "none", bias: float = 0.0, weights=None, dense: bool | None = None, peaks_of=None, blocks=None
 ) -> Preparation:
-    """Measure what a scaling needs.
+    """Measure what a scaling of ``X``, shape (n, d), needs.
 
-    Parameters
-    ----------
-    X : ndarray or scipy.sparse array of shape (n, d)
-    scale : {"none", "maxabs", "standard", "l2"}
-        ``standard`` subtracts the mean, which would fill a sparse array: it needs dense storage.
-    bias : float, default 0
-        Value of a constant feature to append, penalised like every other.
-    weights : ndarray of shape (n,), optional
-        How often each row counts in means and spreads.
-    dense : bool, optional
-        How the rows will be stored; as they are by default.
-    peaks_of, blocks : callable, optional
-        In place of :func:`peaks`, and yielding blocks as of :func:`centring`, for rows that are not in memory.
-
-    Raises
-    ------
-    UsageError
-        For an unknown scaling, or ``standard`` on sparse rows.
+    ``weights``, shape (n,), say how often each row counts in means and spreads. ``standard`` subtracts the mean, which
+    would fill sparse rows: unless they will be stored ``dense``, by default as they are, it is a :class:`UsageError`.
+    ``peaks_of`` stands for :func:`peaks`, and ``blocks`` yields blocks as of :func:`centring`, where the rows are not
+    in memory.
     """
     if scale not in SCALES:
         raise UsageError(f"unknown scaling '{scale}'", f"use one of {', '.join(SCALES)}")
@@ -280,7 +253,7 @@ def checked_penalties(penalties, width: int, columns=None) -> np.ndarray | None:
     """Return the checked penalty weights of the features that have a column; None if there are none."""
     if penalties is None:
         return None
-    found = _one_a_feature(penalties, "penalty weights", width)
+    found = one_each(penalties, "penalty weights", width, "feature")
     bad = np.flatnonzero(~(np.isfinite(found) & (found > 0.0)))
     if bad.size:
         raise UsageError(
@@ -293,21 +266,11 @@ def checked_signs(signs, width: int, columns=None) -> np.ndarray | None:
     """Return the checked signs of the weights of the features that have a column, int8; None if there are none."""
     if signs is None:
         return None
-    found = _one_a_feature(signs, "signs", width)
+    found = one_each(signs, "signs", width, "feature")
     bad = np.flatnonzero(~np.isin(found, (-1.0, 0.0, 1.0)))
     if bad.size:
         raise UsageError(f"sign {bad[0] + 1} is {found[bad[0]]:g}", "signs are 1, -1 or 0")
     return (found if columns is None else found[columns]).astype(np.int8)
-
-
-def _one_a_feature(values, what: str, width: int) -> np.ndarray:
-    try:
-        found = np.asarray(unmasked(values, f"the {what}"), dtype=np.float64).ravel()
-    except (TypeError, ValueError, OverflowError):
-        raise UsageError(f"the {what} are not all numbers", "give one a feature, in order") from None
-    if found.size != width:
-        raise UsageError(f"{found.size} {what} for {width} features", "give one a feature, in order")
-    return found
 
 
 def prepare(
@@ -416,14 +379,6 @@ def _norms(X) -> np.ndarray:
             "use `scale=maxabs`, or divide the values by a power of ten",
         )
     return np.where(norms > 0.0, norms, 1.0)
-
-
-def _with_bias(values, X, bias: float):
-    n, width = X.shape
-    kind = sp.index_type(max(values.size + n, width + 1))
-    indices, indptr = (places.astype(kind, copy=False) for places in (X.indices, X.indptr))
-    arrays = with_constant(values.astype(np.float64, copy=False), indices, indptr, width, bias)
-    return sp.csr_array(arrays, shape=(n, width + 1))
 
 
 def stored_dense(X, storage: str, scale: str = "none") -> bool:

@@ -268,7 +268,8 @@ def read_table(
     weights, groups = beside.finish(good)
     reader.take_bases(places)
     X = reader.rows(X, places)
-    notices = (*table.notices, *notices, *reader.notices(), *_left_out(left_out))
+    lacking = "1 row that lacks a value is" if left_out == 1 else f"{left_out:,} rows that lack a value are"
+    notices = (*table.notices, *notices, *reader.notices(), *([f"{lacking} left out"] if left_out else []))
     if not X.shape[0]:
         return None, found
     text = target.text if any(map(is_number, names or ())) else None
@@ -278,8 +279,3 @@ def read_table(
         spelled=spelled if good.all() else None, ids=None if named is None else tuple(named),
         lacking=rows.gaps.finish() if new else None, weights=weights, groups=groups,
     ), found  # fmt: skip
-
-
-def _left_out(count: int) -> list[str]:
-    rows = "1 row that lacks a value is" if count == 1 else f"{count:,} rows that lack a value are"
-    return [f"{rows} left out"] if count else []

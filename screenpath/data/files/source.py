@@ -13,7 +13,6 @@ import sys
 import tempfile
 import zlib
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -193,15 +192,15 @@ class Begun(io.BufferedReader):
         self.name = name
 
 
-def _bzip2(raw):
-    return io.BufferedReader(_Streams(raw, bz2.BZ2Decompressor, 0), BUFFER)
+def _xz():
+    return lzma.LZMADecompressor(lzma.FORMAT_XZ, in_force().room)
 
 
-def _xz(raw):
-    return io.BufferedReader(_Streams(raw, partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, in_force().room), 4), BUFFER)
-
-
-_MAGIC = ((b"\x1f\x8b", gzip.open), (b"BZh", _bzip2), (b"\xfd7zXZ\x00", _xz))
+_MAGIC = (
+    (b"\x1f\x8b", gzip.open),
+    (b"BZh", lambda raw: io.BufferedReader(_Streams(raw, bz2.BZ2Decompressor, 0), BUFFER)),
+    (b"\xfd7zXZ\x00", lambda raw: io.BufferedReader(_Streams(raw, _xz, 4), BUFFER)),
+)
 
 
 class Rejoined(io.RawIOBase):

@@ -21,21 +21,12 @@ from screenpath.numbers import sparse as sp
 
 
 def libsvm_lines(X, y):
-    """Return an iterator over the lines of LIBSVM text, one per row.
+    """Return an iterator over the lines of LIBSVM text, one per row of ``X``, shape (n, d), and ``y``, (n,), numbers
+    or texts.
 
     Indices count from 1, every stored value has all its digits. Zeros of a dense array are left out, stored zeros of a
-    sparse one are kept.
-
-    Parameters
-    ----------
-    X : ndarray, scipy.sparse or table of shape (n, d)
-    y : ndarray of shape (n,)
-        Numbers, or texts that can be labels.
-
-    Raises
-    ------
-    DataError
-        For nan and infinity, labels of another length, and texts that a reader would not accept as labels.
+    sparse one are kept. nan and infinity, labels of another length, and texts that a reader would not accept as labels
+    are a DataError.
     """
     if not sp.issparse(X):
         X = rows_of(X) if is_table(X) else np.asarray(X)

@@ -202,13 +202,6 @@ class Appender:
         except OSError as error:
             raise failure_named(error, self.partial) from None
 
-    def read(self) -> bytes:
-        parts, done = [], 0
-        while data := read_at(self._descriptor, self.size - done, done):  # one call reads 2 GB at most
-            parts.append(data)
-            done += len(data)
-        return b"".join(parts)
-
     def complete(self) -> None:
         self.sync()
         os.close(self._descriptor)

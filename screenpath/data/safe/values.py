@@ -58,6 +58,16 @@ def list_of(good):
     return lambda value: isinstance(value, list) and all(map(good, value))
 
 
+def has(entries: dict, alone: bool = False):
+    """Return a test for a mapping with these entries, each of which passes its own; ``alone``: it has no others."""
+    return lambda value: (
+        is_mapping(value)
+        and value.keys() >= entries.keys()
+        and (not alone or len(value) == len(entries))
+        and all(good(value[name]) for name, good in entries.items())
+    )
+
+
 are_words = list_of(is_text)
 are_numbers = list_of(is_number)
 

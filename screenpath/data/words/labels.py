@@ -219,17 +219,16 @@ def are_targets(labels: np.ndarray) -> bool:
     return bool(labels.size > MANY or np.any(labels != np.floor(labels)))
 
 
-def binary_labels(y, positive: float | None = None, source: str = "", names=None) -> tuple[np.ndarray, dict]:
-    """Turn two labels into signs, shape (n,): sorted, the larger is +1; or ``positive`` is, all others are -1.
+def binary_labels(y, source: str = "", names=None) -> np.ndarray:
+    """Turn two labels into signs, shape (n,): the larger is +1. Another number of labels is a DataError.
 
-    Also returned is the mapping ``{"+1": label, "-1": label or "rest"}``, labels as text. ``source``, the name of the
-    data, is put before an error message; it is empty for Python functions of arrays, whose hints name no options. A
-    single label, more than two without ``positive``, or an unknown ``positive`` is a DataError.
+    ``source``, the name of the data, is put before an error message; it is empty for Python functions of arrays, whose
+    hints name no options.
     """
     low, high = (y.min(), y.max()) if y.size else (0.0, 0.0)
     upper = y == high
-    if positive is None and low < high and (upper | (y == low)).all():  # the usual case: nothing to sort
-        return np.where(upper, 1.0, -1.0), {"+1": label_text(high), "-1": label_text(low)}
+    if low < high and (upper | (y == low)).all():
+        return np.where(upper, 1.0, -1.0)
     labels, counts = np.unique(y, return_counts=True)
     where = f"{source}: " if source else ""
     several = [f"{c} sample{'' if c == 1 else 's'}" for c in counts[:SHOWN]]
@@ -237,13 +236,6 @@ def binary_labels(y, positive: float | None = None, source: str = "", names=None
     named += ", ..." if labels.size > SHOWN else ""
     if labels.size == 1:
         raise DataError(f"{where}only one label: {named}", "a classifier needs samples of two labels")
-    if positive is not None:
-        if positive not in labels:
-            raise DataError(
-                f"{where}no sample has the label {label_text(positive)}; the labels are {named}", "name one of these"
-            )
-        rest = label_text(labels[labels != positive][0]) if labels.size == 2 else "rest"
-        return np.where(y == positive, 1.0, -1.0), {"+1": label_text(positive), "-1": rest}
     message = f"{where}two labels are needed, these are {labels.size}: {named}"
     raise DataError(message, _several_hint(labels, names, bool(source)))
 
