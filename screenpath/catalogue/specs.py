@@ -110,9 +110,7 @@ DEFAULTS = dict(zip(PARAMETERS["poly"], usual(o.KERNEL, *PARAMETERS["poly"]), st
 
 
 def function_of(options: dict, X):
-    """Return the kernel function of the options for rows ``X``; ``options["width"]`` counts features without a column,
-    too.
-    """
+    """Return the kernel function for rows ``X``; ``options["width"]`` counts features without a column, too."""
     from screenpath.rows.kernel_functions import KernelFunction, parse_gamma
 
     chosen: dict[str, Any] = {k: default if options[k] is None else options[k] for k, default in DEFAULTS.items()}

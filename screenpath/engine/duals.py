@@ -67,8 +67,7 @@ class Duals:
 
 
 def duals_of(run: Run, step: dict, training: str | tuple | None = None) -> Duals:
-    """Return the dual variables of a step, a row of the step table; ``training`` are the training data, if they have
-    moved.
+    """Return the dual variables of a row of the step table; ``training`` are training data that have moved.
 
     A :class:`UsageError` refuses models without dual variables of rows, and several paths; a :class:`DataError`
     training data that are missing or not those of the run; a :class:`RunFolderError` a damaged certificate, or a step

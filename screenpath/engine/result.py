@@ -77,9 +77,7 @@ class Result(ABC, Generic[Place]):
     @overload
     def __getitem__(self, step: str) -> np.ndarray: ...
     def __getitem__(self, step: int | slice | str) -> Step | list[Step] | np.ndarray:
-        """Return a step by its place, steps, or a column of the step table by its name, of shape (n_steps,); numbers
-        that are not known are nan.
-        """
+        """Return a step by its place, steps, or a column of the step table by its name; unknown numbers are nan."""
         if not isinstance(step, str):
             return self.steps[step]
         rows = self.table()

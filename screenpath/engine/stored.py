@@ -299,8 +299,7 @@ def step_or_between(
 def decision_values(
     run: Run, step: dict | Interpolated, X, training: str | None = None
 ) -> tuple[np.ndarray, str | None]:
-    """Return the linear forms of a step for new data, shape (m,) or (m, classes); and which features were ignored or
-    are missing, or None.
+    """Return the linear forms of new data, (m,) or (m, classes); and which features are ignored or missing, or None.
 
     ``step`` is a row of the step table, or a model between two. ``X``, a csr_array with m rows, is in the units of the
     data file; features unknown to the model are ignored. The forms are ``x.w + intercept``, less the threshold of the

@@ -97,9 +97,7 @@ def names_of(labels) -> tuple[str, ...]:
 
 
 def problems_of(given: Foreign, model: str | None) -> tuple[str, str | None]:
-    """Return the model whose problem a foreign one was to solve, as it tells or ``model`` says, and the penalty of a
-    squared hinge.
-    """
+    """Return the model whose problem a foreign one solves, by itself or ``model``, and its squared hinge's penalty."""
     models, penalty = KINDS.get(given.kind, ((), None))
     if model is None and not models:
         hint = f"name it with `c` and its intercept: `model=svm`, {', '.join(NAMED)}; others are not covered"

@@ -48,8 +48,7 @@ class Inspection:
         return {float(a): int(c) for a, c in zip(labels, counts, strict=True)}
 
     def column_ranges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the columns that store a value, from 0 and increasing, and the smallest and largest value of each; all
-        of shape (k,).
+        """Return the columns that store a value, increasing from 0, and their smallest and largest values; shape (k,).
 
         The other d - k columns are empty: no array has d entries where d is far above the number of stored values. A
         row that stores no value in a column counts as 0 there.
@@ -78,9 +77,7 @@ class Inspection:
         return columns[ranges[2] > 0], low, high
 
     def row_norms(self) -> np.ndarray:
-        """Return the Euclidean norm of every row, scaled by its largest value so that squares stay in range; a missing
-        value counts as 0.
-        """
+        """Return the norm of every row; squares stay in range, and a missing value counts as 0."""
         largest, total = np.zeros(self.data.n), np.zeros(self.data.n)
         for rows, X in self._rows():
             np.maximum.at(largest, rows, np.abs(np.nan_to_num(X.data)))

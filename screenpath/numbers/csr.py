@@ -95,8 +95,7 @@ def counted_csr(values: np.ndarray, indices: np.ndarray, counts: np.ndarray, wid
 
 
 def with_constant(values, indices, indptr, width: int, constant: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return sparse rows, whose indices count ``width`` features, with a last feature that is ``constant`` in all of
-    them.
+    """Return sparse rows of ``width`` features with one more, that is ``constant`` in all of them.
 
     The types of ``indices`` and ``indptr`` are kept: they must hold the new numbers.
     """

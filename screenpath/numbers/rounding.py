@@ -70,9 +70,7 @@ def reason(certificate, tol: float) -> str:
 
 
 class Proven:
-    """The common part of all certificates, which have the fields ``primal``, ``primal_error``, ``gap``,
-    ``rounding``.
-    """
+    """The common part of all certificates."""
 
     __slots__ = ()
 

@@ -182,9 +182,7 @@ def _reading(file: Path) -> Iterator[Path]:
 
 
 def read_gammas(run) -> tuple[Grid, list[float]]:
-    """Return the mean scores of gammas.csv over gamma, the largest first, and C, nan where a gamma was dropped; and the
-    values of C.
-    """
+    """Return the mean scores of gammas.csv over gamma, falling, and C (nan: gamma dropped), and the values of C."""
     score = read_cv(run).record["score"]
     with _reading(run.path / "gammas.csv") as file:
         rows = [_floats(row, ("gamma", "C", "mean", "n_folds")) for row in _rows(file)]

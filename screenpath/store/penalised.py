@@ -41,9 +41,7 @@ def nu_of(run, step: dict) -> float:
 
 
 def step_of_nu(run, nu: float) -> dict:
-    """Return the step whose nu, which falls along the path, is nearest in proportion, with its ``nu``: nu-SVC by a path
-    over C.
-    """
+    """Return the step whose nu is nearest in proportion, with its ``nu``, which falls along the path: nu-SVC by C."""
     weighted = any(run.record["options"].get(name) for name in ("weights", "weight_column", "class_weight"))
     if run.model != "svm" or run.classes or weighted:
         raise UsageError("nu belongs to runs of svm with two labels and without weights", "name a step by its C")

@@ -79,9 +79,7 @@ class TableSource(Source, ABC):
 
     @abstractmethod
     def _rows(self) -> Iterator[tuple[str, list]]:
-        """Yield the text of each row's label, and its cells: a number, or the text of a column with a feature a
-        value.
-        """
+        """Yield the text of each row's label, and its cells: numbers, and texts of one-hot encoded columns."""
 
     def label(self, text: str) -> float:
         """Return the number of a label; where labels are texts, one number that is written in two ways has one name."""

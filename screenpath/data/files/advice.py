@@ -153,9 +153,7 @@ def target_of(columns: Sequence[Column]) -> Column:
 
 
 def command_of(source: str, columns: Sequence[Column], form: Form) -> str | None:
-    """Return a command line that reads a table and learns its target, cross-validated if each label occurs often; None
-    if there is nothing to learn.
-    """
+    """Return a command line that learns a table's target, cross-validated if labels occur often; or None."""
     how, commas = form.cells, []
     target = next(column for column in columns if column.name == form.target)
     named: dict[str, list[str]] = {"id": [], "drop": [], "one_hot": [], "na": list(how.na)}

@@ -53,9 +53,7 @@ def numbered(y, names: tuple[str, ...] | None):
 
 
 def stored_type(dtype) -> np.dtype:
-    """Return float64 or float32 as a dtype; any other raises a :class:`UsageError`, because integers would lose
-    fractions.
-    """
+    """Return float64 or float32 as a dtype; integers would lose fractions: any other is a :class:`UsageError`."""
     try:
         found = np.dtype(dtype)
     except TypeError:
@@ -283,9 +281,7 @@ def names_of(X) -> tuple[str, ...] | None:
 
 
 def rows_of(X, places: list[int] | None = None, gaps: bool = False) -> np.ndarray:
-    """Return the rows of a table as float64, or its columns at ``places`` in that order; they must hold numbers. With
-    ``gaps``, a missing value is nan.
-    """
+    """Return the rows of a table, or its columns at ``places``, as float64; with ``gaps``, a missing value is nan."""
     names = names_of(X)
     try:
         import narwhals
@@ -316,8 +312,7 @@ def rows_of(X, places: list[int] | None = None, gaps: bool = False) -> np.ndarra
 
 
 def found_in(given: tuple[str, ...] | None, names: tuple[str, ...] | None, warn: bool = True) -> list[int] | None:
-    """Return where new rows have the columns of the training data, by name; None if they match already or have no
-    names.
+    """Return where new rows have the training data's columns, by name; None if they match or have no names.
 
     Columns that the model does not use are ignored, with a warning if ``warn``; a missing one raises a
     :class:`DataError`.

@@ -29,9 +29,7 @@ def far_centres(X, weights: np.ndarray | None = None, far: float = FAR) -> np.nd
 
 
 def midpoints(width: int, index: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray | None:
-    """Return the middle between the smallest and the largest value of some columns, 0 for others; None if there are
-    none.
-    """
+    """Return the middle of the range of some columns, 0 for others; None if there are none."""
     centres = np.zeros(width, dtype=low.dtype)
     centres[index] = low + (high - low) / 2
     return centres if index.size else None

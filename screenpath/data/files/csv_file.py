@@ -170,9 +170,7 @@ def _span(cells: list[str]) -> int:
 
 
 class CsvBatch:
-    """Rows of a CSV file after ``before`` lines, see :class:`screenpath.data.files.table.Batch`; rows without cells are
-    empty lines.
-    """
+    """Rows of a CSV file after ``before`` lines, see :class:`.table.Batch`; empty lines are rows without cells."""
 
     def __init__(self, file: CsvFile, before: int, rows: list):
         self.rows = rows if all(rows) else [row for row in rows if row]

@@ -133,9 +133,7 @@ class Parser:
             self.limit.check(needed, what, LARGER_THAN_MEMORY, known=so_far)
 
     def _settle(self, text, hard, labels, values, ends) -> list[int]:
-        """Convert tokens that the kernel left over; record those that are neither numbers nor labels as faults and
-        return their rows.
-        """
+        """Convert tokens that the kernel left over; return the rows of those that are faults."""
         view, words, found = memoryview(text), [], []
         for slot, start, end in hard.tolist():
             token = bytes(view[start:end])

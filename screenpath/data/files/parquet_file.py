@@ -116,9 +116,7 @@ class ParquetFile:
 
 
 def _unbounded(kind) -> bool:
-    """Tell whether a cell of a column may have any number of values or bytes; of texts only distinct ones are
-    stored.
-    """
+    """Tell whether a cell may have any number of values or bytes; of texts only distinct ones are stored."""
     import pyarrow.types as types
 
     return types.is_nested(kind) or types.is_fixed_size_binary(kind)
@@ -139,9 +137,7 @@ def damaged(name: str, error: Exception) -> DataError:
 
 
 class ParquetBatch:
-    """Rows of a Parquet file as a RecordBatch of pyarrow, after ``first`` rows; see
-    :class:`screenpath.data.files.table.Batch`.
-    """
+    """Rows of a Parquet file after ``first`` rows, a RecordBatch of pyarrow; see :class:`.table.Batch`."""
 
     def __init__(self, source: str, first: int, batch: Any, cells: Cells = USUAL):
         self.source, self.first, self.batch, self.size, self.how = source, first, batch, batch.num_rows, cells

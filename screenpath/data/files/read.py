@@ -34,9 +34,7 @@ ROWS = 1 << 13  # of a table that are repeated at a time
 
 @contextmanager
 def opened(source, cells: Cells = USUAL):
-    """Open a data file of any kind; yield a TableFile or None, the stream of LIBSVM text or None, and a name for
-    messages.
-    """
+    """Open a data file; yield a TableFile or None, a stream of LIBSVM text or None, and a name for messages."""
     if is_parquet(source):
         yield ParquetFile(source, cells), None, str(source)
         return
@@ -168,8 +166,7 @@ def read_like(
     limit: MemoryLimit | None = None,
     new: bool = False,
 ) -> Dataset:
-    """Read data that must match data read before: ``form`` is that of a training table, whose columns are found by
-    name.
+    """Read data like data read before, whose table had the ``form``: its columns are found by name.
 
     Without one, ``width`` features are taken in order. ``target`` is the column of labels if its name differs here.
     ``zero_based``, ``n_features`` and ``labels`` are as in :func:`screenpath.read_libsvm`; unless ``labels`` are

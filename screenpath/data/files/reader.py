@@ -52,9 +52,7 @@ class Reader:
         return out, faults
 
     def hot(self, batch: Batch) -> tuple[np.ndarray, list[Fault]]:
-        """Return the numbers of the one-hot values of a batch, shape (rows, one-hot columns), and faults of missing
-        cells.
-        """
+        """Return the numbers of one-hot values, shape (rows, one-hot columns), and faults of missing cells."""
         out, faults = np.empty((batch.size, len(self.vocabularies)), dtype=np.int64), []
         for j, (name, vocabulary) in enumerate(self.vocabularies.items()):
             texts = batch.texts(name)

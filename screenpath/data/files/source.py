@@ -52,9 +52,7 @@ _DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 
 @contextmanager
 def open_source(source, encoded: bool = False):
-    """Open a path, ``-`` or a binary file and decompress it as its first bytes say; yield stream and name. Text may be
-    ``encoded`` otherwise than as UTF-8.
-    """
+    """Open a path, ``-`` or a binary file, decompressed; yield stream and name. ``encoded``: it may not be UTF-8."""
     if isinstance(source, Kept):
         source.seek(0)
     if hasattr(source, "read"):

@@ -45,9 +45,7 @@ class Batch(Protocol):
     size: int
 
     def block(self, names: Sequence[str]) -> np.ndarray | None:
-        """Return columns of numbers together, shape (rows, names); None if reading one by one is as fast or there is a
-        fault.
-        """
+        """Return columns of numbers, shape (rows, names); None if there is a fault, or one by one is as fast."""
 
     def numbers(self, name: str, truth: bool = True, gaps: bool = False) -> tuple[np.ndarray, list[Fault]]:
         """Return a column as float64, nan for cells that are missing or not numbers, and a fault for each of these.
@@ -304,9 +302,7 @@ class Target:
         return batch.fault(int(rows[0]), self.name, token, "this is not a number", NUMBERS)
 
     def _become_texts(self, coming=()) -> bool:
-        """Turn the numeric labels so far into texts; return False if there are so many that they must be regression
-        targets.
-        """
+        """Turn the numeric labels so far into texts; return False if they are so many that they must be targets."""
         so_far = self.numbers.array[: self.numbers.size]
         known = np.isfinite(so_far)
         values, codes = np.unique(so_far[known], return_inverse=True)
@@ -330,9 +326,7 @@ class Target:
 
 
 def _merged(y: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[str]]:
-    """Merge names that write the same number; return new places and names. The usual text of the number wins, otherwise
-    the first.
-    """
+    """Merge names that write the same number, by its usual text if it is there; return new places and names."""
     groups: list[list[str]] = []
     near: dict[float, list[int]] = {}
     place = np.empty(len(names))

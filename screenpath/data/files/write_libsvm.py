@@ -21,8 +21,7 @@ from screenpath.numbers import sparse as sp
 
 
 def libsvm_lines(X, y):
-    """Return an iterator over the lines of LIBSVM text, one per row of ``X``, shape (n, d), and ``y``, (n,), numbers
-    or texts.
+    """Yield the lines of LIBSVM text, one per row of ``X``, (n, d), and ``y``, (n,), numbers or texts.
 
     Indices count from 1, every stored value has all its digits. Zeros of a dense array are left out, stored zeros of a
     sparse one are kept. nan and infinity, labels of another length, and texts that a reader would not accept as labels

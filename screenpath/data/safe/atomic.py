@@ -61,8 +61,7 @@ def load_shared(folder: Path):
 
 @contextlib.contextmanager
 def replacing(path: Path, last_look=None):
-    """Open a binary file that takes the place of ``path`` when the block ends without an error; otherwise it is
-    removed.
+    """Open a binary file that replaces ``path`` when the block ends; after an error it is removed.
 
     A link under this name is replaced, not followed. ``last_look()`` is called just before the file gets its name, and
     may raise to keep what is there.
@@ -98,9 +97,7 @@ def remove_temporaries(folder: Path, is_ours) -> None:
 
 
 def open_own(path: Path) -> int:
-    """Return a read-write descriptor of a file of ours, created if missing; links, second names, folders and devices
-    are refused.
-    """
+    """Return a read-write descriptor of a file of ours, created if missing; links, folders, devices are refused."""
     what = None
     try:
         descriptor = open_bytes(path, os.O_RDWR | os.O_CREAT)
@@ -122,9 +119,7 @@ def open_own(path: Path) -> int:
 
 
 def prefix_sha256(descriptor: int, size: int):
-    """Return the SHA-256 (an object that can be updated) of the first ``size`` bytes of a file, and how many it has of
-    them.
-    """
+    """Return the SHA-256 object of the first ``size`` bytes of a file, and how many of them there are."""
     digest, done = hashlib.sha256(), 0
     while done < size:
         data = read_at(descriptor, min(CHUNK, size - done), done)
@@ -136,9 +131,7 @@ def prefix_sha256(descriptor: int, size: int):
 
 
 def _kept(path: Path, descriptor: int, keep: int, sha256: str | None):
-    """Return the hash (an object that can be updated) of the bytes to keep, after comparing it with the
-    checkpoint's.
-    """
+    """Return the SHA-256 object of the bytes to keep, after comparing it with the checkpoint's."""
     digest, found = prefix_sha256(descriptor, keep)
     if found < keep or sha256 not in (None, digest.hexdigest()):
         why = "is shorter than" if found < keep else "has other content than"

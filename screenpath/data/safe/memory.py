@@ -244,9 +244,7 @@ class MemoryLimit:
 
     @contextlib.contextmanager
     def kept(self, what: str, hint: str = ""):
-        """Have the system refuse what would exceed the limit inside the block; a MemoryError becomes a
-        ResourceError.
-        """
+        """Have the system refuse what would exceed the limit in the block; a MemoryError becomes a ResourceError."""
         if self.limit is None or not STATUS.exists() or not hasattr(resource, "RLIMIT_DATA"):
             yield
             return
@@ -411,8 +409,7 @@ def shape_of(n: int, d: int, nnz: int, options: dict, dense: bool, classes: int 
 
 
 def preparing(shape: Shape, raw: int, options: dict) -> tuple[int, int]:
-    """Return the bytes that preparing ``raw`` stored values adds permanently, while the raw ones are kept, and
-    temporarily.
+    """Return the bytes that preparing ``raw`` values adds for good, while raw ones are kept, and temporarily.
 
     ``shape`` is that of the prepared rows; the raw values are sparse.
     """

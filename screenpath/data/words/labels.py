@@ -184,9 +184,7 @@ def label_text(value: float | str, names: Sequence[str] | Spelled | None = None)
 
 
 def sorted_labels(y: np.ndarray, names: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return labels, given as places among names (nan if unknown), as places among the sorted names, and these
-    names.
-    """
+    """Return labels, places among names (nan if unknown), as places among the sorted names, and these names."""
     order = sorted(range(len(names)), key=names.__getitem__)
     rank = np.empty(len(order))
     rank[order] = np.arange(len(order))

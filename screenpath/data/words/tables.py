@@ -22,9 +22,7 @@ SCHEMA_VERSION = 1
 
 
 def finite(value):
-    """Return the value for JSON, also nested: nan and infinities are None, numpy's numbers Python's, named labels their
-    names.
-    """
+    """Return a value, also nested, as JSON has it: nan and infinities are None, labels with names their names."""
     if isinstance(value, dict):
         return {str(key): finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
