@@ -165,8 +165,7 @@ class Session:
             extras = (*extras, *self.spec.score_columns)
             few = self.data.labels is not None and len(self.data.labels.get("classes", ())) <= TABULATED
             extras = (*extras, CONFUSION) if few else extras
-        if self.data.rows.moved is not None:
-            extras = (*extras, steps.MOVED)
+        extras = (*extras, *steps.bytes_of(self.data.rows))
         self.columns = ("step", *self.model.parameters(self.grid[0]), *steps.COLUMNS, *extras)
 
     # -- where it goes -------------------------------------------------------------------------------------------

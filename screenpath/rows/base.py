@@ -21,6 +21,7 @@ class Counted(Protocol):
     n: int  # rows, or other units of one pass over the data
     touched: float  # int or float: units touched so far by any operation; ``touched / n`` is the number of passes
     on_disk: bool = False  # whether passes read files, which the caller must close
+    read: int | None = None  # bytes of files that passes have read so far; None if the data is in memory
     moved: int | None = None  # bytes exchanged with other machines so far; None if the data is here
 
     def check(self) -> None:

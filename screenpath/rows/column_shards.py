@@ -101,6 +101,7 @@ class ColumnShards(OnDisk):
             return (values, *whole) if self.sparse else values[None, :]
         shard, start = self.folder.shard(k), int(self.starts[k])
         columns = start + (np.arange(shard.rows) if chosen is None else chosen)
+        self.folder.note(k, columns.size)
         p = self.preparation
         if not self.sparse:
             F = self._dense(shard, chosen)
@@ -229,6 +230,10 @@ class ShardColumns(HeldColumns, KeptProducts):
 
     moved = None
 
+    @property
+    def read(self) -> int:  # type: ignore[override]  # computed, not set
+        return self.source.read
+
     def __init__(self, source: ColumnShards, signs, weights=None):
         HeldColumns.__init__(self, source)
         self.inexact, self.n, self.d, self.touched = source.preparation.inexact, source.d, source.n, 0
@@ -269,7 +274,10 @@ class ShardColumns(HeldColumns, KeptProducts):
         if not self.source.plain or self._weights is not None:
             return None
         shard = self.source.folder.shard(k)
-        return shard if (shard.dense is None) == self.sparse else None
+        if (shard.dense is None) != self.sparse:
+            return None
+        self.source.folder.note(k, shard.rows)
+        return shard
 
     def _signed(self, k: int, chosen=None) -> tuple:
         """Return signed columns of shard ``k`` for kernels."""

@@ -145,6 +145,10 @@ class OnDisk(Counted):
     def nbytes(self) -> int:
         return self.folder.nbytes
 
+    @property
+    def read(self) -> int:  # type: ignore[override]  # computed, not set
+        return self.folder.read
+
     def check(self) -> None:
         """Raise if the files have changed since the last pass: no result may mix two states of the data."""
         self.folder.check()
@@ -229,6 +233,8 @@ class ShardRows(OnDisk, Rows):
 
     def margins(self, w: np.ndarray) -> np.ndarray:
         self.touched += self.n
+        for k, entry in enumerate(self.folder.meta["shards"]):
+            self.folder.note(k, entry["rows"])
         return self._by_row(shard_products, np.ascontiguousarray(w, dtype=np.float64))
 
     def weighted_sum(self, theta: np.ndarray) -> np.ndarray:
@@ -311,6 +317,7 @@ class ShardRows(OnDisk, Rows):
                     found, rows = self._run(shard_sum, k, first, last, weights, self._part(k, total))
                     total[self._columns(k)] = found
                     touched += rows
+                    self.folder.note(k, rows)
             return total, touched
 
         yield from self.each(one, self._blocks)
@@ -329,6 +336,8 @@ class ShardRows(OnDisk, Rows):
 
     def _taken(self, index, signs):
         runs = self._runs(index)
+        for a, b, k in runs:
+            self.folder.note(k, b - a)
         tasks = ((k, index[a:b] - self.folder.starts[k], signs[a:b]) for a, b, k in runs)
         for (a, b, _), rows in zip(runs, self._each(shard_take, tasks), strict=True):
             yield slice(a, b), rows

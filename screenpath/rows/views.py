@@ -22,8 +22,12 @@ NO_INDICES = np.empty(0, dtype=np.int32)  # a dense view stores no indices
 
 
 class Meter(Counted):
-    def __init__(self, n: int):
-        self.n, self.touched = n, 0
+    def __init__(self, n: int, source: Counted | None = None):
+        self.n, self.touched, self._source = n, 0, source
+
+    @property
+    def read(self) -> int | None:  # type: ignore[override]  # computed, not set
+        return None if self._source is None else self._source.read
 
 
 class Views(TwoViews):
@@ -124,7 +128,7 @@ class ShardViews(HeldColumns, TwoViews):
     def __init__(self, source: ColumnShards):
         HeldColumns.__init__(self, source)
         self.n, self.d, self.dense, self.inexact = source.n, source.d, not source.sparse, source.preparation.inexact
-        self.meter = Meter(source.size)
+        self.meter = Meter(source.size, source)
         counts = np.zeros(self.n, dtype=np.int64)
         self.row_sqnorms, self.column_sqnorms = np.zeros(self.n), np.empty(self.d)
         for part, view in self.blocks():

@@ -79,14 +79,14 @@ class PathOptions:
 class _Clock:
     """Seconds by phase, those of compiling left out, and the rows touched since it was made."""
 
-    __slots__ = ("rows", "seconds", "_phase", "_since", "_before", "_moved")
+    __slots__ = ("rows", "seconds", "_phase", "_since", "_before")
 
     def __init__(self, rows):
         self.rows = rows
         self.seconds = {"screen": 0.0, "solve": 0.0, "certify": 0.0}
         self._phase, self._since = "screen", clock()
         # Counted from 0: fractions of rows add up alike whatever came before.
-        self._before, rows.touched, self._moved = rows.touched, 0, rows.moved
+        self._before, rows.touched = rows.touched, 0
 
     def enter(self, phase: str) -> None:
         """Add the time since the last call to the phase that ends, and begin a new one."""
@@ -104,11 +104,6 @@ class _Clock:
         touched = self.rows.touched
         self.rows.touched += self._before
         return touched
-
-    @property
-    def moved(self) -> dict:
-        """Return the column with the bytes moved since the clock was made; empty unless rows are on a cluster."""
-        return {} if self._moved is None else {steps.MOVED: self.rows.moved - self._moved}
 
 
 def walk(*arguments, **more):
@@ -143,7 +138,7 @@ def batches(
     certificates : list of Certificate or None
         Of the pairs that the steps report, the last of which is the next step's reference.
     """
-    grid = as_grid(grid)
+    grid, before = as_grid(grid), steps.bytes_of(model.rows)
     if reference is None:
         if grid.grows:
             grid.restart()  # it may know the points of another path
@@ -177,7 +172,11 @@ def batches(
         # A solve that the deadline cut short may be too rough for any stride: it is the last, and says so itself.
         if grid.grows and (not options.late or epsilon_stride(reference, grid.epsilon) > 1.0):
             grid.extend(rank - 1, reference)
+        if before:  # such a walk takes one step at a time
+            counts = steps.bytes_of(model.rows)
+            found[0].cells.update({name: counts[name] - before[name] for name in counts})
         yield found, certificates
+        before = steps.bytes_of(model.rows)
 
 
 def walk_state(model, screening, certificate) -> dict:
@@ -286,9 +285,9 @@ def solve_point(
         done = rounding.meets(certificate, options.tol)
     # The gap may be met before a guess of the rule has been looked at.
     first_screened, decided = screening.proven(model, certificate, first_screened, decided)
-    touched, extras = touched + clock.stop(), clock.moved
+    touched, extras = touched + clock.stop(), {}
     if options.audit:
-        extras = {**extras, **options.audit(model, parameter, rank, reference, certificate, decided)}
+        extras = options.audit(model, parameter, rank, reference, certificate, decided)
     if solver.looks_ahead(model.rows):
         certificate = model.after(certificate, reference, faces)
     judged = steps.verdict(certificate, options.tol, broken, spent, settled)

@@ -128,8 +128,16 @@ class Step:
 TABLE = tuple(replace(one.__metadata__[0], name=name) for name, one in Step.__annotations__.items())
 COLUMNS = tuple(column.name for column in TABLE)
 COUNTS = COLUMNS[COLUMNS.index("n_R") : COLUMNS.index("nnz_w") + 1]  # what a model counts
-MOVED = "bytes_moved"  # further column on a cluster: bytes of the arrays sent to workers and received from them
+# Further columns, and what of the rows counts them: bytes of the lines that a step reads from shards; on a cluster,
+# bytes of the arrays sent to workers and received from them.
+BYTES = {"bytes_read": "read", "bytes_moved": "moved"}
 Step.__doc__ = f"{Step.__doc__}" + "\n".join(f"{column.name} : {column.says}" for column in TABLE)
+
+
+def bytes_of(rows) -> dict[str, int]:
+    """Return by column the bytes that ``rows`` have read and moved so far; empty for data in memory."""
+    counts = {name: getattr(rows, of) for name, of in BYTES.items()}
+    return {name: count for name, count in counts.items() if count is not None}
 
 
 def in_units(row: dict, moved: float) -> dict:

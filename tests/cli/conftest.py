@@ -113,7 +113,10 @@ def read_csv(path) -> list[dict]:
 
 
 def without_times(path, *names) -> list[dict]:
-    """Return a step table without its seconds and the named columns, cell by cell as text."""
+    """Return a step table without its seconds and the named columns, cell by cell as text.
+
+    Bytes read from shards are left out, too: data in memory have none, and a resumed run reads some again.
+    """
     path = Path(path)
     rows = json.loads(path.read_text())["steps"] if path.suffix == ".json" else read_csv(path)
-    return [{name: value for name, value in row.items() if name not in (*TIMES, *names)} for row in rows]
+    return [{name: value for name, value in row.items() if name not in (*TIMES, "bytes_read", *names)} for row in rows]

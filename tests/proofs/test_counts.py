@@ -34,7 +34,7 @@ from screenpath.walk.loop import (
     walk_state,
 )
 from screenpath.walk.one_vs_rest import OneVsRest, joined, walk_classes
-from screenpath.walk.step import MOVED, Step, at_point, verdict
+from screenpath.walk.step import Step, at_point, bytes_of, verdict
 from tests.conftest import two_classes
 
 SUMS = (  # of the classes of one-vs-rest
@@ -101,20 +101,23 @@ def test_classes_go_on_from_their_own_references():
     assert (other.screened_R, other.screened_L) != (whole.screened_R, whole.screened_L)
 
 
-def test_seconds_rows_and_bytes_are_those_since_the_clock_was_made(monkeypatch):
+def test_seconds_and_rows_are_those_since_the_clock_was_made(monkeypatch):
     now = iter([100.0, 100.5, 102.5, 110.5, 111.5])
     monkeypatch.setattr(loop.time, "perf_counter", lambda: next(now))
-    rows = SimpleNamespace(touched=70, moved=5000)
+    rows = SimpleNamespace(touched=70)
     clock = loop._Clock(rows)
     for phase in ("solve", "certify", "screen", "solve"):
         clock.enter(phase)
     assert clock.seconds == {"screen": 0.5 + 1.0, "solve": 2.0, "certify": 8.0}
     rows.touched += 30
-    rows.moved = 5600
-    assert clock.touched == clock.stop() == 30 and clock.moved == {MOVED: 600}
+    assert clock.touched == clock.stop() == 30
     assert rows.touched == 100
-    monkeypatch.undo()
-    assert loop._Clock(SimpleNamespace(touched=0, moved=None)).moved == {}
+
+
+def test_bytes_have_a_column_where_rows_count_them():
+    assert bytes_of(SimpleNamespace(read=None, moved=None)) == {}
+    assert bytes_of(SimpleNamespace(read=0, moved=None)) == {"bytes_read": 0}
+    assert bytes_of(SimpleNamespace(read=7, moved=9)) == {"bytes_read": 7, "bytes_moved": 9}
 
 
 @pytest.mark.parametrize("before", [0, 0.7, 1e9 + 1 / 3])

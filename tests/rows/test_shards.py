@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import screenpath
 from screenpath.data.files.libsvm import read_libsvm
 from screenpath.data.files.prepare import prepare
 from screenpath.data.files.write_libsvm import write_libsvm
@@ -14,8 +15,10 @@ from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.shards.convert import convert
 from screenpath.data.shards.shards import ShardFolder
 from screenpath.errors import DataError, ResourceError, UsageError
+from screenpath.rows import shards as shard_rows
 from screenpath.rows.memory import MemoryRows
 from screenpath.rows.shards import ShardRows
+from screenpath.walk import step
 
 
 def random_rows(n=400, d=9, density=1.0, seed=0):
@@ -193,3 +196,30 @@ def test_a_constant_column_is_told_exactly(tmp_path, monkeypatch, weighted):
     folder, _ = make_folder(tmp_path / "s", sp.csr_array(X), y, monkeypatch, storage="dense")
     preparation = ShardRows(folder, "standard", weights=weights).preparation
     assert (preparation.shift[1], preparation.scale[1], preparation.nearly) == (333333333333333.3, 1.0, None)
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+def test_the_bytes_of_a_step_are_those_of_the_rows_that_its_tasks_read(tmp_path, monkeypatch, storage):
+    X, y = random_rows()
+    folder, _ = make_folder(tmp_path / "s", X, y, monkeypatch, storage=storage)
+    counted: list = []
+
+    def counting(task, rows_of):
+        def counted_task(shard, plan, *arguments):
+            found = task(shard, plan, *arguments)
+            sizes = [shard.dense.nbytes] if storage == "dense" else [12 * shard.data.size, 8 * shard.rows]
+            counted.append(sum(sizes) * rows_of(shard, found) // shard.rows)
+            return found
+
+        return counted_task
+
+    made = {"products": lambda shard, _: shard.rows, "sum": lambda _, found: found[1]}
+    made["take"] = lambda _, found: len(found) if storage == "dense" else found[2].size - 1
+    for name, rows_of in made.items():
+        monkeypatch.setattr(shard_rows, f"shard_{name}", counting(getattr(shard_rows, f"shard_{name}"), rows_of))
+    marks, bytes_of = [], step.bytes_of
+    monkeypatch.setattr(step, "bytes_of", lambda rows: marks.append(sum(counted)) or bytes_of(rows))
+    how = {"scale": "maxabs", "intercept": "none", "storage": storage, "quiet": True, "out": tmp_path / "r"}
+    found = [row["bytes_read"] for row in screenpath.run("svm", str(folder.path), grid=6, **how).table()]
+    marks = marks[-13:]  # before and after each step, and at the end
+    assert found == [marks[k + 1] - marks[k] for k in range(0, 12, 2)] and min(found) > 0

@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,7 @@ class ShardFolder:
         self.label_names: tuple[str, ...] | None = None if names is None else tuple(names)  # of the labels 0, 1, ...
         self.spelled = Spelled.of_record(self.meta.get("spelled"))
         self.form = None if table is None else Form.of_record(table)  # of the table it was made from
+        self.read, self._counting = 0, Lock()  # bytes of lines, as whoever reads them notes
         self._kept: dict[int, Shard] = {}
         self._files_seen: dict[str, tuple] = {}  # states in which files were found without fault
         self._shards_seen: dict[int, dict] = {}  # and those of all parts of a shard together
@@ -143,13 +145,18 @@ class ShardFolder:
     @property
     def nbytes(self) -> int:
         """Return the bytes of the parts that a pass reads."""
-        width = self.dtype.itemsize
-        return sum(
-            shard["rows"] * shard["columns"] * width
-            if shard["dense"]
-            else shard["nnz"] * (width + 4) + 8 * shard["rows"]
-            for shard in self.meta["shards"]
-        )
+        return sum(map(self.bytes_of, range(self.count)))
+
+    def bytes_of(self, k: int) -> int:
+        """Return the bytes of the lines of shard ``k``."""
+        shard, width = self.meta["shards"][k], self.dtype.itemsize
+        rows, nnz = shard["rows"], shard["nnz"]
+        return rows * shard["columns"] * width if shard["dense"] else nnz * (width + 4) + 8 * rows
+
+    def note(self, k: int, lines: int) -> None:
+        """Count so many lines of shard ``k`` as read, each with the bytes that the shard's have on average."""
+        with self._counting:
+            self.read += self.bytes_of(k) * lines // self.meta["shards"][k]["rows"] if lines else 0
 
     # -- parts, checked before use -------------------------------------------------------------------------------------
 
