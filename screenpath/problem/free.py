@@ -24,7 +24,7 @@ from screenpath.kernels.walk.compiled_types import Free
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.accurate import two_sum
 from screenpath.numbers.rounding import UNIT
-from screenpath.problem import ends
+from screenpath.problem import ends, unread
 from screenpath.problem.base import Region
 from screenpath.problem.box import BoxModel
 from screenpath.problem.box_types import Certificate, Screened
@@ -313,9 +313,7 @@ class FreeModel(FreeIntercept):
         """Return in two passes the mean of rows with weight, bounds of all distances from it, and median of theirs."""
         rows, present = self.rows, self.signless.width[: self.rows.n] > 0.0
         mean = rows.weighted_sum(present / np.count_nonzero(present))
-        length, product = float(np.sqrt(mean @ mean)), self.bounds[box_kernels.PRODUCT]
-        square = np.square(rows.norms) - 2.0 * rows.margins(mean) + length * length
-        square = np.maximum(square, 0.0) + 4.0 * product * np.square(rows.norms + length)
+        square = unread.square_distances(rows, mean, self.bounds[box_kernels.PRODUCT])
         spread = np.sqrt(square) * (1.0 + ROUNDING)
         typical = float(np.median(spread[present]))
         return mean, np.concatenate([spread, spread]) if self.mirrored else spread, typical

@@ -8,9 +8,11 @@ from screenpath.kernels.problem.box import ALL_KINKS, ALL_ONES, HIDDEN, KINK, PR
 from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.kernels.walk import deadlines as kernels
 from screenpath.kernels.walk.compiled_types import Problem
+from screenpath.numbers import sparse as sp
 from screenpath.numbers import states
 from screenpath.numbers.rounding import UNIT
 from screenpath.problem.box_types import Unread
+from screenpath.rows.memory import MemoryRows
 
 MOST_EXPONENT = 300  # of a unit
 MANY = 2000  # rows: fewer are read as fast as looked over
@@ -63,21 +65,24 @@ def measured(model) -> tuple:
     """
     if model.measure is not None:
         return model.measure
-    free, error, squares, sizes = model.free, model.bounds[PRODUCT], np.zeros(model.rows.d), np.empty(model.size)
+    free, error, sizes = model.free, model.bounds[PRODUCT], np.empty(model.size)
     rows, touched = model.rows, model.rows.touched
     mean, lengths, more = (NOTHING, model.norms, 0.0) if free is None else (free.mean, free.spread, 1.0)
-    middle = np.zeros_like(squares) if free is None else mean
+    middle = np.zeros(rows.d) if free is None else mean
+    wide = rows.sparse and rows.d > DENSE  # copies without their zeros
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        for _, X in _blocks(rows):
-            kernels.column_squares(X, middle, squares)
-        exponents = np.round(0.5 * np.log2(squares / model.size))
+        exponents = np.round(0.5 * np.log2((_wide_squares if wide else _squares)(rows, middle) / model.size))
         units = np.exp2(np.where(np.abs(exponents) <= MOST_EXPONENT, exponents, 0.0))
         apart = float(np.linalg.norm(middle / units))  # the rows themselves may be rounded
         metric, lost = np.empty((0, 0)), 4.0 * UNIT
         if units.size <= DENSE:
             metric = kernels.metric_of(matrix_of(_sample(rows)), middle, 1.0 / units)
             lost = 4.0 * error * (float(np.linalg.norm(metric)) + apart)
-        for first, X in _blocks(rows):
+        if wide:
+            data, indices, indptr = rows.stored
+            scaled = MemoryRows(sp.csr_array((data / units[indices], indices, indptr), shape=(rows.n, rows.d)))
+            sizes = np.sqrt(square_distances(scaled, middle / units, error) + more)
+        for first, X in () if wide else _blocks(rows):
             if metric.size:
                 kernels.measure_by(X, middle, 1.0 / units, more, metric, sizes[first : first + len(X.dense)])
             else:
@@ -88,14 +93,43 @@ def measured(model) -> tuple:
     return model.measure
 
 
+def square_distances(rows, middle, product: float) -> np.ndarray:
+    """Return at least the squared distances of all rows from a vector; one data pass.
+
+    ``product`` is the relative error of a product.
+    """
+    length = float(np.sqrt(middle @ middle))
+    square = np.square(rows.norms) - 2.0 * rows.margins(middle) + length * length
+    return np.maximum(square, 0.0) + 4.0 * product * np.square(rows.norms + length)
+
+
+def _squares(rows, middle) -> np.ndarray:
+    """Return the sums of the squares of the columns, ``middle`` subtracted from the rows."""
+    squares = np.zeros(rows.d)
+    for _, X in _blocks(rows):
+        kernels.column_squares(X, middle, squares)
+    return squares
+
+
+def _wide_squares(rows, middle) -> np.ndarray:
+    """Return about the same of sparse rows."""
+    data, indices, _ = rows.stored
+    return np.bincount(indices, data * (data - 2.0 * middle[indices]), rows.d) + rows.n * np.square(middle)
+
+
 def _blocks(rows):
-    """Yield all rows, a few at a time where they are not in memory: the number of the first, and a matrix."""
-    if rows.stored is not None:
+    """Yield all rows, a few at a time where they are sparse or not in memory: the number of the first, and a matrix."""
+    if rows.stored is not None and not rows.sparse:
         yield 0, matrix_of(rows.stored)
         return
     for first in range(0, rows.n, step := max(1, CELLS // rows.d)):
-        index = np.arange(first, min(rows.n, first + step))
-        yield first, matrix_of(rows.take(index, np.ones(index.size)))
+        yield first, matrix_of(dense(rows, np.arange(first, min(rows.n, first + step))))
+
+
+def dense(rows, index) -> np.ndarray:
+    """Return a copy of some rows, dense."""
+    taken = rows.take(index, np.ones(index.size))
+    return sp.csr_array(taken, shape=(index.size, rows.d)).toarray() if rows.sparse else taken
 
 
 def _sample(rows) -> np.ndarray:
@@ -103,7 +137,7 @@ def _sample(rows) -> np.ndarray:
     starts = np.arange(0, rows.n, GROUP * max(1, rows.n // (GROUP * GROUPS)))
     index = (starts[:, None] + np.arange(GROUP)).ravel()
     index = index[index < rows.n]
-    return rows.take(index, np.ones(index.size))
+    return dense(rows, index)
 
 
 def copied(lazy: kernels.Lazy) -> kernels.Lazy:

@@ -102,15 +102,13 @@ class MemoryRows(WalkedRows):
 
     @property
     def compiled(self) -> bool:
-        """Tell whether a compiled walk may read the rows: in calls during which no signal is handled, see ``brief``.
-
-        Several threads share such walks on dense rows; on sparse ones they share the passes of the loop.
-        """
-        return self.stored is not None and (self.threads == 1 or not self.sparse)
+        """Tell whether a compiled walk may read the rows: in calls during which no signal is handled, see ``brief``."""
+        return self.stored is not None
 
     @property
     def brief(self) -> bool:  # type: ignore[override]
-        return self.size <= LARGEST and self.n <= LONGEST
+        """Several threads share such walks on dense rows; on sparse ones they share the passes of the loop."""
+        return self.size <= LARGEST and self.n <= LONGEST and (self.threads == 1 or not self.sparse)
 
     def margins(self, w: np.ndarray) -> np.ndarray:
         out = np.empty(self.n)

@@ -56,19 +56,19 @@ def can_compile(model: PathModel, screening: PathScreening, solver: Solver) -> b
     rows: Any = model.rows  # what they are of a model that is compiled, see PathModel
     able = model.compiled and (rows.compiled or rows.staged) and screening.compiled is not None
     kernel = solver.compiled(rows) if able else None
-    if kernel is None or not (rows.brief or _skips(model, screening)):
+    if kernel is None:
         return False
-    if model.free is None:
-        return True
+    skips = not kernel.on_faces and _skips(model, screening)
     # With a free intercept threads do not walk together.
-    return not kernel.on_faces and (not _shared(rows) or _skips(model, screening))
+    brief = rows.brief and (model.free is None or not (kernel.on_faces or _shared(rows)))
+    return brief or skips
 
 
 def _skips(model, screening) -> bool:
     """Tell whether rows may be left unread: whether nobody asks for the decisions on all of them."""
     usual = screening.compiled == kernels.PAIR_BALL and not screening.counts_all
     many = model.size >= unread.MANY and (model.free is None or model.size >= EACH * model.rows.d)
-    return usual and not model.rows.sparse and many
+    return usual and many
 
 
 def _is_zero(certificate) -> bool:

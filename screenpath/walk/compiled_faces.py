@@ -30,6 +30,7 @@ class FaceWalk(CompiledWalk):
     def __init__(self, model, grid, screening, options, aim: float, solver: FaceDescent, again: tuple[int, float]):
         self.descent, self.again = solver, again
         super().__init__(model, grid, screening, options, aim)
+        self.between = -1.0  # it reads all rows
 
     def points(self, reference, rank: int, most: int = POINTS) -> tuple:
         """Return steps and certificates as :meth:`CompiledWalk.points` does; none for an audit."""

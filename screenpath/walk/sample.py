@@ -11,6 +11,7 @@ from math import inf
 
 import numpy as np
 
+from screenpath.numbers import sparse as sp
 from screenpath.problem import unread
 from screenpath.problem.box import BoxModel
 from screenpath.problem.free import FreeModel
@@ -39,7 +40,9 @@ def near(walk, C: float, epochs: int) -> tuple:
     blocks = np.arange(0, model.size - growth, growth)  # not every fourth row, which may be those of a season
     index = blocks + np.random.default_rng(0).integers(growth, size=blocks.size)
     before = model.rows.touched
-    rows = MemoryRows(model.rows.take(index, np.ones(index.size)), inexact=model.rows.inexact)
+    taken = model.rows.take(index, np.ones(index.size))
+    taken = sp.csr_array(taken, shape=(index.size, model.rows.d)) if model.rows.sparse else taken
+    rows = MemoryRows(taken, inexact=model.rows.inexact)
     model.rows.touched = before
     arrays = rows, model.c[index], model.lo[index], model.hi[index], model.signs[index]
     if model.free is None:

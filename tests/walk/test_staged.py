@@ -141,15 +141,15 @@ def test_state_that_is_not_true_is_refused(spoil, monkeypatch):
         restore_walk(model, parse_rule("auto"), state, GRID[3])
 
 
-@pytest.mark.parametrize("intercept", ["none", "free"])
-def test_shards_without_a_near_row_are_not_opened(tmp_path, monkeypatch, intercept):
+@pytest.mark.parametrize(("intercept", "form"), [("none", "dense"), ("free", "dense"), ("none", "sparse")])
+def test_shards_without_a_near_row_are_not_opened(tmp_path, monkeypatch, intercept, form):
     """Rows in the order of their distance from a rough plane: the walk opens few shards at a step."""
     rng = np.random.default_rng(2)
     X, plane = rng.normal(size=(3000, 4)), rng.normal(size=4)
     X = X[np.argsort(np.abs(X @ plane))]
     y = np.where(X @ plane + 0.3 * rng.normal(size=3000) > 0, 1.0, -1.0)
     folder, _ = make_folder(tmp_path / "s", X, y, monkeypatch)
-    rows, opened, shard = ShardRows(folder, "standard"), [], folder.shard
+    rows, opened, shard = ShardRows(folder, "none", storage=form), [], folder.shard
     model = SVM.model(rows, y, None, intercept)
     monkeypatch.setattr(folder, "shard", lambda k: opened.append(k) or shard(k))
     reads, steps = [], 0
@@ -157,6 +157,6 @@ def test_shards_without_a_near_row_are_not_opened(tmp_path, monkeypatch, interce
         assert step.status == "certified"
         steps += one.unread is not None
         reads.append(len(opened))
-    assert folder.count > 20 and steps > 20
+    assert folder.count > 20 and steps > 20 and rows.sparse == (form == "sparse")
     assert reads[-1] - reads[2] < 0.1 * folder.count * (steps - 3)
     assert all(meets(model, one) for _, one in walked(model))

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from screenpath.catalogue.losses import LAD, QUANTILE, SVM
 from screenpath.kernels.problem import box
@@ -32,10 +33,11 @@ SECONDS = ("screen_s", "solve_s", "certify_s", "init_s")
 # -- moves of w, against exact arithmetic -----------------------------------------------------------------------------
 
 
-def attacked(seed: int, free: bool, weaker=lambda problem, known: (problem, known)) -> tuple[int, int]:
+def attacked(seed: int, free: bool, weaker=lambda problem, known: (problem, known), form=np.asarray) -> tuple[int, int]:
     """Move ``w`` about among rows near their kinks; return wrong sides of unread rows, and rows looked at.
 
-    With a ``free`` intercept that moves as well. ``weaker`` may change what the kernels are given.
+    With a ``free`` intercept that moves as well. ``weaker`` may change what the kernels are given; ``form`` is that of
+    the rows.
     """
     rng = np.random.default_rng(seed)
     n, d = 40, int(rng.integers(1, 5))
@@ -45,6 +47,8 @@ def attacked(seed: int, free: bool, weaker=lambda problem, known: (problem, know
         X = np.round(X / size) * size
     X[::7] = X[0]  # duplicates
     X[3] = 0.0
+    if form is not np.asarray:
+        X[rng.random(X.shape) < 0.4] = 0.0
     if free and rng.random() < 0.5:  # far from the origin
         X += size * 10.0 ** rng.integers(0, 7) * rng.normal(size=d)
     if d > 1 and rng.random() < 0.2:  # columns that are nearly the same: the metric is far from round
@@ -57,7 +61,8 @@ def attacked(seed: int, free: bool, weaker=lambda problem, known: (problem, know
     c = signs * (X @ place + level) * (1.0 + rng.choice([0.0, 1e-16, -3e-16, 1e-12, 1e-3, 1.0], n) * rng.normal(size=n))
     hi = lo + 1.0
     hi[5] = lo[5]  # no weight
-    model = (FreeModel if free else BoxModel)(MemoryRows(X), c, lo, hi, signs)
+    model = (FreeModel if free else BoxModel)(MemoryRows(form(X)), c, lo, hi, signs)
+    stored = matrix_of(model.rows.stored)
     problem = Problem(np.array([0, n]), c, lo, hi, model.norms, model.signs, model.bounds)
     reference = model.certify(1.0, place * rng.choice([0.0, 0.5, 1.0]), np.zeros(n))
     right = np.where(c > reference.point.products + signs * (reference.intercept or 0.0), hi, lo)
@@ -73,7 +78,7 @@ def attacked(seed: int, free: bool, weaker=lambda problem, known: (problem, know
         w = ways[k % 6].copy()
         b = (b + (X[0] @ step), 0.5 * (b + level), level, b * (1.0 + 1e-3 * rng.normal()), first, b)[k % 6] * free
         kernels.new_version(w, b, problem, known)
-        near, _ = kernels.look(matrix_of(X), problem, w, 0.0, 0.0, 0, known)
+        near, _ = kernels.look(stored, problem, w, 0.0, 0.0, 0, known)
         exact_w, more = integers(w)
         exact = [Fraction(int(v), 1 << (bits + more)) for v in whole @ exact_w]
         exact = [one + int(sign) * Fraction(float(b)) for one, sign in zip(exact, signs, strict=True)]
@@ -84,7 +89,7 @@ def attacked(seed: int, free: bool, weaker=lambda problem, known: (problem, know
         for i in known.near[:near]:  # a solver would move their dual variables to the other end
             known.sides[i] = 1 if kinks[i] > exact[i] else -1
         if known.state[kernels.VERSIONS] + lazy.ROOM > len(known.points):
-            lazy.renew(matrix_of(X), problem, w, known)
+            lazy.renew(stored, problem, w, known)
     return wrong, held
 
 
@@ -105,21 +110,25 @@ def unmoved(problem, known):
 
 @pytest.mark.parametrize("versions", [unread.VERSIONS, 1])  # the last of which are forgotten at each move
 @pytest.mark.parametrize("dense", [unread.DENSE, 0])  # columns up to which there is a metric
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
 @pytest.mark.parametrize("free", [False, True])
-def test_no_unread_row_is_on_the_wrong_side(free, dense, versions, monkeypatch):
+def test_no_unread_row_is_on_the_wrong_side(free, form, dense, versions, monkeypatch):
     """Scales of all sizes, near-ties, exact kinks, duplicates, moves to and fro; about 10^5 rows, wide 10^6."""
     monkeypatch.setattr(unread, "VERSIONS", versions)
     monkeypatch.setattr(unread, "DENSE", dense)
-    found = [attacked(seed, free) for seed in range(wide(100, 1000))]
+    found = [attacked(seed, free, form=form) for seed in range(wide(50, 1000))]
     assert sum(wrong for wrong, _ in found) == 0
-    assert sum(held for _, held in found) > wide(40_000, 400_000)
+    assert sum(held for _, held in found) > wide(15_000, 400_000)
 
 
+@pytest.mark.parametrize("dense", [unread.DENSE, 0])
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
 @pytest.mark.parametrize(
     ("free", "weaker"), [(False, halved), (False, unrounded), (True, halved), (True, unrounded), (True, unmoved)]
 )
-def test_attack_finds_distances_that_are_too_long(free, weaker):
-    assert sum(attacked(seed, free, weaker)[0] for seed in range(60)) > 0
+def test_attack_finds_distances_that_are_too_long(free, weaker, form, dense, monkeypatch):
+    monkeypatch.setattr(unread, "DENSE", dense)
+    assert sum(attacked(seed, free, weaker, form)[0] for seed in range(60)) > 0
 
 
 def test_length_of_a_move_is_rounded_up():
@@ -155,6 +164,7 @@ def models(n=3000, d=5):
     weights, target = rng.uniform(0.0, 3.0, n), X @ rng.normal(size=d + 1) + rng.normal(size=n)
     weights[::9] = 0.0
     rows, far = MemoryRows(X), MemoryRows(X[:, :-1] + 0.5)
+    few = np.where(rng.random((n, d)) < 0.25, 0.0, X[:, :-1])
     return {
         "svm": SVM.model(rows, y, None, "none"),
         "weighted": SVM.model(rows, y, weights, "none"),
@@ -164,6 +174,8 @@ def models(n=3000, d=5):
         "free weighted": SVM.model(far, y, weights, "free"),
         "free lad": LAD.model(far, target, weights, "free"),
         "free quantile": QUANTILE.model(far, target, None, "free", tau=0.8),
+        "sparse svm": SVM.model(MemoryRows(csr_array(few)), y, weights, "none"),
+        "free sparse svm": SVM.model(MemoryRows(csr_array(few)), y, weights, "free"),
     }
 
 
@@ -289,6 +301,14 @@ def test_length_of_a_call_and_an_interruption_change_nothing(points, name, monke
         reference = restore_walk(fresh, parse_rule("auto"), state, GRID[first - 1])
         assert reference.unread is not None
         assert records(walked(fresh, reference=reference, first=first)) == records(whole[first:])
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+def test_number_of_threads_changes_nothing(form):
+    X = models()["svm"].rows.X
+    y = np.where(X[:, 0] > 0.3 * X[:, 1], 1.0, -1.0)
+    one, two = (walked(SVM.model(MemoryRows(form(X), threads), y, None, "none")) for threads in (1, 2))
+    assert records(one) == records(two) and one[-1][1].unread is not None
 
 
 def spoilt(name, change):
