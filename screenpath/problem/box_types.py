@@ -80,8 +80,8 @@ class Certificate(Proven):
         from the line through both.
     faces : Faces, optional
         Steps that the solver has taken, for those of the next step of the path.
-    unread : Lazy, optional
-        What a walk that does not read all rows knows of them; see ``kernels.walk.lazy``.
+    memory : Lazy or callable, optional
+        ``unread``, or a function that returns it.
     relative : float
         ``total_sq``, ``inner`` and ``||w||^2`` are off by at most this part of ``||w||^2 + ||C G'theta||^2``.
     """
@@ -115,12 +115,19 @@ class Certificate(Proven):
     residue: float = 0.0
     before: tuple[float, np.ndarray, np.ndarray, np.ndarray] | None = None
     faces: Faces | None = None
-    unread: Any = None
+    memory: Any = None
     relative: float = GAP_ROUNDING
 
     @property
     def at(self) -> tuple:
         return (self.C,)
+
+    @property
+    def unread(self) -> Any:
+        """What a walk that does not read all rows knows of them, see ``kernels.walk.deadlines``; None if it does."""
+        if callable(self.memory):
+            self.memory = self.memory()
+        return self.memory
 
 
 @dataclass(slots=True)

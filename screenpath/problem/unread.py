@@ -208,7 +208,7 @@ def restore(model, certificate, stored) -> None:
         if not abs(value - getattr(certificate, name)) <= ALIKE * size:
             raise ValueError(f"unread_numbers has another {name}")
         setattr(certificate, name, value)
-    certificate.unread, certificate.point = lazy, Unread(w, certificate.point.sqnorm, model)
+    certificate.memory, certificate.point = lazy, Unread(w, certificate.point.sqnorm, model)
 
 
 def _restore_margins(model, points, known, stored, lazy) -> None:

@@ -13,6 +13,8 @@ A region that the kernels do not form is asked of the screening before the call.
 from __future__ import annotations
 
 import time
+from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -126,8 +128,7 @@ class CompiledWalk:
         dense = C > r.C and rank >= self.resumes and self.brief and (r.unread is None or r.point.known is not None)
         if lazy is None and not dense:
             return [], []
-        # What is known of unread rows goes with a call's last certificate, and each that is asked for may be resumed.
-        count = 1 if lazy is not None and o.certificates else min(self.length, len(self.grid) - rank, most)
+        count = min(self.length, len(self.grid) - rank, most)
         parameters = [self.grid[rank]] if count == 1 else self.grid[rank : rank + count]
         w, total, theta, margins = self._arrays(count, lazy is None)
         numbers = np.zeros((count + 1, len(kernels.FIELDS)))
@@ -164,7 +165,9 @@ class CompiledWalk:
         for k in range(1 if o.certificates else found, found + 1):
             certificates[k - 1] = self._certificate(r, points, k)
         if lazy is not None:
-            certificates[-1].unread = lazy
+            certificates[-1].memory = lazy
+            for k in range(1, found if o.certificates else 0):
+                certificates[k - 1].memory = partial(self._again, reference, rank, k)
         m.rows.touched += int(numbers[1 : found + 1, TOUCHED].sum() + touched)
         if self.given:
             numbers[1, [SCREEN_S, TOUCHED]] += screen_s, touched
@@ -196,6 +199,17 @@ class CompiledWalk:
         if start is None or unread.blurred(model, start, self.options.tol):
             return None, reference
         return start.unread, start
+
+    def _again(self, reference, rank: int, count: int):
+        """Return what is known of the rows after so many steps, which are walked once more: a call keeps what it knows
+        after its last step, and hardly any other is asked for.
+        """
+        again, touched, end = copy(self), self.model.rows.touched, rank + count
+        while rank < end:
+            _, certificates = again.points(reference, rank, end - rank)
+            rank, reference = rank + len(certificates), certificates[-1]
+        self.model.rows.touched = touched
+        return reference.unread
 
     def _most(self) -> int:
         """Return how many points the memory of one call is for."""

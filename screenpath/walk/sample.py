@@ -77,7 +77,7 @@ def near(walk, C: float, epochs: int) -> tuple:
         return None, spent, touched + rows.touched
     margins = model.margins(w)
     reference = model.certify(C, w, model.corner(margins)[0], None, margins)
-    reference.unread = unread.begun(model, reference, REACH * step)
+    reference.memory = unread.begun(model, reference, REACH * step)
     return reference, spent, touched + rows.touched
 
 
