@@ -24,7 +24,7 @@ from screenpath.catalogue.specs import SPECS
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.engine.options import certify_options
 from screenpath.engine.path import Path
-from screenpath.engine.session import SavedSession, Silent
+from screenpath.engine.saved import SavedSession, Silent
 from screenpath.errors import DataError, UsageError
 from screenpath.inputs.foreign import L1, SQUARED, Foreign, of_estimator, places_of, problems_of, read_foreign
 from screenpath.inputs.load import load_training

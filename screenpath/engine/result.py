@@ -236,7 +236,7 @@ class Result(ABC, Generic[Place]):
             For a path that is in a folder already, or whose data have changed.
         RunFolderError
         """
-        from screenpath.engine.session import save
+        from screenpath.engine.saved import save
 
         if self.origin is None:
             raise UsageError("there is nothing to save: the path is in a run folder already, or an estimator's")

@@ -9,7 +9,6 @@ import pathlib
 import sys
 import time
 from dataclasses import replace
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,6 @@ import numpy as np
 from screenpath import __version__
 from screenpath.catalogue.scores import CONFUSION, TABULATED, confusion
 from screenpath.catalogue.spec import Spec
-from screenpath.catalogue.specs import SPECS
-from screenpath.data.files.arrays import Given
 from screenpath.data.files.source import reading
 from screenpath.data.safe.memory import in_force
 from screenpath.data.words.tables import check_same, now
@@ -28,7 +25,7 @@ from screenpath.engine.interrupts import Interrupts, Stopped
 from screenpath.engine.options import INPUTS, check_options, default_folder, points_of
 from screenpath.engine.path import Path, limits_of, ways
 from screenpath.engine.record import LONG, REASON, Tally, Unfinished, all_good, is_long, record_of
-from screenpath.errors import ResourceError, UsageError, file_name
+from screenpath.errors import ResourceError
 from screenpath.inputs import load
 from screenpath.problem.between import Solved
 from screenpath.solve.base import Pulse
@@ -453,58 +450,3 @@ class Session:
         ended = [] if status == COMPLETE else [("ended", status)]
         total = [("total", f"{time.monotonic() - self.began:.3f} s")]
         return [*ended, *best_lines(self), *self.tally.lines(len(self.grid)), *total, *where]
-
-
-# -- a path that is known already -------------------------------------------------------------------------------------
-
-CHANGED = "the data have changed since the path was computed", "compute it again"
-
-
-class Silent:
-    """In place of a console (:class:`screenpath.report.console.Console`): prints nothing."""
-
-    quiet, progress = True, False
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *arguments, **more: contextlib.nullcontext()
-
-
-class SavedSession(Session):
-    """A session that writes known steps instead of computing them."""
-
-    continues = False
-
-    def __init__(self, steps, names, *arguments, certificates=(), form=None, **more):
-        super().__init__(*arguments, **more)
-        self.steps, self.names, self.certificates, self.form = steps, names, certificates, form
-
-    def read(self) -> None:
-        """Read the arrays, and put back the names of a table's columns, which arrays do not have."""
-        super().read()
-        self.data = replace(self.data, names=self.names, form=self.form)
-
-    def found(self, reference, first: int):
-        """Yield the steps, with their certificates where these are given."""
-        for step, certificate in zip_longest(self.steps, self.certificates):
-            if step.status == steps.SKIPPED:
-                return
-            if step.parameters != self.model.parameters(self.grid[step.step]):
-                raise UsageError(*CHANGED)
-            yield step, certificate
-
-
-def save(result, origin, folder, force: bool = False) -> None:
-    """Write a path that a Python function has computed to a run folder; ``origin`` is that of ``result.Origin``."""
-    if Given.of(origin.X, origin.y, missing=origin.options.get("missing")).mark() != origin.mark:
-        raise UsageError(*CHANGED)
-    if all(step.status == steps.SKIPPED for step in result.steps):
-        raise UsageError("there is nothing to save: no step was reached", "give it more time (`time_limit`)")
-    declared = SPECS[origin.model]
-    grid = {"C": {"c_list": result.grid}, "lambda": {"lambda_list": result.grid}}.get(declared.parameter, {})
-    own = {one.name for one in declared.path_options}
-    given = {name: value for name, value in origin.options.items() if name in own}
-    options = declared.completed({**given, **grid, "out": file_name(folder, "folder"), "force": force, "quiet": True})
-    spec = declared.resolved(declared, options)
-    options["data"] = (origin.X, origin.y)
-    known = {"form": result.form, "command": ["save"]}
-    SavedSession(result.steps, result.feature_names, spec, options, Silent(), **known).run()

@@ -5,7 +5,7 @@ import pytest
 
 import screenpath
 from screenpath.catalogue.option import completed
-from screenpath.engine.session import Silent
+from screenpath.engine.saved import Silent
 from screenpath.engine.studies import DEFAULT, FEATURES_MEASURED, STUDY, study, study_options
 from screenpath.errors import UsageError
 from tests.conftest import two_classes
