@@ -60,10 +60,9 @@ def can_compile(model: PathModel, screening: PathScreening, solver: Solver) -> b
     kernel = solver.compiled(rows) if able else None
     if kernel is None:
         return False
-    skips = not kernel.on_faces and _skips(model, screening)
     # With a free intercept threads do not walk together.
     brief = rows.brief and (model.free is None or not (kernel.on_faces or _shared(rows)))
-    return brief or skips
+    return brief or (not kernel.on_faces and _skips(model, screening))
 
 
 def _skips(model, screening) -> bool:
@@ -118,14 +117,14 @@ class CompiledWalk:
         self.spent = 0.0
         C = self.grid[rank]
         m, o, r = self.model, self.options, reference
-        begins = r.unread is not None and C == r.C  # from samples, see `near`
+        begins = r.memory is not None and C == r.C  # from samples, see `near`
         ahead = C > r.C or (C == r.C and self.between >= 0.0 and _is_zero(r))
         if not begins and (not ahead or ends.known(m, r, C) or m.exact_until(r, C)):
             return [], []
         more = np.zeros(len(kernels.FIELDS))
         lazy, r = self._known(r, C, more)
         self.spent = float(more[TOUCHED])
-        dense = C > r.C and rank >= self.resumes and self.brief and (r.unread is None or r.point.known is not None)
+        dense = C > r.C and rank >= self.resumes and self.brief and (r.memory is None or r.point.known is not None)
         if lazy is None and not dense:
             return [], []
         count = min(self.length, len(self.grid) - rank, most)
@@ -185,13 +184,13 @@ class CompiledWalk:
         ``more``, numbers of a step.
         """
         model, n_E = self.model, self.model.size - reference.n_R - reference.n_L
-        known, most = reference.unread, self.between if reference.unread is None else 2.0 * self.between
+        known, most = reference.memory, self.between if reference.memory is None else 2.0 * self.between
         if self.between < 0.0 or (n_E > most and not _is_zero(reference)):
             return None, reference
         if not (C > FAR * reference.C or _is_zero(reference)):
             if unread.blurred(model, reference, self.options.tol):
                 return None, reference
-            return unread.begun(model, reference) if known is None else unread.copied(known), reference
+            return unread.begun(model, reference) if known is None else unread.copied(reference.unread), reference
         before, began = model.rows.touched, clock()
         start, more[EPOCHS], read = near(self, C, self.options.max_epochs)
         more[SOLVE_S] = clock() - began
