@@ -165,7 +165,7 @@ RULE = Option(
     "before each solve: dvi (= bt1), bt2, it, ssnsv, essnsv; a static one with +gap; or heuristic, sieve (guess, "
     "check, repeat: safe only by the certificate); or your own class, mine.py:MyRule, also with +gap.",
 )  # fmt: skip
-TOL = Option("tol", 1e-6, "share", "Relative duality gap to reach at every step, on the full data.", **WAY)
+TOL = Option("tol", 1e-6, "share", "Relative duality gap of every step on the full data; 1e-12 polishes.", **WAY)
 MAX_EPOCHS = Option(
     "max_epochs", 100_000, help="Most sweeps or Newton iterations of a step.", stated=True, changes=True,
     group="limits", python="models", **POSITIVE_COUNT,

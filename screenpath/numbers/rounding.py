@@ -11,6 +11,7 @@ import math
 UNIT = 2.0**-53  # largest relative error of one rounded operation
 TINY = 2.0**-1074  # largest absolute error of one product that underflows
 ALIKE = 2.0**-40  # a smaller relative difference is rounding
+DIGITS = 2.0**-30  # of the primal value, which no tolerance asks for more of: a gap is not a difference of objectives
 # Largest relative errors of a sample's weight (its own times that of its class, which may be rounded itself), and of
 # its share of the sum of all weights.
 WEIGHTS_ERROR, SHARES_ERROR = 4.0 * UNIT, 8.0 * UNIT
@@ -48,12 +49,12 @@ def meets_but_for_rounding(certificate, tol: float) -> bool:
 
 
 def blurred(certificate, tol: float) -> bool:
-    """Tell whether the relative error of the primal value may exceed ``tol``. The gap may be small nevertheless.
+    """Tell whether the relative error of the primal value may exceed ``tol`` and ``DIGITS``. The gap may be small.
 
     Losses of rows whose dual variable is at its bound contribute nothing to the gap, and everything to the primal
     value.
     """
-    return certificate.primal_error > tol * certificate.primal
+    return certificate.primal_error > max(tol, DIGITS) * certificate.primal
 
 
 def is_most(certificate) -> bool:

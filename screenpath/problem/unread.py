@@ -10,7 +10,7 @@ from screenpath.kernels.walk import deadlines as kernels
 from screenpath.kernels.walk.compiled_types import Problem
 from screenpath.numbers import sparse as sp
 from screenpath.numbers import states
-from screenpath.numbers.rounding import UNIT
+from screenpath.numbers.rounding import DIGITS, UNIT
 from screenpath.problem.box_types import Unread
 from screenpath.rows.memory import MemoryRows
 
@@ -56,7 +56,7 @@ def blurred(model, reference, tol: float) -> bool:
     """
     b, sizes = model.bounds, np.sqrt(reference.point.sqnorm)
     off = (b[ROW_SUM] + b[SLOPE]) * b[ALL_KINKS] + b[KINK] * b[ALL_ONES] + sizes * reference.sum_error
-    return not reference.C * off <= PART * tol * reference.primal
+    return not reference.C * off <= PART * max(tol, DIGITS) * reference.primal
 
 
 def measured(model) -> tuple:

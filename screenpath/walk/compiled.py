@@ -27,6 +27,7 @@ from screenpath.kernels.solve import newton
 from screenpath.kernels.walk import compiled
 from screenpath.kernels.walk import compiled_types as kernels
 from screenpath.kernels.walk.deadlines import nothing
+from screenpath.numbers.rounding import DIGITS, OUTWARD
 from screenpath.problem import INTERVAL, ends, unread
 from screenpath.problem.base import PathModel
 from screenpath.problem.box import FEW
@@ -87,6 +88,7 @@ class CompiledWalk:
 
     solver = Newton.name
     room = 0  # rows of `_arrays` that are of no point
+    digits = DIGITS  # tolerance of a call at least: its kernels ask for as many digits of the primal value
 
     def __init__(self, model, grid, screening: PathScreening, options, aim: float):
         self.model, self.grid, self.screening, self.options, self.aim = model, grid, screening, options, aim
@@ -142,14 +144,17 @@ class CompiledWalk:
         )  # fmt: skip
         if self.free is not None:
             numbers[0, kernels.INTERCEPT :] = r.intercept, r.low, r.high, r.residue, r.shift, r.cost
-        fresh = m.fresh_every if lazy is None else m.fresh_unread
+        fresh, digits = (m.fresh_every, self.digits) if lazy is None else (m.fresh_unread, DIGITS)
         settings = kernels.Settings(
-            o.tol, self.aim, min(o.max_epochs, CALL_ITERATIONS), self.region, self.screening.dynamic, FEW, fresh,
-            m.rounding, m.relative, min(SLICE, o.deadline - time.monotonic()), o.audit is not None, ROUNDING,
-            self.between,
+            max(o.tol, digits), self.aim, min(o.max_epochs, CALL_ITERATIONS), self.region, self.screening.dynamic,
+            FEW, fresh, m.rounding, m.relative, min(SLICE, o.deadline - time.monotonic()), o.audit is not None,
+            ROUNDING, self.between,
         )  # fmt: skip
         points = kernels.Points(np.array([r.C, *parameters]), w, total, theta, margins, numbers, decided)
         found, refused = self._call(points, settings, r, rank, lazy)
+        if settings.tol > o.tol and (met := self._met(numbers[1 : found + 1])) < found:
+            found, refused = met, True
+            self.digits = 0.0  # the loop has a narrower bound on rounding
         self.pause = 1 if found else self.pause
         if refused and lazy is None:
             self.resumes, self.pause = rank + found + self.pause, min(2 * self.pause, PAUSE)
@@ -175,6 +180,11 @@ class CompiledWalk:
         if o.audit:
             made[0].cells.update(o.audit(m, parameters[0], rank, reference, certificates[0], decided))
         return made, certificates
+
+    def _met(self, numbers) -> int:
+        """Return how many steps of a call there are before the first whose gap is above the tolerance."""
+        primal, error, gap = numbers[:, kernels.PRIMAL], numbers[:, kernels.PRIMAL + 1], numbers[:, kernels.GAP]
+        return int((gap <= self.options.tol * (primal - error) / OUTWARD).cumprod().sum())
 
     def _known(self, reference, C: float, more) -> tuple:
         """Return what is known of the rows for a walk that does not read all of them, None for one that does; and the

@@ -25,7 +25,7 @@ class FaceWalk(CompiledWalk):
     ``again`` has the most solves of a step, and the factor of the target from one to the next.
     """
 
-    solver, room = FaceDescent.name, 1
+    solver, room, digits = FaceDescent.name, 1, 0.0
 
     def __init__(self, model, grid, screening, options, aim: float, solver: FaceDescent, again: tuple[int, float]):
         self.descent, self.again = solver, again

@@ -363,6 +363,32 @@ def test_tolerances_at_both_ends(tol, name):
         assert step.status == "certified" and rounding.meets(full, tol * (1.0 + 1e-6))
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_polished_path_reads_hardly_more_rows(name, monkeypatch):
+    """A gap is not the difference of two objectives, of which rounding hides what 1e-12 asks for."""
+    model, grid = models()[name], log_grid(1e-2, 10.0, 100)
+    usual, path = walked(model, grid=grid, tol=1e-6), walked(model, grid=grid, tol=1e-12)
+    assert sum(step.passes for step, _ in path) < 2.0 * sum(step.passes for step, _ in usual)
+    assert all(step.status == "certified" and rounding.meets(one, 1e-12) for step, one in path)
+    for _, one in path[:: wide(49, 7)]:
+        assert model.free is not None or exact_gap(model, one) <= Fraction(one.gap) <= Fraction(1e-12 * one.primal)
+    monkeypatch.setattr(compiled, "DIGITS", 0.0)
+    monkeypatch.setattr(unread, "DIGITS", 0.0)
+    monkeypatch.setattr(compiled.CompiledWalk, "digits", 0.0)
+    assert sum(step.passes for step, _ in walked(model, grid=grid, tol=1e-12)) > 2.0 * sum(s.passes for s, _ in usual)
+
+
+def exact_gap(model, one) -> Fraction:
+    """Return the gap of a pair without a free intercept as a fraction."""
+    (G, g), (w, p), (theta, q) = integers(signed_rows(model)), integers(one.point.vector), integers(one.theta)
+    (c, lo, hi), C = losses_of(model), Fraction(one.C)
+    t = [kink - Fraction(int(form), 1 << (g + p)) for kink, form in zip(c, G @ w, strict=True)]
+    losses = sum(max(up * one, low * one) for up, low, one in zip(hi, lo, t, strict=True))
+    linear = sum(kink * Fraction(int(one), 1 << q) for kink, one in zip(c, theta, strict=True))
+    w_sq, total_sq = Fraction(int(w @ w), 1 << (2 * p)), Fraction(int((theta @ G) @ (theta @ G)), 1 << (2 * (q + g)))
+    return w_sq / 2 + C * losses - C * linear + C * C * total_sq / 2
+
+
 @pytest.mark.parametrize("name", ["svm", "free svm"])
 def test_refused_step_leaves_the_dual_point_as_it_was(name):
     """The loop takes it from the same reference."""
