@@ -177,7 +177,7 @@ def test_degenerate_problems(name, shape, seed, C):
 
 
 def test_rows_that_meet_in_one_point_are_followed_apart(monkeypatch):
-    rng = np.random.default_rng(11)
+    rng = np.random.default_rng(164)
     X = (rng.random((120, 7)) < 0.4).astype(float)
     X[60:] = X[:60]
     y = np.where(X @ rng.normal(size=7) + 0.3 * rng.normal(size=120) > 0, 1.0, -1.0)

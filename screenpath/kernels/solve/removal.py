@@ -110,12 +110,12 @@ def _leave(work, p, k, border):
             work.rest[a] = inverse[a, p]
         for a in range(k):
             add(-work.rest[a] / pivot, work.rest[:k], inverse[a, :k])
-    for a in range(last):
-        now = a if a < p else a + 1
-        work.members[a], work.products[a] = work.members[now], work.products[now]
+    work.members[p], work.products[p] = work.members[last], work.products[last]
+    for matrix in (inverse, work.gram):  # the last member takes its place
         for b in range(last):
-            from_b = b if b < p else b + 1
-            inverse[a, b], work.gram[a, b] = inverse[now, from_b], work.gram[now, from_b]
+            matrix[p, b] = matrix[last, b]
+            matrix[b, p] = matrix[last, b]
+        matrix[p, p] = matrix[last, last]
     return last
 
 
