@@ -36,31 +36,56 @@ def reference(rng, model, C: float, accuracy: str):
 ACCURACIES = ("arbitrary", "2 steps", "5 steps", "1e-4", "1e-11")
 
 
-def attack(seeds, rule) -> tuple[int, int]:
+def drawn(seed: int):
+    """Return a generator, a random model, and a parameter."""
+    rng = np.random.default_rng(seed)
+    name, shape = str(rng.choice(list(LOSSES))), str(rng.choice(SHAPES[:3]))
+    n, d = int(rng.integers(8, 40)), int(rng.integers(1, 6))
+    return rng, free_problem(name, shape, seed, n=n, d=d, weighted=seed % 3 == 0), float(10.0 ** rng.uniform(-3.0, 1.5))
+
+
+def accurate(model, C: float):
+    return free_walk(model, [C], "none", tol=1e-12)[0][1]
+
+
+def truth_of(model, best):
+    """Return how far the kinks are above and below the linear forms at every optimum, for sure; None if not known.
+
+    Of the optimal intercepts, any may be meant; all of them are between two.
+    """
+    if best.rel_gap > 1e-10:
+        return None
+    beta = model.signless.kinks - model.signs * best.point.products
+    size = SURE * (1.0 + np.abs(model.c) + model.norms * np.sqrt(best.point.sqnorm))
+    return beta - best.high - size, beta - best.low + size, best
+
+
+def contradictions(model, status, truth) -> int:
+    """Return how many decisions the optimum contradicts."""
+    signless, matters = status * model.signs, model.lo < model.hi
+    wrong = ((signless < 0) & (truth[0] > 0.0)) | ((signless > 0) & (truth[1] < 0.0))
+    return int(np.count_nonzero(wrong & matters))
+
+
+def attack(seeds, rule, draw=drawn, solve=accurate, pair=reference, accuracies=ACCURACIES) -> tuple[int, int]:
     """Return decisions made, and decisions on the wrong side of their kink, over random problems and references."""
     made = wrong = 0
     for seed in seeds:
-        rng = np.random.default_rng(seed)
-        name, shape = str(rng.choice(list(LOSSES))), str(rng.choice(SHAPES[:3]))
-        model = free_problem(
-            name, shape, seed, n=int(rng.integers(8, 40)), d=int(rng.integers(1, 6)), weighted=seed % 3 == 0
-        )
-        C0 = float(10.0 ** rng.uniform(-3.0, 1.5))
+        rng, model, C0 = draw(seed)
         C = C0 * float(rng.choice([0.5, 0.93, 1.0, 1.07, 1.5, 4.0]))
-        ((step, best),) = free_walk(model, [C], "none", tol=1e-12)
-        if best.rel_gap > 1e-10:
-            continue
-        # Of the optimal intercepts, any may be meant; all of them are between these two.
-        beta = model.signless.kinks - model.signs * best.point.products
-        size = SURE * (1.0 + np.abs(model.c) + model.norms * np.sqrt(best.point.sqnorm))
-        for accuracy in ACCURACIES:
-            found = model.screen(rule(model, reference(rng, model, C0, accuracy), C))
-            signless = found.status * model.signs
-            made += found.n_R + found.n_L
-            matters = model.lo < model.hi
-            wrong += int(np.count_nonzero((signless < 0) & (beta > best.high + size) & matters))
-            wrong += int(np.count_nonzero((signless > 0) & (beta < best.low - size) & matters))
+        truth = truth_of(model, solve(model, C))
+        for accuracy in accuracies if truth is not None else ():
+            found = model.screen(rule(model, pair(rng, model, C0, accuracy), C))
+            made, wrong = made + found.n_R + found.n_L, wrong + contradictions(model, found.status, truth)
     return made, wrong
+
+
+def agreed(found, unscreened, words) -> int:
+    """Check a path against the one without screening; return how many rows were screened."""
+    for (step, one), (_, other) in zip(found, unscreened, strict=True):
+        assert step.status == "certified" and step.extras["unsafe"] == 0, words
+        assert one.dual <= other.highest * (1 + 1e-12) and other.dual <= one.highest * (1 + 1e-12), words
+    return sum(step.screened_R + step.screened_L for step, _ in found)
 
 
 def far_end(model, C):
@@ -148,25 +173,26 @@ def test_the_attack_finds_a_radius_that_is_too_small(rule):
     assert tight_decisions(lambda *given: less(TIGHT[rule](*given)))[1] > 0
 
 
+def hostile(seed: int):
+    """Return a model with weights over six decades, rows far from the origin, more features than rows, or float32."""
+    rng = np.random.default_rng(seed)
+    plain, _ = random_problem(rng)
+    C = random_scale(rng, plain)
+    signs = None if plain.positive else plain.signs[: plain.rows.n]
+    return FreeModel(plain.rows, plain.c, plain.lo, plain.hi, signs, plain.mirrored), C
+
+
 @pytest.mark.parametrize("start", [0, 50, 3050])
 def test_paths_of_hostile_problems_agree_and_are_safe(start):
-    """Weights over six decades, rows far from the origin, more features than rows, float32; screened and unscreened."""
     audit = Audit(Newton(), PathOptions(tol=1e-6, max_epochs=2000), contradicted)
     decided, count = 0, wide(15, 40)
     for seed in range(start, start + count):
-        rng = np.random.default_rng(seed)
-        plain, _ = random_problem(rng)
-        C = random_scale(rng, plain)
-        signs = None if plain.positive else plain.signs[: plain.rows.n]
-        model = FreeModel(plain.rows, plain.c, plain.lo, plain.hi, signs, plain.mirrored)
-        grid = [0.7 * C, C, 1.1 * C]
+        model, C = hostile(seed)
+        grid, options = [0.7 * C, C, 1.1 * C], {"tol": 1e-6, "max_epochs": 3000}
         with np.errstate(all="ignore"):
-            found = free_walk(model, grid, tol=1e-6, max_epochs=3000, audit=audit)
-            unscreened = free_walk(model, grid, "none", tol=1e-6, max_epochs=3000)
-        for (step, one), (_, other) in zip(found, unscreened, strict=True):
-            assert step.status == "certified" and step.extras["unsafe"] == 0, seed
-            assert one.dual <= other.highest * (1 + 1e-12) and other.dual <= one.highest * (1 + 1e-12), seed
-            decided += step.screened_R + step.screened_L
+            found = free_walk(model, grid, audit=audit, **options)
+            unscreened = free_walk(model, grid, "none", **options)
+        decided += agreed(found, unscreened, seed)
     assert decided > 25 * count
 
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from screenpath.catalogue.losses import LAD, LOSSES, SVM
-from screenpath.problem.free import FreeModel
+from screenpath.catalogue.losses import LAD, SVM
 from screenpath.regions import lever
 from screenpath.regions.lever import LeverRange, RangeLevers
 from screenpath.rows.memory import MemoryRows
@@ -13,35 +12,25 @@ from screenpath.screen.pathwise import Dual, ball_floor, loss_floor, nearer_pair
 from screenpath.solve.newton import Newton
 from screenpath.walk.loop import Audit, PathOptions, contradicted, solve_point, walk
 from tests.conftest import two_classes
-from tests.free_problems import SHAPES, cone_solution, free_problem, free_walk
-from tests.safety.problems import random_problem, random_scale
-from tests.safety.test_intercept import ACCURACIES, SURE, reference
+from tests.free_problems import cone_solution, free_walk
+from tests.safety.test_intercept import (
+    ACCURACIES,
+    SURE,
+    accurate,
+    agreed,
+    contradictions,
+    drawn,
+    hostile,
+    reference,
+    truth_of,
+)
 from tests.width import wide
 
 WITHIN = (0.0, 0.03, 0.5, 1.0)  # of the way from one end of a range to the other, by ratio
 
 
-def problem(seed: int):
-    rng = np.random.default_rng(seed)
-    name, shape = str(rng.choice(list(LOSSES))), str(rng.choice(SHAPES[:3]))
-    n, d = int(rng.integers(8, 40)), int(rng.integers(1, 6))
-    return rng, free_problem(name, shape, seed, n=n, d=d, weighted=seed % 3 == 0), float(10.0 ** rng.uniform(-3.0, 1.5))
-
-
 def optimum(model, C: float):
-    """Return how far the kinks are above and below the linear forms at every optimum, for sure; None if not known."""
-    ((_, best),) = free_walk(model, [C], "none", tol=1e-12)
-    if best.rel_gap > 1e-10:
-        return None
-    beta = model.signless.kinks - model.signs * best.point.products
-    size = SURE * (1.0 + np.abs(model.c) + model.norms * np.sqrt(best.point.sqnorm))
-    return beta - best.high - size, beta - best.low + size, best
-
-
-def contradictions(model, status, truth) -> int:
-    signless, matters = status * model.signs, model.lo < model.hi
-    wrong = ((signless < 0) & (truth[0] > 0.0)) | ((signless > 0) & (truth[1] < 0.0))
-    return int(np.count_nonzero(wrong & matters))
+    return truth_of(model, accurate(model, C))
 
 
 SPANS = (0.3, 0.9), (0.6, 1.0), (0.9, 1.1), (1.0, 1.0), (1.05, 1.2), (1.0, 1.5), (1.5, 4.5)  # of the pair's own C
@@ -51,7 +40,7 @@ def attack_ranges(seeds, spans=SPANS) -> tuple[int, int]:
     """Return decisions by levers that are to hold over a range of C, and those that are wrong somewhere in it."""
     made = wrong = 0
     for seed in seeds:
-        rng, model, C0 = problem(seed)
+        rng, model, C0 = drawn(seed)
         low, high = (C0 * end for end in spans[rng.integers(len(spans))])
         truths = [optimum(model, low * (high / low) ** share) for share in WITHIN]
         for accuracy in ACCURACIES:
@@ -73,7 +62,7 @@ def attack_walks(seeds, form: str, dynamic_share: float = 0.3) -> tuple[int, int
     """
     made = wrong = 0
     for seed in seeds:
-        rng, model, C0 = problem(seed)
+        rng, model, C0 = drawn(seed)
         grid = C0 * np.cumprod(rng.choice([1.0, 1.03, 1.3, 2.0], size=5))
         truths = [optimum(model, C) for C in grid]
         if None in truths:
@@ -104,7 +93,7 @@ def attack_floors(seeds) -> tuple[int, int]:
     """Return how many lower bounds of the loss at an optimum were found, and how many of them are above it."""
     found = wrong = 0
     for seed in seeds:
-        rng, model, C0 = problem(seed)
+        rng, model, C0 = drawn(seed)
         C = C0 * float(rng.choice([1.0, 1.05, 1.5, 3.0]))
         truth = optimum(model, C)
         if truth is None:
@@ -189,7 +178,7 @@ def test_the_loss_of_an_optimum_is_not_below_its_bounds(monkeypatch):
 def test_the_decisions_are_those_of_an_interior_point_method(form):
     made, count = 0, wide(6, 12)
     for seed in range(count):
-        rng, model, C0 = problem(seed)
+        rng, model, C0 = drawn(seed)
         grid = C0 * np.array([1.0, 1.05, 1.2, 1.5])
         screening = parse_rule("essnsv", 3, form)
         screening.begin(grid, reference(rng, model, grid[-1], "1e-11"), resumed=False)
@@ -229,23 +218,15 @@ def test_balls_of_no_size_are_no_trouble():
 
 
 def test_chunks_of_hostile_problems_agree_and_are_safe():
-    """Weights over six decades, rows far from the origin, more features than rows, float32."""
     audit, decided = Audit(Newton(), PathOptions(tol=1e-6, max_epochs=2000), contradicted), 0
     options = PathOptions(tol=1e-6, max_epochs=3000, audit=audit)
     count = wide(16, 40)
     for seed in range(count):
-        rng = np.random.default_rng(seed)
-        plain, _ = random_problem(rng)
-        C = random_scale(rng, plain)
-        signs = None if plain.positive else plain.signs[: plain.rows.n]
-        model = FreeModel(plain.rows, plain.c, plain.lo, plain.hi, signs, plain.mirrored)
+        model, C = hostile(seed)
         grid = [0.7 * C, C, 1.03 * C, 1.1 * C, 3.0 * C][:: 1 if seed % 3 else -1]
         screening = parse_rule("essnsv+gap" if seed % 2 else "ssnsv", 3, "Cs"[seed % 4 // 2])
         with np.errstate(all="ignore"):
             found = list(walk(model, grid, screening, Newton(), options))
             unscreened = free_walk(model, grid, "none", tol=1e-6, max_epochs=3000)
-        for (step, one), (_, other) in zip(found, unscreened, strict=True):
-            assert step.status == "certified" and step.extras["unsafe"] == 0, seed
-            assert one.dual <= other.highest * (1 + 1e-12) and other.dual <= one.highest * (1 + 1e-12), seed
-            decided += step.screened_R + step.screened_L
+        decided += agreed(found, unscreened, seed)
     assert decided > 25 * count

@@ -1,6 +1,7 @@
 """No decision behind a kernel with a free intercept is wrong, whatever the reference; the attack finds wrong radii."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,11 +15,11 @@ from screenpath.screen import Screening, parse_rule
 from screenpath.screen.box import BT2, DVI, IT
 from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk.loop import Audit, PathOptions, contradicted, solve_point, walk
+from tests.safety.test_intercept import agreed, attack
 from tests.safety.test_kernel import FUNCTIONS, random_problem
 from tests.width import wide
 
 UNSCREENED = Screening(None, False, "none")
-SURE = 1e-5  # of a row's size: an optimum is known to less than that
 ACCURACIES = ("start", "arbitrary", "1 epoch", "1e-3", "1e-6", "1e-13")
 
 
@@ -41,33 +42,23 @@ def reference(rng, model, C, accuracy):
     return solve_point(model, C, 0, model.start(C), UNSCREENED, solver, PathOptions(tol=tol, max_epochs=limit))[1]
 
 
-def attack(seeds, rule) -> tuple[int, int]:
-    """Return decisions made, and decisions on the wrong side of their kink, over random problems and references."""
-    made = wrong = 0
-    for seed in seeds:
-        rng = np.random.default_rng(seed)
-        model, _ = free_problem(rng)
-        C0 = float(10.0 ** rng.uniform(-2.0, 2.0) / np.median(model.norms) ** 2)
-        C = C0 * float(rng.choice([0.5, 0.93, 1.0, 1.07, 1.5, 4.0]))
-        best = reference(rng, model, C, "1e-13")
-        if best.rel_gap > 1e-10:
-            continue
-        beta = model.signless.kinks - model.signs * best.point.products
-        size = SURE * (1.0 + model.norms * np.sqrt(best.point.sqnorm))
-        for accuracy in ACCURACIES:
-            found = model.screen(rule(model, reference(rng, model, C0, accuracy), C))
-            signless = found.status * model.signs
-            made += found.n_R + found.n_L
-            matters = model.lo < model.hi
-            wrong += int(np.count_nonzero((signless < 0) & (beta > best.high + size) & matters))
-            wrong += int(np.count_nonzero((signless > 0) & (beta < best.low - size) & matters))
-    return made, wrong
+def drawn(seed: int):
+    rng = np.random.default_rng(seed)
+    model, _ = free_problem(rng)
+    return rng, model, float(10.0 ** rng.uniform(-2.0, 2.0) / np.median(model.norms) ** 2)
+
+
+def accurate(model, C: float):
+    return reference(None, model, C, "1e-13")
+
+
+kernel_attack = partial(attack, draw=drawn, solve=accurate, pair=reference, accuracies=ACCURACIES)
 
 
 @pytest.mark.parametrize("rule", [DVI, BT2, IT])
 def test_no_decision_is_wrong(rule):
     count = wide(8, 40)
-    made, wrong = attack(range(count), rule().region)
+    made, wrong = kernel_attack(range(count), rule().region)
     assert made > (12 if rule is BT2 else 30) * count and wrong == 0
 
 
@@ -78,7 +69,7 @@ def test_the_attack_finds_a_radius_that_is_too_small(rule):
             return LeverPencil(less(region.first), less(region.second))
         return replace(region, ball=replace(region.ball, radius=0.9 * region.ball.radius))
 
-    assert any(attack([seed], lambda *given: less(rule().region(*given)))[1] for seed in range(40))
+    assert any(kernel_attack([seed], lambda *given: less(rule().region(*given)))[1] for seed in range(40))
 
 
 @pytest.mark.parametrize("solver", ["auto", "smo"])
@@ -95,10 +86,7 @@ def test_hostile_paths_are_safe_and_agree_with_unscreened_ones(rule, solver):
         audited = PathOptions(tol=1e-7, max_epochs=400, audit=audit)
         found = list(walk(model, grid, parse_rule(rule), solver, audited))
         plain = list(walk(model, grid, UNSCREENED, solver, options))
-        for (step, one), (_, other) in zip(found, plain, strict=True):
-            assert step.extras["unsafe"] == 0 and step.status == "certified", f"{seed}: {words}"
-            assert one.dual <= other.highest * (1 + 1e-12) and other.dual <= one.highest * (1 + 1e-12)
-            decided += step.screened_R + step.screened_L
+        decided += agreed(found, plain, f"{seed}: {words}")
     assert decided > 8 * count or rule == "gap"
 
 
