@@ -112,14 +112,6 @@ def test_resume_refuses_changed_shards(call, data, shards):
     assert result.code == 1 and "000001-*.npy is missing or damaged" in result.err and "SHA-256" in result.err
 
 
-def test_convert_leaves_what_is_not_its_own(call, data, tmp_path):
-    (tmp_path / "out.partial").mkdir()
-    (tmp_path / "out.partial/thesis.tex").write_text("mine")
-    result = call("convert", data, "out")
-    assert result.code == 1 and "error: out.partial holds 'thesis.tex', which convert did not write" in result.err
-    assert (tmp_path / "out.partial/thesis.tex").read_text() == "mine"
-
-
 def test_memory_limit(call, data, shards, tmp_path):
     for where in (data, shards):
         result = call("svm", where, *GRID, "--max-memory", "1M")

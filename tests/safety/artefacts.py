@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-import bz2
 import contextlib
 import csv
-import functools
-import gzip
 import io
-import lzma
 import shutil
-import signal
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 
 from screenpath.cli.app import run as run_command
-from screenpath.data.files.libsvm import read_libsvm
 from screenpath.data.shards.convert import DataCacheWarning, cached_shards, convert
 from screenpath.data.shards.shards import ShardFolder
 from screenpath.errors import ScreenpathError
-from screenpath.report.console import Console
-from screenpath.store import folder as folders
-from screenpath.store.archive import FAULTS, read_npz, save_archive
-from screenpath.store.record import CHECKPOINT
-from screenpath.verify import verify_certificate
-from screenpath.verify.file import NAME
-from tests.run_folders import reseal
 from tests.shard_folders import seal, without_hashes
 
 TIMES = ("screen_s", "solve_s", "certify_s", "init_s")
@@ -53,8 +39,6 @@ class Kind:
         then may differ; it must not crash.
     hashed : bool
         Whether damage to any byte can be noticed. Where there is no hash, results may differ.
-    meant : callable, optional
-        ``meant(artefact)`` tells that damage has made something that is an artefact as good as the first one.
     mends : bool
         Readers may not even fail: what is damaged is made again.
     """
@@ -64,7 +48,6 @@ class Kind:
     readers: dict[str, Callable]
     seal: Callable | None = None
     hashed: bool = True
-    meant: Callable | None = None
     mends: bool = False
 
 
@@ -173,143 +156,8 @@ def with_cache(base: Path, folder: Path) -> list:
         return path_of(base / "text.libsvm", "--cache", folder)
 
 
-# -- compressed text ---------------------------------------------------------------------------------------------------
-
-PACK = {"gz": lambda text: gzip.compress(text, mtime=0), "bz2": bz2.compress, "xz": lzma.compress}
-HALVES = text_of(), text_of(seed=1)
-
-
-@functools.cache
-def streams(ending: str) -> tuple[bytes, bytes]:
-    return tuple(PACK[ending](half) for half in HALVES)
-
-
-def make_archives(base: Path) -> None:
-    (base / "artefact").mkdir()
-    for ending in PACK:
-        (base / "artefact" / f"text.{ending}").write_bytes(b"".join(streams(ending)))
-
-
-def other_streams(folder: Path) -> bool:
-    """Tell whether an archive is one of the streams alone: nobody can know that there was another."""
-    found = ((streams(ending), folder / f"text.{ending}") for ending in PACK)
-    return any(file.is_file() and _without_zeros(file.read_bytes()) in map(_without_zeros, two) for two, file in found)
-
-
-def _without_zeros(data: bytes) -> bytes:
-    return data.rstrip(b"\0")
-
-
-def read_archive(ending: str) -> Callable:
-    return lambda base, folder: read_libsvm(folder / f"text.{ending}").fingerprint()
-
-
-# -- run folders -------------------------------------------------------------------------------------------------------
-
-RUN = ("svm", "text.libsvm", "--intercept", "none", "--grid", 4, "--tol", 1e-3, "--certificate", "--quiet")
-
-
-def walked(base: Path, run: Path, *options) -> int:
-    with contextlib.redirect_stderr(io.StringIO()):
-        return run_command(
-            [str(base / word) if word == "text.libsvm" else str(word) for word in (*RUN, "-o", run, *options)]
-        )
-
-
-def make_run(base: Path) -> None:
-    (base / "text.libsvm").write_bytes(text_of())
-    assert walked(base, base / "artefact") == 0
-
-
-def make_stopped_run(base: Path) -> None:
-    """Write a run that a signal ended behind its second step: its files are complete, with a checkpoint."""
-
-    def stop(console, step):
-        if step.step == 1:
-            signal.raise_signal(signal.SIGTERM)
-
-    (base / "text.libsvm").write_bytes(text_of())
-    with patch.object(folders, "EVERY", 0.0), patch.object(Console, "advance", stop):
-        assert walked(base, base / "artefact") == 143
-
-
-def make_killed_run(base: Path) -> None:
-    """Write a run that was killed behind its last step: partial files, their progress, and a checkpoint."""
-    (base / "text.libsvm").write_bytes(text_of())
-    with (
-        patch.object(folders, "EVERY", 0.0),
-        patch.object(folders.RunFolder, "finish", lambda *_: None),
-        patch("screenpath.store.certificates.CertificateFile.finish", lambda *_: (NAME, None)),
-    ):
-        assert walked(base, base / "artefact") == 0
-
-
-def resumed_run(base: Path, run: Path) -> list:
-    """Resume a copy of a run; return its steps, coefficients and certificate.
-
-    Raises
-    ------
-    Refused
-        Also where a finished run is complete but for a file that was removed, or is another with a hash that fits.
-    """
-    shutil.rmtree(base / "resumed", ignore_errors=True)
-    shutil.copytree(run, base / "resumed")
-    command(*(base / word if word == "text.libsvm" else word for word in RUN), "--resume", "-o", base / "resumed")
-    try:
-        table, *rest = ((base / "resumed" / name).read_bytes() for name in ("steps.csv", "coefficients.csv", NAME))
-        return [without_times(table.decode()), *rest]
-    except (OSError, UnicodeDecodeError) as error:
-        raise Refused(str(error)) from None
-
-
-def seal_run(run: Path) -> None:
-    with contextlib.suppress(*FAULTS):
-        save_archive(run / CHECKPOINT, read_npz(run / CHECKPOINT))
-    reseal(run)
-
-
-def without_coefficients(run: Path) -> bool:
-    """Tell whether the coefficients are gone: a large table may be removed, and pictures and pages do without."""
-    return not (run / "coefficients.csv").exists()
-
-
-PREDICTING = {
-    "predict": lambda base, run: command("predict", run, base / "text.libsvm", "--step", 0),
-    "export": lambda base, run: command("export", run, "--step", 0, "--to", "json", "-o", "-"),
-    "svm --resume": resumed_run,
-}
-RUN_READERS = {
-    **PREDICTING,
-    "plot": lambda base, run: command("plot", run, "--terminal"),
-    "plot --kind coefficients": lambda base, run: command("plot", run, "--terminal", "--kind", "coefficients"),
-    "report": lambda base, run: command("report", run, "-o", "-"),
-    "verify": lambda base, run: command("verify", run),
-    "verify_certificate": lambda base, run: _holds(run),
-}
-
-
-def _holds(run: Path) -> int:
-    """Return how many steps are proven.
-
-    Raises
-    ------
-    Refused
-        If a claim does not hold.
-    """
-    found = verify_certificate(run)
-    if not found.holds:
-        raise Refused(str(found.faults[0]))
-    return found.proven
-
-
-# -- all of them -------------------------------------------------------------------------------------------------------
-
 KINDS = [
     Kind("shard folder", make_shards, SHARD_READERS, seal=seal),
     Kind("shard folder of 0.1.0", make_old_shards, SHARD_READERS, seal=seal, hashed=False),
     Kind("cache entry", make_cache, {"svm --cache": with_cache}, seal=seal_cache, mends=True),
-    Kind("run folder", make_run, RUN_READERS, seal=seal_run, meant=without_coefficients),
-    Kind("stopped run folder", make_stopped_run, RUN_READERS, seal=seal_run, meant=without_coefficients),
-    Kind("killed run folder", make_killed_run, PREDICTING, seal=seal_run),
-    Kind("compressed text", make_archives, {name: read_archive(name) for name in PACK}, meant=other_streams),
 ]

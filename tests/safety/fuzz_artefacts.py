@@ -250,8 +250,6 @@ class Subject:
         made_up = self.kind.seal is not None and rng.random() < 0.5
         if made_up:
             self._seal(copy)
-        if self.kind.meant is not None and self.kind.meant(copy):
-            return []
         wrong, refused = [], False
         for name in rng.sample(sorted(self.kind.readers), k=min(2, len(self.kind.readers))):
             what = f"{self.kind.name}, {name}, after {', '.join(done)}{' and sealing' if made_up else ''}"

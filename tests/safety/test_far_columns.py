@@ -194,19 +194,6 @@ def test_columns_in_shards_are_centred_as_in_memory(tmp_path, model, how, storag
     assert [(a["primal"], a["gap"]) for a in one] == [(a["primal"], a["gap"]) for a in other]
 
 
-@pytest.mark.parametrize("storage", ["sparse", "dense"])
-@pytest.mark.parametrize(
-    ("model", "how"), [("svm", {"c_list": [0.1, 1.0], "intercept": "free"}), ("l1svm", {"lambda_list": [5.0, 1.0]})]
-)
-def test_the_certificate_of_centred_columns_is_verified(tmp_path, model, how, storage):
-    X, _, y, _ = problem(4, 1e8, "svm")
-    file = written(tmp_path / "data", X, y)
-    how = {**how, "storage": storage, "certificate": True, "quiet": True, "audit": True}
-    run = plain.run(model, str(file), **how, out=str(tmp_path / "R"))
-    assert [row["unsafe"] for row in run.table()] == [0, 0]
-    assert screenpath.verify_certificate(run.folder).holds
-
-
 def test_random_far_columns_are_certified_and_decided_for_the_numbers_of_the_data():
     count = wide(20, 40)
     statuses, found = fuzz(count, 0, check=check_far)

@@ -8,16 +8,11 @@ from tests.safety import fuzz_artefacts
 from tests.safety.artefacts import KINDS
 from tests.width import wide
 
-OURS = [
-    "shard folder", "shard folder of 0.1.0", "cache entry", "compressed text", "run folder", "stopped run folder",
-    "killed run folder",
-]  # fmt: skip
-
 
 def test_no_damage_is_believed():
-    failures, tally = fuzz_artefacts.fuzz(wide(80, 160), seed=7, kinds=OURS)
+    failures, tally = fuzz_artefacts.fuzz(wide(50, 160), seed=7)
     assert failures == []
-    assert set(tally) == set(OURS) <= {kind.name for kind in KINDS}
+    assert set(tally) == {kind.name for kind in KINDS}
     for name, (noticed, harmless, sealed) in tally.items():
         assert noticed + harmless + sealed > wide(2, 10) and (noticed > 0 or name == "cache entry")
 

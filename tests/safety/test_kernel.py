@@ -132,20 +132,6 @@ def test_no_rule_is_unsafe(seed):
         assert wrong == 0, f"{rule} from a reference of accuracy '{accuracy}' ({words}, seed {seed})"
 
 
-@settings(max_examples=wide(12, 30), deadline=None)
-@given(seed=st.integers(0, 10**6))
-def test_it_decides_whatever_either_ball_decides(seed):
-    rng = np.random.default_rng(seed)
-    model, words = random_problem(rng)
-    _, _, limit = model.closed_form()
-    C0 = float((limit if 0.0 < limit < np.inf else 1.0) * 10.0 ** rng.uniform(0.0, 3.0))
-    for accuracy in ACCURACIES:
-        near = reference(rng, model, C0, accuracy)
-        for C in C0 * np.array([0.6, 1.0, 1.0 + 1e-6, 1.07, 3.0]):
-            bt1, bt2, it = (model.screen(STATIC[name]().region(model, near, C)).status for name in ("dvi", "bt2", "it"))
-            assert not np.any((it == 0) & ((bt1 != 0) | (bt2 != 0))), f"{words}, {accuracy}"
-
-
 def test_every_rule_decides_something():
     decided = dict.fromkeys(RULES, 0)
     for seed in range(8):
