@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from screenpath import l1_svm_path
 from screenpath.errors import UsageError
@@ -45,21 +44,6 @@ def test_coefficients_are_in_the_units_of_the_data(scale):
     for step, w, b in zip(path.steps, path.coefficients, path.intercepts, strict=True):
         loss = 0.5 * np.sum(np.maximum(0.0, 1.0 - y * (rows @ w + b)) ** 2)
         assert step.primal == pytest.approx(loss + step.parameters["lambda"] * np.abs(w * spread).sum(), rel=1e-10)
-
-
-def test_storage_and_type_agree():
-    X, y = two_classes(seed=3, d=12)
-    X = (X * (np.abs(X) > 0.4)).astype(np.float32)
-    grid = lambda_grid(l1_svm_model(X, y)[0], 8)
-    runs = [
-        l1_svm_path(data, y, grid=grid, storage=storage, dtype=dtype, tol=1e-9)
-        for data in (X, sp.csc_array(X))
-        for storage in ("dense", "sparse")
-        for dtype in (np.float64, np.float32)
-    ]
-    for run in runs:
-        assert run.certified
-        np.testing.assert_allclose([s.primal for s in run.steps], [s.primal for s in runs[0].steps], rtol=2e-9)
 
 
 def test_rerun_gives_the_same_numbers():

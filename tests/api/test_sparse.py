@@ -30,19 +30,6 @@ def test_grid_is_the_papers():
     assert path.coefficients.shape == (12, X.shape[1])
 
 
-@pytest.mark.parametrize("storage", ["dense", "sparse"])
-@pytest.mark.parametrize("solver", ["auto", SDCA])
-@pytest.mark.parametrize("classes", [2, 3])
-def test_storage_and_solver_give_the_same_optimum(storage, solver, classes):
-    X, y, _ = problem(classes)
-    path = sparse_svm_path(X, y, **SHORT, storage=storage, solver=solver, tol=1e-9)
-    expected = sparse_svm_path(sp.csr_array(X), y, **SHORT, rule="none", tol=1e-9)
-    assert path.certified
-    found, right = ([step.primal for step in p.steps] for p in (path, expected))
-    np.testing.assert_allclose(found, right, rtol=2e-9)
-    np.testing.assert_allclose(path.coefficients, expected.coefficients, atol=1e-3)
-
-
 def test_float32_rows_are_certified_in_float64():
     X, y, _ = problem()
     path = sparse_svm_path(X, y, **SHORT, dtype=np.float32)
@@ -82,21 +69,6 @@ def test_beta_above_beta_max_answers_zero(betas):
         assert path.certified
         first = [step for step in path.steps if step.parameters["beta"] == 1e6]
         assert first and all(step.nnz_w == 0 and step.gap <= 1e-20 for step in first)
-
-
-def test_the_table_has_the_ends_of_a_free_intercept_in_the_units_of_the_data():
-    """The table of a path in memory was a TypeError."""
-    X = np.random.default_rng(0).normal(size=(60, 5)) + 3.0
-    path = sparse_svm_path(X, np.arange(60) % 2, scale="standard", intercept="free", **SHORT)
-    for row, intercept in zip(path.table(), path.intercepts, strict=True):
-        assert row["intercept_low"] - 1e-9 <= intercept <= row["intercept_high"] + 1e-9
-
-
-def test_time_limit_leaves_the_rest_out():
-    X, y, _ = problem(3)
-    path = sparse_svm_path(X, y, **SHORT, time_limit=1e-9)
-    assert [step.status for step in path.steps] == ["skipped"] * 15 and not path.certified
-    assert path.coefficients.shape == (15, 3, X.shape[1]) and np.isnan(path.coefficients).all()
 
 
 @pytest.mark.parametrize("solver", ["newton", SDCA])

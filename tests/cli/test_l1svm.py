@@ -72,18 +72,6 @@ def test_each_class_against_the_rest(call, data):
     assert "use one of the two" in call("l1svm", data, "--one-vs-rest", "--positive", 1).err
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("--bias", "1"), ("--lambda-min-ratio", "0.1"), ("--lambda-list", "1,2", "--grid", "3"), ("--rule", "dvi"),
-        ("--solver", "sdca"), ("--seed", "1"),
-    ],
-)  # fmt: skip
-def test_wrong_usage(call, data, options):
-    result = call("l1svm", data, *options)
-    assert result.code == 2 and "error:" in result.err
-
-
 def test_compare(call, data):
     table = ("--repeats", 1, "--format", "csv")
     result = call("compare", "l1svm", data, "--grid", 5, *table)

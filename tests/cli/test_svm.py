@@ -91,12 +91,6 @@ def test_epoch_limit_leaves_steps_uncertified(call, data):
     assert len(column(result, "status")) == 6
 
 
-def test_seed_changes_coordinate_descent(call, data):
-    one, two, again = (call("svm", data, *SHORT, "-o", "-", *SWEEPS, "--seed", s) for s in (1, 2, 1))
-    assert column(one, "primal") == column(again, "primal")
-    assert column(one, "primal") != column(two, "primal")
-
-
 def test_storage_dtype_and_threads(call, data):
     runs = {}
     for name, more in {

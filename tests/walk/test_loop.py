@@ -17,7 +17,9 @@ from tests.plain import svm_path
 GRID = log_grid(1e-3, 10.0, 15)
 
 
-@pytest.mark.parametrize("rule", ["none", "gap", "dvi", "dvi+gap", "bt1"])
+@pytest.mark.parametrize(
+    "rule", ["none", "gap", "dvi", "dvi+gap", "bt1", "bt2", "it", "ssnsv", "essnsv", "it+gap", "essnsv+gap"]
+)
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 @pytest.mark.parametrize("solver", ["cd", "auto"])
 def test_every_rule_gives_the_same_certified_path(rule, storage, solver):
@@ -30,6 +32,8 @@ def test_every_rule_gives_the_same_certified_path(rule, storage, solver):
         assert a.dual <= b.primal * (1 + 1e-14) and b.dual <= a.primal * (1 + 1e-14)
     if rule != "none" and rule != "gap":
         assert path.steps[5].n_survivors < X.shape[0]
+    if "ssnsv" in rule:  # the far end is paid by the first step
+        assert path.steps[0].init_s > 0.0 and path.steps[1].init_s == 0.0
 
 
 def test_gap_is_recomputed_from_the_coefficients():

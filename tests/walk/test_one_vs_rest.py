@@ -57,17 +57,6 @@ def test_one_class_that_misses_its_gap_spoils_the_step():
     assert {step.status for step, _ in found} == {"budget"}
 
 
-def test_a_walk_goes_on_from_its_state():
-    X, codes = three_classes()
-    model = OneVsRest(LOSSES["svm"].model, MemoryRows(X), codes)
-    whole = walked(model)
-    again = OneVsRest(LOSSES["svm"].model, MemoryRows(X), codes)
-    rest = walked(again, reference=again.restore(model.state(whole[0][1])), first=1)
-    assert [step.step for step, _ in rest] == [1, 2]
-    for (step, _), (other, _) in zip(whole[1:], rest, strict=True):
-        np.testing.assert_array_equal(step.coefficients, other.coefficients)
-
-
 def test_classes_of_the_l1_model_begin_together_and_count_features():
     X, codes = three_classes()
     weights = np.linspace(0.5, 2.0, 90)
