@@ -44,12 +44,6 @@ def problem(model):
     return X, np.asarray(y, dtype=float)
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def shell_options(command: click.Command) -> dict:
     """Return the options of a command and what they are where nothing is given."""
     given = command.make_context("x", ["svm", "DATA"][-sum(isinstance(p, click.Argument) for p in command.params) :])
@@ -351,86 +345,6 @@ def test_comparisons_pictures_pages_and_model_files(here):
     assert screenpath.inspect("data").data.n == 60
 
 
-@pytest.mark.parametrize("model", ["nonsense", "lad-path", None, ["svm"]])
-def test_models_that_there_are_not(model):
-    for function in (screenpath.rules_of, screenpath.options_of, lambda name: screenpath.run(name, "data")):
-        with pytest.raises(UsageError, match=r"there is no model .*\n.*svm, lad, quantile, svr, l1svm, sparse-svm"):
-            function(model)
-
-
-def test_a_path_in_memory_is_no_run(here):
-    """Functions over run folders say how to make one; each ended in a TypeError of a library's."""
-    X, y = problem("svm")
-    path = screenpath.svm_path(X, y, grid=3)
-    functions = (
-        screenpath.load_run,
-        screenpath.show_run,
-        screenpath.plot_run,
-        lambda run: screenpath.report_run(run, "page.html"),
-        lambda run: screenpath.export_run(run, "json", "m.json"),
-        lambda run: screenpath.compare_runs([run, run]),
-        lambda run: screenpath.merge_runs([run, run], "both"),
-    )
-    for function in functions:
-        with pytest.raises(UsageError, match=r"path is in memory, in no run folder\n.*save\(DIR\), and pass DIR"):
-            function(path)
-        with pytest.raises(UsageError, match="a run is named by its folder, not by 3"):
-            function(3)
-    with pytest.raises(UsageError, match="path is in memory, in no run folder\n.*certificate=True"):
-        screenpath.verify_certificate(path)
-
-
-def test_names_of_files_that_are_none(here):
-    """Each ended in a TypeError that named no option."""
-    X, y = problem("svm")
-    path = screenpath.svm_path(X, y, grid=3)
-    path.save("run")
-    calls = {
-        "folder": lambda name: path.save(name),
-        "out": lambda name: screenpath.report_run("run", name),
-        "test": lambda name: screenpath.compare_runs(["run"], test=name),
-        "data": lambda name: screenpath.convert([name], "out"),
-    }
-    for option, function in calls.items():
-        with pytest.raises(UsageError, match=f"`{option}` must be the name of a file or a folder, not 3"):
-            function(3)
-    for function in (
-        lambda: screenpath.plot_run("run", out=3), lambda: screenpath.export_run("run", "json", 3),
-        lambda: screenpath.merge_runs(["run", "run"], 3), lambda: screenpath.convert("data", 3),
-    ):  # fmt: skip
-        with pytest.raises(UsageError, match="`out` must be the name of a file or a folder, not 3"):
-            function()
-
-
-def test_sources_and_lists_that_are_none(here):
-    X, y = problem("svm")
-    for function in (screenpath.read_data, screenpath.read_libsvm, screenpath.inspect):
-        for source in (3, None, ["a"]):
-            with pytest.raises(UsageError, match="`source` must be the name of a file or a folder, not "):
-                function(source)
-    with pytest.raises(UsageError, match="`data` must be the name of a file or a folder, not 3"):
-        screenpath.convert(3, "out")
-    for function in (screenpath.compare_runs, lambda paths: screenpath.merge_runs(paths, "out")):
-        for paths in ("run", 3, None):
-            with pytest.raises(UsageError, match="`paths` must be a list of runs, not "):
-                function(paths)
-    with pytest.raises(UsageError, match="`path` must be the name of a file or a folder, not 3"):
-        screenpath.write_libsvm(3, X, y)
-    for rows in (3.0, [1.0, 2.0], "rows", [["a"]]):
-        with pytest.raises(DataError, match="rows are numbers in two dimensions, not "):
-            screenpath.write_libsvm("text", rows, y)
-    with pytest.raises(DataError, match=r"60 rows with labels of shape \(\)"):
-        screenpath.write_libsvm("text", X, None)
-    for ends in (("a", 1.0, 0.1), (0.1, None, 0.1), (0.1, 1.0, [0.1])):
-        with pytest.raises(UsageError, match="ends and accuracy of an eps-path are numbers"):
-            screenpath.EpsilonGrid(*ends)
-    run = screenpath.run("svm", (X, y), grid=2, out="run", **QUIET)
-    with pytest.raises(UsageError, match="`top` must be a whole number of at least 0, not 'all'"):
-        screenpath.show_run(run, top="all")
-    with pytest.raises(UsageError, match="`class_weight` must be a text, or a list of texts"):
-        screenpath.run("svm", (X, y), class_weight=[1.0, 2.0], out="other", **QUIET)
-
-
 SAVED = {
     "svm": lambda X, y: screenpath.svm_path(X, y, grid=4, bias=1.0, scale="standard", class_weight="balanced"),
     "dense": lambda X, y: screenpath.svm_path(X, y, grid=screenpath.EpsilonGrid(0.01, 1.0, 0.05), tol=1e-3),
@@ -481,54 +395,6 @@ def test_a_folder_that_cannot_be_made(here, call):  # noqa: F811
     (here / "data").write_text(libsvm_text(X, y))
     found = call("svm", "data", "--grid", 2, "-o", "x" * 300)
     assert found.code == 1 and "cannot be made: File name too long\n  choose another folder" in found.err
-
-
-def test_a_table_alone_is_no_data(here):
-    """Its truth value is ambiguous, said pandas."""
-    pandas = pytest.importorskip("pandas")
-    pytest.importorskip("narwhals")
-    X, y = problem("svm")
-    whole = pandas.DataFrame(X, columns=list("abcd")).assign(label=y)
-    pair = whole[list("abcd")], whole["label"]
-    for call_it in (
-        lambda: screenpath.run("svm", whole, out="r", **QUIET),
-        lambda: screenpath.cross_validate("svm", whole, out="r", **QUIET),
-        lambda: screenpath.compare("svm", whole),
-        lambda: screenpath.run("svm", pair, test=whole, out="r", **QUIET),
-    ):
-        with pytest.raises(DataError, match=r"must be a pair of arrays, \(X, y\), .*, not DataFrame\n.*LABELS"):
-            call_it()
-    with pytest.raises(DataError, match="`data` must be a pair .*, not ndarray"):
-        screenpath.run("svm", X, out="r", **QUIET)
-    assert screenpath.run("svm", pair, test=pair, grid=2, out="r", **QUIET).certified
-
-
-def test_a_path_of_other_data_is_not_saved(here):
-    X, y = problem("svm")
-    for path in (
-        lambda X: screenpath.svm_path(X, y, grid=3, scale="standard"),
-        lambda X: screenpath.l1_svm_path(X, y, grid=4),
-        lambda X: screenpath.sparse_svm_path(X, y, betas=2, alphas=2),
-        lambda X: screenpath.kernel_svm_path(X, y, grid=2),
-    ):
-        for form in (np.array, np.asfortranarray, sp.csr_array):
-            rows = form(X)
-            found = path(rows)
-            found.save("r", force=True)
-            (rows.data if sp.issparse(rows) else rows)[-1:] *= 1.5
-            with pytest.raises(UsageError, match="the data have changed"):
-                found.save("r", force=True)
-    for path, name in ((screenpath.svm_path, "sample_weight"), (screenpath.l1_svm_path, "penalty_weights")):
-        weights = np.ones(60 if name == "sample_weight" else 4)
-        found = path(X, y, grid=3, scale="standard", **{name: weights})
-        weights[::2] = 5.0  # theirs who gave them: the path has its own
-        found.save("r", force=True)
-        np.testing.assert_array_equal(screenpath.load_run("r").coefficients, found.coefficients)
-    targets = X @ [1.0, 2.0, 0.0, 1.0]
-    found = screenpath.lad_path(X, targets, grid=3)
-    targets[:] = -targets
-    with pytest.raises(UsageError, match="the data have changed"):
-        found.save("r", force=True)
 
 
 def test_a_run_in_words(tmp_path):
