@@ -14,13 +14,7 @@ PAGE = 4096
 
 
 class SmallDisk:
-    """A file system in memory.
-
-    Parameters
-    ----------
-    path : Path
-        Where it is mounted.
-    """
+    """A file system in memory, mounted at a path."""
 
     def __init__(self, path: Path):
         self.path = path

@@ -24,23 +24,10 @@ TIMES = ("screen_s", "solve_s", "certify_s", "init_s")
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of artefact.
+    """A kind of artefact: ``make(base)`` writes it to ``base / "artefact"``, and what its readers need to ``base``.
 
-    Parameters
-    ----------
-    name : str
-    make : callable
-        ``make(base)`` writes the artefact to ``base / "artefact"``, and what its readers need beside it to ``base``.
-    readers : dict of str to callable
-        ``reader(base, artefact)`` returns what it has read, as something that can be compared; ``artefact`` is a
-        damaged copy. A reader that finds a fault raises a ScreenpathError.
-    seal : callable, optional
-        ``seal(artefact)`` makes the hashes fit what is there: the work of somebody who makes artefacts up. What is read
-        then may differ; it must not crash.
-    hashed : bool
-        Whether damage to any byte can be noticed. Where there is no hash, results may differ.
-    mends : bool
-        Readers may not even fail: what is damaged is made again.
+    ``readers[name](base, artefact)`` returns what it has read of a damaged copy, or raises a ScreenpathError. ``seal``
+    makes the hashes fit what is there, as somebody does who makes artefacts up: readers must not crash then. Where nothing is ``hashed``, results may differ; what ``mends`` is made again, and its readers may not fail.
     """
 
     name: str
@@ -56,13 +43,7 @@ class Refused(ScreenpathError):
 
 
 def command(*arguments) -> str:
-    """Run a command in this process and return its output, without times.
-
-    Raises
-    ------
-    Refused
-        For a clear error. Whatever else it raises is a failure.
-    """
+    """Run a command in this process and return its output, without times; a clear error is Refused."""
     out, err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape", newline=""), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = run_command([str(argument) for argument in arguments])

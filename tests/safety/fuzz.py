@@ -33,15 +33,7 @@ RULES = (*STATICS, "gap", "loss floor", "chunk C", "chunk s")
 def check_problem(seed: int):
     """Check every rule with every accuracy on one random problem.
 
-    Yields
-    ------
-    rule, accuracy : str
-    decided : int
-        Rows that the rule fixed.
-    faults : int
-        Decisions proven wrong, and 1 if the region is proven not to hold the optimum.
-    words : str
-        What the problem was.
+    Yields rule and accuracy, how many rows were decided, the faults that are proven, and what the problem was.
     """
     rng = np.random.default_rng(seed)
     model, words = random_problem(rng)

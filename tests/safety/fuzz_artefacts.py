@@ -222,14 +222,7 @@ def damage(rng, artefact: Path) -> str:
 
 
 class Subject:
-    """An artefact, its readers, and what they find while it is whole.
-
-    Parameters
-    ----------
-    kind : artefacts.Kind
-    base : Path
-        An empty folder.
-    """
+    """An artefact in a folder of its own, its readers, and what they find while it is whole."""
 
     def __init__(self, kind, base: Path):
         self.kind, self.base = kind, base
@@ -285,12 +278,7 @@ def too_slow(*_):
 def fuzz(inputs: int, seed: int = 0, kinds=None, report=None, enough=lambda wrong: False) -> tuple[list, dict]:
     """Check so many inputs, or until there is ``enough`` in what is wrong with one: a control looks for one alone.
 
-    Returns
-    -------
-    failures : list of (int, str)
-        Seed and what is wrong.
-    tally : dict
-        By kind: inputs that some reader refused, that were harmless, that were sealed.
+    Returns (seed, what is wrong) of failures, and how many inputs of each kind were refused, harmless, sealed.
     """
     from tests.safety.artefacts import KINDS
 

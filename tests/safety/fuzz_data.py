@@ -85,21 +85,7 @@ def exact_losses(kind: str, y, own, classes, options: dict) -> tuple:
 
 
 class Case:
-    """A problem, its model, and what both are in fractions of the data's numbers.
-
-    Parameters
-    ----------
-    kind : str
-    X, y, own, classes : ndarray
-        Data, and weights of samples and of their classes, or None.
-    options : dict
-        Of the loss.
-    free : bool
-        Whether there is a free intercept.
-    tol : float
-    scale, storage : str
-        See ``data.files.prepare.prepare``.
-    """
+    """A problem with weights of samples and of classes, its model, and both in fractions of the data's numbers."""
 
     def __init__(self, kind, X, y, own, classes, options, free, tol, scale="none", storage="dense"):
         self.kind, self.X, self.y, self.options, self.free, self.tol = kind, X, y, options, free, tol

@@ -122,15 +122,7 @@ def check_kernel_path(seed: int):
 
 
 def check_path(seed: int):
-    """Walk one random path.
-
-    Yields
-    ------
-    status : str
-    found : list of str
-        Claims of the step that are false.
-    words : str
-    """
+    """Walk one random path; yield status, false claims and words of each step."""
     rng = np.random.default_rng(seed)
     model, grid, words = random_problem(rng)
     rule, solver = str(rng.choice(RULES)), str(rng.choice(["newton", "newton", "cd"]))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal, localcontext
 from fractions import Fraction as F
 
 from screenpath.verify.file import unpack
+from tests.safety.rational import dot
 
 
 def root(x: F) -> F:
@@ -26,22 +26,6 @@ def exact_rows(header: dict, X) -> list:
         norms = [root(dot(row, row)) or F(1) for row in rows]
         rows = [[x / norm for x in row] for row, norm in zip(rows, norms, strict=True)]
     return [[*row, F(header["bias"])] for row in rows] if header["bias"] else rows
-
-
-def dot(a, b) -> F:
-    return sum((x * y for x, y in zip(a, b, strict=True)), F(0))
-
-
-def exact_kernel(kernel: dict, a, b) -> F:
-    """Return the kernel of two rows; an exponential to 80 digits."""
-    if kernel["kernel"] == "rbf":
-        square = F(kernel["gamma"]) * sum((x - z) ** 2 for x, z in zip(a, b, strict=True))
-        with localcontext() as context:
-            context.prec = 90
-            return F((-Decimal(square.numerator) / Decimal(square.denominator)).exp()) + F(kernel["constant"])
-    if kernel["kernel"] == "poly":
-        return (F(kernel["gamma"]) * dot(a, b) + F(kernel["coef0"])) ** kernel["degree"] + F(kernel["constant"])
-    return dot(a, b) + F(kernel["constant"])
 
 
 def exact_losses(header: dict, X, y) -> tuple[list, list, list, list]:

@@ -147,21 +147,7 @@ NAMES = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}
 
 
 class Mutant:
-    """One change of one module.
-
-    Parameters
-    ----------
-    module : str
-    function : str
-        Where it is, ``Class.method`` or a function's name.
-    line : int
-    before, after : str
-        The line as it is written, and the expression as it is changed.
-    change : callable
-        Changes the node that comes ``place``-th of the module's ``source``.
-    place : int
-    source : str
-    """
+    """One change of a line of a module's function: of the ``place``-th node of its source."""
 
     def __init__(
         self, module: str, function: str, line: int, before: str, after: str, change: Callable, place: int, source: str

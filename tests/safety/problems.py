@@ -93,16 +93,7 @@ def reference(rng, model, C: float, accuracy: str):
 
 @dataclass(frozen=True)
 class Optimum:
-    """A ball around the optimum in extended precision, in the space of the rows.
-
-    Parameters
-    ----------
-    G : ndarray of longdouble of shape (N, d)
-    center : ndarray of longdouble of shape (d,)
-    radius : longdouble
-    low, high : ndarray of shape (N,)
-        Smallest and largest ``g_i.w`` over the ball.
-    """
+    """A ball around the optimum in extended precision; ``low`` and ``high`` bound ``g_i.w`` over it."""
 
     G: np.ndarray
     center: np.ndarray

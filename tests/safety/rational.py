@@ -44,15 +44,9 @@ def losses_of(model) -> tuple:
 
 
 class Exact:
-    """Objectives of a box model in fractions.
+    """Objectives of a box model in fractions: of at most about five dual variables, as all active sets are tried.
 
-    Parameters
-    ----------
-    model : models.box.BoxModel
-        At most about five dual variables: all active sets are tried.
-    C : float
-    losses : tuple of list, optional
-        Kinks and both ends of the boxes as fractions of the data's numbers; by default those of the model.
+    ``losses``: kinks and both ends of the boxes as fractions of the data's numbers; by default those of the model.
     """
 
     inside = False  # whether only dual points in their box are tried: those of an optimum are
@@ -173,15 +167,7 @@ class ExactFree(Exact):
 
 
 class ExactKernel(Exact):
-    """Objectives of a kernel model in fractions; a ``w`` is given by its coefficients ``s_i alpha_i``.
-
-    Parameters
-    ----------
-    model : models.kernel.KernelModel
-    X : ndarray of shape (n, d)
-        Its rows.
-    C : float
-    """
+    """Objectives of a kernel model in fractions; a ``w`` is given by its coefficients ``s_i alpha_i``."""
 
     inside = True  # far outside of it, an RBF kernel would need more digits to be positive definite
 
@@ -251,18 +237,7 @@ def solve(matrix, right):
 
 
 def faults(model, C: float, tol: float, step, certificate=None, exact=None) -> list[str]:
-    """Return what a step claims and exact arithmetic contradicts.
-
-    Parameters
-    ----------
-    model : models.box.BoxModel
-    C, tol : float
-    step : Step
-    certificate : models.box_types.Certificate, optional
-        Of the step: its dual point then has a say as well.
-    exact : Exact, optional
-        Made here for a linear model.
-    """
+    """Return what a step claims and exact arithmetic contradicts; the dual point of a certificate has a say as well."""
     found, exact = [], exact or Exact(model, C)
     numbers = [step.primal, step.dual, step.gap, *np.ravel(step.coefficients)]
     if not np.all(np.isfinite(numbers)):

@@ -10,6 +10,8 @@ from math import isfinite
 
 import numpy as np
 
+from tests.safety.rational import solve
+
 
 def fractions(values) -> list[Fraction]:
     """Return doubles as fractions; those that are fractions stay what they are."""
@@ -80,21 +82,6 @@ def random_weights(seed, y):
     for label in np.unique(y):
         weights[np.argmax(y == label)] += 1.0
     return weights
-
-
-def solve(matrix, right):
-    size = len(right)
-    rows = [list(line) + [value] for line, value in zip(matrix, right, strict=True)]
-    for k in range(size):
-        pivot = next((r for r in range(k, size) if rows[r][k] != 0), None)
-        if pivot is None:
-            return None
-        rows[k], rows[pivot] = rows[pivot], rows[k]
-        for r in range(size):
-            if r != k and rows[r][k] != 0:
-                share = rows[r][k] / rows[k][k]
-                rows[r] = [a - share * b for a, b in zip(rows[r], rows[k], strict=True)]
-    return [rows[k][size] / rows[k][k] for k in range(size)]
 
 
 class Sparse:
@@ -346,15 +333,8 @@ class L1:
 def faults(step, certificate, primal, dual, tol: float, ceiling) -> list[str]:
     """Return what a step claims and rational arithmetic denies.
 
-    Parameters
-    ----------
-    step : Step
-    certificate : Certificate or L1Certificate
-    primal, dual : Fraction
-        Exact objectives of the pair; for the L1 model ``dual`` is any lower bound of the optimum that is near.
-    tol : float
-    ceiling : Fraction
-        Objective of the weights 0: no gap may exceed it.
+    ``primal``, ``dual``: exact objectives of the pair; of the L1 model ``dual`` is any lower bound that is near.
+    ``ceiling``: the objective of the weights 0, which no gap may exceed.
     """
     numbers = step.primal, step.dual, step.gap, certificate.primal_error
     if not all(map(isfinite, numbers)) or not np.isfinite(certificate.w).all():

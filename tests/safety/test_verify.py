@@ -1,6 +1,7 @@
 """The checker's bounds at hostile scales, against rational arithmetic (changed certificates: tests/certificates)."""
 
 from fractions import Fraction as F
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from screenpath.verify.data import Source, scaled
 from screenpath.verify.file import pack
 from screenpath.verify.products import check as check_steps
 from screenpath.verify.products import values
-from tests.safety.judge import ExactPair, exact_kernel, exact_losses, l1_values
+from tests.safety.judge import ExactPair, exact_losses, l1_values
+from tests.safety.rational import exact_kernel
 from tests.safety.rational_penalised import Sparse
 from tests.width import wide
 
@@ -164,9 +166,10 @@ def test_kernel_values_are_within_their_bounds(name):
                   "coef0": float(rng.choice([0.0, 1.0])), "constant": float(rng.choice([0.0, 0.25]))}  # fmt: skip
         scale = 10.0 ** rng.uniform(-3.0, 3.0)
         X = (rng.normal(size=(4, 3)) + rng.choice([0.0, 100.0])) * scale
+        function = SimpleNamespace(name=name, **kernel)
         K, error = values(kernel, X[:2].astype(np.longdouble), X.astype(np.longdouble))
         for i, j in np.ndindex(K.shape):
-            exact = exact_kernel(kernel, [F(x) for x in X[i].tolist()], [F(x) for x in X[j].tolist()])
+            exact = exact_kernel(function, [F(x) for x in X[i].tolist()], [F(x) for x in X[j].tolist()])
             if np.isfinite(error[i, j]):
                 assert abs(long_fraction(K[i, j]) - exact) <= long_fraction(error[i, j])
                 tight += error[i, j] <= 1e-12 * abs(K[i, j]) + 1e-300
