@@ -27,7 +27,8 @@ class Kind:
     """A kind of artefact: ``make(base)`` writes it to ``base / "artefact"``, and what its readers need to ``base``.
 
     ``readers[name](base, artefact)`` returns what it has read of a damaged copy, or raises a ScreenpathError. ``seal``
-    makes the hashes fit what is there, as somebody does who makes artefacts up: readers must not crash then. Where nothing is ``hashed``, results may differ; what ``mends`` is made again, and its readers may not fail.
+    makes the hashes fit what is there, as somebody does who makes artefacts up: readers must not crash then. Where
+    nothing is ``hashed``, results may differ; what ``mends`` is made again, and its readers may not fail.
     """
 
     name: str
