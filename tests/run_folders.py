@@ -1,19 +1,25 @@
 """Run folders whose content was changed on purpose, hashes and all."""
 
+import hashlib
 import json
 
 from screenpath.store import record as records
 
 
-def reseal(folder, change=None) -> None:
-    """Write run.json anew, with the hashes that the files of the folder have now.
+def seal(folder, record=None) -> None:
+    """Write run.json, or another record, with the hashes of what the folder has: formed here, not by the package."""
+    record = json.loads((folder / records.RUN).read_text()) if record is None else dict(record)
+    for name in record["files"]:
+        data = (folder / name).read_bytes()
+        record["files"][name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    record.pop("sha256", None)
+    text = json.dumps(record, sort_keys=True, separators=(",", ":"))
+    record["sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    (folder / records.RUN).write_text(json.dumps(record) + "\n")
 
-    Parameters
-    ----------
-    folder : Path
-    change : callable, optional
-        Changes the record in place before it is sealed.
-    """
+
+def reseal(folder, change=None) -> None:
+    """Write run.json anew as the package does, with the hashes of the files; ``change`` alters the record before."""
     file = folder / records.RUN
     record = json.loads(file.read_text())
     record.pop("sha256", None)

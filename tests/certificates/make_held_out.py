@@ -20,8 +20,9 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from tests.certificates.make_valid import DATA, WEIGHTS, seal, tidy  # noqa: E402
+from tests.certificates.make_valid import DATA, WEIGHTS, tidy  # noqa: E402
 from tests.certificates.mutants import Frames  # noqa: E402
+from tests.run_folders import seal  # noqa: E402
 
 FREE, NONE = {"intercept": "free"}, {"intercept": "none"}
 CV = {"folds": 2, "grid": 3, "cmin": 0.05, "cmax": 5.0}
@@ -217,7 +218,7 @@ def broken(name: str, valid: Path, out: Path) -> Path:
     change(frames, folder)
     file.write_bytes(frames.packed())
     if (folder / "run.json").exists():
-        seal(folder, json.loads((folder / "run.json").read_text()))
+        seal(folder)
     return folder
 
 

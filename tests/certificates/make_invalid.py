@@ -18,8 +18,8 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from tests.certificates.make_valid import seal  # noqa: E402
 from tests.certificates.mutants import MAGIC, Frames, framed, packed  # noqa: E402
+from tests.run_folders import seal  # noqa: E402
 
 
 def header(**changes):

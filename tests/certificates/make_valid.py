@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import hashlib
 import json
 import lzma
 import os
@@ -21,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.plain import words
+from tests.run_folders import seal
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
@@ -252,16 +252,6 @@ def tidy(folder: Path) -> None:
             row.update({name: 0.0 for name in seconds if row.get(name)})
         table.write_text(json.dumps(content))
     seal(folder, record)
-
-
-def seal(folder: Path, record: dict) -> None:
-    for name in record["files"]:
-        data = (folder / name).read_bytes()
-        record["files"][name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-    record.pop("sha256", None)
-    text = json.dumps(record, sort_keys=True, separators=(",", ":"))
-    record["sha256"] = hashlib.sha256(text.encode()).hexdigest()
-    (folder / "run.json").write_text(json.dumps(record) + "\n")
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from screenpath.data.files.read import read_data, read_like
 from screenpath.errors import DataError, UsageError
 from screenpath.numbers import sparse as sp
 from tests.cli.conftest import read_csv
-from tests.verify.test_edited import seal
+from tests.run_folders import seal
 
 GAPS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "?", "n/a")
 GRID = ("--grid", "4", "--cmax", "1", "--scale", "standard", "--intercept", "free", "--quiet")

@@ -9,7 +9,7 @@ import pytest
 
 import screenpath
 from tests.cli.conftest import clouds, libsvm_text, read_csv, without_times
-from tests.verify.test_edited import seal
+from tests.run_folders import seal
 
 GRID = ("--grid", "6", "--cmax", "1", "--quiet")
 NAMES = ("age", "height", "weight", "pulse", "steps")

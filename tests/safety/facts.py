@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 import math
@@ -17,6 +16,7 @@ from screenpath.errors import ScreenpathError
 from screenpath.verify import verify_certificate
 from screenpath.verify.problem import leaves
 from tests.plain import words
+from tests.run_folders import seal
 
 # Options of the runs whose folders are changed; the first word besides the model is the name of the data.
 RUNS = (
@@ -54,15 +54,6 @@ def make_folders(folder: Path, n: int = 24) -> list[Path]:
         options += words(model, options)
         assert run([model, str(folder / data), *options, "--certificate", "--quiet", "-o", str(found[-1])]) == 0
     return found
-
-
-def seal(folder: Path, record: dict) -> None:
-    for name in record["files"]:
-        data = (folder / name).read_bytes()
-        record["files"][name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-    record = {name: value for name, value in record.items() if name != "sha256"}
-    text = json.dumps(record, sort_keys=True, separators=(",", ":"))
-    (folder / "run.json").write_text(json.dumps({**record, "sha256": hashlib.sha256(text.encode()).hexdigest()}))
 
 
 def other(value):

@@ -13,7 +13,8 @@ from screenpath.verify.file import END, HEADER, MAGIC, NAME, STEP, frame, frames
 from screenpath.verify.problem import Problem
 from screenpath.verify.table import open_data
 from tests import plain
-from tests.safety.facts import attack, forged, make_folders, seal, verdict
+from tests.run_folders import seal
+from tests.safety.facts import attack, forged, make_folders, verdict
 from tests.width import wide
 
 
@@ -87,7 +88,7 @@ def test_the_intercept_is_the_sum_to_its_rounding(tmp_path):
     size = sum(abs(float(line.split(",")[2])) * m for line, m in zip(rest, shift, strict=True))
     for part, good in ((1e-9, False), (1e-12, False), (1e-16, True)):
         file.write_text("\n".join([head, f"{step},{feature},{float(value) + part * size!r}", *rest, ""]))
-        seal(tmp_path / "r", json.loads((tmp_path / "r" / "run.json").read_text()))
+        seal(tmp_path / "r")
         assert verify_certificate(tmp_path / "r").holds is good
 
 
@@ -272,7 +273,7 @@ def test_what_nobody_can_know_is_within_its_range(copy, name, value):
     head, *rows = [line.split(",") for line in (folder / "steps.csv").read_text().splitlines()]
     rows[-1][head.index(name)] = str(value)
     (folder / "steps.csv").write_text("\n".join(",".join(row) for row in [head, *rows]) + "\n")
-    seal(folder, json.loads((folder / "run.json").read_text()))
+    seal(folder)
     ((_, fault),) = verify_certificate(folder).faults
     assert f"{name} {value}: it is from 0 to" in fault
 

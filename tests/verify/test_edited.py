@@ -1,6 +1,5 @@
 """Run folders of which a single part was edited: the certificate is as it was, what stands beside it is not."""
 
-import hashlib
 import json
 
 import numpy as np
@@ -10,6 +9,7 @@ from screenpath.errors import ScreenpathError
 from screenpath.verify import verify_certificate
 from tests import plain
 from tests.cli.conftest import clouds, libsvm_text
+from tests.run_folders import seal
 
 
 @pytest.fixture
@@ -24,16 +24,6 @@ def run(data, tmp_path):
     return tmp_path / "r"
 
 
-def seal(folder, *changed):
-    record = json.loads((folder / "run.json").read_text())
-    for name in changed:
-        data = (folder / name).read_bytes()
-        record["files"][name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-    record.pop("sha256", None)
-    text = json.dumps(record, sort_keys=True, separators=(",", ":"))
-    (folder / "run.json").write_text(json.dumps({**record, "sha256": hashlib.sha256(text.encode()).hexdigest()}))
-
-
 def test_rows_of_packed_coefficients_are_those_of_the_steps(data, tmp_path):
     r = tmp_path / "r"
     plain.run("svm", data, certificate=True, coefficients="npz", grid=5, out=r)
@@ -42,7 +32,7 @@ def test_rows_of_packed_coefficients_are_those_of_the_steps(data, tmp_path):
         arrays = dict(stored)
     more = {"indptr": np.append(arrays["indptr"], arrays["indptr"][-1])}
     np.savez(r / "coefficients.npz", **{**arrays, **more})
-    seal(r, "coefficients.npz")
+    seal(r)
     (fault,) = verify_certificate(r).faults
     assert "step 5" in fault[1]
 

@@ -17,7 +17,7 @@ from screenpath.verify.file import END, FOLD, FOLDS, HEADER, LEVERS, MAGIC, STEP
 from tests import plain
 from tests.cli.conftest import clouds, libsvm_text
 from tests.conftest import ROOT
-from tests.verify.test_edited import seal
+from tests.run_folders import seal
 
 X, Y = clouds(n=60, d=3)
 SVM = {"grid": 5, "folds": 3, "scale": "standard", "quiet": True, "certificate": True, "intercept": "none"}
@@ -116,7 +116,7 @@ def test_every_score_is_formed_again(data, tmp_path, model):
         table = [dict(row) for row in original]
         table[5][name] = float(table[5][name]) + 0.01
         write(tmp_path / "r", "folds.csv", table)
-        assert "folds.csv says" in refused(tmp_path / "r", "folds.csv")
+        assert "folds.csv says" in refused(tmp_path / "r")
 
 
 def test_folds_of_a_file_of_a_column_and_of_another_seed(data, tmp_path):
@@ -177,9 +177,9 @@ def write(folder, name, table):
     (folder / name).write_text("\n".join(lines) + "\n")
 
 
-def refused(folder, *changed):
+def refused(folder):
     """Return what the checker says of a folder whose hashes were made good after an edit."""
-    seal(folder, *changed)
+    seal(folder)
     try:
         found = verify_certificate(folder)
     except ScreenpathError as error:
@@ -191,7 +191,7 @@ def refused(folder, *changed):
 def test_unedited_tables_hold(run):
     for name in ("folds.csv", "cv.csv", "bounds.csv", "steps.csv"):
         write(run, name, rows(run, name))
-    seal(run, "folds.csv", "cv.csv", "bounds.csv", "steps.csv")
+    seal(run)
     assert verify_certificate(run).holds
 
 
@@ -217,7 +217,7 @@ def test_numbers_of_tables(run, name, column, move, words):
         value = float(table[k][column])
         table[k][column] = value + move if column not in ("best", "one_se", "fold") else int(1 - value if move else 0)
         write(run, name, table)
-        assert words in refused(run, name), k
+        assert words in refused(run), k
 
 
 def test_bounds_that_promise_one_row_more(run):
@@ -230,7 +230,7 @@ def test_bounds_that_promise_one_row_more(run):
     bound["lower_bound"] = min(float(row["lower"]) for row in table)
     bound["difference"] = max(bound["best_error"] - bound["lower_bound"], 0.0)
     (run / "cv.json").write_text(json.dumps(said))
-    assert "the bounds are not proven" in refused(run, "bounds.csv", "cv.json")
+    assert "the bounds are not proven" in refused(run)
 
 
 @pytest.mark.parametrize("place, value, words", [
@@ -253,7 +253,7 @@ def test_entries_of_the_summary(run, place, value, words):
     assert part[place[-1]] != value
     part[place[-1]] = value
     (run / "cv.json").write_text(json.dumps(said))
-    assert words in refused(run, "cv.json")
+    assert words in refused(run)
 
 
 @pytest.mark.parametrize("place, value, words", [
@@ -287,7 +287,7 @@ def edited(folder, change):
 
 def test_frames_written_again_hold(run):
     edited(run, lambda *part: None)
-    seal(run, FOLDS)
+    seal(run)
     assert verify_certificate(run).holds
 
 
@@ -342,14 +342,14 @@ def test_forged_frames(run, made):
     for change in (shift, scale, held, order, weights, point, dual, gap, status, lost, fold, problem):
         shutil.copy(made / FOLDS, run / FOLDS)
         edited(run, change)
-        assert refused(run, FOLDS), change.__name__
+        assert refused(run), change.__name__
     shutil.copy(made / FOLDS, run / FOLDS)
     content, rng = (run / FOLDS).read_bytes(), np.random.default_rng(0)
     for place in rng.integers(0, len(content), 12).tolist():
         (run / FOLDS).write_bytes(content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :])
-        assert refused(run, FOLDS), place
+        assert refused(run), place
     (run / FOLDS).write_bytes(content)
-    seal(run, FOLDS)
+    seal(run)
     assert verify_certificate(run).holds
     (run / "cv.csv").write_text("")
     assert "cv.csv is not what the run wrote" in " ".join(reason for _, reason in verify_certificate(run).faults)
@@ -380,7 +380,7 @@ def test_a_score_cannot_be_hidden_behind_a_step_that_claims_nothing(run):
                 del fields[name]
 
     edited(run, status)
-    assert "cv.csv has another mean" in refused(run, "folds.csv", FOLDS)
+    assert "cv.csv has another mean" in refused(run)
     record = json.loads((run / "run.json").read_text())
     record["folds_certified"] = False
     (run / "run.json").write_text(json.dumps(record))
@@ -438,10 +438,10 @@ def test_forged_levers(data, tmp_path):
         (tmp_path / "r" / FOLDS).write_bytes(whole)
         edited(tmp_path / "r", changed)
         if change is without:  # as of earlier versions
-            seal(tmp_path / "r", FOLDS)
+            seal(tmp_path / "r")
             assert "bounds.csv: all" in verify_certificate(tmp_path / "r").uncovered
         else:
-            said = refused(tmp_path / "r", FOLDS)
+            said = refused(tmp_path / "r")
             assert ("the bounds are not proven" in said) == (change in (none, others)), (change.__name__, said)
 
 

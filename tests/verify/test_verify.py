@@ -12,7 +12,7 @@ from screenpath.verify import check
 from screenpath.verify.file import NAME, read_certificate
 from tests.cli.conftest import call, clouds, data, in_process, libsvm_text  # noqa: F401 (fixtures)
 from tests.conftest import ROOT
-from tests.safety.facts import seal
+from tests.run_folders import seal
 
 PACKAGE = ROOT / "screenpath" / "verify"
 GRID = ("--grid", "6", "--quiet")
