@@ -25,14 +25,19 @@ def computed(tmp_path, file, model="svm", **options):
     return screenpath.run(model, str(file), **{**known, **options})
 
 
-def refits(X, y, **options):
+def path_in_memory(X, y, at=C, **how):
+    function = how.pop("path", screenpath.kernel_svm_path if "kernel" in how else screenpath.svm_path)
+    return function(X, y, grid=[at], tol=1e-12, **how)
+
+
+def fits(X, y, **how):
+    """Return the models that were fitted to all rows but one, in turn."""
+    return [path_in_memory(np.delete(X, i, axis=0), np.delete(y, i), **how) for i in range(len(y))]
+
+
+def refits(X, y, **how):
     """Return the decision value of each row by the model that was fitted to the others."""
-    found = []
-    for i in range(len(y)):
-        keep = np.arange(len(y)) != i
-        path = screenpath.svm_path(X[keep], y[keep], grid=[C], tol=1e-12, **options)
-        found.append(float(path.decision_function(X[[i]])[0]))
-    return np.array(found)
+    return np.array([float(fit.decision_function(X[[i]])[0]) for i, fit in enumerate(fits(X, y, **how))])
 
 
 @pytest.mark.parametrize("options", [{"bias": 1.0}, {"intercept": "free", "bias": 0.0}], ids=["penalised", "free"])
@@ -150,23 +155,14 @@ def targeted(file, X, y) -> None:
     file.write_text("".join(f"{t!r} 1:{a!r} 2:{b!r} 3:{c!r}\n" for t, (a, b, c) in cells))
 
 
-def without(X, y, bias):
-    """Return weights and intercepts of all refits."""
-    found = []
-    for i in range(len(y)):
-        keep = np.arange(len(y)) != i
-        fit = screenpath.svm_path(X[keep], y[keep], grid=[C], tol=1e-12, bias=bias)
-        found.append((fit.coef(0), fit.intercept(0)))
-    return np.array([w for w, _ in found]), np.array([float(b) for _, b in found])
-
-
 def test_influence_is_that_of_refits(call, tmp_path, data):
     file, X, y = data
     X, y = np.vstack([X, [[3.0, 0.2, 4.0]]]), np.append(y, 1.0)
     file.write_text(libsvm_text(X, y))
     path = computed(tmp_path, file)
     found = path.loo(C=C)
-    w, b = without(X, y, 1.0)
+    others = fits(X, y, bias=1.0)
+    w, b = np.array([fit.coef(0) for fit in others]), np.array([float(fit.intercept(0)) for fit in others])
     apart = np.hstack([w - path.coef(C=C), b[:, None] - path.intercept(C=C)])
     np.testing.assert_allclose(found.distance, np.linalg.norm(apart, axis=1), atol=1e-5)
     forms = X @ w.T + b
@@ -192,11 +188,8 @@ def test_behind_a_kernel_the_answers_are_those_of_refits(call, tmp_path, interce
     assert said.code == 0 and "every label" in said.out
     labels, wrong = np.array([[float(row["label"]), float(row["decision"])] for row in read_csv("loo.csv")]).T, 0
     rows = {int(row["row"]) - 1: row for row in influential(call, tmp_path)}
-    for i in range(40):
-        keep = np.arange(40) != i
-        fit = screenpath.kernel_svm_path(X[keep], y[keep], grid=[C], tol=1e-12, kernel="rbf", gamma=0.4,
-                                         intercept=intercept)  # fmt: skip
-        forms = fit.decision_function(X, 0)
+    for i, fit in enumerate(fits(X, y, kernel="rbf", gamma=0.4, intercept=intercept)):
+        keep, forms = np.arange(40) != i, fit.decision_function(X, 0)
         assert labels[1][i] == pytest.approx(forms[i], abs=1e-5)
         whole = np.array([float(rows[k]["all"]) for k in range(40)])
         assert int(rows[i]["flips"]) == np.count_nonzero(((forms > 0.0) != (whole > 0.0)) & keep)
@@ -218,10 +211,6 @@ HOW = ({"intercept": "free"}, {"intercept": "none"}, {"intercept": "free", "kern
        "coef0": 1.0})  # fmt: skip
 
 
-def path_in_memory(X, y, how):
-    return (screenpath.kernel_svm_path if "kernel" in how else screenpath.svm_path)(X, y, grid=[C], tol=1e-12, **how)
-
-
 @pytest.mark.parametrize("how", HOW, ids=["free", "none", "kernel"])
 def test_removals_are_the_labels_that_refits_change(call, tmp_path, how):
     X, y = clouds(40, 3, seed=5)
@@ -232,12 +221,8 @@ def test_removals_are_the_labels_that_refits_change(call, tmp_path, how):
     computed(tmp_path, tmp_path / "old", bias=0.0, **stored)
     said = call("predict", str(tmp_path / "run"), "new", "--step", f"C={C}", "--removals", "-o", "out.csv")
     found = np.array([int(row["removals"]) for row in read_csv("out.csv")])
-    own = path_in_memory(X, y, how).decision_function(new, 0) > 0.0
-    expected = np.zeros(300, dtype=int)
-    for i in range(40):
-        keep = np.arange(40) != i
-        fit = path_in_memory(X[keep], y[keep], how)
-        expected += (fit.decision_function(new, 0) > 0.0) != own
+    own = path_in_memory(X, y, **how).decision_function(new, 0) > 0.0
+    expected = sum(((fit.decision_function(new, 0) > 0.0) != own).astype(int) for fit in fits(X, y, **how))
     assert found.tolist() == expected.tolist() and (expected > 0).any() and (expected > 1).any()
     kept = int(np.count_nonzero(expected == 0))
     assert said.code == 0 and f"{kept} of 300 labels stay whichever training row is left out" in said.err
@@ -259,13 +244,9 @@ def test_intervals_are_those_of_refits(call, tmp_path, scale, intercept):
     record = path.run.record["preparation"]
     shift, width = (np.array(record[key] or default) for key, default in (("shift", [0.0] * 3), ("scale", [1.0] * 3)))
     Z, N = (X - shift) / width, (new - shift) / width
-    forms, errors = [], []
-    for i in range(40):
-        keep = np.arange(40) != i
-        fit = screenpath.lad_path(Z[keep], y[keep], grid=[C], tol=1e-13, intercept=intercept)
-        forms.append(fit.predict(N, 0))
-        errors.append(abs(y[i] - fit.predict(Z[[i]], 0)[0]))
-    forms, errors = np.array(forms), np.array(errors)[:, None]
+    others = fits(Z, y, path=screenpath.lad_path, intercept=intercept)
+    forms = np.array([fit.predict(N, 0) for fit in others])
+    errors = np.array([abs(y[i] - fit.predict(Z[[i]], 0)) for i, fit in enumerate(others)])
     last = 33  # of 41, rounded up
     low, high = np.sort(forms - errors, axis=0)[40 - last], np.sort(forms + errors, axis=0)[last - 1]
     np.testing.assert_allclose([float(row["low"]) for row in table], low, atol=1e-5)
@@ -333,9 +314,7 @@ def test_sets_of_labels_are_those_of_refits(call, tmp_path, how):
     assert said.code == 0 and "jackknife+ by 40 models: at least 40% of labels" in said.err
     low, high = sorted(set(y.tolist()))
     counts = np.zeros((200, 2))
-    for i in range(40):
-        keep = np.arange(40) != i
-        fit = path_in_memory(X[keep], y[keep], how)
+    for i, fit in enumerate(fits(X, y, **how)):
         own, forms = fit.decision_function(X[[i]], 0)[0], fit.decision_function(new, 0)
         counts += np.stack([forms, -forms], axis=1) > (own if y[i] == low else -own)
     inside = counts < 0.7 * 41
@@ -439,14 +418,8 @@ def test_every_c(call, tmp_path, data):
         widths[row["row"]] += np.log(float(row["C_to"]) / float(row["C_from"]))
     assert len(widths) == 60 and sum(widths.values()) == pytest.approx((1 - found.unproven) * 60 * np.log(250.0))
     middle = [row for row in rows if float(row["C_from"]) < 0.4 < float(row["C_to"])]
-    expected = dict(enumerate(refits_at(X, y, 0.4), start=1))
+    expected = dict(enumerate(refits(X, y, at=0.4, bias=1.0), start=1))
     assert all(np.sign(expected[int(row["row"])]) == float(row["predicted"]) for row in middle) and len(middle) > 55
-
-
-def refits_at(X, y, value):
-    others = [np.arange(len(y)) != i for i in range(len(y))]
-    paths = [screenpath.svm_path(X[keep], y[keep], grid=[value], tol=1e-10, bias=1.0) for keep in others]
-    return [float(path.decision_function(X[[i]])[0]) for i, path in enumerate(paths)]
 
 
 def test_what_every_c_refuses(call, tmp_path, data):
