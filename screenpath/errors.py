@@ -191,6 +191,15 @@ class NoStep(UsageError):
 
 
 @contextlib.contextmanager
+def needed(message: str, hint: str, kind: type[ScreenpathError] = ResourceError):
+    """Say what to install where a block imports a package that is not there."""
+    try:
+        yield
+    except ImportError:
+        raise kind(message, hint) from None
+
+
+@contextlib.contextmanager
 def failures_named(path: Path | str):
     """Name the file that a write failed on; numpy's "16 requested and 11 written" means that the disk is full."""
     try:

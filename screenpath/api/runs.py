@@ -96,18 +96,7 @@ def cross_validate(model: str, data: DataLike, **options: Any) -> StoredPath:
 
 
 def options_of(model: str, cv: bool = False) -> dict[str, tuple[Any, str]]:
-    """Return the options of a model's path, or of its cross-validation.
-
-    Parameters
-    ----------
-    model : str
-    cv : bool, default False
-
-    Returns
-    -------
-    dict of str to (default, help)
-        By the name of the option.
-    """
+    """Return the options of a model's path, or of its cross-validation: by name, each with its default and its help."""
     from screenpath.engine.options import cv_spec
 
     spec = spec_of(model)
@@ -153,10 +142,6 @@ def merge_runs(paths: Sequence[RunLike], out: FileLike, *, force: bool = False) 
     force : bool, default False
         Replace the run in the folder.
 
-    Returns
-    -------
-    StoredPath
-
     Raises
     ------
     UsageError
@@ -183,10 +168,6 @@ def export_run(path: RunLike, to: str, out: FileLike, *, step: int | str = "best
         As of the command: ``best``, ``one-se``, a number, ``C=0.1``.
     force : bool, default False
         Replace an existing file.
-
-    Returns
-    -------
-    Path
     """
     from screenpath.export.export import FORMATS, KERNEL, exported
     from screenpath.store.outputs import Output
@@ -310,10 +291,6 @@ def plot_run(path: RunLike, kind: str | None = None, out: FileLike | None = None
     out : path-like, optional
         Picture that ends in .png, .svg or .pdf; default ``RUN/KIND.png``.
     force : bool, default False
-
-    Returns
-    -------
-    Path
     """
     from screenpath.report.plots import picture
     from screenpath.store.outputs import Output
@@ -334,10 +311,6 @@ def report_run(path: RunLike, out: FileLike, *, loo: bool = False, force: bool =
     loo : bool, default False
         Add pictures of leave-one-out and influence, computed from the training data.
     force : bool, default False
-
-    Returns
-    -------
-    Path
     """
     from screenpath.report import series
     from screenpath.report.page import page

@@ -301,26 +301,10 @@ SAID = {
 
 
 def rules_of(model: str, kernel: bool = False, free: bool = False) -> dict[str, str]:
-    """Return the rules of a model, with a line about each.
+    """Return the rules of a model, ``svm`` or another, by name, each with a line: with a kernel, where ``kernel``,
+    and with a free intercept, where ``free``.
 
     Every static rule also combines with ``+gap``: alone before each solve, with the gap inside it.
-
-    Parameters
-    ----------
-    model : {"svm", "lad", "quantile", "svr", "l1svm", "sparse-svm", "huber", "sparse-lad", ...}
-    kernel : bool, default False
-        For ``svm``: with a kernel.
-    free : bool, default False
-        With a free intercept.
-
-    Returns
-    -------
-    dict of str to str
-
-    Raises
-    ------
-    UsageError
-        For an unknown model.
     """
     spec_of(model)
     from screenpath.screen import KERNEL, STATIC

@@ -9,20 +9,7 @@ from shutil import get_terminal_size
 
 import click
 
-from screenpath.catalogue.options import (
-    CELLS,
-    COLUMNS,
-    DROP,
-    DTYPE,
-    ID,
-    LOG_FORMAT,
-    MAX_MEMORY,
-    ONE_HOT,
-    QUIET,
-    SPELLED,
-    STORAGE,
-    TARGET,
-)
+from screenpath.catalogue import options as o
 from screenpath.cli import options as shared
 from screenpath.cli.help import GroupedOption, helped
 from screenpath.cli.options import DONE, ERROR, flag, force_option
@@ -42,12 +29,12 @@ grouped = partial(click.option, cls=GroupedOption)
 @click.option(
     "--max-faults", default=20, show_default=True, type=click.IntRange(min=1), help="Stop reading at this many faults."
 )
-@flag(TARGET)
-@flag(ONE_HOT)
-@flag(COLUMNS)
-@flag(DROP)
-@flag(ID)
-@shared.flags(CELLS)
+@flag(o.TARGET)
+@flag(o.ONE_HOT)
+@flag(o.COLUMNS)
+@flag(o.DROP)
+@flag(o.ID)
+@shared.flags(o.CELLS)
 def inspect(data, **options):
     """Show shape, density, labels, column ranges and all faults of DATA (LIBSVM text, CSV, Parquet; '-' for stdin).
 
@@ -168,26 +155,26 @@ def _facts(seen):
     "--jobs", group="limits", everyday=True, default=1, show_default=True, type=click.IntRange(min=1),
     help="Threads that parse and write.",
 )  # fmt: skip
-@shared.flag(MAX_MEMORY)
+@shared.flag(o.MAX_MEMORY)
 @grouped(
     "--n-features", group="data", type=click.IntRange(min=1), help="Number of features, if the files show fewer."
 )
 @grouped("--zero-based", group="data", is_flag=True, help="Feature indices start at 0 instead of 1.")
-@shared.flag(STORAGE, help="Form of the shards; auto decides by density.")
-@shared.flag(DTYPE, help="Type of the stored values; float32 halves them.")
-@shared.flag(TARGET)
-@shared.flag(ONE_HOT)
-@shared.flag(COLUMNS)
-@shared.flag(DROP)
-@shared.flag(ID)
-@shared.flags(SPELLED)
+@shared.flag(o.STORAGE, help="Form of the shards; auto decides by density.")
+@shared.flag(o.DTYPE, help="Type of the stored values; float32 halves them.")
+@shared.flag(o.TARGET)
+@shared.flag(o.ONE_HOT)
+@shared.flag(o.COLUMNS)
+@shared.flag(o.DROP)
+@shared.flag(o.ID)
+@shared.flags(o.SPELLED)
 @grouped(
     "--resume", group="output", everyday=True, is_flag=True,
     help="Keep the shards that a stopped conversion has made (or start it).",
 )  # fmt: skip
 @grouped("--force", group="output", everyday=True, is_flag=True, help="Replace an older folder.")
-@shared.flag(QUIET)
-@shared.flag(LOG_FORMAT)
+@shared.flag(o.QUIET)
+@shared.flag(o.LOG_FORMAT)
 def convert(data, out, quiet, log_format, **options):
     """Turn LIBSVM text, CSV (both plain, .gz, .bz2, .xz) or Parquet into a folder of binary shards.
 

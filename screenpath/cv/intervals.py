@@ -26,14 +26,8 @@ def intervals_of(run: Run, step, X, level: float = 0.9, training: str | tuple | 
     Those of a cross-validation are CV+ (Barber, Candes, Ramdas, Tibshirani 2021): each fold's model predicts the new
     row, and for each training row the error of the model that has not seen it is added and subtracted. The folds of the
     first repeat are solved again at the step. Those of other runs, of classifiers and of ``folds=loo`` are jackknife+,
-    see :meth:`screenpath.engine.leave_out.LeaveOneOut.intervals`.
-
-    Parameters
-    ----------
-    step : dict
-        Row of the step table.
-    X : csr_array of shape (m, d)
-        In the units of the data, with the columns of the run.
+    see :meth:`screenpath.engine.leave_out.LeaveOneOut.intervals`. ``step`` is a row of the step table, ``X`` csr in the
+    units of the data, with the columns of the run.
     """
     if not run.cross_validated or run.labels is not None or run.record["options"]["folds"] == "loo":
         return intervals(run, step, X, level, training)

@@ -20,10 +20,10 @@ from screenpath.engine.options import numbers_of
 from screenpath.errors import RunFolderError, UsageError
 from screenpath.problem.between import Range, Solved
 from screenpath.store.certificates import merged_folds, merged_steps
+from screenpath.store.coefficients import stored_weights
 from screenpath.store.folder import RunFolder
 from screenpath.store.open import Run, lost_coefficients, open_run
 from screenpath.store.outputs import refuse_inputs
-from screenpath.store.penalised import stored_weights
 from screenpath.store.record import COMPLETE, FOLDS_FILE, RUNNING, WORDS, damaged, read_record
 from screenpath.verify.file import NAME
 

@@ -28,22 +28,12 @@ ROUNDS, NARROW = 6, 1e-3  # in which they are, each in the middle of a segment o
 
 @dataclass(frozen=True, repr=False)
 class EveryC:
-    """Proven labels of held-out rows for every C between the ends of a run.
-
-    Attributes
-    ----------
-    C : ndarray of shape (k,)
-        Of the steps, and of further solutions that too coarse a grid has needed; increasing.
-    trained : ndarray of shape (k,)
-        Errors of the models of all rows there.
-    signs : ndarray of shape (n,)
-        Of the labels; +1 is the larger one.
-    """
+    """Proven labels of held-out rows for every C between the ends of a run."""
 
     run: Run
-    C: np.ndarray
-    trained: np.ndarray
-    signs: np.ndarray
+    C: np.ndarray  # shape (k,): of the steps, and of further solutions that too coarse a grid has needed; increasing
+    trained: np.ndarray  # shape (k,): errors of the models of all rows there
+    signs: np.ndarray  # shape (n,): of the labels; +1 is the larger one
     held: Held
     ids: tuple[str, ...] | None
     seconds: float

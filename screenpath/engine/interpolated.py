@@ -8,32 +8,23 @@ from typing import Any
 import numpy as np
 
 from screenpath.data.files.dataset import RowsLike
-from screenpath.errors import UsageError
+from screenpath.errors import NoStep, UsageError
 from screenpath.problem.between import Between, Range, Solved
 from screenpath.walk.step import SKIPPED
 
 
 @dataclass(frozen=True, repr=False)
 class Interpolated:
-    """The model of a path at one ``C``: without a solve, and without the data.
+    """The model of a path at one ``C``: without a solve, and without the data. Weights and intercept are means of two.
 
-    Attributes
-    ----------
-    C : float
-    steps : tuple of Step
-        The two steps around ``C``; one if ``C`` is that of a step.
-    share : float
-        How far ``C`` is from the first of them to the second, from 0 to 1: the weights are their mean, and so is the
-        intercept.
-    gap, rel_gap : float
-        Upper bounds of the gap of these weights on the full data, rounding counted, and of the gap over the primal
-        value (:mod:`screenpath.problem.between` has the formula).
+    ``gap`` and ``rel_gap`` are upper bounds of the gap of these weights on the full data, rounding counted, and of the
+    gap over the primal value (:mod:`screenpath.problem.between` has the formula).
     """
 
     path: Any  # Result
     C: float
-    steps: tuple
-    share: float
+    steps: tuple  # the two Steps around C; one if C is that of a step
+    share: float  # how far C is from the first of them to the second, from 0 to 1
     gap: float
     rel_gap: float
 
@@ -83,6 +74,14 @@ def interpolated(path, C: float) -> Interpolated | None:
         return Interpolated(path, C, (steps[k],), 0.0, steps[k].gap, steps[k].rel_gap)
     between = Between.of(*(solved(path, step) for step in steps[k - 1 : k + 1]))
     return Interpolated(path, C, tuple(steps[k - 1 : k + 1]), between.share(C), between.gap(C), between.rel_gap(C))
+
+
+def at_missing(path, missing: NoStep) -> Interpolated:
+    """Return the model at the C that no step of a path has; where there is none, raise what says so."""
+    found = interpolated(path, missing.wanted["C"]) if is_linear(path) else None
+    if found is None:
+        raise missing
+    return found
 
 
 def is_solved(step) -> bool:

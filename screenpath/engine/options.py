@@ -39,15 +39,13 @@ def check_options(options: dict) -> None:
         find_plugins(options)
         refuse_unaudited((options["rule"],), options.get("audit", False))
     if options["out"] == "-":
-        for name in ("resume", "force"):
-            if options[name]:
+        for name in ("resume", "force", "keep_rows", "certificate"):
+            if options.get(name):
                 raise UsageError(f"`{name}` needs a run folder", "give one: `out=DIR`")
         if options["coefficients"] not in (None, "none"):
             raise UsageError("`out=-` writes the step table only", "give a folder with `out=DIR` to get coefficients")
         if options["format"] == "parquet":
             raise UsageError("`format=parquet` needs a run folder", "give one: `out=DIR`, or write csv or json")
-        if options.get("keep_rows"):
-            raise UsageError("`keep_rows` needs a run folder", "give one: `out=DIR`")
         options["coefficients"] = "none"
     if options["format"] == "parquet":
         need_parquet()
@@ -56,7 +54,9 @@ def check_options(options: dict) -> None:
         raise UsageError("`resume` continues a run and `force` replaces it", "use one of them")
     if options["quiet"] and options["progress"]:
         raise UsageError("`quiet` and `progress` contradict each other", "use one of them")
-    _check_part(options)
+    for name, why in WHOLE.items() if options.get("part") is not None else ():
+        if options.get(name):
+            raise UsageError(f"`part` and `{name}` cannot be combined: {why}", f"leave out `part` or `{name}`")
     if options.get("certificate"):
         _check_certificate(options)
     if options["data"] == "-" and options["test"] == "-":
@@ -65,8 +65,6 @@ def check_options(options: dict) -> None:
 
 def _check_certificate(options: dict) -> None:
     """Refuse a certificate that :mod:`screenpath.verify` could not check."""
-    if options["out"] == "-":
-        raise UsageError("`certificate` needs a run folder", "give one: `out=DIR`")
     if options["dtype"] != "float64":
         raise UsageError("`certificate` proves the numbers of the file, `dtype=float32` rounds them", "leave one out")
     if not isinstance(options["data"], str):
@@ -91,14 +89,6 @@ def default_folder(spec: Spec, options: dict, before: str = "") -> Path:
 
 
 # -- parts of a grid, for the tasks of a job array --------------------------------------------------------------------
-
-
-def _check_part(options: dict) -> None:
-    if options.get("part") is None:
-        return
-    for name, why in WHOLE.items():
-        if options.get(name):
-            raise UsageError(f"`part` and `{name}` cannot be combined: {why}", f"leave out `part` or `{name}`")
 
 
 def numbers_of(part: str) -> tuple[int, int]:

@@ -39,22 +39,12 @@ FEWER, ROUNDS = 0.98, 5  # steps are added, at most so often, while that leaves 
 
 @dataclass(frozen=True, repr=False)
 class ReducedData:
-    """Rows, targets and weights with the optimum of a whole run, for every C from ``low`` to ``high``.
+    """Rows, targets and weights with the optimum of a whole run, for every C from ``low`` to ``high``."""
 
-    Attributes
-    ----------
-    X : ndarray or csr_array of shape (m, d)
-        The ``kept`` rows, then the mean rows: in the units of the data, or as the run has ``scaled`` them.
-    y, weights : ndarray of shape (m,)
-        Labels are -1 and +1. A mean row weighs as much as its rows.
-    kept : ndarray of int
-        Numbers (from 0) of the rows that are kept.
-    """
-
-    X: np.ndarray | sp.csr_array
-    y: np.ndarray
-    weights: np.ndarray
-    kept: np.ndarray
+    X: np.ndarray | sp.csr_array  # the kept rows, then the means: in the units of the data, or as scaled by the run
+    y: np.ndarray  # labels are -1 and +1
+    weights: np.ndarray  # a mean row weighs as much as its rows
+    kept: np.ndarray  # numbers (from 0) of the rows that are kept
     low: float
     high: float
     of: int  # rows of the data

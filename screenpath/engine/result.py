@@ -19,8 +19,8 @@ from screenpath.data.files.cells import completed
 from screenpath.data.files.dataset import FileLike, Form, RowsLike
 from screenpath.data.files.frame import encoded_like
 from screenpath.data.files.prepare import Preparation
-from screenpath.engine.interpolated import Interpolated, check_linear, interpolated, is_linear, worst_between
-from screenpath.errors import DataError, NoStep, ResourceError, UsageError
+from screenpath.engine.interpolated import Interpolated, at_missing, check_linear, interpolated, worst_between
+from screenpath.errors import DataError, NoStep, UsageError, needed
 from screenpath.numbers import sparse as sp
 from screenpath.problem import INTERVAL
 from screenpath.walk.step import CERTIFIED, SKIPPED, Step, Steps, in_units
@@ -110,17 +110,9 @@ class Result(ABC, Generic[Place]):
         return [step.record() for step in self.steps]
 
     def frame(self) -> pandas.DataFrame:
-        """Return the step table as a pandas DataFrame.
-
-        Raises
-        ------
-        ResourceError
-            Where pandas is not installed.
-        """
-        try:
+        """Return the step table as a pandas DataFrame, which needs pandas."""
+        with needed("frame() needs pandas", "install it, or take table(), a list of dicts"):
             import pandas
-        except ImportError:
-            raise ResourceError("frame() needs pandas", "install it, or take table(), a list of dicts") from None
         return pandas.DataFrame(self.table())
 
     def plot(self, kind: str | None = None) -> Any:
@@ -205,16 +197,8 @@ class Result(ABC, Generic[Place]):
         return found
 
     def support(self, step: Place | None = None, **parameters: float) -> np.ndarray:
-        """Return the numbers (from 0) of what has a weight in a step: features, or samples of a kernel model.
-
-        Parameters
-        ----------
-        step, **parameters
-            See :meth:`position`, also for the default.
-
-        Returns
-        -------
-        ndarray of int
+        """Return the numbers (from 0) of what has a weight in a step, see :meth:`position`: features, or samples of a
+        kernel model.
         """
         weights = self.coef(step, **parameters)
         if sp.issparse(weights):
@@ -222,19 +206,10 @@ class Result(ABC, Generic[Place]):
         return np.flatnonzero(np.any(np.atleast_2d(weights) != 0.0, axis=0))
 
     def save(self, folder: FileLike, *, force: bool = False) -> None:
-        """Write the path to a run folder: for :func:`screenpath.load_run`, and for all commands that take a RUN.
+        """Write the path to a run folder: for :func:`screenpath.load_run`, and for all commands that take a RUN; with
+        ``force`` in place of the run that is there.
 
-        Parameters
-        ----------
-        folder : path-like
-        force : bool, default False
-            Replace the run in the folder.
-
-        Raises
-        ------
-        UsageError
-            For a path that is in a folder already, or whose data have changed.
-        RunFolderError
+        A :class:`UsageError` refuses a path that is in a folder already, or whose data have changed.
         """
         from screenpath.engine.saved import save
 
@@ -270,13 +245,6 @@ class Result(ABC, Generic[Place]):
         Returns
         -------
         ndarray of shape (m,), or (m, classes) with more than two labels
-
-        Raises
-        ------
-        UsageError
-            For a step that was not reached.
-        DataError
-            For rows of another width, or a table without some column.
         """
         rows = self._rows(X)
         return self._mean(lambda found: self._forms(rows, found), step, parameters)
@@ -321,10 +289,7 @@ class Result(ABC, Generic[Place]):
         try:
             found = self.solved(step, **parameters)
         except NoStep as missing:
-            between = interpolated(self, missing.wanted["C"]) if is_linear(self) else None
-            if between is None:
-                raise
-            return between.mean(of)
+            return at_missing(self, missing).mean(of)
         return of(found)
 
     @property

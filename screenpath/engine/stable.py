@@ -31,12 +31,8 @@ ROWS = 1 << 12  # at once
 class StableLabels:
     """Intervals of C on which the label of each of the m rows is proven, for a path of SVMs in a run folder.
 
-    Parameters
-    ----------
-    path : StoredPath
-        Of two labels, without a kernel. With a free intercept its training data are read.
-    X : csr_array of shape (m, d)
-        New rows in the units of the data, with the columns that the path has.
+    The path is of two labels, without a kernel; with a free intercept its training data are read. ``X``, csr, has new
+    rows in the units of the data, with the columns of the path.
 
     Attributes
     ----------

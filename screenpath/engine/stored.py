@@ -12,13 +12,13 @@ from screenpath.catalogue.scores import probability
 from screenpath.data.files.dataset import FileLike, RowsLike
 from screenpath.data.files.prepare import Preparation
 from screenpath.data.words.labels import in_python, label_text
-from screenpath.engine.interpolated import Interpolated, check_linear, interpolated, is_linear
+from screenpath.engine.interpolated import Interpolated, at_missing, check_linear
 from screenpath.engine.result import Result
 from screenpath.errors import NoStep, UsageError, file_name, folder_of
 from screenpath.inputs.run_data import of_width
 from screenpath.numbers import sparse as sp
+from screenpath.store.coefficients import stored_weights
 from screenpath.store.open import UNLABELLED, Run, open_run
-from screenpath.store.penalised import stored_weights
 from screenpath.walk.step import Step
 
 if TYPE_CHECKING:
@@ -282,10 +282,7 @@ def step_or_between(
         if "sigmoid_slope" in run.record["columns"]:
             raise UsageError("probabilities are known at the steps of the run alone", "name one of them") from None
         if not exact:
-            between = interpolated(path, missing.wanted["C"]) if is_linear(path) else None
-            if between is None:
-                raise
-            return between
+            return at_missing(path, missing)
         check_linear(path)
         if "threshold" in run.record["columns"]:
             raise UsageError("the threshold is known at the steps of the run alone", "leave out `exact`") from None

@@ -152,8 +152,13 @@ def study(model: str, options: dict, console) -> tuple[list[dict], bool]:
         once = built(spec, options, data) if spec.selects else None
         data = data.without_rows() if spec.copies else data
 
-        def build():
-            return built(spec, options, data) if once is None else _anew(once)
+        def build():  # a model for one more run, without copying the data again
+            if once is None:
+                return built(spec, options, data)
+            if hasattr(once, "base"):
+                return type(once)(once.base)
+            once.rows.forget()
+            return once
 
         asked = console.say, spec.contradicted if options["audit"] else None
         with limit.kept("the comparison", spec.needs.hint):
@@ -189,14 +194,6 @@ def plan_of(model: str, options: dict) -> tuple:
         told = {column: value for column, value in cells.items() if value is not None}
         variants.append(Variant(told, how, marks, next(alike, None)))
     return spec, options, variants, measured
-
-
-def _anew(model):
-    """Return a model for one more run, without copying the data again."""
-    if hasattr(model, "base"):
-        return type(model)(model.base)
-    model.rows.forget()
-    return model
 
 
 def _warm(spec, options: dict, rows, variants: list) -> None:

@@ -11,7 +11,7 @@ from screenpath.data.files.cells import NA
 from screenpath.data.files.dataset import Form
 from screenpath.data.words.labels import are_texts, label_text
 from screenpath.data.words.tables import dump_json
-from screenpath.errors import ResourceError, UsageError
+from screenpath.errors import UsageError, needed
 from screenpath.export.export import description
 from screenpath.inputs.run_data import Support, support_of
 from screenpath.store.open import Run
@@ -49,12 +49,8 @@ def onnx_bytes(run: Run, step: dict, training: str | tuple | None = None) -> byt
     numbers, or texts) and ``decision`` for a classifier, ``value`` for a regression.
     Parameters as of :func:`screenpath.export.export.exported`.
     """
-    try:
+    with needed("this needs the package onnx, which is not installed", "pip install 'screenpath[onnx]'"):
         import onnx
-    except ImportError:
-        raise ResourceError(
-            "this needs the package onnx, which is not installed", "pip install 'screenpath[onnx]'"
-        ) from None
     g, double = Graph(onnx), onnx.TensorProto.DOUBLE
     rows, inputs = _columns(g, run) if run.form is not None and not run.form.plain else ("X", {"X": double})
     if "X" in inputs and run.form is not None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from screenpath.data.words.labels import NamedLabel, label_text
 from screenpath.data.words.numerals import is_number
-from screenpath.errors import DataError, ResourceError, UsageError
+from screenpath.errors import DataError, UsageError, needed
 from screenpath.numbers import sparse as sp
 
 # Penalties of a squared hinge whose losses are multiplied by C, with the objective.
@@ -227,10 +227,8 @@ def _csv(path: str, text: str) -> Foreign:
 
 def _onnx(path: str, content: bytes) -> Foreign:
     """Read a graph whose rows go into a linear form as they are."""
-    try:
+    with needed("this needs the package onnx, which is not installed", "pip install onnx"):
         import onnx
-    except ImportError:
-        raise ResourceError("this needs the package onnx, which is not installed", "pip install onnx") from None
     try:
         model = onnx.load_from_string(content)
     except Exception as error:  # that of protobuf, a package which only onnx knows

@@ -142,21 +142,9 @@ def inspect(
     id: str | None = None,
     **cells: Any,
 ) -> Inspection:
-    """Look at a data file or at a shard folder, whatever is wrong with single rows.
+    """Look at a data file or at a shard folder, whatever is wrong with single rows; reading ends at ``max_faults``.
 
-    Parameters
-    ----------
-    source : path-like or binary file object
-        LIBSVM text, CSV, Parquet, or a folder of shards.
-    max_faults : int, default 20
-        Reading ends at this many.
-    zero_based, target, one_hot, columns, drop, id, **cells
-        As of :func:`screenpath.read_data`.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be opened or is a damaged archive.
+    Other parameters as of :func:`screenpath.read_data`. DataError: the file cannot be opened, or is a damaged archive.
     """
     how = Cells.of(cells)
     if not hasattr(source, "read") and is_shard_folder(source):

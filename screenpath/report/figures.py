@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from screenpath.errors import ResourceError
+from screenpath.errors import needed
 
 # Okabe and Ito's colours: distinct for colour-blind readers, and in grey prints by their lightness.
 BLUE, ORANGE, GREEN, RED, SKY, PURPLE = (
@@ -92,13 +92,9 @@ def path_axis(steps: list, parameters: list) -> PathAxis:
 
 def need_matplotlib():
     """Return matplotlib, or raise an error that says how to install it."""
-    try:
+    hint = "pip install 'screenpath[plot]' (or matplotlib); the command plot needs none with `terminal`"
+    with needed("pictures need matplotlib, which is not installed", hint):
         import matplotlib
-    except ImportError:
-        raise ResourceError(
-            "pictures need matplotlib, which is not installed",
-            "pip install 'screenpath[plot]' (or matplotlib); the command plot needs none with `terminal`",
-        ) from None
     return matplotlib
 
 

@@ -181,10 +181,6 @@ def _heat_maps(grid, parameters, title: str, shares=(), size: tuple[float, float
     return figure, axes[0, 0]
 
 
-def draw_cv(run):
-    return curve_of(series.read_cv(run))
-
-
 def curve_of(cv: series.CrossValidation):
     """Draw the mean score with its standard errors, both choices, and the certified bound for every C."""
     names, record = cv.record["parameters"], cv.record
@@ -366,7 +362,7 @@ DRAW = {
     "coefficients": draw_coefficients,
     "gap": draw_gap,
     "time": draw_time,
-    "cv": draw_cv,
+    "cv": lambda run: curve_of(series.read_cv(run)),
     "gammas": draw_gammas,
     "grid": draw_grid,
 }

@@ -147,10 +147,6 @@ def _grid(run, width):
     return _rows_of(series.grid(run), run.parameters[1], width)
 
 
-def _gammas(run, width):
-    return _rows_of(series.read_gammas(run)[0], "gamma", width)
-
-
 def _rows_of(grid, second: str, width) -> list[str]:
     """Return a curve along the first parameter for each value of the second."""
     lines: list[str] = []
@@ -171,6 +167,6 @@ SHOW = {
     "gap": _gap,
     "time": _time,
     "cv": _cv,
-    "gammas": _gammas,
+    "gammas": lambda run, width: _rows_of(series.read_gammas(run)[0], "gamma", width),
     "grid": _grid,
 }

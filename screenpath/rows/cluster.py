@@ -20,7 +20,7 @@ import numpy as np
 
 from screenpath import __version__
 from screenpath.data.shards.shards import ShardFolder
-from screenpath.errors import DataError, ResourceError
+from screenpath.errors import DataError, ResourceError, needed
 from screenpath.rows.shards import ShardRows, shard_checked
 
 ANSWER = 10.0  # seconds that a scheduler may take to answer
@@ -33,12 +33,8 @@ def connect(scheduler: str, wait: float = ANSWER, tell=None):
     """Return a Dask client of a scheduler such as ``tcp://node:8786``, which has ``wait`` seconds to answer; ``tell``
     reports the waiting.
     """
-    try:
+    with needed("a cluster needs dask.distributed, which is not installed", "pip install 'screenpath[cluster]'"):
         import distributed
-    except ImportError:
-        raise ResourceError(
-            "a cluster needs dask.distributed, which is not installed", "pip install 'screenpath[cluster]'"
-        ) from None
     client = None
     try:
         if tell is not None:

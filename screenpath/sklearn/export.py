@@ -18,7 +18,7 @@ from screenpath.data.files.dataset import Form
 from screenpath.data.files.prepare import Preparation
 from screenpath.data.words.labels import in_python
 from screenpath.engine.stored import StoredPath, load_run
-from screenpath.errors import ResourceError, UsageError
+from screenpath.errors import UsageError, needed
 from screenpath.inputs.run_data import Support, support_of
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import spread
@@ -95,12 +95,8 @@ def _linear(run: Run, step: dict, weights, intercepts):
 
 def _encoder(form: Form) -> ColumnTransformer:
     """Return what makes the features of a table from the columns of a data frame, found by their names."""
-    try:
+    with needed("columns of a table that are encoded take pandas to export", "pip install 'screenpath[skops]'"):
         import pandas
-    except ImportError:
-        raise ResourceError(
-            "columns of a table that are encoded take pandas to export", "pip install 'screenpath[skops]'"
-        ) from None
     parts, content = [], {}
     for name in form.columns:
         texts, base = form.one_hot.get(name), form.base.get(name)

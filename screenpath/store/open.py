@@ -20,9 +20,8 @@ from screenpath.data.words.numerals import number_of
 from screenpath.errors import DataError, NoStep, RunFolderError, UsageError
 from screenpath.numbers import sparse as sp
 from screenpath.store import record as records
-from screenpath.store.coefficients import NPZ, Layout, read_matrix
+from screenpath.store.coefficients import NPZ, Layout, read_matrix, step_of_nu
 from screenpath.store.folder import Progress, run_key
-from screenpath.store.penalised import step_of_nu
 from screenpath.store.record import damaged, read_steps
 
 NEAR = 1e-3  # relative tolerance of a parameter given to --step

@@ -30,24 +30,8 @@ from typing import Any
 import numpy as np
 
 from screenpath.errors import ResourceError, RunFolderError, UsageError, folder_of
+from screenpath.verify import file as form
 from screenpath.verify.data import ROUNDINGS
-from screenpath.verify.file import (
-    CERTIFIED,
-    END,
-    FOLDS,
-    HEADER,
-    LEAVE,
-    NAME,
-    PARAMETERS,
-    STEP,
-    UNFIT,
-    Hashed,
-    damaged,
-    frames,
-    memory,
-    of_run,
-    read_certificate,
-)  # fmt: skip
 from screenpath.verify.folds import Folds
 from screenpath.verify.model import BOXES
 from screenpath.verify.problem import Problem
@@ -120,10 +104,6 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
         LIBSVM text or CSV, plain or compressed, Parquet, or a folder of shards by rows; default: the path that the run
         was started with. A file of ``loo`` needs it.
 
-    Returns
-    -------
-    Verification
-
     Raises
     ------
     ScreenpathError
@@ -134,8 +114,8 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
         return _left_out(folder, data)
     if not folder.is_dir():
         raise RunFolderError(f"{folder} is not a run folder", "give the folder of a run with `certificate`")
-    hashed = Hashed()
-    header, steps = read_certificate(folder / NAME, hashed)
+    hashed = form.Hashed()
+    header, steps = form.read_certificate(folder / form.NAME, hashed)
     record = read_record(folder)
     if record["options"].get("part"):
         part = f"{folder} is part {record['options']['part']} of a run"
@@ -147,13 +127,13 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
     try:
         problem = Problem(record, header, (Path(data), folder))
     except UNREADABLE as error:
-        raise damaged(folder / NAME, f"an entry is missing or of the wrong kind ({error})") from None
+        raise form.damaged(folder / form.NAME, f"an entry is missing or of the wrong kind ({error})") from None
     found = check(header, steps, data, str(folder), problem.watch, problem.roundings())
     if not found.faults:
         with _in_words(str(folder)):
             parts = differences(folder, problem, steps, found.pairs, hashed.entry)
             found.faults, found.covered, found.uncovered = parts
-    if "folds" in record["options"] and FOLDS not in record["files"]:  # the time was up
+    if "folds" in record["options"] and form.FOLDS not in record["files"]:  # the time was up
         found.uncovered += [f"{name}: all" for name in FOLDED]
     elif not found.faults and "folds" in record["options"]:
         with _in_words(str(folder)), np.errstate(all="ignore"):
@@ -168,16 +148,16 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
 
 def _left_out(path: Path, data) -> Verification:
     """Check the certificate of a leave-one-out, which has no run folder."""
-    if of_run(path):
+    if form.of_run(path):
         raise UsageError(f"{path} is the certificate of a run", f"name its folder: screenpath verify {path.parent}")
     if data is None:
         raise UsageError(f"{path} is a certificate without a run folder", "name the data file behind it")
-    parts = frames(path)
+    parts = form.frames(path)
     (first, *header), (second, *step) = (next(parts, (b"", {}, {})) for _ in range(2))
     problem, entry = ({**fields, **arrays} for fields, arrays in (header, step))
-    good = (first, second) == (HEADER, STEP) and problem.get("model") in BOXES and entry.get("step") == 0
+    good = (first, second) == (form.HEADER, form.STEP) and problem.get("model") in BOXES and entry.get("step") == 0
     if not good or "kernel" in problem:
-        raise damaged(path, "its parts are not in order")
+        raise form.damaged(path, "its parts are not in order")
     found = check(problem, [{**entry, "after": None}], data, str(path))
     if found.faults or found.unclaimed:
         return found
@@ -185,13 +165,13 @@ def _left_out(path: Path, data) -> Verification:
         (pair,), source, whole = found.pairs.values(), open_data(data, problem, ROWS), False
         found.removed = rows = LeftOut(pair, source)
         for kind, fields, arrays in parts:
-            if whole or kind not in (LEAVE, END):
-                raise damaged(path, "its parts are not in order")
-            if kind == LEAVE:
+            if whole or kind not in (form.LEAVE, form.END):
+                raise form.damaged(path, "its parts are not in order")
+            if kind == form.LEAVE:
                 rows.look(fields, arrays)
-            whole = kind == END and rows.end(fields)
+            whole = kind == form.END and rows.end(fields)
         if not whole:
-            raise damaged(path, "it is cut short")
+            raise form.damaged(path, "it is cut short")
         found.faults += [(None, fault) for fault in rows.faults]
         found.unclaimed = rows.open
         found.covered = ["rows left out: bounds of their values, errors"]
@@ -206,7 +186,7 @@ def check(
     ``watch`` gets the source before it is read; ``roundings`` are those of a weight.
     """
     with _in_words(name):
-        claimed = [entry for entry in steps if entry["status"] == CERTIFIED]
+        claimed = [entry for entry in steps if entry["status"] == form.CERTIFIED]
         source = open_data(data, header, max(ROWS // max(len(claimed), 1), 1))
         if watch is not None:
             watch(source)
@@ -216,7 +196,7 @@ def check(
             pairs = check_steps(header, claimed, source)
             found = Verification(name, len(steps), tol=header["tol"], claims=sum(pair.claims for pair in pairs))
             found.faults += [] if steps else [(None, "the certificate has no step")]
-            found.unclaimed = [entry["step"] for entry in steps if entry["status"] != CERTIFIED]
+            found.unclaimed = [entry["step"] for entry in steps if entry["status"] != form.CERTIFIED]
             for pair in pairs:
                 _judge(found, pair)
                 found.pairs[pair.entry["step"]] = pair
@@ -230,8 +210,8 @@ def _in_words(name: str):
         yield
     except MemoryError as error:
         raise ResourceError(f"{name}: checking takes more memory than there is ({error})", ROOM) from None
-    except UNFIT as error:
-        raise damaged(name, f"an entry is missing or of the wrong kind ({error})") from None
+    except form.UNFIT as error:
+        raise form.damaged(name, f"an entry is missing or of the wrong kind ({error})") from None
 
 
 def _ask_for_room(name: str, header: dict, claimed: int, source) -> None:
@@ -239,7 +219,7 @@ def _ask_for_room(name: str, header: dict, claimed: int, source) -> None:
     classes = max(len((header["labels"] or {}).get("classes", ())), 1)
     needed = NUMBERS * classes * claimed * (source.d + 1) + 8 * source.n
     needed += np.dtype(np.longdouble).itemsize * source.n * source.d if "kernel" in header else 0
-    if needed > memory():
+    if needed > form.memory():
         raise ResourceError(f"{name}: checking takes {needed:,} bytes, more than this machine has", ROOM)
 
 
@@ -271,5 +251,5 @@ def _judge(found: Verification, pair) -> None:
     if not faults:
         found.proven += 1
         found.worst = relative if found.worst is None else max(found.worst, relative)
-    where = ", ".join(f"{name} = {entry[name]:.6g}" for name in PARAMETERS if name in entry)
+    where = ", ".join(f"{name} = {entry[name]:.6g}" for name in form.PARAMETERS if name in entry)
     found.faults += [(entry["step"], f"{where}: {fault}") for fault in faults]

@@ -22,26 +22,13 @@ from pathlib import Path
 
 import numpy as np
 
+from screenpath.verify import file as form
 from screenpath.verify import levers
 from screenpath.verify.data import Block, signs_of
 from screenpath.verify.exact import TINY, UNIT, UP, fsum, norm_above, squared
-from screenpath.verify.file import (
-    CERTIFIED,
-    END,
-    FOLD,
-    FOLDS,
-    HEADER,
-    LEVERS,
-    PARAMETERS,
-    STEP,
-    Hashed,
-    damaged,
-    frames,
-)  # fmt: skip
 from screenpath.verify.problem import read_numbers
 from screenpath.verify.products import check as check_steps
-from screenpath.verify.products import norms_of
-from screenpath.verify.scores import CLASSES, LOSSES, between, forms_of, truth_of
+from screenpath.verify.products import norms_of, products_of
 from screenpath.verify.steps import number, read_table
 from screenpath.verify.table import open_data
 
@@ -49,6 +36,10 @@ TABLES = ("cv.csv", "cv.json", "folds.csv", "bounds.csv")
 OPTIONS = ("folds", "repeats", "score")  # that are compared
 NEAR = 1e-9  # numbers that two programs form of the same scores
 TIE = 1e-12  # relative: means that count as equal
+LOSSES = ("mae", "mse", "pinball", "r2")
+CLASSES = ("accuracy", "balanced-accuracy", "f1", "auc")
+TIES = 1e-4  # times the median size of a form, or 1: forms that are nearer may count as equal in an auc
+Ends = tuple[float, float]
 
 
 def some(blocks, rows: np.ndarray):
@@ -85,20 +76,20 @@ def read_folds(path: Path, header: dict) -> tuple[list, dict]:
 
     ``header`` is that of the certificate of the path on all data, which the folds share.
     """
-    hashed, whole = Hashed(), False
+    hashed, whole = form.Hashed(), False
     found: list[tuple[dict, list]] = []
-    for k, (kind, fields, arrays) in enumerate(frames(path, hashed, LEVERS)):
-        if whole or (kind == HEADER) != (k == 0) or kind == STEP and not found:
-            raise damaged(path, "its parts are not in order")
-        if kind == HEADER and fields != {n: v for n, v in header.items() if not isinstance(v, np.ndarray)}:
-            raise damaged(path, "its problem is not that of the certificate")
-        if kind == FOLD:
+    for k, (kind, fields, arrays) in enumerate(form.frames(path, hashed, form.LEVERS)):
+        if whole or (kind == form.HEADER) != (k == 0) or kind == form.STEP and not found:
+            raise form.damaged(path, "its parts are not in order")
+        if kind == form.HEADER and fields != {n: v for n, v in header.items() if not isinstance(v, np.ndarray)}:
+            raise form.damaged(path, "its problem is not that of the certificate")
+        if kind == form.FOLD:
             found.append(({**fields, **arrays}, []))
-        elif kind == STEP:
+        elif kind == form.STEP:
             found[-1][1].append({**fields, **arrays, "after": None, "step": len(found[-1][1])})
-        whole = kind == END and fields.get("folds") == len(found)
+        whole = kind == form.END and fields.get("folds") == len(found)
     if not whole:
-        raise damaged(path, "it is cut short")
+        raise form.damaged(path, "it is cut short")
     return found, hashed.entry
 
 
@@ -107,11 +98,11 @@ class Folds:
 
     def __init__(self, folder: Path, problem, data, judge):
         self.record, self.problem, self.data, self.judge, self.folder = problem.record, problem, data, judge, folder
-        self.folds, entry = read_folds(folder / FOLDS, problem.header)
+        self.folds, entry = read_folds(folder / form.FOLDS, problem.header)
         self.texts = {name: (folder / name).read_bytes() for name in TABLES if (folder / name).exists()}
         entries = {name: {"bytes": len(t), "sha256": hashlib.sha256(t).hexdigest()} for name, t in self.texts.items()}
         listed = self.record["files"]
-        wrong = [name for name, one in {**entries, FOLDS: entry}.items() if listed.get(name) != one]
+        wrong = [name for name, one in {**entries, form.FOLDS: entry}.items() if listed.get(name) != one]
         self.faults = [f"{name} is not what the run wrote (its hash differs)" for name in wrong]
         self.covered, self.uncovered = ["folds.bin: gaps of the steps"], ["folds.csv: columns but the scores"]
         self.cv = json.loads(self.texts["cv.json"])
@@ -196,12 +187,12 @@ class Folds:
                 pass
         self.faults += [f"{name}: {fault}" for fault in problem.faults()]
         header |= {"labels": source.mapping(), "roundings": problem.roundings()}
-        claimed = [entry for entry in entries if entry["status"] == CERTIFIED]
+        claimed = [entry for entry in entries if entry["status"] == form.CERTIFIED]
         pairs = {pair.entry["step"]: pair for pair in check_steps(header, claimed, Part(source, part.rows))}
         for k, pair in pairs.items():
             self.faults += [f"{name}, step {k}, {fault}" for fault in self.judge(name, pair)]
         for row, entry in zip(rows, entries, strict=True):
-            if any(str(row[key]) != str(entry[key]) for key in ("status", *PARAMETERS) if key in entry):
+            if any(str(row[key]) != str(entry[key]) for key in ("status", *form.PARAMETERS) if key in entry):
                 self.faults.append(f"{name}, step {entry['step']}: folds.csv and certificate differ")
         levered = [entry for entry in claimed if levers.NAMES[0] in entry]
         used = levers.rows_of(levered, part.n)
@@ -248,7 +239,7 @@ class Folds:
             return
         kind = "json" if self.record["options"]["format"] == "json" else "csv"
         _, path = read_table(Path(f"steps.{kind}"), (self.folder / f"steps.{kind}").read_bytes())
-        for name in (name for name in PARAMETERS if name in table[0]):
+        for name in (name for name in form.PARAMETERS if name in table[0]):
             values = [str(row.get(name)) for row in path]
             if values != [row[name] for row in table] or values * len(self.folds) != [row[name] for row in self.rows]:
                 self.faults.append(f"the folds have another {name} than the path on all data")
@@ -273,7 +264,7 @@ class Folds:
             good &= all(str(value) == row[one] for one, value in said["parameters"].items())
             if not good or [int(line[key]) for line in table] != [int(k == step) for k in range(steps)]:
                 self.faults.append(f"the {key} step is {step}, by the scores of the folds; the run says {said['step']}")
-        whole = all(row["status"] == CERTIFIED for row in self.rows)
+        whole = all(row["status"] == form.CERTIFIED for row in self.rows)
         if self.record["folds_certified"] is not whole:
             self.faults.append("run.json says otherwise than folds.csv whether all steps of the folds are certified")
         told = self.covered if whole else self.uncovered
@@ -359,3 +350,87 @@ def heaviest(ends: list, wrong: bool) -> float:
     before = np.append(0.0, np.cumsum(weights[closed]))
     piles = np.cumsum(weights[opened]) - before[np.searchsorted(high[closed], low[opened], side="left")]
     return float(piles.max(initial=0.0))
+
+
+# -- scores of linear forms that are known to an error: the least and the largest that they can be ---------------------
+
+
+def forms_of(blocks: list, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the products of rows with ``w``, a row for each class if there are several, and bounds of the errors."""
+    found = [[products_of(block, one) for one in np.atleast_2d(w)] for block in blocks]
+    p, e = (np.concatenate([[one[k] for one in block] for block in found], axis=1) for k in range(2))
+    return (p, e) if w.ndim > 1 else (p[0], e[0])
+
+
+def truth_of(blocks: list, labels: dict | None) -> np.ndarray:
+    """Return the targets of rows; of labels the number of the class, 1 for +1 and 0 for -1."""
+    y = np.concatenate([block.labels for block in blocks])
+    if labels is None:
+        return y
+    if "classes" in labels:
+        return np.searchsorted(np.array(labels["classes"], float), y)
+    return (signs_of(y, labels) > 0.0).astype(np.int64)
+
+
+def between(score: str, forms: tuple, y: np.ndarray, weights: np.ndarray, tau: float) -> Ends:
+    """Return the least and the largest score of linear forms, each known to an error."""
+    if score in LOSSES:
+        return _losses(score, forms, y, weights, tau)
+    if score == "auc":
+        return _auc(forms, y, weights)
+    sure, may = _decided(*forms)
+    several, classes = forms[0].ndim > 1, range(sure.shape[0])
+    sizes = [fsum(weights[y == k]) for k in classes]
+    right = [[fsum(weights[(y == k) & one[k]]) for k in classes] for one in (sure, may)]
+    present = [k for k in classes if sizes[k] > 0.0]
+    if score == "accuracy":
+        return fsum(right[0]) / fsum(weights), fsum(right[1]) / fsum(weights)
+    if score == "f1":
+        present = present if several else [1]
+        wrong = [[fsum(weights[(y != k) & one[k]]) for k in classes] for one in (may, sure)]
+        parts = [[_f1(right[n][k], wrong[n][k], sizes[k]) for k in present] for n in range(2)]
+    else:
+        parts = [[right[n][k] / sizes[k] for k in present] for n in range(2)]
+    return fsum(parts[0]) / len(present), fsum(parts[1]) / len(present)
+
+
+def _f1(right: float, wrong: float, size: float) -> float:
+    return 2.0 * right / (right + wrong + size) if right + wrong + size else 0.0
+
+
+def _decided(p: np.ndarray, e: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return for each class which rows are certainly decided as it, and which may be."""
+    if p.ndim == 1:  # a form of 0 counts as negative
+        sure = np.stack([p <= -e, p > e])
+        return sure, ~sure[::-1]
+    low, high, classes = p - e, p + e, np.arange(len(p))[:, None]
+    sure, may = np.ones((2, *p.shape), dtype=bool)
+    for k in range(len(p)):  # of equal forms the first counts
+        sure[k] = np.all(np.where(classes < k, low[k] > high, low[k] >= high) | (classes == k), axis=0)
+        may[k] = np.all(np.where(classes < k, high[k] > low, high[k] >= low) | (classes == k), axis=0)
+    return sure, may
+
+
+def _losses(score: str, forms: tuple, y: np.ndarray, weights: np.ndarray, tau: float) -> Ends:
+    (p, e), total = forms, fsum(weights)
+    t = y - p
+    square = score in ("mse", "r2")
+    value = t * t if square else np.abs(t) if score == "mae" else np.maximum((tau - 1.0) * t, tau * t)
+    off = fsum(weights * (e * (2.0 * np.abs(t) + e) if square else e)) / total
+    low, high = fsum(weights * value) / total - off, fsum(weights * value) / total + off
+    if score != "r2":
+        return low, high
+    variance = fsum(weights * (y - fsum(weights * y) / total) ** 2) / total
+    return (1.0 - high / variance, 1.0 - low / variance) if variance > 0.0 else (math.nan, math.nan)
+
+
+def _auc(forms: tuple, y: np.ndarray, weights: np.ndarray) -> Ends:
+    """Return the share of pairs in which +1 is certainly ahead, and in which it may be."""
+    p, e = forms
+    apart = TIES * (1.0 + 1e-9) * max(1.0, float(np.median(np.abs(p)))) + 2.0 * float(e.max())
+    order = np.argsort(p[y == 0], kind="stable")
+    low, before = p[y == 0][order], np.append(0.0, np.cumsum(weights[y == 0][order]))
+    ahead = (before[np.searchsorted(low, p[y == 1] + shift, side="right")] for shift in (-apart, apart))
+    total = fsum(weights[y == 1]) * before[-1]
+    least, most = (fsum(weights[y == 1] * one) / total for one in ahead)
+    return least, most

@@ -70,14 +70,11 @@ def cells_of(header: dict, pair) -> dict[str, Any]:
     primal, gap, off = entry["primal"], entry["gap"], entry["primal_error"]
     size = abs(primal) + abs(gap) + abs(off)
 
-    def is_dual(value):
-        return abs(value - (primal - gap - off)) <= FEW * size and value <= primal + FEW * size
-
     def ratio(value):
         return value == 0.0 if primal == 0.0 else abs(value - gap / primal) <= FEW * gap / primal
 
     found: dict[str, Any] = {
-        "dual": is_dual,
+        "dual": lambda value: abs(value - (primal - gap - off)) <= FEW * size and value <= primal + FEW * size,
         "rel_gap": ratio,
         "gap_target": lambda value: abs(value - header["tol"] * primal) <= FEW * header["tol"] * abs(primal),
         "nnz_w": lambda value: value == pair.nnz,

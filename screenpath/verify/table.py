@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from screenpath.errors import DataError, ResourceError
+from screenpath.errors import DataError, ResourceError, needed
 from screenpath.verify.data import Source, need_file, usual
 from screenpath.verify.file import memory
 from screenpath.verify.shards import ShardSource
@@ -146,10 +146,8 @@ class ParquetSource(TableSource):
     """Rows of a Parquet file."""
 
     def _rows(self):
-        try:
+        with needed(f"{self.path} is Parquet, which needs pyarrow", "pip install pyarrow", DataError):
             import pyarrow.parquet
-        except ImportError:
-            raise DataError(f"{self.path} is Parquet, which needs pyarrow", "pip install pyarrow") from None
         names = [name for name, _, _ in self.cells]
         try:
             schema = pyarrow.parquet.read_schema(self.path)

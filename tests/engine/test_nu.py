@@ -5,7 +5,7 @@ import pytest
 
 import screenpath
 from screenpath.errors import UsageError
-from screenpath.store.penalised import nu_of
+from screenpath.store.coefficients import nu_of
 
 KINDS = {"none": {"intercept": "none"}, "free": {}, "penalised": {"bias": 2.0}, "rbf": {"kernel": "rbf", "gamma": 0.5}}
 

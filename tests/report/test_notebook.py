@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import screenpath
-from screenpath.errors import UsageError
+from screenpath.errors import ResourceError, UsageError
 from screenpath.report import figures
 from screenpath.report.notebook import run_of
 from screenpath.report.series import feature_paths
@@ -63,7 +63,7 @@ def test_the_picture_is_that_of_the_folder(tmp_path):
 
 def test_without_matplotlib_there_is_still_the_certificate(monkeypatch):
     def missing():
-        raise figures.ResourceError("pictures need matplotlib, which is not installed")
+        raise ResourceError("pictures need matplotlib, which is not installed")
 
     path = PATHS["lad"]()
     monkeypatch.setattr(figures, "need_matplotlib", missing)

@@ -15,7 +15,7 @@ from screenpath.data.files.columns import features
 from screenpath.data.files.dataset import Dataset, Form
 from screenpath.data.files.frame import encoded, encoded_like
 from screenpath.data.words.labels import label_number
-from screenpath.errors import DataError, UsageError
+from screenpath.errors import DataError, UsageError, needed
 from screenpath.numbers import sparse as sp
 
 
@@ -283,12 +283,9 @@ def names_of(X) -> tuple[str, ...] | None:
 def rows_of(X, places: list[int] | None = None, gaps: bool = False) -> np.ndarray:
     """Return the rows of a table, or its columns at ``places``, as float64; with ``gaps``, a missing value is nan."""
     names = names_of(X)
-    try:
+    hint = "pip install 'screenpath[frames]', or pass an array"
+    with needed("tables need narwhals, which is not installed", hint, UsageError):
         import narwhals
-    except ImportError:
-        raise UsageError(
-            "tables need narwhals, which is not installed", "pip install 'screenpath[frames]', or pass an array"
-        ) from None
     if hasattr(X, "set_axis"):  # pandas numbers columns where nobody names them, narwhals wants texts
         X = X.set_axis(list(names or ()), axis=1)
     try:

@@ -16,7 +16,7 @@ from screenpath.data.files.dataset import Form
 from screenpath.data.files.parquet_file import ParquetBatch
 from screenpath.data.files.reader import read_table
 from screenpath.data.files.table import MISSING, form_like, form_of
-from screenpath.errors import DataError, UsageError
+from screenpath.errors import DataError, UsageError, needed
 
 
 class Frame:
@@ -26,12 +26,9 @@ class Frame:
     notices: tuple[str, ...] = ()
 
     def __init__(self, X: Any, cells: Cells):
-        try:
+        hint = "pip install 'screenpath[parquet]', or encode the texts"
+        with needed("`one_hot` of a data frame needs pyarrow", hint, UsageError):
             import pyarrow
-        except ImportError:
-            raise UsageError(
-                "`one_hot` of a data frame needs pyarrow", "pip install 'screenpath[parquet]', or encode the texts"
-            ) from None
         try:
             pandas = hasattr(X, "set_axis")  # its index is no column
             self._table = pyarrow.Table.from_pandas(X, preserve_index=False) if pandas else pyarrow.table(X)

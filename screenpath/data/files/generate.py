@@ -80,11 +80,6 @@ def generate(
         Dense for the planar sets, else CSR with int32 indices, sorted in each row.
     y : ndarray of shape (n,), float64
         Labels: -1 and 1, or 1 to 5 for the sets of five classes.
-
-    Raises
-    ------
-    UsageError
-        Unknown name, negative seed, or sizes the set does not have.
     """
     checked_name(name)
     if seed < 0:

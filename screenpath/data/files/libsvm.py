@@ -287,10 +287,6 @@ def read_libsvm(
         ``given``: every line has one. ``marked``: ``?`` stands for an unknown one. ``absent``: labels are ignored, and
         lines may begin with the first index. An unknown label is nan.
 
-    Returns
-    -------
-    Dataset
-
     Raises
     ------
     DataError

@@ -16,7 +16,7 @@ from screenpath.data.files.table import ENCODE, MISSING, NOT_FINITE, Texts
 from screenpath.data.safe.memory import in_force
 from screenpath.data.words.faults import Fault
 from screenpath.data.words.numerals import WHOLE
-from screenpath.errors import DataError, UsageError
+from screenpath.errors import DataError, UsageError, needed
 
 MAGIC = b"PAR1"
 PLAIN = ("double", "float", "int64", "int32", "int16", "int8", "uint32", "uint16", "uint8")  # types of columns
@@ -39,12 +39,9 @@ class ParquetFile:
     """A Parquet file, see :class:`screenpath.data.files.table.TableFile`."""
 
     def __init__(self, path, cells: Cells = USUAL):
-        try:
+        hint = "pip install 'screenpath[parquet]', or use CSV"
+        with needed(f"{path} is Parquet, which needs pyarrow", hint, UsageError):
             import pyarrow.parquet
-        except ImportError:
-            raise UsageError(
-                f"{path} is Parquet, which needs pyarrow", "pip install 'screenpath[parquet]', or use CSV"
-            ) from None
         self.name, self.cells = str(path), cells
         try:
             # A piece of each column at a time: a row group may be as large as the file.
@@ -254,12 +251,8 @@ class Chunk(NamedTuple):
     size: int  # bytes in the file
 
     def page_sizes(self, file) -> list[int]:
-        """Return the bytes of each page once it is unfolded.
-
-        Raises
-        ------
-        ValueError
-            If a header is none, or the pages do not end where the chunk does.
+        """Return the bytes of each page once it is unfolded; a ValueError if a header is none, or the pages do not end
+        where the chunk does.
         """
         at, end, found = self.begin, self.begin + self.size, []
         while at < end:
@@ -275,12 +268,7 @@ class Chunk(NamedTuple):
 def row_groups(file) -> list[list[Chunk]]:
     """Return the column chunks of each row group, as the footer of a Parquet file has them.
 
-    pyarrow would end the process where the metadata of a column contradict themselves.
-
-    Raises
-    ------
-    ValueError
-        If the footer is damaged.
+    pyarrow would end the process where the metadata of a column contradict themselves. ValueError: a damaged footer.
     """
     file.seek(-8, 2)
     length = int.from_bytes(file.read(8)[:4], "little")
