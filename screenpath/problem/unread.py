@@ -123,13 +123,7 @@ def _blocks(rows):
         yield 0, matrix_of(rows.stored)
         return
     for first in range(0, rows.n, step := max(1, CELLS // rows.d)):
-        yield first, matrix_of(dense(rows, np.arange(first, min(rows.n, first + step))))
-
-
-def dense(rows, index) -> np.ndarray:
-    """Return a copy of some rows, dense."""
-    taken = rows.take(index, np.ones(index.size))
-    return sp.csr_array(taken, shape=(index.size, rows.d)).toarray() if rows.sparse else taken
+        yield first, matrix_of(rows.dense(np.arange(first, min(rows.n, first + step))))
 
 
 def _sample(rows) -> np.ndarray:
@@ -137,7 +131,7 @@ def _sample(rows) -> np.ndarray:
     starts = np.arange(0, rows.n, GROUP * max(1, rows.n // (GROUP * GROUPS)))
     index = (starts[:, None] + np.arange(GROUP)).ravel()
     index = index[index < rows.n]
-    return dense(rows, index)
+    return rows.dense(index)
 
 
 def copied(lazy: kernels.Lazy) -> kernels.Lazy:

@@ -13,6 +13,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from screenpath.data.safe.memory import F8, in_force
+from screenpath.numbers.csr import shared_csr
+
 
 @runtime_checkable
 class Counted(Protocol):
@@ -80,6 +83,16 @@ class Rows(Counted, Protocol):
         """Return a contiguous float64 copy of the rows ``signs[k] * x_index[k]``: an array, or (data, indices, indptr)
         for sparse rows.
         """
+
+    def dense(self, index: np.ndarray) -> np.ndarray:
+        """Return a copy of some rows as an array, shape (k, d), whatever their form."""
+        if self.sparse:
+            in_force().check(F8 * index.size * self.d, f"{index.size:,} of {self.n:,} rows as dense ones")
+        rows = self.take(index, np.ones(index.size))
+        if isinstance(rows, np.ndarray):
+            return rows
+        data, indices, indptr = rows
+        return shared_csr(data, indices, indptr, (index.size, self.d)).toarray()
 
     @abstractmethod
     def whole(self) -> np.ndarray | tuple:

@@ -24,7 +24,7 @@ from screenpath.numbers.csr import Csr, row_pointers, shared_csr
 from screenpath.rows.base import Counted, Rows
 from screenpath.rows.memory import squared_norms, sum_blocks, usable_threads
 
-COPIED = 64  # columns of sparse rows, at most, that a walk copies for some steps: dense
+STAGED = 1000  # columns up to which some sparse rows may be copied as dense ones
 ON_ITS_WAY = 3  # temporary copies of the rows that a task takes from its shard
 
 
@@ -178,7 +178,7 @@ class ShardRows(OnDisk, Rows):
         self.limit, self.raw_d = limit or MemoryLimit(), folder.checked_width(n_features)
         self.n, self.d = folder.n, self.raw_d + bool(bias)
         self.sparse = not dense_form(storage, (self.n, self.raw_d), lambda: folder.nnz)
-        self.staged = self.moved is None and (self.d <= COPIED or not self.sparse)
+        self.staged = self.moved is None and not (self.sparse and self.d > STAGED)
         self.threads = usable_threads(threads)
         super().__init__(folder, self._tasks_at_once())
         self.limit.check_vectors(self.needs(BOX, bool(scale != "none" or bias)), self.n, self.d, str(folder.path))

@@ -90,7 +90,7 @@ class StagedWalk(CompiledWalk):
             return
         rows, touched = self.model.rows, self.model.rows.touched
         copies, new = np.empty((index.size, rows.d)), index[~there]
-        copies[~there], copies[there] = unread.dense(rows, new), self.copies[place[there]]
+        copies[~there], copies[there] = rows.dense(new), self.copies[place[there]]
         self.index, self.copies, rows.touched = index, copies, touched
 
     def _copied(self, lazy, points) -> deadlines.Lazy:
