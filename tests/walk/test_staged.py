@@ -164,3 +164,9 @@ def test_shards_without_a_near_row_are_not_opened(tmp_path, monkeypatch, interce
     assert folder.count > 20 and steps > 20 and rows.sparse == (form == "sparse")
     assert reads[-1] - reads[2] < 0.1 * folder.count * (steps - 3)
     assert all(meets(model, one) for _, one in walked(model))
+
+
+def test_fewer_rows_than_columns_have_work_space_for_a_move():
+    """A stage may copy two rows of five columns: what a move of ``w`` is measured in has an entry for each column."""
+    lazy = kernels.nothing(2, 16, 5)
+    assert lazy.values.size == 5 and lazy.found.size == 2

@@ -76,7 +76,7 @@ class Lazy(NamedTuple):
         The working set.
     held : ndarray of shape (n,)
         Its dual variables before the step.
-    found, values : ndarray of int64, and of float64, of shape (n,)
+    found, values : ndarray of int64 of shape (n,), and of float64 of shape (max(n, d),)
         Work space.
     """
 
@@ -111,7 +111,7 @@ def nothing(n=0, versions=0, d=0, measure=NONE, most=0.0) -> Lazy:
     return Lazy(
         np.empty(n), np.empty(n), np.zeros(n, dtype=np.int32), *measure, most, np.full(-(-n // SCANNED), np.inf),
         np.empty(n, dtype=np.int8), np.empty((versions, d + 1)), np.zeros((versions, 10)), state,
-        np.empty(n, dtype=np.int64), np.empty(n), np.empty(n, dtype=np.int64), np.empty(n),
+        np.empty(n, dtype=np.int64), np.empty(n), np.empty(n, dtype=np.int64), np.empty(max(n, d)),
     )  # fmt: skip
 
 
