@@ -152,7 +152,8 @@ def _again(run: Run, step: dict, path: str | tuple) -> tuple:
         if run.model in LOSSES:
             states = states_of(pair.theta, way.model.lo, way.model.hi)
             return pair.theta, states, proven(way.model, pair, at, states)
-        base, decided = way.model.base, way.screening.again(*way.model.bound(pair, at)).duals
+        base, pair, at = way.model.bound(pair, at)
+        decided = way.screening.again(base, pair, at).duals
         states = states_of(pair.theta, base.low, base.high)
         weighed = pair.theta * base.weights * (base.unit / base.mean)
         return weighed, states, ((decided < 0) & (states == form.LOW)) | ((decided > 0) & (states == form.HIGH))
