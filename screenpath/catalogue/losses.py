@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-from screenpath.catalogue.option import number
+from screenpath.catalogue.option import Option, grouped, number
 from screenpath.catalogue.options import C_GRID, CERTIFICATE, INTERCEPT, PENALTY, WEIGHTS, solving
 from screenpath.catalogue.spec import Spec, c_grid, real_targets, sign_targets, with_intercept_chunked
 from screenpath.data.safe.memory import BOX, MIRRORED
+from screenpath.errors import UsageError
+from screenpath.problem import LEVELS
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class Loss:
     score: str = "mae"  # score, chosen_by, liblinear: see :class:`Spec`
     chosen_by: str | None = None
     liblinear: str = "L2R_L1LOSS_SVR_DUAL"
+    example: str = ""  # values of its level
+    level: str = ""  # the one of ``options`` that a path may follow at one C; the option ``LEVEL_list`` has its values
 
     def model(self, rows, targets, weights=None, intercept=None, **values):
         """Return the model of some rows; ``targets``, shape (n,), are signs or real targets, and ``weights``, shape
@@ -68,9 +72,17 @@ class Loss:
             kinks = s if weights is None and kinks == hi == 1.0 else np.full(rows.n, kinks)
         signs = targets if self.signed else None
         upper = s if hi == 1.0 else hi * s
+        more: dict = {"around": values["around"]} if "around" in values else {}  # known of another model of the rows
         return kind(
-            rows, kinks, lo * s, upper, signs, self.mirrored, self.name, tail=tail, inexact=_inexact(lo, hi, weights)
-        )
+            rows, kinks, lo * s, upper, signs, self.mirrored, self.name, tail=tail,
+            inexact=_inexact(lo, hi, weights), **more,
+        )  # fmt: skip
+
+    @property
+    def listed(self) -> tuple[Option, ...]:
+        """Return the option with the values of the level, if a path may follow one."""
+        about = f"Follow {self.level} at one `c`: its values, for example {self.example}."
+        return grouped("grid", Option(f"{self.level}_list", None, "numbers", about, changes=True)) if self.level else ()
 
     @functools.cache  # noqa: B019  # a loss lives as long as the process
     def spec(self) -> Spec:
@@ -85,12 +97,55 @@ class Loss:
             liblinear=self.liblinear,
             chosen_by=self.chosen_by,
             about="The labels of the file are real targets; they are not scaled.",
-            options=(*self.options, PENALTY, INTERCEPT, WEIGHTS, *C_GRID, *solving(), CERTIFICATE),
+            options=(*self.options, PENALTY, INTERCEPT, WEIGHTS, *C_GRID, *self.listed, *solving(), CERTIFICATE),
             example=" ".join([*(f"`{one.name}={one.default:g}`" for one in self.options), "`test=test.libsvm`"]),
             kernel_modules=("face", "newton"),
-            resolved=with_intercept_chunked,
+            resolved=partial(over_level, self.name) if self.level else with_intercept_chunked,
             needs=MIRRORED if self.mirrored else BOX,
         )
+
+
+# Options that a path over a level leaves out.
+WHOLE = ("grid", "cmin", "cmax", "c_list", "eps_path", "reference", "part")
+
+
+def over_level(name: str, spec: Spec, options: dict) -> Spec:
+    """Return the model with the intercept and the rule of the options, over the levels that they may ask for."""
+    spec, level = with_intercept_chunked(spec, options), LOSSES[name].level
+    asked = f"{level}_list"
+    if options.get(asked) is None:
+        return spec
+    if options["c"] is None:
+        raise UsageError(f"a path over {level} has one C", "add `c=VALUE`")
+    given = {one.name: one.default for one in LOSSES[name].options} | dict.fromkeys(WHOLE)
+    given |= {} if LOSSES[name].mirrored else {"test": None}  # scores at several levels have no best one
+    given |= {"certificate": False} if "certificate" in options else {}
+    for other, usual in given.items():
+        if options.get(other) != usual:
+            raise UsageError(f"`{asked}` lists the whole path", f"leave out `{other}`")
+    columns = (*spec.columns, *LEVELS[: 3 - LOSSES[name].mirrored])
+    return replace(
+        spec, parameter=level, grid=partial(level_grid, name), further=None,
+        build=partial(level_build, name), columns=columns, toy_grid=(0.3, 0.6),
+    )  # fmt: skip
+
+
+def level_grid(name: str, model, options: dict):
+    """Return the values of a path over a level, in increasing order."""
+    from screenpath.problem.grid import explicit_grid
+
+    loss = LOSSES[name]
+    (one,) = (one for one in loss.options if one.name == loss.level)
+    values = [one.checked(value) for value in options[f"{loss.level}_list"]]
+    return explicit_grid(values, zero=True)
+
+
+def level_build(name: str, rows, targets, weights, options: dict):
+    from screenpath.problem.levels import Levels
+
+    loss = LOSSES[name]
+    one = partial(loss.model, rows, targets, weights, options.get("intercept"))
+    return Levels(one, loss.level, options["c"], not loss.mirrored, min(options[f"{loss.level}_list"]))
 
 
 def build(name: str, rows, targets, weights, options: dict):
@@ -143,6 +198,8 @@ QUANTILE = Loss(
         ),
     ),
     chosen_by="pinball",
+    level="tau",
+    example="0.1,0.5,0.9",
 )  # fmt: skip
 SVR = Loss(
     name="svr",
@@ -157,5 +214,7 @@ SVR = Loss(
         ),
     ),
     mirrored=True,
+    level="epsilon",
+    example="0,0.1,0.5",
 )  # fmt: skip
 LOSSES = {loss.name: loss for loss in (SVM, LAD, QUANTILE, SVR)}

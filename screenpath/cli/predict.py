@@ -107,7 +107,7 @@ def predict(
     own = run.form.id if run.form is not None and read.ids is None else None
     unnamed = f"{data} has no column '{own}' of names: rows are in its order" if own is not None else ""
     # Before writing: wrong data must not leave a file.
-    scores = [] if no_labels else [score_line(spec, run, values, read.y), not_scored(run, read.y)]
+    scores = [] if no_labels else [score_line(spec, run, values, read.y, chosen), not_scored(run, read.y)]
     written = columns_written(data, read.form.cells if read.form else USUAL) if append else {}
     more, held = {}, []
     if isinstance(chosen, dict) and "sigmoid_slope" in run.record["columns"]:
@@ -146,12 +146,13 @@ def lacking_words(lacking) -> str:
     return f"{rows} a value that the run does not fill in: no prediction, the cell is empty" if count else ""
 
 
-def score_line(spec, run, values, y) -> str:
+def score_line(spec, run, values, y, step) -> str:
     """Return the scores in words, or why there are none."""
     known = run.known(y)
     if not known.any():
         return "no score: the data has no labels"
-    scores = spec.scores_of(values[known], run.targets(y[known]), run.record["options"])
+    at = {name: step[name] for name in run.parameters} if isinstance(step, dict) else {step.name: step.C}
+    scores = spec.scores_of(values[known], run.targets(y[known]), {**run.record["options"], **at})
     said = ", ".join(f"{name.replace('-', ' ')}: {score:.6g}" for name, score in scores.items())
     return f"{said} on {int(known.sum())} rows"
 

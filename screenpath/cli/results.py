@@ -374,7 +374,7 @@ def say_step(run, step, text: str) -> None:
     for notice in run.notices:
         tell(notice)
     if not isinstance(step, dict):
-        tell(f"{run.model}: C = {step.C:.6g}, {step.words}")
+        tell(f"{run.model}: {step.name} = {step.C:.6g}, {step.words}")
         return
     column = run.score_column
     score = f", {column} {step[column]:.6g}" if column and step[column] is not None else ""

@@ -9,7 +9,7 @@ from screenpath.catalogue.specs import SPECS
 from screenpath.engine.interpolated import Interpolated
 from screenpath.engine.path import Path
 from screenpath.engine.result import PathResult
-from screenpath.errors import DataError, RunFolderError
+from screenpath.errors import DataError, RunFolderError, UsageError
 from screenpath.inputs.load import ARRAYS, load_training, name_of
 from screenpath.inputs.run_data import HINT, training_path
 from screenpath.store.open import Run
@@ -28,7 +28,9 @@ def problem_again(run: Run, path: str | tuple, **changed):
 
     A :class:`DataError` if weights are lost or others, or if the data change meanwhile.
     """
-    declared = SPECS[run.model]
+    declared, followed = SPECS[run.model], run.parameters[0]
+    if f"{followed}_list" in {one.name for one in declared.options} - {"c_list"}:
+        raise UsageError(f"{run.path} is a path over {followed}, which is not solved again", "use a path over C")
     named = {one.name for one in declared.path_options}.difference(WALKED)
     kept = {name: value for name, value in run.record["options"].items() if name in named}
     columns = {name: value for name, value in run.record["options"].items() if name in COLUMNS}

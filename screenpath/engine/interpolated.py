@@ -1,8 +1,8 @@
-"""The model of a linear path at any C of its range: the mean of the two steps around it, with its proven gap."""
+"""The model of a linear path at any C, or level, of its range: the mean of two steps, with its proven gap."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,21 +15,26 @@ from screenpath.walk.step import SKIPPED
 
 @dataclass(frozen=True, repr=False)
 class Interpolated:
-    """The model of a path at one ``C``: without a solve, and without the data. Weights and intercept are means of two.
+    """The model of a path at one ``C``, or level: without a solve, and without the data. Its weights are means of two.
 
     ``gap`` and ``rel_gap`` are upper bounds of the gap of these weights on the full data, rounding counted, and of the
     gap over the primal value (:mod:`screenpath.problem.between` has the formula).
     """
 
     path: Any  # Result
-    C: float
+    C: float  # or the level: tau, epsilon
     steps: tuple  # the two Steps around C; one if C is that of a step
     share: float  # how far C is from the first of them to the second, from 0 to 1
     gap: float
     rel_gap: float
 
     def __repr__(self) -> str:
-        return f"<Interpolated: C = {self.C:.6g}, {self.words}>"
+        return f"<Interpolated: {self.name} = {self.C:.6g}, {self.words}>"
+
+    @property
+    def name(self) -> str:
+        """Return what :attr:`C` is: C, tau or epsilon."""
+        return followed(self.path)
 
     @property
     def words(self) -> str:
@@ -64,9 +69,10 @@ class Interpolated:
 
 
 def interpolated(path, C: float) -> Interpolated | None:
-    """Return the model at ``C``; None if the path has no solved steps around it."""
-    steps = sorted(filter(is_solved, path.steps), key=lambda step: step.C)
-    grid = [step.C for step in steps]
+    """Return the model at ``C``, or at that level; None if the path has no solved steps around it."""
+    name = followed(path)
+    steps = sorted(filter(is_solved, path.steps), key=lambda step: step.cells[name])
+    grid = [step.cells[name] for step in steps]
     if not grid or not grid[0] <= C <= grid[-1]:
         return None
     k = int(np.searchsorted(grid, C))
@@ -77,8 +83,9 @@ def interpolated(path, C: float) -> Interpolated | None:
 
 
 def at_missing(path, missing: NoStep) -> Interpolated:
-    """Return the model at the C that no step of a path has; where there is none, raise what says so."""
-    found = interpolated(path, missing.wanted["C"]) if is_linear(path) else None
+    """Return the model at the C, or level, that no step of a path has; where there is none, raise what says so."""
+    name = followed(path)
+    found = interpolated(path, missing.wanted[name]) if name else None
     if found is None:
         raise missing
     return found
@@ -86,22 +93,37 @@ def at_missing(path, missing: NoStep) -> Interpolated:
 
 def is_solved(step) -> bool:
     """Tell whether a step has a solution, with a gap that is known."""
-    return step.status != SKIPPED and step.primal is not None and step.gap is not None and step.C > 0.0
+    known = step.status != SKIPPED and step.primal is not None and step.gap is not None
+    return known and (step.cells.get("C", 1.0) > 0.0)
 
 
 def solved(path, step) -> Solved:
     """Return a step of a linear path as :class:`Between` takes it."""
-    return Solved(step.C, step.primal, step.dual, step.gap, *path._penalised(step))
+    return solved_of(step.cells, followed(path), *path._penalised(step))
+
+
+def solved_of(cells: dict, name: str, *weights) -> Solved:
+    """Return a row of the step table as :class:`Between` takes it, with the penalised weights and their error."""
+    at, primal, dual, gap = (cells[key] for key in (name, "primal", "dual", "gap"))
+    slope = (cells["slope"], cells["slope_error"]) if "slope" in cells else None
+    return replace(Solved(at, primal, dual, gap, *weights), slope=slope)
+
+
+def followed(path) -> str:
+    """Return what a path with weights of features follows: C, or a level of the loss; empty if it is neither."""
+    first = path.steps[0]
+    names = list(first.parameters)
+    return "" if path._of_samples else names[0] if names == ["C"] or "slope" in first.cells else ""
 
 
 def is_linear(path) -> bool:
     """Tell whether a path has a grid of C, and weights of features: those of a kernel belong to samples."""
-    return not path._of_samples and list(path.steps[0].parameters) == ["C"]
+    return followed(path) == "C"
 
 
-def check_linear(path) -> None:
-    """Refuse a path that is not linear."""
-    if not is_linear(path):
+def check_linear(path, levels: bool = False) -> None:
+    """Refuse a path that is not linear; one over a level of the loss unless ``levels``."""
+    if not is_linear(path) and not (levels and followed(path)):
         raise UsageError(
             "only linear paths over C are interpolated: svm, lad, quantile and svr without a kernel",
             "name a step of the path",

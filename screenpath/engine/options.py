@@ -121,6 +121,7 @@ def points_of(part: str, grid) -> range:
 
 # Options of a path that make no sense on folds, and their value there.
 WITHOUT = {"audit": False, "eps_path": None, "c": None, "reference": None}
+LEVELS = {"tau_list", "epsilon_list"}  # of which several losses have no common score
 UNPROVEN = ("kernel", "until_turn")  # of folds no certificate is checked
 # Of drawn folds, where each row is left out in its turn.
 DRAWN = (
@@ -138,7 +139,7 @@ BUDGETS = {one.name: (SERVED[one.name], one.usual) for one in (*CERTIFY, *UNTIL_
 def cv_spec(spec: Spec) -> Spec:
     """Return the model with the options of its cross-validation."""
     added = (*FOLDS, *(UNTIL_TURN if spec.further else ()), *((*CERTIFY, *TUNING) if spec.name == "svm" else ()))
-    left_out = {*WITHOUT, *(one.name for one in added)}
+    left_out = {*WITHOUT, *LEVELS, *(one.name for one in added)}
     options = tuple(one for one in spec.options if one.name not in left_out)
     return replace(spec, options=(*options, *added))
 

@@ -54,7 +54,7 @@ def record_of(session, status: str) -> dict:
         "labels": data.labels,
         "preparation": told["preparation"],
         "kernel": data.rows.describe() if s.spec.rows is not None else None,
-        **({} if status == RUNNING else s.tally.between.record()),
+        **({} if status == RUNNING else s.tally.between.record(s.spec.parameter)),
         "guarantee": s.grid.guarantee(s.tally.steps) if s.tally.steps and hasattr(s.grid, "guarantee") else None,
         **({} if closed is None else {"closed_form_until": closed}),
         "parameters": list(grid["first"]),

@@ -94,7 +94,7 @@ def reduce_run(
 
 def reduced(run: Run, low: float | None, high: float | None, training: str | None = None) -> ReducedData:
     """Return what :func:`reduce_run` does, of an open run."""
-    if run.model not in LOSSES or run.kernel or run.classes:
+    if run.model not in LOSSES or run.kernel or run.classes or run.parameters != ["C"]:
         raise UsageError(
             "only data of linear paths are reduced: svm of two labels, lad, quantile and svr", "leave the data whole"
         )

@@ -19,7 +19,7 @@ from screenpath.data.files.cells import completed
 from screenpath.data.files.dataset import FileLike, Form, RowsLike
 from screenpath.data.files.frame import encoded_like
 from screenpath.data.files.prepare import Preparation
-from screenpath.engine.interpolated import Interpolated, at_missing, check_linear, interpolated, worst_between
+from screenpath.engine.interpolated import Interpolated, at_missing, check_linear, followed, interpolated, worst_between
 from screenpath.errors import DataError, NoStep, UsageError, needed
 from screenpath.numbers import sparse as sp
 from screenpath.problem import INTERVAL
@@ -252,7 +252,7 @@ class Result(ABC, Generic[Place]):
     def at(self, C: float) -> Interpolated:
         """Return the model at any ``C`` of the path's range, with its proven gap: the mean of the steps around it.
 
-        Nothing is solved, and no data are read. For linear paths over C.
+        Nothing is solved, and no data are read. For linear paths over C; of one over tau or epsilon, at such a level.
 
         Raises
         ------
@@ -264,14 +264,15 @@ class Result(ABC, Generic[Place]):
         >>> path = screenpath.svm_path(X, y)  # doctest: +SKIP
         >>> path.at(0.37).rel_gap, path.at(0.37).predict(X)  # doctest: +SKIP
         """
-        check_linear(self)
+        check_linear(self, levels=True)
         try:
             found = interpolated(self, float(C))
         except (TypeError, ValueError, OverflowError):
             raise UsageError(f"C is a number, not {C!r}") from None
         if found is None:
-            ends = (f"{end:.6g}" for end in (self.steps[0].C, self.steps[-1].C))
-            raise UsageError(f"no steps of the path lie around C={C:g}", f"its range is {' to '.join(ends)}")
+            name = followed(self)
+            ends = (f"{step.cells[name]:.6g}" for step in (self.steps[0], self.steps[-1]))
+            raise UsageError(f"no steps of the path lie around {name}={C:g}", f"its range is {' to '.join(ends)}")
         return found
 
     @property
@@ -280,7 +281,7 @@ class Result(ABC, Generic[Place]):
 
         It is proven for every C, not for samples of them.
         """
-        check_linear(self)
+        check_linear(self, levels=True)
         worst = worst_between(self)
         return worst.rel_gap, worst.C
 

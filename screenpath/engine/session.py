@@ -21,13 +21,13 @@ from screenpath.data.safe.memory import in_force
 from screenpath.data.words.tables import check_same, now
 from screenpath.engine import warm
 from screenpath.engine.hints import best_lines, hints
+from screenpath.engine.interpolated import solved_of
 from screenpath.engine.interrupts import Interrupts, Stopped
 from screenpath.engine.options import INPUTS, check_options, default_folder, points_of
 from screenpath.engine.path import Path, limits_of, ways
 from screenpath.engine.record import LONG, REASON, Tally, Unfinished, all_good, is_long, record_of
 from screenpath.errors import ResourceError
 from screenpath.inputs import load
-from screenpath.problem.between import Solved
 from screenpath.solve.base import Pulse
 from screenpath.store.coefficients import Layout
 from screenpath.store.folder import COMPLETE, FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, RunFolder
@@ -376,10 +376,9 @@ class Session:
                     self.proof.add(step, certificate)
                 self.latest = certificate if getattr(certificate, "resumable", True) else None
                 self.tally.add(step)
-                if self.spec.parameter == "C" and self.spec.rows is None:
+                if self.spec.rows is None and (self.spec.parameter == "C" or "slope" in step.cells):
                     w = np.asarray(step.coefficients)[..., : -1 if self.spec.free_bias else None].ravel()
-                    C, primal, dual, gap = (step.cells[name] for name in ("C", "primal", "dual", "gap"))
-                    self.tally.between.add(Solved(C, primal, dual, gap, w))
+                    self.tally.between.add(solved_of(step.cells, self.spec.parameter, w))
                 self.tally.seconds["writing"] += time.perf_counter() - clock
                 if self.latest is not None and self.sink.due():
                     if self.data.rows.on_disk:

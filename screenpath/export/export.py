@@ -269,8 +269,9 @@ def title_of(run: Run) -> str:
 
 def loss_values(run: Run) -> list:
     options, words = run.record["options"], re.split(r"\W+", str(run.record.get("objective")))
-    letters = (("tau", "tau"), ("epsilon", "epsilon"), ("gamma", "smoothing"))
-    found = [(letter, options.get(name)) for letter, name in letters if letter in words]
+    letters = [("C", "c"), ("tau", "tau"), ("epsilon", "epsilon"), ("gamma", "smoothing")]
+    letters = [pair for pair in letters if pair[0] in words and pair[0] not in run.parameters]
+    found = [(letter, options.get(name)) for letter, name in letters]
     return [(letter, value) for letter, value in found if isinstance(value, int | float)]
 
 

@@ -9,6 +9,10 @@ with the gaps ``G``, the sums of losses ``xi = (P - 1/2 ||w||^2) / C`` and the p
 dual ones. While no row reaches or leaves its kink, ``K`` is 0. A gap is at least ``1/2 ||w - v||^2``, so ``||v1 - v0||
 >= ||w1 - w0|| - sqrt(2 G0) - sqrt(2 G1)``: the row of the step table and the weights are all that is needed. Several
 classes, one against the rest, are one problem with one long ``w``; their objectives are sums.
+
+Over a level of the loss at one C (:mod:`screenpath.problem.levels`) the same holds with the levels for C0 and C1, and
+the derivatives of the objective for ``xi``: the size of step times change; the dual value may lie below the mean of
+both by ``s (1 - s)`` times that.
 """
 
 from __future__ import annotations
@@ -33,16 +37,19 @@ def sum_error(size: int) -> float:
 class Solved:
     """A solved step: ``dual`` and ``gap`` with rounding counted, ``w`` all penalised weights as the model sees them."""
 
-    C: float
+    C: float  # or the level
     primal: float
     dual: float  # lower bound of the exact dual value
     gap: float
     w: np.ndarray  # shape (d,)
     off: float = 0.0  # bound on the norm of the rounding error of ``w``
+    slope: tuple[float, float] | None = None  # of a path over a level: the derivative by it, and a bound on its error
 
     @property
     def loss(self) -> tuple[float, float]:
-        """Return the sum of the losses, and a bound on its rounding error."""
+        """Return the sum of the losses, the derivative by C, or that by the level; and a bound on its error."""
+        if self.slope is not None:
+            return self.slope
         half = 0.5 * float(self.w @ self.w)
         off = max(self.primal - self.gap - self.dual, 0.0) + sum_error(self.w.size) * half
         off += self.off * (math.sqrt(2.0 * half) + self.off) + FEW * (abs(self.primal) + half)
@@ -56,6 +63,7 @@ class Between:
     first: Solved
     second: Solved
     bend: float
+    sag: float = 0.0  # what the dual value of the mean may be below the mean of both, over ``s (1 - s)``
 
     @classmethod
     def of(cls, first: Solved, second: Solved) -> Between:
@@ -65,9 +73,11 @@ class Between:
         moved = max(moved - first.off - second.off, 0.0)
         dual_moved = max(moved - OUTWARD * (math.sqrt(2.0 * first.gap) + math.sqrt(2.0 * second.gap)), 0.0)
         step, off = second.C - first.C, off + off_later + FEW * (abs(loss) + abs(later))
-        gained = step * (loss - later) + abs(step) * off  # a single problem's reference may have the larger C
+        change = step * (loss - later)  # a single problem's reference may have the larger C
+        gained = (change if first.slope is None else abs(change)) + abs(step) * off
         bend = gained - (1.0 - FEW) * 0.5 * (moved * moved + dual_moved * dual_moved)
-        return cls(first, second, math.inf if math.isnan(bend) else max(OUTWARD * bend, 0.0))
+        sag = 0.0 if first.slope is None else OUTWARD * gained
+        return cls(first, second, math.inf if math.isnan(bend) else max(OUTWARD * bend, 0.0), sag)
 
     def share(self, C: float) -> float:
         """Return ``s``."""
@@ -83,7 +93,7 @@ class Between:
     def dual(self, C: float) -> float:
         """Return a lower bound of the dual value of the mean, and so of the optimum, at ``C``."""
         s = self.share(C)
-        value = (1.0 - s) * self.first.dual + s * self.second.dual
+        value = (1.0 - s) * self.first.dual + s * self.second.dual - s * (1.0 - s) * self.sag
         return value - FEW * (abs(self.first.dual) + abs(self.second.dual))
 
     def rel_gap(self, C: float) -> float:
@@ -105,7 +115,7 @@ class Between:
     def worst_rel_gap(self) -> float:
         """Return an upper bound of the relative gap of the mean at every C between the steps."""
         ends = self.first, self.second
-        return relative(self.worst[1], min(self.dual(end.C) for end in ends))
+        return relative(self.worst[1], min(self.dual(end.C) for end in ends) - 0.25 * OUTWARD * self.sag)
 
     def _rounded(self, gap: float) -> float:
         return OUTWARD * gap + FEW * (abs(self.first.primal) + abs(self.second.primal))
@@ -171,25 +181,27 @@ class Range:
             self.C, self.rel_gap = C, found
         self.last = step
 
-    def record(self) -> dict:
-        """Return the entry ``between`` of run.json; none without two steps."""
+    def record(self, name: str = "C") -> dict:
+        """Return the entry ``between`` of run.json, for the parameter that a path follows; none without two steps."""
         if self.last is None or self.first == self.last.C:
             return {}
         low, high = sorted((self.first, self.last.C))
-        return {"between": {"from": low, "to": high, "worst_rel_gap": self.rel_gap, "C": self.C}}
+        return {"between": {"from": low, "to": high, "worst_rel_gap": self.rel_gap, name: self.C}}
 
     def state(self) -> list[float]:
         """Return numbers from which :meth:`restored` makes the same, but for ``w`` of the last step."""
         last = self.last or NONE
-        return [self.first, self.C, self.rel_gap, last.C, last.primal, last.dual, last.gap]
+        return [self.first, self.C, self.rel_gap, last.primal, last.gap, last.C, last.dual, *(last.slope or NO_SLOPE)]
 
     @classmethod
     def restored(cls, state: list[float]) -> Range:
         """Undo :meth:`state`; a ValueError if it cannot have made these numbers."""
-        if any(math.isnan(number) for number in state) or min(*state[:5], state[6]) < 0.0:
+        if any(math.isnan(number) for number in state) or min(state[:5]) < 0.0:
             raise ValueError("the worst gap between steps is not a number of at least 0")
-        first, C, rel_gap, last, primal, dual, gap = state
-        return cls(first, C, rel_gap, Solved(last, primal, dual, gap, NONE.w) if last > 0.0 else None)
+        first, C, rel_gap, primal, gap, last, dual, *slope = state
+        known = Solved(last, primal, dual, gap, NONE.w, slope=None if slope == NO_SLOPE else (slope[0], slope[1]))
+        return cls(first, C, rel_gap, known if last >= 0.0 else None)
 
 
-NONE = Solved(0.0, 0.0, 0.0, 0.0, np.empty(0))
+NO_SLOPE = [0.0, -1.0]  # in place of a slope and the bound on its error
+NONE = Solved(-1.0, 0.0, 0.0, 0.0, np.empty(0))

@@ -61,6 +61,9 @@ class BoxModel(RegionModel, Resumable):
     """
 
     fresh_every = 16  # steps after which the sum over rows is formed anew instead of updated
+    level: float | None = None  # of a path over a level of the loss
+    parameter = "C"  # what a path follows
+    further: Callable | None = None  # ``further(certificate) -> dict`` of further columns of a step
     fresh_unread = 256  # where few rows are read at a step: an update has few, and its rounding is counted
 
     def __init__(self, rows, c, lo, hi, signs=None, mirrored=False, name="svm", tail=0.0, inexact=0.0):
@@ -234,7 +237,8 @@ class BoxModel(RegionModel, Resumable):
             C, w, theta, total, sum_error, margins, self.c, self.lo, self.hi, self.norms, self.bounds
         )
         numbers += [updates, sum_error]
-        return Certificate(C, Point(w, margins, w_sq), theta, total, *numbers, relative=self.relative)
+        known = {"relative": self.relative, "level": self.level}
+        return Certificate(C, Point(w, margins, w_sq), theta, total, *numbers, **known)
 
     # -- closed-form start ---------------------------------------------------------------------------------------
 
@@ -286,7 +290,7 @@ class BoxModel(RegionModel, Resumable):
         return self._certificate_of(closed, min(C, limit) if limit > 0.0 else C)
 
     def exact_until(self, reference: Certificate, C: float) -> bool:
-        return C <= reference.C
+        return C <= reference.C and self.level is None
 
     def rests(self, certificate: Certificate) -> bool:
         """Tell whether no dual variable is at an end of its box other than 0."""
@@ -481,9 +485,8 @@ class BoxModel(RegionModel, Resumable):
 
     # -- records -------------------------------------------------------------------------------------------------
 
-    @staticmethod
-    def parameters(C: float) -> dict:
-        return {"C": float(C)}
+    def parameters(self, C: float) -> dict:
+        return {self.parameter: float(C if self.level is None else self.level)}
 
     def counts(self, certificate: Certificate, screened: Screened) -> dict:
         w, ends = certificate.point.vector, (certificate.n_R, certificate.n_L)
@@ -504,4 +507,6 @@ class BoxModel(RegionModel, Resumable):
         if certificate.intercept is not None:  # the last coefficient
             found["coefficients"] = np.append(w, certificate.intercept)
             found["extras"] = dict(zip(INTERVAL, (float(certificate.low), float(certificate.high)), strict=True))
+        if self.further is not None:
+            found["extras"] = {**found.get("extras", {}), **self.further(certificate)}
         return found

@@ -82,6 +82,8 @@ class Certificate(Proven):
         Steps that the solver has taken, for those of the next step of the path.
     memory : Lazy or callable, optional
         ``unread``, or a function that returns it.
+    level : float, optional
+        Of a path over a level of the loss: that level (:mod:`screenpath.problem.levels`).
     relative : float
         ``total_sq``, ``inner`` and ``||w||^2`` are off by at most this part of ``||w||^2 + ||C G'theta||^2``.
     """
@@ -117,10 +119,11 @@ class Certificate(Proven):
     faces: Faces | None = None
     memory: Any = None
     relative: float = GAP_ROUNDING
+    level: float | None = None
 
     @property
     def at(self) -> tuple:
-        return (self.C,)
+        return (self.C if self.level is None else self.level,)
 
     @property
     def unread(self) -> Any:

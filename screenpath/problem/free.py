@@ -287,7 +287,7 @@ class FreeModel(FreeIntercept):
         numbers += [n_R, n_L, updates, sum_error]
         found = Certificate(
             C, Point(w, margins, w_sq), theta, total, *numbers, relative=self.relative, shift=shift, cost=cost,
-            intercept=b, low=low, high=high, residue=residue,
+            intercept=b, low=low, high=high, residue=residue, level=self.level,
         )  # fmt: skip
         found.error += cost + residue * self.largest_kink
         return found

@@ -250,7 +250,8 @@ def between_words(run) -> list:
     low, high, worst = (found.get(name) for name in ("from", "to", "worst_rel_gap"))
     if None in (low, high, worst):
         return []
-    return [f"any C from {low:g} to {high:g}: relative gap of at most {worst:.1e}, interpolated between steps"]
+    name = run.parameters[0]
+    return [f"any {name} from {low:g} to {high:g}: relative gap of at most {worst:.1e}, interpolated between steps"]
 
 
 def _confused(which: str, labels: list, counts: list) -> list:

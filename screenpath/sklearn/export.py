@@ -161,12 +161,12 @@ def _of_all(run: Run, values: np.ndarray, other: float) -> np.ndarray:
 
 
 def _empty(run: Run, step: dict):
-    options = run.record["options"]
+    options = {**run.record["options"], **{name: step[name] for name in run.parameters}}
     if run.labels is not None:
         smooth = "squared_hinge" if run.model == "l1svm" else "hinge"
         return LinearSVC(C=step["C"], loss=smooth) if "C" in step else LinearSVC(loss=smooth)
     if run.model == "svr":
-        return LinearSVR(C=step["C"], epsilon=options.get("epsilon", 0.0))
+        return LinearSVR(C=step.get("C", options["c"]), epsilon=options.get("epsilon", 0.0))
     return QuantileRegressor(quantile=options.get("tau") or 0.5, alpha=0.0)
 
 

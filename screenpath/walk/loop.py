@@ -147,6 +147,8 @@ def batches(
         grid.extend(first - 1, reference)
     init = None
     if screening.needs_far_end:
+        if not isinstance(model, PathModel):  # a Family
+            raise UsageError(f"the rule '{screening.name}' is for a path over C", "leave it out")
         if screening.needs_known_grid and grid.grows:
             raise UsageError("a chunk needs grid points that are known beforehand", "use `eps_path` without `chunk`")
         init, far = far_end(model, grid, solver, options)
