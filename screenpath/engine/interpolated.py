@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -102,11 +102,11 @@ def solved(path, step) -> Solved:
     return solved_of(step.cells, followed(path), *path._penalised(step))
 
 
-def solved_of(cells: dict, name: str, *weights) -> Solved:
+def solved_of(cells: dict, name: str, w: np.ndarray, off: float = 0.0) -> Solved:
     """Return a row of the step table as :class:`Between` takes it, with the penalised weights and their error."""
     at, primal, dual, gap = (cells[key] for key in (name, "primal", "dual", "gap"))
     slope = (cells["slope"], cells["slope_error"]) if "slope" in cells else None
-    return replace(Solved(at, primal, dual, gap, *weights), slope=slope)
+    return Solved(at, primal, dual, gap, w, off, slope)
 
 
 def followed(path) -> str:
