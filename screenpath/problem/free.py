@@ -35,6 +35,7 @@ from screenpath.regions.lever import KernelLevered, LeverBall, Levered, LeverPen
 
 FAR = 0.05  # part of a row's distance from the origin that its distance from the middle counts as, at least
 HIDDEN = 1e-14  # part of the sizes of what is summed that a sum of 0 may differ from it by
+SHORT = 1.4  # times the last C: a step for which the intercept is foreseen; the line through two far ones misses it
 CLOSE = 1e-9  # by this much the closed form is left earlier: its certificates count what rounding may do
 
 
@@ -400,8 +401,21 @@ class FreeModel(FreeIntercept):
         status = screened.status if index.size < self.size else self.nothing_screened().status
         rest = kernels.rest_of(C, index, status, reference.theta, plain.theta, self.signs, True)
         plain.errors = plain.errors._replace(total=plain.errors.total + C * reference.shift)
-        plain.free = Freed(self.signs, rest, reference.intercept, self.typical or 1.0)
+        plain.free = Freed(self.signs, rest, self._foreseen(C, reference), self.typical or 1.0)
         return plain
+
+    def _foreseen(self, C: float, reference) -> float:
+        """Return the intercept to start from: that of the reference, or for a short step on the line through the last
+        two. That of the step before is where the rows between their ends are at their kinks.
+        """
+        if reference.before is None or not reference.C < C < SHORT * reference.C:
+            return reference.intercept
+        before, theta, margins, _ = reference.before
+        between = (self.lo < theta) & (theta < self.hi)
+        if not between.any():
+            return reference.intercept
+        earlier = float(np.mean(self.signs[between] * (self.c - margins)[between]))
+        return reference.intercept + (reference.intercept - earlier) * (C - reference.C) / (reference.C - before)
 
     def _take(self, index: np.ndarray):
         """Return a copy of surviving rows without their signs; that of all rows is kept."""

@@ -15,7 +15,7 @@ import time
 
 import numpy as np
 
-from screenpath.kernels.rows.matrix import Matrix, matrix_of, products, taken
+from screenpath.kernels.rows.matrix import Matrix, listed_products, matrix_of, taken
 from screenpath.kernels.rows.newton_system import inner
 from screenpath.kernels.solve import multiplier as kernels
 from screenpath.problem.reduced import Reduced
@@ -35,9 +35,10 @@ class Multipliers(Solver):
 
     def __init__(self, seed: int = 0):
         self.faces = FaceDescent(seed, SHARE)
+        self.kept: tuple = None, 0.0, None  # values of the sparse rows of a path, and those rows with one column more
 
     def solve(self, reduced: Reduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
-        run = Augmented(reduced)
+        run = Augmented(reduced, self)
         mu, before, converged = run.b - run.rho * run.missing, (math.nan, 0.0), False
         for k in range(MOST):
             left, aim = budget.after(run.epochs, run.touched), (TIGHT if k else LOOSE) * tol
@@ -55,36 +56,54 @@ class Multipliers(Solver):
         )  # fmt: skip
 
 
+    def rows_of(self, reduced: Reduced, bias: float) -> tuple:
+        """Return rows with the column of the intercept, where the survivors are and their signs; sparse rows of the
+        data are copied once for a path.
+        """
+        stored, where, signs = reduced.stored()
+        X, d = matrix_of(stored), reduced.start_w.size
+        if not X.sparse:
+            return longer(X, where, signs, bias, d), np.arange(where.size), np.ones(where.size, dtype=np.int8)
+        if self.kept[0] is not X.data or self.kept[1] != bias:
+            every = np.arange(X.indptr.size - 1)
+            self.kept = X.data, bias, longer(X, every, np.ones(every.size, dtype=np.int8), bias, d)
+        return self.kept[2], where, signs
+
+
+def longer(X: Matrix, where: np.ndarray, signs: np.ndarray, bias: float, d: int) -> Matrix:
+    """Return signed copies of rows of ``d`` columns, and one column more."""
+    if X.sparse:
+        return taken(X, where, signs, np.arange(where.size), bias, d)
+    return matrix_of(signs[:, None] * np.column_stack([X.dense[where], np.full(where.size, bias)]))
+
+
+def _stored(X: Matrix):
+    return (X.data, X.indices, X.indptr) if X.sparse else X.dense
+
+
 class Augmented:
     """Rows with the column of the intercept, and the iterate: a dual point and its sum ``v``, a primal point ``w`` with
     its intercept ``b``; ``missing`` is the excess of the dual variables' sum.
     """
 
-    def __init__(self, reduced: Reduced):
+    def __init__(self, reduced: Reduced, solver: Multipliers):
         assert reduced.free is not None
         self.reduced, self.free, self.size = reduced, reduced.free, reduced.size
         self.rho = RHO * self.free.typical**2
         stored, self.where, self.signs = reduced.stored()
-        self.stored = matrix_of(stored)
-        self.rows, self.norms = self._longer(self.stored, self.where, self.signs, reduced.norms)
+        self.stored, self.norms = matrix_of(stored), np.sqrt(np.square(reduced.norms) + self.rho)
+        self.place = solver.rows_of(reduced, math.sqrt(self.rho))
         self.alpha, self.v, self.b = reduced.start_alpha.copy(), np.append(reduced.start_sum, 0.0), self.free.intercept
-        self.w, self.faces, self.epochs, self.touched = reduced.start_w, reduced.faces, 0, float(self.size)
+        self.w, self.faces, self.epochs, self.touched = reduced.start_w, reduced.faces, 0, 0.0
+        self.foreseen = reduced.foreseen
         self._share_out()
-
-    def _longer(self, X: Matrix, where: np.ndarray, signs: np.ndarray, norms: np.ndarray) -> tuple[Matrix, np.ndarray]:
-        """Return signed copies of rows with the column of the intercept, and their norms."""
-        last = math.sqrt(self.rho)
-        if X.sparse:
-            rows = taken(X, where, signs, np.arange(where.size), last, self.reduced.start_w.size)
-        else:
-            rows = matrix_of(signs[:, None] * np.column_stack([X.dense[where], np.full(where.size, last)]))
-        return rows, np.sqrt(np.square(norms) + self.rho)
 
     def _fetch(self, numbers: np.ndarray) -> tuple:
         assert self.reduced.fetch is not None
         rows, norms = self.reduced.fetch(numbers)
-        X, norms = self._longer(matrix_of(rows), np.arange(numbers.size), self.free.signs[numbers], norms)
-        return (X.data, X.indices, X.indptr) if X.sparse else X.dense, norms
+        signs, d = self.free.signs[numbers], self.reduced.start_w.size
+        X = longer(matrix_of(rows), np.arange(numbers.size), signs, math.sqrt(self.rho), d)
+        return _stored(X), np.sqrt(np.square(norms) + self.rho)
 
     def _share_out(self) -> None:
         """Subtract the excess of the sum from the dual variables between their ends, as far as they allow."""
@@ -100,26 +119,33 @@ class Augmented:
 
     def _products(self, point: np.ndarray) -> np.ndarray:
         out = np.empty(self.size)
-        products(self.rows, point, out, 0, self.size)
+        rows, where, signs = self.place
+        listed_products(rows, where, point, out)
+        out *= signs
         self.touched += self.size
         return out
 
     def problem(self, mu: float) -> Reduced:
         """Return the box problem around an intercept, from the iterate."""
-        r, X, point = self.reduced, self.rows, self.v.copy()
+        r, (X, *place), point, foreseen = self.reduced, self.place, self.v.copy(), self.foreseen
         point[-1] = math.sqrt(self.rho) * self.missing
+        if foreseen is None:
+            margins = self._products(point)
+        else:  # the rows need not be read for a start whose gap is large
+            foreseen = margins = foreseen + self.rho * self.missing * self.signs
         return Reduced(
-            take=lambda: (X.data, X.indices, X.indptr) if X.sparse else X.dense, sparse=bool(X.sparse), place=None,
+            take=lambda: _stored(taken(X, *place, np.arange(self.size), 0.0, 0) if X.sparse else X),
+            sparse=bool(X.sparse), place=(_stored(X), *place),
             index=r.index, c=r.c - mu * self.signs, lo=r.lo, hi=r.hi, norms=self.norms,
             offset=r.offset + mu * self.free.rest, errors=r.errors, start_alpha=self.alpha, start_sum=point,
-            start_w=point, start_margins=self._products(point), theta=r.theta,
+            start_w=point if foreseen is None else point[:], start_margins=margins, theta=r.theta, foreseen=foreseen,
             fetch=self._fetch, faces=self.faces,
         )  # fmt: skip
 
     def take(self, found: Solution, mu: float) -> float:
         """Take the solution of the problem around ``mu``, and return by how much it misses the sum."""
         self.faces, self.epochs, self.touched = found.faces, self.epochs + found.epochs, self.touched + found.touched
-        self.alpha, self.v = found.alpha, found.w
+        self.alpha, self.v, self.foreseen = found.alpha, found.w, None
         r = self.reduced
         missing = kernels.summed(self.size, self.free.rest, r.lo, r.hi, self.alpha, self.signs)[0]
         self.w, self.b = self.v[:-1].copy(), mu + self.rho * missing

@@ -51,9 +51,8 @@ def test_the_order_of_sweeps_is_that_of_the_seed():
     assert found[0].tobytes() == found[1].tobytes() != found[2].tobytes()
 
 
-def reduced_problem(seed):
-    """Return the problem of a first point, as its solver gets it."""
-    X, t = text(seed)
+def problems(X, t, **more):
+    """Return the problems of a path, as their solver gets them, and the path."""
     kept, solve = [], Auto.solve
 
     def keep(self, reduced, **how):
@@ -62,8 +61,26 @@ def reduced_problem(seed):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Auto, "solve", keep)
-        PATHS["svm"](X, t, intercept="free", rule="none")
-    return kept[1]
+        return kept, PATHS["svm"](X, t, intercept="free", rule="none", **more)
+
+
+def reduced_problem(seed):
+    return problems(*text(seed))[0][1]
+
+
+def test_intercept_begins_on_the_line_through_the_last_two(monkeypatch):
+    monkeypatch.setattr("tests.solve.test_multipliers.GRID", np.geomspace(0.5, 0.6, 20))
+    kept, path = problems(*text(3, n=800), tol=1e-9)
+    begun, found = np.array([one.free.intercept for one in kept]), path.intercepts[: len(kept)]
+    assert len(kept) > 15 and np.ptp(found) > 1e-3
+    assert np.sum(np.abs(begun - found)[2:]) < 0.5 * np.sum(np.abs(np.diff(found))[1:])
+
+
+def test_a_path_copies_its_rows_once(monkeypatch):
+    copied, longer = [], multipliers.longer
+    monkeypatch.setattr(multipliers, "longer", lambda *how: copied.append(how[1].size) or longer(*how))
+    kept, _ = problems(*text(3, n=400))
+    assert len(kept) > 1 and copied == [400]
 
 
 def test_what_is_missing_is_shared_by_the_free_ones():
@@ -73,14 +90,14 @@ def test_what_is_missing_is_shared_by_the_free_ones():
     share = np.where(np.arange(reduced.size) % 5 == 0, 0.0, 0.5 + 0.1 * np.sin(np.arange(reduced.size)))
     before = reduced.lo + share * (reduced.hi - reduced.lo)
     reduced.start_alpha, reduced.start_sum = before, dense.T @ before
-    run, free = multipliers.Augmented(reduced), (reduced.lo < before) & (before < reduced.hi)
+    run, free = multipliers.Augmented(reduced, multipliers.Multipliers()), (reduced.lo < before) & (before < reduced.hi)
     assert abs(signs @ before) > 1e-3 and free.any() and not free.all()
     moved = run.alpha - before
     assert not moved[~free].any() and np.all((run.reduced.lo <= run.alpha) & (run.alpha <= run.reduced.hi))
     assert signs @ run.alpha == pytest.approx(reduced.free.rest, abs=1e-12 * np.abs(run.alpha).sum())
     np.testing.assert_allclose(run.v[:-1], dense.T @ run.alpha, atol=1e-9)
     reduced.start_alpha, reduced.start_sum = reduced.lo, dense.T @ reduced.lo  # nobody can give anything
-    assert np.array_equal(multipliers.Augmented(reduced).alpha, reduced.lo)
+    assert np.array_equal(multipliers.Augmented(reduced, multipliers.Multipliers()).alpha, reduced.lo)
 
 
 def test_newton_goes_on_where_multipliers_do_not_arrive(monkeypatch):
