@@ -49,12 +49,48 @@ def huber_path(
     max_epochs: int = 100000, time_limit: float | None = None,
 ) -> SparsePathResult: ...
 
+def kernel_lad_path(
+    X: RowsLike, y: ArrayLike, *, bias: float = 0.0, intercept: str | None = None,
+    sample_weight: ArrayLike | None = None, gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0,
+    one_hot: str | Sequence[str] | None = None, columns: str | Sequence[str] | None = None,
+    drop: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
+    storage: str = "auto", dtype: DTypeLike = "float64",
+    grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01, cmax: float = 10.0,
+    rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, max_epochs: int = 100000,
+    time_limit: float | None = None, threads: int = 1, kernel: str = "rbf", max_memory: int | str | None = None,
+    shrinking: bool = True, tell: Callable[[str], object] | None = None,
+) -> KernelPathResult: ...
+
+def kernel_quantile_path(
+    X: RowsLike, y: ArrayLike, *, bias: float = 0.0, tau: float = 0.5, intercept: str | None = None,
+    sample_weight: ArrayLike | None = None, gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0,
+    one_hot: str | Sequence[str] | None = None, columns: str | Sequence[str] | None = None,
+    drop: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
+    storage: str = "auto", dtype: DTypeLike = "float64",
+    grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01, cmax: float = 10.0,
+    rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, max_epochs: int = 100000,
+    time_limit: float | None = None, threads: int = 1, kernel: str = "rbf", max_memory: int | str | None = None,
+    shrinking: bool = True, tell: Callable[[str], object] | None = None,
+) -> KernelPathResult: ...
+
 def kernel_svm_path(
     X: RowsLike, y: ArrayLike, *, bias: float = 0.0, intercept: str | None = None,
     class_weight: Mapping | str | None = None, sample_weight: ArrayLike | None = None, gamma: float | str = "1/d",
     degree: int = 3, coef0: float = 0.0, one_hot: str | Sequence[str] | None = None,
     columns: str | Sequence[str] | None = None, drop: str | Sequence[str] | None = None,
     missing: str | float = "error", scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
+    grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01, cmax: float = 10.0,
+    rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, max_epochs: int = 100000,
+    time_limit: float | None = None, threads: int = 1, kernel: str = "rbf", max_memory: int | str | None = None,
+    shrinking: bool = True, tell: Callable[[str], object] | None = None,
+) -> KernelPathResult: ...
+
+def kernel_svr_path(
+    X: RowsLike, y: ArrayLike, *, bias: float = 0.0, epsilon: float = 0.1, intercept: str | None = None,
+    sample_weight: ArrayLike | None = None, gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0,
+    one_hot: str | Sequence[str] | None = None, columns: str | Sequence[str] | None = None,
+    drop: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
+    storage: str = "auto", dtype: DTypeLike = "float64",
     grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01, cmax: float = 10.0,
     rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, max_epochs: int = 100000,
     time_limit: float | None = None, threads: int = 1, kernel: str = "rbf", max_memory: int | str | None = None,

@@ -267,7 +267,7 @@ class Problem:
 
     def matrix(self, kernel: dict) -> list:
         name, constant = kernel["kernel"], real(kernel, "constant")
-        need(self.box and self.name != "svr" and name in ("linear", "poly", "rbf"), "no model has this kernel")
+        need(self.box and name in ("linear", "poly", "rbf"), "no model has this kernel")
         need(real(self.header, "bias") == 0 <= constant, "there is a bias beside a kernel, or the constant is negative")
         gamma = ONE if name == "linear" else real(kernel, "gamma")
         power, shift = (kernel["degree"], real(kernel, "coef0")) if name == "poly" else (1, ZERO)
@@ -292,10 +292,8 @@ class Step:  # what follows from the points of a certified step
         self.theta = [] if problem.own else self.dual_point()
         self.b = real(entry, "b") if problem.own or problem.kernel and problem.free else ZERO
         if problem.kernel:
-            self.mass = [d.sides[0] * self.W * x for d, x in zip(duals, self.theta, strict=True)]
-            forms = [[sum(map(mul, row, self.mass))] for row in problem.K]
-            self.square = sum(m * form[0] for m, form in zip(self.mass, forms, strict=True))
-            penalty = self.square / 2
+            self.w, (_, found, self.square) = [], self.behind(self.theta)
+            forms, penalty = [[form] for form in found], self.square / 2
         else:
             self.w = self.primal_point()
             places = [{j: x for j, x in enumerate(w) if x} for w in self.w]
@@ -310,6 +308,12 @@ class Step:  # what follows from the points of a certified step
         if problem.own:
             off = real(entry, "b_off") if "b_off" in entry else ZERO
             self.theta = [larger(t - d.sides[0] * off, ZERO) for d, t in zip(duals, self.t, strict=True)]
+
+    def behind(self, theta: list) -> tuple:  # a kernel: the share of each row in w, the forms, the square of w
+        signed = [self.W * d.sides[0] * x for d, x in zip(self.problem.duals, theta, strict=True)]
+        mass = [sum(signed[i :: len(self.problem.K)]) for i in range(len(self.problem.K))]
+        forms = [sum(map(mul, row, mass)) for row in self.problem.K]
+        return mass, forms, sum(map(mul, mass, forms))
 
     def dual_point(self) -> list:
         duals, found, box, top = self.problem.duals, [], self.problem.box, self.problem.top
@@ -363,8 +367,7 @@ class Step:  # what follows from the points of a certified step
         L = self.W * sum(d.v * d.c * x for d, x in zip(duals, theta, strict=True))
         Q = self.W * problem.gamma / 2 * sum(d.v * x * x for d, x in zip(duals, theta, strict=True))
         if problem.kernel:
-            mass = [self.W * d.sides[0] * x for d, x in zip(duals, theta, strict=True)]
-            return self.P - L + sum(m * sum(map(mul, row, mass)) for m, row in zip(mass, problem.K, strict=True)) / 2
+            return self.P - L + self.behind(theta)[2] / 2
         sizes = [x * s if s else abs(x) for u in self.point(theta) for x, s in zip(u, problem.signs, strict=True)]
         if self.alpha:
             return self.P - L + Q + sum(larger(x - self.beta, ZERO) ** 2 for x in sizes) / (2 * self.alpha)
@@ -437,9 +440,8 @@ def compare(folder: Path, header: dict, entries: list, steps: dict):
     text = json.dumps({k: v for k, v in record.items() if k != "sha256"}, sort_keys=True, separators=(",", ":"))
     need(record["sha256"] == hashlib.sha256(text.encode()).hexdigest(), "run.json has changed")
     contents = {name: (folder / name).read_bytes() for name in record["files"]}
-    for name, content in contents.items():
-        about = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-        need(about == record["files"][name], f"{name} has changed")
+    for (name, content), about in zip(contents.items(), record["files"].values(), strict=True):
+        need(about == {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}, f"{name} has changed")
     rows = json.loads(contents["steps.json"])["steps"] if "steps.json" in contents else []
     rows = rows or list(csv.DictReader(contents["steps.csv"].decode().splitlines()))
     need(len(rows) == len(entries), "the step table has more or fewer steps")
@@ -465,16 +467,14 @@ def solutions(step: Step):
     """Yield for each class the coefficients by number, and what the intercept is the sum of."""
     problem, header = step.problem, step.problem.header
     if problem.kernel:
-        values = enumerate(zip(problem.duals, step.theta, strict=True), 1)
-        yield {i: float(step.W * d.sides[0] * Fraction(float(x))) for i, (d, x) in values if x}, [step.b]
-        return
+        mass, _, _ = step.behind(map(Fraction, map(float, step.theta)))
+        yield {i: float(x) for i, x in enumerate(mass, 1) if x}, [step.b]
     numbers = array(header, "columns", "i8") if "columns" in header else range(problem.data.d)
     scale, shift = (array(header, name, "f8") if name in header else [v] * len(numbers)
                     for name, v in (("scale", 1.0), ("shift", 0.0)))  # fmt: skip
     for w in step.w:
         exact = [x / Fraction(s) for x, s in zip(w, scale, strict=False)]
-        parts = [-x * Fraction(m) for x, m in zip(exact, shift, strict=True)]
-        parts += [w[-1] * real(header, "bias")] if header["bias"] else []
+        parts = [-x * Fraction(m) for x, m in zip(exact, shift, strict=True)] + [w[-1] * real(header, "bias")]
         yield {j + 1: float(x) for j, x in zip(numbers, exact, strict=True) if x}, parts
 
 

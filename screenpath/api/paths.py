@@ -45,6 +45,7 @@ ResourceError
     If something does not fit into memory."""
 
 BEHIND_KERNEL = {one.name for one in o.KERNEL}
+UNKNOWN_TO_KERNEL = ("chunk", "chunk_form", "seed")
 WITH_KERNEL = (
     replace(o.KERNEL[0], default="rbf", about="``exp(-gamma |x-z|^2)``, ``x.z`` or ``(gamma x.z + coef0)^degree``."),
     replace(o.MAX_MEMORY, about="Of the kernel matrix: bytes, or text like ``8G``; by default half of what is free."),
@@ -146,19 +147,19 @@ def svm_path(X: RowsLike, y: ArrayLike, **options) -> PathResult:
     return computed("svm", X, y, options)
 
 
-@takes("lad")
+@takes("lad", without=BEHIND_KERNEL)
 def lad_path(X: RowsLike, y: ArrayLike, **options) -> PathResult:
     """Compute a certified path of least absolute deviations, ``min 1/2 ||w||^2 + C sum s_i |y_i - x_i.w|``."""
     return computed("lad", X, y, options)
 
 
-@takes("quantile")
+@takes("quantile", without=BEHIND_KERNEL)
 def quantile_path(X: RowsLike, y: ArrayLike, **options) -> PathResult:
     """Compute a certified path of quantile regressions, loss ``max((tau - 1) t, tau t)`` with ``t = y - x.w``."""
     return computed("quantile", X, y, options)
 
 
-@takes("svr")
+@takes("svr", without=BEHIND_KERNEL)
 def svr_path(X: RowsLike, y: ArrayLike, **options) -> PathResult:
     """Compute a certified path of support vector regressions, loss ``max(0, |y - x.w| - epsilon)``."""
     return computed("svr", X, y, options)
@@ -193,7 +194,7 @@ def sparse_svr_path(X: RowsLike, y: ArrayLike, **options) -> SparsePathResult:
     return computed("sparse-svr", X, y, options)
 
 
-@takes("svm", *WITH_KERNEL, without=("chunk", "chunk_form", "seed"))
+@takes("svm", *WITH_KERNEL, without=UNKNOWN_TO_KERNEL)
 def kernel_svm_path(X: RowsLike, y: ArrayLike, **options) -> KernelPathResult:
     """Compute a certified path of kernel SVMs (Ogawa 2014, Section IV-D).
 
@@ -211,6 +212,34 @@ def kernel_svm_path(X: RowsLike, y: ArrayLike, **options) -> KernelPathResult:
     [1.0, 1.0, -1.0, -1.0]
     """
     return computed("svm", X, y, options)
+
+
+@takes("lad", *WITH_KERNEL, without=UNKNOWN_TO_KERNEL)
+def kernel_lad_path(X: RowsLike, y: ArrayLike, **options) -> KernelPathResult:
+    """Compute a certified path of least absolute deviations behind a kernel, like :func:`kernel_svm_path`."""
+    return computed("lad", X, y, options)
+
+
+@takes("quantile", *WITH_KERNEL, without=UNKNOWN_TO_KERNEL)
+def kernel_quantile_path(X: RowsLike, y: ArrayLike, **options) -> KernelPathResult:
+    """Compute a certified path of quantile regressions behind a kernel, like :func:`kernel_svm_path`."""
+    return computed("quantile", X, y, options)
+
+
+@takes("svr", *WITH_KERNEL, without=UNKNOWN_TO_KERNEL)
+def kernel_svr_path(X: RowsLike, y: ArrayLike, **options) -> KernelPathResult:
+    """Compute a certified path of support vector regressions behind a kernel, like :func:`kernel_svm_path`.
+
+    The coefficients are ``alpha_i - alpha*_i``, as those of scikit-learn's ``SVR``.
+
+    Examples
+    --------
+    >>> from screenpath import kernel_svr_path
+    >>> path = kernel_svr_path([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 0.0, 1.0], gamma=2.0, grid=[0.1, 100.0])
+    >>> path.predict([[0.0], [1.0]]).round(1).tolist()
+    [0.1, 0.9]
+    """
+    return computed("svr", X, y, options)
 
 
 @takes("l1svm")

@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
+from screenpath.catalogue.behind import PARAMETERS
 from screenpath.catalogue.elastic import LEFT_OUT
 from screenpath.catalogue.option import GROUPS, Option, lists_of, usual
 from screenpath.catalogue.options import PAIR_GRID
 from screenpath.catalogue.spec import Spec
-from screenpath.catalogue.specs import PARAMETERS
 from screenpath.errors import UsageError
 
 TYPES = {

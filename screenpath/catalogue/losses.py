@@ -14,9 +14,10 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+from screenpath.catalogue.behind import ABOUT, resolved
 from screenpath.catalogue.option import Option, grouped, number
-from screenpath.catalogue.options import C_GRID, CERTIFICATE, INTERCEPT, PENALTY, WEIGHTS, solving
-from screenpath.catalogue.spec import Spec, c_grid, real_targets, sign_targets, with_intercept_chunked
+from screenpath.catalogue.options import C_GRID, CERTIFICATE, INTERCEPT, KERNEL, PENALTY, WEIGHTS, solving
+from screenpath.catalogue.spec import Spec, c_grid, real_targets, sign_targets
 from screenpath.data.safe.memory import BOX, MIRRORED
 from screenpath.errors import UsageError
 from screenpath.problem import LEVELS
@@ -54,12 +55,6 @@ class Loss:
         from screenpath.numbers.accurate import two_sum
         from screenpath.problem.box import BoxModel
 
-        kind: type[BoxModel] = BoxModel
-        if intercept == "free":  # imported here: other paths start faster
-            from screenpath.problem.free import FreeModel
-
-            kind = FreeModel
-
         o = SimpleNamespace(**{one.name: one.checked(values.get(one.name, one.default)) for one in self.options})
         s = np.ones(rows.n) if weights is None else np.array(weights, dtype=np.float64)
         kinks, (lo, hi) = self.kinks(None if self.signed else np.array(targets, dtype=np.float64), o), self.slopes(o)
@@ -70,13 +65,21 @@ class Loss:
             tail = tail if tail.any() else 0.0
         elif np.ndim(kinks) == 0:  # one array for both: with many rows every vector is much memory
             kinks = s if weights is None and kinks == hi == 1.0 else np.full(rows.n, kinks)
+        upper, rounding = s if hi == 1.0 else hi * s, {"tail": tail, "inexact": _inexact(lo, hi, weights)}
+        if hasattr(rows, "blocks"):  # behind a kernel, and with their signs
+            from screenpath.problem.free_kernel import FreeKernelModel  # here, as below: other paths start faster
+            from screenpath.problem.kernel import KernelModel
+
+            behind = FreeKernelModel if intercept == "free" else KernelModel
+            return behind(rows, kinks, lo * s, upper, self.name, **rounding)
+        kind: type[BoxModel] = BoxModel
+        if intercept == "free":
+            from screenpath.problem.free import FreeModel
+
+            kind = FreeModel
         signs = targets if self.signed else None
-        upper = s if hi == 1.0 else hi * s
         more: dict = {"around": values["around"]} if "around" in values else {}  # known of another model of the rows
-        return kind(
-            rows, kinks, lo * s, upper, signs, self.mirrored, self.name, tail=tail,
-            inexact=_inexact(lo, hi, weights), **more,
-        )  # fmt: skip
+        return kind(rows, kinks, lo * s, upper, signs, self.mirrored, self.name, **rounding, **more)
 
     @property
     def listed(self) -> tuple[Option, ...]:
@@ -96,22 +99,24 @@ class Loss:
             score=self.score,
             liblinear=self.liblinear,
             chosen_by=self.chosen_by,
-            about="The labels of the file are real targets; they are not scaled.",
-            options=(*self.options, PENALTY, INTERCEPT, WEIGHTS, *C_GRID, *self.listed, *solving(), CERTIFICATE),
+            about=f"The labels of the file are real targets; they are not scaled.\n\n{ABOUT}",
+            options=(
+                *self.options, PENALTY, INTERCEPT, WEIGHTS, *C_GRID, *self.listed, *KERNEL, *solving(), CERTIFICATE,
+            ),  # fmt: skip
             example=" ".join([*(f"`{one.name}={one.default:g}`" for one in self.options), "`test=test.libsvm`"]),
             kernel_modules=("face", "newton"),
-            resolved=partial(over_level, self.name) if self.level else with_intercept_chunked,
+            resolved=partial(over_level, self.name) if self.level else resolved,
             needs=MIRRORED if self.mirrored else BOX,
         )
 
 
 # Options that a path over a level leaves out.
-WHOLE = ("grid", "cmin", "cmax", "c_list", "eps_path", "reference", "part")
+WHOLE = ("grid", "cmin", "cmax", "c_list", "eps_path", "reference", "part", "kernel")
 
 
 def over_level(name: str, spec: Spec, options: dict) -> Spec:
-    """Return the model with the intercept and the rule of the options, over the levels that they may ask for."""
-    spec, level = with_intercept_chunked(spec, options), LOSSES[name].level
+    """Return the model with the intercept, kernel or rule of the options, over the levels that they may ask for."""
+    spec, level = resolved(spec, options), LOSSES[name].level
     asked = f"{level}_list"
     if options.get(asked) is None:
         return spec

@@ -271,7 +271,7 @@ KERNEL = (
     Option(
         "kernel", None, "choice", choices=("rbf", "linear", "poly"),
         python="models", everyday=True,
-        help="Fit kernel SVMs. The kernel is exp(-gamma |x-z|^2), x.z or (gamma x.z + coef0)^degree.  [default: a "
+        help="Fit a kernel model. The kernel is exp(-gamma |x-z|^2), x.z or (gamma x.z + coef0)^degree.  [default: a "
         "linear model]",
         about="``exp(-gamma |x-z|^2)``, ``x.z`` or ``(gamma x.z + coef0)^degree``; None fits a linear model.",
     ),
@@ -284,7 +284,7 @@ KERNEL = (
     Option("coef0", None, "number", "Constant of poly, at least 0.", usual=0.0, python="models"),
     Option(
         "keep_rows", False, "flag", changes=True,
-        help="Keep the training rows of a kernel SVM in the run folder: predict and export then need no other file.",
+        help="Keep the training rows of a kernel model in the run folder: predict and export then need no other file.",
     ),
 )  # fmt: skip
 LAMBDA_GRID = grouped(

@@ -64,9 +64,9 @@ def with_intercept(spec: Spec, options: dict) -> Spec:
 
 def free_intercept(spec: Spec) -> Spec:
     """Return a model with a free intercept, which is its last coefficient."""
-    formula = spec.objective.replace("- x_i.w", "- x_i.w - b")
+    formula = spec.objective
     for form in ("x_i.w", "w.Phi(x_i)"):
-        formula = formula.replace(f"y_i {form}", f"y_i ({form} + b)")
+        formula = formula.replace(f"- {form}", f"- {form} - b").replace(f"y_i {form}", f"y_i ({form} + b)")
     own: dict = {
         "solver": Later("solve", "make_free_solver"),
         "kernel_modules": ("box", "newton", "lever", "intercept"),
@@ -76,13 +76,9 @@ def free_intercept(spec: Spec) -> Spec:
         modules = (*spec.kernel_modules, "sparse_intercept", "sifs_free", "sparse_newton")
         own = {"kernel_modules": modules, "needs": replace(FREE_SPARSE, mirrored=spec.needs.mirrored)}
     if spec.rows is not None:
-        own = {"kernel_modules": (*spec.kernel_modules, "intercept", "lever"), "needs": FREE_KERNEL}
+        own = {"kernel_modules": (*spec.kernel_modules, "intercept", "lever")}
+        own["needs"] = replace(FREE_KERNEL, mirrored=spec.needs.mirrored)
     return replace(spec, objective=formula, free_bias=True, columns=(*spec.columns, *INTERVAL), **own)
-
-
-def with_intercept_chunked(spec: Spec, options: dict) -> Spec:
-    """Return a box model with the intercept and the rule of the options."""
-    return chunked(with_intercept(spec, options), options)
 
 
 def step_weights(step, labels):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import replace
-from math import inf
-from typing import Any
 
 from screenpath.catalogue import losses
 from screenpath.catalogue import options as o
+from screenpath.catalogue.behind import ABOUT, behind_kernel, with_intercept_kernel
 from screenpath.catalogue.elastic import NETS, SPARSE_SVM, signed, signs_of
 from screenpath.catalogue.option import usual
 from screenpath.catalogue.spec import (
@@ -18,9 +17,8 @@ from screenpath.catalogue.spec import (
     class_targets,
     free_intercept,
     sign_targets,
-    with_intercept,
 )
-from screenpath.data.safe.memory import KERNEL, L1
+from screenpath.data.safe.memory import L1
 from screenpath.errors import UsageError
 
 # -- the linear SVM, of two classes or of each against the rest -------------------------------------------------------
@@ -52,22 +50,11 @@ def _classes_walk(options):
 
 def _svm_resolved(spec: Spec, options: dict) -> Spec:
     """Return the model of two classes, of each class against the rest, or with a kernel."""
-    kernel = options["kernel"]
-    spec = with_intercept(spec if kernel is None else KERNEL_SVM, options)
-    given = [name for name in DEFAULTS if options[name] is not None]
-    if kernel is None and given:
-        raise UsageError(f"`{given[0]}` needs a kernel", "add for example `kernel=rbf`")
-    if kernel is None and options.get("keep_rows"):
-        raise UsageError("`keep_rows` is for kernels: other models need no training rows", "leave it out")
-    if kernel is not None:
-        strange = [name for name in given if name in DEFAULTS and name not in PARAMETERS[kernel]]
-        if strange:
-            raise UsageError(f"the kernel {kernel} has no {strange[0]}", f"leave out `{strange[0]}`")
-        if options["chunk"] is not None or options["chunk_form"] is not None:
-            raise UsageError("`chunk` is for ssnsv and essnsv, which a kernel model does not have", "leave out `chunk`")
-        if options.get("one_vs_rest"):
-            hint = "use `positive=LABEL` in its place, one run for each class"
-            raise UsageError("`one_vs_rest` does not support kernels", hint)
+    if options["kernel"] is not None and options.get("one_vs_rest"):
+        hint = "use `positive=LABEL` in its place, one run for each class"
+        raise UsageError("`one_vs_rest` does not support kernels", hint)
+    spec = with_intercept_kernel(spec, options)
+    if options["kernel"] is not None:
         return spec
     if not options.get("one_vs_rest"):
         return chunked(spec, options)
@@ -94,86 +81,18 @@ LINEAR_SVM = replace(
     resolved=_svm_resolved,
     example="`kernel=rbf` `gamma=1/d` `grid=20`",
     about="The results go to a run folder: run.json, steps.csv (or .json) and coefficients.csv (or .npz; feature 0 is "
-    "the intercept).\n\n"
-    "With `kernel`, a penalised intercept is a constant in the kernel: `bias=B` adds B^2. `dtype` is the type of the "
-    "stored kernel values; the coefficients are y_i alpha_i, one for each sample. The rules are none, gap, dvi "
-    "(= bt1), bt2, it and those with +gap, the solvers auto (= newton) and smo.",
+    f"the intercept).\n\n{ABOUT}",
 )  # fmt: skip
 ONE_VS_REST = replace(
     LINEAR_SVM, objective=f"for each class against the rest: {LINEAR_SVM.objective}", walk=_classes_walk
 )
 
-# -- a box model behind a kernel --------------------------------------------------------------------------------------
-
-PARAMETERS = {"rbf": ("gamma",), "linear": (), "poly": ("gamma", "degree", "coef0")}
-DEFAULTS = dict(zip(PARAMETERS["poly"], usual(o.KERNEL, *PARAMETERS["poly"]), strict=True))
-
-
-def function_of(options: dict, X):
-    """Return the kernel function for rows ``X``; ``options["width"]`` counts features without a column, too."""
-    from screenpath.rows.kernel_functions import KernelFunction, parse_gamma
-
-    chosen: dict[str, Any] = {k: default if options[k] is None else options[k] for k, default in DEFAULTS.items()}
-    chosen["gamma"] = parse_gamma(chosen["gamma"], options.get("width") or X.shape[1], X)
-    constant = options["bias"] * options["bias"]
-    if constant == inf:
-        raise UsageError(f"`bias={options['bias']:g}` is too large: its square is a part of every kernel value")
-    return KernelFunction(options["kernel"], **chosen, constant=constant)
-
-
-def _kernel_rows(X, targets, options: dict, tell, inexact: float):
-    """Return the training data with a kernel; ``tell`` reports the memory before it is allocated.
-
-    ``inexact`` is that of the preparation (``prepare.Preparation``). ``options["matrix_memory"]`` is the memory for the
-    matrix: an int, a :class:`rows.gram.Allowance` or None.
-    """
-    import numpy as np
-
-    from screenpath.rows.gram import GramRows
-
-    return GramRows(
-        X,
-        function_of(options, X),
-        targets,
-        options.get("matrix_memory"),
-        np.dtype(options["dtype"]),
-        options["threads"],
-        tell,
-        inexact,
-    )
+KERNEL_SVM = behind_kernel(LINEAR_SVM)
 
 
 def kernel_svm_model(rows, weights=None, intercept: str | None = None):
     """Return the hinge-loss model of signed rows behind a kernel (Ogawa 2014, Section IV-D); ``weights`` are ``s``."""
-    import numpy as np
-
-    from screenpath.numbers.rounding import WEIGHTS_ERROR
-    from screenpath.problem.free_kernel import FreeKernelModel  # here: other models start up without them
-    from screenpath.problem.kernel import KernelModel
-
-    kind = FreeKernelModel if intercept == "free" else KernelModel
-    inexact, s = (0.0, np.ones(rows.n)) if weights is None else (WEIGHTS_ERROR, np.array(weights, dtype=np.float64))
-    return kind(rows, np.ones(rows.n), np.zeros(rows.n), s, inexact=inexact)
-
-
-def _kernel_build(rows, targets, weights, options):
-    return kernel_svm_model(rows, weights, options.get("intercept"))
-
-
-KERNEL_SVM = replace(
-    LINEAR_SVM,
-    title="kernel SVMs (hinge loss)",
-    objective="min 1/2 ||w||^2 + C sum_i s_i max(0, 1 - y_i w.Phi(x_i)), Phi(x).Phi(z) = K(x, z)",
-    targets=sign_targets,
-    build=_kernel_build,
-    liblinear="",
-    rule=Later("screen", "parse_kernel_rule"),
-    solver=Later("solve.smo", "make_kernel_solver"),
-    rows=_kernel_rows,
-    streams=False,
-    kernel_modules=("box", "double", "gram", "precise", "smo", "start"),
-    needs=KERNEL,
-)
+    return losses.SVM.model(rows, rows.signs, weights, intercept)
 
 
 # -- L1-regularised squared hinge --------------------------------------------------------------------------------------

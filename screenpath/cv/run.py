@@ -154,7 +154,7 @@ def _shared_values(samples: Samples, task: Task, data):
     if function.name != "rbf" or not alike or task.options["gamma"] == SCALE:
         return None
     if not (_shared and _shared[0] is samples and _shared[1].blocks.function.gamma == largest):
-        if not may_share(samples.y.size, task.options["jobs"]):
+        if not may_share(samples.y.size, task.options.get("jobs", 1)):
             return None
         _shared = ()  # before others take its place
         options = {**task.options, "gamma": largest}

@@ -144,7 +144,10 @@ class Asked:
         assert given.duals is not None
         (places, coefficients), (_, b, sign) = given.duals, given.row(self.data.labels)
         if sp.issparse(places):
-            places = self.places(given.name, places, np.sign(sign * coefficients))
+            signs = np.ones(coefficients.size) if self.data.labels is None else np.sign(sign * coefficients)
+            places = self.places(given.name, places, signs)
+        if self.model.mirrored:
+            places = places + self.model.rows.n * (coefficients < 0.0)
         theta = np.zeros(self.model.size)
         theta[places] = sign * coefficients * self.model.signs[places] / self.first
         inside = np.clip(theta, self.model.lo, self.model.hi)

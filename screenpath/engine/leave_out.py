@@ -171,7 +171,7 @@ class LeaveOneOut(Removed):
     def _forms(self, rows) -> np.ndarray:
         """Return the linear forms of rows of :meth:`_prepared` by the model of all rows."""
         pair, of = self.solution.certificate, self.solution
-        w = of.signs * pair.point.vector if of.kernel else pair.point.vector
+        w = of.model.rows.folded(pair.point.vector) if of.kernel else pair.point.vector
         return np.asarray(rows @ w).ravel() + (pair.intercept or 0.0)
 
     def _flipped(self, rows, forms: np.ndarray, norms: np.ndarray) -> Iterator[tuple]:

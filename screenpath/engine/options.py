@@ -138,7 +138,8 @@ BUDGETS = {one.name: (SERVED[one.name], one.usual) for one in (*CERTIFY, *UNTIL_
 
 def cv_spec(spec: Spec) -> Spec:
     """Return the model with the options of its cross-validation."""
-    added = (*FOLDS, *(UNTIL_TURN if spec.further else ()), *((*CERTIFY, *TUNING) if spec.name == "svm" else ()))
+    added = (*FOLDS, *(UNTIL_TURN if spec.further else ()), *(CERTIFY if spec.name == "svm" else ()))
+    added += TUNING if KERNEL[0] in spec.options else ()
     left_out = {*WITHOUT, *LEVELS, *(one.name for one in added)}
     options = tuple(one for one in spec.options if one.name not in left_out)
     return replace(spec, options=(*options, *added))

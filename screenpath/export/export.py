@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from screenpath.catalogue.behind import behind_kernel
 from screenpath.catalogue.elastic import SPARSE_SVM, hinge_named
 from screenpath.catalogue.spec import Later
-from screenpath.catalogue.specs import KERNEL_SVM, SPECS
+from screenpath.catalogue.specs import SPECS
 from screenpath.data.words.labels import label_text, rest_label, whole_label
 from screenpath.data.words.tables import SCHEMA_VERSION, dump_json, readable_json
 from screenpath.errors import ResourceError, UsageError
@@ -57,10 +58,11 @@ def liblinear_text(run: Run, step: dict) -> str:
 
 
 def libsvm_text(run: Run, step: dict, training: str | tuple | None = None) -> str:
-    """Return a model file for LIBSVM's ``svm-predict``, with the same decisions on the same data file.
+    """Return a model file for LIBSVM's ``svm-predict``, with the same decisions or values on the same data file.
 
     LIBSVM's kernels have no constant: it becomes a part of ``rho``, as it adds the sum of the coefficients to each
-    form. The first label is that of positive forms. Parameters as of :func:`exported`.
+    form. The first label is that of positive forms. Any regression is a sum like that of LIBSVM's ``epsilon_svr``.
+    Parameters as of :func:`exported`.
     """
     from screenpath.inputs.run_data import support_of  # not at the top: it loads numba
 
@@ -75,17 +77,18 @@ def libsvm_text(run: Run, step: dict, training: str | tuple | None = None) -> st
         )
     support = support_of(run, step, training, dense=False)
     function, rows = support.function, sp.csr_array(support.rows)
-    assert run.labels is not None
-    labels = [whole_label(label, "LIBSVM") for label in (run.labels["+1"], rest_label(run.labels))]
     rho = -(support.intercept + function.constant * float(support.coefficients.sum()))
-    positive = support.coefficients > 0.0
-    lines = ["svm_type c_svc", f"kernel_type {LIBSVM_KERNELS[function.name]}"]
+    first = support.coefficients > 0.0 if run.labels else np.ones(rows.shape[0], dtype=bool)
+    lines = [f"svm_type {'c_svc' if run.labels else 'epsilon_svr'}", f"kernel_type {LIBSVM_KERNELS[function.name]}"]
     chosen = function.describe()
     lines += [f"{name} {chosen[name]!r}" for name in ("degree", "gamma", "coef0") if name in chosen]
-    lines += ["nr_class 2", f"total_sv {positive.size}", f"rho {rho!r}", f"label {labels[0]} {labels[1]}"]
-    lines += [f"nr_sv {int(positive.sum())} {int((~positive).sum())}", "SV"]
+    lines += ["nr_class 2", f"total_sv {first.size}", f"rho {rho!r}"]
+    if run.labels:
+        labels = [whole_label(label, "LIBSVM") for label in (run.labels["+1"], rest_label(run.labels))]
+        lines += [f"label {labels[0]} {labels[1]}", f"nr_sv {int(first.sum())} {int((~first).sum())}"]
+    lines.append("SV")
     numbers = np.arange(1, rows.shape[1] + 1) if run.numbers is None else run.numbers
-    for k in (*np.flatnonzero(positive), *np.flatnonzero(~positive)):
+    for k in (*np.flatnonzero(first), *np.flatnonzero(~first)):
         part = slice(rows.indptr[k], rows.indptr[k + 1])
         values = zip(numbers[rows.indices[part]].tolist(), rows.data[part].tolist(), strict=True)
         cells = " ".join(f"{j}:{v!r}" for j, v in values if v != 0.0)
@@ -264,7 +267,7 @@ def title_of(run: Run) -> str:
     """Return the name of a run's solutions, in the plural."""
     if run.model == SPARSE_SVM.name:
         return hinge_named(SPARSE_SVM, run.record["options"]).title
-    return (KERNEL_SVM if run.kernel else SPECS[run.model]).title
+    return (behind_kernel(SPECS[run.model]) if run.kernel else SPECS[run.model]).title
 
 
 def loss_values(run: Run) -> list:

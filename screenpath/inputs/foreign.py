@@ -34,7 +34,7 @@ KINDS: dict[str, tuple[tuple[str, ...], str | None]] = {
     "L2R_L2LOSS_SVC_DUAL": (("sparse-svm",), L2),
     "L1R_L2LOSS_SVC": (("sparse-svm",), L1),
     FREE_SVC: (("svm",), None),
-    FREE_SVR: (("svr",), None),
+    FREE_SVR: (("svr", "lad", "quantile"), None),
 }
 NAMED = "lad", "quantile", "svr", "sparse-svm"  # models besides svm whose problem may be named
 OTHERS = "HuberRegressor", "LogisticRegression", "Ridge", "RidgeClassifier", "Lasso", "ElasticNet", "LinearRegression"
@@ -153,7 +153,7 @@ def _lines(path: str, lines: list[str]) -> Foreign:
 def _kernel_model(path: str, head: dict, labels: tuple, cells: list) -> Foreign:
     """Read a model file of LIBSVM with a kernel; its support vectors are found among the rows of the data later."""
     name, kind = LIBSVM_KERNELS.get(head["kernel_type"]), head["svm_type"]
-    if name is None or kind != FREE_SVC:
+    if name is None or kind not in (FREE_SVC, FREE_SVR):
         what = f"{kind} with the kernel {head['kernel_type']}"
         raise DataError(f"{path}: {what} is no problem of screenpath's", f"kernels are {', '.join(LIBSVM_KERNELS)}")
     told: dict[str, Any] = {"intercept": "free", "kernel": name, "gamma": float(head["gamma"])}
@@ -179,7 +179,8 @@ def places_of(name: str, vectors, rows, sides, wanted) -> np.ndarray:
     """Return which rows support vectors are, shape (m,): each a row of its own, equal to the digits that LIBSVM writes.
 
     ``vectors`` and ``rows`` are csr_array of shape (m, d) and (n, d); ``sides``, shape (n,), and ``wanted``, shape
-    (m,), are signs, which must agree: where the data repeat a row with both labels, coefficients tell them apart.
+    (m,), are signs, which must agree: where the data repeat a row with both labels, coefficients tell them apart. Rows
+    of a regression have one sign: of a repeated one, coefficients belong to the first.
     """
     known: dict[tuple, list[int]] = {}
     for k in reversed(range(rows.shape[0])):
@@ -303,8 +304,7 @@ def _problem(name: str, known: dict) -> tuple[str, dict]:
     told |= {"epsilon": known["epsilon"]} if "epsilon" in known else {}
     if name in ("SVC", "SVR"):
         kind, kernel, kernels = FREE_SVC, known["kernel"], {"rbf": KERNEL[:2], "poly": KERNEL}
-        if name == "SVR":
-            kind, kernels = FREE_SVR, {}
+        kind = FREE_SVR if name == "SVR" else kind
         told |= {"intercept": "free", **{one: known[one] for one in kernels.get(kernel, ())}}
         return (kind if kernel in (*kernels, "linear") else f"the kernel {kernel}"), told
     if known.get("fit_intercept") and "intercept_scaling" in known:  # as LIBLINEAR has it; skglm fits no intercept

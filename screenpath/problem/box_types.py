@@ -151,3 +151,11 @@ class Screened:
     n_R: int
     n_L: int
     by_region: bool = False
+
+
+def one_sided(model, theta: np.ndarray) -> np.ndarray:
+    """Return a dual point with the same ``w`` in which only one of a row's two dual variables is not 0."""
+    if not model.mirrored:
+        return theta
+    both = np.minimum(*np.split(theta, 2))
+    return theta - np.concatenate([both, both]) if both.any() else theta

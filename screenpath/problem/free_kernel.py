@@ -12,13 +12,13 @@ import numpy as np
 from screenpath.kernels.problem import box as box_kernels
 from screenpath.kernels.problem import intercept as kernels
 from screenpath.numbers.rounding import UNIT, gamma
-from screenpath.problem.box_types import Certificate, Screened
+from screenpath.problem.box_types import Certificate, Screened, one_sided
 from screenpath.problem.free import HIDDEN, FreeIntercept
 from screenpath.problem.kernel import KernelModel, KernelReduced, Multiplied, sum_error
 from screenpath.problem.reduced import Freed
 from screenpath.regions.lever import KernelLevered
 
-TRIES = 4  # times that a dual point is moved until it sums to 0 at the intercept of its own w
+TRIES = 5  # times that a dual point is moved until it sums to 0 at the intercept of its own w
 LOOK = 8  # rows on which a sum is looked at before it is formed on all
 SAMPLE = 64  # rows from which a typical distance is taken
 
@@ -28,8 +28,6 @@ class FreeKernelModel(FreeIntercept, KernelModel):
 
     def __init__(self, rows, c, lo, hi, name="svm", **rounding):
         super().__init__(rows, c, lo, hi, name, **rounding)
-        self.signs = rows.signs.astype(np.int8)
-        self.bounds[box_kernels.ALL_ONES] = float(np.maximum(-self.lo, self.hi).sum()) * (1.0 + gamma(self.size + 8))
         self.set_up()
         self.typical = self._typical()
 
@@ -67,22 +65,22 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         """
         known, near = self._start
         self._start = (None, None)
-        near = near if known is reference else None
-        for _ in range(TRIES):
+        near, theta = near if known is reference else None, one_sided(self, theta)
+        for tries in range(TRIES):
             spread = self._spread(theta)
             found = self._updated(theta, near, near if reference is None else reference, spread)
-            if intercept is not None:
+            if intercept is not None or tries == TRIES - 1:
                 break
             moved = self.balanced(theta, self.placed(C * found[0])[-1]).theta
             if moved is theta:
                 break
-            near, theta = Multiplied(theta, *found), moved
+            near, theta = Multiplied(theta, *found), one_sided(self, moved)
         return self._pair(C, theta, *found, spread, intercept)
 
     def _pair(self, C, theta, total, updates, product_error, spread: float, intercept=None) -> Certificate:
         low, high, b, t = self.placed(C * total, intercept=intercept)
         point, off = self.balanced(theta, t), self._off(C, product_error, spread)
-        floor = 2.0 * UNIT * abs(b) if theta.any() else 0.0
+        floor = (2.0 * UNIT * abs(b) if theta.any() else 0.0) + float(self.bounds[box_kernels.KINK])
         residue, shift, cost = self.residue(point, theta, t, off, floor)
         numbers = self._numbers(
             C, theta, total, updates, product_error, spread, C * total + self.signs * b, floor, shift, cost

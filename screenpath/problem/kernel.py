@@ -1,4 +1,4 @@
-"""The box model behind a kernel (Ogawa 2014, Section IV-D; Wang 2014, DVI_s*), without intercept.
+"""The box models behind a kernel (Ogawa 2014, Section IV-D; Wang 2014, DVI_s*), without intercept.
 
 Objective   min_w  P_C(w) = 1/2 ||w||^2 + C sum_i phi_i(c_i - z_i.w)  in the kernel's space, z_i = s_i Phi(x_i)
 Dual        max    D_C(theta) = C c.theta - C^2/2 theta'Q theta,  Q_ij = s_i s_j K(x_i, x_j),  theta_i in [lo_i, hi_i]
@@ -31,7 +31,7 @@ from screenpath.numbers import states
 from screenpath.numbers.rounding import OUTWARD, UNIT, blurred, gamma, meets
 from screenpath.problem import ends
 from screenpath.problem.box import BoxModel
-from screenpath.problem.box_types import Certificate, Screened
+from screenpath.problem.box_types import Certificate, Screened, one_sided
 from screenpath.problem.reduced import Freed
 from screenpath.problem.sharp import kernel_sharpened
 from screenpath.regions.geometry import Ball, KernelPoint
@@ -106,6 +106,7 @@ class KernelReduced:
     reach: float  # at least ``sum |theta_i| ||z_i||`` for every point of the box, fixed rows included
     offset: float  # ``sum c_i alpha_i`` over the fixed rows
     slope: float  # largest part of a slope that was rounded away when the model was made
+    tail: float = 0.0  # by which a kink is off, at most
     free: Freed | None = None
 
     @property
@@ -132,29 +133,30 @@ class KernelReduced:
     def w_sq(self) -> float:
         return self.C * self.C * max(gram.inner(self.near.theta, self.near.total)[0], 0.0)
 
-    def advance(self, which: np.ndarray, alpha: np.ndarray, search: bool = False) -> float:
+    def advance(self, which: np.ndarray, alpha: np.ndarray, kinks: np.ndarray | None = None) -> float:
         """Move survivors ``which`` to ``alpha``; return the part of the way that was gone.
 
-        This is all of it unless ``search`` finds that the dual, a parabola on the way, is largest before. A kernel row
-        is formed for each of them that moves.
+        This is all of it unless the dual, a parabola on the way, is largest before: that is looked for with the
+        ``kinks`` of their products, an intercept taken off, by which a sum that is 0 but for rounding is multiplied.
+        A kernel row is formed for each of them that moves.
         """
         near, index, (lo, hi) = self.near, self.index[which], self.box
         theta = np.minimum(np.maximum(alpha / self.C, lo[index]), hi[index])
         low, high = alpha <= self.lo[which], alpha >= self.hi[which]
         theta = np.where(low, lo[index], np.where(high, hi[index], theta))
         some = theta != near.theta[index]
-        which, index, theta = which[some], index[some], theta[some]
+        index, theta = index[some], theta[some]
         if not index.size:
             return 0.0
         step, point = theta - near.theta[index], near.theta.copy()
         point[index] = theta
         found = Multiplied(point, *moved(near, self.rows, index, step, spread_of(point, self.rows.norms)))
-        if search:
-            slope = float(step @ (self.c[which] - self.C * near.total[index]))
+        if kinks is not None:
+            slope = float(step @ (kinks[some] - self.C * near.total[index]))
             bent = self.C * float(step @ (found.total - near.total)[index])
             if not slope >= bent:
                 share = slope / bent if slope > 0.0 else 0.0
-                self.advance(which, self.C * (near.theta[index] + share * step))
+                self.advance(which[some], self.C * (near.theta[index] + share * step))
                 return share
         self.near = found
         return 1.0
@@ -169,6 +171,7 @@ class KernelModel(BoxModel):
 
     def __init__(self, rows, c, lo, hi, name: str = "svm", **rounding):
         super().__init__(rows, c, lo, hi, name=name, **rounding)
+        self.mirrored, self.signs = rows.mirrored, rows.signs.astype(np.int8)
         self._changes = np.empty(self.size, dtype=np.int64), np.empty(self.size)  # where a list of changes is written
         self._guess: Any = None  # Multiplied: the last guess with its products, and what it was made for
         self._guess_for: tuple[Any, float] = (None, 0.0)
@@ -187,6 +190,8 @@ class KernelModel(BoxModel):
         bounds[kernels.ROW_SUM] = gamma(ROWS + self.size // ROWS + 16)
         bounds[kernels.ALL_NORMS] = float(steep @ self.norms) * inflated
         bounds[kernels.ALL_KINKS] = float(steep @ np.abs(self.c)) * inflated
+        bounds[kernels.ALL_ONES] = float(steep.sum()) * inflated
+        bounds[kernels.KINK] = float((np.abs(self.tail) * (steep > 0.0)).max(initial=0.0))
         bounds[kernels.ZERO] = float(np.maximum(self.lo * self.c, self.hi * self.c).sum())
         bounds[kernels.SLOPE] = self.inexact
         return bounds
@@ -254,12 +259,14 @@ class KernelModel(BoxModel):
         """Evaluate both objectives on the full data; ``w`` is always that of the dual point."""
         known, start = self._start
         self._start = (None, None)
+        theta = one_sided(self, theta)
         spread = self._spread(theta)
         total, updates, error = self._updated(theta, start if known is reference else None, reference, spread)
         return self._pair(C, theta, total, updates, error, spread)
 
     def _pair(self, C, theta, total, updates, product_error, spread: float) -> Certificate:
-        return Certificate(**self._numbers(C, theta, total, updates, product_error, spread, C * total))
+        floor = float(self.bounds[kernels.KINK])
+        return Certificate(**self._numbers(C, theta, total, updates, product_error, spread, C * total, floor))
 
     def _numbers(
         self, C, theta, total, updates, product_error, spread: float, forms: np.ndarray, floor: float = 0.0,
@@ -267,11 +274,13 @@ class KernelModel(BoxModel):
     ) -> dict[str, Any]:  # fmt: skip
         """Return the fields of a certificate for a dual point whose products are known.
 
-        ``forms``, shape (n,), are the linear forms of the rows; ``floor`` is what an intercept adds to their error.
+        ``forms``, shape (n,), are the linear forms of the rows; ``floor`` is what an intercept, and the kinks, add to
+        their error.
         ``shift`` and ``cost`` are those of :class:`Certificate`.
         """
         slope = self.bounds[kernels.SLOPE]
-        moved = (UNIT + slope) * C * spread  # by the rounding of C theta, and of the ends of its box
+        # By the rounding of C theta, of the difference of two of a row, and of the ends of the box.
+        moved = ((1.0 + self.mirrored) * UNIT + slope) * C * spread
         off = self._off(C, product_error, spread)
         xi, ell, plain, slack = kernels.box_sums(self.c, forms, self.lo, self.hi, theta, self.norms, off, floor)
         n_R, n_L, nonzero = box_ends(theta, self.lo, self.hi, np.empty(self.size, dtype=np.int8), 0, self.size)
@@ -313,7 +322,7 @@ class KernelModel(BoxModel):
 
     def form_error(self, certificate: Certificate) -> np.ndarray:
         """Return the error of each linear form of a certificate."""
-        return cast(KernelPoint, certificate.point).error * self.norms
+        return cast(KernelPoint, certificate.point).error * self.norms + np.abs(self.tail)
 
     def sharpened(self, certificate: Certificate, tol: float) -> Certificate:
         """Return a certificate with a narrower bound on rounding.
@@ -442,7 +451,7 @@ class KernelModel(BoxModel):
         box_survivors(index, C, self.c, self.lo, self.hi, self.norms, start, total, out, 0)
         reduced = KernelReduced(
             self.rows, index, c, lo, hi, norms, C, (self.lo, self.hi), near, self.bounds[kernels.ALL_NORMS], C * linear,
-            float(self.bounds[kernels.SLOPE]),
+            float(self.bounds[kernels.SLOPE]), float(self.bounds[kernels.KINK]),
         )  # fmt: skip
         self._start = (reference, reduced.near)
         return reduced
@@ -485,8 +494,10 @@ class KernelModel(BoxModel):
         return None, theta
 
     def counts(self, certificate: Certificate, screened: Screened) -> dict:
-        """Return the counts and ratios of a step; the coefficients are ``s_i alpha_i``: ``w = sum coef_i Phi(x_i)``."""
+        """Return the counts and ratios of a step; the coefficients are those of the data rows: ``w = sum coef_i
+        Phi(x_i)``.
+        """
         counts = super().counts(certificate, screened)
         own = counts["coefficients"]  # a free intercept is behind them
-        counts["coefficients"] = np.append(self.rows.signs * own[: self.size], own[self.size :])
+        counts["coefficients"] = np.append(self.rows.folded(own[: self.size]), own[self.size :])
         return counts

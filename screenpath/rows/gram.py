@@ -94,10 +94,12 @@ def plan_gram(n: int, itemsize: int, max_memory: int | Allowance | None) -> Gram
 class GramRows(Counted):
     """Signed rows ``z_i`` known through the matrix ``Q_ij = z_i.z_j``, of data ``X``, shape (n, d).
 
-    ``touched`` counts rows that are summed. See :func:`plan_gram` for ``max_memory``. Sums are formed in float64; the
-    square that a solver works on is float32, or with the ``dtype`` float64, where that does not get it on, float64.
-    Tiles are computed by ``threads``, on which results do not depend. ``tell`` is called with one sentence about the
-    memory before it is allocated, ``inexact`` is that of :class:`KernelBlocks`.
+    ``signs``, shape (N,), is as long as the data, or twice as long: then ``z_i`` and ``z_(n + i)`` are of the same row,
+    whose kernel values are formed once. ``touched`` counts rows that are summed. See :func:`plan_gram` for
+    ``max_memory``. Sums are formed in float64; the square that a solver works on is float32, or with the ``dtype``
+    float64, where that does not get it on, float64. Tiles are computed by ``threads``, on which results do not depend.
+    ``tell`` is called with one sentence about the memory before it is allocated, ``inexact`` is that of
+    :class:`KernelBlocks`.
     """
 
     def __init__(self, X, function, signs, max_memory=None, dtype=np.float64, threads=1, tell=None, inexact=0.0):
@@ -114,7 +116,7 @@ class GramRows(Counted):
 
     def _take(self, blocks: KernelBlocks) -> None:
         self.blocks = blocks
-        self.norms = self.blocks.sizes  # shape (n,): ``sqrt(Q_ii)``, rounded up
+        self.norms = np.tile(self.blocks.sizes, self.signs.size // self.n)  # shape (N,): ``sqrt(Q_ii)``, rounded up
         self.error = self.blocks.error  # of ``Q_ij`` over ``norms_i norms_j``
         some = self.blocks.diagonal[self.blocks.diagonal > 0.0]
         inside = some.size == 0 or (some.min() > FLOAT32_RANGE[0] and some.max() < FLOAT32_RANGE[1])
@@ -171,8 +173,21 @@ class GramRows(Counted):
 
     # -- sums ----------------------------------------------------------------------------------------------------
 
+    @property
+    def mirrored(self) -> bool:
+        return self.signs.size > self.n
+
+    def place(self, index: np.ndarray) -> np.ndarray:
+        """Return which data rows some ``z`` are of."""
+        return index % self.n if self.mirrored else index
+
+    def folded(self, weights: np.ndarray) -> np.ndarray:
+        """Return the weight of each data row in a sum of ``z``, shape (n,)."""
+        signed = self.signs * weights
+        return signed[: self.n] + signed[self.n :] if self.mirrored else signed
+
     def weighted_sum(self, theta: np.ndarray) -> np.ndarray:
-        """Return ``Q theta``, shape (n,); rows with a zero weight are not touched."""
+        """Return ``Q theta``, shape (N,); rows with a zero weight are not touched."""
         index = theta.nonzero()[0]
         return self.sum_at(index, theta[index])
 
@@ -180,31 +195,36 @@ class GramRows(Counted):
         """Return ``sum_k weights[k] Q[index[k]]`` in float64, its entries ``target`` or all of them."""
         size = self.n if target is None else target.size
         self.touched += index.size * size / self.n if target is not None else index.size
-        out, signed = np.zeros(size), weights * self.signs[index]
-        if self.plan.whole and target is None:
+        out, signed, index = np.zeros(size), weights * self.signs[index], self.place(index)
+        where = None if target is None else self.place(target)
+        if not self.plan.whole:
+            self._add(index, signed, where, out)
+        elif where is None:
             kernels.add_rows(self.matrix, index, signed, out)
-            return out * self.signs
-        if self.plan.whole:
-            kernels.add_rows_at(self.matrix, index, signed, target, out)
+        else:
+            kernels.add_rows_at(self.matrix, index, signed, where, out)
+        if target is not None:
             return out * self.signs[target]
+        return (np.concatenate([out, out]) if self.mirrored else out) * self.signs
+
+    def _add(self, index: np.ndarray, weights: np.ndarray, where: np.ndarray | None, out: np.ndarray) -> None:
+        """Add a sum over data rows to ``out``, its entries ``where`` or all, tile by tile."""
         height, width = self._tile(index.size)
 
         def one(start: int) -> None:
-            columns = slice(start, min(start + width, size))
-            place = columns if target is None else target[columns]
+            columns = slice(start, min(start + width, out.size))
+            place = columns if where is None else where[columns]
             for first in range(0, index.size, height):
                 rows = slice(first, first + height)
-                out[columns] += signed[rows] @ self.blocks.block(index[rows], place)
-            out[columns] *= self.signs[place]
+                out[columns] += weights[rows] @ self.blocks.block(index[rows], place)
 
-        starts = range(0, size if index.size else 0, width)
+        starts = range(0, out.size if index.size else 0, width)
         if self.threads == 1 or len(starts) < 2:
             for start in starts:
                 one(start)
         else:
             with ThreadPoolExecutor(self.threads) as pool:
                 list(pool.map(one, starts))
-        return out
 
     def _tile(self, count: int) -> tuple[int, int]:
         """Return rows and columns of a tile of a sum over so many rows; sparse data is fastest in few products."""
@@ -226,7 +246,8 @@ class GramRows(Counted):
         """
         support = np.flatnonzero(weights.any(axis=0))
         self.touched += support.size * target.size / self.n
-        sums = self.blocks.precise_sums(target, support, np.ascontiguousarray((weights * self.signs)[:, support]))
+        signed = np.ascontiguousarray((weights * self.signs)[:, support])
+        sums = self.blocks.precise_sums(self.place(target), self.place(support), signed)
         return sums * self.signs[target], self.blocks.precise_error(support.size)
 
 
@@ -240,13 +261,15 @@ class Square:
         self._slots = np.full(rows.n, -1, dtype=np.int64)
 
     def slots(self, index: np.ndarray) -> np.ndarray:
-        """Return the places of rows, at most ``plan.square`` of them, in ``values``, computing what is new."""
+        """Return the places of rows ``z``, at most ``plan.square`` of them, in ``values``, computing what is new."""
+        index = self.rows.place(index)
         if self.rows.plan.whole:
             self.values = self.rows.matrix
             return index
-        new = index[self._slots[index] < 0]
+        wanted = np.unique(index) if self.rows.mirrored else index
+        new = wanted[self._slots[wanted] < 0]
         if self._held.size + new.size > self.values.shape[0]:
-            self._keep(index[self._slots[index] >= 0], index.size)
+            self._keep(wanted[self._slots[wanted] >= 0], wanted.size)
         before, held = self._held.size, np.concatenate([self._held, new])
         for start in range(0, new.size, HEIGHT):
             part = new[start : start + HEIGHT]

@@ -114,6 +114,10 @@ class LADRegressor(estimators.LADRegressor):
     C: float
     bias: float
     intercept: str | None
+    kernel: str | None
+    gamma: float | str
+    degree: int
+    coef0: float
     one_hot: str | Sequence[str] | None
     missing: str | float
     scale: str
@@ -124,10 +128,10 @@ class LADRegressor(estimators.LADRegressor):
     max_epochs: int
     threads: int
     def __init__(
-        self, C: float = 1.0, *, bias: float = 0.0, intercept: str | None = None,
-        one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
-        rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
-        max_epochs: int = 100000, threads: int = 1,
+        self, C: float = 1.0, *, bias: float = 0.0, intercept: str | None = None, kernel: str | None = None,
+        gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0, one_hot: str | Sequence[str] | None = None,
+        missing: str | float = "error", scale: str = "none", rule: str | Any = "auto", solver: str | Any = "auto",
+        tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
 class LADRegressorCV(estimators.LADRegressorCV):
@@ -142,6 +146,10 @@ class LADRegressorCV(estimators.LADRegressorCV):
     turn_points: int
     bias: float
     intercept: str | None
+    kernel: str | None
+    gamma: float | str
+    degree: int
+    coef0: float
     one_hot: str | Sequence[str] | None
     missing: str | float
     scale: str
@@ -154,10 +162,10 @@ class LADRegressorCV(estimators.LADRegressorCV):
     def __init__(
         self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
-        turn_points: int = 100, bias: float = 0.0, intercept: str | None = None,
-        one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
-        rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
-        max_epochs: int = 100000, threads: int = 1,
+        turn_points: int = 100, bias: float = 0.0, intercept: str | None = None, kernel: str | None = None,
+        gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0, one_hot: str | Sequence[str] | None = None,
+        missing: str | float = "error", scale: str = "none", rule: str | Any = "auto", solver: str | Any = "auto",
+        tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
 class QuantileRegressor(estimators.QuantileRegressor):
@@ -165,6 +173,10 @@ class QuantileRegressor(estimators.QuantileRegressor):
     bias: float
     tau: float
     intercept: str | None
+    kernel: str | None
+    gamma: float | str
+    degree: int
+    coef0: float
     one_hot: str | Sequence[str] | None
     missing: str | float
     scale: str
@@ -176,6 +188,7 @@ class QuantileRegressor(estimators.QuantileRegressor):
     threads: int
     def __init__(
         self, C: float = 1.0, *, bias: float = 0.0, tau: float = 0.5, intercept: str | None = None,
+        kernel: str | None = None, gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0,
         one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
         rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
@@ -194,6 +207,10 @@ class QuantileRegressorCV(estimators.QuantileRegressorCV):
     bias: float
     tau: float
     intercept: str | None
+    kernel: str | None
+    gamma: float | str
+    degree: int
+    coef0: float
     one_hot: str | Sequence[str] | None
     missing: str | float
     scale: str
@@ -207,6 +224,7 @@ class QuantileRegressorCV(estimators.QuantileRegressorCV):
         self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
         turn_points: int = 100, bias: float = 0.0, tau: float = 0.5, intercept: str | None = None,
+        kernel: str | None = None, gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0,
         one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
         rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
@@ -284,6 +302,10 @@ class SVMRegressor(estimators.SVMRegressor):
     bias: float
     epsilon: float
     intercept: str | None
+    kernel: str | None
+    gamma: float | str
+    degree: int
+    coef0: float
     one_hot: str | Sequence[str] | None
     missing: str | float
     scale: str
@@ -295,6 +317,7 @@ class SVMRegressor(estimators.SVMRegressor):
     threads: int
     def __init__(
         self, C: float = 1.0, *, bias: float = 0.0, epsilon: float = 0.1, intercept: str | None = None,
+        kernel: str | None = None, gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0,
         one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
         rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
@@ -313,6 +336,10 @@ class SVMRegressorCV(estimators.SVMRegressorCV):
     bias: float
     epsilon: float
     intercept: str | None
+    kernel: str | None
+    gamma: float | str
+    degree: int
+    coef0: float
     one_hot: str | Sequence[str] | None
     missing: str | float
     scale: str
@@ -326,6 +353,7 @@ class SVMRegressorCV(estimators.SVMRegressorCV):
         self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
         turn_points: int = 100, bias: float = 0.0, epsilon: float = 0.1, intercept: str | None = None,
+        kernel: str | None = None, gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0,
         one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
         rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from screenpath.catalogue.scores import Sigmoid
 from screenpath.cv.certify import ErrorBounds
 from screenpath.cv.choice import refine
 from screenpath.engine.problem import Problem
+from screenpath.engine.result import Result
 from screenpath.sklearn.base import C_VALUE, AtC, Classifier, Regressor, Single, estimator
 from screenpath.sklearn.crossval import CrossValidated, OpenEnded, SearchedC, held_out_forms
 
@@ -227,8 +228,25 @@ class SparseSVMClassifierCV(CrossValidated, SparseSVM):
         return tags
 
 
+class BoxRegressor(Regressor):
+    """A piecewise linear loss, linear or behind a kernel.
+
+    Attributes
+    ----------
+    support_ : ndarray of int
+        With a kernel: the support vectors among the samples.
+    dual_coef_ : ndarray of shape (1, n_support)
+        With a kernel: ``C theta_i``; of two dual variables the difference, as in scikit-learn's ``SVR``.
+    """
+
+    def _take(self, paths: Sequence[Result], at: int, level: int = 4) -> None:
+        super()._take(paths, at, level + 1)
+        if self.kernel is not None:
+            self.intercept_ = float(self.intercept_[0])
+
+
 @estimator
-class LADRegressor(AtC, Regressor):
+class LADRegressor(AtC, BoxRegressor):
     """Certified least absolute deviations, ``min 1/2 ||w||^2 + C sum s_i |y_i - x_i.w|``.
 
     Examples
@@ -242,14 +260,14 @@ class LADRegressor(AtC, Regressor):
 
 
 @estimator
-class QuantileRegressor(AtC, Regressor):
+class QuantileRegressor(AtC, BoxRegressor):
     """Certified quantile regression, loss ``max((tau - 1) t, tau t)`` of ``t = y - x.w``."""
 
     _model = "quantile"
 
 
 @estimator
-class SVMRegressor(AtC, Regressor):
+class SVMRegressor(AtC, BoxRegressor):
     """Certified support vector regression, loss ``max(0, |y - x.w| - epsilon)``."""
 
     _model = "svr"
@@ -327,21 +345,21 @@ class SparseSVMRegressorCV(CrossValidated, Net):
 
 
 @estimator
-class LADRegressorCV(SearchedC, Regressor):
+class LADRegressorCV(SearchedC, BoxRegressor):
     """:class:`LADRegressor` with C chosen by cross-validation, like :class:`screenpath.sklearn.SVMClassifierCV`."""
 
     _model = "lad"
 
 
 @estimator
-class QuantileRegressorCV(SearchedC, Regressor):
+class QuantileRegressorCV(SearchedC, BoxRegressor):
     """:class:`QuantileRegressor` with C chosen by cross-validation, like :class:`LADRegressorCV`."""
 
     _model = "quantile"
 
 
 @estimator
-class SVMRegressorCV(SearchedC, Regressor):
+class SVMRegressorCV(SearchedC, BoxRegressor):
     """:class:`SVMRegressor` with C chosen by cross-validation, like :class:`LADRegressorCV`."""
 
     _model = "svr"

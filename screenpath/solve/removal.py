@@ -20,6 +20,7 @@ from screenpath.kernels.solve import removal as kernels
 from screenpath.kernels.solve import removal_proof as proofs
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.rounding import UNIT, gamma
+from screenpath.problem.box_types import one_sided
 from screenpath.problem.sharp import difference, recomputed
 from screenpath.regions.geometry import KernelPoint
 
@@ -138,7 +139,7 @@ class Solution:
     def rows(self, index: np.ndarray):
         """Return a copy of signless rows, an array or a csr_array; behind a kernel their products with all rows."""
         if self.kernel:
-            return self.model.rows.blocks.block(index)
+            return self.model.rows.blocks.block(self.model.rows.place(index))
         taken = self.model.rows.take(index % self.model.rows.n, np.ones(index.size))
         return sp.csr_array(taken, shape=(index.size, self.model.rows.d)) if isinstance(taken, tuple) else taken
 
@@ -170,7 +171,7 @@ class Near:
         order, ratio = of.ordered
         self.of, self.index = of, order[:count]
         count = self.index.size
-        self.spanned = Spanned(of.model.rows.blocks, self.index) if of.kernel else None
+        self.spanned = Spanned(of.model.rows, self.index) if of.kernel else None
         rows: Any = of.rows(self.index) if self.spanned is None else self.spanned.X
         columns = None
         if sp.issparse(rows):
@@ -269,12 +270,13 @@ class Near:
 class Spanned:
     """Rows behind a kernel, ``index``, as vectors ``X`` of few numbers that have the same products."""
 
-    def __init__(self, blocks, index: np.ndarray):
+    def __init__(self, behind, index: np.ndarray):
         if 16 * index.size**2 > ROOM:
             what = f"{index.size:,} rows are near their kinks"
             raise DataError(f"{what}: too many for leave-one-out", "use a smaller C, or folds: screenpath cv")
-        self.blocks, self.index, self.sizes = blocks, index, np.maximum(blocks.sizes[index], LEAST)
-        K = blocks.block(index, index)
+        self.behind, self.blocks, self.index = behind, behind.blocks, behind.place(index)
+        self.sizes = np.maximum(self.blocks.sizes[self.index], LEAST)
+        K = self.blocks.block(self.index, self.index)
         factor, self.pivots, rank = np.zeros((index.size, 1)), np.zeros(0, dtype=np.int64), 0
         if index.size:
             found, order, rank, _ = lapack.dpstrf(K, tol=SPAN * float(K.diagonal().max()), lower=1)
@@ -291,6 +293,7 @@ class Spanned:
 
     def of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return vectors of other rows, and their squared norms outside of the span; ``error`` counts them from now."""
+        rows = self.behind.place(rows)
         K = self.blocks.block(rows, self.index)
         X = np.zeros((rows.size, self.X.shape[1]))
         if self.pivots.size:
@@ -306,7 +309,7 @@ def polished(model, certificate):
     The members' system is solved and gone to as far as their boxes allow; who reaches an end stays there, rows on the
     wrong side of their kink become members. Each step lowers the dual's distance from its best value.
     """
-    now = best = model.certify(certificate.C, None, _single(model, certificate.theta))
+    now = best = model.certify(certificate.C, None, one_sided(model, certificate.theta))
     for _ in range(ROUNDS):
         of = Solution(model, now)
         near = Near(of, int(np.count_nonzero(of.inside | of.wrong)))
@@ -357,15 +360,6 @@ def _solved(near: Near, of: Solution) -> np.ndarray:
             break
         left = np.setdiff1d(left, ends)
     return np.clip(alpha, low, high)
-
-
-def _single(model, theta: np.ndarray) -> np.ndarray:
-    """Return a dual point in which only one of a row's two dual variables is not 0."""
-    if not model.mirrored:
-        return theta
-    first, second = np.split(theta, 2)
-    both = np.minimum(first, second)
-    return np.concatenate([first - both, second - both])
 
 
 # -- leaving out ------------------------------------------------------------------------------------------------------

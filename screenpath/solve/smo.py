@@ -77,7 +77,7 @@ class Smo(Solver):
         if r.free is None or r.size < LEAST or r.near.theta.any():
             return
         some = np.sort(np.random.default_rng(0).permutation(r.size)[: r.size // LEVEL])
-        times, nothing = r.size / some.size, np.zeros(r.rows.n)
+        times, nothing = r.size / some.size, np.zeros(r.near.theta.size)
         few = replace(
             r, index=r.index[some], c=r.c[some], lo=times * r.lo[some], hi=times * r.hi[some], norms=r.norms[some],
             C=times * r.C, near=Multiplied(nothing, nothing, 0, 0.0), offset=0.0,
@@ -102,7 +102,10 @@ class Run:
         self.newton = FaceNewton(reduced.rows.plan.free, self.free)
         self.progress = Progress(PATIENCE)
         self.gap = np.inf
-        self.kinks, self.floor = reduced.c, 0.0  # where the products have their kinks, and what these are off by
+        self.kinks, self.floor = (
+            reduced.c,
+            reduced.tail,
+        )  # where the products have their kinks, and what these are off by
         self.read()
 
     def read(self) -> None:
@@ -170,7 +173,7 @@ class Run:
 
     def move(self, index: np.ndarray, alpha: np.ndarray, search: bool = False) -> float:
         """Move survivors to ``alpha``, see :meth:`KernelReduced.advance`."""
-        share = self.reduced.advance(index, alpha, search)
+        share = self.reduced.advance(index, alpha, self.kinks[index] if search else None)
         self.read()
         return share
 
@@ -243,7 +246,7 @@ class FreeRun(Run):
 
     def terms(self) -> tuple[float, float]:
         b = self.best(self.products)
-        self.kinks, self.floor = self.reduced.c - self.signs * b, 2.0 * UNIT * abs(b)
+        self.kinks, self.floor = self.reduced.c - self.signs * b, 2.0 * UNIT * abs(b) + self.reduced.tail
         return super().terms()[0], float(self.alpha @ self.reduced.c)
 
     def decide(self, gap: float) -> np.ndarray:

@@ -100,7 +100,7 @@ class Model:
         good &= all(type(value) in (int, float) and math.isfinite(value) for value in numbers)
         if kernel:  # with another sign it is none, and a dual value no bound
             signs = kernel.get("gamma", 1.0) > 0.0 <= kernel.get("coef0", 0.0)
-            good &= signs and kernel["constant"] >= 0.0 == header["bias"] and self.box and self.name != "svr"
+            good &= signs and kernel["constant"] >= 0.0 == header["bias"] and self.box
         if not good:
             raise DataError("an array of the certificate has another size, or a parameter a value that none has")
         bias, classes, several = header["bias"], self.classes, self.classes is not None

@@ -98,8 +98,8 @@ class Centred:
 class KernelPair(Pair):
     """What the passes find out about one step; its solution are the coefficients ``y_i C theta_i`` of the samples.
 
-    ``b`` is the intercept, ``shares`` are ``y_i theta_i``, shape (n,), ``square`` and ``square_error`` the shares of
-    the blocks in ``||w||^2`` and what they may be off by.
+    ``b`` is the intercept, ``shares`` are ``y_i theta_i``, shape (n,), or of two dual variables the difference,
+    ``square`` and ``square_error`` the shares of the blocks in ``||w||^2`` and what they may be off by.
     """
 
     def __init__(self, model: Model, entry: dict):
@@ -110,7 +110,11 @@ class KernelPair(Pair):
         self.square_error: list[float] = []
 
     def add(self, block: Block, part: Part, theta: np.ndarray) -> None:
-        self.shares[part.first : part.first + theta.size] = part.signs * theta
+        where = slice(block.first, block.first + theta.size)
+        self.shares[where], rest = two_sum(self.shares[where], part.signs * theta)
+        bad = np.flatnonzero(rest)
+        if bad.size:  # w is that of the dual point, whose digits a difference of two may lose
+            self.faults.append(f"row {block.first + bad[0] + 1}: its two dual variables have no exact difference")
 
     def settle(self) -> None:
         """Form the coefficients after the first pass."""
@@ -167,7 +171,7 @@ class Kernels:
         for pair in pairs:
             pair.settle()
 
-    def of(self, block: Block, part: Part) -> tuple[dict, np.ndarray]:
+    def of(self, block: Block, parts: list[Part]) -> tuple[dict, np.ndarray]:
         """Return, by step, the linear forms of rows and bounds of their errors; and bounds of the rows' norms."""
         kernel, shares, found = self.model.kernel, self.shares, {}
         Z = _dense(block, self.d)
@@ -177,9 +181,9 @@ class Kernels:
         for (k, pair), p, e in zip(self.pairs.items(), products.T, errors.T, strict=True):
             C = pair.num
             if block.tails is None:  # else the rows themselves are no better
-                _exactly(kernel, pair, part, (Z, self.support, self.used), p, e)
+                _exactly(kernel, pair, parts, (Z, self.support, self.used), p, e)
             p, e = C * p, UP * (C * e + LAST * np.abs(C * p)) + TINY
-            weights = pair.solution[part.first : part.first + p.size]
+            weights = pair.solution[block.first : block.first + p.size]
             pair.square.append(fsum(weights * p))
             pair.square_error.append(UP * fsum(np.abs(weights) * (e + 4.0 * UNIT * np.abs(p)) + TINY))
             if self.model.free:
@@ -190,17 +194,19 @@ class Kernels:
         return found, _norms(kernel, Z)
 
 
-def _exactly(kernel: dict, pair: KernelPair, part: Part, rows: tuple, p: np.ndarray, e: np.ndarray) -> None:
+def _exactly(kernel: dict, pair: KernelPair, parts: list[Part], rows: tuple, p: np.ndarray, e: np.ndarray) -> None:
     """Form those products again, in place, whose errors a claim of the pair would not survive.
 
     ``p, e``: products ``sum_j y_j theta_j K(x_i, x_j)`` and bounds of their errors; ``rows``: those of the block, those
     with a share, and which these are.
     """
     Z, support, used = rows
-    C, (lo, hi, _, _) = pair.num, part.cells
-    weights = pair.shares[part.first : part.first + p.size]
-    t, steep = part.c - part.signs * (C * p + pair.b), np.maximum(-lo, hi)
-    counts = (weights != 0.0) | (hi * (t + C * e) > 0.0) | (lo * (t - C * e) > 0.0)
+    C, (lo, hi, _, _), first = pair.num, parts[0].cells, parts[0].first
+    weights, steep = pair.shares[first : first + p.size], np.maximum(-lo, hi)
+    counts = weights != 0.0
+    for part in parts:
+        t = part.c - part.signs * (C * p + pair.b)
+        counts |= (hi * (t + C * e) > 0.0) | (lo * (t - C * e) > 0.0)
     own = np.abs(weights) < steep  # not at the far end: a share of the gap
     limit = UNSURE * abs(pair.entry["primal"]) + np.where(own, 0.0, 2.0**-34 * abs(pair.entry["primal"]))
     chosen = np.flatnonzero(counts & (C * steep * C * e * pair.shares.size > limit))
@@ -308,10 +314,10 @@ class Linear:
                 w, pair.lost = self.source.moved(pair.w[0], pair.entry.get("b_off", 0.0))
                 pair.w = w[None]
 
-    def of(self, block: Block, part: Part) -> tuple[dict, np.ndarray | None]:
+    def of(self, block: Block, parts: list[Part]) -> tuple[dict, np.ndarray | None]:
         """Return, by step, the products of each node and bounds of their errors; and bounds of the rows' norms."""
         model, found = self.model, {}
-        ground = [] if model.nodes > 1 else [np.zeros((2, part.c.size))]
+        ground = [] if model.nodes > 1 else [np.zeros((2, block.labels.size))]
         for k, pair in self.pairs.items():
             found[k] = tuple(np.stack(p) for p in zip(*(products_of(block, w) for w in pair.w), *ground, strict=True))
         return found, norms_of(block, model.penalised) if model.free or model.box else None
@@ -331,7 +337,7 @@ def check(header: dict, steps: list, source) -> list[Pair]:
     forms.settle()
     for block in source.passed(indices=False):
         parts = model.parts(block)
-        products, norms = forms.of(block, parts[0])
+        products, norms = forms.of(block, parts)
         for part in parts:
             for k, pair in pairs.items():
                 pair.look(block, part, products[k], norms)

@@ -39,7 +39,7 @@ PREVIEW = (
     "loo_every_c", "--gammas", "--libsvm-grid", "--keep-rows", "keep_rows", "--penalty", "penalty", "sparse-lad",
     "sparse-quantile", "sparse-svr", "sparse_lad_path", "sparse_quantile_path", "sparse_svr_path", "SparseLADRegressor",
     "SparseLADRegressorCV", "SparseQuantileRegressor", "SparseQuantileRegressorCV", "SparseSVMRegressor",
-    "SparseSVMRegressorCV",
+    "SparseSVMRegressorCV", "kernel_lad_path", "kernel_quantile_path", "kernel_svr_path",
 )  # fmt: skip
 FUNCTIONS = """\
 from numpy.typing import ArrayLike, DTypeLike

@@ -3,6 +3,7 @@
 import io
 import json
 import pickle
+import re
 import sys
 
 import numpy as np
@@ -158,6 +159,31 @@ def test_what_is_exported_for_libsvm_is_certified(call, data):
     assert call("export", "run", "--step", 0, "--to", "libsvm", "-o", "m.model").code == 0
     found = json.loads(call("certify", "svm", data, "--weights", "m.model", "--c", 2, "--format", "json").out)
     assert found["rel_gap"] <= 1e-6
+
+
+@pytest.mark.parametrize("model", ["svr", "lad", "quantile"])
+def test_kernel_regressions_go_to_libsvm_and_back(call, tmp_path, monkeypatch, model):
+    svm = pytest.importorskip("sklearn.svm", reason="scikit-learn is not installed")
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(6)
+    rows = rng.normal(size=(50, 3))
+    y = np.sin(2.0 * rows[:, 0]) + 0.1 * rng.normal(size=50)
+    (tmp_path / "targets").write_text(libsvm_text(rows, y))
+    own = ("--epsilon", 0.2) if model == "svr" else ()
+    assert call(model, "targets", "--kernel", "rbf", "--gamma", 0.5, "--c", 2, *own, "-o", "run").code == 0
+    assert call("export", "run", "--step", 0, "--to", "libsvm", "-o", "m.model").code == 0
+    words = ("certify", model, "targets", "--weights", "m.model", "--c", 2, *own, "--format", "json")
+    done = call(*words)
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    assert found["rel_gap"] <= 1e-6 and found["change"] < 0.1
+    text = (tmp_path / "m.model").read_text()
+    (tmp_path / "m.model").write_text(re.sub(r"rho (\S+)", lambda found: f"rho {float(found[1]) + 1.0!r}", text))
+    assert json.loads(call(*words).out)["rel_gap"] > 1e-3
+    if model == "svr":
+        fitted = svm.SVR(C=2.0, gamma=0.5, epsilon=0.2, tol=1e-6).fit(rows, y)
+        assert screenpath.certify(fitted, rows, y).rel_gap < 1e-4
+        assert screenpath.certify(fitted, rows, y + 0.1).rel_gap > 1e-4
 
 
 def test_a_folder_is_a_table(data, call, tmp_path):
@@ -355,8 +381,8 @@ def test_regressions_of_scikit_learn():
     w, b = model.coef_, float(model.intercept_[0])
     one = screenpath.certify(model, X, y)
     assert one.value == pytest.approx(0.5 * (w @ w + b * b) + 3.0 * tube(w, b), rel=1e-9)
-    with pytest.raises(screenpath.errors.UsageError, match="the kernel rbf"):
-        of_estimator(svm.SVR().fit(X, y))
+    with pytest.raises(screenpath.errors.UsageError, match="the kernel sigmoid"):
+        of_estimator(svm.SVR(kernel="sigmoid").fit(X, y))
     linear = pytest.importorskip("sklearn.linear_model")
     with pytest.raises(screenpath.errors.UsageError, match="penalty of"):
         of_estimator(linear.QuantileRegressor().fit(X, y))

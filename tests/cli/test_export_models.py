@@ -24,6 +24,8 @@ RUNS = {
     "classes": ("sparse-svm", "numbers", "--betas", 2, "--alphas", 2),
     "l1svm": ("l1svm", "two", "--grid", 3),
     "svr": ("svr", "targets", "--c", 1, "--bias", 1),
+    "kernel svr": ("svr", "targets", "--c", 1, "--kernel", "rbf", "--scale", "standard"),
+    "kernel lad": ("lad", "targets", "--c", 1, "--kernel", "poly", "--gamma", 0.1, "--coef0", 1, "--bias", 1),
     "quantile": ("quantile", "targets", "--c", 1, "--tau", 0.3),
     "wide": ("svm", "wide", "--c", 1, "--bias", 1),
     "rbf": ("svm", "two", "--c", 1, "--kernel", "rbf", "--scale", "standard", "--bias", 1),
@@ -253,6 +255,9 @@ def libsvm_forms(text: str, X) -> tuple[np.ndarray, list]:
         else:
             values = (gamma * (X @ vector) + coef0) ** degree if given["kernel_type"] == "polynomial" else X @ vector
         forms += float(coefficient) * values
+    if given["svm_type"] == "epsilon_svr":
+        assert "label" not in given and int(given["total_sv"]) == len(body.splitlines())
+        return forms, forms.tolist()
     first, second = given["label"].split()
     counts = [int(count) for count in given["nr_sv"].split()]
     signs = [float(line.split()[0]) > 0.0 for line in body.splitlines()]
@@ -261,12 +266,13 @@ def libsvm_forms(text: str, X) -> tuple[np.ndarray, list]:
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
-@pytest.mark.parametrize("intercept", ["free", "penalised"])
-def test_the_model_file_of_libsvm_decides_as_predict(folder, kernel, intercept, tmp_path):
+@pytest.mark.parametrize("model, intercept", [("svm", "free"), ("svm", "penalised"), ("svr", "free"), ("lad", "none")])
+def test_the_model_file_of_libsvm_decides_as_predict(folder, kernel, model, intercept, tmp_path):
     options = {"gamma": 0.2, "degree": 2, "coef0": 1.0}
     own = {"rbf": ("gamma",), "poly": ("gamma", "degree", "coef0"), "linear": ()}[kernel]
     path = screenpath.run(
-        "svm", folder / "two", kernel=kernel, intercept=intercept, c=1.0, out=tmp_path / "run",
+        model, folder / ("two" if model == "svm" else "targets"), kernel=kernel, intercept=intercept, c=1.0,
+        out=tmp_path / "run",
         **{name: options[name] for name in own},
     )  # fmt: skip
     path = screenpath.load_run(tmp_path / "run")
@@ -274,7 +280,7 @@ def test_the_model_file_of_libsvm_decides_as_predict(folder, kernel, intercept, 
     X = new_rows(path)
     forms, labels = libsvm_forms(screenpath.export_run(path, "libsvm", tmp_path / "m", step=0).read_text(), X)
     np.testing.assert_allclose(forms, path.decision_function(X), rtol=1e-9, atol=1e-9)
-    assert labels == path.predict(X).tolist()
+    np.testing.assert_allclose(labels, path.predict(X), rtol=1e-9, atol=1e-9)
 
 
 def kernel_forms(kernel: dict, support, coefficients, intercept: float, Z) -> np.ndarray:

@@ -110,7 +110,7 @@ def test_compare_has_the_six_variants(call, data):
     ]
     assert len({row["points"] for row in rows}) == 1 and all(row["certified"] == row["points"] for row in rows)
     assert rows[2]["mean_rejection"] >= rows[1]["mean_rejection"] > rows[0]["mean_rejection"] == 0.0
-    assert call("compare", "lad", data, "--kernel", "rbf").code == 2
+    assert call("compare", "l1svm", data, "--kernel", "rbf").code == 2
 
 
 @pytest.mark.parametrize("command", ["svm", "cv svm"])

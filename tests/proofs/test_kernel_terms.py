@@ -71,15 +71,16 @@ def test_bounds_of_a_kernel_model(coarse):
     rng = np.random.default_rng(1)
     norms, c, hi = rng.random(3000), rng.normal(size=3000), rng.random(3000)
     lo = -rng.random(3000)
-    found = KernelModel._bounds(SimpleNamespace(norms=norms, c=c, lo=lo, hi=hi, size=3000, inexact=0.25))
+    tail = np.where(c > 0.0, 1e-3, -2e-3)
+    found = KernelModel._bounds(SimpleNamespace(norms=norms, c=c, tail=tail, lo=lo, hi=hi, size=3000, inexact=0.25))
     steep, wide = np.maximum(-lo, hi), 1.0 + SCALE * 3008
     expected = {
         kernels.ROW_SUM: SCALE * (1024 + 2 + 16), kernels.ALL_NORMS: wide * (steep @ norms),
         kernels.ALL_KINKS: wide * (steep @ np.abs(c)), kernels.ZERO: np.maximum(lo * c, hi * c).sum(),
-        kernels.SLOPE: 0.25,
+        kernels.SLOPE: 0.25, kernels.ALL_ONES: wide * steep.sum(), kernels.KINK: 2e-3,
     }  # fmt: skip
     np.testing.assert_allclose([found[k] for k in expected], list(expected.values()), rtol=1e-12)
-    assert found.size == kernels.TINY + 1 and np.count_nonzero(found) == 5
+    assert found.size == kernels.TINY + 1 and np.count_nonzero(found) == 7
 
 
 def test_a_point_halfway(coarse):

@@ -23,11 +23,11 @@ UNSCREENED = Screening(None, False, "none")
 ACCURACIES = ("start", "arbitrary", "1 epoch", "1e-3", "1e-6", "1e-13")
 
 
-def free_problem(rng):
+def free_problem(rng, loss="svm"):
+    """Return a model with a free intercept, and the words that describe it; both classes have weight."""
     while True:
-        plain, words = random_problem(rng)
         try:
-            return kernel_svm_model(plain.rows, plain.hi, "free"), words
+            return random_problem(rng, loss, "free")
         except UsageError:
             continue
 
@@ -42,9 +42,9 @@ def reference(rng, model, C, accuracy):
     return solve_point(model, C, 0, model.start(C), UNSCREENED, solver, PathOptions(tol=tol, max_epochs=limit))[1]
 
 
-def drawn(seed: int):
+def drawn(seed: int, loss: str | None = "svm"):
     rng = np.random.default_rng(seed)
-    model, _ = free_problem(rng)
+    model, _ = free_problem(rng, loss)
     return rng, model, float(10.0 ** rng.uniform(-2.0, 2.0) / np.median(model.norms) ** 2)
 
 
@@ -55,10 +55,11 @@ def accurate(model, C: float):
 kernel_attack = partial(attack, draw=drawn, solve=accurate, pair=reference, accuracies=ACCURACIES)
 
 
+@pytest.mark.parametrize("loss", ["svm", None])
 @pytest.mark.parametrize("rule", [DVI, BT2, IT])
-def test_no_decision_is_wrong(rule):
+def test_no_decision_is_wrong(rule, loss):
     count = wide(8, 40)
-    made, wrong = kernel_attack(range(count), rule().region)
+    made, wrong = kernel_attack(range(count), rule().region, draw=partial(drawn, loss=loss))
     assert made > (12 if rule is BT2 else 30) * count and wrong == 0
 
 
@@ -80,7 +81,7 @@ def test_hostile_paths_are_safe_and_agree_with_unscreened_ones(rule, solver):
     count = wide(5, 12)
     for seed in range(100, 100 + count):
         rng = np.random.default_rng(seed)
-        model, words = free_problem(rng)
+        model, words = free_problem(rng, "svm" if seed % 2 else None)
         C = float(10.0 ** rng.uniform(-2.0, 1.0) / np.median(model.norms) ** 2)
         grid = [0.8 * C, C, 1.1 * C, 3.0 * C]
         audited = PathOptions(tol=1e-7, max_epochs=400, audit=audit)
@@ -97,9 +98,7 @@ def test_what_the_dynamic_rule_fixes_while_solving_is_right():
     model = kernel_svm_model(GramRows(X, FUNCTIONS[0], y), None, "free")
     for C in (0.05, 1.0):
         ((_, best),) = walk(model, [C], UNSCREENED, make_kernel_solver("auto"), PathOptions(tol=1e-11))
-        near = solve_point(
-            model, C, 0, model.start(C), UNSCREENED, make_kernel_solver("smo"), PathOptions(tol=1e-3)
-        )[1]
+        near = solve_point(model, C, 0, model.start(C), UNSCREENED, make_kernel_solver("smo"), PathOptions(tol=1e-3))[1]
         run = make_kernel_solver("smo").run(model.reduce(C, model.nothing_screened(), near))
         for _ in range(3):
             run.check(1e-12, True)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from screenpath.catalogue.specs import kernel_svm_model
+from screenpath.catalogue.losses import LOSSES
 from screenpath.problem.grid import log_grid
 from screenpath.regions.geometry import Ball, KernelPoint
 from screenpath.rows.gram import GramRows
@@ -33,7 +33,9 @@ FUNCTIONS = (
 )
 
 
-def random_problem(rng):
+def random_problem(rng, loss="svm", intercept=None):
+    """Return a kernel model and the words that describe it; with ``loss`` None that of a regression."""
+    loss = loss or str(rng.choice(["lad", "quantile", "svr"]))
     n, d = int(rng.integers(6, 40)), int(rng.integers(1, 6))
     function, shape, dtype = (
         rng.choice(len(FUNCTIONS)),
@@ -50,9 +52,15 @@ def random_problem(rng):
         X[0] = 0.0
     if shape == "one huge row":
         X[0] *= 1e4
-    rows = GramRows(X, FUNCTIONS[function], signs, 1 << 28, dtype)
     weights = rng.integers(0, 3, n).astype(float) if rng.random() < 0.3 else None
-    return kernel_svm_model(rows, weights), f"{FUNCTIONS[function]}, {shape}, {dtype}"
+    y, options = signs, {}
+    if loss != "svm":
+        y, signs = signs + X[:, 0] + rng.normal(size=n).round(1), np.repeat([1.0, -1.0][: 1 + (loss == "svr")], n)
+        options = {"epsilon": float(rng.choice([0.0, 0.1, 1.0])), "tau": float(rng.choice([0.3, 0.5]))}
+    rows = GramRows(X, FUNCTIONS[function], signs, 1 << 28, dtype)
+    return LOSSES[loss].model(
+        rows, y, weights, intercept, **options
+    ), f"{loss}, {FUNCTIONS[function]}, {shape}, {dtype}"
 
 
 def reference(rng, model, C, accuracy):
@@ -107,9 +115,10 @@ def faults(model, region, truth) -> tuple[int, int]:
     return screened.n_R + screened.n_L, int(wrong)
 
 
-def check(seed):
+def check(seed, loss="svm"):
+    """Yield rule, accuracy, decided rows, faults and words for one random problem."""
     rng = np.random.default_rng(seed)
-    model, words = random_problem(rng)
+    model, words = random_problem(rng, loss)
     Q = np.array([model.rows.weighted_sum(e) for e in np.eye(model.size)]).astype(np.longdouble)
     _, _, limit = model.closed_form()
     C0 = float((limit if 0.0 < limit < np.inf else 1.0) * 10.0 ** rng.uniform(0.0, 3.0))
@@ -126,16 +135,16 @@ def check(seed):
 
 
 @settings(max_examples=wide(12, 30), deadline=None)
-@given(seed=st.integers(0, 10**6))
-def test_no_rule_is_unsafe(seed):
-    for rule, accuracy, _, wrong, words in check(seed):
+@given(seed=st.integers(0, 10**6), loss=st.sampled_from(["svm", None]))
+def test_no_rule_is_unsafe(seed, loss):
+    for rule, accuracy, _, wrong, words in check(seed, loss):
         assert wrong == 0, f"{rule} from a reference of accuracy '{accuracy}' ({words}, seed {seed})"
 
 
 def test_every_rule_decides_something():
     decided = dict.fromkeys(RULES, 0)
     for seed in range(8):
-        for rule, _, count, wrong, words in check(seed):
+        for rule, _, count, wrong, words in check(seed, "svm" if seed % 2 else None):
             assert wrong == 0, f"{rule} ({words}, seed {seed})"
             decided[rule] += count
     assert min(decided.values()) > 0
@@ -159,11 +168,10 @@ def test_paths_agree_with_and_without_the_rule(rule, solver):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(150, 3))
     y = np.where(X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=150) > 0.0, 1.0, -1.0)
-    rows, grid, options = GramRows(X, FUNCTIONS[0], y), log_grid(1e-2, 1e3, 25), PathOptions(tol=1e-8)
-    found = [
-        s for s, _ in walk(kernel_svm_model(rows), grid, parse_kernel_rule(rule), make_kernel_solver(solver), options)
-    ]
-    plain = [s for s, _ in walk(kernel_svm_model(rows), grid, UNSCREENED, make_kernel_solver("smo", False), options)]
+    model = LOSSES["svm"].model(GramRows(X, FUNCTIONS[0], y), y)
+    grid, options = log_grid(1e-2, 1e3, 25), PathOptions(tol=1e-8)
+    found = [s for s, _ in walk(model, grid, parse_kernel_rule(rule), make_kernel_solver(solver), options)]
+    plain = [s for s, _ in walk(model, grid, UNSCREENED, make_kernel_solver("smo", False), options)]
     assert all(step.status == "certified" for step in (*found, *plain))
     for a, b in zip(found, plain, strict=True):
         assert a.dual <= b.primal * (1 + 1e-12) and b.dual <= a.primal * (1 + 1e-12)

@@ -39,10 +39,10 @@ SIGNATURES = {
     "L1SVMClassifierCV": f"grid=20, log=False, lambda_min_ratio=0.05, *, {SEARCH}, {TURN}, {L1}",
     "SparseSVMClassifier": f"alpha=0.01, beta=0.01, *, {SPARSE}",
     "SparseSVMClassifierCV": f"{PAIRS}, *, {SEARCH}, {SPARSE}",
-    "LADRegressor": f"C=1.0, *, {BOX}",
-    "LADRegressorCV": f"{C_GRID}, *, {SEARCH}, {TURN}, {BOX}",
-    "QuantileRegressor": f"C=1.0, *, tau=0.5, {BOX}",
-    "QuantileRegressorCV": f"{C_GRID}, *, {SEARCH}, {TURN}, tau=0.5, {BOX}",
+    "LADRegressor": f"C=1.0, *, {KERNEL}, {BOX}",
+    "LADRegressorCV": f"{C_GRID}, *, {SEARCH}, {TURN}, {KERNEL}, {BOX}",
+    "QuantileRegressor": f"C=1.0, *, tau=0.5, {KERNEL}, {BOX}",
+    "QuantileRegressorCV": f"{C_GRID}, *, {SEARCH}, {TURN}, tau=0.5, {KERNEL}, {BOX}",
     "HuberRegressor": f"alpha=0.01, beta=0.01, *, {HUBER}",
     "HuberRegressorCV": f"{PAIRS}, *, {SEARCH}, {HUBER}",
     "SparseLADRegressor": f"alpha=0.01, beta=0.01, *, {NET}",
@@ -51,8 +51,8 @@ SIGNATURES = {
     "SparseQuantileRegressorCV": f"{PAIRS}, *, {SEARCH}, tau=0.5, {NET}",
     "SparseSVMRegressor": f"alpha=0.01, beta=0.01, *, epsilon=0.1, {NET}",
     "SparseSVMRegressorCV": f"{PAIRS}, *, {SEARCH}, epsilon=0.1, {NET}",
-    "SVMRegressor": f"C=1.0, *, epsilon=0.1, {BOX}",
-    "SVMRegressorCV": f"{C_GRID}, *, {SEARCH}, {TURN}, epsilon=0.1, {BOX}",
+    "SVMRegressor": f"C=1.0, *, epsilon=0.1, {KERNEL}, {BOX}",
+    "SVMRegressorCV": f"{C_GRID}, *, {SEARCH}, {TURN}, epsilon=0.1, {KERNEL}, {BOX}",
 }
 
 

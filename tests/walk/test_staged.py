@@ -161,7 +161,7 @@ def test_shards_without_a_near_row_are_not_opened(tmp_path, monkeypatch, interce
         assert step.status == "certified"
         steps += one.unread is not None
         reads.append(len(opened))
-    assert folder.count > 20 and steps > 20 and rows.sparse == (form == "sparse")
+    assert folder.count > 20 and steps > 20 and rows.sparse == (storage == "sparse")
     assert reads[-1] - reads[2] < 0.1 * folder.count * (steps - 3)
     assert all(meets(model, one) for _, one in walked(model))
 
