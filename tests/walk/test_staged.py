@@ -4,7 +4,6 @@ import io
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from screenpath.catalogue.losses import SVM
 from screenpath.kernels.walk import deadlines as kernels
@@ -31,9 +30,9 @@ class Far(MemoryRows):
         return super().take(index, signs)
 
 
-def far_models(monkeypatch, n=3000, form=np.asarray):
+def far_models(monkeypatch, n=3000):
     with monkeypatch.context() as patched:
-        patched.setattr("tests.walk.test_unread.MemoryRows", lambda X, *more: Far(form(X), *more))
+        patched.setattr("tests.walk.test_unread.MemoryRows", Far)
         return models(n)
 
 
@@ -50,10 +49,9 @@ def later(model, one) -> int:
     return np.count_nonzero((left > np.where(right, most, 0.0)) & (left != np.inf))
 
 
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("name", NAMES)
-def test_certificates_are_true_of_all_rows(name, form, monkeypatch):
-    model, memory = far_models(monkeypatch, form=form)[name], models()[name]
+def test_certificates_are_true_of_all_rows(name, monkeypatch):
+    model, memory = far_models(monkeypatch)[name], models()[name]
     path, other = walked(model), walked(memory)
     assert sum(one.unread is not None for _, one in path) >= len(GRID) - 3
     for (step, one), (like, _) in zip(path, other, strict=True):
