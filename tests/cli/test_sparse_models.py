@@ -12,7 +12,7 @@ import pytest
 import screenpath
 from screenpath.errors import DataError, UsageError
 from screenpath.verify.file import NAME, read_certificate
-from screenpath.verify.problem import objective_of
+from screenpath.verify.objective import objective_of
 from tests.cli.conftest import ROOT, clouds, libsvm_text, read_csv, without_times
 from tests.sparse_problems import SDCA
 
