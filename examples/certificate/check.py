@@ -267,15 +267,14 @@ class Problem:
 
     def matrix(self, kernel: dict) -> list:
         name, constant = kernel["kernel"], real(kernel, "constant")
-        need(self.box and name in ("linear", "poly", "rbf"), "no model has this kernel")
+        need(self.box and name in ("linear", "poly", "rbf", "laplacian"), "no model has this kernel")
         need(real(self.header, "bias") == 0 <= constant, "there is a bias beside a kernel, or the constant is negative")
         gamma = ONE if name == "linear" else real(kernel, "gamma")
-        power, shift = (kernel["degree"], real(kernel, "coef0")) if name == "poly" else (1, ZERO)
+        power, shift = (kernel["degree"], real(kernel, "coef0")) if name == "poly" else (1 + (name == "rbf"), ZERO)
         need(type(power) is int and 1 <= power <= 1 << 16 and gamma > 0 <= shift, "gamma, degree or coef0 are none")
-        K = [[dot(x, z) for z in self.rows] for x in self.rows]
-        if name != "rbf":
-            return [[(gamma * value + shift) ** power + constant for value in row] for row in K]
-        away = [[larger(K[i][i] + K[k][k] - 2 * value, ZERO) for k, value in enumerate(row)] for i, row in enumerate(K)]
+        if name in ("linear", "poly"):
+            return [[(gamma * dot(x, z) + shift) ** power + constant for z in self.rows] for x in self.rows]
+        away = [[sum(abs(x.get(j, 0) - z.get(j, 0)) ** power for j in {*x, *z}) for z in self.rows] for x in self.rows]
         return [[exp_minus(gamma * value) + constant for value in row] for row in away]
 
 

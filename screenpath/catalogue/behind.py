@@ -16,7 +16,7 @@ from screenpath.catalogue.spec import Later, Spec, chunked, real_targets, with_i
 from screenpath.data.safe.memory import KERNEL, MIRRORED
 from screenpath.errors import UsageError
 
-PARAMETERS = {"rbf": ("gamma",), "linear": (), "poly": ("gamma", "degree", "coef0")}
+PARAMETERS = {"rbf": ("gamma",), "laplacian": ("gamma",), "linear": (), "poly": ("gamma", "degree", "coef0")}
 DEFAULTS = dict(zip(PARAMETERS["poly"], usual(o.KERNEL, *PARAMETERS["poly"]), strict=True))
 ABOUT = (
     "With `kernel`, a penalised intercept is a constant in the kernel: `bias=B` adds B^2. `dtype` is the type of the "

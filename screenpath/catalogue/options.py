@@ -269,15 +269,16 @@ ONE_VS_REST = Option(
 )  # fmt: skip
 KERNEL = (
     Option(
-        "kernel", None, "choice", choices=("rbf", "linear", "poly"),
+        "kernel", None, "choice", choices=("rbf", "laplacian", "linear", "poly"),
         python="models", everyday=True,
-        help="Fit a kernel model. The kernel is exp(-gamma |x-z|^2), x.z or (gamma x.z + coef0)^degree.  [default: a "
-        "linear model]",
-        about="``exp(-gamma |x-z|^2)``, ``x.z`` or ``(gamma x.z + coef0)^degree``; None fits a linear model.",
+        help="Fit a kernel model. The kernel is exp(-gamma |x-z|^2), exp(-gamma |x-z|_1), x.z or (gamma x.z + "
+        "coef0)^degree.  [default: a linear model]",
+        about="``exp(-gamma |x-z|^2)``, ``exp(-gamma |x-z|_1)``, ``x.z`` or ``(gamma x.z + coef0)^degree``; None fits "
+        "a linear model.",
     ),
     Option(
-        "gamma", metavar="GAMMA", help="rbf, poly: a number; NUMBER/d, where d counts features; or scale: 1 / (d x the "
-        "variance of all values).", usual="1/d",
+        "gamma", metavar="GAMMA", help="All but linear: a number; NUMBER/d, where d counts features; or scale: 1 / (d "
+        "x the variance of all values).", usual="1/d",
         python="models", type="float | str",
     ),
     Option("degree", help="Degree of poly.", usual=3, python="models", **POSITIVE_COUNT),
@@ -431,7 +432,7 @@ TUNING = grouped(
     "cross-validation",
     Option(
         "gammas", None, "names", metavar="N|LIST", changes=True,
-        help="rbf, poly: cross-validate N values of gamma, from 0.01 to 10 times `gamma=scale`, or a list of values, "
+        help="Cross-validate N values of a kernel's gamma, from 0.01 to 10 times `gamma=scale`, or a list of values, "
         "and choose the best pair of gamma and C.",
     ),
     Option(

@@ -151,7 +151,7 @@ def _shared_values(samples: Samples, task: Task, data):
     p, function = data.preparation, data.rows.blocks.function
     largest = task.options.get("largest_gamma", function.gamma)
     alike = p.scale is None and p.shift is None and p.fill is None and function.gamma <= largest
-    if function.name != "rbf" or not alike or task.options["gamma"] == SCALE:
+    if not function.exponential or not alike or task.options["gamma"] == SCALE:
         return None
     if not (_shared and _shared[0] is samples and _shared[1].blocks.function.gamma == largest):
         if not may_share(samples.y.size, task.options.get("jobs", 1)):

@@ -187,7 +187,7 @@ def _libsvm_grid(options: dict) -> dict:
 
 def _check_gammas(options: dict) -> None:
     """Refuse several values of gamma where there is no gamma, or one already."""
-    if options["kernel"] not in ("rbf", "poly"):
+    if options["kernel"] in (None, "linear"):
         raise UsageError("`gammas` is for a kernel with a gamma", "add `kernel=rbf`")
     if options["gamma"] is not None:
         raise UsageError("`gamma` is one value and `gammas` are several", "use one of the two")

@@ -75,6 +75,8 @@ def libsvm_text(run: Run, step: dict, training: str | tuple | None = None) -> st
             f"LIBSVM does not scale new data, and this run has `scale={scaling}`",
             "export `to=onnx` or `to=sklearn`, or scale the data file and compute the path with `scale=none`",
         )
+    if run.kernel not in LIBSVM_KERNELS:
+        raise UsageError(f"LIBSVM has no kernel {run.kernel}", "export `to=onnx`, `to=json`, `to=npz` or `to=sklearn`")
     support = support_of(run, step, training, dense=False)
     function, rows = support.function, sp.csr_array(support.rows)
     rho = -(support.intercept + function.constant * float(support.coefficients.sum()))

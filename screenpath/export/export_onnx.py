@@ -132,7 +132,11 @@ def _kernel(g: Graph, rows: str, support: Support, final: str) -> None:
     if p.scale is not None:
         rows = g.add("Div", rows, g.constant(p.scale))
     products = g.add("MatMul", rows, g.constant(vectors.T))
-    if function.name == "rbf":
+    if function.name == "laplacian":
+        apart = g.add("Sub", g.add("Unsqueeze", rows, g.constant([1], np.int64)), g.constant(vectors))
+        distances = g.add("ReduceL1", apart, axes=[2], keepdims=0)
+        products = g.add("Exp", g.add("Mul", distances, g.constant(-function.gamma)))
+    elif function.name == "rbf":
         squares = g.add("ReduceSumSquare", rows, axes=[1], keepdims=1)
         sums = g.add("Add", squares, g.constant(np.einsum("ij,ij->i", vectors, vectors)))
         apart = g.add("Sub", sums, g.add("Mul", products, g.constant(2.0)))

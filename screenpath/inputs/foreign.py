@@ -278,7 +278,8 @@ def of_estimator(model: Any) -> Foreign:
     labels = labels[::-1] if len(labels) == 2 else labels
     kind, told = _problem(name, known)
     if kind and kind not in KINDS:
-        raise UsageError(f"{name} with {kind} solves a problem that screenpath has not", "see the guide, exact.md")
+        why = ": it is not positive definite" if kind.endswith("sigmoid") else ""
+        raise UsageError(f"{name} with {kind} solves a problem that screenpath has not{why}", "see the guide, exact.md")
     if known.get("class_weight") is not None:
         told["class_weight"] = known["class_weight"]
     if len(labels) > 2 and ("class_weight" in told or kind == FREE_SVC):

@@ -15,7 +15,7 @@ from screenpath.kernels.rows.matrix import Matrix, matrix_of
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 
-NAMES = ("linear", "poly", "rbf")
+NAMES = ("linear", "poly", "rbf", "laplacian")  # in the order of ``kernels.rows.precise``
 SCALE = "scale"  # the gamma that suits the spread of the data
 BLOCK_BYTES = 1 << 26  # one block of kernel values while rows are computed
 DENSE_BYTES = 1 << 28  # sparse rows up to this size are made dense: BLAS is far faster than sparse products
@@ -29,13 +29,18 @@ LIBRARY = 8.0 * UNIT  # relative error of a power: a few units in the last place
 
 @dataclass(frozen=True, slots=True)
 class KernelFunction:
-    name: str  # {"linear", "poly", "rbf"}: ``x.z``, ``(gamma x.z + coef0)^degree``, ``exp(-gamma ||x - z||^2)``
+    # {"linear", "poly", "rbf", "laplacian"}: ``x.z``, ``(gamma x.z + coef0)^degree``, ``exp(-gamma ||x - z||^2)``,
+    # ``exp(-gamma ||x - z||_1)``
+    name: str
     gamma: float = 1.0  # not used by the linear kernel
     degree: int = 3
     coef0: float = 0.0
     constant: float = 0.0  # added to the kernel: a penalised bias of value ``sqrt(constant)``
 
     def __post_init__(self):
+        if self.name == "sigmoid":
+            what = "the kernel sigmoid is not positive definite, so its problem has no dual bound and no certificate"
+            raise UsageError(what, f"use one of {', '.join(NAMES)}")
         if self.name not in NAMES:
             raise UsageError(f"unknown kernel '{self.name}'", f"use one of {', '.join(NAMES)}")
         if not (np.isfinite(self.gamma) and self.gamma > 0.0):
@@ -45,8 +50,13 @@ class KernelFunction:
         if not (np.isfinite(self.coef0) and self.coef0 >= 0.0):
             raise UsageError(f"coef0 must be at least 0, not {self.coef0}", "a negative one gives no valid kernel")
 
+    @property
+    def exponential(self) -> bool:
+        """Tell whether it is the exponential of minus a distance."""
+        return self.name in ("rbf", "laplacian")
+
     def describe(self) -> dict:
-        used = {"linear": (), "rbf": ("gamma",), "poly": ("gamma", "degree", "coef0")}[self.name]
+        used = {"linear": (), "poly": ("gamma", "degree", "coef0")}.get(self.name, ("gamma",))
         return {"kernel": self.name, **{key: getattr(self, key) for key in used}, "constant": self.constant}
 
 
@@ -104,7 +114,7 @@ class KernelBlocks:
 
     def _measure(self) -> None:
         self.diagonal, self.sizes = self.diagonal_of(self.squares), self._sizes()
-        self.error = self.value_error(self._inner_error(), kernels.EXP if self.function.name == "rbf" else LIBRARY)
+        self.error = self.value_error(self._inner_error(), kernels.EXP if self.function.exponential else LIBRARY)
 
     def with_gamma(self, value: float) -> KernelBlocks:
         """Return the same rows behind the same kernel with another gamma."""
@@ -136,7 +146,7 @@ class KernelBlocks:
     def _sizes(self) -> np.ndarray:
         """Return upper bounds of ``sqrt(K(x, x))``, including rounding and underflow."""
         f = self.function
-        if f.name == "rbf":
+        if f.exponential:
             size = 1.0 if f.constant == 0.0 else np.sqrt(1.0 + f.constant) * OUTWARD
             return np.full(self.n, size)
         square = self.squares * (1.0 + gamma(self.d + 8) + 4.0 * self.inexact) + HIDDEN
@@ -155,8 +165,11 @@ class KernelBlocks:
 
         For an inner product, relative to the product of the norms: ``gamma(d)``, in any order of summation. For the
         exponent ``gamma ||x - z||^2`` computed from inner products: ``2 (||x||^2 + ||z||^2) gamma(d + 8)`` times the
-        kernel's gamma; they are used only if that is small or the value is 0 in any case.
+        kernel's gamma; they are used only if that is small or the value is 0 in any case. Distances that are summed
+        over the features have a small relative error, which :meth:`value_error` counts.
         """
+        if self.function.name == "laplacian":
+            return 0.0
         if self.function.name != "rbf":
             return gamma(self.d + 8)
         most = 2.0 * float(self.squares.max(initial=0.0))
@@ -171,7 +184,8 @@ class KernelBlocks:
         and an error of ``b`` is relative to ``S_i S_j`` as that of the inner product is to the norms. The RBF kernel
         ``exp(-t)``, ``t >= 0``: a relative error ``g`` of ``t`` changes it by at most ``g / e``, an absolute one by no
         more than itself, both and the library's by ``e^a - 1`` at most; and it changes by less than ``sqrt(gamma)``
-        times what the distance does.
+        times what the distance does. The Laplacian kernel changes by at most gamma times what its distance does, which
+        is at most ``sqrt(d)`` times the Euclidean one.
         """
         f, sums = self.function, (self.d + 8.0) * unit
         rows = (2.0 + self.inexact) * self.inexact
@@ -181,7 +195,8 @@ class KernelBlocks:
             error = float(np.expm1(f.degree * np.log1p(inner + rows + 4.0 * unit))) + 2.0 * library
         else:
             moved = 2.0 * self.inexact * self._farthest()
-            error = float(np.expm1(inner + 2.0 * sums + 2.0 * library)) + float(np.sqrt(f.gamma)) * moved
+            steep = np.sqrt(f.gamma) if f.name == "rbf" else f.gamma * np.sqrt(self.d)
+            error = float(np.expm1(inner + 2.0 * sums + 2.0 * library)) + float(steep) * moved
             error = min(error, 1.0) + HIDDEN
         return (error + (2.0 * unit if f.constant else 0.0)) * OUTWARD if np.isfinite(error) else np.inf
 
@@ -210,7 +225,7 @@ class KernelBlocks:
         and Oishi 2005), apart from underflow.
         """
         inner = 4.0 * gamma(2 * self.d + 16) ** 2 + (self.d + 8.0) * 2.0**-160
-        library = precise.EXP if self.function.name == "rbf" else self.function.degree * precise.UNIT
+        library = precise.EXP if self.function.exponential else self.function.degree * precise.UNIT
         values = self.value_error(inner, library, precise.UNIT)
         return (values + 4.0 * gamma(terms + 8) ** 2 + (terms + 8.0) * 2.0**-160) * OUTWARD
 
@@ -224,7 +239,7 @@ class KernelBlocks:
     def block(self, rows, columns=None, others=None) -> np.ndarray:
         """Return the kernel between chosen rows of the data, or of ``others``, and data rows ``columns`` (or all)."""
         K, f = self.arguments(rows, columns, others), self.function
-        if f.name == "rbf":
+        if f.exponential:
             kernels.exponentials(K)
         elif f.name == "poly":
             with np.errstate(over="ignore"):  # whoever takes the values names an overflow
@@ -236,10 +251,14 @@ class KernelBlocks:
         return K
 
     def arguments(self, rows, columns=None, others=None) -> np.ndarray:
-        """Return inner products of rows as of :meth:`block`, or the exponents of an RBF kernel."""
+        """Return inner products of rows as of :meth:`block`, or the exponents of an exponential kernel."""
         A = (self.X if others is None else others)[rows]
         a = self.squares[rows] if others is None else squares_of(A)
         B, b = (self.X, self.squares) if columns is None else (self.X[columns], self.squares[columns])
+        if self.function.name == "laplacian":
+            K = np.empty((A.shape[0], B.shape[0]))
+            kernels.city_exponents(K, self.function.gamma, _matrix(A), _matrix(B))
+            return K
         with np.errstate(over="ignore", invalid="ignore"):  # whoever takes the values names an overflow
             K = A @ B.T
         K = K.toarray() if sp.issparse(K) else K
@@ -249,7 +268,7 @@ class KernelBlocks:
 
     def diagonal_of(self, squares) -> np.ndarray:
         f = self.function
-        if f.name == "rbf":
+        if f.exponential:
             return np.full(squares.size, 1.0 + f.constant)
         if f.name == "linear":
             return squares + f.constant

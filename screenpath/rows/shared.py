@@ -1,4 +1,4 @@
-"""RBF values between all rows of a data set, for folds that take parts of them.
+"""Values of an exponential kernel between all rows of a data set, for folds that take parts of them.
 
 Exponents are computed once for all values of gamma, the values of one gamma once for all folds: a fold copies its part.
 """
@@ -22,7 +22,7 @@ def may_share(n: int, processes: int) -> bool:
 
 
 class SharedValues:
-    """RBF values between the rows of ``blocks``, whose gamma is the largest that is asked for."""
+    """Values between the rows of ``blocks``, whose gamma is the largest that is asked for."""
 
     def __init__(self, blocks: KernelBlocks):
         self.blocks, self._gamma, self._values = blocks, 0.0, np.empty((blocks.n, blocks.n))

@@ -25,6 +25,7 @@ from screenpath.verify.model import Model, Part
 
 LONG = np.longdouble
 LAST = float(np.finfo(LONG).eps)  # twice the largest relative error of one operation
+EXPONENTIALS = "rbf", "laplacian"
 DIGITS = 60  # of decimal numbers
 UNSURE = 2.0**-44  # part of the primal value that the rounding of a product may be worth, over the number of rows
 DEGREE = 1 << 16  # of a polynomial, at most: one product of all pairs of rows each
@@ -230,8 +231,9 @@ def _exactly(kernel: dict, pair: KernelPair, parts: list[Part], rows: tuple, p: 
 def _decimal(kernel: dict, x: list, z: list) -> tuple:
     """Return a kernel value in decimal numbers, and the size that its rounding is relative to."""
     name, constant = kernel["kernel"], decimal.Decimal(kernel["constant"])
-    if name == "rbf":
-        square = sum(((a - b) ** 2 for a, b in zip(x, z, strict=True)), decimal.Decimal(0))
+    if name in EXPONENTIALS:
+        parts = (a - b for a, b in zip(x, z, strict=True))
+        square = sum((part * part if name == "rbf" else abs(part) for part in parts), decimal.Decimal(0))
         value = (-decimal.Decimal(kernel["gamma"]) * square).exp() if square else decimal.Decimal(1)
         return value + constant, 1 + constant
     terms = [a * b for a, b in zip(x, z, strict=True)]
@@ -243,8 +245,8 @@ def _decimal(kernel: dict, x: list, z: list) -> tuple:
 
 
 def _norms(kernel: dict, Z: np.ndarray) -> np.ndarray:
-    """Return upper bounds of ``sqrt(K(x, x))``; the RBF kernel needs one row for it."""
-    some = Z[:1] if kernel["kernel"] == "rbf" else Z
+    """Return upper bounds of ``sqrt(K(x, x))``; an exponential kernel needs one row for it."""
+    some = Z[:1] if kernel["kernel"] in EXPONENTIALS else Z
     own = [values(kernel, row, row) for row in some[:, None, :]]
     norms = [UP * math.sqrt(max(value[0, 0] + bound[0, 0], 0.0)) for value, bound in own]
     return np.array(norms if some.size == Z.size else norms * Z.shape[0])
@@ -266,16 +268,21 @@ def values(kernel: dict, X: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, np.n
     """
     name, constant, d = kernel["kernel"], kernel["constant"], X.shape[1]
     sizes = np.sqrt(np.einsum("ij,ij->i", X, X))[:, None], np.sqrt(np.einsum("ij,ij->i", Z, Z))
-    if name == "rbf":
+    if name == "laplacian":
+        sizes = np.abs(X).sum(axis=1)[:, None], np.abs(Z).sum(axis=1)
+        distance = np.zeros((X.shape[0], Z.shape[0]), dtype=LONG)
+        for j in range(d):
+            distance += np.abs(X[:, j, None] - Z[:, j])
+        off = gamma(d + 4, LAST) * distance + (1.0 + gamma(d + 4, LAST)) * (sizes[0] + sizes[1]) * LAST + d * TINY
+        K, error = exponential(kernel["gamma"], distance, off)
+    elif name == "rbf":
         square = np.zeros((X.shape[0], Z.shape[0]), dtype=LONG)
         for j in range(d):
             square += (X[:, j, None] - Z[:, j]) ** 2
         both = UP * (1.0 + gamma(d + 4, LAST)) * (sizes[0] + sizes[1]) * LAST
         off = gamma(d + 4, LAST) * square + d * TINY
         off += 2.0 * both * np.sqrt(square + off) + 2.0 * both * both
-        off = UP * kernel["gamma"] * (off + 4.0 * LAST * square)
-        K = np.exp(-kernel["gamma"] * square)
-        error = np.where(off < 0.5, UP * K * (2.0 * off + EXP) + TINY, math.inf)
+        K, error = exponential(kernel["gamma"], square, off)
     elif name in ("linear", "poly"):
         K = X @ Z.T
         error = gamma(d + 12, LAST) * sizes[0] * sizes[1] + d * TINY
@@ -298,6 +305,13 @@ def values(kernel: dict, X: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, np.n
         K = K + constant
         error = UP * (error + 4.0 * LAST * (np.abs(K) + constant))
     return K, error
+
+
+def exponential(rate: float, distance: np.ndarray, off: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``exp(-rate distance)`` and bounds of the errors; ``off`` are those of the distances."""
+    off = UP * rate * (off + 4.0 * LAST * distance)
+    K = np.exp(-rate * distance)
+    return K, np.where(off < 0.5, UP * K * (2.0 * off + EXP) + TINY, math.inf)
 
 
 class Linear:

@@ -102,6 +102,8 @@ RUNS = {
     "quantile-weights": ("targets", "quantile", "--tau", "0.3", "--weights", "weights.txt"),
     "lad-rbf-free": ("targets", "lad", "--kernel", "rbf", "--intercept", "free"),
     "quantile-poly": ("targets", "quantile", "--kernel", "poly", "--degree", "2", "--tau", "0.3"),
+    "svm-laplacian-free": ("two", "svm", "--kernel", "laplacian", "--scale", "maxabs", "--intercept", "free"),
+    "svm-laplacian-l2": ("two", "svm", "--kernel", "laplacian", "--gamma", "0.3", "--bias", "1", "--scale", "l2"),
     "svr-rbf": ("targets", "svr", "--kernel", "rbf", "--epsilon", "0.3", *WEIGHED),
     "svr-rbf-free": ("targets", "svr", "--kernel", "rbf", "--intercept", "free"),
     "svr": ("targets", "svr", "--epsilon", "0.3"),

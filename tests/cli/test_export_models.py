@@ -24,6 +24,7 @@ RUNS = {
     "classes": ("sparse-svm", "numbers", "--betas", 2, "--alphas", 2),
     "l1svm": ("l1svm", "two", "--grid", 3),
     "svr": ("svr", "targets", "--c", 1, "--bias", 1),
+    "laplacian": ("svm", "two", "--c", 1, "--kernel", "laplacian", "--scale", "standard"),
     "kernel svr": ("svr", "targets", "--c", 1, "--kernel", "rbf", "--scale", "standard"),
     "kernel lad": ("lad", "targets", "--c", 1, "--kernel", "poly", "--gamma", 0.1, "--coef0", 1, "--bias", 1),
     "quantile": ("quantile", "targets", "--c", 1, "--tau", 0.3),
@@ -288,6 +289,8 @@ def kernel_forms(kernel: dict, support, coefficients, intercept: float, Z) -> np
     inner = Z @ support.T
     if kernel["kernel"] == "rbf":
         values = np.exp(-kernel["gamma"] * np.square(Z[:, None] - support[None]).sum(axis=2))
+    elif kernel["kernel"] == "laplacian":
+        values = np.exp(-kernel["gamma"] * np.abs(Z[:, None] - support[None]).sum(axis=2))
     elif kernel["kernel"] == "poly":
         values = (kernel["gamma"] * inner + kernel["coef0"]) ** kernel["degree"]
     else:

@@ -29,6 +29,8 @@ FUNCTIONS = (
     KernelFunction("poly", 3.1, 5, 0.25, 2.0),
     KernelFunction("rbf", 0.2),
     KernelFunction("rbf", 40.0, constant=3.0),
+    KernelFunction("laplacian", 0.2),
+    KernelFunction("laplacian", 40.0, constant=3.0),
 )
 SHAPES = ("plain", "far from the origin", "two clouds far apart", "one huge row", "tiny", "with a row of zeros")
 

@@ -17,7 +17,8 @@ LIBRARY, HIDDEN = 0.006, 0.0007
 FUNCTIONS = (
     KernelFunction("linear"), KernelFunction("linear", constant=3.0), KernelFunction("poly", 0.37, 2),
     KernelFunction("poly", 1.7, 3, 0.25), KernelFunction("poly", 0.37, 5, 0.25, 2.0), KernelFunction("rbf", 0.2),
-    KernelFunction("rbf", 9.0, constant=3.0),
+    KernelFunction("rbf", 9.0, constant=3.0), KernelFunction("laplacian", 0.2),
+    KernelFunction("laplacian", 4.0, constant=1.0),
 )  # fmt: skip
 
 
@@ -38,13 +39,13 @@ def test_sizes_of_rows(function, coarse):
     found = KernelBlocks(X, function, inexact).sizes
     for size, row in zip(found, X, strict=True):
         square = row @ row * (1.0 + SCALE * (d + 8) + 4.0 * inexact) + HIDDEN
-        if function.name == "rbf":
+        if function.exponential:
             square = 1.0
         if function.name == "poly":
             square = (function.gamma * square + function.coef0 + HIDDEN) * OUTWARD
             rounded = (1.0 + SCALE * 2 * function.degree) * (1.0 + 2.0 * LIBRARY)
             square = square**function.degree * rounded + HIDDEN
-        plain = function.name == "rbf" and function.constant == 0.0
+        plain = function.exponential and function.constant == 0.0
         assert size == pytest.approx(math.sqrt(square + function.constant) * (1.0 if plain else OUTWARD), rel=1e-12)
 
 
@@ -98,14 +99,15 @@ def test_errors_of_values(function, inexact, coarse, monkeypatch):
             error = (1.0 + inner + rows + 4.0 * unit) ** function.degree - 1.0 + 2.0 * library
         else:
             error = math.expm1(inner + 2.0 * 11.0 * unit + 2.0 * library)
-            error = min(error + math.sqrt(function.gamma) * 2.0 * inexact * far, 1.0) + HIDDEN
+            steep = math.sqrt(function.gamma) if function.name == "rbf" else function.gamma * math.sqrt(3.0)
+            error = min(error + steep * 2.0 * inexact * far, 1.0) + HIDDEN
         return (error + (2.0 * unit if constant else 0.0)) * OUTWARD
 
     for inner, library, unit in ((0.1, 0.06, 0.004), (0.02, 0.001, 0.0001), (2.0, 0.01, 0.004)):
         assert blocks.value_error(inner, library, unit) == pytest.approx(expected(inner, library, unit), rel=1e-9)
     monkeypatch.setattr(precise, "UNIT", 0.003)
     monkeypatch.setattr(precise, "EXP", 0.05)
-    library = 0.05 if function.name == "rbf" else function.degree * 0.003
+    library = 0.05 if function.exponential else function.degree * 0.003
     whole = expected(4.0 * (SCALE * (2 * 3 + 16)) ** 2, library, 0.003) + 4.0 * (SCALE * (40 + 8)) ** 2
     assert blocks.precise_error(40) == pytest.approx(whole * OUTWARD, rel=1e-9)
 
@@ -129,6 +131,7 @@ def test_values_on_the_diagonal(function):
     X = np.array([[1.0, -2.0, 0.5], [0.3, 0.1, 0.2]])
     square = np.array([5.25, 0.14])
     plain = {"linear": square, "poly": (function.gamma * square + function.coef0) ** function.degree, "rbf": np.ones(2)}
+    plain["laplacian"] = plain["rbf"]
     blocks = KernelBlocks(X, function)
     np.testing.assert_allclose(blocks.diagonal, plain[function.name] + function.constant, rtol=1e-14)
     np.testing.assert_allclose(blocks.block(slice(None)).diagonal(), blocks.diagonal, rtol=1e-14)
@@ -159,7 +162,9 @@ def test_parameters_of_a_kernel():
                  {"coef0": math.inf}):  # fmt: skip
         with pytest.raises(UsageError):
             KernelFunction("poly", **more)
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match="sigmoid is not positive definite"):
         KernelFunction("sigmoid")
+    with pytest.raises(UsageError, match="unknown kernel"):
+        KernelFunction("cosine")
     assert KernelFunction("poly", 1e-9, 1, 0.0).describe()["degree"] == 1
     assert KernelFunction("rbf").describe() == {"kernel": "rbf", "gamma": 1.0, "constant": 0.0}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
+from sklearn.metrics.pairwise import laplacian_kernel, linear_kernel, polynomial_kernel, rbf_kernel
 
 from screenpath.data.safe.memory import parse_bytes
 from screenpath.errors import ResourceError, UsageError
@@ -13,6 +13,7 @@ from screenpath.rows.kernel_functions import KernelFunction, parse_gamma
 
 FUNCTIONS = {
     "rbf": (KernelFunction("rbf", 0.3, constant=0.5), lambda X, Z: rbf_kernel(X, Z, 0.3) + 0.5),
+    "laplacian": (KernelFunction("laplacian", 0.3), lambda X, Z: laplacian_kernel(X, Z, 0.3)),
     "linear": (KernelFunction("linear"), linear_kernel),
     "poly": (KernelFunction("poly", 0.3, 3, 1.0), lambda X, Z: polynomial_kernel(X, Z, 3, 0.3, 1.0)),
 }

@@ -203,13 +203,14 @@ class ExactKernel(Exact):
 
 
 def exact_kernel(function, a, b) -> Fraction:
-    """Return a kernel value of two rows of fractions; that of the RBF kernel to 90 digits."""
+    """Return a kernel value of two rows of fractions; exponentials to 90 digits."""
     gamma, constant = Fraction(float(function.gamma)), Fraction(float(function.constant))
     if function.name == "linear":
         return dot(a, b) + constant
     if function.name == "poly":
         return (gamma * dot(a, b) + Fraction(float(function.coef0))) ** function.degree + constant
-    t = gamma * sum((x - y) ** 2 for x, y in zip(a, b, strict=True))
+    power = 2 if function.name == "rbf" else 1
+    t = gamma * sum(abs(x - y) ** power for x, y in zip(a, b, strict=True))
     if t > 2000:  # 0, to more digits than matter
         return constant
     with decimal.localcontext() as context:

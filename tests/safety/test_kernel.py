@@ -30,6 +30,7 @@ FUNCTIONS = (
     KernelFunction("linear"),
     KernelFunction("poly", 0.5, 2, 1.0),
     KernelFunction("poly", 1.0, 3),
+    KernelFunction("laplacian", 0.7),
 )
 
 

@@ -1,5 +1,5 @@
 """Sums over rows of a stored kernel matrix, and its square parts; exponents of the RBF kernel from inner products,
-recomputed from differences where those cancel.
+recomputed from differences where those cancel; of the Laplacian kernel from differences.
 """
 
 import numpy as np
@@ -99,13 +99,13 @@ def gather(Q, rows, columns, out):
 
 
 @kernel(fastmath=SUMS, leaf=True)
-def _apart(A, i, B, j):
-    """Return ``||a_i - b_j||^2``; the columns of sparse rows are sorted."""
+def _apart(A, i, B, j, city):
+    """Return ``||a_i - b_j||^2``, or with ``city`` ``||a_i - b_j||_1``; the columns of sparse rows are sorted."""
     total = 0.0
     if not A.sparse:
         for k in range(A.dense.shape[1]):
             step = A.dense[i, k] - B.dense[j, k]
-            total += step * step
+            total += abs(step) if city else step * step
         return total
     p, q = A.indptr[i], B.indptr[j]
     while p < A.indptr[i + 1] or q < B.indptr[j + 1]:
@@ -118,8 +118,17 @@ def _apart(A, i, B, j):
         if right <= left:
             step -= B.data[q]
             q += 1
-        total += step * step
+        total += abs(step) if city else step * step
     return total
+
+
+@kernel(fastmath=SUMS)
+def city_exponents(K, gamma, A, B):
+    """Write ``-gamma ||x - z||_1`` to ``K``, shape (p, q)."""
+    A, B = unowned(A), unowned(B)
+    for i in range(K.shape[0]):
+        for j in range(K.shape[1]):
+            K[i, j] = -gamma * _apart(A, i, B, j, True)
 
 
 @kernel(fastmath=SUMS)
@@ -144,7 +153,7 @@ def exponents(K, a, b, gamma, allowed, A, B):
             # Beyond UNDERFLOW an exponent need not be exact, but what cancellation may have added does not count.
             cancelled = 2.0 * EPSILON * terms * gamma * (a[i] + b[j])
             if a[i] + b[j] > limit and K[i, j] > -UNDERFLOW - cancelled:
-                K[i, j] = -gamma * _apart(A, i, B, j)
+                K[i, j] = -gamma * _apart(A, i, B, j, False)
 
 
 @kernel()
@@ -196,3 +205,4 @@ def warm_up():
     X = matrix_of(np.eye(2))
     exponentials(-np.eye(2))
     exponents(np.eye(2), weights, weights, 1.0, 1e-13, X, X)
+    city_exponents(np.eye(2), 1.0, X, X)

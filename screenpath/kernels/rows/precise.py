@@ -16,7 +16,8 @@ from screenpath.kernels.rows.double import accumulate, two_product, two_sum
 from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.kernels.rows.unowned import unowned
 
-LINEAR, POLY, RBF = range(3)
+LINEAR, POLY, RBF, LAPLACIAN = range(4)
+PRODUCTS, DISTANCES, SQUARES = range(3)  # what is summed over the columns of two rows
 UNIT = 2.0**-102
 # exp(-t) = 2^-k exp(-r), r = t - k ln 2: r is off by less than 2^-94, as t is at most 2^10; exp(-r / 2^8), by 9 terms
 # of its series, is squared 8 times, which multiplies its relative error of a few units by 2^8.
@@ -65,30 +66,33 @@ def exp_minus(t, t_low):
 
 
 @kernel
-def added(high, low, a, b, apart):
-    """Return the two parts of a sum after adding ``(a - b)^2`` of values ``apart``, ``a b`` of others."""
-    if not apart:
+def added(high, low, a, b, what):
+    """Return the two parts of a sum after adding ``a b``, ``|a - b|`` or ``(a - b)^2``."""
+    if what == PRODUCTS:
         return accumulate(high, low, a, b)
     step, rest = two_sum(a, -b)
+    if what == DISTANCES:
+        high, low = accumulate(high, low, abs(step), 1.0)
+        return high, low + (rest if step > 0.0 else -rest)
     high, low = accumulate(high, low, step, step)
     return high, low + 2.0 * step * rest
 
 
 @kernel
-def inner(X, i, j, apart):
-    """Return the inner product of two rows or, if they are taken ``apart``, their squared distance."""
+def inner(X, i, j, what):
+    """Return the inner product of two rows, the sum of their distances in each column, or of the squares of these."""
     dense, data, indices, indptr, sparse = X
     high, low = 0.0, 0.0
     if not sparse:
         for k in range(dense.shape[1]):
-            high, low = added(high, low, dense[i, k], dense[j, k], apart)
+            high, low = added(high, low, dense[i, k], dense[j, k], what)
         return two_sum(high, low)
     p, q = indptr[i], indptr[j]
     while p < indptr[i + 1] or q < indptr[j + 1]:
         left = indices[p] if p < indptr[i + 1] else np.iinfo(np.int32).max
         right = indices[q] if q < indptr[j + 1] else np.iinfo(np.int32).max
-        if apart or left == right:
-            high, low = added(high, low, data[p] if left <= right else 0.0, data[q] if right <= left else 0.0, apart)
+        if what != PRODUCTS or left == right:
+            high, low = added(high, low, data[p] if left <= right else 0.0, data[q] if right <= left else 0.0, what)
         p += left <= right
         q += right <= left
     return two_sum(high, low)
@@ -97,12 +101,12 @@ def inner(X, i, j, apart):
 @kernel
 def value(X, i, j, kind, gamma, degree, coef0, constant):
     """Return the kernel of two rows; parameters as in ``rows.kernel_functions``."""
-    if kind == RBF:
-        high, low = inner(X, i, j, True)
+    if kind in (RBF, LAPLACIAN):
+        high, low = inner(X, i, j, SQUARES if kind == RBF else DISTANCES)
         high, low = times(high, low, gamma, 0.0)
         high, low = exp_minus(high, low)
     else:
-        high, low = inner(X, i, j, False)
+        high, low = inner(X, i, j, PRODUCTS)
         if kind == POLY:
             base, base_low = times(high, low, gamma, 0.0)
             base, base_low = plus(base, base_low, coef0, 0.0)
@@ -116,7 +120,7 @@ def value(X, i, j, kind, gamma, degree, coef0, constant):
 def sums(X, rows, support, weights, kind, gamma, degree, coef0, constant, out):
     """Write ``sum_k weights[w, k] K(x_i, x_support[k])`` for the rows ``i`` to ``out[w]``, as sums of two doubles.
 
-    ``weights`` has the shape (q, s), ``out`` (q, 2, m). ``kind`` is ``LINEAR``, ``POLY`` or ``RBF``.
+    ``weights`` has the shape (q, s), ``out`` (q, 2, m). ``kind`` is ``LINEAR``, ``POLY``, ``RBF`` or ``LAPLACIAN``.
     """
     X = unowned(X)
     out[:] = 0.0
