@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from screenpath.cv import run, saved
-from tests.cli.conftest import in_process, read_csv, screenpath, without_times
+from tests.cli.conftest import in_process, read_csv, screenpath
 from tests.cli.test_cv import regression, three_labels
+from tests.engine.damaged import content
 from tests.width import WIDE
 
 GRID = ("--c-list", "0.01,0.1,1,10", "--quiet", "--folds", 3)
@@ -30,16 +31,6 @@ MODELS = {
     "sparse-svm": ("sparse-svm", "--betas", 2, "--alphas", 4, "--quiet", "--folds", 3),
 }  # fmt: skip
 STOPS = {"until-turn": (2, 12, 4)}  # within the first grid, behind its end, and behind that of a further one
-
-
-def tables(folder) -> dict:
-    folder = Path(folder)
-    found = {name: without_times(folder / name) for name in ("folds.csv", "steps.csv")}
-    for path in folder.iterdir():
-        if path.name not in (*found, "run.json", "cv.json"):
-            found[path.name] = path.read_bytes()
-    said = json.loads((folder / "cv.json").read_text())
-    return {**found, "cv.json": {name: value for name, value in said.items() if name != "seconds"}}
 
 
 @pytest.fixture
@@ -83,7 +74,7 @@ def test_stopped_anywhere_and_resumed(call, data, stop_at, monkeypatch, tmp_path
     assert "finished folds and steps are kept" in found.err
     jobs = 2 if name == "sparse-svm" or (WIDE and name in ("chunk", "until-turn")) else 1
     assert call("cv", model, path, *options, "--out", "cut", "--resume", "--jobs", jobs).code == 0
-    assert tables("cut") == tables("whole")
+    assert content(Path("cut")) == content(Path("whole"))
     if "--predictions" in options:
         assert Path("held_out.csv").read_bytes() == Path("whole.csv").read_bytes()
     assert sorted(os.listdir("cut")) == sorted(os.listdir("whole"))
@@ -140,7 +131,7 @@ def test_force_forgets_the_folds(call, data, stop_at, monkeypatch, tmp_path):
     assert found.code == 1 and "0-0.npz is damaged" in found.err and "remove it" in found.err
     assert call("cv", "svm", data, *EACH, "--out", "cut", "--force").code == 0
     assert call("cv", "svm", data, *EACH, "--out", "whole").code == 0
-    assert tables("cut") == tables("whole")
+    assert content(Path("cut")) == content(Path("whole"))
 
 
 def test_a_file_of_another_grid_is_refused(call, data, stop_at, tmp_path):
@@ -177,7 +168,7 @@ def test_time_limit(call, data, monkeypatch, tmp_path, name):
         monkeypatch.undo()
         monkeypatch.chdir(tmp_path)
     assert call("cv", *options, "--out", "cut", "--resume").code == 0
-    assert tables("cut") == tables("whole")
+    assert content(Path("cut")) == content(Path("whole"))
 
 
 def test_a_lost_worker_process(call, data, tmp_path):
@@ -201,7 +192,7 @@ main()
     assert json.loads((tmp_path / "cut/run.json").read_text())["status"] == "failed"
     assert list((tmp_path / "cut/parts.partial/0").glob("*.npz"))  # of fold 0 or 1, whichever was done first
     assert call("cv", "svm", data, *GRID, "--out", "cut", "--resume").code == 0
-    assert tables("cut") == tables("whole")
+    assert content(Path("cut")) == content(Path("whole"))
 
 
 def test_workers_end_with_their_parent():
@@ -245,5 +236,5 @@ def test_full_disk_keeps_finished_folds(call, data, monkeypatch, tmp_path):
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
     assert call("cv", *options, "--out", "whole").code == 0
-    assert tables("cut") == tables("whole")
+    assert content(Path("cut")) == content(Path("whole"))
     assert len(read_csv("cut/folds.csv")) == 180

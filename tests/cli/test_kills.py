@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 from screenpath.cli import THREAD_VARIABLES
-from tests.cli.conftest import ROOT, clouds, libsvm_text, unmeasured, without_times
+from tests.cli.conftest import ROOT, clouds, libsvm_text, unmeasured
 from tests.conftest import HANGS
+from tests.engine.damaged import content
 from tests.width import WIDE
 
 MANY = float(os.environ.get("SCREENPATH_KILLS", "1" if WIDE else "0.25"))
@@ -71,23 +72,6 @@ class Zygote:
         self.process.stdin.close()
         self.process.wait(timeout=HANGS)
         self.process.stdout.close()
-
-
-def content(folder) -> dict:
-    """Return what a folder holds, without what measures time: file names, bytes, rows of step tables."""
-    found = {}
-    for path in sorted(folder.rglob("*")):
-        if path.suffix in (".csv", ".json") and path.stem.startswith(("steps", "folds")):
-            found[path.name] = without_times(path)
-        elif path.name == "run.json":
-            record = json.loads(path.read_text())
-            names = ("status", "identity", "labels", "columns", "folds_certified")
-            found[path.name] = {name: record.get(name) for name in names}
-        elif path.name == "cv.json":
-            found[path.name] = {k: v for k, v in json.loads(path.read_text()).items() if k != "seconds"}
-        elif path.is_file():
-            found[str(path.relative_to(folder))] = path.read_bytes()
-    return found
 
 
 @pytest.fixture(scope="module")

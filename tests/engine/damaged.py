@@ -60,7 +60,7 @@ def content(folder) -> dict:
     found = {}
     for path in (path for path in sorted(folder.rglob("*")) if path.is_file()):
         name = str(path.relative_to(folder))
-        if name.startswith(("steps", "folds.")):
+        if path.suffix in (".csv", ".json") and name.startswith(("steps", "folds")):
             found[name] = without_times(path)
         elif name in ("run.json", "cv.json"):
             record = json.loads(path.read_text())
