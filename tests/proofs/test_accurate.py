@@ -8,7 +8,7 @@ import pytest
 
 from screenpath.kernels.rows import gram as distances
 from screenpath.kernels.rows.matrix import matrix_of
-from screenpath.numbers.accurate import LOST, inner, largest, scaled, two_products
+from screenpath.numbers.accurate import LOST, inner, largest, scaled, two_products, two_sum
 
 U = F(1, 2**53)
 
@@ -17,12 +17,12 @@ def dot(a, b):
     return sum((F(float(x)) * F(float(y)) for x, y in zip(a, b, strict=True)), F(0))
 
 
-def test_two_products_are_exact():
+def test_sums_and_products_of_two_are_exact():
     rng = np.random.default_rng(0)
     a, b = rng.uniform(-1.0, 1.0, (2, 300)) * 10.0 ** rng.uniform(-30.0, 0.0, (2, 300))
-    product, rest = two_products(a, b)
-    for x, y, high, low in zip(a, b, product, rest, strict=True):
-        assert F(high) + F(low) == F(x) * F(y) and high == x * y
+    for x, y, *parts in zip(a, b, *two_products(a, b), *two_sum(a, b), strict=True):
+        high, low, total, lost = map(F, parts)
+        assert high + low == F(x) * F(y) and high == x * y and total + lost == F(x) + F(y) and total == x + y
 
 
 def test_factors_are_scaled_by_a_power_of_two():
