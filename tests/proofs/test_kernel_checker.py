@@ -291,8 +291,9 @@ def test_a_product_that_vanishes_is_off_by_what_its_parts_are():
     assert abs(float(value) - np.exp(-0.5 * (1.0 + 0.81))) < 1e-12 and size == 1
 
 
+@pytest.mark.parametrize("C", [1.0, 2.0**20])
 @pytest.mark.parametrize("seed", range(6))
-def test_products_are_formed_again_where_a_claim_needs_them_and_there_alone(seed, monkeypatch):
+def test_products_are_formed_again_where_a_claim_needs_them_and_there_alone(seed, C, monkeypatch):
     """With numbers of few digits the gap is proven as if they had many, by the rows that have a share of it."""
     monkeypatch.setattr(products, "LONG", np.float32)
     for name, value in (("LAST", EPS), ("EXP", 16.0 * EPS)):
@@ -303,7 +304,7 @@ def test_products_are_formed_again_where_a_claim_needs_them_and_there_alone(seed
     X = np.round(512.0 * (y[:, None] * rng.uniform(2.0, 4.0, (n, 1)))) / 512.0
     theta = np.zeros(n)
     theta[:3] = 0.125, 1.0, 0.25  # all others are far beyond their kink, at the lower end
-    truth = Problem(what, X, y, np.ones(n), 1.0, theta)
+    truth = Problem(what, X / np.sqrt(C), y, np.ones(n), C, theta)
     assert max(truth.t[3:]) < -1
     own = products._decimal
     monkeypatch.setattr(products, "_decimal", lambda *given: formed.append(1) or own(*given))
