@@ -72,9 +72,7 @@ def tell(text: str) -> None:
 
 
 def write(line: str) -> None:
-    """Write a line to stderr at once: two threads may have something to say, or the handler of a signal that has come
-    within another line, which Python's own stream does not let in.
-    """
+    """Write a line to stderr at once: where a signal came within another line, Python's own stream lets none in."""
     with unheard():
         try:
             sys.stderr.write(f"{line}\n")
@@ -136,16 +134,8 @@ def waits(function: Callable) -> Callable:
 
 
 class ScreenpathError(Exception):
-    """Base of every error that the tool explains itself.
-
-    Parameters
-    ----------
-    message : str
-        What is wrong, with file, line and token where they exist.
-    hint : str, optional
-        What to type or change next.
-    more : tuple of str
-        Further lines below the message, where there are several faults of a kind.
+    """Base of every error that the tool explains itself: what is wrong, with file, line and token where they exist, and
+    as a ``hint`` what to type or change next; ``more`` are further lines, where there are several faults of a kind.
     """
 
     exit_code = 1

@@ -1,4 +1,7 @@
-"""The Python functions of run folders: what the shell's commands do, with the same options and defaults."""
+"""The Python functions of run folders: what the shell's commands do, with the same options and defaults.
+
+What they cannot do they say by a :class:`screenpath.errors.ScreenpathError`: of data, usage, run folders or resources.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,6 @@ def run(model: str, data: DataLike, **options: Any) -> StoredPath:
 
     Raises
     ------
-    DataError, UsageError, RunFolderError, ResourceError
     KeyboardInterrupt
         After Ctrl-C; finished steps are in the folder.
 
@@ -82,10 +84,6 @@ def cross_validate(model: str, data: DataLike, **options: Any) -> StoredPath:
     StoredPath
         The path on all data with the columns ``cv_SCORE`` and ``cv_SCORE_se``; :meth:`StoredPath.best` chooses a step,
         ``cv.json``, ``cv.csv`` and ``folds.csv`` in the folder have the rest.
-
-    Raises
-    ------
-    DataError, UsageError, RunFolderError, ResourceError
     """
     from screenpath.cv.rows_session import session_of
     from screenpath.engine.options import cv_resolved, cv_spec
@@ -117,10 +115,6 @@ def compare(model: str, data: DataLike | None = None, **options: Any) -> list[di
     -------
     list of dict
         One row a variant: seconds by phase, data passes, mean rejection, speed-up.
-
-    Raises
-    ------
-    DataError, UsageError, ResourceError
     """
     from screenpath.engine.studies import study, study_options
     from screenpath.report.console import Console
@@ -146,7 +140,6 @@ def merge_runs(paths: Sequence[RunLike], out: FileLike, *, force: bool = False) 
     ------
     UsageError
         If they are not parts of one run; the message lists the differences.
-    RunFolderError
     """
     from screenpath.cv.merge import merge_runs as merge
 
@@ -199,10 +192,6 @@ def show_run(path: RunLike, step: int | str | None = None, top: int = 20, *, det
     RunSummary
         ``print`` it; its attributes ``scores``, ``features``, ``intercepts`` and ``step`` have the numbers.
 
-    Raises
-    ------
-    UsageError, RunFolderError
-
     Examples
     --------
     >>> import screenpath
@@ -239,7 +228,6 @@ def compare_runs(
     ------
     UsageError
         For runs that cannot be compared, saying why.
-    DataError, RunFolderError
     """
     from screenpath.report.side_by_side import compare_runs as compared
 
@@ -268,10 +256,6 @@ def prediction_intervals(
     -------
     ndarray of shape (m, 2)
         Both ends; of an ``svm`` whether each of the labels -1 and +1 is in the set, bool.
-
-    Raises
-    ------
-    UsageError, DataError, RunFolderError
     """
     from screenpath.cv.intervals import intervals_of
 

@@ -301,10 +301,6 @@ def certify(
         and others. ``tol`` is the relative gap of the dual point that is looked for, by default 1e-10, behind a kernel
         1e-6; ``out`` a run folder for the certificate.
 
-    Raises
-    ------
-    DataError, UsageError, ResourceError
-
     Examples
     --------
     >>> import screenpath

@@ -34,24 +34,16 @@ SLOW = 10.0  # seconds from which the cost is said beforehand
 class LeaveOneOut(Removed):
     """Leave-one-out at one step. Arrays have the shape (m,), one entry for each row left out, in the file's order.
 
-    Attributes
-    ----------
-    samples, values, low, high, distance
-        As of :class:`screenpath.solve.removal.Removed`: the rows left out, their forms, and how far ``w`` moves.
-    targets : ndarray
-        Signs of a classifier (+1 is the larger label), targets of a regression.
-    scores, training : dict
-        Scores of these values, and of the model of all rows on the same rows. Rows weigh as in training.
-    counts : dict of str to int
-        How many rows have no part in the weights, were decided by a bound, by a local solution, or are open.
+    ``samples``, ``values``, ``low``, ``high`` and ``distance`` are those of :class:`screenpath.solve.removal.Removed`:
+    the rows left out, their forms, and how far ``w`` moves.
     """
 
     run: Run
     step: dict
-    targets: np.ndarray
+    targets: np.ndarray  # signs of a classifier (+1 is the larger label), targets of a regression
     weights: np.ndarray | None
-    scores: dict[str, float]
-    training: dict[str, float]
+    scores: dict[str, float]  # of these values; rows weigh as in training
+    training: dict[str, float]  # scores of the model of all rows on the same rows
     solution: Solution
     preparation: Preparation
     ids: tuple[str, ...] | None
@@ -79,6 +71,7 @@ class LeaveOneOut(Removed):
 
     @property
     def counts(self) -> dict[str, int]:
+        """Return how many rows have no part in the weights, were decided by a bound, locally solved, or are open."""
         still = self.open
         names = ((NOTHING, "nothing"), (BOUND, "bound"), (LOCAL, "local"))
         found = {name: int(np.count_nonzero((self.how == code) & ~still)) for code, name in names}

@@ -75,19 +75,8 @@ def reduce_run(
 ) -> ReducedData:
     """Return small data with the optimum of a run for every C of a range: for any solver that accepts weights.
 
-    Parameters
-    ----------
-    run : path-like
-        Run folder of ``svm``, ``lad``, ``quantile`` or ``svr`` without a kernel, of two labels. Its training data are
-        read, and a path between the ends is solved.
-    low, high : float, optional
-        The range; that of the run by default.
-    training : path-like, optional
-        The training data, if they have moved.
-
-    Raises
-    ------
-    UsageError, DataError, RunFolderError
+    The run is of ``svm``, ``lad``, ``quantile`` or ``svr`` without a kernel, of two labels. Its training data (or
+    ``training``, if they have moved) are read, and a path between the ends is solved: by default those of the run.
     """
     return reduced(open_run(folder_of(run)), low, high, None if training is None else str(training))
 

@@ -116,17 +116,10 @@ class Result(ABC, Generic[Place]):
         return pandas.DataFrame(self.table())
 
     def plot(self, kind: str | None = None) -> Any:
-        """Return a picture of the path, which notebooks show; needs matplotlib.
+        """Return a picture of the path, which notebooks show; needs matplotlib. Its ``figure`` is matplotlib's, its
+        ``save(FILE)`` writes it.
 
-        Parameters
-        ----------
-        kind : {"rejection", "coefficients", "gap", "time", "cv", "grid", "loo", "influence"}, optional
-            The most telling one by default.
-
-        Returns
-        -------
-        Picture
-            ``figure`` is matplotlib's, ``save(FILE)`` writes it.
+        ``kind`` is rejection, coefficients, gap, time, cv, grid, loo or influence; by default the most telling one.
         """
         return Later("report.notebook", "plot_of")(self, kind)
 
@@ -134,19 +127,10 @@ class Result(ABC, Generic[Place]):
         return Later("report.notebook", "html_of")(self)
 
     def position(self, step: Place | None = None, **parameters: float) -> int:
-        """Return the place of a step, named by its place (negative: from the end) or by its parameters.
+        """Return the place of a step, named by its place (negative: from the end) or by its parameters: ``C=0.1`` is
+        the step whose parameters are nearest, if they agree to six digits.
 
-        Parameters
-        ----------
-        step : int, optional
-            The last one by default. The path of a run folder has names for steps, too: :meth:`StoredPath.position`.
-        **parameters : float
-            For example ``C=0.1``: the step whose parameters are nearest, if they agree to six digits.
-
-        Raises
-        ------
-        UsageError
-            Where there is no such step.
+        It is the last one by default. The path of a run folder has names for steps, too: :meth:`StoredPath.position`.
         """
         if not parameters:
             try:
@@ -183,13 +167,7 @@ class Result(ABC, Generic[Place]):
         return at
 
     def solved(self, step: Place | None = None, **parameters: float) -> Step:
-        """Return the step at a position, see :meth:`position`.
-
-        Raises
-        ------
-        UsageError
-            Where there is no such step, or that grid point has no solution.
-        """
+        """Return the step at a position, see :meth:`position`; a :class:`UsageError` if it has no solution."""
         found = self.steps[self.position(step, **parameters)]
         if found.status == SKIPPED:
             where = ", ".join(f"{name} = {value:.6g}" for name, value in found.parameters.items())
@@ -253,11 +231,6 @@ class Result(ABC, Generic[Place]):
         """Return the model at any ``C`` of the path's range, with its proven gap: the mean of the steps around it.
 
         Nothing is solved, and no data are read. For linear paths over C; of one over tau or epsilon, at such a level.
-
-        Raises
-        ------
-        UsageError
-            For a ``C`` outside of the range, and for other paths.
 
         Examples
         --------

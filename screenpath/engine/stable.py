@@ -17,7 +17,7 @@ from screenpath.data.files.cells import completed
 from screenpath.data.words.labels import label_text
 from screenpath.engine.interpolated import is_linear, is_solved, solved
 from screenpath.errors import UsageError
-from screenpath.inputs.run_data import preparation_of, training_path
+from screenpath.inputs.run_data import training_path
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.rounding import gamma
 from screenpath.problem.between import Between, open_shares
@@ -119,7 +119,7 @@ def _by_balls(path, steps: list) -> Callable:
 
     Without a free intercept the weights of the run suffice.
     """
-    run, p = path.run, preparation_of(path.run)
+    run, p = path.run, path.run.preparation
     known = [(solved(path, step), *path._solution(step)) for step in steps]
 
     def left(X) -> list[np.ndarray]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from screenpath.catalogue.scores import probability
 from screenpath.data.files.dataset import FileLike, RowsLike
-from screenpath.data.files.prepare import Preparation
 from screenpath.data.words.labels import in_python, label_text
 from screenpath.engine.interpolated import Interpolated, at_missing, check_linear
 from screenpath.engine.result import Result
@@ -51,20 +50,10 @@ class StoredPath(Result[int | str]):
         return self.run.path
 
     def position(self, step: int | str | None = None, **parameters: float) -> int:
-        """Return the place of a step, named as in Python or as the commands name it.
+        """Return the place of a step, named as of :meth:`Result.position` or as ``--step`` has it: ``best``,
+        ``one-se``, ``C=0.1``.
 
-        Parameters
-        ----------
-        step : int or str, optional
-            Its place (negative: from the end), or as ``--step`` has it: ``best``, ``one-se``, ``C=0.1``. By default the
-            best one of a cross-validation, as of the commands; of a run without one the last.
-        **parameters : float
-            For example ``C=0.1``: the step whose parameters are nearest, if they agree to six digits.
-
-        Raises
-        ------
-        UsageError
-            Where there is no such step.
+        By default it is the best one of a cross-validation, as of the commands; of a run without one the last.
         """
         if step is None and not parameters and self.run.cross_validated:
             step = "best"
@@ -102,17 +91,8 @@ class StoredPath(Result[int | str]):
         return stored_weights(self.run, *self.run.coefficients(step.cells))
 
     def best(self, one_se: bool = False) -> int:
-        """Return the place of the step with the best score of cross-validation or test data.
-
-        Parameters
-        ----------
-        one_se : bool, default False
-            The most regularised within one standard error of it, after a cross-validation.
-
-        Raises
-        ------
-        UsageError
-            Where no step has a score.
+        """Return the place of the step with the best score of cross-validation or test data; with ``one_se``, after a
+        cross-validation, of the most regularised within one standard error of it.
         """
         return self.run.choose("one-se" if one_se else "best")["step"]
 
@@ -121,16 +101,8 @@ class StoredPath(Result[int | str]):
 
         For ``svm`` (with or without a kernel), ``lad``, ``quantile``, ``svr``, and ``sparse-svm`` with two labels. With
         ``certificate`` the run folder has them (not those of ``sparse-svm``); otherwise the problem of the step is
-        solved again. Both read the labels from the training data.
-
-        Returns
-        -------
-        Duals
-            ``.support`` has the rows with a part in the weights (:meth:`support` of a linear path: its features).
-
-        Raises
-        ------
-        UsageError, DataError, RunFolderError
+        solved again. Both read the labels from the training data. ``.support`` of the result has the rows with a part
+        in the weights (:meth:`support` of a linear path: its features).
         """
         from screenpath.engine.duals import duals_of
 
@@ -142,23 +114,10 @@ class StoredPath(Result[int | str]):
         """Leave out each row of the training data in turn, exactly and proven, as ``screenpath loo`` does.
 
         For ``svm`` of two labels, with or without a kernel, ``lad``, ``quantile`` and ``svr``. The data are read again,
-        and stay scaled and weighted as for all rows.
+        and stay scaled and weighted as for all rows. The step is named as of :meth:`position`; ``rows`` leaves out so
+        many rows, drawn at random with ``seed``.
 
-        Parameters
-        ----------
-        step, **parameters
-            As of :meth:`position`.
-        rows : int, optional
-            Leave out so many rows, drawn at random with ``seed``.
-
-        Returns
-        -------
-        LeaveOneOut
-            ``print`` it; its arrays ``values``, ``low`` and ``high`` have an entry for each row left out.
-
-        Raises
-        ------
-        UsageError, DataError, RunFolderError
+        ``print`` the result; its arrays ``values``, ``low`` and ``high`` have an entry for each row left out.
         """
         from screenpath.engine.leave_out import leave_one_out
 
@@ -167,16 +126,8 @@ class StoredPath(Result[int | str]):
     def loo_every_c(self) -> EveryC:
         """Leave out each row at every C of the path, between the steps too, as ``screenpath loo --steps every-c`` does.
 
-        For linear ``svm`` of two labels; the data are read again.
-
-        Returns
-        -------
-        EveryC
-            ``print`` it; ``curve`` bounds the number of errors, ``intervals()`` says where each row's label is proven.
-
-        Raises
-        ------
-        UsageError, DataError, RunFolderError
+        For linear ``svm`` of two labels; the data are read again. ``print`` the result; its ``curve`` bounds the number
+        of errors, its ``intervals()`` say where each row's label is proven.
         """
         from screenpath.engine.every_c import every_c
 
@@ -186,12 +137,8 @@ class StoredPath(Result[int | str]):
         """Return on which intervals of C the label of each new row is proven, between the steps too.
 
         For ``svm`` of two labels without a kernel; with a free intercept the training data are read, and the path is
-        solved again. ``X`` as of :meth:`decision_function`.
-
-        Returns
-        -------
-        StableLabels
-            ``.intervals`` has ``(label, low, high)`` for each row, ``.shares`` the share of the range that is proven.
+        solved again. ``X`` as of :meth:`decision_function`. ``.intervals`` of the result has ``(label, low, high)`` for
+        each row, ``.shares`` the share of the range that is proven.
         """
         from screenpath.engine.stable import StableLabels
 
@@ -256,10 +203,7 @@ def _path_of(run: Run, training: str | tuple | None) -> StoredPath:
     known = [label for label in sides if not isinstance(label, str)]  # a text stands for all others: rest
     places = dict(zip(known, in_python(known), strict=True))
     labels = tuple(places.get(label, label) for label in sides) or None
-    p = run.record["preparation"]
-    columns = None if run.numbers is None else run.numbers - 1
-    size = run.n_columns, columns, run.n_features
-    preparation = Preparation(p.get("scaling", "none"), None, None, 0.0, *size, fill=run.fill)
+    preparation = replace(run.preparation, scale=None, shift=None)  # coefficients are in the units of the data
     form = run.form
     form = None if form is None or form.plain else form
     return StoredPath(steps, preparation, labels, run, training, feature_names=run.feature_names, form=form)

@@ -144,7 +144,7 @@ class Support:
 def support_of(run: Run, step: dict, training: str | tuple | None = None, dense: bool = True) -> Support:
     """Return the support vectors of a step, prepared; arguments and errors as of :func:`kernel_values`."""
     data = None if training is None and run.has(ROWS_FILE) else training_data(run, training)
-    function, preparation = _function(run), preparation_of(run)
+    function, preparation = _function(run), run.preparation
     (coefficients,), (intercept,) = run.deciding(step)
     support = np.flatnonzero(coefficients)
     if data is None:
@@ -193,12 +193,4 @@ def of_width(run: Run, X) -> sp.csr_array:
     """Return new rows with the columns of a run: others are left out, and those that are not there are 0."""
     X = sp.csr_array(X[:, : run.n_features] if X.shape[1] > run.n_features else X)
     shape = X.shape[0], run.n_features
-    return preparation_of(run).narrowed(sp.csr_array((X.data, X.indices, X.indptr), shape=shape))
-
-
-def preparation_of(run: Run) -> Preparation:
-    """Return the preparation of new rows, without a constant feature."""
-    record = run.record["preparation"]
-    scale, shift = (None if record[name] is None else np.array(record[name]) for name in ("scale", "shift"))
-    columns = None if run.numbers is None else run.numbers - 1
-    return Preparation(record["scaling"], scale, shift, 0.0, run.n_columns, columns, fill=run.fill)
+    return run.preparation.narrowed(sp.csr_array((X.data, X.indices, X.indptr), shape=shape))

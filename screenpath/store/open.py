@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from screenpath.store import record as records
 from screenpath.store.coefficients import NPZ, Layout, read_matrix, step_of_nu
 from screenpath.store.folder import Progress, run_key
 from screenpath.store.record import damaged, read_steps
+
+if TYPE_CHECKING:
+    from screenpath.data.files.prepare import Preparation
 
 NEAR = 1e-3  # relative tolerance of a parameter given to --step
 SHOWN = 5  # steps listed in a message
@@ -165,6 +169,16 @@ class Run:
     def n_columns(self) -> int:
         """Return how many features have a column: all, except in wide data of which most never occur."""
         return self.n_features if self.numbers is None else self.numbers.size
+
+    @property
+    def preparation(self) -> Preparation:
+        """Return the preparation of new rows, without a constant feature."""
+        from screenpath.data.files.prepare import Preparation  # with all that reads data
+
+        p, columns = self.record["preparation"], None if self.numbers is None else self.numbers - 1
+        scale, shift = (None if p.get(name) is None else np.array(p[name]) for name in ("scale", "shift"))
+        size = self.n_columns, columns, self.n_features
+        return Preparation(p.get("scaling", "none"), scale, shift, 0.0, *size, fill=self.fill)
 
     @property
     def width(self) -> int:
