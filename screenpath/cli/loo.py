@@ -37,7 +37,8 @@ def loo(run, step, steps, rows, seed, out, certificate, format, force, training,
     low and high: proven bounds of the decision value.
 
     --steps every-c finds for each row of a classifier on which intervals of C its label is proven, between the steps,
-    too; -o then writes row, label, predicted, C_from and C_to, a line for each interval.
+    too; -o then writes row, label, predicted, C_from and C_to, a line for each interval. Of a regression it bounds
+    what is predicted: row, target, C_from, C_to, low and high, a line for each step to the next.
 
     The exit code is 3 if a row is left open: two intercepts are best, say, and they differ in its label.
     """

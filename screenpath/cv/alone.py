@@ -38,7 +38,8 @@ def without_each(task, model, certificate) -> tuple[np.ndarray, dict]:
     """
     from screenpath.engine.leave_out import say_cost  # other runs start up without it
     from screenpath.kernels.compilation import ensure_compiled
-    from screenpath.solve.removal import Solution, leave_out, polished
+    from screenpath.solve.polish import polished
+    from screenpath.solve.removal import Solution, leave_out
 
     ensure_compiled("removal_proof")
     labels = task.labels is not None

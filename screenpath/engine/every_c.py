@@ -1,4 +1,4 @@
-"""Leave-one-out of a classifier for every C of a run's range: where each row's held-out label is proven."""
+"""Leave-one-out for every C of a run's range: where each row's held-out label is proven."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ import numpy as np
 from screenpath.data.words.labels import label_text
 from screenpath.data.words.tables import csv_text, finite
 from screenpath.engine.again import problem_again
+from screenpath.engine.every_value import EveryValue, every_value
 from screenpath.engine.leave_out import TOL, check_left_out, say_cost
 from screenpath.engine.path import Path
 from screenpath.errors import UsageError
 from screenpath.inputs.run_data import training_path
 from screenpath.kernels.compilation import ensure_compiled
-from screenpath.solve.removal import Solution, polished
+from screenpath.solve.polish import polished
+from screenpath.solve.removal import Solution
 from screenpath.solve.sides import Held, held
 from screenpath.store.open import Run
 
@@ -60,6 +62,11 @@ class EveryC:
         starts = np.flatnonzero(~same)
         ends = np.append(cuts[starts[1:]], cuts[-1])
         return np.column_stack([cuts[starts], ends, wrong[starts], self.signs.size - right[starts]])
+
+    @property
+    def measure(self) -> str:
+        """Return what the curve has."""
+        return f"errors of {self.signs.size:,} rows"
 
     @property
     def errors(self) -> tuple[int, int]:
@@ -136,16 +143,14 @@ class EveryC:
         return "".join(f"{name:<20}{text}\n" for name, text in lines)
 
 
-def every_c(run: Run, training: str | tuple | None = None, tell: Any = None) -> EveryC:
-    """Leave out each row of the training data of a classifier in turn, at every C between the steps of a run.
+def every_c(run: Run, training: str | tuple | None = None, tell: Any = None) -> EveryC | EveryValue:
+    """Leave out each row of the training data in turn, at every C between the steps of a run.
 
     The steps are solved again, to the accuracy that rounding allows. ``tell`` hears of a long wait.
     """
     check_left_out(run)
-    if run.labels is None:
-        raise UsageError(f"{run.model} is a regression: no label to prove at every C", "use its steps: `steps=all`")
     if run.kernel:
-        raise UsageError(f"{run.path} has a kernel: labels are proven at its steps", "use them: `steps=all`")
+        raise UsageError(f"{run.path} has a kernel: every C is for linear runs", "use its steps: `steps=all`")
     if len(run.steps) < 2:
         raise UsageError(f"every C needs a path: {run.path} has one step", "compute a grid of several values")
     with problem_again(run, training_path(run, training), tol=min(run.record["options"]["tol"], TOL)) as found:
@@ -156,6 +161,8 @@ def every_c(run: Run, training: str | tuple | None = None, tell: Any = None) -> 
         certificates = _solved(way, way.grid)
         samples, middle = np.arange(way.model.rows.n), certificates[len(certificates) // 2]
         say_cost(Solution(way.model, middle), samples, tell, "for each of several steps; `steps=all` takes one of each")
+        if run.labels is None:
+            return every_value(run, spec, data, way.model, certificates, began)
         proven = held(certificates, way.model)
         for _ in range(ROUNDS):
             widths = np.diff(np.log(proven.C))

@@ -20,7 +20,8 @@ from screenpath.errors import UsageError
 from screenpath.inputs.run_data import of_width, training_path
 from screenpath.kernels.compilation import ensure_compiled
 from screenpath.numbers import sparse as sp
-from screenpath.solve.removal import AT_ONCE, BOUND, LOCAL, NOTHING, OPEN, Removed, Solution, leave_out, polished
+from screenpath.solve.polish import polished
+from screenpath.solve.removal import AT_ONCE, BOUND, LOCAL, NOTHING, OPEN, Removed, Solution, leave_out
 from screenpath.store.certificates import header_of, removals_bytes
 from screenpath.store.open import Run
 

@@ -22,7 +22,7 @@ from screenpath.walk.step import Step
 
 if TYPE_CHECKING:
     from screenpath.engine.duals import Duals
-    from screenpath.engine.every_c import EveryC
+    from screenpath.engine.every_c import EveryC, EveryValue
     from screenpath.engine.leave_out import LeaveOneOut
     from screenpath.engine.stable import StableLabels
 
@@ -123,11 +123,12 @@ class StoredPath(Result[int | str]):
 
         return next(leave_one_out(self.run, [self.solved(step, **parameters).cells], self.training, rows, seed))
 
-    def loo_every_c(self) -> EveryC:
+    def loo_every_c(self) -> EveryC | EveryValue:
         """Leave out each row at every C of the path, between the steps too, as ``screenpath loo --steps every-c`` does.
 
-        For linear ``svm`` of two labels; the data are read again. ``print`` the result; its ``curve`` bounds the number
-        of errors, its ``intervals()`` say where each row's label is proven.
+        For linear ``svm`` of two labels, ``lad``, ``quantile`` and ``svr``; the data are read again. ``print`` the
+        result; its ``curve`` bounds the number of errors, or of a regression the score. ``intervals()`` says where each
+        row's label is proven, ``low`` and ``high`` between what a regression predicts of it.
         """
         from screenpath.engine.every_c import every_c
 

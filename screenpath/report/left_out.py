@@ -16,10 +16,10 @@ APART = 0.08, 0.04  # of the axes: nearer to a named row, a name would be printe
 
 
 def draw_loo(run):
-    """Draw errors in training and held out: of a classifier at every C, of a regression at the steps."""
+    """Draw errors in training and held out, of linear runs at every C."""
     figure, axes = f.new_figure()
     axes = axes[0, 0]
-    if run.labels is None or run.kernel or len(run.steps) == 1:
+    if run.kernel or len(run.steps) == 1:
         _at_steps(run, axes)
     else:
         _at_every_c(run, axes)
@@ -38,7 +38,7 @@ def _at_every_c(run, axes) -> None:
     axes.set_xscale("log")
     axes.set_xlim(edges[0], edges[-1])
     axes.set_xlabel("C")
-    axes.set_ylabel(f"errors of {found.signs.size:,} rows")
+    axes.set_ylabel(found.measure)
 
 
 def _at_steps(run, axes) -> None:

@@ -1,8 +1,8 @@
 """Every leave-one-out solution of a box model, each with a proof, for the price of a few rows each.
 
 Leaving out one row moves ``w`` by so little that only rows near their kinks can notice: ``kernels.solve.removal``
-follows them. It needs a solution whose members are on their kinks (:func:`polished`). Behind a kernel, rows are vectors
-in the span of those that are followed (:class:`Spanned`).
+follows them. It needs a solution whose members are on their kinks (:mod:`screenpath.solve.polish`). Behind a kernel,
+rows are vectors in the span of those that are followed (:class:`Spanned`).
 """
 
 from __future__ import annotations
@@ -20,14 +20,11 @@ from screenpath.kernels.solve import removal as kernels
 from screenpath.kernels.solve import removal_proof as proofs
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.rounding import UNIT, gamma
-from screenpath.problem.box_types import one_sided
 from screenpath.problem.sharp import difference, recomputed
 from screenpath.regions.geometry import KernelPoint
 
-ROUNDS = 30  # of a polish
 SPAN = 1e-13  # part of the largest kernel value from which what a row adds to the span of others counts
 LEAST = 1e-150  # norm by which products are divided
-FINE = 8.0  # times its error bound may be the distance from its kink of a row that is on it
 SNAP = 1e-11  # part of its box that a dual variable is moved by to the end, where rounding has left it beside
 AT_ONCE, EFFORT = 256, 10**8  # rows left out in one call at most, and operations of a piece of each: a signal waits
 NEAR = 256  # rows of the first band in addition to four times the members
@@ -303,68 +300,6 @@ class Spanned:
         return X, np.maximum(np.square(sizes) - np.einsum("ij,ij->i", X, X), 0.0)
 
 
-def polished(model, certificate):
-    """Return a certificate of a pair at the same ``C`` with its members on their kinks, as near as rounding allows.
-
-    The members' system is solved and gone to as far as their boxes allow; who reaches an end stays there, rows on the
-    wrong side of their kink become members. Each step lowers the dual's distance from its best value.
-    """
-    now = best = model.certify(certificate.C, None, one_sided(model, certificate.theta))
-    for _ in range(ROUNDS):
-        of = Solution(model, now)
-        near = Near(of, int(np.count_nonzero(of.inside | of.wrong)))
-        alpha = _solved(near, of)
-        theta = now.theta.copy()
-        for end, other in ((model.lo, of.low), (model.hi, of.high)):
-            at = near.index[alpha == other[near.index]]
-            theta[at] = np.where(of.signs[at] > 0, end[at], (model.lo + model.hi - end)[at])
-        free = near.index[(of.low[near.index] < alpha) & (alpha < of.high[near.index])]
-        theta[free] = of.signs[free] * alpha[near.place[free]] / now.C
-        now = model.certify(now.C, None, theta)
-        best = now if now.gap < best.gap else best
-        after = Solution(model, now)
-        exact = FINE * after.errors + after.rounding.distance * after.lengths  # and as far as the sum over rows is
-        if not (after.wrong | (after.inside & (np.abs(after.t) > exact))).any():
-            break
-    return best
-
-
-def _solved(near: Near, of: Solution) -> np.ndarray:
-    """Return the dual variables of a band when those of its rows that can be are on their kinks."""
-    border, alpha, t = int(of.free), near.band.alpha.copy(), near.band.t.copy()
-    low, high, excess = near.band.low, near.band.high, [-float(of.alpha.sum())] * of.free
-    left = np.arange(alpha.size)
-    while left.size:
-        rows = near.face(left).members[border:]
-        for row in np.setdiff1d(left, rows):  # a combination of the others: in their place, it moves nobody
-            products = near.band.X[rows] @ near.band.X[row]
-            share = kernels.solved(near.work, border + rows.size, np.append([1.0] * border, products))[border:]
-            gain = t[row] - float(share @ t[rows])
-            if abs(gain) > near.band.errors[row] + float(np.abs(share) @ near.band.errors[rows]):
-                rows, step, most = np.append(rows, row), np.sign(gain) * np.append(-share, 1.0), np.inf
-                break
-        else:
-            right, most = np.append(excess, t[rows]), 1.0
-            step = kernels.solved(near.work, right.size, right)[border:]
-        room = np.where(step > 0.0, high[rows] - alpha[rows], low[rows] - alpha[rows])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            length = np.where(step == 0.0, np.inf, room / step)
-        part = min(float(length.min(initial=np.inf)), most)
-        alpha[rows] += part * step
-        if most < np.inf:
-            t[left] *= 1.0 - part
-            excess = [(1.0 - part) * one for one in excess]
-        ends = rows[length == part]
-        alpha[ends] = np.where(step[length == part] > 0.0, high[ends], low[ends])
-        if part == most:
-            break
-        left = np.setdiff1d(left, ends)
-    return np.clip(alpha, low, high)
-
-
-# -- leaving out ------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Removed:
     """Solutions without one sample each. Arrays have the shape (m,), one entry for each sample left out.
@@ -382,6 +317,7 @@ class Removed:
     distance: np.ndarray  # by which w moves
     changes: Any  # csr_array of shape (m, n): by how much the sum over rows has more of each row; from it w follows
     offsets: np.ndarray  # by how much the intercept moves
+    middles: np.ndarray  # part of this, and of the values: to the middle of several best ones, from that of the gap
 
     @property
     def error(self) -> np.ndarray:
@@ -403,7 +339,7 @@ def leave_out(of: Solution, samples: np.ndarray, bounded: bool = False) -> Remov
     how = np.where(alpha == 0.0, NOTHING, LOCAL).astype(np.int8)
     found = Removed(
         samples, forms.copy(), forms - down - errors, forms + up + errors, how, np.full(rows.size, of.gap),
-        np.zeros(rows.size), None, np.zeros(rows.size),
+        np.zeros(rows.size), None, *np.zeros((2, rows.size)),
     )  # fmt: skip
     if bounded:
         _bounded(of, rows, found)
@@ -417,27 +353,33 @@ def _around(of: Solution, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     The bound is that of ``kernels.solve.removal``; with a free intercept another row takes over a row's part.
     """
     away, lengths = of.rounding.distance, of.model.norms[rows]
-    loss = of.gap + 0.5 * away * away
     if not of.free:
-        reach = (np.sqrt(2.0 * loss) + away) * lengths * (1.0 + 1e-12)
-        return reach, reach
+        return 2 * (reach(of.gap + 0.5 * away * away, away, np.inf, lengths, 0.0),)
     residue = of.rounding.residue
     cost = np.abs(of.t) + of.errors
-    far = np.where(cost > 2.0 * of.errors, cost, 0.0)
+    apart = np.where(cost > 2.0 * of.errors, cost, 0.0)
     ends = []
     for room in of.high - of.alpha, of.alpha - of.low:
-        reach, able = np.full(rows.size, np.inf), np.flatnonzero(room > 2.0 * residue)
+        far, able = np.full(rows.size, np.inf), np.flatnonzero(room > 2.0 * residue)
         # Of the three best one is neither the row nor its other dual variable.
-        for e in able[np.lexsort((-room[able], far[able]))[:3]].tolist():
+        for e in able[np.lexsort((-room[able], apart[able]))[:3]].tolist():
             length, off = of.lengths[rows] + of.lengths[e], away + residue * (of.lengths[e] + of.rounding.shift)
             least = of.gap + residue * cost[e] + 0.5 * off * off
-            with np.errstate(divide="ignore", invalid="ignore"):
-                step = np.minimum(room[e] - residue, np.sqrt(2.0 * least) / length)
-                one = cost[e] + off * length + 0.5 * step * length**2 + (least / step if least > 0.0 else 0.0)
+            one = reach(least, off, room[e] - residue, length, cost[e])
             other = (rows - e) % of.model.rows.n != 0
-            reach[other] = np.fmin(reach, one * (1.0 + 1e-12))[other]
-        ends.append(reach)
+            far[other] = np.fmin(far, one)[other]
+        ends.append(far)
     return ends[0], ends[1]
+
+
+def reach(gap, away, room, length, cost):
+    """Return how far forms of rows may be from the best ones, by what takes over up to ``room`` of a dual variable at a
+    ``cost``: the ``length`` is that of a row, or of the difference of two; see ``kernels.solve.removal_proof``.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        step = np.minimum(room, np.sqrt(2.0 * gap) / np.maximum(length, LEAST))
+        loss = np.where(gap > 0.0, gap / step, 0.0)
+        return (cost + away * length + 0.5 * step * length**2 + loss) * (1.0 + 1e-12)
 
 
 def _bounded(of: Solution, rows: np.ndarray, found: Removed) -> None:
@@ -517,7 +459,8 @@ def _written(of: Solution, near: Near, out, which: np.ndarray, good: np.ndarray,
     if of.free:  # where several intercepts are best, the one between
         wide = np.isfinite(high - low) & (high - low > WIDE * (1.0 + np.abs(value)))
         middle = np.where(wide, 0.5 * low + 0.5 * high, value)
-        found.offsets[to], value = out.intercept[good] + (middle - value), middle
+        found.middles[to] = middle - value
+        found.offsets[to], value = out.intercept[good] + found.middles[to], middle
     found.values[to] = value
     found.low[to], found.high[to], found.gap[to] = low, high, out.gap[good]
     found.distance[to] = out.distance[good]

@@ -422,10 +422,43 @@ def test_every_c(call, tmp_path, data):
     assert all(np.sign(expected[int(row["row"])]) == float(row["predicted"]) for row in middle) and len(middle) > 55
 
 
+@pytest.mark.parametrize("intercept", ["free", "none"])
+@pytest.mark.parametrize(("model", "score"), [("svr", "mae"), ("quantile", "pinball")])
+def test_every_c_of_a_regression(call, tmp_path, data, model, score, intercept):
+    file, X, _ = data
+    y = np.round(X @ np.array([1.0, -2.0, 0.5]) + np.random.default_rng(0).normal(size=60), 3)  # as the file has it
+    file.write_text(libsvm_text(X, y))
+    options = {"bias": 0.0, "intercept": intercept, "c_list": None, "grid": 30, "cmin": 0.05, "cmax": 1.0}
+    path = computed(tmp_path, file, model, **options)
+    found, table = path.loo_every_c(), tmp_path / "values.csv"
+    said = call("loo", path.folder, "--steps", "every-c", "-o", table)
+    assert said.code == 0 and str(found) in said.out and f"smallest {score}" in said.out
+    record = json.loads(call("loo", path.folder, "--steps", "every-c", "--format", "json").out)
+    assert record["errors"] == list(found.errors) and record["unproven"] == found.unproven == 0.0
+    for k, (step, said_of) in enumerate(zip(path.steps, record["steps"], strict=True)):
+        exact = path.loo(k)
+        assert said_of["C"] == step.C and said_of["errors"] == pytest.approx(exact.scores[score], rel=1e-6)
+        assert said_of["training"] == pytest.approx(exact.training[score], rel=1e-6)
+        for segment in {max(k - 1, 0), min(k, 28)}:
+            assert found.curve[segment, 2] <= said_of["errors"] <= found.curve[segment, 3]
+            assert ((found.low[segment] <= exact.values) & (exact.values <= found.high[segment])).all()
+    assert 0.6 * found.errors[1] < found.errors[0] < found.errors[1] == min(one["errors"] for one in record["steps"])
+    rows = read_csv(table)
+    assert list(rows[0]) == ["row", "target", "C_from", "C_to", "low", "high"] and len(rows) == 60 * 29
+    value = 0.5 * (path.steps[11].C + path.steps[12].C)
+    fit = {"svr": screenpath.svr_path, "quantile": screenpath.quantile_path}[model]
+    for row in [row for row in rows if float(row["C_from"]) < value < float(row["C_to"])][::4]:
+        i = int(row["row"]) - 1
+        keep = np.arange(60) != i
+        form = fit(X[keep], y[keep], grid=[value], tol=1e-12, intercept=intercept).predict(X[[i]])[0]
+        assert float(row["target"]) == y[i]
+        assert float(row["low"]) - 1e-5 <= form <= float(row["high"]) + 1e-5
+
+
 def test_what_every_c_refuses(call, tmp_path, data):
     computed(tmp_path, data[0], c_list=[0.3])
     run = str(tmp_path / "run")
     assert "has one step" in call("loo", run, "--steps", "every-c").err
     assert "leaves out all rows at every C" in call("loo", run, "--steps", "every-c", "--rows", 3).err
-    computed(tmp_path, data[0], "lad", force=True)
-    assert "no label to prove" in call("loo", run, "--steps", "every-c").err
+    kernel = screenpath.run("svm", str(data[0]), kernel="rbf", grid=3, out=tmp_path / "kernel", quiet=True)
+    assert "every C is for linear runs" in call("loo", kernel.folder, "--steps", "every-c").err

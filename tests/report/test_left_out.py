@@ -37,12 +37,16 @@ def test_the_curve_of_a_classifier_is_that_of_every_c(path):
     np.testing.assert_array_equal(least.get_data().edges[:-1], found.curve[:, 0])
 
 
-@pytest.mark.parametrize("points", [1, 6])
-def test_a_regression_has_its_score_at_each_step(path, points):
-    found = regression(path, c_list=np.geomspace(0.1, 1.0, points).tolist())
+def test_a_regression_has_its_score_at_one_step_and_bounds_of_it_at_every_c(path):
+    found = regression(path, c_list=[0.1])
     left, own = draw(found.run, "loo").axes[0].get_lines()
-    assert left.get_ydata() == pytest.approx([found.loo(k).scores["mae"] for k in range(points)])
-    assert own.get_ydata() == pytest.approx([found.loo(k).training["mae"] for k in range(points)])
+    assert left.get_ydata() == pytest.approx([found.loo(0).scores["mae"]])
+    assert own.get_ydata() == pytest.approx([found.loo(0).training["mae"]])
+    found = regression(path, c_list=np.geomspace(0.1, 1.0, 6).tolist())
+    axes = draw(found.run, "loo").axes[0]
+    np.testing.assert_array_equal(axes.patches[0].get_data().values, found.loo_every_c().curve[:, 3])
+    assert axes.get_lines()[-1].get_ydata() == pytest.approx([found.loo(k).training["mae"] for k in range(6)])
+    assert axes.get_ylabel() == "mae"
 
 
 def test_influence_shows_the_change_of_each_row_that_has_a_part(path):

@@ -13,6 +13,7 @@ from screenpath.rows.memory import MemoryRows
 from screenpath.screen import parse_kernel_rule, parse_rule
 from screenpath.solve import removal
 from screenpath.solve.newton import Newton
+from screenpath.solve.polish import polished
 from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.free_problems import SHAPES, VALUES
@@ -52,7 +53,7 @@ def model_of(name, shape, X, y, weights, free):
 def solved(model, C):
     """Return the polished certificate of a step."""
     (_, pair), *_ = walk(model, [C], parse_rule("dvi+gap"), Newton(), PathOptions(tol=1e-8))
-    return removal.polished(model, pair)
+    return polished(model, pair)
 
 
 def signless(model):
@@ -220,7 +221,7 @@ def test_a_polished_pair_has_the_gap_that_rounding_allows(name, free):
     X, y, _ = drawn(name, "plain", 5, free, False, n=200, d=8)
     model = model_of(name, "plain", X, y, None, free)
     (_, rough), *_ = walk(model, [1.0], parse_rule("dvi+gap"), Newton(), PathOptions(tol=1e-5))
-    fine = removal.polished(model, rough)
+    fine = polished(model, rough)
     assert rough.rel_gap > 1e-9 > 1e-12 > fine.rel_gap
 
 
@@ -276,7 +277,7 @@ def behind(kernel, seed, free, weighted, n=40):
 def behind_claims(model, R, y, s, C, free):
     """Return what was found, and how many claims refits contradict and how many were compared."""
     (_, pair), *_ = walk(model, [C], parse_kernel_rule("gap"), make_kernel_solver("auto"), PathOptions(tol=1e-8))
-    found = removal.leave_out(removal.Solution(model, removal.polished(model, pair)), np.arange(y.size))
+    found = removal.leave_out(removal.Solution(model, polished(model, pair)), np.arange(y.size))
     low, high = np.where(y > 0.0, 0.0, -C * s), np.where(y > 0.0, C * s, 0.0)
     wrong = compared = 0
     for i in np.flatnonzero(found.how == removal.LOCAL):

@@ -8,7 +8,8 @@ import pytest
 from screenpath.screen import parse_rule
 from screenpath.solve import sides
 from screenpath.solve.newton import Newton
-from screenpath.solve.removal import Solution, leave_out, polished
+from screenpath.solve.polish import polished
+from screenpath.solve.removal import Solution, leave_out
 from screenpath.walk.loop import PathOptions, walk
 from tests.solve.test_removal import drawn, model_of, refit, signless, without
 from tests.width import wide
