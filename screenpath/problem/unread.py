@@ -27,7 +27,6 @@ INTERCEPT = ("intercept", "low", "high", "residue", "shift", "cost")  # and, whe
 NONE, NOTHING = np.zeros(1, dtype=np.int64), np.empty(0)
 DENSE = 64  # columns, up to which moves are measured by second moments
 GROUP, GROUPS = 128, 128  # rows that these are of
-CELLS = 1 << 20  # values of a block of rows that are not in memory
 PART = 0.25  # of the tolerance: what rounding may take of the primal value
 ALIKE = 1e-6  # relative difference of a certificate's numbers, at most
 
@@ -65,13 +64,14 @@ def measured(model) -> tuple:
     """
     if model.measure is not None:
         return model.measure
-    free, error, sizes = model.free, model.bounds[PRODUCT], np.empty(model.size)
+    free, error = model.free, model.bounds[PRODUCT]
     rows, touched = model.rows, model.rows.touched
     mean, lengths, more = (NOTHING, model.norms, 0.0) if free is None else (free.mean, free.spread, 1.0)
     middle = np.zeros(rows.d) if free is None else mean
-    wide = rows.sparse and rows.d > DENSE  # copies without their zeros
+    wide = rows.sparse and rows.d > DENSE and rows.stored is not None  # copies without their zeros
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        exponents = np.round(0.5 * np.log2((_wide_squares if wide else _squares)(rows, middle) / model.size))
+        squares = _wide_squares(rows, middle) if wide else np.sum(rows.blockwise(_squares, middle), axis=0)
+        exponents = np.round(0.5 * np.log2(squares / model.size))
         units = np.exp2(np.where(np.abs(exponents) <= MOST_EXPONENT, exponents, 0.0))
         apart = float(np.linalg.norm(middle / units))  # the rows themselves may be rounded
         metric, lost = np.empty((0, 0)), 4.0 * UNIT
@@ -82,11 +82,8 @@ def measured(model) -> tuple:
             data, indices, indptr = rows.stored
             scaled = MemoryRows(sp.csr_array((data / units[indices], indices, indptr), shape=(rows.n, rows.d)))
             sizes = np.sqrt(square_distances(scaled, middle / units, error) + more)
-        for first, X in () if wide else _blocks(rows):
-            if metric.size:
-                kernels.measure_by(X, middle, 1.0 / units, more, metric, sizes[first : first + len(X.dense)])
-            else:
-                kernels.measure(X, middle, 1.0 / units, more, sizes[first : first + len(X.dense)])
+        else:
+            sizes = np.concatenate(rows.blockwise(_sizes, middle, 1.0 / units, more, metric))
         sizes = sizes * (1.0 + 2.0 * error) + 4.0 * error * apart + model.bounds[HIDDEN]
         ratios = np.nextafter((lengths / sizes).astype(np.float32), np.float32(np.inf))
     model.measure, rows.touched = (sizes, units, mean, ratios, metric, lost), touched
@@ -103,27 +100,26 @@ def square_distances(rows, middle, product: float) -> np.ndarray:
     return np.maximum(square, 0.0) + 4.0 * product * np.square(rows.norms + length)
 
 
-def _squares(rows, middle) -> np.ndarray:
-    """Return the sums of the squares of the columns, ``middle`` subtracted from the rows."""
-    squares = np.zeros(rows.d)
-    for _, X in _blocks(rows):
-        kernels.column_squares(X, middle, squares)
-    return squares
-
-
 def _wide_squares(rows, middle) -> np.ndarray:
-    """Return about the same of sparse rows."""
+    """Return about what :func:`_squares` does, of sparse rows without their zeros."""
     data, indices, _ = rows.stored
     return np.bincount(indices, data * (data - 2.0 * middle[indices]), rows.d) + rows.n * np.square(middle)
 
 
-def _blocks(rows):
-    """Yield all rows, a few at a time where they are sparse or not in memory: the number of the first, and a matrix."""
-    if rows.stored is not None and not rows.sparse:
-        yield 0, matrix_of(rows.stored)
-        return
-    for first in range(0, rows.n, step := max(1, CELLS // rows.d)):
-        yield first, matrix_of(rows.dense(np.arange(first, min(rows.n, first + step))))
+def _squares(X, middle) -> np.ndarray:
+    """Return the sums of the squares of the columns, ``middle`` subtracted from the rows."""
+    squares = np.zeros_like(middle)
+    kernels.column_squares(X, middle, squares)
+    return squares
+
+
+def _sizes(X, middle, scales, more: float, metric) -> np.ndarray:
+    sizes = np.empty(len(X.dense))
+    if metric.size:
+        kernels.measure_by(X, middle, scales, more, metric, sizes)
+    else:
+        kernels.measure(X, middle, scales, more, sizes)
+    return sizes
 
 
 def _sample(rows) -> np.ndarray:

@@ -13,7 +13,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from screenpath.data.files.prepare import CHUNK_CELLS
 from screenpath.data.safe.memory import F8, in_force
+from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.numbers.csr import shared_csr
 
 
@@ -93,6 +95,13 @@ class Rows(Counted, Protocol):
             return rows
         data, indices, indptr = rows
         return shared_csr(data, indices, indptr, (index.size, self.d)).toarray()
+
+    def blockwise(self, function: Callable, *arguments) -> list:
+        """Return ``function(X, *arguments)`` for matrices ``X`` of some dense rows each, all rows in order."""
+        if self.stored is not None and not self.sparse:
+            return [function(matrix_of(self.stored), *arguments)]
+        blocks = np.split(np.arange(self.n), range(step := max(1, CHUNK_CELLS // self.d), self.n, step))
+        return [function(matrix_of(self.dense(block)), *arguments) for block in blocks]
 
     @abstractmethod
     def whole(self) -> np.ndarray | tuple:

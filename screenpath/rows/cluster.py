@@ -224,7 +224,7 @@ def run_task(path: str, stamp: str, run: tuple, k: int, task, plan, arguments):
 
 def _packed(argument):
     """Return a vector of mostly zeros as (size, positions, values); anything else unchanged."""
-    if not (isinstance(argument, np.ndarray) and argument.dtype == np.float64):
+    if not (isinstance(argument, np.ndarray) and argument.dtype == np.float64 and argument.ndim == 1):
         return argument
     positions = np.flatnonzero(argument).astype(np.int32)
     if PACKED_ENTRY * positions.size >= argument.nbytes:

@@ -19,6 +19,7 @@ from screenpath.data.files.prepare import CHUNK_CELLS, Preparation, dense_form, 
 from screenpath.data.safe.memory import BOX, F8, SCREEN_MORE, MemoryLimit, Shape
 from screenpath.data.shards.shards import Shard, ShardFolder, in_order
 from screenpath.kernels.rows import rows as kernels
+from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import Csr, row_pointers, shared_csr
 from screenpath.rows.base import Counted, Rows
@@ -133,6 +134,17 @@ def shard_take(shard: Shard, plan: Plan, index, signs):
     return plan.take(shard, index, signs)
 
 
+def shard_blocks(shard: Shard, plan: Plan, function, *arguments):
+    """Return ``function(X, *arguments)`` for matrices of some rows each, dense whatever their form."""
+    found, step = [], max(1, CHUNK_CELLS // plan.d)
+    for start in range(0, shard.rows, step):
+        index = np.arange(start, min(start + step, shard.rows))
+        X = plan.take(shard, index, np.ones(index.size))
+        X = X if plan.dense else sp.csr_array(X, shape=(index.size, plan.d)).toarray()
+        found.append(function(matrix_of(X), *arguments))
+    return tuple(found)
+
+
 class OnDisk(Counted):
     """Lines of a shard folder that passes read from disk, ``at_once`` shards at a time."""
 
@@ -178,7 +190,7 @@ class ShardRows(OnDisk, Rows):
         self.limit, self.raw_d = limit or MemoryLimit(), folder.checked_width(n_features)
         self.n, self.d = folder.n, self.raw_d + bool(bias)
         self.sparse = not dense_form(storage, (self.n, self.raw_d), lambda: folder.nnz)
-        self.staged = self.moved is None and not (self.sparse and self.d > STAGED)
+        self.staged = not (self.sparse and self.d > STAGED)
         self.threads = usable_threads(threads)
         super().__init__(folder, self._tasks_at_once())
         self.limit.check_vectors(self.needs(BOX, bool(scale != "none" or bias)), self.n, self.d, str(folder.path))
@@ -234,9 +246,17 @@ class ShardRows(OnDisk, Rows):
 
     def margins(self, w: np.ndarray) -> np.ndarray:
         self.touched += self.n
+        self._note_all()
+        return self._by_row(shard_products, np.ascontiguousarray(w, dtype=np.float64))
+
+    def _note_all(self) -> None:
         for k, entry in enumerate(self.folder.meta["shards"]):
             self.folder.note(k, entry["rows"])
-        return self._by_row(shard_products, np.ascontiguousarray(w, dtype=np.float64))
+
+    def blockwise(self, function, *arguments) -> list:
+        self._note_all()
+        tasks = ((k, function, *arguments) for k in range(self.folder.count))
+        return [one for found in self._each(shard_blocks, tasks) for one in found]
 
     def weighted_sum(self, theta: np.ndarray) -> np.ndarray:
         total = np.zeros(0)

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("distributed", reason="dask.distributed is not installed")
 
-from tests.cli.conftest import ROOT, read_csv
+from tests.cli.conftest import ROOT, clouds, libsvm_text, read_csv
 from tests.conftest import HANGS
 
 GRID = ("--grid", "8", "--cmax", "1", "--bias", "1", "--quiet")
@@ -68,6 +68,24 @@ def test_passes_over_shards(call, data, shards, scheduler):
     assert json.loads((folder / "run.json").read_text())["columns"][-1] == "bytes_moved"
     # each step sends a vector to every shard and gets the products of all rows
     assert all(int(row["bytes_moved"]) > 8 * 120 for row in read_csv(folder / "steps.csv"))
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+def test_rows_are_left_unread_on_a_cluster_too(call, tmp_path, monkeypatch, scheduler, storage):
+    """A path that copies the rows near their kinks, on shards and on two workers: the same bytes."""
+    from screenpath.data.shards.convert import convert
+
+    monkeypatch.setattr("screenpath.data.shards.convert.BLOCK", 1 << 16)
+    X, y = clouds(n=2400)
+    (tmp_path / "many").write_text(libsvm_text(X, y))
+    folder = convert([tmp_path / "many"], tmp_path / "folder", block_mb=1e-3, storage=storage).path
+    options = ("--grid", 12, "--scale", "maxabs", "--intercept", "free", "--quiet")
+    for name, where in (("one", ()), ("two", ("--scheduler", scheduler))):
+        done = call("svm", folder, *options, "-o", tmp_path / name, *where)
+        assert done.code == 0, done.err
+    assert rows_without("two/steps.csv", "bytes_moved") == rows_without("one/steps.csv")
+    # Later steps send a few rows, not a number of each row.
+    assert sum(int(row["bytes_moved"]) for row in read_csv("two/steps.csv")[4:]) < 8 * 2400 * 8
 
 
 def test_a_free_intercept_on_shards_and_on_a_cluster(call, data, shards, scheduler):
