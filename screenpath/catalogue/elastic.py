@@ -26,7 +26,11 @@ SMOOTHED = "l the hinge smoothed by gamma"
 HINGES = {"smoothed": SMOOTHED, "exact": "l(t) = max(0, t)", "squared": "l(t) = 1/2 max(0, t)^2"}
 SPARSE_RULE = Later("screen.sparse", "parse_sparse_rule")
 SOLVING = o.solving(o.SPARSE_RULE, ("auto", "newton"), threaded=False)
-WALK = (o.NET_PENALTY, o.NONNEGATIVE, o.SIGNS, o.FIRST, o.GRID_JOBS, *SOLVING, o.CERTIFICATE)
+PLANE = replace(
+    next(one for one in o.C_GRID if one.name == "eps_path"),
+    help="Choose the steps so that every (alpha, beta) of the rectangle is solved to the relative gap EPS.",
+)
+WALK = (PLANE, o.NET_PENALTY, o.NONNEGATIVE, o.SIGNS, o.FIRST, o.GRID_JOBS, *SOLVING, o.CERTIFICATE)
 MEAN = "s = sum_i s_i (without weights the number of samples)"
 
 
@@ -73,10 +77,30 @@ def _sparse_grid(model, options):
     if options["references"] and options["alpha"] is None:
         raise UsageError("`references` adds steps before given values of alpha", "add `alpha=VALUE`")
     given = {one.name: options[one.name] or one.usual for one in o.PAIR_GRID}
+    if options.get("eps_path") is not None:
+        return _plane(model.base, options, given)
     betas = options["beta"] if options["beta"] is not None else given["betas"]
     values = beta_values(model.base, betas, given["beta_min_ratio"])
     alphas = options["alpha"] if options["alpha"] is not None else given["alphas"]
     return grid_pairs(model.base, values, alphas, given["alpha_min_ratio"], options["references"])
+
+
+def _plane(base, options: dict, given: dict):
+    """Return the grid that covers the rectangle of the ratios to within ``eps_path``."""
+    from screenpath.problem.grid import alpha_tops, beta_values
+    from screenpath.problem.plane import PlaneGrid
+
+    epsilon = options["eps_path"]
+    for name in ("alpha", "beta", "alphas", "betas", "scheduler"):
+        if options.get(name) is not None:
+            raise UsageError("`eps_path` finds its own grid points", f"leave out `{name}`")
+    if options.get("jobs", 1) > 1 or options["penalty"] != o.NET_PENALTY.default:
+        raise UsageError("`eps_path` covers a plane, point by point", "leave out `jobs` and `penalty`")
+    if not 10.0 * options["tol"] <= epsilon < 1.0:
+        raise UsageError(f"`eps_path={epsilon:g}` must be below 1 and at least 10 times `tol`", "use `eps_path=0.01`")
+    betas = beta_values(base, 2, given["beta_min_ratio"])
+    top = float(alpha_tops(base, betas).max())
+    return PlaneGrid(base, (top, given["alpha_min_ratio"] * top), (float(betas[0]), float(betas[1])), epsilon)
 
 
 LEFT_OUT = {"l1": "alpha", "l2": "beta"}  # the parameter of the other part, by the penalty

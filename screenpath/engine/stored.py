@@ -16,6 +16,7 @@ from screenpath.engine.result import Result
 from screenpath.errors import NoStep, UsageError, file_name, folder_of
 from screenpath.inputs.run_data import of_width
 from screenpath.numbers import sparse as sp
+from screenpath.problem.plane import serving
 from screenpath.store.coefficients import stored_weights
 from screenpath.store.open import UNLABELLED, Run, open_run
 from screenpath.walk.step import Step
@@ -227,7 +228,9 @@ def step_or_between(
         if "sigmoid_slope" in run.record["columns"]:
             raise UsageError("probabilities are known at the steps of the run alone", "name one of them") from None
         if not exact:
-            return at_missing(path, missing)
+            plane = run.record.get("guarantee") or {}
+            found = serving(run.steps, plane, **missing.wanted) if "alpha" in plane else None
+            return at_missing(path, missing) if found is None else found
         check_linear(path)
         if "threshold" in run.record["columns"]:
             raise UsageError("the threshold is known at the steps of the run alone", "leave out `exact`") from None

@@ -147,6 +147,10 @@ class EpsilonGrid:
     def __len__(self) -> int:
         return self._size
 
+    def ahead(self, certificate: Certificate) -> bool:
+        """Tell whether a certificate leads to another value."""
+        return epsilon_stride(certificate, self.epsilon) > 1.0
+
     def extend(self, rank: int, certificate: Certificate) -> None:
         """Add the value after ``rank``, unless that was the last one.
 

@@ -90,7 +90,7 @@ class Activity:
             return f"{self.done:.0f} of {self.total:.0f} MB"
         most = "at most " if self.bound else ""
         unit = "" if self.unit == "steps" else f"{self.unit} "
-        return f"{self.done:.0f} of {most}{self.total:.0f} {unit}done"
+        return f"{self.done:.0f} {f'of {most}{self.total:.0f} ' if self.total else ''}{unit}done"
 
     def times(self) -> str:
         """Return the time gone and the time left in words; nothing within the first second."""
@@ -330,8 +330,9 @@ class Console:
             self._bar.show(a)
         if not self.progress or self.terminal or (a.gone < self._patience and not always):
             return
-        share = (a.done - self._said) / a.total
-        if always or share >= LINE_EVERY_SHARE or a.done >= a.total or self._silence() >= LINE_EVERY_SECONDS:
+        total = a.total or inf
+        share = (a.done - self._said) / total
+        if always or share >= LINE_EVERY_SHARE or a.done >= total or self._silence() >= LINE_EVERY_SECONDS:
             self._said, self._said_at = a.done, time.monotonic()
             self._line("progress", f"{a.progress()}{more}", a.step_fields())
 

@@ -19,6 +19,7 @@ of each pair and C the smallest radius is kept at which some claim would fail.
 from __future__ import annotations
 
 import math
+from copy import copy
 from functools import cached_property
 from itertools import product
 
@@ -348,6 +349,18 @@ class Pair:
         value = self.ratio * fsum(self.losses) + penalty
         spread = self.ratio * fsum(self.spread) + (16.0 * UNIT + self.model.inexact) * (abs(value) + abs(penalty))
         return value, UP * spread + error
+
+    def moved(self, alpha: float, beta: float) -> Pair:
+        """Return the same points at other parameters of the penalty."""
+        other = copy(self)
+        vars(other).pop("columns", None)
+        other.alpha, other.beta = alpha, beta
+        return other
+
+    def within(self, epsilon: float) -> bool:
+        """Tell whether the gap is at most ``epsilon`` times the primal value."""
+        value, error = self.primal
+        return bool(self.gap <= epsilon * (value - error))
 
     # -- balls ---------------------------------------------------------------------------------------------------------
 

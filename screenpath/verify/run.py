@@ -171,6 +171,8 @@ def _guarantee(record: dict, problem: Problem, steps: list, pairs: dict) -> list
     done = [entry for entry in steps if entry["status"] != tables.SKIPPED]
     if epsilon is None or not done:
         return [] if said is None else [(None, "run.json has a guarantee that its options do not ask for")]
+    if "alpha" in done[0]:
+        return _plane(record, problem, done, pairs)
     found, known = [], steps[: len(done) + 1]  # a path that was stopped: its last pair serves up to the next step
     if said != {"epsilon": epsilon, "from": done[0]["C"], "to": known[-1]["C"]}:
         found.append((None, "run.json has another guarantee than options and steps"))
@@ -180,6 +182,32 @@ def _guarantee(record: dict, problem: Problem, steps: list, pairs: dict) -> list
             problem.unknown.add(("guarantee", "epsilon"))
         elif not pair.serves(after["C"], epsilon):
             found.append((entry["step"], f"the step does not serve to within {epsilon:g} up to C = {after['C']:.6g}"))
+    return found
+
+
+def _plane(record: dict, problem: Problem, done: list, pairs: dict) -> list:
+    """Return what the guarantee of a path that covers the plane says otherwise than its steps.
+
+    A pair serves down to the next alpha of its row, or the end, and the next row's beta, or the end: it meets epsilon
+    at the four corners of this rectangle, and as gap less epsilon times primal value is convex, inside.
+    """
+    said, epsilon = record["guarantee"] or {}, problem.options["eps_path"]
+    (high, low), (top, bottom) = ([said[name][end] for end in ("from", "to")] for name in ("alpha", "beta"))
+    ends = [(low, high * (problem.options["alpha_min_ratio"] or 0.01))]
+    if record["status"] == tables.FINISHED:
+        ends.append((bottom, top * (problem.options["beta_min_ratio"] or 0.05)))
+    good = (said["epsilon"], high, top) == (epsilon, done[0]["alpha"], done[0]["beta"])
+    if not good or any(abs(end - wanted) > tables.NEAR * wanted for end, wanted in ends):
+        return [(None, "run.json has another guarantee than options and steps")]
+    found, betas = [], list(dict.fromkeys(entry["beta"] for entry in done))
+    for entry, after in zip(done, [*done[1:], {}], strict=True):
+        lower = after["alpha"] if after.get("beta") == entry["beta"] else low
+        floor = [*betas, bottom][betas.index(entry["beta"]) + 1]
+        pair = pairs.get(entry["step"])
+        if pair is None:
+            problem.unknown.add(("guarantee", "epsilon"))
+        elif not all(pair.moved(a, b).within(epsilon) for a in (entry["alpha"], lower) for b in (entry["beta"], floor)):
+            found.append((entry["step"], f"the step does not serve to within {epsilon:g} down to {lower:g}, {floor:g}"))
     return found
 
 

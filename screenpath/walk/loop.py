@@ -20,7 +20,7 @@ from screenpath.kernels.compilation import clock
 from screenpath.numbers import rounding
 from screenpath.problem.base import PathModel
 from screenpath.problem.ends import CLOSED, CONSTANT
-from screenpath.problem.grid import EpsilonGrid, epsilon_stride
+from screenpath.problem.grid import EpsilonGrid
 from screenpath.screen import Screening
 from screenpath.screen.base import PathScreening
 from screenpath.screen.box import disproved, pair_region
@@ -51,7 +51,7 @@ class FixedGrid(list):
 
 def as_grid(points) -> FixedGrid | EpsilonGrid:
     """Return parameters as a walk takes them: with ``grows`` and ``high``; rows of an array stay arrays."""
-    if isinstance(points, EpsilonGrid):
+    if getattr(points, "grows", False):
         return points
     return FixedGrid(points.tolist() if isinstance(points, np.ndarray) and points.ndim == 1 else points)
 
@@ -172,7 +172,7 @@ def batches(
             found[0].cells.update(init_s=init.seconds, passes=found[0].passes + init.passes)
         rank, reference = rank + len(found), certificates[-1]
         # A solve that the deadline cut short may be too rough for any stride: it is the last, and says so itself.
-        if grid.grows and (not options.late or epsilon_stride(reference, grid.epsilon) > 1.0):
+        if grid.grows and (not options.late or grid.ahead(reference)):
             grid.extend(rank - 1, reference)
         if before:  # such a walk takes one step at a time
             counts = steps.bytes_of(model.rows)
