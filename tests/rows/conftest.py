@@ -11,7 +11,7 @@ def client():
     from screenpath.rows.cluster import connect
 
     with LocalCluster(
-        2, threads_per_worker=1, memory_limit=0, dashboard_address=None, silence_logs=50, host="127.0.0.1"
+        2, threads_per_worker=1, memory_limit=0, dashboard_address=":0", silence_logs=50, host="127.0.0.1"
     ) as cluster:
         client = connect(cluster.scheduler_address)
         yield client
