@@ -64,6 +64,12 @@ def test_certificates_are_true_of_all_rows(name, monkeypatch):
     assert model.rows.taken < 6.0 * model.size  # units and sizes are of all rows
 
 
+def test_sizes_without_a_metric(monkeypatch):
+    monkeypatch.setattr(unread, "DENSE", 0)
+    model = far_models(monkeypatch)["free sparse svm"]
+    assert all(meets(model, one) and later(model, one) == 0 for _, one in walked(model)[1:])
+
+
 @pytest.mark.parametrize("name", ["svm", "free svm"])
 def test_numbers_are_those_of_rows_in_memory(name, monkeypatch):
     for (step, _), (like, _) in zip(walked(far_models(monkeypatch)[name]), walked(models()[name]), strict=True):
