@@ -21,7 +21,9 @@ from screenpath.solve.newton import Newton
 
 GROWTH, VALUES = 4, 1 << 22  # rows for each of a sample: so many, or more where it would have more values
 TOL = 1e-3  # relative gap of a sample's solution: a larger sample says more than further digits
-REACH = 0.5  # of the way from the last sample's solution to this one's: how far the next may be
+# Of the way from the last sample's solution to this one's: how far the next may be; more where rows are copied for some
+# steps, which go on from there.
+REACH, STAGE = 0.31, 0.5
 TIES = 0.1  # share of a sample's dual variables between their ends, from which the rest of the rows are like them
 
 
@@ -77,7 +79,7 @@ def near(walk, C: float, epochs: int) -> tuple:
         return None, spent, touched + rows.touched
     margins = model.margins(w)
     reference = model.certify(C, w, model.corner(margins)[0], None, margins)
-    reference.memory = unread.begun(model, reference, REACH * step)
+    reference.memory = unread.begun(model, reference, (STAGE if model.rows.staged else REACH) * step)
     return reference, spent, touched + rows.touched
 
 
