@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +16,7 @@ from screenpath.rows import cluster
 from screenpath.rows.cluster import Deadline
 from screenpath.store import folder as folders
 from tests.cli.conftest import ROOT
-from tests.cli.test_cv_resume import tables
+from tests.engine.damaged import content
 
 GRID = ("--grid", "6", "--cmax", "1", "--quiet", "--time-limit", "1000")
 
@@ -38,7 +39,7 @@ def test_a_run_and_its_resumption_do_not_notice(call, data, monkeypatch, jumping
     assert call(*command, data, *GRID, "-o", "cut", "--resume").code == 0
     assert call(*command, data, *GRID, "-o", "whole").code == 0
     if command[0] == "cv":
-        assert tables("cut") == tables("whole")
+        assert content(Path("cut")) == content(Path("whole"))
     assert call("predict", "cut", data, "--step", 3).out == call("predict", "whole", data, "--step", 3).out
 
 
