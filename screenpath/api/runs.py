@@ -102,19 +102,11 @@ def options_of(model: str, cv: bool = False) -> dict[str, tuple[Any, str]]:
 
 
 def compare(model: str, data: DataLike | None = None, **options: Any) -> list[dict]:
-    """Walk one path by several rules in turn, as ``screenpath compare MODEL DATA`` does.
+    """Walk one path by several rules in turn, as ``screenpath compare MODEL DATA`` does: one row a variant with seconds
+    by phase, data passes, mean rejection and speed-up.
 
-    Parameters
-    ----------
-    model, data
-        As of :func:`run`; no data with ``attack=N``.
-    **options
-        Those of the command, for example ``rules=["none", "dvi", "dvi+gap"]`` and ``repeats``.
-
-    Returns
-    -------
-    list of dict
-        One row a variant: seconds by phase, data passes, mean rejection, speed-up.
+    ``model`` and ``data`` as of :func:`run`, no data with ``attack=N``. Options are those of the command, for example
+    ``rules=["none", "dvi", "dvi+gap"]`` and ``repeats``.
     """
     from screenpath.engine.studies import study, study_options
     from screenpath.report.console import Console
@@ -125,21 +117,10 @@ def compare(model: str, data: DataLike | None = None, **options: Any) -> list[di
 
 
 def merge_runs(paths: Sequence[RunLike], out: FileLike, *, force: bool = False) -> StoredPath:
-    """Merge runs that are parts of one, as ``screenpath merge RUN RUN ...`` does.
+    """Merge runs that are parts of one into the run folder ``out``, as ``screenpath merge RUN RUN ...`` does.
 
-    Parameters
-    ----------
-    paths : sequence of StoredPath or path-like
-        Runs of ``part="1/K"`` to ``part="K/K"``, or runs that differ only in the values of their grid.
-    out : path-like
-        Run folder to make.
-    force : bool, default False
-        Replace the run in the folder.
-
-    Raises
-    ------
-    UsageError
-        If they are not parts of one run; the message lists the differences.
+    They are those of ``part="1/K"`` to ``part="K/K"``, or differ only in the values of their grid; the message of a
+    :class:`UsageError` lists other differences. ``force`` replaces the run in the folder.
     """
     from screenpath.cv.merge import merge_runs as merge
 
@@ -148,27 +129,17 @@ def merge_runs(paths: Sequence[RunLike], out: FileLike, *, force: bool = False) 
 
 
 def export_run(path: RunLike, to: str, out: FileLike, *, step: int | str = "best", force: bool = False) -> Path:
-    """Write a step of a run as a model file, as ``screenpath export RUN`` does.
+    """Write a step of a run (or of its folder) as a model file, as ``screenpath export RUN`` does.
 
-    Parameters
-    ----------
-    path : StoredPath or path-like
-        Run, or its folder.
-    to : str
-        One of the formats of the command: ``liblinear``, ``json``, ...
-    out : path-like
-    step : int or str, default "best"
-        As of the command: ``best``, ``one-se``, a number, ``C=0.1``.
-    force : bool, default False
-        Replace an existing file.
+    ``to`` is one of the formats of the command: ``liblinear``, ``json``, ...; the step is named as there: ``best``,
+    ``one-se``, a number, ``C=0.1``. ``force`` replaces an existing file.
     """
     from screenpath.export.export import FORMATS, KERNEL, exported
-    from screenpath.store.outputs import Output
 
     if to not in FORMATS:
         raise UsageError(f"`to={to}` is no format", f"use one of {', '.join(FORMATS)}")
     opened = _opened(path)
-    output = Output(file_name(out, "out"), force, [opened.folder])
+    output = _output(out, force, opened)
     training = opened.training if opened.run.kernel and to in KERNEL else None
     output.write(exported(opened.run, opened.run.choose(str(step)), to, training))
     return Path(out)
@@ -267,58 +238,32 @@ def prediction_intervals(
 def plot_run(path: RunLike, kind: str | None = None, out: FileLike | None = None, *, force: bool = False) -> Path:
     """Draw a run, as ``screenpath plot RUN`` does; needs matplotlib.
 
-    Parameters
-    ----------
-    path : StoredPath or path-like
-    kind : {"rejection", "coefficients", "gap", "time", "cv", "grid", "loo", "influence"}, optional
-        ``cv`` where the run has one, else ``rejection``.
-    out : path-like, optional
-        Picture that ends in .png, .svg or .pdf; default ``RUN/KIND.png``.
-    force : bool, default False
+    ``kind`` is rejection, coefficients, gap, time, cv, grid, loo or influence; by default ``cv`` where the run has one,
+    else ``rejection``. ``out`` ends in .png, .svg or .pdf; by default it is ``RUN/KIND.png``.
     """
     from screenpath.report.plots import picture
-    from screenpath.store.outputs import Output
 
     opened = _opened(path)
     name, content = picture(opened.run, kind, None if out is None else file_name(out, "out"))
-    Output(name, force, [opened.folder]).write(content)
+    _output(name, force, opened).write(content)
     return Path(name)
 
 
 def report_run(path: RunLike, out: FileLike, *, loo: bool = False, force: bool = False) -> Path:
-    """Write one HTML page about a run, as ``screenpath report RUN`` does; needs matplotlib.
-
-    Parameters
-    ----------
-    path : StoredPath or path-like
-    out : path-like
-    loo : bool, default False
-        Add pictures of leave-one-out and influence, computed from the training data.
-    force : bool, default False
+    """Write one HTML page about a run, as ``screenpath report RUN`` does; needs matplotlib. ``loo`` adds pictures
+    of leave-one-out and influence, computed from the training data.
     """
     from screenpath.report import series
     from screenpath.report.page import page
-    from screenpath.store.outputs import Output
 
     opened = _opened(path)
-    Output(file_name(out, "out"), force, [opened.folder]).write(page(opened.run, series.LEFT_OUT if loo else ()))
+    _output(out, force, opened).write(page(opened.run, series.LEFT_OUT if loo else ()))
     return Path(out)
 
 
 def convert(data: FileLike | Sequence[FileLike], out: FileLike, **options: Any) -> Path:
-    """Turn data files into a folder of binary shards, as ``screenpath convert DATA OUT`` does.
-
-    Parameters
-    ----------
-    data : path-like or sequence of path-like
-    out : path-like
-    **options
-        See :func:`screenpath.data.shards.convert.convert`.
-
-    Returns
-    -------
-    Path
-        The folder, which takes the place of a file in :func:`run`.
+    """Turn data files into a folder of binary shards, as ``screenpath convert DATA OUT`` does; it takes the place of a
+    file in :func:`run`. Options as of :func:`screenpath.data.shards.convert.convert`.
     """
     from screenpath.data.shards import convert as room
 
@@ -346,6 +291,12 @@ def _several(paths) -> list:
 
 def _opened(path) -> StoredPath:
     return path if isinstance(path, StoredPath) else load_run(path)
+
+
+def _output(out: FileLike, force: bool, of: StoredPath):
+    from screenpath.store.outputs import Output
+
+    return Output(file_name(out, "out"), force, [of.folder])
 
 
 def _session(kind: type, spec: Spec, options: dict, data, command: list) -> StoredPath:

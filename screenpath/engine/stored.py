@@ -168,23 +168,16 @@ class StoredPath(Result[int | str]):
 def load_run(folder: FileLike, training: FileLike | tuple | None = None) -> StoredPath:
     """Return the path in a run folder, checked against the hashes that the run wrote.
 
+    A stopped run has a step ``skipped`` for each grid point that it did not reach. Without a step, methods take that
+    chosen by a cross-validation, and the last one of other runs. A :class:`RunFolderError` tells that there is no run,
+    or that it is damaged.
+
     Parameters
     ----------
     folder : path-like
     training : path-like or tuple of arrays (X, y), optional
         Training data, if they have moved, or were arrays: kernels, :meth:`StoredPath.loo`, :meth:`StoredPath.duals`
         and, with a free intercept, :meth:`StoredPath.stable` read them.
-
-    Returns
-    -------
-    StoredPath
-        A stopped run has a step ``skipped`` for each grid point that it did not reach. Without a step, methods take the
-        best one of a cross-validation, and the last one of other runs.
-
-    Raises
-    ------
-    RunFolderError
-        If there is no run, or it is damaged.
 
     Examples
     --------

@@ -96,18 +96,10 @@ class Verification:
 def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str] | None = None) -> Verification:
     """Check the certificate of a run against its data, by code that shares nothing with what computed the run.
 
-    Parameters
-    ----------
-    run : path-like
-        Run folder of a path command with ``--certificate``; or the file of ``loo --certificate FILE``.
-    data : path-like, optional
-        LIBSVM text or CSV, plain or compressed, Parquet, or a folder of shards by rows; default: the path that the run
-        was started with. A file of ``loo`` needs it.
-
-    Raises
-    ------
-    ScreenpathError
-        If there is no certificate, it is damaged, or the data is not that of the run.
+    ``run`` is a folder of a path command with ``--certificate``, or the file of ``loo --certificate FILE``, which needs
+    ``data``: LIBSVM text or CSV, plain or compressed, Parquet, or a folder of shards by rows; by default the path that
+    the run was started with. A :class:`screenpath.errors.ScreenpathError` tells that there is no certificate, that it
+    is damaged, or that the data are not those of the run.
     """
     folder = folder_of(run, "use screenpath.run(MODEL, FILE, certificate=True), and pass its folder")
     if folder.is_file():

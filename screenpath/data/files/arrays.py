@@ -87,10 +87,7 @@ def checked_rows(X, what: str = "the data", gaps: bool = False):
     """Return rows as an array that every model accepts: dense, CSR or CSC; tables are read column by column. With
     ``gaps``, values may be missing (nan).
 
-    Raises
-    ------
-    DataError
-        If there are not two dimensions, values are masked, not finite or not numbers, or a sparse matrix is invalid.
+    DataError: not two dimensions, values that are masked, not finite or not numbers, an invalid sparse matrix.
     """
     hint = "screenpath.read_data reads a file" if isinstance(X, (str, os.PathLike)) else None
     hint = "pass what its collect() returns" if hasattr(X, "collect") else hint  # a lazy table of polars

@@ -5,9 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from screenpath.errors import UsageError
 
+Names: TypeAlias = str | Sequence[str]
 SHOWN = 20  # columns that a message lists
 PIECE = re.compile(r"\s*(!?/(?:[^/\\]|\\.)*/|[^,]*?)\s*(?:,|$)")  # a pattern may contain commas
 
@@ -22,19 +24,11 @@ def as_texts(given: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def features(
-    names: Sequence[str],
-    target: str | None,
-    columns: str | Sequence[str] | None = (),
-    drop: str | Sequence[str] | None = (),
+    names: Sequence[str], target: str | None, columns: Names | None = (), drop: Names | None = (),
     source: str = "the table",
-) -> tuple[str, ...]:
+) -> tuple[str, ...]:  # fmt: skip
     """Return the columns that are features, in the order of the table: those that ``columns`` selects (by default all)
-    without those that ``drop`` selects, and without the target.
-
-    Raises
-    ------
-    UsageError
-        If a selector names an unknown column, or ``drop`` the target.
+    without those that ``drop`` selects, and without the target. UsageError: unknown columns, or ``drop`` of the target.
     """
     kept = selected(names, as_texts(columns), "columns", source) if columns else set(names)
     dropped = selected(names, as_texts(drop), "drop", source)

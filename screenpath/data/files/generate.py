@@ -63,23 +63,10 @@ def checked_name(name: str, names: tuple[str, ...] = NAMES) -> None:
 def generate(
     name: str, seed: int = 0, *, n: int | None = None, p: int | None = None
 ) -> tuple[np.ndarray | sp.csr_matrix, np.ndarray]:
-    """Generate a synthetic set of the papers.
+    """Generate a synthetic set of the papers, one of ``NAMES``, by PCG64: ``X``, shape (n, p), and ``y``, float64.
 
-    Parameters
-    ----------
-    name : str
-        One of ``NAMES``.
-    seed : int
-        Seed of the generator (PCG64), >= 0.
-    n, p : int, optional
-        Samples and features in place of the paper's; the planar sets (Wang, Ogawa) have two features always.
-
-    Returns
-    -------
-    X : ndarray or scipy.sparse.csr_matrix of shape (n, p), float64
-        Dense for the planar sets, else CSR with int32 indices, sorted in each row.
-    y : ndarray of shape (n,), float64
-        Labels: -1 and 1, or 1 to 5 for the sets of five classes.
+    ``n`` and ``p``, samples and features, are in place of the paper's. The planar sets (Wang, Ogawa) are dense and have
+    two features always; others are CSR with int32 indices, sorted in each row. Labels are -1 and 1, or 1 to 5.
     """
     checked_name(name)
     if seed < 0:

@@ -68,19 +68,8 @@ def _short(value: float) -> str:
 def write_libsvm(path: FileLike | BinaryIO, X: RowsLike, y: ArrayLike) -> None:
     """Write a LIBSVM file, compressed if its name ends in .gz, .bz2 or .xz; an existing file is replaced when done.
 
-    Reading it back gives the same bits.
-
-    Parameters
-    ----------
-    path : path-like or binary file object
-        A file object is written to as it is, and left open.
-    X : ndarray or scipy.sparse of shape (n, d)
-    y : ndarray of shape (n,)
-
-    Raises
-    ------
-    DataError
-        As :func:`libsvm_lines`.
+    Reading it back gives the same bits. A binary file object is written to as it is, and left open; faults of the data
+    are those of :func:`libsvm_lines`.
     """
     if hasattr(path, "shape") or is_table(path):
         raise UsageError("the name of the file comes first", "write_libsvm(FILE, X, y)")
