@@ -56,8 +56,8 @@ def predict(
 
     --step C=VALUE takes a linear model at any C of the path. Between two steps it is their mean, with a proven gap;
     --exact solves there instead. --stable adds a column: the intervals of C, between steps too, on which a row
-    surely has this label (svm; a free intercept reads the training data). Without --step, labels are those of
-    the last step; --interval asks for one.
+    surely has this label (svm; most read the training data). Without --step, labels are those of the last step;
+    --interval asks for one.
 
     --interval 0.9, of regressions, adds the columns low and high: jackknife+ intervals by all models without one
     training row (lad, quantile, svr), or of a cv run CV+ intervals by the models of its folds. They hold about
@@ -72,6 +72,7 @@ def predict(
     from screenpath.data.files.read import columns_written
     from screenpath.data.words.labels import label_text
     from screenpath.data.words.tables import need_parquet, parquet_of
+    from screenpath.engine.stable import reads_training
     from screenpath.engine.stored import decision_values, not_scored, stable_labels, step_or_between
     from screenpath.inputs.run_data import of_width, read_new, training_path
     from screenpath.store.open import open_run
@@ -81,8 +82,8 @@ def predict(
     if format == "parquet":
         need_parquet()
     run = open_run(run)
-    free = run.record["options"].get("intercept") == "free"
-    reads = (run.kernel and not run.has(ROWS_FILE)) or removals or interval is not None or (stable and free)
+    again = stable and reads_training(run)
+    reads = (run.kernel and not run.has(ROWS_FILE)) or removals or interval is not None or again
     support = training_path(run, training) if reads else training
     output = Output(out, force, [run.path, data, support])
     spec = run.declared()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 from math import floor, log, log10
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,8 +20,8 @@ from screenpath.engine.interpolated import is_linear, is_solved, solved
 from screenpath.errors import UsageError
 from screenpath.inputs.run_data import training_path
 from screenpath.numbers import sparse as sp
-from screenpath.numbers.rounding import gamma
-from screenpath.problem.between import Between, open_shares
+from screenpath.numbers.rounding import OUTWARD, gamma
+from screenpath.problem.between import Between, Solved, open_shares
 from screenpath.regions.geometry import ROUNDING
 
 TOL = 1e-8  # relative gap of the steps that are solved again, if that of the run is larger
@@ -31,8 +32,8 @@ ROWS = 1 << 12  # at once
 class StableLabels:
     """Intervals of C on which the label of each of the m rows is proven, for a path of SVMs in a run folder.
 
-    The path is of two labels, without a kernel; with a free intercept its training data are read. ``X``, csr, has new
-    rows in the units of the data, with the columns of the path.
+    The path has no kernel; with a free intercept or several labels its training data are read. ``X``, csr, has new rows
+    in the units of the data, with the columns of the path.
 
     Attributes
     ----------
@@ -46,15 +47,14 @@ class StableLabels:
         run = path.run
         if run.labels is None:
             raise UsageError(f"{run.model} is a regression: it has no labels to prove", "leave out `stable`")
-        if not is_linear(path) or run.classes or "threshold" in run.record["columns"]:
-            what = "svm of two labels, without a kernel and without a chosen threshold"
+        if not is_linear(path) or "threshold" in run.record["columns"]:
+            what = "svm without a kernel and without a chosen threshold"
             raise UsageError(f"`stable` is for {what}", "leave out `stable`")
         steps = sorted(filter(is_solved, path.steps), key=lambda step: step.C)
         if len(steps) < 2:
             raise UsageError(f"`stable` needs a path: {run.path} has one step", "leave out `stable`")
         self.grid = np.array([step.C for step in steps])
-        free = run.record["options"].get("intercept") == "free"
-        left = _by_levers(path, self.grid) if free else _by_balls(path, steps)
+        left = _again(path, self.grid) if reads_training(run) else _by_balls(path, steps)
         self.intervals: list[list] = []
         for start in range(0, X.shape[0], ROWS):
             self.intervals += self._of(run, left(X[start : start + ROWS]))
@@ -78,7 +78,7 @@ class StableLabels:
         at = np.where(shares == 1.0, whole[:, 1:], at)
         at = np.where(shares[:, :, :1] <= shares[:, :, 1:], at, np.inf)
         found: list[list] = [[] for _ in range(at.shape[3])]
-        for unproven, label in zip(at, run.sides[::-1], strict=True):
+        for unproven, label in zip(at, run.classes or run.sides[::-1], strict=True):
             for k in np.flatnonzero((unproven != whole).any(axis=(0, 1))):  # of most rows one side alone
                 some = unproven[:, :, k]
                 found[k] += self._proven(label_text(label), some[np.isfinite(some[:, 0])])
@@ -114,6 +114,11 @@ class StableLabels:
         return f"{rows}; labels are proven for {100.0 * shares.mean():.2f} % of the range on average"
 
 
+def reads_training(run) -> bool:
+    """Tell whether the dual points of the path are needed."""
+    return bool(run.classes) or run.record["options"].get("intercept") == "free"
+
+
 def _by_balls(path, steps: list) -> Callable:
     """Return a function of rows: the shares of C between neighbours at which forms are perhaps not above 0, and below.
 
@@ -140,8 +145,8 @@ def _by_balls(path, steps: list) -> Callable:
     return left
 
 
-def _by_levers(path, grid: np.ndarray) -> Callable:
-    """Return the function of :func:`_by_balls` for a free intercept: the path is solved again."""
+def _again(path, grid: np.ndarray) -> Callable:
+    """Return the function of :func:`_by_balls` for a free intercept or several labels: the path is solved again."""
     from screenpath.engine.again import problem_again  # which compute, and load numba
     from screenpath.engine.path import Path
     from screenpath.problem.between_levers import LeversBetween
@@ -150,16 +155,77 @@ def _by_levers(path, grid: np.ndarray) -> Callable:
     tol = min(run.record["options"]["tol"], TOL)
     with problem_again(run, training_path(run, path.training), tol=tol) as (spec, asked, data):
         way = Path.of(spec, asked, data, grid)
-        known = [LeversBetween.of(way.model, *ends) for ends in pairwise(pair for _, pair in way.walk())]
+        models = way.model.parts or (way.model,)
+        bounds = LeversBetween.of if models[0].free else Balls.of
+        steps = (pair if way.model.parts else [pair] for _, pair in way.walk())
+        known = [
+            ([bounds(*of) for of in zip(models, *ends, strict=True)], [[_weights(one) for one in end] for end in ends])
+            for ends in pairwise(steps)
+        ]
         d, preparation = way.model.rows.d, data.preparation
 
     def left(X) -> list[np.ndarray]:
         rows = preparation.apply(X)[:, :d]
         squares = rows.multiply(rows).sum(axis=1) if sp.issparse(rows) else np.einsum("ij,ij->i", rows, rows)
         norms = np.sqrt(np.asarray(squares, dtype=np.float64).ravel()) * (1.0 + ROUNDING)
-        return [one.open_shares(lambda vector: np.asarray(rows @ vector).ravel(), norms) for one in known]
+
+        def products(vector):
+            return np.asarray(rows @ vector).ravel()
+
+        if run.classes:
+            return [_of_classes(*one, products, norms) for one in known]
+        return [one.open_shares(products, norms) for (one,), _ in known]
 
     return left
+
+
+def _weights(certificate) -> tuple[np.ndarray, float]:
+    return certificate.point.vector, certificate.intercept or 0.0
+
+
+class Balls(NamedTuple):
+    """The balls of two certificates without a free intercept, as :class:`LeversBetween` has them."""
+
+    centers: list
+    errors: list  # of a row's product with a centre, over the row's norm
+    squares: tuple[float, float, float]
+
+    @classmethod
+    def of(cls, model, *ends) -> Balls:
+        between = Between.of(*(Solved(one.C, one.primal, one.dual, one.gap, one.point.vector) for one in ends))
+        centers = [0.5 * (one.point.vector + one.C * one.total) for one in ends]
+        errors = [
+            model.rounding * float(np.linalg.norm(center)) + OUTWARD * one.C * (one.sum_error + one.shift)
+            for center, one in zip(centers, ends, strict=True)
+        ]
+        return cls(centers, errors, (ends[0].gap, ends[1].gap, between.bend))
+
+    def open_shares(self, products: Callable, norms: np.ndarray, kinks: Any = 0.0) -> np.ndarray:
+        forms = [products(center) - kinks for center in self.centers]
+        lost = [error * norms + ROUNDING * (np.abs(form) + 2.0 * np.abs(kinks))
+                for error, form in zip(self.errors, forms, strict=True)]  # fmt: skip
+        (p0, p1), (lost0, lost1) = forms, lost
+        return np.array([open_shares(side * p0 - lost0, side * p1 - lost1, norms, *self.squares) for side in (1, -1)])
+
+
+def _of_classes(bounds: list, ends: list, products: Callable, norms: np.ndarray) -> np.ndarray:
+    """Return the shares at which the form of each class is perhaps not the largest, shape (classes, 2, m).
+
+    It is where it is above a number that all others are below: the middle of the two largest at an end.
+    """
+    out, row = np.zeros((len(bounds), 2, norms.size)), np.arange(norms.size)
+    out[:, 1] = 1.0
+    for classes in ends:
+        forms = np.array([products(w) + b for w, b in classes])
+        *_, second, best = np.argsort(forms, axis=0)
+        middle = 0.5 * (forms[second, row] + forms[best, row])
+        shares = np.array([one.open_shares(products, norms, middle) for one in bounds])
+        own = np.arange(len(bounds))[:, None] == best
+        start, stop = np.where(own[:, None], shares[:, 0], shares[:, 1]).transpose(1, 0, 2)
+        empty = start > stop
+        start, stop = np.where(empty, 1.0, start).min(axis=0), np.where(empty, 0.0, stop).max(axis=0)
+        out[best, 0, row], out[best, 1, row] = np.maximum(out[best, 0, row], start), np.minimum(out[best, 1, row], stop)
+    return out
 
 
 def _norms(run, p, X, sizes) -> np.ndarray:

@@ -177,7 +177,7 @@ def load_run(folder: FileLike, training: FileLike | tuple | None = None) -> Stor
     folder : path-like
     training : path-like or tuple of arrays (X, y), optional
         Training data, if they have moved, or were arrays: kernels, :meth:`StoredPath.loo`, :meth:`StoredPath.duals`
-        and, with a free intercept, :meth:`StoredPath.stable` read them.
+        and, with a free intercept or several labels, :meth:`StoredPath.stable` read them.
 
     Examples
     --------

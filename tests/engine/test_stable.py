@@ -20,10 +20,13 @@ HOW = (NONE, {"bias": 1.0}, {"bias": 3.0, "scale": "standard"}, {**NONE, "scale"
        FREE, {**FREE, "scale": "standard"}, {**FREE, "scale": "l2"})  # fmt: skip
 
 
-def path_of(folder, seed: int, **options):
+def path_of(folder, seed: int, classes: int = 2, **options):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(80, 4)) * [1.0, 3.0, 0.3, 1.0] + [0.0, 2.0, 0.0, 1.0]
     y = np.where(X[:, 0] + 0.5 * (X[:, 1] - 2.0) + rng.normal(size=80) > 0.0, 1.0, -1.0)
+    if classes > 2:
+        y = np.digitize(X[:, 0] + 0.5 * (X[:, 1] - 2.0) + 0.5 * rng.normal(size=80), [-1.0, 0.5]) + 4.0
+        options = {**options, "one_vs_rest": True}
     write_libsvm(folder / "data", X, y)
     screenpath.run("svm", str(folder / "data"), out=str(folder / "run"), force=True, quiet=True, **options)
     new = X.mean(axis=0) + rng.normal(size=(60, 4)) * X.std(axis=0)
@@ -33,8 +36,12 @@ def path_of(folder, seed: int, **options):
 def contradicted(found, path, X, y, new, **options) -> tuple[int, int]:
     """Return how many claims were compared, and how many of them an accurate optimum contradicts."""
     grid = np.exp(np.random.default_rng(1).uniform(np.log(found.low), np.log(found.high), wide(60, 400)))
-    accurate = screenpath.svm_path(X, y, grid=np.unique(grid), tol=1e-11, **options)
-    labels = np.array([accurate.predict(new, step=k) for k in range(len(accurate))])
+    classes = np.unique(y)[::-1]
+    signs = [np.where(y == one, 1.0, -1.0) for one in (classes if classes.size > 2 else classes[:1])]
+    several = [screenpath.svm_path(X, one, grid=np.unique(grid), tol=1e-11, **options) for one in signs]
+    accurate = several[0]
+    forms = np.array([[one.decision_function(new, step=k) for one in several] for k in range(len(accurate))])
+    labels = classes[forms.argmax(axis=1) if classes.size > 2 else (forms[:, 0] <= 0.0).astype(int)]
     claims = wrong = 0
     for k, intervals in enumerate(found.intervals):
         for label, low, high in intervals:
@@ -58,6 +65,35 @@ def test_no_optimum_contradicts_a_proven_label(tmp_path, how):
         for row in found.intervals:
             assert all(a[2] < b[1] for a, b in zip(row, row[1:], strict=False))
     assert claims > (100_000 if WIDE else 3_000)
+
+
+@pytest.mark.parametrize("how", [HOW[1], HOW[4], *HOW[5:]], ids=str)
+def test_no_optimum_contradicts_a_proven_label_of_several(tmp_path, how, monkeypatch):
+    for tol, steps in ((1e-2, 6), (1e-8, 30)):
+        monkeypatch.setattr(module, "TOL", tol)
+        path, X, y, new = path_of(tmp_path, 0, classes=3, tol=tol, grid=steps, **how)
+        found = path.stable(new)
+        compared, wrong = contradicted(found, path, X, y, new, **how)
+        assert wrong == 0 and compared > 500, (tol, compared)
+    assert found.shares.mean() > 0.7 and {label for row in found.intervals for label, *_ in row} == {"4", "5", "6"}
+    assert any(len({label for label, *_ in row}) == 2 for row in found.intervals)  # which changes along the path
+
+
+@pytest.mark.parametrize("how", [{"bias": 1.0}, FREE], ids=str)
+def test_balls_of_several_labels_may_not_be_smaller(tmp_path, how, monkeypatch):
+    path, X, y, new = path_of(tmp_path, 0, classes=3, tol=1e-2, grid=4, **how)
+    monkeypatch.setattr(module, "TOL", 1e-2)
+    assert contradicted(path.stable(new), path, X, y, new, **how)[1] == 0
+    for kind in (LeversBetween, module.Balls):
+        own = kind.of
+
+        def wrong(*given, own=own):
+            right = own(*given)
+            small = 1e-8 * np.array(right.squares)
+            return right._replace(squares=small) if isinstance(right, tuple) else replace(right, squares=small)
+
+        monkeypatch.setattr(kind, "of", wrong)
+    assert contradicted(path.stable(new), path, X, y, new, **how)[1] > 0
 
 
 def test_without_the_radius_of_the_ball_labels_would_be_wrong(tmp_path, monkeypatch):
@@ -91,9 +127,9 @@ def test_the_column_of_predict(call, tmp_path, monkeypatch):
     ("model", "options", "words"),
     [
         ("svm", {"c": 1.0, "intercept": "none"}, "has one step"),
-        ("svm", {"grid": 3, "kernel": "rbf"}, "`stable` is for svm of two labels, without a kernel"),
+        ("svm", {"grid": 3, "kernel": "rbf"}, "`stable` is for svm without a kernel"),
         ("lad", {"grid": 3}, "lad is a regression: it has no labels to prove"),
-        ("l1svm", {"grid": 3}, "`stable` is for svm of two labels, without a kernel"),
+        ("l1svm", {"grid": 3}, "`stable` is for svm without a kernel"),
     ],
 )
 def test_other_runs_are_refused(tmp_path, model, options, words):
