@@ -40,17 +40,16 @@ a margin says about ``theta`` does not depend on the weight. Division by the mea
 from __future__ import annotations
 
 from copy import copy
-from math import fsum, inf, log2
+from math import fsum, inf
 
 import numpy as np
 
-from screenpath.errors import DataError
 from screenpath.kernels.problem import sparse as kernels
 from screenpath.numbers import accurate
 from screenpath.numbers.rounding import ALIKE, OUTWARD, SHARES_ERROR, TINY, UNIT
-from screenpath.problem.base import PathModel
 from screenpath.problem.penalised_rounding import SparseRounding
 from screenpath.problem.penalised_sharp import sharpened
+from screenpath.problem.sparse_sums import SHARP, SparseSums
 from screenpath.problem.sparse_types import (
     HINGE,
     NO_INTERCEPT,
@@ -63,16 +62,14 @@ from screenpath.problem.sparse_types import (
 )
 
 FINE = 1e-9  # relative gap that leaves enough room for whatever tolerance is asked for
-SHARP = 2.0**-1000  # a hinge of this width is the exact one but for less than underflow, and nothing is divided by 0
 LOOSE = 1e-6  # what is looked at ahead of a kernel's decision is what it could be with numbers so much larger
 # Of beta, at alpha = 0: what bounds of |u_j| have to stay within, and what a dual point that does not is divided for.
 # Whoever looks again, with rounding of his own, finds a dual point.
 WITHIN, INWARD = 1.0 - 32.0 * UNIT, 1.0 - 64.0 * UNIT
-WIDEST = 511  # binary exponent of a width: its square is a float64
 AHEAD = 1.1  # sums are formed where a ball a little larger than the last one could lead to a weight
 
 
-class SparseModel(PathModel):
+class SparseModel(SparseSums):
     """Full problem at one ``beta``.
 
     Parameters
@@ -102,21 +99,11 @@ class SparseModel(PathModel):
 
     def __init__(self, views, labels, classes: int, beta: float, gamma: float, weights=None, targets=None,
                  ends: tuple[float, float] = HINGE, signs=None):  # fmt: skip
-        self.views, self.rows, self.labels, self.classes = views, views.meter, labels, classes
-        self.squared = gamma == inf
-        self.gamma = width_beyond(views.n, classes, weights) if self.squared else float(gamma) or SHARP
-        self.unit = self.gamma if self.squared else 1.0  # what dual variables are in those of the loss
-        # Mean of the weights: rows that are there twice count as one.
-        self.mean = 2.0 if targets is not None and labels[-1] < 0 else self.unit
-        self.beta, self.n, self.d = float(beta), views.n, views.d
+        super().__init__(views, labels, classes, beta, gamma, weights, targets, ends, signs)
         self._closed: tuple[float, bool] | None = None
         self.reach = 0.0  # radius of the gap ball by which features were screened last
         self.pairs = self.n * (classes - 1 if classes > 1 else 1)  # dual variables
         self.mass = self.pairs * self.mean  # sum of their weights
-        self.given = np.ones(self.n) if weights is None else np.array(weights, dtype=np.float64)
-        self.weights = self.given * (self.n / fsum(self.given)) * self.mean
-        self.roots, self.weighted = np.sqrt(self.weights), bool(np.any(self.weights != 1.0))
-        (self.low, self.high), self.regression = ends, targets is not None
         inexact = 0.0 if weights is None else SHARES_ERROR
         if accurate.two_sum(self.high, -1.0)[1] != 0.0:  # a quantile's lower end is rounded, and again with a weight
             inexact += 2.0 * UNIT * (1 + (weights is not None))
@@ -125,15 +112,7 @@ class SparseModel(PathModel):
         self.rounding = SparseRounding(
             views, classes, self.pairs, self.gamma, weights, self.mean, inexact, self.kinks_sq, self.high - self.low
         )
-        self.signs = np.zeros(classes * self.d, dtype=np.int8) if signs is None else np.tile(signs, classes)
-        self.every, self.all_kept = np.arange(classes * self.d), np.ones(classes * self.d, dtype=np.int8)
-        self.row_sq = np.tile(views.row_sqnorms, classes)
-        self.free = np.zeros(classes * self.n, dtype=np.int8)
-        self.ones = np.ones(classes * self.n)
-        if classes > 1:
-            own = labels * self.n + np.arange(self.n)
-            self.free[own], self.ones[own] = -1, 0.0
-        self.kinks = targets if self.regression else self.ones if classes == 1 else np.ones(self.n)
+        self.all_kept, self.row_sq = np.ones(classes * self.d, dtype=np.int8), np.tile(views.row_sqnorms, classes)
         self.u_kinks = self.column_sums(self.weigh(self.kinks if self.regression else self.ones))
         # The dual point of w = 0, where a path begins, and its sums; twice the point that rows are seen from.
         self.highest = min(1.0 / self.gamma, 1.0)
@@ -205,63 +184,8 @@ class SparseModel(PathModel):
 
     # -- passes over the data ------------------------------------------------------------------------------------
 
-    def scores(self, w: np.ndarray) -> np.ndarray:
-        """Return ``X w_c``, shape (classes * n,), from the columns of the non-zero weights."""
-        out = np.zeros(w.size // self.d * self.n)
-        for part, view in self.views.blocks(w):
-            here = w if part is None else w.reshape(-1, self.d)[:, part].ravel()
-            self.rows.touched += kernels.products(view, self.n, here, out)
-        return out
-
-    @property
-    def samples(self) -> kernels.Samples:
-        return kernels.Samples(
-            self.labels, self.weights, self.n, self.classes, self.gamma, self.kinks, self.low, self.high
-        )
-
-    def weigh(self, theta: np.ndarray) -> np.ndarray:
-        """Return ``psi(theta)``: the dual variables' weight of every sample in every class."""
-        psi = np.empty(theta.size)
-        kernels.weigh(theta, self.samples, psi)
-        return psi
-
     def psi_of(self, certificate: SparseCertificate) -> np.ndarray:
         return self.weigh(certificate.theta) if certificate.psi is None else certificate.psi
-
-    def shrunk(self, u: np.ndarray, features=slice(None)) -> np.ndarray:
-        """Return the soft threshold ``S_beta(u)``, of ``features`` alone."""
-        signs = self.signs[features]
-        return u - np.clip(u, np.where(signs > 0, -np.inf, -self.beta), np.where(signs < 0, np.inf, self.beta))
-
-    def outward(self, u: np.ndarray) -> np.ndarray:
-        """Return how far ``u`` goes towards weights that their signs allow, see ``kernels.problem.sparse.outward``."""
-        return np.where(self.signs == 0, np.abs(u), np.where(self.signs < 0, -u, u))
-
-    def column_sums(self, psi: np.ndarray) -> np.ndarray:
-        """Return ``X' psi / n`` over all features, shape (classes * d,); one data pass a class."""
-
-        def form(view, out):
-            every = self.every[: out.size]
-            self.rows.touched += kernels.column_sums(view, self.n, every, psi, 1.0 / self.n, out)
-
-        return self._of_columns(np.empty(psi.size // self.n * self.d), form)
-
-    def _of_columns(self, out: np.ndarray, form) -> np.ndarray:
-        """Let ``form(view, out)`` write something of every feature, in one piece or block by block."""
-        for part, view in self.views.blocks():
-            if part is None:
-                form(view, out)
-            else:
-                here = np.empty(out.size // self.d * part.size)
-                form(view, here)
-                out.reshape(-1, self.d)[:, part] = here.reshape(-1, part.size)
-        return out
-
-    def _column_squares(self, classes: int, shares: np.ndarray) -> np.ndarray:
-        """Return ``sum_i x_ij^2 shares_ci`` over all features, shape (classes * d,)."""
-        return self._of_columns(
-            np.empty(classes * self.d), lambda view, out: kernels.column_squares(view, self.n, classes, shares, out)
-        )
 
     def _passes(
         self, w: np.ndarray, psi: np.ndarray, reference: SparseCertificate, scores: np.ndarray | None, room: float
@@ -544,20 +468,3 @@ class SparseModel(PathModel):
 
     def counts(self, certificate: SparseCertificate, screened: SparseScreened) -> dict:
         return counts_of(self, certificate, screened)
-
-
-def width_beyond(n: int, classes: int, weights) -> float:
-    """Return a width of the smoothed hinge that no sample reaches with an objective not above that of ``w = 0``.
-
-    ``t^2 s_i / (2 n) <= P(0) <= (classes - 1) / 2`` (or 1/2): ``t <= (n (classes - 1) / s_i)^1/2``.
-    """
-    least = 0.0  # log2, as the share of a weight among all may be no float64
-    if weights is not None:
-        given = np.asarray(weights, dtype=np.float64)
-        least = log2(given[given > 0.0].min()) + log2(n) - log2(fsum(given))
-    power = int(0.5 * (log2(1.01 * n * max(classes - 1, 1)) - least)) + 1  # with room for rounding
-    if power > WIDEST:
-        raise DataError(
-            "a weight is too small beside the others for the squared hinge", "give such samples the weight 0"
-        )
-    return 2.0**power

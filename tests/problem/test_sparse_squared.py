@@ -7,9 +7,10 @@ import scipy.sparse as sp
 
 from screenpath.errors import DataError, UsageError
 from screenpath.problem.grid import beta_grid, grid_pairs
-from screenpath.problem.sparse import SparseModel, width_beyond
+from screenpath.problem.sparse import SparseModel
 from screenpath.problem.sparse_free import FreeSparseModel
 from screenpath.problem.sparse_grid import SparseGrid, sparse_model
+from screenpath.problem.sparse_sums import width_beyond
 from screenpath.rows.views import Views
 from screenpath.screen.sparse import contradicted, parse_sparse_rule
 from screenpath.solve.sparse_newton import make_sparse_solver
