@@ -94,7 +94,8 @@ class Levels(Family):
         """Return further columns: the derivative of the objective by the level, a bound on its error, crossings."""
         C, depth = certificate.C, 2.0 * UNIT * (model.size + 64) + model.inexact
         if not self.boxes:
-            value, off = -C * float(certificate.theta.sum()), C * (certificate.residue + depth * model.size)
+            value = -C * float(certificate.theta.sum())
+            off = C * certificate.residue + depth * abs(value)
             return dict(zip(LEVELS, (value, OUTWARD * off), strict=False))
         widths, here = model.hi - model.lo, forms(certificate)
         t, (slope, floor) = model.c - here, model.errors_of(certificate)

@@ -115,11 +115,13 @@ def test_the_slope_is_the_derivative_of_the_optimum(name, intercept):
         ends = [walked(family, [level + by], solver, tol=1e-13)[0][1].primal for by in (-h, h)]
         assert step.extras["slope"] == pytest.approx((ends[1] - ends[0]) / (2 * h), rel=2e-2, abs=1e-2)
         assert 0.0 < step.extras["slope_error"] < 1e-9 * (1.0 + abs(step.extras["slope"]))
-        own, t = single(level), None
+        own, theta = single(level), pair.theta.tolist()
+        terms = [(-1.0, Fraction(value)) for value in theta]
         if name == "quantile":
             t = own.c - pair.point.products - (pair.intercept or 0.0)
-            exact = sum(Fraction(float(a - b)) * Fraction(float(x)) for a, b, x in zip(own.hi, own.lo, t, strict=True))
-            assert abs(float(Fraction(0.7) * exact) - step.extras["slope"]) <= step.extras["slope_error"]
+            terms = [(float(w), Fraction(float(one))) for w, one in zip(own.hi - own.lo, t, strict=True)]
+        exact = Fraction(0.7) * sum(Fraction(weight) * term for weight, term in terms)
+        assert abs(float(exact - Fraction(step.extras["slope"]))) <= step.extras["slope_error"]
 
 
 def test_rows_whose_quantiles_cross_are_counted():
