@@ -164,6 +164,7 @@ def test_a_mark_for_every_row():
     "change",
     [
         {PROX: np.array([0.1, -0.1])}, {PROX: np.array([0.1])}, {PROX: np.array(0.1)}, {PROX: np.array([0.1, np.nan])},
+        {PROX: np.array([[0.1], [0.1]])},
         {ROWS: np.zeros((2, 2), dtype=np.uint8)}, {ROWS: np.ones((2, 3), dtype=np.uint8)},
         {ROWS: np.ones((2, 2), dtype=np.int64)}, {ROWS: np.ones(4, dtype=np.uint8)}, {PROX: np.array(["a", "b"])},
         {ROWS: np.array([[255, 255], [0, 7]], dtype=np.uint8)},
