@@ -12,7 +12,7 @@ from screenpath.data.files.centring import FAR, SINGLE, far_centres, far_ranges
 from screenpath.errors import DataError, UsageError
 from screenpath.kernels.rows.rows import dense_sum
 from screenpath.numbers import sparse as sp
-from screenpath.numbers.csr import Csr, is_sparse, occurring, on_columns, spread, with_constant
+from screenpath.numbers.csr import Csr, is_sparse, on_columns, spread, with_constant
 from screenpath.numbers.rounding import UNIT, gamma
 
 SCALES = ("none", "maxabs", "standard", "l2")
@@ -274,8 +274,8 @@ def checked_signs(signs, width: int, columns=None) -> np.ndarray | None:
 
 
 def prepare(
-    X, scale: str = "none", bias: float = 0.0, storage: str = "auto", dtype=np.float64, weights=None, narrow=False,
-    penalties=None, free=False, missing: str | None = None,
+    X, scale: str = "none", bias: float = 0.0, storage: str = "auto", dtype=np.float64, weights=None, penalties=None,
+    free=False, missing: str | None = None,
 ):  # fmt: skip
     """Choose the storage, measure the scaling (see :func:`fit_preparation`) and apply both.
 
@@ -285,20 +285,16 @@ def prepare(
     With a ``free`` intercept, columns far from 0 are centred, which does not change the model; if float64 values are to
     be stored as float32, all columns that can be, so that only their variation is rounded. A penalty weight of a
     feature divides its column: its coefficient is that many times as large. Dense rows are made a few at a time, so
-    that memory holds only ``X`` and the result, of shape (n, d) or (n, d + 1). ``narrow`` drops the columns of
-    features that never occur from wide, mostly empty rows.
+    that memory holds only ``X`` and the result, of shape (n, d) or (n, d + 1).
     """
-    dtype, width, columns = stored_type(dtype), X.shape[1], occurring(X) if narrow else None
-    if columns is not None:
-        X = on_columns(X, columns)
-    dense = stored_dense(X, storage, scale)
+    dtype, dense = stored_type(dtype), stored_dense(X, storage, scale)
     if isinstance(X, Csr):
         X = X if dense else X.array()
     elif sp.issparse(X) or not dense:
         X = X if isinstance(X, sp.csr_array) else sp.csr_array(X)
     fill = fill_of(X, missing, weights)
     X = completed(X, fill)
-    preparation = replace(fit_preparation(X, scale, bias, weights, dense), columns=columns, width=width)
+    preparation = replace(fit_preparation(X, scale, bias, weights, dense), width=X.shape[1])
     rounded = X.dtype == np.float64 != dtype
     if free and preparation.kind in ("none", "maxabs"):
         preparation = replace(preparation, shift=far_centres(X, weights, 1.0 if rounded else FAR))
@@ -307,8 +303,8 @@ def prepare(
         index = index[low != high]
         preparation = replace(preparation, nearly=index if index.size else None)
     if penalties is not None:
-        p = penalties if columns is None else penalties[columns]
-        preparation = replace(preparation, scale=p if preparation.scale is None else preparation.scale * p)
+        scaled = penalties if preparation.scale is None else preparation.scale * penalties
+        preparation = replace(preparation, scale=scaled)
     preparation = replace(preparation, fill=fill)
     if not dense:
         prepared = preparation.apply(X)
