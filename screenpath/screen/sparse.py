@@ -7,7 +7,8 @@ paper's where the reference is exact: a primal ball around a multiple of ``w0``,
 At ``alpha = 0`` the primal has no ball, and no sample is screened before the solve: the problems that lead there, each
 with an ``alpha`` above 0, have the dynamic rule (``solve.sharp``). Without curvature of the loss the dual has no ball,
 and at ``alpha = 0`` the L2 part of its value none: features are then zeroed by a move (``kernels.screen.move``), before
-a solve and within it.
+a solve and within it. Without a dynamic rule they are everywhere: a ball of the dual is a bound of the same gap, and as
+large as the box where ``gamma`` is small.
 """
 
 from __future__ import annotations
@@ -19,11 +20,9 @@ import numpy as np
 
 from screenpath.errors import UsageError
 from screenpath.kernels.problem import sparse as sums
-from screenpath.kernels.problem.share import row_shares
 from screenpath.kernels.problem.sparse_intercept import centred, excess, plane_sums
 from screenpath.kernels.screen import move
 from screenpath.kernels.screen import sifs as kernels
-from screenpath.kernels.screen import sparse_box as box
 from screenpath.numbers.rounding import TINY
 from screenpath.problem.sparse_types import SparseScreened
 from screenpath.screen.base import PathScreening
@@ -31,6 +30,7 @@ from screenpath.screen.plugins import plugged_rule
 
 MAX_TRIGGERS = 40  # the fixed point came within 8 triggerings on every data set tried
 MANY = 2.0  # times the features with a weight: where no more are left, a solve costs no more than the pass to go on
+FURTHER = 0.1  # share of the features left that a move must zero for samples to be looked at again
 RULES = {"sifs": (True, True), "iss": (True, False), "ifs": (False, True)}  # samples, features
 FIRST = ("features", "samples")
 FAR = 1e-3  # of beta: how near to it the |u_j| of a wrong decision at alpha = 0 has to be, to be noticed
@@ -104,65 +104,60 @@ def screen(
     theta0``, with the targets of a regression for 1, and ``||theta* - (theta0 + theta(w0))/2||^2 <= n G/gamma -
     ||theta0 - theta(w0)||^2/4``.
 
-    Features of a loss without curvature, and at ``alpha = 0``, see :func:`by_a_move`.
-
-    ``alone``: no dynamic rule follows, which would see better pairs than the reference at no cost. Then the box is used
-    as well, and if much is left both rules continue from a better multiple of the reference's weights.
+    Features are also zeroed by a move (:func:`by_a_move`) where they have no ball, without curvature of the loss and at
+    ``alpha = 0``, and if ``alone``: no dynamic rule follows, which would see better pairs than the reference at no
+    cost. If much is left then, both rules continue from a better multiple of the reference's weights.
     """
-    at, moves = model.nothing_screened(), features and (model.sharp or alpha == 0.0)
-    features = features and not moves
+    at, balls = model.nothing_screened(), not (model.sharp or alpha == 0.0)
+    what = samples, features and balls, features_first
     model.reach = 0.0
-    if (samples or features) and alpha > 0.0:
-        at = _by_regions(model, at, reference, alpha, (samples, features, features_first), alone)
-    if moves:
-        by_a_move(model, at, reference, alpha)
+    if (samples or what[1]) and alpha > 0.0:
+        regions = _regions(model, reference, alpha)
+        if not finite(regions):
+            return at
+        if what[1] and regions.second_sq <= regions.first_sq:
+            model.reach = math.sqrt(regions.second_sq)
+        record = _run(model, reference, at, regions, what)
+        at = SparseScreened(at.duals, at.keep, at.row_part, at.col_part, record, at.col_total)
+    if not features or (balls and not alone):
+        return at
+    left, known, tried = int(np.count_nonzero(at.keep)), reference.nonzero, False
+    worth, could = move.WORTH, False
+    if balls:
+        worth, could = 0.0, samples and not model.intercept and reference.alpha > alpha and known > 0
+    stretches = could and left > MANY * known
+    while stretches or not tried:
+        point = reference
+        if stretches:
+            point = _stretched(model, at, reference, alpha)
+            at.record = np.concatenate([at.record, _tightened(model, at, point, alpha)])
+        tried |= not stretches
+        found = by_a_move(model, at, point, alpha, worth)
+        stretches, left = could and found > FURTHER * left, left - found
     return at
 
 
-def _by_regions(model, at: SparseScreened, reference, alpha: float, what: tuple, alone: bool) -> SparseScreened:
-    samples, features, _ = what
-    regions = _regions(model, reference, alpha)
-    if not finite(regions):
-        return at
-    stretches = alone and samples and features and not model.intercept and reference.alpha > alpha
-    # A rule alone looks at the box whatever it promises: a promise that samples screened before make smaller would
-    # leave `sifs` with less than `ifs`. The dynamic rule looks at it from better weights.
-    regions = regions._replace(worth=0.0 if alone else math.inf)
-    if features and regions.second_sq <= regions.first_sq:
-        model.reach = math.sqrt(regions.second_sq)
-    record = _run(model, reference, at, regions, what)
-    found = SparseScreened(at.duals, at.keep, at.row_part, at.col_part, record, at.col_total)
-    if stretches:
-        left, known = int(np.count_nonzero(at.keep)), reference.nonzero
-        if left > MANY * known > 0:
-            found.record = np.concatenate([record, _from_stretched(model, found, reference, alpha)])
-    return found
-
-
-def by_a_move(model, at: SparseScreened, point, alpha: float) -> int:
+def by_a_move(model, at: SparseScreened, point, alpha: float, worth: float = move.WORTH) -> int:
     """Zero features by a move of their weight from a certified pair; return how many, as a triggering in ``at.record``.
 
-    Models of several classes are left as they are. Columns on disk are read: a solve needs them all.
+    ``worth`` is that of ``kernels.screen.move.decide_moved``. Columns on disk are read: a solve needs them all.
     """
-    if model.classes > 1:
-        return 0
     if alpha == 0.0 < point.alpha:
         point = model.certify(alpha, point.w, point.theta, point)
-    bounds, low, high, root = model.rounding, model.low, model.high, math.sqrt(model.mass)
-    t, theta = model.kinks - model.labels * point.scores, point.theta
-    known = (at.duals != 0) & (theta == np.where(at.duals > 0, high, low))
-    weights = np.where(known, 0.0, model.weights)
-    shares = row_shares(t, np.zeros(t.size), theta, weights, low, high, model.gamma)[2]
-    unsure = (high - low) * root * (point.t_error + 8.0 * kernels.UNIT * math.sqrt(float(model.weights @ (t * t))))
-    budget = model.n * model.gap_at(point, alpha) + unsure + TINY
+    bounds, low, high, root, theta = model.rounding, model.low, model.high, math.sqrt(model.mass), point.theta
+    most, more = point.gap, 0.0
+    if alpha > 0.0:  # the gap of the pair bounds its distance from the optimum too, see `_regions`
+        rest, lag_sq, error = bounds.parts(point, alpha)
+        most, more = rest + 0.25 * lag_sq + 2.0 * error, model.gamma
+    # Margins that are off by T in all change the losses' terms by that at most, a dual point that is, the squares.
+    budget = model.n * most + bounds.steep * point.t_error + 0.5 * more * point.off * (2.0 * bounds.steep + point.off)
     if not budget < math.inf:
         return 0
-    given = move.Move(
-        t, theta, shares, weights, model.labels.astype(np.float64), budget, bounds.total + 4.0 * bounds.inexact,
-        float(shares.sum()), (model.gamma, 1.0 / model.gamma, low, high),
-    )  # fmt: skip
-    means, sigma, off = np.zeros(model.d), 0.0, 0.0
-    if model.intercept:
+    known = np.where(theta == np.where(at.duals > 0, high, low), at.duals, np.int8(0))
+    blur = bounds.total + 4.0 * bounds.inexact
+    given = move.pair_to_move(point.scores, model.samples, theta, known, more, bounds.grown * budget + TINY, blur)
+    means, sigma, off = np.zeros(theta.size // model.n * model.d), 0.0, 0.0
+    if model.intercept and (model.sharp or alpha == 0.0):  # elsewhere it would not be worth the pass
         found, error = excess(theta, model.labels, model.weights)
         inside = np.where((theta > low) & (theta < high), model.weights, 0.0)
         means = -model.n * model.column_sums(inside) / max(float(inside.sum()), TINY)
@@ -171,15 +166,15 @@ def by_a_move(model, at: SparseScreened, point, alpha: float) -> int:
     limits = model.beta - (bounds.slacks.columns + 4.0 * bounds.column) * (sizes * 2.0 * root + model.beta)
     limits -= point.u_slack + np.abs(means) * off
     count, touched = move.decide_moved(
-        model.views.columns(at.keep), point.u, limits, model.signs, given, means, sigma, at.keep
+        model.views.columns(at.keep), point.u, limits, model.signs, given, means, sigma, worth, at.keep
     )
     model.rows.touched += touched
     at.record = np.concatenate([at.record, [[-1, count]]])
     return count
 
 
-def _from_stretched(model, at: SparseScreened, reference, alpha: float) -> np.ndarray:
-    """Screen further from a multiple of the reference's weights that suits ``alpha`` better; return the triggerings.
+def _stretched(model, at: SparseScreened, reference, alpha: float):
+    """Return a pair on the reduced problem, of a multiple of the reference's weights that suits ``alpha`` better.
 
     It costs a pass over the features that are left, for the sums of its dual point. Weights grow as ``alpha``
     falls: the best multiple, between 1 and ``alpha0 / alpha``, has a much smaller gap.
@@ -193,13 +188,12 @@ def _from_stretched(model, at: SparseScreened, reference, alpha: float) -> np.nd
         scores = np.zeros(theta.size)
         model.rows.touched += sums.products(view, n, w, scores)
     square, size = float(w @ w), float(np.abs(w).sum())
-    kappa = box.stretch(scores, model.samples, at.duals, alpha * square, model.beta * size, reference.alpha / alpha)
+    kappa = move.stretch(scores, model.samples, at.duals, alpha * square, model.beta * size, reference.alpha / alpha)
     w, scores = kappa * w, kappa * scores
     loss = sums.respond(scores, model.samples, at.duals, theta, psi)
     model.rows.touched += sums.column_sums(view, n, features, psi, 1.0 / n, u)
     samples = loss / n, 0.0, 0.0, model.mass, 0.0, 0, 0
-    point = model.pair(alpha, w, scores, theta, (u, np.zeros(w.size)), samples, features, psi=psi)
-    return _tightened(model, at, point, alpha)
+    return model.pair(alpha, w, scores, theta, (u, np.zeros(w.size)), samples, features, psi=psi)
 
 
 def settled(model, samples: bool, features: bool, features_first: bool) -> SparseScreened:
@@ -238,9 +232,7 @@ def _regions(model, ref, alpha: float, paper: bool = True) -> kernels.Regions:
     primal = math.sqrt(most / alpha) + 0.5 * moved
     ratio, inverse = 0.5 * (ref.alpha - alpha) / alpha, 1.0 / gamma
     if model.sharp:  # the dual is not strongly concave
-        return kernels.Regions(
-            1.0 + ratio, bounds.grown * primal**2, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, False, box.WORTH
-        )
+        return kernels.Regions(1.0 + ratio, bounds.grown * primal**2, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, False)
     kink_part, theta_part = -ratio * inverse, 1.0 + ratio
     # ||theta0 - c/gamma||^2, c the kinks, which are 1 for the hinge
     to_kinks_sq = ref.theta_sq - 2.0 * inverse * ref.theta_sum + model.kinks_sq * inverse * inverse
@@ -253,19 +245,17 @@ def _regions(model, ref, alpha: float, paper: bool = True) -> kernels.Regions:
     second_sq = n * most * inverse - 0.25 * ref.apart_sq + 0.5 * apart * unsure
     second = math.sqrt(max(second_sq, 0.0)) + 0.5 * (apart + unsure) + ref.off
     grown = bounds.grown
-    # Margins that are off by T in all change the losses' terms by that at most, a dual point that is, the squares.
-    budget = n * most + bounds.steep * ref.t_error + 0.5 * gamma * ref.off * (2.0 * bounds.steep + ref.off)
     between_sq = ratio * ratio * max(to_kinks_sq - blur, 0.0)
     most_theta = root * (abs(kink_part) + theta_part + 1.0)
     return kernels.Regions(
         1.0 + ratio, grown * primal * primal, kink_part, theta_part, grown * first * first, grown * second * second,
-        between_sq, most_theta, grown * budget, paper, box.WORTH,
+        between_sq, most_theta, paper,
     )  # fmt: skip
 
 
 def finite(r: kernels.Regions) -> bool:
     """Tell whether every number is finite: if a square has overflowed, the regions decide nothing."""
-    radii = r.primal_sq + r.first_sq + r.second_sq + r.between_sq + r.budget
+    radii = r.primal_sq + r.first_sq + r.second_sq + r.between_sq
     return math.isfinite(radii + r.scale + r.kink_part)
 
 

@@ -201,6 +201,32 @@ def sparse_model(b):
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("alpha", [0.7, 0.4, 0.0])
+def test_the_budget_of_a_move(alpha, coarse, monkeypatch):
+    """What the distance of both points takes of the gap is left out; what rounding does to margins counts."""
+    b, given = SparseRounding(views(), 1, 6, 0.5), []
+    model = sparse_model(b)
+    model.d, model.intercept, model.samples, model.col_norm, model.beta = 4, False, None, np.ones(4), 0.3
+    model.views, model.signs = SimpleNamespace(columns=lambda keep: None), np.zeros(4, np.int8)
+    model.rows = SimpleNamespace(touched=0)
+    at = SimpleNamespace(duals=np.array([0, 1, 1, -1, -1, 0], np.int8), keep=None, record=np.empty((0, 2), int))
+    monkeypatch.setattr(rules.move, "pair_to_move", lambda *a: given.append(a))
+    monkeypatch.setattr(rules.move, "decide_moved", lambda *a: (2, 9))
+    theta = np.array([0.5, 1.0, 0.9, 0.0, 0.1, 1.0])
+    c = certificate(off=0.3, cost=0.02, theta=theta, scores=None, u=np.zeros(4), u_slack=np.zeros(4))
+    c.alpha, c.gap = alpha or 0.0, 0.37
+    assert rules.by_a_move(model, at, c, alpha) == 2
+    _, _, moved, known, more, budget, blur = given.pop()
+    assert moved is theta and known.tolist() == [0, 1, 0, -1, 0, 0] and blur == b.total
+    rest, lag_sq, error = parts_of(b, c, alpha) if alpha else (0.37, 0.0, 0.0)
+    assert more == (0.5 if alpha else 0.0)
+    most = 6 * (rest + lag_sq / 4 + 2.0 * error) + b.root * c.t_error + 0.5 * more * 0.3 * (2.0 * b.root + 0.3)
+    assert budget == pytest.approx(b.grown * most)
+    assert at.record.tolist() == [[-1, 2]] and model.rows.touched == 9
+    c.loss_slack = c.gap = math.inf
+    assert rules.by_a_move(model, at, c, alpha) == 0 and not given
+
+
 @pytest.mark.parametrize("alpha", [0.7, 0.4, 1.1])
 def test_the_regions_of_sifs(alpha, coarse):
     b = SparseRounding(views(), 1, 6, 0.5)
@@ -225,9 +251,8 @@ def test_the_regions_of_sifs(alpha, coarse):
         second_sq = 6 * most * inverse - 0.25 * c.apart_sq + 0.5 * apart * unsure
         second = math.sqrt(max(second_sq, 0.0)) + 0.5 * (apart + unsure) + c.off
         expected = (1.0 + ratio, b.grown * primal**2, -ratio * inverse, 1.0 + ratio, b.grown * first**2,
-                    b.grown * second**2, ratio**2 * max(to_ones - blur, 0.0),
-                    b.grown * (6 * most + b.root * c.t_error + 0.25 * c.off * (2.0 * b.root + c.off)))  # fmt: skip
-        found = r.scale, r.primal_sq, r.kink_part, r.theta_part, r.first_sq, r.second_sq, r.between_sq, r.budget
+                    b.grown * second**2, ratio**2 * max(to_ones - blur, 0.0))  # fmt: skip
+        found = r.scale, r.primal_sq, r.kink_part, r.theta_part, r.first_sq, r.second_sq, r.between_sq
         assert found == pytest.approx(expected) and r.paper and rules.finite(r)
         assert r.theta_norm == pytest.approx(math.sqrt(6.0) * (abs(r.kink_part) + r.theta_part + 1.0))
         model = sparse_model(b)
@@ -257,7 +282,7 @@ def test_what_the_triggerings_are_given(monkeypatch):
         nothing_screened=lambda: at, sharp=False, **dict.fromkeys(names),
     )  # fmt: skip
     ref = certificate(w=None, theta=None, u=None, u_slack=None, formed=None, room=None, scores=np.zeros(6))
-    r = rules.kernels.Regions(1.1, 2.2, -0.3, 1.4, 5.5, 6.6, 7.7, 9.9, 8.8, True, 0.1)
+    r = rules.kernels.Regions(1.1, 2.2, -0.3, 1.4, 5.5, 6.6, 7.7, 9.9, True)
     assert rules._run(model, ref, at, r, (True, False, True)).shape == (2, 2)
     told = given.pop()
     assert told[3].w_norm == pytest.approx(math.sqrt(1.3 / 0.7)) and told[3].scores is ref.scores
@@ -268,9 +293,7 @@ def test_what_the_triggerings_are_given(monkeypatch):
         (True, 4.0, True, 2.0), (True, 5.5, True, math.sqrt(5.5)), (True, 6.0, True, 0.0), (False, 4.0, True, 0.0),
         (True, 4.0, False, 0.0),
     ):  # fmt: skip
-        r = rules.kernels.Regions(
-            1.1 if finite else math.inf, 2.2, -0.3, 1.4, 5.5, second_sq, 7.7, 9.9, 8.8, True, True
-        )  # fmt: skip
+        r = rules.kernels.Regions(1.1 if finite else math.inf, 2.2, -0.3, 1.4, 5.5, second_sq, 7.7, 9.9, True)
         monkeypatch.setattr(rules, "_regions", lambda *a, r=r, **how: r)
         found = rules.screen(model, ref, 0.5, True, features, True, alone=False)
         assert model.reach == reach and len(given) == finite and (found is at) != finite

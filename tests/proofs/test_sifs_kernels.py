@@ -250,9 +250,7 @@ def test_all_triggerings_from_scratch(dense, what, unit, monkeypatch):
             scores, ref["w"], ref["theta"], psi.ravel(), ref["u"].copy(), np.zeros(classes * D), ref["formed"],
             ref["room"], 0.0, ref["w_norm"],
         )  # fmt: skip
-        regions = sifs.Regions(
-            *(ref[name] for name in sifs.Regions._fields[:8]), budget=0.0, paper=paper, worth=np.inf
-        )  # fmt: skip
+        regions = sifs.Regions(*(ref[name] for name in sifs.Regions._fields[:8]), paper=paper)
         known = sifs.Found(
             status, keep, np.tile(row_sq, classes), ref["col_sq"].copy(), np.zeros(0), np.zeros_like(keep),
             np.zeros(classes * N),

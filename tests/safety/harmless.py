@@ -8,7 +8,7 @@ ROOM = "the sum of the leading bits has two bits of room, of which this takes no
 WAY = "which of two ways to the same numbers is tried: what it costs, not what comes of it"
 SIFS = "screenpath/kernels/screen/sifs.py"
 FINITE = "a sum and a difference are both no finite number where one of their parts is none"
-NUMBERS = "r.primal_sq + r.first_sq + r.second_sq + r.between_sq + r.budget"
+NUMBERS = "r.primal_sq + r.first_sq + r.second_sq + r.between_sq"
 ONES = "a sign or a label of two classes is 1 or -1"
 EXACT = "screenpath/verify/exact.py"
 PRODUCT = "p, x, y = a * b, 134217729.0 * a, 134217729.0 * b"

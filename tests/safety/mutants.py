@@ -79,10 +79,7 @@ NEAREST = {
     "screenpath/screen/l1svm.py": [PENALISED, "tests/screen/test_l1svm.py"],
     "screenpath/screen/sparse.py": [PENALISED, "tests/problem/test_sparse.py", "tests/rows/test_column_views.py"],
     "screenpath/kernels/screen/sifs.py": [f"{PROOFS}sifs_kernels.py", PENALISED],
-    "screenpath/kernels/screen/sparse_box.py": [
-        f"{PROOFS}sparse_box.py",
-        "tests/safety/test_sifs.py::test_the_box_decides_what_the_balls_do_not_and_nothing_wrongly[2]",
-    ],
+    "screenpath/kernels/screen/move.py": [f"{PROOFS}moved_terms.py"],
     "screenpath/kernels/problem/l1svm.py": [f"{PROOFS}l1_kernels.py", PENALISED, "tests/problem/test_l1svm.py"],
     "screenpath/verify/exact.py": [f"{PROOFS}exact.py", f"{PROOFS}checker.py"],
     "screenpath/verify/certificate.py": [f"{PROOFS}checker.py", *CHECKERS],

@@ -97,8 +97,8 @@ def test_no_decision_is_wrong():
 
 
 def test_the_attack_finds_a_budget_that_is_too_small(monkeypatch):
-    whole = rules.move.Move
-    monkeypatch.setattr(rules.move, "Move", lambda *given: whole(*given)._replace(budget=1e-3 * given[5]))
+    whole = rules.move.pair_to_move
+    monkeypatch.setattr(rules.move, "pair_to_move", lambda *given: whole(*given[:5], 1e-3 * given[5], given[6]))
     assert attack(range(20))[1] > 0
 
 
@@ -135,7 +135,8 @@ def test_the_best_move_is_the_fractional_knapsack():
         most /= n
         view = g, np.zeros(0, dtype=np.int32), np.array([0, n])
         ones, zeros = np.ones(n), np.zeros(n)
-        pair = move.Move(t, theta, zeros, ones, ones, budget, 0.0, 0.0, (2.0**-1000, 2.0**1000, 0.0, 1.0))
+        losses, labels = (2.0**-1000, 2.0**1000, 0.0, 1.0), np.ones(n, dtype=np.int64)
+        pair = move.Move(t, theta, zeros, zeros[:1], ones, ones, labels, budget, 0.0, losses)
         u = float(g @ theta) / n
         assert move.stays_below(view, 0, 1.0, most + 1e-3 * abs(most - u) - u, 0.0, pair)[0]
         assert not move.stays_below(view, 0, 1.0, most - 1e-9 * abs(most - u) - u, 0.0, pair)[0]

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from screenpath.kernels.screen import move
 from screenpath.problem.sparse import SparseModel
 from screenpath.rows.views import Views
 from screenpath.screen.sparse import _regions, parse_sparse_rule, screen
 from screenpath.solve.sparse_newton import make_sparse_solver
 from screenpath.walk.loop import PathOptions, walk
-from tests.safety.sparse_attack import references, shrink, solved
+from tests.safety.sparse_attack import references, solved
 from tests.sparse_problems import SDCA, dual_rows, objectives, problem
 
 
@@ -37,8 +38,8 @@ def test_regions_contain_the_optimum(classes, size):
                 assert r.between_sq == pytest.approx(between, rel=1e-6, abs=1e-9)
 
 
-def boxed(classes, seeds):
-    """Return decisions, how many of them the box adds to the balls, and wrong ones, where gamma is small."""
+def with_moves(classes, seeds):
+    """Return decisions, how many of them moves add to the balls, and wrong ones, where gamma is small."""
     decisions, added, wrong = 0, 0, 0
     for seed in seeds:
         rng = np.random.default_rng(seed)
@@ -65,14 +66,15 @@ def boxed(classes, seeds):
 
 
 @pytest.mark.parametrize("classes", [2, 4])
-def test_the_box_decides_what_the_balls_do_not_and_nothing_wrongly(classes):
-    decisions, added, wrong = boxed(classes, range(3))
+def test_moves_decide_what_the_balls_do_not_and_nothing_wrongly(classes):
+    decisions, added, wrong = with_moves(classes, range(3))
     assert wrong == 0 and added > 200, (decisions, added, wrong)
 
 
 def test_the_attack_finds_a_budget_that_is_too_small(monkeypatch):
-    shrink(monkeypatch, 0.01, "budget")
-    assert boxed(2, range(2))[2] > 0
+    whole = move.pair_to_move
+    monkeypatch.setattr(move, "pair_to_move", lambda *given: whole(*given[:5], 0.01 * given[5], given[6]))
+    assert with_moves(2, range(2))[2] > 0
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -115,7 +115,7 @@ def test_the_attack_finds_columns_that_are_centred_too_much(monkeypatch):
 
 
 def test_the_attack_finds_dual_balls_that_are_too_small(monkeypatch):
-    shrink(monkeypatch, 0.25, "first_sq", "second_sq", worth=np.inf)
+    shrink(monkeypatch, 0.25, "first_sq", "second_sq")
     assert any(attack([seed], regression)[1] for seed in range(60))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from screenpath.kernels import SUMS, kernel
 from screenpath.kernels.problem.box import UNIT
-from screenpath.kernels.problem.sparse import Samples, column_sum, outward, slack_of
+from screenpath.kernels.problem.sparse import Samples, column_sum, outward
 from screenpath.kernels.problem.sparse_intercept import (
     centred,
     keep_totals,
@@ -26,7 +26,6 @@ from screenpath.kernels.screen.conditioning import (
     list_kept,
 )
 from screenpath.kernels.screen.sifs_types import Constants, Found, Reference, Regions
-from screenpath.kernels.screen.sparse_box import SPARED, WORTH, decide_boxed, promised, row_terms, row_weights, term
 
 
 @kernel
@@ -254,7 +253,7 @@ def cut_by_plane(planes, parts, n, col_part, col_total, moves, norms, balls, ext
 
 @kernel
 def sifs(constants, samples, beta, reference, regions, what, slacks, found, record, planes):
-    """Alternate ISS and IFS to the fixed point; there IFS uses the box as well, if that promises enough.
+    """Alternate ISS and IFS to the fixed point.
 
     Norms and distances of dual points count each variable with its sample's weight.
 
@@ -275,9 +274,9 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
         Values touched; triggerings that took place.
     """
     columns, rows, signs, u_kinks, row_sq, row_norm, col_sq, col_norm, twice, column_ends, row_ends = constants
-    labels, weights, n, classes, gamma, kinks, low, high = samples
+    labels, weights, n, _, _, kinks, low, high = samples
     before, w, theta, psi, u, u_slack, formed, room, level, w_norm = reference
-    scale, primal_sq, kink_part, theta_part, first_sq, second_sq, between_sq, theta_norm, budget, paper, worth = regions
+    scale, primal_sq, kink_part, theta_part, first_sq, second_sq, between_sq, theta_norm, paper = regions
     status, keep, row_part, col_part, col_total, known_keep, known_part = found
     by_samples, by_features, features_first = what
     d, scores = columns[2].size - 1, before.copy()
@@ -294,14 +293,11 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
     turn = 1 if by_features and (features_first or not by_samples) else 0
     rounding, squares = slacks[1], slacks[5]
     primal_sq *= 1.0 + squares  # for what is subtracted from it
-    budget *= 1.0 + squares
     shape = w.size if planes is not None else 0
     if planes is not None:
         plane_sums(theta, samples, status, kink_part, theta_part, planes)
     in_planes = np.empty(shape), np.empty(shape), np.empty(shape)
     parts, row_arrays = (kink_part, theta_part), (row_part, row_sq, row_norm)
-    boxed, full = by_features and worth < np.inf, columns[2][d] == n * d
-    costly = SPARED * theta.size if worth > 0.0 else 0.0  # what the columns left must cost, for the box to be looked at
     for trigger in range(record.shape[0]):
         if turn == 0:
             if n_cols + dropped > 0:
@@ -344,9 +340,6 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
                     first_sq -= weight * (e1 * e1)
                     second_sq -= weight * (e2 * e2)
                     between_sq -= weight * ((e1 - e2) * (e1 - e2))
-                    if boxed:
-                        found_at = slack_of(before, labels[t % n], kinks, n, classes, t % n, t)
-                        budget -= weight * term(found_at, gamma, low, high, theta[t], value)
                     if planes is not None:
                         planes[0] -= weight
                         planes[2] += labels[t] * (weight * e1)
@@ -388,36 +381,7 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
             fresh = n_cols + dropped
             record[trigger, 1] = fresh
         used = trigger + 1
-        last = not (by_samples and by_features) or (fresh == 0 and trigger > 0)
-        if last and boxed and undecided > costly and budget > 0.0:
-            size = theta.size
-            both, signed = np.empty(size), np.empty(size)
-            lower, upper = np.full(size, -np.inf), np.full(size, np.inf)
-            terms = np.empty(size), np.empty(size), np.empty(size)
-            if planes is None:
-                ball = scale, np.sqrt(primal_sq), scale * w_norm + np.sqrt(primal_sq)
-                for c in range(classes):
-                    here = slice(c * n, (c + 1) * n)
-                    margin_bounds(scores, samples, c, ball, row_arrays, slacks, None, lower[here], upper[here])
-            spread = row_terms(before, samples, theta, status, lower, upper, budget, *terms)
-            root = (np.sqrt(budget) + np.sqrt(spread)) * (1.0 + squares)
-            mean = row_weights(*terms, labels, weights, n, classes, gamma, status, both, signed)
-            known = u, u_slack, signs
-            count, tried = promised(known, move_second, moved, col_part, live, active, beta, root, mean, n)
-            if count >= worth * tried:
-                n_cols, summed = decide_boxed(
-                    columns, known, move_second, moved, (both, signed, root), col_norm, n, beta, theta_norm, slacks,
-                    (keep, live, active, new_cols),
-                )  # fmt: skip
-                gone, dropped = 0.0, 0
-                live = live[: live.size - n_cols]
-                for k in range(n_cols):
-                    gone += 0.25 * n if full else line_cost(columns[2], new_cols[k] % d, n)
-                left, undecided = left - gone, undecided - gone
-                touched += summed
-                record[trigger, 1] = max(record[trigger, 1], 0) + n_cols
-                last, turn = n_cols < WORTH * tried or not by_samples, 1
-        if last:
+        if not (by_samples and by_features) or (fresh == 0 and trigger > 0):
             break
         turn = 1 - turn
     return touched, used
@@ -431,7 +395,7 @@ def warm_up(planes=None):
     constants = Constants(view, view, status, a, a, a, a, a, a, view[2], view[2])
     samples = Samples(labels, a, 2, 1, 0.5, a, 0.0, 1.0)
     reference = Reference(a, a, a, a, a.copy(), a.copy(), np.arange(1), 0.0, 0.0, 1.0)
-    regions = Regions(1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, True, 0.1)
+    regions = Regions(1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, True)
     totals = np.empty(0) if planes is None else a.copy()
     found = Found(status, keep, a.copy(), a.copy(), totals, keep.copy(), a.copy())
     sifs(constants, samples, 1.0, reference, regions, (True, True, False), (1e-12,) * 6, found, record, planes)

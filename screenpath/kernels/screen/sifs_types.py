@@ -54,10 +54,7 @@ class Regions(NamedTuple):
     second_sq: float  # squared radius of the gap ball around ``theta``
     between_sq: float  # lower bound of the squared distance of the two dual centres
     theta_norm: float  # largest norm of a dual point
-    budget: float  # see ``kernels/screen/sparse_box.py``
     paper: bool
-    # the box is used only if it promises to zero this share of the features left: 0 for always, infinite for never
-    worth: float
 
 
 class Found(NamedTuple):
