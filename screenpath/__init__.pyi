@@ -57,8 +57,8 @@ def kernel_lad_path(
     storage: str = "auto", dtype: DTypeLike = "float64",
     grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01, cmax: float = 10.0,
     rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, max_epochs: int = 100000,
-    time_limit: float | None = None, threads: int = 1, kernel: str = "rbf", max_memory: int | str | None = None,
-    shrinking: bool = True, tell: Callable[[str], object] | None = None,
+    time_limit: float | None = None, threads: int = 1, kernel: str | Callable = "rbf",
+    max_memory: int | str | None = None, shrinking: bool = True, tell: Callable[[str], object] | None = None,
 ) -> KernelPathResult: ...
 
 def kernel_quantile_path(
@@ -69,8 +69,8 @@ def kernel_quantile_path(
     storage: str = "auto", dtype: DTypeLike = "float64",
     grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01, cmax: float = 10.0,
     rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, max_epochs: int = 100000,
-    time_limit: float | None = None, threads: int = 1, kernel: str = "rbf", max_memory: int | str | None = None,
-    shrinking: bool = True, tell: Callable[[str], object] | None = None,
+    time_limit: float | None = None, threads: int = 1, kernel: str | Callable = "rbf",
+    max_memory: int | str | None = None, shrinking: bool = True, tell: Callable[[str], object] | None = None,
 ) -> KernelPathResult: ...
 
 def kernel_svm_path(
@@ -81,8 +81,8 @@ def kernel_svm_path(
     missing: str | float = "error", scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
     grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01, cmax: float = 10.0,
     rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, max_epochs: int = 100000,
-    time_limit: float | None = None, threads: int = 1, kernel: str = "rbf", max_memory: int | str | None = None,
-    shrinking: bool = True, tell: Callable[[str], object] | None = None,
+    time_limit: float | None = None, threads: int = 1, kernel: str | Callable = "rbf",
+    max_memory: int | str | None = None, shrinking: bool = True, tell: Callable[[str], object] | None = None,
 ) -> KernelPathResult: ...
 
 def kernel_svr_path(
@@ -93,8 +93,8 @@ def kernel_svr_path(
     storage: str = "auto", dtype: DTypeLike = "float64",
     grid: int | Sequence[float] | np.ndarray | EpsilonGrid = 100, cmin: float = 0.01, cmax: float = 10.0,
     rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, max_epochs: int = 100000,
-    time_limit: float | None = None, threads: int = 1, kernel: str = "rbf", max_memory: int | str | None = None,
-    shrinking: bool = True, tell: Callable[[str], object] | None = None,
+    time_limit: float | None = None, threads: int = 1, kernel: str | Callable = "rbf",
+    max_memory: int | str | None = None, shrinking: bool = True, tell: Callable[[str], object] | None = None,
 ) -> KernelPathResult: ...
 
 def l1_svm_path(

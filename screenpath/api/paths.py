@@ -47,7 +47,7 @@ ResourceError
 BEHIND_KERNEL = {one.name for one in o.KERNEL}
 UNKNOWN_TO_KERNEL = ("chunk", "chunk_form", "seed")
 WITH_KERNEL = (
-    replace(o.KERNEL[0], default="rbf", about=o.KERNEL[0].about.partition(";")[0] + "."),
+    replace(o.KERNEL[0], default="rbf", about=o.KERNEL[0].about.partition(" None fits")[0]),
     replace(o.MAX_MEMORY, about="Of the kernel matrix: bytes, or text like ``8G``; by default half of what is free."),
     Option("shrinking", True, "flag", "Let the solver set aside rows that seem to stay at a bound.", group="limits"),
     Option("tell", type="Callable[[str], object]", help="Called with a sentence about memory before it is allocated."),

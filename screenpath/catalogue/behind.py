@@ -16,7 +16,9 @@ from screenpath.catalogue.spec import Later, Spec, chunked, real_targets, with_i
 from screenpath.data.safe.memory import KERNEL, MIRRORED
 from screenpath.errors import UsageError
 
-PARAMETERS = {"rbf": ("gamma",), "laplacian": ("gamma",), "linear": (), "poly": ("gamma", "degree", "coef0")}
+PARAMETERS = {
+    "rbf": ("gamma",), "laplacian": ("gamma",), "linear": (), "precomputed": (), "poly": ("gamma", "degree", "coef0"),
+}  # fmt: skip
 DEFAULTS = dict(zip(PARAMETERS["poly"], usual(o.KERNEL, *PARAMETERS["poly"]), strict=True))
 ABOUT = (
     "With `kernel`, a penalised intercept is a constant in the kernel: `bias=B` adds B^2. `dtype` is the type of the "
@@ -54,9 +56,14 @@ def with_intercept_kernel(spec: Spec, options: dict) -> Spec:
         raise UsageError("`keep_rows` is for kernels: other models need no training rows", "leave it out")
     if kernel is None:
         return with_intercept(spec, options)
-    strange = [name for name in given if name not in PARAMETERS[kernel]]
+    strange = [name for name in given if name not in PARAMETERS.get(kernel, ())]
     if strange:
         raise UsageError(f"the kernel {kernel} has no {strange[0]}", f"leave out `{strange[0]}`")
+    if kernel == "precomputed" and options["scale"] != "none":
+        raise UsageError("a precomputed kernel is not scaled", "scale the rows before, and leave out `scale`")
+    for name in ("certificate", "keep_rows") if kernel not in PARAMETERS or kernel == "precomputed" else ():
+        if options.get(name):
+            raise UsageError(f"`{name}` needs rows from which a kernel is formed", f"leave out `{name}`")
     if options.get("epsilon") == 0.0:
         what = "with `epsilon=0` nothing tells the two dual variables of a row behind a kernel apart"
         raise UsageError(what, "use the model lad: the same problem, with one for each row")
@@ -80,7 +87,8 @@ def function_of(options: dict, X):
     constant = options["bias"] * options["bias"]
     if constant == inf:
         raise UsageError(f"`bias={options['bias']:g}` is too large: its square is a part of every kernel value")
-    return KernelFunction(options["kernel"], **chosen, constant=constant)
+    name, call = (options["kernel"], None) if options["kernel"] in PARAMETERS else ("function", options["kernel"])
+    return KernelFunction(name, **chosen, constant=constant, call=call)
 
 
 def _rows(sides: tuple, X, targets, options: dict, tell, inexact: float):

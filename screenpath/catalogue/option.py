@@ -129,6 +129,8 @@ def _share(option: Option, value):
 
 def _choice(option: Option, value):
     name = getattr(value, "name", None) or getattr(value, "__name__", value)  # types of numpy
+    if callable(value) and "Callable" in option.type:
+        return value
     return name if name in option.choices else None
 
 

@@ -269,12 +269,13 @@ ONE_VS_REST = Option(
 )  # fmt: skip
 KERNEL = (
     Option(
-        "kernel", None, "choice", choices=("rbf", "laplacian", "linear", "poly"),
-        python="models", everyday=True,
-        help="Fit a kernel model. The kernel is exp(-gamma |x-z|^2), exp(-gamma |x-z|_1), x.z or (gamma x.z + "
-        "coef0)^degree.  [default: a linear model]",
-        about="``exp(-gamma |x-z|^2)``, ``exp(-gamma |x-z|_1)``, ``x.z`` or ``(gamma x.z + coef0)^degree``; None fits "
-        "a linear model.",
+        "kernel", None, "choice", choices=("rbf", "laplacian", "linear", "poly", "precomputed"),
+        python="models", everyday=True, type="str | Callable",
+        help="Fit a kernel model. The kernel is exp(-gamma |x-z|^2), exp(-gamma |x-z|_1), x.z, (gamma x.z + "
+        "coef0)^degree, or given in DATA.  [default: a linear model]",
+        about="``exp(-gamma |x-z|^2)``, ``exp(-gamma |x-z|_1)``, ``x.z``, ``(gamma x.z + coef0)^degree``; "
+        "precomputed: ``X`` has the kernel of its rows with the training rows; or a function of two arrays of rows, "
+        "shapes (n, d) and (m, d), that returns their kernel, shape (n, m). None fits a linear model.",
     ),
     Option(
         "gamma", metavar="GAMMA", help="All but linear: a number; NUMBER/d, where d counts features; or scale: 1 / (d "

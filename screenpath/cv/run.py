@@ -126,10 +126,12 @@ def fold_path(
 def _parts(samples: Samples, task: Task, split: Split):
     """Return the training part, prepared, and the held-out rows alike."""
     spec, trained = task.spec, split.training(samples.y.size)
-    # No name for the part itself: its memory is free once the rows are made.
-    data = prepared(spec, task.options, samples.part(trained), task.class_weight, task.storage)
+    part, held_out = samples.part(trained), samples.X[split.held_out]
+    if task.options.get("kernel") == "precomputed":
+        part, held_out = replace(part, X=part.X[:, trained]), held_out[:, trained]
+    data = prepared(spec, task.options, part, task.class_weight, task.storage)
+    del part
     shared = _shared_values(samples, task, data) if spec.rows is not None and task.shares else None
-    held_out = samples.X[split.held_out]
     dense = task.storage == "dense" and sp.issparse(held_out)
     test = data.preparation.apply(held_out.toarray() if dense else held_out)
     if spec.rows is not None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
+from screenpath.catalogue.behind import PARAMETERS
 from screenpath.catalogue.option import RENAMED, part_numbers
 from screenpath.catalogue.options import C_GRID, CERTIFY, FOLDS, KERNEL, LOO, TUNING, UNTIL_TURN
 from screenpath.catalogue.spec import Spec
@@ -187,7 +188,7 @@ def _libsvm_grid(options: dict) -> dict:
 
 def _check_gammas(options: dict) -> None:
     """Refuse several values of gamma where there is no gamma, or one already."""
-    if options["kernel"] in (None, "linear"):
+    if "gamma" not in PARAMETERS.get(options["kernel"], ()):
         raise UsageError("`gammas` is for a kernel with a gamma", "add `kernel=rbf`")
     if options["gamma"] is not None:
         raise UsageError("`gamma` is one value and `gammas` are several", "use one of the two")

@@ -208,6 +208,9 @@ def exported(run: Run, step: dict, kind: str, training: str | tuple | None = Non
     run.declared()
     if training is not None and not (run.kernel and kind in KERNEL):
         raise UsageError("`training` is used only for a kernel run", "leave it out")
+    if run.kernel == "precomputed":
+        what = f"{run.path} has a precomputed kernel: no row of it is known to a model file"
+        raise UsageError(what, "weigh kernel values with coefficients.csv")
     if run.kernel and kind not in KERNEL:
         raise UsageError(
             f"{run.path} is a kernel run: it has no weights of features",

@@ -113,8 +113,11 @@ def read_data(path, options: dict, limit: MemoryLimit, n_features: int | None = 
         folder = None
     if folder is None:
         block = BLOCK // 4 if limit else BLOCK  # what a block is parsed into is many times its size
-        how = {"zero_based": zero_based, "n_features": n_features, **columns, **asked_cells(options)}
-        return read_file(path, block=block, limit=limit, **how)
+        numbered = options.get("kernel") == "precomputed"
+        n_features = n_features + numbered if n_features else None
+        how = {"zero_based": zero_based or numbered, "n_features": n_features, **columns, **asked_cells(options)}
+        data = read_file(path, block=block, limit=limit, **how)
+        return data.without_numbers(path == options["data"]) if numbered and data.form is None else data
     limit.check(folder.dataset_bytes(), f"{path} in memory", TOO_LARGE)
     return folder.dataset(n_features)
 

@@ -66,7 +66,10 @@ def training_data(run: Run, path: str | tuple | None = None) -> Dataset:
         elif is_shard_folder(where):
             data = ShardFolder(where, by=None).dataset(run.n_features)
         else:
-            data = read_like(where, form=run.form, zero_based=zero_based, n_features=run.n_features)
+            numbered = _numbered(run)
+            n_features = run.n_features + numbered
+            data = read_like(where, form=run.form, zero_based=zero_based or numbered, n_features=n_features)
+            data = data.without_numbers(True) if numbered else data
     except DataError as error:
         raise DataError(f"this needs rows of the training data: {error.message}", HINT) from None
     if data.fingerprint() != run.record["data"]["sha256"]:
@@ -87,10 +90,12 @@ def read_new(
         data = ShardFolder(path, by=None).dataset()
     else:
         zero_based = run.record["options"].get("zero_based", False) if zero_based is None else zero_based
-        labels = MARKED if labelled else ABSENT
+        labels, numbered = MARKED if labelled else ABSENT, _numbered(run)
         data = read_like(
-            path, form=_form(run), width=run.n_features, target=target, zero_based=zero_based, labels=labels, new=True
-        )
+            path, form=_form(run), width=run.n_features + numbered, target=target, zero_based=zero_based or numbered,
+            labels=labels, new=True,
+        )  # fmt: skip
+        data = data.without_numbers(False) if numbered else data
     if not labelled:
         return data
     if data.lacking is not None and data.lacking.any():
@@ -108,6 +113,11 @@ def read_new(
     return replace(data, y=y, label_names=known)
 
 
+def _numbered(run: Run) -> bool:
+    """Tell whether rows of a file begin with their number, as LIBSVM writes a precomputed kernel."""
+    return run.kernel == "precomputed" and run.form is None
+
+
 def _form(run: Run) -> Form | None:
     """Return the columns of the training data; of a table in memory only the features had names."""
     if run.form is not None or run.feature_names is None:
@@ -123,6 +133,9 @@ def kernel_values(run: Run, step: dict, X, training: str | tuple | None = None) 
     """
     from screenpath.rows.kernel_functions import KernelBlocks
 
+    if run.kernel == "precomputed":  # X has the values: only those with support vectors count
+        (coefficients,), (intercept,) = run.deciding(step)
+        return X @ coefficients + (float(intercept) + run.record["kernel"]["constant"] * float(coefficients.sum()))
     found = support_of(run, step, training, dense=run.record["data"]["storage"] == "dense")
     if found.coefficients.size == 0:
         return np.full(X.shape[0], found.intercept)

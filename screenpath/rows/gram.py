@@ -18,6 +18,7 @@ from screenpath.errors import ResourceError
 from screenpath.kernels.rows import gram as kernels
 from screenpath.numbers import sparse as sp
 from screenpath.rows.base import Counted
+from screenpath.rows.given_kernel import blocks_of
 from screenpath.rows.kernel_functions import BLOCK_BYTES, HeldOutRows, KernelBlocks
 from screenpath.rows.memory import usable_threads
 
@@ -112,7 +113,7 @@ class GramRows(Counted):
         self.signs = np.asarray(signs, dtype=np.float64)
         self.touched: float = 0
         self.threads = usable_threads(threads)
-        self._take(KernelBlocks(X, function, inexact))
+        self._take(blocks_of(X, function, inexact))
 
     def _take(self, blocks: KernelBlocks) -> None:
         self.blocks = blocks

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 
@@ -16,6 +17,7 @@ from screenpath.numbers import sparse as sp
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 
 NAMES = ("linear", "poly", "rbf", "laplacian")  # in the order of ``kernels.rows.precise``
+GIVEN = ("precomputed", "function")
 SCALE = "scale"  # the gamma that suits the spread of the data
 BLOCK_BYTES = 1 << 26  # one block of kernel values while rows are computed
 DENSE_BYTES = 1 << 28  # sparse rows up to this size are made dense: BLAS is far faster than sparse products
@@ -30,18 +32,20 @@ LIBRARY = 8.0 * UNIT  # relative error of a power: a few units in the last place
 @dataclass(frozen=True, slots=True)
 class KernelFunction:
     # {"linear", "poly", "rbf", "laplacian"}: ``x.z``, ``(gamma x.z + coef0)^degree``, ``exp(-gamma ||x - z||^2)``,
-    # ``exp(-gamma ||x - z||_1)``
+    # ``exp(-gamma ||x - z||_1)``; {"precomputed", "function"}: what is given
     name: str
     gamma: float = 1.0  # not used by the linear kernel
     degree: int = 3
     coef0: float = 0.0
     constant: float = 0.0  # added to the kernel: a penalised bias of value ``sqrt(constant)``
+    # ``call(X, Z)`` of rows, shapes (n, d) and (m, d), returns their kernel, shape (n, m)
+    call: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
 
     def __post_init__(self):
         if self.name == "sigmoid":
             what = "the kernel sigmoid is not positive definite, so its problem has no dual bound and no certificate"
             raise UsageError(what, f"use one of {', '.join(NAMES)}")
-        if self.name not in NAMES:
+        if self.name not in (*NAMES, *GIVEN):
             raise UsageError(f"unknown kernel '{self.name}'", f"use one of {', '.join(NAMES)}")
         if not (np.isfinite(self.gamma) and self.gamma > 0.0):
             raise UsageError(f"gamma must be a positive number, not {self.gamma}")
@@ -51,12 +55,16 @@ class KernelFunction:
             raise UsageError(f"coef0 must be at least 0, not {self.coef0}", "a negative one gives no valid kernel")
 
     @property
+    def given(self) -> bool:
+        return self.name in GIVEN
+
+    @property
     def exponential(self) -> bool:
         """Tell whether it is the exponential of minus a distance."""
         return self.name in ("rbf", "laplacian")
 
     def describe(self) -> dict:
-        used = {"linear": (), "poly": ("gamma", "degree", "coef0")}.get(self.name, ("gamma",))
+        used = ("gamma",) if self.exponential else ("gamma", "degree", "coef0") if self.name == "poly" else ()
         return {"kernel": self.name, **{key: getattr(self, key) for key in used}, "constant": self.constant}
 
 

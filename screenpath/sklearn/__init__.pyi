@@ -114,7 +114,7 @@ class LADRegressor(estimators.LADRegressor):
     C: float
     bias: float
     intercept: str | None
-    kernel: str | None
+    kernel: str | Callable | None
     gamma: float | str
     degree: int
     coef0: float
@@ -128,7 +128,7 @@ class LADRegressor(estimators.LADRegressor):
     max_epochs: int
     threads: int
     def __init__(
-        self, C: float = 1.0, *, bias: float = 0.0, intercept: str | None = None, kernel: str | None = None,
+        self, C: float = 1.0, *, bias: float = 0.0, intercept: str | None = None, kernel: str | Callable | None = None,
         gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0, one_hot: str | Sequence[str] | None = None,
         missing: str | float = "error", scale: str = "none", rule: str | Any = "auto", solver: str | Any = "auto",
         tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, threads: int = 1,
@@ -146,7 +146,7 @@ class LADRegressorCV(estimators.LADRegressorCV):
     turn_points: int
     bias: float
     intercept: str | None
-    kernel: str | None
+    kernel: str | Callable | None
     gamma: float | str
     degree: int
     coef0: float
@@ -162,7 +162,7 @@ class LADRegressorCV(estimators.LADRegressorCV):
     def __init__(
         self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
-        turn_points: int = 100, bias: float = 0.0, intercept: str | None = None, kernel: str | None = None,
+        turn_points: int = 100, bias: float = 0.0, intercept: str | None = None, kernel: str | Callable | None = None,
         gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0, one_hot: str | Sequence[str] | None = None,
         missing: str | float = "error", scale: str = "none", rule: str | Any = "auto", solver: str | Any = "auto",
         tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, threads: int = 1,
@@ -173,7 +173,7 @@ class QuantileRegressor(estimators.QuantileRegressor):
     bias: float
     tau: float
     intercept: str | None
-    kernel: str | None
+    kernel: str | Callable | None
     gamma: float | str
     degree: int
     coef0: float
@@ -188,7 +188,7 @@ class QuantileRegressor(estimators.QuantileRegressor):
     threads: int
     def __init__(
         self, C: float = 1.0, *, bias: float = 0.0, tau: float = 0.5, intercept: str | None = None,
-        kernel: str | None = None, gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0,
+        kernel: str | Callable | None = None, gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0,
         one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
         rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
@@ -207,7 +207,7 @@ class QuantileRegressorCV(estimators.QuantileRegressorCV):
     bias: float
     tau: float
     intercept: str | None
-    kernel: str | None
+    kernel: str | Callable | None
     gamma: float | str
     degree: int
     coef0: float
@@ -224,7 +224,7 @@ class QuantileRegressorCV(estimators.QuantileRegressorCV):
         self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
         turn_points: int = 100, bias: float = 0.0, tau: float = 0.5, intercept: str | None = None,
-        kernel: str | None = None, gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0,
+        kernel: str | Callable | None = None, gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0,
         one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
         rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
@@ -235,7 +235,7 @@ class SVMClassifier(estimators.SVMClassifier):
     bias: float
     intercept: str | None
     class_weight: Mapping | str | None
-    kernel: str | None
+    kernel: str | Callable | None
     gamma: float | str
     degree: int
     coef0: float
@@ -250,7 +250,7 @@ class SVMClassifier(estimators.SVMClassifier):
     threads: int
     def __init__(
         self, C: float = 1.0, *, bias: float = 0.0, intercept: str | None = None,
-        class_weight: Mapping | str | None = None, kernel: str | None = None, gamma: float | str = "1/d",
+        class_weight: Mapping | str | None = None, kernel: str | Callable | None = None, gamma: float | str = "1/d",
         degree: int = 3, coef0: float = 0.0, one_hot: str | Sequence[str] | None = None, missing: str | float = "error",
         scale: str = "none", rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
@@ -273,7 +273,7 @@ class SVMClassifierCV(estimators.SVMClassifierCV):
     bias: float
     intercept: str | None
     class_weight: Mapping | str | None
-    kernel: str | None
+    kernel: str | Callable | None
     gamma: float | str
     degree: int
     coef0: float
@@ -291,7 +291,7 @@ class SVMClassifierCV(estimators.SVMClassifierCV):
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
         turn_points: int = 100, certify: bool = False, certify_to: float | None = None, certify_points: int = 1000,
         calibration: str | None = None, bias: float = 0.0, intercept: str | None = None,
-        class_weight: Mapping | str | None = None, kernel: str | None = None, gamma: float | str = "1/d",
+        class_weight: Mapping | str | None = None, kernel: str | Callable | None = None, gamma: float | str = "1/d",
         degree: int = 3, coef0: float = 0.0, one_hot: str | Sequence[str] | None = None, missing: str | float = "error",
         scale: str = "none", rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
@@ -302,7 +302,7 @@ class SVMRegressor(estimators.SVMRegressor):
     bias: float
     epsilon: float
     intercept: str | None
-    kernel: str | None
+    kernel: str | Callable | None
     gamma: float | str
     degree: int
     coef0: float
@@ -317,7 +317,7 @@ class SVMRegressor(estimators.SVMRegressor):
     threads: int
     def __init__(
         self, C: float = 1.0, *, bias: float = 0.0, epsilon: float = 0.1, intercept: str | None = None,
-        kernel: str | None = None, gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0,
+        kernel: str | Callable | None = None, gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0,
         one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
         rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
@@ -336,7 +336,7 @@ class SVMRegressorCV(estimators.SVMRegressorCV):
     bias: float
     epsilon: float
     intercept: str | None
-    kernel: str | None
+    kernel: str | Callable | None
     gamma: float | str
     degree: int
     coef0: float
@@ -353,7 +353,7 @@ class SVMRegressorCV(estimators.SVMRegressorCV):
         self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
         turn_points: int = 100, bias: float = 0.0, epsilon: float = 0.1, intercept: str | None = None,
-        kernel: str | None = None, gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0,
+        kernel: str | Callable | None = None, gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0,
         one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
         rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,

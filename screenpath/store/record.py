@@ -58,7 +58,7 @@ CHECKPOINT, PROGRESS, RECORDS, PARTS = "checkpoint.npz", "progress.partial", "co
 FILES = (RUN, *OUTPUTS, *(f"{name}.partial" for name in (*OUTPUTS[:4], RECORDS)), CHECKPOINT, PROGRESS)
 
 SCALINGS = ("none", "maxabs", "standard", "l2")
-KERNELS = ("linear", "poly", "rbf", "laplacian")
+KERNELS = ("linear", "poly", "rbf", "laplacian", "precomputed")
 CHUNK = 1 << 20
 
 

@@ -165,7 +165,7 @@ def test_an_option_touches_two_files(house, tmp_path):
     change, run, touched = house
     change("catalogue/options.py", "\nPREPARATION = (", OPTION + "PREPARATION = (")
     change("catalogue/losses.py", "C_GRID, CERTIFICATE,", "C_GRID, CERTIFICATE, EMPHASIS,")
-    change("catalogue/losses.py", "options=(*self.options, PENALTY,", "options=(*self.options, EMPHASIS, PENALTY,")
+    change("catalogue/losses.py", "*self.options, PENALTY,", "*self.options, EMPHASIS, PENALTY,")
     change("catalogue/losses.py", "    return loss.model(rows,", f"{USE}    return loss.model(rows,")
     assert len(touched) <= 2
     script = USED.replace("SITE", str(ROOT / "examples" / "guide" / "site.py"))

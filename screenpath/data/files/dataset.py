@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from screenpath.data.files.cells import USUAL, Cells, is_cells
 from screenpath.data.safe.values import are_words, is_mapping, is_text
+from screenpath.errors import DataError
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import Csr, occurring, on_columns
 
@@ -65,6 +66,16 @@ class Dataset:
         """Return the data without the columns of features that never occur, if it is wide and mostly empty."""
         columns = occurring(self.stored)
         return self if columns is None else replace(self, stored=on_columns(self.X, columns), columns=columns)
+
+    def without_numbers(self, training: bool) -> Dataset:
+        """Return a precomputed kernel of LIBSVM without its first column: the numbers of the rows, 1 to n in training.
+        """
+        numbers = self.X[:, [0]].toarray().ravel()
+        wrong = np.flatnonzero(training & (numbers != np.arange(1, self.n + 1)))
+        if wrong.size:
+            what = f"{self.source}: row {wrong[0] + 1} of the precomputed kernel has the number {numbers[wrong[0]]:g}"
+            raise DataError(what, "number the rows in their order: 0:1, 0:2 ...")
+        return replace(self, stored=self.X[:, 1:], width=self.stored.shape[1] - 1)
 
     @property
     def n(self) -> int:

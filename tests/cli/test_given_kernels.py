@@ -1,0 +1,135 @@
+"""Kernels that are given: LIBSVM's files of values, matrices, functions; what is refused where values are all."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import rbf_kernel
+
+import screenpath
+from screenpath.errors import DataError, UsageError
+from screenpath.rows.given_kernel import GivenBlocks, ridge_of
+from screenpath.rows.kernel_functions import KernelFunction
+from screenpath.sklearn import SVMClassifierCV, SVMRegressor
+from tests.cli.conftest import read_csv
+
+RNG = np.random.default_rng(2)
+X = RNG.normal(size=(60, 3))
+Y = np.where(X[:, 0] + X[:, 1] ** 2 + 0.3 * RNG.normal(size=60) > 1.0, 1.0, -1.0)
+NEW = RNG.normal(size=(9, 3))
+GRID = ("--grid", 3, "--tol", "1e-8", "--quiet")
+
+
+def kernel(A, B):
+    return rbf_kernel(A, B, gamma=0.5)
+
+
+def written(name: str, values, y, numbered=True) -> None:
+    lines = []
+    for i, (row, target) in enumerate(zip(values.tolist(), y, strict=True), 1):
+        cells = [f"0:{i}"] * numbered + [f"{j}:{value!r}" for j, value in enumerate(row, 1)]
+        lines.append(f"{target:g} {' '.join(cells)}\n")
+    Path(name).write_text("".join(lines))
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written("values", kernel(X, X), Y)
+    written("new", kernel(NEW, X), np.ones(9))
+    written("rows", X, Y, False)
+    written("new rows", NEW, np.ones(9), False)
+
+
+@pytest.mark.parametrize("intercept", [("--intercept", "free"), ("--bias", "2")])
+def test_a_file_of_values_is_the_kernel_of_the_rows(call, intercept):
+    assert call("svm", "values", "--kernel", "precomputed", *intercept, *GRID, "--test", "new", "-o", "a").code == 0
+    assert call("svm", "rows", "--kernel", "rbf", "--gamma", 0.5, *intercept, *GRID, "-o", "b").code == 0
+    for one, other in zip(read_csv("a/steps.csv"), read_csv("b/steps.csv"), strict=True):
+        assert one["status"] == "certified"
+        assert float(one["primal"]) == pytest.approx(float(other["primal"]), rel=1e-7)
+    a, b = (
+        [float(line.split(",")[-1]) for line in call("predict", run, new, "--step", 2, "--decision").out.split()[1:]]
+        for run, new in (("a", "new"), ("b", "new rows"))
+    )
+    np.testing.assert_allclose(a, b, atol=2e-3)
+    used = {int(row["sample"]) for row in read_csv("a/coefficients.csv") if row["step"] == "2"}
+    lines = Path("new").read_text().splitlines()
+    kept = [" ".join(c for c in line.split() if ":" not in c or int(c.split(":")[0]) in used | {0}) for line in lines]
+    Path("few").write_text("\n".join(kept) + "\n")
+    assert len(used) < 60 and Path("few").stat().st_size < Path("new").stat().st_size
+    found = call("predict", "a", "few", "--step", 2, "--decision").out
+    assert [float(line.split(",")[-1]) for line in found.split()[1:]] == pytest.approx(a)
+    left = [call("loo", run, "--step", 2, "-o", f"{run}.csv").code for run in ("a", "b")]
+    assert left == [0, 0]
+    same = [one["predicted"] == two["predicted"] for one, two in zip(read_csv("a.csv"), read_csv("b.csv"), strict=True)]
+    assert all(same)
+
+
+def test_folds_take_the_values_of_their_training_rows(call):
+    words = ("--grid", 4, "--folds", 4, "--quiet")
+    assert call("cv", "svm", "values", "--kernel", "precomputed", *words, "-o", "a").code == 0
+    assert call("cv", "svm", "rows", "--kernel", "rbf", "--gamma", 0.5, *words, "-o", "b").code == 0
+    a, b = (json.loads(Path(run, "cv.json").read_text())["best"] for run in ("a", "b"))
+    assert a["mean"] == b["mean"] > 0.8 and a["step"] == b["step"]
+    given = SVMClassifierCV(grid=[0.1, 10.0], kernel="precomputed", cv=4).fit(kernel(X, X), Y)
+    plain = SVMClassifierCV(grid=[0.1, 10.0], kernel="rbf", gamma=0.5, cv=4).fit(X, Y)
+    called = SVMClassifierCV(grid=[0.1, 10.0], kernel=kernel, cv=4).fit(X, Y)
+    assert given.best_score_ == plain.best_score_ == called.best_score_ and given.C_ == plain.C_ == called.C_
+
+
+def test_a_function_is_the_kernel_that_it_returns():
+    target = X[:, 0] * X[:, 1]
+    for path, y in ((screenpath.kernel_svm_path, Y), (screenpath.kernel_svr_path, target)):
+        called, plain = path(X, y, kernel=kernel, grid=[0.1, 10.0]), path(X, y, gamma=0.5, grid=[0.1, 10.0])
+        assert called.certified
+        np.testing.assert_allclose(called.decision_function(NEW), plain.decision_function(NEW), atol=5e-3)
+    with pytest.raises(UsageError, match="cannot be written"):
+        called.save("folder")
+    model = SVMRegressor(C=10.0, kernel=kernel).fit(X, target)
+    np.testing.assert_allclose(model.predict(NEW), called.predict(NEW, C=10.0), atol=5e-3)
+    for wrong, words in (
+        (lambda A, B: np.tanh(2.0 * A @ B.T - 3.0), "not positive definite: its smallest eigenvalue"),
+        (lambda A, B: A[:, :1] + 0.0 * B[:, 0], "not symmetric"),
+        (lambda A, B: 1.0, "has the shape"),
+        (lambda A, B: np.full((len(A), len(B)), np.nan), "no number"),
+    ):
+        with pytest.raises(DataError, match=words):
+            screenpath.kernel_svm_path(X, Y, kernel=wrong, grid=[1.0])
+
+
+def test_a_matrix_is_proven_positive_definite():
+    """What a factor proves is true, at eigenvalues of 0 and just below."""
+    Q = np.linalg.qr(RNG.normal(size=(40, 40)))[0]
+    for least in (0.0, 1e-3, -1e-8):
+        K = (Q * np.append(np.full(39, 1.0), least)) @ Q.T
+        K = 0.5 * (K + K.T)
+        ridge = ridge_of(K)
+        assert 0.0 < ridge <= 1e-6 and np.linalg.eigvalsh(K.astype(np.longdouble).astype(float))[0] + ridge > 0.0
+    with pytest.raises(DataError, match="about -0.0001"):
+        ridge_of((Q * np.append(np.full(39, 1.0), -1e-4)) @ Q.T)
+    blocks = GivenBlocks(kernel(X, X), KernelFunction("precomputed", constant=0.5))
+    np.testing.assert_allclose(blocks.block(slice(None)), kernel(X, X) + 0.5, atol=1e-8)
+    weights, rows, support = RNG.normal(size=(2, 5)), np.array([3, 8]), np.array([1, 3, 20, 21, 59])
+    sums, exact = blocks.precise_sums(rows, support, weights), blocks.K.astype(np.longdouble)
+    for w in range(2):
+        wanted = exact[np.ix_(rows, support)] @ weights[w].astype(np.longdouble)
+        np.testing.assert_allclose(sums[w].astype(np.longdouble).sum(axis=0), wanted, rtol=0, atol=1e-18)
+
+
+def test_what_values_alone_do_not_tell_is_refused(call):
+    base = ("svm", "values", "--kernel", "precomputed", "--grid", 2, "--quiet")
+    assert "row 1 of the precomputed kernel has the number 0" in call("svm", "rows", *base[2:], "-o", "r").err
+    assert "is not scaled" in call(*base, "--scale", "standard", "-o", "r").err
+    assert "--certificate needs rows" in call(*base, "--certificate", "-o", "r").err
+    assert "--keep-rows needs rows" in call(*base, "--keep-rows", "-o", "r").err
+    assert "has no gamma" in call(*base, "--gamma", 1, "-o", "r").err
+    assert "how large new rows are" in call("cv", *base, "--certify", "-o", "r").err
+    written("tanh", np.tanh(2.0 * X @ X.T - 3.0), Y)
+    done = call("svm", "tanh", *base[2:], "-o", "r")
+    assert done.code == 1 and "smallest eigenvalue is about -" in done.err
+    assert call(*base, "-o", "run").code == 0
+    done = call("export", "run", "--step", 1, "--to", "json", "-o", "m.json")
+    assert done.code == 2 and "no row of it is known" in done.err
+    assert "how large new rows are" in call("predict", "run", "new", "--step", 1, "--removals").err
