@@ -362,7 +362,7 @@ def test_strides_of_a_walk_that_is_resumed(monkeypatch):
     rough = list(walk(model, late, NOTHING, Scripted(), PathOptions(tol=1e-12, deadline=1.0)))
     assert [step.status for step, _ in rough] == ["budget"]
     clock = iter([0.0] + [2.0] * 1000)
-    monkeypatch.setattr(loop, "epsilon_stride", lambda certificate, epsilon: 0.9)  # back is no stride
+    monkeypatch.setattr("screenpath.problem.grid.epsilon_stride", lambda certificate, epsilon: 0.9)  # back is no stride
     assert len(list(walk(model, late, NOTHING, Scripted(), PathOptions(tol=1e-12, deadline=1.0)))) == 1
     monkeypatch.undo()
     with pytest.raises(UsageError, match="too large for an eps-path"):

@@ -149,22 +149,18 @@ def scratch(X, labels, classes, ref, slacks, what, paper, beta, gamma, fixed, tr
                 part[c] += X[i] ** 2
                 if classes > 1:
                     part[labels[i]] += X[i] ** 2
-            part, found, narrowed = part.ravel(), 0, False
+            part, found = part.ravel(), 0
             reach = math.sqrt(ref["second_sq"]) * (1.0 + slacks[1]) + slacks[1] * ref["theta_norm"]
             if not decided.any() and reach <= ref["room"]:
                 stay = [f for f in ref["formed"] if keep[f]]
                 if 2.0 * ref["costs"][stay].sum() < ref["costs"][keep != 0].sum():
                     found = np.count_nonzero(keep) - len(stay)
-                    narrowed, keep[:], keep[stay] = found > 0, 0, 1
+                    keep[:], keep[stay] = 0, 1
             for f in np.flatnonzero(keep & ~active):
                 norm = math.sqrt(part[f] + slacks[3] * ref["col_sq"][f] + slacks[4]) / N
                 limit = beta - slacks[1] * (ref["col_norm"][f] * ref["theta_norm"] + beta)
                 v1, v2 = ref["kink_part"] * ones[f] + ref["theta_part"] * u[f] + moves[0][f], u[f] + moves[1][f]
                 top, least = most_over(v1, v2, norm, squares[2], *squares[:2], paper)
-                if not decided.any() and not narrowed:  # a first look, by the norms as they were
-                    rough = (abs(ref["kink_part"] * ones[f] + ref["theta_part"] * u[f]), squares[0], paper)
-                    for v, square, used in (rough, (abs(u[f]), squares[1], True)):
-                        top = min(top, v + math.sqrt(square) * ref["col_norm"][f]) if used else top
                 active[f] = least > 2.0 * beta - limit and top > limit
                 if top <= limit:
                     keep[f] = 0
