@@ -75,6 +75,7 @@ class CvSession(Session):
     # with ``gammas``: what is known about each of them, and the best; its entry in cv.json
     tried: tuple[list[tune.Tried], tune.Tried] | None = None
     tuned: dict | None = None
+    written: dict | None = None  # content of cv.json
     choice: Choice | None = None  # None also where the time limit came before all folds had a step
 
     # -- data, folds and score: all checked before anything is computed --
@@ -392,7 +393,8 @@ class CvSession(Session):
             whole = self.certified.denominator
             bounds = [(s.low, s.high, s.lower / whole, s.upper / whole) for s in self.certified.segments]
             self.sink.write_output("bounds.csv", csv_text(("C_from", "C_to", "lower", "upper"), bounds))
-        self.sink.write_output("cv.json", readable_json(self.cv_record()) + "\n")
+        self.written = self.cv_record()
+        self.sink.write_output("cv.json", readable_json(self.written) + "\n")
         if self.options["certificate"] and self.whole_folds:
             header = header_of(self.spec.name, self.options, self.data)
             self.sink.write_output(FOLDS_FILE, folds_bytes(header, self.folds))
@@ -481,7 +483,7 @@ class CvSession(Session):
         if self.options["part"] is not None:
             folds = f"{len(self.folds)} of {len(self.drawn)}; the choice is made by screenpath merge"
             return [("folds", folds), *lines, *super().summary(status)]
-        record = self.cv_record()
+        record = self.written or self.cv_record()
         lines += found_lines(record)
         if self.choice.one_se != self.choice.best:
             lines.append(("to choose", "predict and export take best; `step=one-se` takes that of one standard error"))

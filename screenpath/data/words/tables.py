@@ -19,10 +19,16 @@ from screenpath import __version__
 from screenpath.errors import RunFolderError, UsageError
 
 SCHEMA_VERSION = 1
+PLAIN = {str, int, bool, type(None)}  # types of values that JSON has as they are
 
 
 def finite(value):
     """Return a value, also nested, as JSON has it: nan and infinities are None, labels with names their names."""
+    kind = type(value)
+    if kind is float:  # most cells of a table
+        return value if math.isfinite(value) else None
+    if kind in PLAIN:
+        return value
     if isinstance(value, dict):
         return {str(key): finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
