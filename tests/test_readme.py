@@ -99,3 +99,10 @@ def test_who_inherits_the_repository_finds_its_parts():
     assert {one for one in targets if f"make {one}" not in named} - {"clean"} == set()
     links = re.findall(r"\]\(([^)#:]+)\)", guide)
     assert links and [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_first_screen_has_the_passes_of_its_table():
+    front = PAGES[0].read_text()
+    samples, passes = re.search(r"reading ([\d,]+) raw\s+samples (\d+) times", front).groups()
+    (row,) = [line.split("|") for line in front.splitlines() if line.startswith("| ijcnn1")]
+    assert row[2].split()[0] == samples and row[3].strip() == passes
