@@ -64,10 +64,10 @@ def test_screened_features_leave_norms_and_scores(dense, classes):
     gone[left == 0] = w[keep == 0]
     expected = scores - (gone @ X.T).ravel(), (left @ (X * (X - twice)).T).ravel()
     one, other = (scores.copy(), norms.copy()), (scores.copy(), norms.copy())
-    assert conditioning.drop_columns(columns, N, w, pending, 4, twice, *one) == counts[pending[:4] % D].sum()
+    assert conditioning.drop_columns(columns, N, w, pending[:4], twice, *one) == counts[pending[:4] % D].sum()
     live, known, part = np.flatnonzero(keep), np.zeros_like(keep), np.full(classes * N, np.nan)
     touched = counts[live % D].sum() + counts[np.array([pending[0], 0, 1]) % D].sum()
-    assert conditioning.keep_columns(columns, N, w, keep, live, pending, 4, twice, *other, known, part) == touched
+    assert conditioning.keep_columns(columns, N, w, keep, live, pending[:4], twice, *other, known, part) == touched
     for found in (one, other):
         np.testing.assert_allclose(found[0], expected[0], rtol=1e-12, atol=1e-13)
         np.testing.assert_allclose(found[1], expected[1], rtol=1e-12, atol=1e-13)
@@ -76,10 +76,10 @@ def test_screened_features_leave_norms_and_scores(dense, classes):
     # The same features again: the norms are those of the last time, and count all the same.
     part += 1.0
     last, again = part.copy(), (scores.copy(), np.zeros(classes * N))
-    assert conditioning.keep_columns(columns, N, w, keep, live, pending, 4, twice, *again, known, part) == touched
+    assert conditioning.keep_columns(columns, N, w, keep, live, pending[:4], twice, *again, known, part) == touched
     np.testing.assert_array_equal(again[1], last)
     known[-1] = 1 - known[-1]  # one feature differs: summed anew
-    conditioning.keep_columns(columns, N, w, keep, live, pending, 0, twice, *again, known, part)
+    conditioning.keep_columns(columns, N, w, keep, live, pending[:0], twice, *again, known, part)
     np.testing.assert_allclose(again[1], expected[1], rtol=1e-12, atol=1e-13)
 
 
@@ -107,7 +107,7 @@ def test_screened_samples_leave_norms_and_move_both_centres(dense, classes):
         real[labels, np.arange(N)] = False
     status[~real.ravel()] = 0
     theta = rng.random(classes * N)
-    kink_part, theta_part = 0.3, 0.7
+    kink_part, theta_part = parts = 0.3, 0.7
     value = (status > 0).astype(float)
     weights = rng.choice([0.0, 0.5, 1.0, 3.0], N)
     first = np.where(status != 0, (value - kink_part - theta_part * theta) / N, 0.0).reshape(classes, N) * weights
@@ -130,12 +130,12 @@ def test_screened_samples_leave_norms_and_move_both_centres(dense, classes):
     if classes == 1:  # with a free intercept, sums over the columns as well
         sums += weights @ X
     samples = Samples(labels, weights, N, classes, 0.5, np.ones(N), 0.0, 1.0)
-    conditioning.drop_rows(rows, D, samples, theta, kink_part, theta_part, status, pending, size, one, two, part, sums)
+    conditioning.drop_rows(rows, D, samples, theta, parts, status, pending[:size], (one, two), part, sums)
     assert conditioning.lines_size(rows[2], pending[:size]) == np.diff(rows[2])[pending[:size] % N].sum()
     live, active = np.arange(classes * D)[:-1], np.zeros(classes * D, dtype=np.int8)
     active[0] = 1
     again = [np.full(classes * D, 9.0) for _ in range(3)]
-    touched = conditioning.keep_rows(columns, samples, theta, kink_part, theta_part, status, live, active, *again)
+    touched = conditioning.keep_rows(columns, samples, theta, parts, status, live, active, tuple(again[:2]), again[2])
     assert touched == np.diff(columns[2])[live[1:] % D].sum()
     if classes == 1:
         assert keep_totals(columns, samples, status, live, summed) == np.diff(columns[2])[live].sum()

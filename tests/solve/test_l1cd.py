@@ -98,7 +98,7 @@ def test_inner_products_do_not_depend_on_what_was_asked_before(monkeypatch, dtyp
     y = np.where(rng.random(50) < 0.4, 1.0, -1.0)
     columns = Columns(X, y)
     F = (y[:, None] * X.toarray().astype(np.float64)).T
-    once = columns.inner_products(np.arange(60))  # more than FEW new ones
+    once = columns.inner_products(np.arange(60))
     np.testing.assert_allclose(once[0], F @ F.T, atol=1e-12)
     np.testing.assert_allclose(once[1], F @ y, atol=1e-12)
     monkeypatch.setattr("screenpath.rows.columns.KEPT", 30)  # it starts anew now and then

@@ -49,7 +49,7 @@ def lines_size(indptr, lines):
 
 
 @kernel(fastmath=SUMS)
-def drop_columns(columns, n, w, pending, count, twice, scores, row_part):
+def drop_columns(columns, n, w, pending, twice, scores, row_part):
     """Take screened features out of the partial row norms and the scores; return the values touched.
 
     ``row_part`` has ``x^2 - m x`` for each feature; ``twice`` has ``m``, twice the coordinate from which distances
@@ -58,8 +58,7 @@ def drop_columns(columns, n, w, pending, count, twice, scores, row_part):
     data, indices, indptr = columns
     d = indptr.size - 1
     touched = 0
-    for k in range(count):
-        f = pending[k]
+    for f in pending:
         c = f // d
         base = c * n
         j = f - c * d
@@ -78,7 +77,7 @@ def drop_columns(columns, n, w, pending, count, twice, scores, row_part):
 
 
 @kernel(fastmath=SUMS)
-def keep_columns(columns, n, w, keep, live, pending, count, twice, scores, row_part, known_keep, known_part):
+def keep_columns(columns, n, w, keep, live, pending, twice, scores, row_part, known_keep, known_part):
     """As :func:`drop_columns`, by summing the row norms of the surviving features; return the values touched.
 
     The last sums stay in ``known_part`` with their features in ``known_keep``: the next step mostly keeps the same
@@ -88,8 +87,7 @@ def keep_columns(columns, n, w, keep, live, pending, count, twice, scores, row_p
     data, indices, indptr = columns
     d = indptr.size - 1
     touched = 0
-    for k in range(count):
-        f = pending[k]
+    for f in pending:
         if w[f] != 0.0:
             c = f // d
             j = f - c * d
@@ -129,25 +127,32 @@ def keep_columns(columns, n, w, keep, live, pending, count, twice, scores, row_p
     return touched
 
 
+@kernel(forceinline=True)
+def from_centres(t, samples, theta, parts, status):
+    """Return a screened dual variable's weight, and its distance from the centres of both balls; ``parts`` are those of
+    the first one (``sifs_types.Regions``).
+    """
+    i = t % samples.n
+    value = samples.high if status[t] > 0 else samples.low
+    return samples.weights[i], value - parts[0] * samples.kinks[i] - parts[1] * theta[t], value - theta[t]
+
+
 @kernel
-def drop_rows(rows, d, samples, theta, kink_part, theta_part, status, pending, count, move_first, move_second,
-              col_part, col_total):  # fmt: skip
-    """Take screened dual variables out of the column norms and move both centres to their values.
+def drop_rows(rows, d, samples, theta, parts, status, pending, moves, col_part, col_total):
+    """Take screened dual variables out of the column norms and move both centres, by ``moves``, to their values.
 
     ``col_total``, if not empty (with a free intercept), has the sum of each column over the surviving dual variables.
     """
-    (data, indices, indptr), (labels, weights, n, classes, _, kinks, low, high) = rows, samples
-    for k in range(count):
-        t = pending[k]
+    (data, indices, indptr), (move_first, move_second), n = rows, moves, samples.n
+    for t in pending:
         c = t // n
         i = t - c * n
-        value, weight = high if status[t] > 0 else low, weights[i]
-        first = weight * (value - kink_part * kinks[i] - theta_part * theta[t]) / n
-        second = weight * (value - theta[t]) / n
+        weight, first, second = from_centres(t, samples, theta, parts, status)
+        first, second = weight * first / n, weight * second / n
         start = indptr[i]
         full = indptr[i + 1] - start == d
-        own = labels[i]
-        sign = own if classes == 1 else -1
+        own = samples.labels[i]
+        sign = own if samples.classes == 1 else -1
         values, lines = data[start : indptr[i + 1]], indices[start : indptr[i + 1]]
         for r in range(values.size):
             j = at(r) if full else at(lines[r])
@@ -157,7 +162,7 @@ def drop_rows(rows, d, samples, theta, kink_part, theta_part, status, pending, c
             col_part[f] -= square
             move_first[f] += sign * first * x
             move_second[f] += sign * second * x
-            if classes > 1:
+            if samples.classes > 1:
                 f = at(own * d) + j
                 col_part[f] -= square
                 move_first[f] += first * x
@@ -167,26 +172,23 @@ def drop_rows(rows, d, samples, theta, kink_part, theta_part, status, pending, c
 
 
 @kernel(fastmath=SUMS)
-def keep_rows(columns, samples, theta, kink_part, theta_part, status, live, active, move_first, move_second,
-              col_part):  # fmt: skip
+def keep_rows(columns, samples, theta, parts, status, live, active, moves, col_part):
     """As :func:`drop_rows`, by summing anew over the columns of the surviving features that are not proven active."""
-    (data, indices, indptr), (labels, weights, n, classes, _, kinks, low, high) = columns, samples
-    d = indptr.size - 1
+    (data, indices, indptr), labels, n, classes = columns, samples.labels, samples.n, samples.classes
+    d, (move_first, move_second) = indptr.size - 1, moves
     left, first, second = np.zeros(theta.size), np.zeros(theta.size), np.zeros(theta.size)
     for c in range(classes):
         for i in range(n):
-            own, weight = labels[i], weights[i]
+            own, t = labels[i], c * n + i
             if classes > 1 and c == own:
                 continue
-            t = c * n + i
+            weight, e1, e2 = from_centres(t, samples, theta, parts, status)
             if status[t] == 0:
                 left[t] += weight
                 if classes > 1:
                     left[own * n + i] += weight
                 continue
-            value = high if status[t] > 0 else low
-            e1 = weight * (value - kink_part * kinks[i] - theta_part * theta[t]) / n
-            e2 = weight * (value - theta[t]) / n
+            e1, e2 = weight * e1 / n, weight * e2 / n
             if classes == 1:
                 first[t], second[t] = own * e1, own * e2
             else:

@@ -18,6 +18,7 @@ from screenpath.kernels.problem.sparse_intercept import (
 from screenpath.kernels.screen.conditioning import (
     drop_columns,
     drop_rows,
+    from_centres,
     keep_columns,
     keep_rows,
     line_cost,
@@ -274,7 +275,7 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
         Values touched; triggerings that took place.
     """
     columns, rows, signs, u_kinks, row_sq, row_norm, col_sq, col_norm, twice, column_ends, row_ends = constants
-    labels, weights, n, _, _, kinks, low, high = samples
+    labels, n = samples.labels, samples.n
     before, w, theta, psi, u, u_slack, formed, room, level, w_norm = reference
     scale, primal_sq, kink_part, theta_part, first_sq, second_sq, between_sq, theta_norm, paper = regions
     status, keep, row_part, col_part, col_total, known_keep, known_part = found
@@ -306,9 +307,9 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
                     lost += w[new_cols[k]] * w[new_cols[k]]
                 primal_sq = max(primal_sq - scale * scale * lost, 0.0)
                 if gone <= left:
-                    touched += drop_columns(columns, n, w, new_cols, n_cols, twice, scores, row_part)
+                    touched += drop_columns(columns, n, w, new_cols[:n_cols], twice, scores, row_part)
                 else:
-                    touched += keep_columns(columns, n, w, keep, live, new_cols, n_cols, twice, scores, row_part,
+                    touched += keep_columns(columns, n, w, keep, live, new_cols[:n_cols], twice, scores, row_part,
                                             known_keep, known_part)  # fmt: skip
             radius = np.sqrt(primal_sq)
             ball = scale, radius, scale * w_norm + radius
@@ -326,17 +327,14 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
             record[trigger, 1] = 0
         else:
             if n_rows > 0:
-                rows_gone = lines_cost(row_ends, d, new_rows[:n_rows])
+                pending = new_rows[:n_rows]
+                rows_gone = lines_cost(row_ends, d, pending)
                 if not moved:  # for what is subtracted from them, all in all
                     first_sq += squares * first_sq + 8.0 * UNIT * theta_norm * np.sqrt(first_sq)
                     second_sq += squares * second_sq + 8.0 * UNIT * theta_norm * np.sqrt(second_sq)
                     between_sq -= squares * between_sq + 8.0 * UNIT * theta_norm * np.sqrt(between_sq)
-                for k in range(n_rows):
-                    t = new_rows[k]
-                    value = high if status[t] > 0 else low
-                    weight = weights[t % n]
-                    e1 = value - kink_part * kinks[t % n] - theta_part * theta[t]
-                    e2 = value - theta[t]
+                for t in pending:
+                    weight, e1, e2 = from_centres(t, samples, theta, parts, status)
                     first_sq -= weight * (e1 * e1)
                     second_sq -= weight * (e2 * e2)
                     between_sq -= weight * ((e1 - e2) * (e1 - e2))
@@ -347,15 +345,14 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
                 first_sq, second_sq, between_sq = max(first_sq, 0.0), max(second_sq, 0.0), max(between_sq, 0.0)
                 if not moved:
                     move_first, move_second = np.empty(w.size), np.empty(w.size)
+                shifts = move_first, move_second
                 if rows_gone <= undecided:
                     if not moved:
                         move_first[:], move_second[:] = 0.0, 0.0
-                    drop_rows(rows, d, samples, theta, kink_part, theta_part, status, new_rows, n_rows, move_first,
-                              move_second, col_part, col_total)  # fmt: skip
-                    touched += lines_size(row_ends, new_rows[:n_rows])
+                    drop_rows(rows, d, samples, theta, parts, status, pending, shifts, col_part, col_total)
+                    touched += lines_size(row_ends, pending)
                 else:
-                    touched += keep_rows(columns, samples, theta, kink_part, theta_part, status, live, active,
-                                         move_first, move_second, col_part)  # fmt: skip
+                    touched += keep_rows(columns, samples, theta, parts, status, live, active, shifts, col_part)
                     if planes is not None:
                         touched += keep_totals(columns, samples, status, live, col_total)
                 moved = True

@@ -27,9 +27,6 @@ class Problem(NamedTuple):
     allowed: np.ndarray  # int8: signs that weights may have, 0 for any
 
 
-FEW = 16  # up to so many new columns are spread out to form their products with the others
-
-
 @kernel()
 def pick(indices, begin, end, index, marked):
     """Return the offsets of the stored values of marked samples, column by column, and where each column's end.
@@ -97,46 +94,18 @@ def full_products(data, indices, begin, end, y, known, fresh, gram, sums):
         count += marked[i]
     rows = np.concatenate((known, fresh))
     picked, ends = pick(indices, begin, end, rows, marked)
-    if fresh.size > FEW:
-        of_fresh, stops = pick(indices, begin, end, fresh, marked)
-        values, columns, starts = by_sample(data, indices, of_fresh, stops, place, count)
-        products = np.empty(fresh.size)
-        h = 0
-        for row in range(rows.size):
-            products[:] = 0.0
-            while h < ends[row]:
-                value, c = data[picked[h]], place[indices[picked[h]]]
-                for q in range(at(starts[c]), at(starts[c + 1])):
-                    products[at(columns[q])] += value * values[q]
-                h += 1
-            gram[row, before : before + fresh.size] = products
-            gram[before : before + fresh.size, row] = products
-        return
-    for first in range(0, fresh.size, 8):  # spread out, eight lanes at a time
-        lanes = min(8, fresh.size - first)
-        wide = np.zeros((count, 8))
-        for lane in range(lanes):
-            for p in range(begin[fresh[first + lane]], end[fresh[first + lane]]):
-                wide[place[indices[p]], lane] = data[p]
-        h = 0
-        for row in range(before + first + lanes):
-            t0, t1, t2, t3, t4, t5, t6, t7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-            for g in range(h, ends[row]):
-                p = np.uint64(picked[g])
-                value, c = data[p], np.uint32(place[np.uint32(indices[p])])
-                t0 += value * wide[c, 0]
-                t1 += value * wide[c, 1]
-                t2 += value * wide[c, 2]
-                t3 += value * wide[c, 3]
-                t4 += value * wide[c, 4]
-                t5 += value * wide[c, 5]
-                t6 += value * wide[c, 6]
-                t7 += value * wide[c, 7]
-            h = ends[row]
-            totals = (t0, t1, t2, t3, t4, t5, t6, t7)
-            for lane in range(lanes):
-                gram[row, before + first + lane] = totals[lane]
-                gram[before + first + lane, row] = totals[lane]
+    of_fresh, stops = pick(indices, begin, end, fresh, marked)
+    values, columns, starts = by_sample(data, indices, of_fresh, stops, place, count)
+    products, h = np.empty(fresh.size), 0
+    for row in range(rows.size):
+        products[:] = 0.0
+        while h < ends[row]:
+            value, c = data[picked[h]], place[indices[picked[h]]]
+            for q in range(at(starts[c]), at(starts[c + 1])):
+                products[at(columns[q])] += value * values[q]
+            h += 1
+        gram[row, before : before + fresh.size] = products
+        gram[before : before + fresh.size, row] = products
 
 
 @kernel(fastmath=SUMS)
