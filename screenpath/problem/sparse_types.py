@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from screenpath.kernels.problem import sparse as kernels
 from screenpath.numbers.rounding import Proven
 
 NO_FEATURES, NO_TOTALS = np.empty(0, dtype=np.int64), np.empty(0)
@@ -207,10 +206,10 @@ def counts_of(model: Any, certificate: SparseCertificate, screened: SparseScreen
     The scaling ratio is ``1 - (n - n~)(p - p~)/(n p)``; the counts of each triggering of ISS and IFS are joined by
     ``;`` in their order. Divided by ``n_R + n_L`` and by ``n_inactive_features`` they are Hong's rejection ratios.
     """
-    screened_R, screened_L, zeroed = kernels.tally(screened.duals, screened.keep)
-    screened_R -= model.n if model.classes > 1 else 0
+    weights, duals = screened.keep.size, screened.duals
+    screened_L, zeroed = int(np.count_nonzero(duals > 0)), weights - int(np.count_nonzero(screened.keep))
+    screened_R = int(np.count_nonzero(duals < 0)) - (model.n if model.classes > 1 else 0)
     fixed, ends = screened_R + screened_L, certificate.n_R + certificate.n_L
-    weights = screened.keep.size
     inactive = weights - certificate.nonzero
     return {
         "n_R": certificate.n_R,

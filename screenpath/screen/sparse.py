@@ -181,10 +181,9 @@ def _stretched(model, at: SparseScreened, reference, alpha: float):
     """
     n, view = model.n, model.views.columns(at.keep)
     theta, psi = np.empty(reference.theta.size), np.empty(reference.theta.size)
-    w = np.empty(reference.w.size)
-    features, dropped = sums.mask(reference.w, at.keep, w)
+    w, features = np.where(at.keep != 0, reference.w, 0.0), np.flatnonzero(at.keep)
     scores, u = reference.scores, np.zeros(w.size)
-    if dropped:
+    if np.any(w != reference.w):
         scores = np.zeros(theta.size)
         model.rows.touched += sums.products(view, n, w, scores)
     square, size = float(w @ w), float(np.abs(w).sum())

@@ -93,9 +93,8 @@ class _Run:
 
     def _restrict(self, w: np.ndarray, theta: np.ndarray) -> None:
         """Start from ``w`` on the surviving features; sums over the data are recomputed only where they change."""
-        self.w = np.empty(w.size)
-        self.features, dropped = sums.mask(w, self.at.keep, self.w)
-        if dropped:
+        self.w, self.features = np.where(self.at.keep != 0, w, 0.0), np.flatnonzero(self.at.keep)
+        if np.any(self.w != w):
             self._multiply()
         self._respond()
         if np.any(self.theta != theta):

@@ -41,10 +41,8 @@ def test_costs_and_lists(dense):
     assert conditioning.lines_cost(indptr, N, features) == each[features % D].sum()
     keep = np.array([1, 0, 0, 2, 1, 0, 0, 1, 1, 0], dtype=np.int8)
     live = np.flatnonzero(keep)
-    np.testing.assert_array_equal(conditioning.list_kept(keep), live)
     assert conditioning.lines_cost(indptr, N, live) == each[live % D].sum()
-    none = conditioning.list_kept(keep * 0)
-    assert conditioning.lines_cost(indptr, N, none) == 0.0 and none.size == 0
+    assert conditioning.lines_cost(indptr, N, live[:0]) == 0.0
 
 
 @pytest.mark.parametrize("dense", [False, True])

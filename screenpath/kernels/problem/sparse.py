@@ -370,31 +370,6 @@ def feature_terms(w, u, signs, features, norms, alpha, beta):
     return w_sq, w_l1, kink, lag_sq, lag_w, reach, active, nonzero
 
 
-@kernel
-def mask(w, keep, out):
-    """Write ``w`` with the screened weights at 0; return the surviving features, and whether a weight changed."""
-    features = np.empty(w.size, dtype=np.int64)
-    count, dropped = 0, False
-    for f in range(w.size):
-        features[count] = f
-        count += keep[f] != 0
-        out[f] = w[f] if keep[f] != 0 else 0.0
-        dropped |= out[f] != w[f]
-    return features[:count].copy(), dropped
-
-
-@kernel(leaf=True)
-def tally(status, keep):
-    """Count the decisions: dual variables at 0, at 1, and weights at 0."""
-    n_R, n_L, zeroed = 0, 0, 0
-    for t in range(status.size):
-        n_R += status[t] < 0
-        n_L += status[t] > 0
-    for f in range(keep.size):
-        zeroed += keep[f] == 0
-    return n_R, n_L, zeroed
-
-
 @kernel(fastmath=SUMS, leaf=True)
 def column_squares(view, n, classes, weights, out):
     """Write ``sum_i x_ij^2 weights_ci`` to ``out[c d + j]``."""
@@ -421,9 +396,6 @@ def warm_up():
     row_squares(view, 2, b, np.zeros(2, dtype=np.int64))
     feature_terms(a, b, signs, np.arange(2), a, 1.0, 1.0)
     column_squares(view, 2, 1, a, b)
-    keep = np.ones(2, dtype=np.int8)
-    mask(a, keep, b)
-    tally(keep, keep)
     samples = Samples(np.array([1, -1], dtype=np.int64), a, 2, 1, 0.5, a, 0.0, 1.0)
     status = np.zeros(2, dtype=np.int8)
     weigh(a, samples, b)

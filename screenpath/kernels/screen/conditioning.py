@@ -18,16 +18,6 @@ def line_cost(indptr, line, length):
 
 
 @kernel
-def list_kept(keep):
-    """Return the surviving features in order."""
-    live, count = np.empty(keep.size, dtype=np.int64), 0
-    for f in range(keep.size):
-        live[count] = f
-        count += keep[f] != 0
-    return live[:count]
-
-
-@kernel
 def lines_cost(indptr, length, lines):
     """Return the cost of traversing lines, numbered in any class."""
     count = indptr.size - 1

@@ -24,7 +24,6 @@ from screenpath.kernels.screen.conditioning import (
     line_cost,
     lines_cost,
     lines_size,
-    list_kept,
 )
 from screenpath.kernels.screen.sifs_types import Constants, Found, Reference, Regions
 
@@ -287,7 +286,7 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
     touched, used = 0, 0
     record[:, :] = -1
     active = np.zeros(w.size, dtype=np.bool_)
-    live = list_kept(keep)  # surviving features, in order
+    live = np.flatnonzero(keep)  # surviving features, in order
     left = lines_cost(column_ends, n, live)  # of the columns that stay
     gone = 0.0  # of those screened last
     undecided = left  # of those that are not proven active
