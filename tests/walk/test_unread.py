@@ -303,6 +303,21 @@ def test_length_of_a_call_and_an_interruption_change_nothing(points, name, monke
         assert records(walked(fresh, reference=reference, first=first)) == records(whole[first:])
 
 
+def test_certificates_of_several_steps_come_with_one_call(monkeypatch):
+    """What is known of the rows after a step between is found again, as one call for each step leaves it."""
+    model, calls, call = models()["free sparse svm"], [], compiled.CompiledWalk._call
+    monkeypatch.setattr(compiled.CompiledWalk, "_call", lambda *how: calls.append(how[1]) or call(*how))
+    path = walked(model)
+    assert len(calls) < 0.5 * len(GRID)
+    asked, touched, between = len(calls), model.rows.touched, path[10][1]
+    lazy = between.unread
+    assert len(calls) > asked and model.rows.touched == touched and between.unread is lazy
+    monkeypatch.setattr(compiled, "POINTS", 1)
+    other = walked(model)[10][1].unread
+    for name in unread.ROWS:
+        np.testing.assert_array_equal(getattr(lazy, name), getattr(other, name))
+
+
 @pytest.mark.parametrize("form", [np.asarray, csr_array])
 def test_number_of_threads_changes_nothing(form):
     X = models()["svm"].rows.X
