@@ -35,6 +35,7 @@ from screenpath.store.open import Run, open_run
 ACCURACY = 1e-10  # relative gap of the solutions, if that of the run is larger
 SPACING = 1.1  # ratio of neighbouring C, at most
 FEWER, ROUNDS = 0.98, 5  # steps are added, at most so often, while that leaves fewer than this share of the rows open
+SOME, NEARLY = 8, 0.05  # for rows open between so many neighbours, or this share of them: others seldom are decided
 
 
 @dataclass(frozen=True, repr=False)
@@ -109,7 +110,7 @@ def _status(spec, options: dict, data, values: np.ndarray) -> tuple[np.ndarray, 
     """Return -1 (lower end) or +1 for every dual variable that is there at the optimum of every C, else 0; and the
     steps that were solved for it.
 
-    Steps are added where they may pay: between two that leave a variable open which is on one side everywhere else.
+    Steps are added where they may pay: between two that leave a variable open which is on one side nearly everywhere.
     """
     whole = np.ones(values.size - 1, dtype=bool), slice(None)
     known = np.array([*_sides(spec, options, data, values, *whole)])
@@ -118,7 +119,8 @@ def _status(spec, options: dict, data, values: np.ndarray) -> tuple[np.ndarray, 
     known = known[:, rows]
     for _ in range(ROUNDS):
         one_side = (known >= 0).all(axis=0) | (known <= 0).all(axis=0)
-        split = (known[:, one_side] == 0).any(axis=1)
+        nearly = one_side & (np.count_nonzero(known == 0, axis=0) <= max(SOME, NEARLY * len(known)))
+        split = (known[:, nearly] == 0).any(axis=1)
         if not split.any():
             break
         values = np.sort(np.append(values, np.sqrt(values[:-1] * values[1:])[split]))

@@ -79,32 +79,39 @@ class LeversBetween:
         rounding = self.errors[:, None] * norms + ROUNDING * (np.abs(forms) + 2.0 * np.abs(kinks))
         out = np.empty((2, 2, norms.size))
         out[:, 0], out[:, 1] = 0.0, 1.0
-        for k in np.argsort(-self.carried, kind="stable").tolist():  # the longest decide most
-            center, square, spread = self.middles[k]
-            side = 2 * k // len(self.middles)
-            left = np.flatnonzero(out[side, 0] <= out[side, 1])
-            if not self.carried[k] > 0.0 or not left.size:
-                continue
-            apart = distance(norms, products(center), square, spread, self.rounding)[left]
-            above = (1.0, -1.0)[side] * (forms[:, left] + self.taus[k, :, None])
-            above -= rounding[:, left] + ROUNDING * np.abs(self.taus[k, :, None])
-            start, end = self._open(above, apart, self.carried[k])
-            out[side, :, left] = np.stack(
-                [np.maximum(out[side, 0, left], start), np.minimum(out[side, 1, left], end)], axis=1
-            )  # fmt: skip
+        order, count = np.argsort(-self.carried, kind="stable"), len(self.middles)
+        for side, sign in enumerate((1.0, -1.0)):
+            every = order[(2 * order // count == side) & (self.carried[order] > 0.0)]
+            for some in every[:1], every[1:]:  # the longest decides most
+                left = np.flatnonzero(out[side, 0] <= out[side, 1])
+                if not left.size * some.size:
+                    continue
+                apart = np.array([
+                    distance(norms[left], products(center)[left], square, spread, self.rounding)
+                    for center, square, spread in (self.middles[k] for k in some)
+                ])  # fmt: skip
+                taus = self.taus[some].T[:, :, None]
+                above = sign * (forms[:, None, left] + taus) - (rounding[:, None, left] + ROUNDING * np.abs(taus))
+                start, end = self._open(above, apart, np.repeat(self.carried[some, None], left.size, axis=1))
+                out[side, 0, left] = np.maximum(out[side, 0, left], start.max(axis=0))
+                out[side, 1, left] = np.minimum(out[side, 1, left], end.min(axis=0))
         return out
 
-    def _open(self, above: np.ndarray, apart: np.ndarray, carried: float) -> np.ndarray:
-        """Return the closed intervals that a lever leaves, for forms ``above`` their kinks at both ends, shape (2, m).
+    def _open(self, above: np.ndarray, apart: np.ndarray, carried: np.ndarray) -> np.ndarray:
+        """Return the closed intervals that each lever leaves, for forms ``above`` their kinks at both ends, shape (2,
+        levers, m).
 
         What the bound is lowered by is ``r D`` where the lever is long enough for every radius of the way.
         """
         r0, r1, K = self.squares
         long = carried * apart >= 2.0 * OUTWARD * math.sqrt(max(r0, r1) + 0.25 * K)
         found = np.empty(above.shape)
-        found[:, long] = open_shares(above[0, long], above[1, long], apart[long], r0, r1, K)
-        above, apart = above[:, ~long], apart[~long]
-        bent, sure = np.full(apart.size, K / carried), np.ones(apart.size, dtype=bool)
+        if long.any():
+            found[:, long] = open_shares(above[0, long], above[1, long], apart[long], r0, r1, K)
+        if long.all():
+            return found
+        above, apart, carried = above[:, ~long], apart[~long], carried[~long]
+        bent, sure = K / carried, np.ones(apart.size, dtype=bool)
         widths = np.array([[r0], [r1]]) / carried + 0.25 * carried * np.square(apart)
         first, second = above - widths - 8.0 * ROUNDING * (widths + bent)
         found[:, ~long] = not_above(bent, second - first - bent, first, sure, sure)
