@@ -215,7 +215,7 @@ SVR = Loss(
     options=(
         number(
             "epsilon", 0.1, _not_negative, "must be a number of at least 0",
-            "Half width of the tube without loss, in the units of the targets.", "0 gives least absolute deviations",
+            "Half width of the tube, in target units.", "0 gives least absolute deviations",
         ),
     ),
     mirrored=True,

@@ -30,7 +30,7 @@ def loo(run, step, steps, rows, seed, out, certificate, format, force, training,
     """Leave out each row of a run's training data in turn, and predict it by the model of the others.
 
     The results are those of as many refits, without a refit: each is proven by its own duality gap, rounding counted.
-    RUN, by default the newest, is a run of svm (with or without a kernel), lad, quantile or svr with at most two
+    RUN, by default the newest, is a run of svm, lad, quantile or svr, with or without a kernel, with at most two
     labels. Data stay scaled and weighted as for all rows.
 
     -o writes the columns row (or the name of the row), label, predicted, decision (of a regression target, predicted),

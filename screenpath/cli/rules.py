@@ -6,6 +6,7 @@ import json
 import sys
 import textwrap
 from dataclasses import replace
+from itertools import product
 
 import click
 
@@ -33,10 +34,9 @@ def rules(model):
     from screenpath.catalogue.specs import rules_of
 
     losses = ", ".join(LOSSES) if model is None else model
-    pages = [] if model not in (None, *LOSSES) else [(losses, "svm", False, False)]
-    pages += [(f"{losses} --intercept free", "svm", False, True)] if pages else []
-    pages += [("svm --kernel", "svm", True, False)] if model in (None, "svm") else []
-    pages += [("svm --kernel --intercept free", "svm", True, True)] if model in (None, "svm") else []
+    kinds = product((False, True), (False, True)) if model in (None, *LOSSES) else ()
+    words = " --kernel", " --intercept free"
+    pages = [(f"{losses}{words[0] * kernel}{words[1] * free}", "svm", kernel, free) for kernel, free in kinds]
     pages += [(name, name, False, False) for name in SPECS if name not in LOSSES and model in (None, name)]
     lines = []
     for title, name, kernel, free in pages:
