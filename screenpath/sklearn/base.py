@@ -124,6 +124,7 @@ class PathEstimator(BaseEstimator, ABC):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.pairwise = getattr(self, "kernel", None) == "precomputed"
         tags.input_tags.allow_nan = self.missing not in ("error", "drop")
         return tags
 

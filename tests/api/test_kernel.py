@@ -36,7 +36,7 @@ def test_every_c_of_an_epsilon_path_is_solved():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"kernel": "tanh"}, "`kernel` must be one of rbf, linear, poly"),
+        ({"kernel": "tanh"}, "`kernel` must be one of rbf, laplacian, linear, poly"),
         ({"rule": "ssnsv"}, "no rule"),
         ({"rule": "dvi+it"}, "unknown rule"),
         ({"solver": "cd"}, "no solver"),

@@ -6,12 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import cross_val_score
 
 import screenpath
 from screenpath.errors import DataError, UsageError
 from screenpath.rows.given_kernel import GivenBlocks, ridge_of
 from screenpath.rows.kernel_functions import KernelFunction
-from screenpath.sklearn import SVMClassifierCV, SVMRegressor
+from screenpath.sklearn import SVMClassifier, SVMClassifierCV, SVMRegressor
 from tests.cli.conftest import read_csv
 
 RNG = np.random.default_rng(2)
@@ -76,6 +77,8 @@ def test_folds_take_the_values_of_their_training_rows(call):
     given = SVMClassifierCV(grid=[0.1, 10.0], kernel="precomputed", cv=4).fit(kernel(X, X), Y)
     plain = SVMClassifierCV(grid=[0.1, 10.0], kernel="rbf", gamma=0.5, cv=4).fit(X, Y)
     called = SVMClassifierCV(grid=[0.1, 10.0], kernel=kernel, cv=4).fit(X, Y)
+    scores = cross_val_score(SVMClassifier(kernel="precomputed"), kernel(X, X), Y, cv=3)
+    np.testing.assert_array_equal(scores, cross_val_score(SVMClassifier(kernel="rbf", gamma=0.5), X, Y, cv=3))
     assert given.best_score_ == plain.best_score_ == called.best_score_ and given.C_ == plain.C_ == called.C_
 
 

@@ -204,7 +204,7 @@ def test_a_fit_that_is_not_certified_warns_with_its_gap(cancer):
         (SVMClassifier(C=-1.0), "`C` must be a positive number, not -1.0"),
         (SVMClassifier(tol=2.0), "`tol` must lie between 0 and 1"),
         (SVMClassifier(rule="best"), "best"),
-        (SVMClassifier(kernel="cosine"), "`kernel` must be one of rbf, linear, poly"),
+        (SVMClassifier(kernel="cosine"), "`kernel` must be one of rbf, laplacian, linear, poly"),
         (SVMClassifier(class_weight={7: 1.0}), "class_weight names 7"),
         (SVMClassifier(scale="unit"), "`scale` must be one of"),
         (SVMClassifier(intercept="free", bias=1.0), "`bias` makes a penalised intercept"),
