@@ -247,7 +247,8 @@ class BoxModel(RegionModel, Resumable):
 
         ``s_i`` is ``hi_i`` where ``c_i > 0`` and ``lo_i`` elsewhere; valid while every ``c_i - g_i.w`` keeps its sign.
         """
-        return self._closed_form()[:3]
+        self._closed = self._closed_form()
+        return self._closed[:3]
 
     def _closed_form(self) -> tuple:
         """Return what :meth:`closed_form` does, and ``G G's``."""
@@ -283,7 +284,7 @@ class BoxModel(RegionModel, Resumable):
         rule is safe with it. If zero has no loss, the start is zero: no solver could reach a relative gap of a primal
         value of 0.
         """
-        limit = (closed := self._closed_form())[2]
+        limit = (closed := self._closed or self._closed_form())[2]
         self._closed = closed if limit > C else None
         if not limit > 0.0 and self.bounds[kernels.ZERO] == 0.0:
             return self.certify(C, None, np.zeros(self.size))

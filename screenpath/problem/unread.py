@@ -70,13 +70,18 @@ def measured(model) -> tuple:
     middle = np.zeros(rows.d) if free is None else mean
     wide = rows.sparse and rows.d > DENSE and rows.stored is not None  # copies without their zeros
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        squares = _wide_squares(rows, middle) if wide else np.sum(rows.blockwise(_squares, middle), axis=0)
+        if rows.stored is None:  # a pass more would make no better units
+            sample = _sample(rows)
+            squares = _squares(matrix_of(sample), middle) * (model.size / len(sample))
+        else:
+            squares = _wide_squares(rows, middle) if wide else np.sum(rows.blockwise(_squares, middle), axis=0)
         exponents = np.round(0.5 * np.log2(squares / model.size))
         units = np.exp2(np.where(np.abs(exponents) <= MOST_EXPONENT, exponents, 0.0))
         apart = float(np.linalg.norm(middle / units))  # the rows themselves may be rounded
         metric, lost = np.empty((0, 0)), 4.0 * UNIT
         if units.size <= DENSE:
-            metric = kernels.metric_of(matrix_of(_sample(rows)), middle, 1.0 / units)
+            sample = _sample(rows) if rows.stored is not None else sample
+            metric = kernels.metric_of(matrix_of(sample), middle, 1.0 / units)
             lost = 4.0 * error * (float(np.linalg.norm(metric)) + apart)
         if wide:
             data, indices, indptr = rows.stored

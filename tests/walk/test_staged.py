@@ -13,7 +13,7 @@ from screenpath.problem.grid import log_grid
 from screenpath.rows.memory import MemoryRows
 from screenpath.rows.shards import ShardRows
 from screenpath.screen import parse_rule
-from screenpath.walk import staged
+from screenpath.walk import sample, staged
 from screenpath.walk.loop import restore_walk, walk_state
 from tests.rows.test_shards import make_folder
 from tests.walk.test_unread import GRID, NAMES, full_certificate, models, records, spoilt, walked
@@ -72,6 +72,7 @@ def test_sizes_without_a_metric(monkeypatch):
 
 @pytest.mark.parametrize("name", ["svm", "free svm"])
 def test_numbers_are_those_of_rows_in_memory(name, monkeypatch):
+    monkeypatch.setattr(sample, "REACH", sample.STAGE)
     for (step, _), (like, _) in zip(walked(far_models(monkeypatch)[name]), walked(models()[name]), strict=True):
         np.testing.assert_allclose(step.coefficients, like.coefficients, rtol=0, atol=1e-12)
         assert (step.epochs, step.rounds, step.n_E) == (like.epochs, like.rounds, like.n_E)
@@ -174,3 +175,12 @@ def test_fewer_rows_than_columns_have_work_space_for_a_move():
     """A stage may copy two rows of five columns: what a move of ``w`` is measured in has an entry for each column."""
     lazy = kernels.nothing(2, 16, 5)
     assert lazy.values.size == 5 and lazy.found.size == 2
+
+
+def test_the_closed_form_of_a_path_is_formed_once(monkeypatch):
+    """The record of a run and the path's start both need it: two data passes, not four."""
+    model = far_models(monkeypatch)["svm"]
+    sums, formed = [], model.weighted_sum
+    monkeypatch.setattr(model, "weighted_sum", lambda theta: sums.append(1) or formed(theta))
+    assert model.closed_until > 0.0 and model.start(1e-2).C > 0.0 and len(sums) == 1
+    assert model.start(1e-2).C > 0.0 and len(sums) <= 2
