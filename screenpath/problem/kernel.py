@@ -136,9 +136,8 @@ class KernelReduced:
     def advance(self, which: np.ndarray, alpha: np.ndarray, kinks: np.ndarray | None = None) -> float:
         """Move survivors ``which`` to ``alpha``; return the part of the way that was gone.
 
-        This is all of it unless the dual, a parabola on the way, is largest before: that is looked for with the
-        ``kinks`` of their products, an intercept taken off, by which a sum that is 0 but for rounding is multiplied.
-        A kernel row is formed for each of them that moves.
+        This is all of it unless, with ``kinks`` of their products (less an intercept, which multiplies a sum that is 0
+        but for rounding), the dual is found to be largest before. A kernel row is formed for each of them that moves.
         """
         near, index, (lo, hi) = self.near, self.index[which], self.box
         theta = np.minimum(np.maximum(alpha / self.C, lo[index]), hi[index])
@@ -275,8 +274,7 @@ class KernelModel(BoxModel):
         """Return the fields of a certificate for a dual point whose products are known.
 
         ``forms``, shape (n,), are the linear forms of the rows; ``floor`` is what an intercept, and the kinks, add to
-        their error.
-        ``shift`` and ``cost`` are those of :class:`Certificate`.
+        their error. ``shift`` and ``cost`` are those of :class:`Certificate`.
         """
         slope = self.bounds[kernels.SLOPE]
         # By the rounding of C theta, of the difference of two of a row, and of the ends of the box.
@@ -494,9 +492,7 @@ class KernelModel(BoxModel):
         return None, theta
 
     def counts(self, certificate: Certificate, screened: Screened) -> dict:
-        """Return the counts and ratios of a step; the coefficients are those of the data rows: ``w = sum coef_i
-        Phi(x_i)``.
-        """
+        """Return the counts and ratios of a step; the coefficients are of data rows: ``w = sum coef_i Phi(x_i)``."""
         counts = super().counts(certificate, screened)
         own = counts["coefficients"]  # a free intercept is behind them
         counts["coefficients"] = np.append(self.rows.folded(own[: self.size]), own[self.size :])
