@@ -158,7 +158,9 @@ def cv_resolved(spec: Spec, options: dict) -> tuple[Spec, dict]:
                 raise UsageError(f"`{given}` already defines the folds", f"leave out `{name}`")
     for name in DRAWN if options["folds"] == LOO else ():
         if options.get(name):
-            raise UsageError(f"`folds=loo` leaves out each row, and `{name}` is of drawn folds", f"leave out `{name}`")
+            hint = "; screenpath loo RUN --certificate FILE proves a step" if name == "certificate" else ""
+            what = f"`folds=loo` leaves out each row, and `{name}` is of drawn folds"
+            raise UsageError(what, f"leave out `{name}`{hint}")
     if options["folds"] == LOO and options["jobs"] > 1:
         raise UsageError("`folds=loo` is one path, and `jobs` share several", "leave out `jobs`")
     if options["out"] == "-":
