@@ -90,11 +90,6 @@ ONE_VS_REST = replace(
 KERNEL_SVM = behind_kernel(LINEAR_SVM)
 
 
-def kernel_svm_model(rows, weights=None, intercept: str | None = None):
-    """Return the hinge-loss model of signed rows behind a kernel (Ogawa 2014, Section IV-D); ``weights`` are ``s``."""
-    return losses.SVM.model(rows, rows.signs, weights, intercept)
-
-
 # -- L1-regularised squared hinge --------------------------------------------------------------------------------------
 
 

@@ -377,7 +377,7 @@ class BoxModel(RegionModel, Resumable):
         status = np.empty(self.size, dtype=np.int8)
         products = tuple(p.products if p.products is not None else self.margins(p.vector) for p in region.points)
         n_R, n_L = region.decide(products, self.norms, self.c, self.extent, self.rounding, status)
-        return Screened(status, n_R, n_L, True)
+        return Screened(status, n_R, n_L)
 
     def extent(self, region) -> float:
         """Return the size to which ``ROUNDING`` is relative in a product with a row of norm 1."""

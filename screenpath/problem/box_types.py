@@ -143,14 +143,11 @@ class Screened:
         -1: provably at the lower end (R); +1: provably at the upper end (L); 0: survives.
     n_R, n_L : int
         How many of each.
-    by_region : bool, default False
-        Whether a region decided, so that the optimum is known to lie around its centre.
     """
 
     status: np.ndarray
     n_R: int
     n_L: int
-    by_region: bool = False
 
 
 def one_sided(model, theta: np.ndarray) -> np.ndarray:

@@ -210,7 +210,7 @@ class FreeIntercept(BoxModel):
     def screened(self, signless: np.ndarray) -> Screened:
         """Return decisions on signless rows as those on the rows with signs."""
         status = signless * self.signs
-        return Screened(status, int(np.count_nonzero(status < 0)), int(np.count_nonzero(status > 0)), True)
+        return Screened(status, int(np.count_nonzero(status < 0)), int(np.count_nonzero(status > 0)))
 
     def decide(self, region: LeverBall) -> np.ndarray:
         """Return the decisions of a ball and its levers on signless rows; the products of its centre are known."""

@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 
 from screenpath.catalogue.losses import LOSSES
-from screenpath.catalogue.specs import kernel_svm_model
 from screenpath.data.files.write_libsvm import write_libsvm
 from screenpath.data.shards.convert import convert
 from screenpath.data.shards.shards import ShardFolder
@@ -38,6 +37,7 @@ from screenpath.solve.newton import Newton
 from screenpath.solve.smo import make_kernel_solver
 from screenpath.solve.sparse_newton import make_sparse_solver
 from screenpath.walk.one_vs_rest import OneVsRest
+from tests.kernel_problems import kernel_svm_model
 from tests.sparse_problems import ACC_SDCA, SDCA
 
 RNG = np.random.default_rng(0)

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from screenpath.catalogue.losses import SVM
-from screenpath.catalogue.specs import kernel_svm_model
 from screenpath.cv.certify import (
     ErrorBounds,
     HeldOut,
@@ -28,6 +27,7 @@ from screenpath.solve import make_solver
 from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.conftest import two_classes
+from tests.kernel_problems import kernel_svm_model
 
 FINE = 2000
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from screenpath.catalogue.losses import SVM
-from screenpath.catalogue.specs import kernel_svm_model
 from screenpath.cv.certify import ErrorBounds, FreeLine, HeldOut, certified_line
 from screenpath.cv.folds import draw_folds
 from screenpath.problem.grid import log_grid
@@ -19,6 +18,7 @@ from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.conftest import two_classes
 from tests.cv.test_certify import bound_at
+from tests.kernel_problems import kernel_svm_model
 
 SURE = 1e-5  # of the size of a linear form: an optimum is known to less than that
 

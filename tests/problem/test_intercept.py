@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from screenpath.catalogue.losses import LOSSES, SVM
-from screenpath.catalogue.specs import kernel_svm_model
 from screenpath.errors import UsageError
 from screenpath.kernels.problem import intercept as kernels
 from screenpath.numbers.rounding import gamma
@@ -21,6 +20,7 @@ from screenpath.solve.newton import Newton
 from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.free_problems import SHAPES, free_problem, free_walk, objective
+from tests.kernel_problems import kernel_svm_model
 from tests.width import wide
 
 

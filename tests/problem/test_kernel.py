@@ -4,7 +4,6 @@
 import numpy as np
 import pytest
 
-from screenpath.catalogue.specs import kernel_svm_model
 from screenpath.kernels.solve import start as kernels
 from screenpath.rows import gram
 from screenpath.rows.gram import GramRows
@@ -13,6 +12,7 @@ from screenpath.screen import parse_kernel_rule
 from screenpath.solve.base import Solution
 from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk.loop import PathOptions, walk
+from tests.kernel_problems import kernel_svm_model
 
 OPTIONS = PathOptions(tol=1e-5)
 

@@ -6,13 +6,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from screenpath.catalogue.specs import kernel_svm_model
 from screenpath.numbers import rounding
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.screen import parse_kernel_rule
 from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk.loop import PathOptions, walk
+from tests.kernel_problems import kernel_svm_model
 
 TOL = 1e-9
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.catalogue.specs import kernel_svm_model
 from screenpath.kernels.rows import gram as gram_kernels
 from screenpath.kernels.rows import precise
 from screenpath.numbers.rounding import gamma
@@ -19,6 +18,7 @@ from screenpath.rows.kernel_functions import KernelBlocks, KernelFunction, exact
 from screenpath.screen import parse_kernel_rule
 from screenpath.solve.smo import Run, make_kernel_solver
 from screenpath.walk.loop import PathOptions, solve_point, walk
+from tests.kernel_problems import kernel_svm_model
 from tests.safety.rational import exact_kernel
 
 FUNCTIONS = (

@@ -21,7 +21,6 @@ import scipy.sparse as sp
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from screenpath.catalogue.losses import LAD, QUANTILE, SVM, SVR
-from screenpath.catalogue.specs import kernel_svm_model
 from screenpath.errors import DataError
 from screenpath.rows import kernel_functions
 from screenpath.rows.gram import GramRows
@@ -31,6 +30,7 @@ from screenpath.screen import parse_kernel_rule, parse_rule
 from screenpath.solve import make_solver
 from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk.loop import PathOptions, walk
+from tests.kernel_problems import kernel_svm_model
 from tests.safety.problems import judged
 from tests.safety.rational import LOSSES, ExactKernel, faults
 

@@ -6,7 +6,6 @@ from functools import partial
 import numpy as np
 import pytest
 
-from screenpath.catalogue.specs import kernel_svm_model
 from screenpath.errors import UsageError
 from screenpath.regions.lever import LeverPencil
 from screenpath.rows.gram import GramRows
@@ -15,6 +14,7 @@ from screenpath.screen import Screening, parse_rule
 from screenpath.screen.box import BT2, DVI, IT
 from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk.loop import Audit, PathOptions, contradicted, solve_point, walk
+from tests.kernel_problems import kernel_svm_model
 from tests.safety.test_intercept import agreed, attack
 from tests.safety.test_kernel import FUNCTIONS, random_problem
 from tests.width import wide

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from screenpath import read_libsvm
-from screenpath.catalogue.specs import kernel_svm_model
 from screenpath.errors import DataError
 from screenpath.numbers.rounding import meets
 from screenpath.problem import kernel
@@ -15,6 +14,7 @@ from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.screen import parse_kernel_rule
 from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk.loop import PathOptions, walk
+from tests.kernel_problems import kernel_svm_model
 from tests.plain import kernel_svm_path
 from tests.safety import fuzz_rounding
 from tests.safety.rational import ExactKernel, faults

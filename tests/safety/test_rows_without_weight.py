@@ -8,7 +8,6 @@ import pytest
 import scipy.sparse as sp
 
 from screenpath.catalogue.losses import LOSSES
-from screenpath.catalogue.specs import kernel_svm_model
 from screenpath.kernels.problem import box
 from screenpath.problem.sparse import SparseModel
 from screenpath.rows.gram import GramRows
@@ -16,6 +15,7 @@ from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.rows.memory import MemoryRows
 from screenpath.rows.views import Views
 from tests.free_problems import VALUES, free_walk
+from tests.kernel_problems import kernel_svm_model
 from tests.safety.rational import Exact, ExactFree, dot
 from tests.safety.rational_penalised import fractions
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from screenpath.catalogue.losses import SVM
-from screenpath.catalogue.specs import kernel_svm_model
 from screenpath.problem.sparse import SparseModel
 from screenpath.problem.sparse_free import FreeSparseModel
 from screenpath.rows.gram import GramRows
@@ -21,6 +20,7 @@ from screenpath.solve.newton import Newton
 from screenpath.solve.smo import make_kernel_solver
 from screenpath.solve.sparse_newton import make_sparse_solver
 from screenpath.walk.loop import PathOptions, solve_point
+from tests.kernel_problems import kernel_svm_model
 from tests.sparse_problems import SDCA
 from tests.width import wide
 

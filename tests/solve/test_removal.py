@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from screenpath.catalogue.losses import LOSSES
-from screenpath.catalogue.specs import KERNEL_SVM, kernel_svm_model
+from screenpath.catalogue.specs import KERNEL_SVM
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen import parse_kernel_rule, parse_rule
 from screenpath.solve import removal
@@ -17,6 +17,7 @@ from screenpath.solve.polish import polished
 from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.free_problems import SHAPES, VALUES
+from tests.kernel_problems import kernel_svm_model
 from tests.width import wide
 
 NEAR = 1e-6  # relative accuracy of a refit's form, where its intercept is the only best one
