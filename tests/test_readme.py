@@ -103,6 +103,6 @@ def test_who_inherits_the_repository_finds_its_parts():
 
 def test_the_first_screen_has_the_passes_of_its_table():
     front = PAGES[0].read_text()
-    samples, passes = re.search(r"reading ([\d,]+) raw\s+samples (\d+) times", front).groups()
+    samples, passes = re.search(r"reading ([\d,]+) raw, badly\s+scaled\s+samples (\d+) times", front).groups()
     (row,) = [line.split("|") for line in front.splitlines() if line.startswith("| ijcnn1")]
     assert row[2].split()[0] == samples and row[3].strip() == passes
