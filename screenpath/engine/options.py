@@ -158,7 +158,7 @@ def cv_resolved(spec: Spec, options: dict) -> tuple[Spec, dict]:
                 raise UsageError(f"`{given}` already defines the folds", f"leave out `{name}`")
     for name in DRAWN if options["folds"] == LOO else ():
         if options.get(name):
-            hint = "; screenpath loo RUN --certificate FILE proves a step" if name == "certificate" else ""
+            hint = "; screenpath loo can prove a step" if name == "certificate" else ""
             what = f"`folds=loo` leaves out each row, and `{name}` is of drawn folds"
             raise UsageError(what, f"leave out `{name}`{hint}")
     if options["folds"] == LOO and options["jobs"] > 1:
