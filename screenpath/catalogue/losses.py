@@ -111,7 +111,7 @@ class Loss:
 
 
 # Options that a path over a level leaves out.
-WHOLE = ("grid", "cmin", "cmax", "c_list", "eps_path", "reference", "part", "kernel")
+WHOLE = ("grid", "cmin", "cmax", "c_list", "eps_path", "reference", "part")
 
 
 def over_level(name: str, spec: Spec, options: dict) -> Spec:
@@ -122,6 +122,8 @@ def over_level(name: str, spec: Spec, options: dict) -> Spec:
         return spec
     if options["c"] is None:
         raise UsageError(f"a path over {level} has one C", "add `c=VALUE`")
+    if options["kernel"] is not None:
+        raise UsageError(f"a path over {level} is of linear models", "leave out `kernel`")
     given = {one.name: one.default for one in LOSSES[name].options} | dict.fromkeys(WHOLE)
     given |= {} if LOSSES[name].mirrored else {"test": None}  # scores at several levels have no best one
     given |= {"certificate": False} if "certificate" in options else {}

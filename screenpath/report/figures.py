@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from screenpath.catalogue.losses import LOSSES
 from screenpath.errors import needed
 
 # Okabe and Ito's colours: distinct for colour-blind readers, and in grey prints by their lightness.
@@ -21,6 +22,7 @@ MAP = "cividis"  # even in lightness, the same for colour-blind readers
 
 # Largest distance from 1, in decades, of matplotlib's logarithmic axis, whose ticks go far beyond wide ranges.
 DECADES = 100
+LEVELS = ("step", *(loss.level for loss in LOSSES.values() if loss.level))  # axes of these are linear
 FEW = 3  # up to this many steps are drawn as named bars, not curves
 UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # no dates: the same bytes at any time
 STYLE = {
@@ -79,7 +81,8 @@ def path_axis(steps: list, parameters: list) -> PathAxis:
         return PathAxis(np.arange(n, dtype=float), "", False, False, [slice(0, n)], names)
     if len(parameters) == 1:
         x = np.array([row[parameters[0]] for row in steps])
-        log, reverse = bool(x.min() > 0 and x.max() / 5 >= x.min()), bool(x[-1] < x[0])
+        log = parameters[0] not in LEVELS and bool(x.min() > 0 and x.max() / 5 >= x.min())
+        reverse = bool(x[-1] < x[0])
         powers = log and bool(np.abs(np.log10(x)).max() > DECADES)
         x = np.log10(x) if powers else x
         return PathAxis(x, parameters[0], log and not powers, reverse, [slice(0, n)], [], powers)

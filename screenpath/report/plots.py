@@ -400,7 +400,7 @@ def picture_together(lines: series.Lines, name: str | None) -> bytes:
             size = max(2, 5 - number)
             axes.plot(x, y, style, color=color, marker="o", markersize=size, linewidth=1.6, label=shown(label))
         powers = every.min() > 0 and np.abs(np.log10(every)).max() <= f.DECADES
-        if lines.label != "step" and powers and every.max() / 5 >= every.min():
+        if lines.label not in f.LEVELS and powers and every.max() / 5 >= every.min():
             axes.set_xscale("log")
         if lines.log:
             axes.set_yscale("log")

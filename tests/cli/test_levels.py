@@ -86,6 +86,7 @@ def test_a_stopped_path_goes_on(call, targets, stop_at, monkeypatch):  # noqa: F
         (("--c", "1", "--tau-list", "0.1,0.5", "--rule", "essnsv"), "'essnsv' is for a path over C"),
         (("--c", "1", "--tau-list", "0.1,1.5"), "must lie between 0 and 1"),
         (("--c", "1", "--tau-list", "0.1,0.1"), "0.1 appears twice"),
+        (("--c", "1", "--tau-list", "0.1,0.5", "--kernel", "rbf"), "of linear models\n  leave out --kernel"),
     ],
 )
 def test_what_does_not_go_together(call, targets, words, said):

@@ -111,6 +111,8 @@ def test_axis_of_a_path():
     down = path_axis([{"lambda": v} for v in (8.0, 4.0, 2.0, 1.0)], ["lambda"])
     assert down.reverse and down.log and not down.few
     assert path_axis([{"C": 1.0}], ["C"]).names == ["C = 1"]
+    levels = (0.1, 0.3, 0.6, 0.9)
+    assert [path_axis([{name: v} for v in levels], [name]).log for name in ("C", "tau")] == [True, False]
     pairs = [{"step": k, "alpha": 1.0, "beta": b} for k, b in enumerate((2.0, 2.0, 1.0, 1.0, 1.0))]
     assert path_axis(pairs, ["alpha", "beta"]).groups == [slice(0, 2), slice(2, 5)]
 
