@@ -143,7 +143,7 @@ def test_texts_of_parquet_count_in_the_memory_limit_before_they_are_unfolded(tmp
 def test_pages_of_parquet_count_whatever_the_footer_says(tmp_path):
     """Neither a column of texts that is not read, nor a footer that states less than the pages, hides what unfolds."""
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    texts = pa.array(["x" * 4 * BIG, "y"])
+    texts = pa.array(["x" * 8 * BIG, "y"])
     table = pa.table({"a": texts, "b": [1.0, 2.0], "other": ["u", "v"], "y": [1, 2]})
     pq.write_table(table, tmp_path / "p", compression="zstd", use_dictionary=False, write_statistics=["b"])
     column = pq.ParquetFile(tmp_path / "p").metadata.row_group(0).column(0)
@@ -157,6 +157,7 @@ def test_pages_of_parquet_count_whatever_the_footer_says(tmp_path):
     (tmp_path / "p").write_bytes(content.replace(stated, b"\x82" + b"\x80" * (len(stated) - 2) + b"\x00"))
     assert pq.ParquetFile(tmp_path / "p").metadata.row_group(0).column(0).total_uncompressed_size == 1
     del table, texts
+    pa.default_memory_pool().release_unused()
     with MemoryLimit(private_bytes() + 3 * BIG).in_force():
         with pytest.raises(ResourceError, match="the texts of its row group 0.*more than `max_memory"):
             next(ParquetFile(tmp_path / "p").batches(10, ["a", "y"]))
