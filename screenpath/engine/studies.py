@@ -157,7 +157,6 @@ def study(model: str, options: dict, console) -> tuple[list[dict], bool]:
                 return built(spec, options, data)
             if hasattr(once, "base"):
                 return type(once)(once.base)
-            once.rows.forget()
             return once
 
         asked = console.say, spec.contradicted if options["audit"] else None

@@ -40,11 +40,10 @@ def count(state: dict, name: str) -> int:
     return value
 
 
-def places(state: dict, name: str, size: int, increasing: bool = False) -> np.ndarray:
-    """Return distinct places in a vector of that size, in any order or increasing."""
+def places(state: dict, name: str, size: int) -> np.ndarray:
+    """Return increasing places in a vector of that size."""
     value = _array(state, name, "iu", None)
-    sure = value if increasing else np.sort(value)
-    if value.ndim != 1 or np.any(value < 0) or np.any(value >= size) or np.any(sure[1:] <= sure[:-1]):
+    if value.ndim != 1 or np.any(value < 0) or np.any(value >= size) or np.any(value[1:] <= value[:-1]):
         raise ValueError(f"{name} holds places that there are not")
     return value.astype(np.int64, copy=False)
 

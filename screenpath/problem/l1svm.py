@@ -52,8 +52,6 @@ class L1Certificate(Proven):
     primal_error: float
     gap: float
     rounding: float
-    # int64: columns whose inner products were kept then. What the next steps touch depends on it, no other number does.
-    known: np.ndarray
 
     @property
     def at(self) -> tuple:
@@ -251,7 +249,6 @@ class L1SVM(PathModel, Resumable):
             off=off,
             slip=kernels.imbalance(sums[0], sums[2], column) + 4.0 * UNIT,
             theta_gap=proof["gap"],
-            known=self.rows.known,
             **proof,
         )
 
@@ -271,12 +268,11 @@ class L1SVM(PathModel, Resumable):
         return primal
 
     def state(self, certificate: L1Certificate) -> dict:
-        return {"lam": certificate.lam, "w": certificate.w, "known": certificate.known}
+        return {"lam": certificate.lam, "w": certificate.w}
 
     def restore(self, state) -> L1Certificate:
         """Return the certificate of :meth:`state`; one data pass."""
         w = states.vector(state, "w", self.size)
-        self.rows.know(states.places(state, "known", self.size))
         return self.certify(states.positive(state, "lam"), w if w.any() else None)
 
     # -- start ---------------------------------------------------------------------------------------------------

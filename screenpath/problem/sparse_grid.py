@@ -99,10 +99,10 @@ class SparseGrid(Family):
         alpha, beta = states.vector(state, "at", 2, low=0.0).tolist()
         model = self.row(beta)
         theta, size = states.vector(state, "theta", model.ones.size, model.low, model.high), model.u_kinks.size
-        index = states.places(state, "index", size, increasing=True)
+        index = states.places(state, "index", size)
         w = SparseVector(index, states.vector(state, "values", index.size), size).dense()
         sums = states.vector(state, "u", size), states.vector(state, "u_slack", size, low=0.0)
-        formed, room = states.places(state, "formed", size, increasing=True), states.number(state, "room", low=0.0)
+        formed, room = states.places(state, "formed", size), states.number(state, "room", low=0.0)
         b = states.number(state, "intercept") if self.base.intercept else None
         theta = model.top if np.array_equal(theta, model.top) else theta
         found = model.certify(alpha, w, theta, sums=sums, intercept=b)

@@ -156,21 +156,6 @@ class FeatureColumns(Counted, Protocol):
     def some(self, index: np.ndarray) -> tuple:
         """Return columns for kernels as :meth:`slices`, each at its number; those not requested may be empty."""
 
-    @abstractmethod
-    def inner_products(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``f_a . f_b``, shape (k, k), and ``f_a . z`` for some sparse columns, over all samples."""
-
-    @property
-    @abstractmethod
-    def known(self) -> np.ndarray:
-        """Return the columns whose inner products are stored, in the order of the requests; requesting these again
-        touches nothing.
-        """
-
-    @abstractmethod
-    def know(self, index: np.ndarray) -> None:
-        """Store the inner products of these columns alone, uncounted: an earlier part of the walk has counted them."""
-
 
 @runtime_checkable
 class TwoViews(Protocol):

@@ -20,7 +20,8 @@ from screenpath.errors import UsageError
 from screenpath.kernels.rows import rows as sums
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import row_pointers, shared_csr
-from screenpath.rows.columns import Columns, KeptProducts, as_columns, sign_sparse, weighted_signs
+from screenpath.rows.base import FeatureColumns
+from screenpath.rows.columns import Columns, as_columns, sign_sparse, spread, weighted_signs
 from screenpath.rows.memory import squared_norms, sum_blocks, usable_threads
 from screenpath.rows.shards import OnDisk
 
@@ -222,7 +223,7 @@ class HeldColumns:
         to[0][target], to[1][target] = of[0][origin], of[1][origin]
 
 
-class ShardColumns(HeldColumns, KeptProducts):
+class ShardColumns(HeldColumns, FeatureColumns):
     """Signed feature columns on disk; requested ones stay in memory, up to twice as many as the last request.
 
     ``signs`` are labels -1 and +1, ``weights`` at least 0, both of shape (samples,).
@@ -240,7 +241,6 @@ class ShardColumns(HeldColumns, KeptProducts):
         self.signs, self._weights = weighted_signs(signs, weights), weights
         self._blocks = sum_blocks(self.n, source.size, self.d)
         self.norms = np.sqrt(self._by_column(lambda k: squared_norms(self._signed(k))))
-        self.forget()
 
     # -- passes --------------------------------------------------------------------------------------------------
 
@@ -319,6 +319,9 @@ class ShardColumns(HeldColumns, KeptProducts):
         data, indices, begin, end = as_columns(*self._arrays)
         places = self._where[index]
         return data, indices, begin[places], end[places]
+
+    def some(self, index: np.ndarray) -> tuple:
+        return spread(self, index)
 
 
 def columns_of(rows, signs, threads: int = 1, weights=None) -> Columns | ShardColumns:

@@ -257,7 +257,9 @@ class _Run:
     def solve_set(self, chosen: np.ndarray, target: float) -> bool:
         """Solve the problem on a working set to an absolute gap, by Newton steps where these can be afforded."""
         interval, self.best = FIRST_CHECK, np.inf  # of this set
-        hessian = self._hessian(chosen) if self.options.newton and chosen.size <= NEWTON_LIMIT else None
+        k, hessian = chosen.size, None  # products of columns, with `z`, and the samples that they are over: none yet
+        if self.options.newton and k <= NEWTON_LIMIT:
+            hessian = np.zeros((k, k)), np.zeros(k), np.zeros(self.slack.size, dtype=np.int8)
         products = self.products[chosen]  # of the gap evaluation that led here
         while True:
             going, gap = self.newton_steps(chosen, hessian, products, target) if hessian else (False, np.inf)
@@ -272,16 +274,6 @@ class _Run:
                 return False
 
     # -- Newton steps --------------------------------------------------------------------------------------------
-
-    def _hessian(self, chosen: np.ndarray) -> tuple:
-        """Return products of columns and with ``z`` over some samples, and these: they follow those inside the margin.
-
-        Where most samples are inside the margin, the others are subtracted from products over all samples.
-        """
-        k, n = chosen.size, self.slack.size
-        if self.columns[1].size and 2 * np.count_nonzero(self.slack > 0.0) > n:
-            return *self.model.rows.inner_products(chosen), np.ones(n, dtype=np.int8)
-        return np.zeros((k, k)), np.zeros(k), np.zeros(n, dtype=np.int8)
 
     def newton_steps(self, chosen: np.ndarray, hessian: tuple, products: np.ndarray, target: float):
         """Take steps while the gap falls, ``products`` in place; return whether the last one could be taken, the gap.

@@ -189,7 +189,6 @@ def test_columns_of_1e15_spreads_are_those_near_0():
 
 
 def test_a_walk_that_is_continued_counts_the_passes_of_one_that_was_not_stopped():
-    """Which inner products are kept goes with the certificate: all of a step is the same, to the last digit."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(80, 120)) * (rng.uniform(size=(80, 120)) < 0.1)
     y = np.where(X[:, :30].sum(axis=1) + 0.3 * rng.normal(size=80) > 0.0, 1.0, -1.0)
@@ -200,13 +199,9 @@ def test_a_walk_that_is_continued_counts_the_passes_of_one_that_was_not_stopped(
     model, how = make(), (parse_feature_rule("vi+gap"), make_feature_solver("newton"), PathOptions(tol=1e-6))
     grid = model.lam_max / np.arange(1.0, 9.0)
     whole = list(walk(model, grid, *how))
-    assert model.rows.known.size > whole[2][1].known.size > 0
     for first in range(1, grid.size):
         again = make()
         reference = again.restore(model.state(whole[first - 1][1]))
         step, certificate = next(walk(again, grid, *how, reference, first))
         assert step.passes == whole[first][0].passes and step.primal == whole[first][0].primal
         assert certificate.w.tobytes() == whole[first][1].w.tobytes()
-    for wrong in ([0, 0], [-1], [120], [[1]], [0.5]):
-        with pytest.raises(ValueError, match="known"):
-            make().restore({**model.state(whole[0][1]), "known": np.array(wrong)})

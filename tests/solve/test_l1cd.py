@@ -91,35 +91,16 @@ def test_the_hessian_follows_the_margin(sparse):
         np.testing.assert_allclose(sums, chosen @ y[slack > 0], atol=1e-12)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_inner_products_do_not_depend_on_what_was_asked_before(monkeypatch, dtype):
-    rng = np.random.default_rng(3)
-    X = sp.csr_array((rng.normal(size=(50, 60)) * (rng.random((50, 60)) < 0.4)).astype(dtype))
-    y = np.where(rng.random(50) < 0.4, 1.0, -1.0)
-    columns = Columns(X, y)
-    F = (y[:, None] * X.toarray().astype(np.float64)).T
-    once = columns.inner_products(np.arange(60))
-    np.testing.assert_allclose(once[0], F @ F.T, atol=1e-12)
-    np.testing.assert_allclose(once[1], F @ y, atol=1e-12)
-    monkeypatch.setattr("screenpath.rows.columns.KEPT", 30)  # it starts anew now and then
-    for sizes in ((3, 9, 1), (25, 12, 20), (60, 5, 31)):
-        columns.forget()
-        for size in sizes:
-            index = rng.choice(60, size, replace=False)
-            gram, sums = columns.inner_products(index)
-            np.testing.assert_array_equal(gram, once[0][np.ix_(index, index)])
-            np.testing.assert_array_equal(sums, once[1][index])
-
-
-def test_samples_are_subtracted_from_products_over_all_of_them():
+def test_samples_that_leave_are_subtracted():
     rng = np.random.default_rng(4)
     X = sp.csr_array(rng.normal(size=(40, 7)) * (rng.random((40, 7)) < 0.5))
     y = np.where(np.arange(40) % 3 == 0, 1.0, -1.0)
     columns, index = Columns(X, y), np.array([1, 2, 6])
-    gram, sums = columns.inner_products(index)
+    F = (y[:, None] * X.toarray()).T[index]
+    gram, sums = F @ F.T, F @ y
     member, slack = np.ones(40, dtype=np.int8), rng.normal(size=40) + 1.0
     l1newton.sparse_gram(columns.slices(), index, slack, y, member, gram, sums)
-    inside = (y[:, None] * X.toarray()).T[index][:, slack > 0]
+    inside = F[:, slack > 0]
     np.testing.assert_allclose(np.tril(gram), np.tril(inside @ inside.T), atol=1e-12)
     np.testing.assert_allclose(sums, inside @ y[slack > 0], atol=1e-12)
 

@@ -72,42 +72,6 @@ def by_sample(data, indices, picked, ends, place, count):
     return values, columns, starts
 
 
-@kernel()
-def full_products(data, indices, begin, end, y, known, fresh, gram, sums):
-    """Write ``f_a . f_b`` over all samples for the columns ``known`` and ``fresh`` by ``fresh``, and ``f_b . y``.
-
-    The terms of a product are added in the order of the samples whichever of its two columns is traversed, so a product
-    is the same bytes whatever else is asked for. The samples of each column are in increasing order. ``gram`` and
-    ``sums`` are in the order ``known, fresh``; the products of ``known`` with each other are there already.
-    """
-    before = known.size
-    marked, place = np.zeros(y.size, dtype=np.uint8), np.empty(y.size, dtype=np.int32)
-    for k in range(fresh.size):
-        total = 0.0
-        for p in range(at(begin[fresh[k]]), at(end[fresh[k]])):
-            marked[at(indices[p])] = 1
-            total += data[p] * y[at(indices[p])]
-        sums[before + k] = total
-    count = 0
-    for i in range(y.size):
-        place[i] = count
-        count += marked[i]
-    rows = np.concatenate((known, fresh))
-    picked, ends = pick(indices, begin, end, rows, marked)
-    of_fresh, stops = pick(indices, begin, end, fresh, marked)
-    values, columns, starts = by_sample(data, indices, of_fresh, stops, place, count)
-    products, h = np.empty(fresh.size), 0
-    for row in range(rows.size):
-        products[:] = 0.0
-        while h < ends[row]:
-            value, c = data[picked[h]], place[indices[picked[h]]]
-            for q in range(at(starts[c]), at(starts[c + 1])):
-                products[at(columns[q])] += value * values[q]
-            h += 1
-        gram[row, before : before + fresh.size] = products
-        gram[before : before + fresh.size, row] = products
-
-
 @kernel(fastmath=SUMS)
 def sparse_gram(columns, index, slack, y, member, gram, sums):
     """Bring ``gram = F_S F_S'`` and ``sums = F_S y_S`` up to date with the samples S of positive slack.
@@ -420,7 +384,6 @@ def warm_up():
     begin, end = np.array([0, 3]), np.array([3, 6])
     columns = np.array([1.0, -0.5, 2.0, 0.5, 1.0, -1.0]), np.array([0, 1, 2, 0, 1, 2], np.int32), begin, end
     gram, sums, member = np.zeros((2, 2)), np.zeros(2), np.zeros(3, dtype=np.int8)
-    full_products(*columns, y, index[:1], index[1:], gram, sums)
     problem = Problem(columns, y, 0.1, norms, norms, 1e-14, np.zeros(2, dtype=np.int8))
     point = np.zeros(2), np.ones(3), np.zeros(1)
     options = np.array([1e-2, 10.0, 1e-11])
