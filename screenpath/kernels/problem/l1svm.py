@@ -219,7 +219,7 @@ def descend(columns, y, lam, features, w, slack, bias, active, shrinking, sweeps
     (data, indices, begin, end), n, (sqnorms, means, allowed) = columns, y.size, features
     size, visited, since = active.size, 0, 0
     updates, moved, root = 0.0, 0.0, np.sqrt(inner(y, y))
-    values, balance, line, centring = 0, 0.0, np.empty(n), np.any(means != 0.0)
+    values, balance, line, gathered, centring = 0, 0.0, np.empty(n), np.empty(n), np.any(means != 0.0)
     for i in range(n):
         balance += y[i] * max(slack[i], 0.0)
     for k in range(size):
@@ -232,23 +232,16 @@ def descend(columns, y, lam, features, w, slack, bias, active, shrinking, sweeps
         while k < size:
             j = active[k]
             visited += 1
-            old, mean = w[j], means[j]
-            gradient, curvature, square = mean * balance, 1e-12 * sqnorms[j], sqnorms[j]
-            start, stop = begin[j], end[j]
+            old, mean, start, stop = w[j], means[j], begin[j], end[j]
             since += stop - start
-            full = stop - start == n
-            column = data[start:stop]
-            if full:
-                for i in range(n):
-                    gradient -= column[i] * max(slack[i], 0.0)
-            elif old == 0.0:
-                for p in range(at(start), at(stop)):
-                    gradient -= data[p] * max(slack[at(indices[p])], 0.0)
-            else:  # the curvature is needed too
-                for p in range(at(start), at(stop)):
-                    value, r = data[p], slack[at(indices[p])]
-                    gradient -= value * max(r, 0.0)
-                    curvature += value * value if r > 0.0 else 0.0
+            column, near = data[start:stop], slack
+            if stop - start < n:  # what follows sees the column's own samples alone, one after the other
+                near = gathered[: stop - start]
+                for p in range(column.size):
+                    near[p] = slack[at(indices[at(start) + at(p)])]
+            gradient, curvature, square = mean * balance, 1e-12 * sqnorms[j], 0.0
+            for p in range(column.size):
+                gradient -= column[p] * max(near[p], 0.0)
             if old == 0.0:
                 pull = outward(-gradient, allowed[j])
                 miss = max(pull - lam, 0.0)
@@ -262,16 +255,11 @@ def descend(columns, y, lam, features, w, slack, bias, active, shrinking, sweeps
             k += 1
             if miss == 0.0 or 1e-12 * sqnorms[j] == 0.0:
                 continue
-            if full:
-                for i in range(n):
-                    line[i] = column[i] - mean * y[i]
-                square = 0.0
-                for i in range(n):
-                    square += line[i] * line[i]
-                    curvature += line[i] * line[i] if slack[i] > 0.0 else 0.0
-            elif old == 0.0:
-                for p in range(at(start), at(stop)):
-                    curvature += data[p] * data[p] if slack[at(indices[p])] > 0.0 else 0.0
+            for p in range(column.size):
+                line[p] = column[p] - mean * y[p]
+            for p in range(column.size):
+                square += line[p] * line[p]
+                curvature += line[p] * line[p] if near[p] > 0.0 else 0.0
             if gradient + lam < curvature * old and allowed[j] >= 0:
                 step = -(gradient + lam) / curvature
             elif gradient - lam > curvature * old and allowed[j] <= 0:
@@ -287,32 +275,22 @@ def descend(columns, y, lam, features, w, slack, bias, active, shrinking, sweeps
                 updates += 1.0
                 moved += abs(change) * (np.sqrt(sqnorms[j]) + abs(mean) * root)
                 if gradient * step + 0.5 * square * step * step + penalty <= wanted:
-                    if full:
-                        for i in range(n):
-                            slack[i] -= change * line[i]
-                    else:
-                        for p in range(at(start), at(stop)):
-                            slack[at(indices[p])] -= change * data[p]
+                    for p in range(column.size):
+                        near[p] -= change * line[p]
                     break
                 rise = 0.0  # of the loss, from the weight before the step to the one after it
-                if full:
-                    for i in range(n):
-                        r = slack[i] - change * line[i]
-                        before = max(r + step * line[i], 0.0)
-                        slack[i] = r
-                        r = max(r, 0.0)
-                        rise += r * r - before * before
-                else:
-                    for p in range(at(start), at(stop)):
-                        i = at(indices[p])
-                        r = slack[i] - change * data[p]
-                        before = max(r + step * data[p], 0.0)
-                        slack[i] = r
-                        r = max(r, 0.0)
-                        rise += r * r - before * before
+                for p in range(column.size):
+                    r = near[p] - change * line[p]
+                    before = max(r + step * line[p], 0.0)
+                    near[p] = r
+                    r = max(r, 0.0)
+                    rise += r * r - before * before
                 if 0.5 * rise + penalty <= wanted:
                     break
                 step *= 0.5
+            if column.size < n:
+                for p in range(column.size):
+                    slack[at(indices[at(start) + at(p)])] = near[p]
             w[j] = old + applied
             bias[0] -= mean * applied
             if centring:
