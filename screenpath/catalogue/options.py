@@ -27,7 +27,7 @@ MAX_MEMORY = Option(
 )  # fmt: skip
 TARGET = Option(
     "target", metavar="COLUMN", changes=True, group="data", everyday=True,
-    help="Column of labels or targets, in CSV or Parquet.  [default: the one called target, label, class or y]",
+    help="Column of labels in CSV or Parquet; of .npy their file.  [default: target, label, class or y; FILE.labels]",
 )  # fmt: skip
 ONE_HOT = Option(
     "one_hot", (), "texts", "Encode text columns: a 0/1 feature for each value. a,b and repeatable, as `drop`; "

@@ -126,9 +126,11 @@ def fold_path(
 def _parts(samples: Samples, task: Task, split: Split):
     """Return the training part, prepared, and the held-out rows alike."""
     spec, trained = task.spec, split.training(samples.y.size)
-    part, held_out = samples.part(trained), samples.X[split.held_out]
     if task.options.get("kernel") == "precomputed":
-        part, held_out = replace(part, X=part.X[:, trained]), held_out[:, trained]
+        held_out, X = (samples.X[index[:, None], trained] for index in (split.held_out, trained))
+        part = replace(replace(samples, X=samples.y).part(trained), X=X)
+    else:
+        part, held_out = samples.part(trained), samples.X[split.held_out]
     data = prepared(spec, task.options, part, task.class_weight, task.storage)
     del part
     shared = _shared_values(samples, task, data) if spec.rows is not None and task.shares else None
@@ -168,12 +170,13 @@ def _shared_values(samples: Samples, task: Task, data):
 def needs_of_folds(samples: Samples, task: Task, splits: list[Split], points: int) -> tuple[int, int]:
     """Return the bytes of the largest fold without data and solver, and the bytes that all folds keep."""
     o, spec, (n, d) = task.options, task.spec, samples.X.shape
-    counts, classes = np.diff(samples.X.indptr), len((task.labels or {}).get("classes", (0,)))
+    counts = np.diff(samples.X.indptr) if sp.issparse(samples.X) else np.full(n, d)
+    classes = len((task.labels or {}).get("classes", (0,)))
     o = o if spec.rows is None else {**o, "bias": 0.0, "dtype": "float64"}
     largest, left = 0, 0
     for split in splits:
         m, held_out = split.held_out.size, int(counts[split.held_out].sum())
-        raw, dense = samples.X.nnz - held_out, task.storage == "dense"
+        raw, dense = int(counts.sum()) - held_out, task.storage == "dense"
         shape, test = (shape_of(k, d, nnz, o, dense, classes) for k, nnz in ((n - m, raw), (m, held_out)))
         sliced = 12 * raw + 8 * (n - m)
         tested = 12 * held_out + (3 if dense else 1) * test.rows

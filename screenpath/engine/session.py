@@ -28,6 +28,7 @@ from screenpath.engine.path import Path, limits_of, ways
 from screenpath.engine.record import LONG, REASON, Tally, Unfinished, all_good, is_long, record_of
 from screenpath.errors import ResourceError
 from screenpath.inputs import load
+from screenpath.inputs.test_data import load_test
 from screenpath.solve.base import Pulse
 from screenpath.store.coefficients import Layout
 from screenpath.store.folder import COMPLETE, FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, RunFolder
@@ -103,7 +104,7 @@ class Session:
             began = clocks()
             self.tally.looked = began.processor
             self.read()
-            self.test = load.load_test(self.spec, o, self.data) if o["test"] else None
+            self.test = load_test(self.spec, o, self.data) if o["test"] else None
             self.tally.seconds["reading"] = clocks().clock - began.clock
             if self.test is not None and self.test.sha256 == self.data.sha256:
                 self.console.say("note: the `test` data are the training data, so scores there are too good")

@@ -157,7 +157,7 @@ class StoredPath(Result[int | str]):
         return np.column_stack([1.0 - high, high])
 
     def _forms(self, X, step) -> np.ndarray:
-        X = sp.csr_array(X)
+        X = X if self.run.kernel == "precomputed" and isinstance(X, np.ndarray) else sp.csr_array(X)
         if not self.run.kernel:
             return super()._forms(X, step) - (step.cells.get("threshold") or 0.0)
         from screenpath.inputs.run_data import kernel_values

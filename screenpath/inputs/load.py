@@ -11,13 +11,14 @@ import numpy as np
 from screenpath.catalogue.options import CELLS
 from screenpath.catalogue.spec import real_targets
 from screenpath.catalogue.targets import checked_weights, row_weights
-from screenpath.data.files.arrays import canonical, dataset_like, dataset_of, found_in
+from screenpath.data.files.arrays import dataset_of
 from screenpath.data.files.cells import MARKS, Cells
 from screenpath.data.files.dataset import Dataset
 from screenpath.data.files.libsvm import BLOCK
+from screenpath.data.files.npy import is_npy, read_npy
 from screenpath.data.files.prepare import checked_penalties, checked_signs, say_nearly_constant, stored_dense
 from screenpath.data.files.read import read_data as read_file
-from screenpath.data.files.read import read_like, refuse_columns
+from screenpath.data.files.read import refuse_columns, refuse_indices
 from screenpath.data.files.source import is_shard_folder
 from screenpath.data.safe.memory import (
     KERNEL_PROCESS,
@@ -26,14 +27,12 @@ from screenpath.data.safe.memory import (
     Shape,
     free_memory,
     in_force,
-    preparing,
     shape_of,
 )
-from screenpath.data.words.labels import are_targets, label_number, label_text, named, recoded
+from screenpath.data.words.labels import are_targets, label_number, label_text, named
 from screenpath.data.words.numerals import Spelled, number_of
 from screenpath.errors import DataError, UsageError
-from screenpath.inputs.rows import TestData, Training, rows_of, shaped, with_free_bias
-from screenpath.numbers import sparse as sp
+from screenpath.inputs.rows import Training, rows_of, shaped, with_free_bias
 from screenpath.numbers.csr import check_width, is_wide
 
 if TYPE_CHECKING:
@@ -100,6 +99,8 @@ def read_data(path, options: dict, limit: MemoryLimit, n_features: int | None = 
         asked_cells(options, "these are arrays", "missing")
         return dataset_of(path, ARRAYS, **{name: columns[name] for name in SEVERAL}, missing=options["missing"])
     zero_based = options["zero_based"]
+    if options.get("kernel") == "precomputed" and is_npy(path):
+        return given_values(path, options)
     if is_shard_folder(path):
         folder = open_shards({**options, "data": path})
     elif options.get("cache"):
@@ -120,6 +121,19 @@ def read_data(path, options: dict, limit: MemoryLimit, n_features: int | None = 
         return data.without_numbers(path == options["data"]) if numbered and data.form is None else data
     limit.check(folder.dataset_bytes(), f"{path} in memory", TOO_LARGE)
     return folder.dataset(n_features)
+
+
+def given_values(path: str, options: dict, width: int | None = None) -> Dataset:
+    """Return a precomputed kernel in a file of NumPy; see :func:`read_npy` for ``width``."""
+    columns = asked_columns(options)
+    refuse_columns(path, **{**columns, "target": None}, cells=Cells.of(asked_cells(options)))
+    refuse_indices(path, options["zero_based"], None)
+    if options.get("cache"):
+        raise UsageError(f"`cache` keeps what text says, {path} is mapped as it is", "leave out `cache`")
+    data = read_npy(path, columns["target"], width=width)
+    if options["n_features"] not in (None, data.d):
+        raise UsageError(f"{path} has {data.d:,} columns, not {options['n_features']:,}", "leave out `n_features`")
+    return data
 
 
 def coded(options: dict, names) -> dict:
@@ -237,6 +251,7 @@ def named_cluster(options: dict) -> bool:
 
 ON_DISK = "leave the columns on disk: convert the data with `by=columns` (screenpath convert), and name the folder"
 TOLD = 100e6  # bytes above which filled rows are said
+MAPPED = 4  # bytes of a factor for each pair of rows whose values are mapped from a file: half of a matrix
 FILLED = 0.25  # share of the free memory that rows may take which are kept dense for their scaling
 
 
@@ -331,8 +346,11 @@ def ask_for_rows(spec, options: dict, data: Dataset, labels: dict | None, kept: 
     shape = _shape(data, spec, options, labels)
     asked = Bytes.of(spec.needs, shape, data.nnz, options)
     X, source = data.stored, name_of(options["data"])
-    left = [] if kept else [X.data, X.indices, X.indptr] if shape.dense or options["bias"] else [X.data]
-    freed = 0 if asked.rows == 16 * data.n else sum(part.nbytes for part in left)
+    freed = 0
+    if isinstance(X, np.ndarray):
+        asked = Bytes(0, 0, asked.vectors, MAPPED * data.n**2)
+    elif not kept and asked.rows != 16 * data.n:
+        freed = X.data.nbytes + (X.indices.nbytes + X.indptr.nbytes if shape.dense or options["bias"] else 0)
     freed -= X.data.nbytes if Cells.of(asked_cells(options)).fills else 0  # a copy without gaps
     hint = ON_DISK if spec.streams_columns and spec.in_memory(options) is None else TOO_LARGE
     limit.check(asked.peak(freed), f"a path on {source} ({data.n:,} x {data.d:,})", hint)
@@ -352,7 +370,8 @@ def matrix_memory(spec, options: dict, data: Dataset, kept: bool) -> Allowance |
     folds = options.get("folds_at_once", 0)
     workers = folds if folds > 1 else 0
     shape = _shape(data, spec, options, None)
-    one = spec.needs.vectors(shape) + spec.needs.build(shape) + shape.rows + (12 * data.nnz + 8 * data.n) * kept
+    made = spec.needs.build(shape) + shape.rows + (12 * data.nnz + 8 * data.n) * kept
+    one = spec.needs.vectors(shape) + (MAPPED * data.n**2 if isinstance(data.stored, np.ndarray) else made)
     return Allowance.of(options["max_memory"], one * (1 + folds) + KERNEL_PROCESS * (1 + workers), 1 + folds)
 
 
@@ -375,50 +394,6 @@ def _check_cluster(spec, options: dict) -> None:
         )
     if not is_shards(options["data"]):
         raise UsageError("a cluster reads shards, not text", "convert first: screenpath convert DATA SHARDS")
-
-
-def load_test(spec, options: dict, training: Training) -> TestData:
-    """Read the test data and prepare them like the training data; features unknown to the model are ignored."""
-    limit = in_force()
-    data = _read_test(options, training, limit)
-    places = found_in(data.names, training.names)
-    source = name_of(options["test"])
-    y = recoded(data.y, data.label_names, training.label_names, source, data.spelled, training.sides)
-    options = coded(options, training.label_texts)
-    targets, _ = spec.targets(y, options, training.labels or {})
-    d = training.preparation.n_features
-    limit.check(held_out_bytes(data, d, training.rows.sparse, options), f"{source}, prepared", "leave it out")
-    X = sp.csr_array(data.X) if places is None else canonical(sp.csr_array(data.X)[:, places])
-    X = training.preparation.narrowed(X)
-    X = X[:, :d] if X.shape[1] > d else X
-    if X.shape[1] < d:
-        X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], d))
-    prepared = training.preparation.apply(X if training.rows.sparse else X.toarray())
-    digest = data.fingerprint()
-    del data, X
-    if spec.rows is not None:
-        prepared = training.rows.held_out(prepared)  # behind a kernel they are GramRows
-    baselines = spec.baselines(np.asarray(training.targets), targets, options, training.sample_weights)
-    return TestData(source, prepared, targets, digest, baselines)
-
-
-def _read_test(options: dict, training: Training, limit: MemoryLimit) -> Dataset:
-    """Read the test data; of a table the columns of the training data, found by name."""
-    path = options["test"]
-    if not isinstance(path, str):
-        return dataset_like(path, ARRAYS, training.names, training.form, options["missing"])
-    if training.form is None or is_shards(path):
-        plain = {name: value for name, value in options.items() if name not in CELL_OPTIONS}
-        return read_data(path, {**plain, "target": None, "id": None, **dict.fromkeys(SEVERAL, ())}, limit)
-    return read_like(path, form=training.form, limit=limit)
-
-
-def held_out_bytes(data: Dataset, d: int, sparse: bool, options: dict) -> int:
-    """Return the bytes of prepared test data, copies during preparation included."""
-    cut = 12 * data.nnz if data.d > d else 0
-    shape = shape_of(data.n, d, data.nnz, options, not sparse)
-    rows, way = preparing(shape, data.nnz, options)
-    return cut + way + (3 * rows if shape.dense else rows)
 
 
 def _streamed(spec, options: dict, limit: MemoryLimit, tell) -> Training | None:

@@ -56,6 +56,8 @@ def shaped(spec, options: dict, X, storage: str, weights) -> tuple:
 
     Behind a kernel the bias and the type are the kernel's own.
     """
+    if options.get("kernel") == "precomputed" and isinstance(X, np.ndarray):  # which stay where they are
+        return X, Preparation("none", None, None, 0.0, X.shape[1], width=X.shape[1])
     if spec.rows is not None:
         return prepare(X, options["scale"], 0.0, storage, weights=weights, missing=options.get("missing"))
     return prepare(

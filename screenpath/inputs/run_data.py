@@ -12,6 +12,7 @@ import numpy as np
 from screenpath.data.files.arrays import dataset_like
 from screenpath.data.files.dataset import Dataset, Form
 from screenpath.data.files.libsvm import ABSENT, MARKED
+from screenpath.data.files.npy import is_npy, read_npy
 from screenpath.data.files.prepare import Preparation
 from screenpath.data.files.read import read_like, refuse_columns
 from screenpath.data.files.source import is_shard_folder
@@ -63,6 +64,9 @@ def training_data(run: Run, path: str | tuple | None = None) -> Dataset:
         if not isinstance(where, str):
             missing = run.record["options"].get("missing")
             data = dataset_like(where, ARRAYS, run.feature_names, run.form, missing)
+        elif run.kernel == "precomputed" and is_npy(where):
+            target = run.record["options"].get("target")
+            data = read_npy(where, None if target is None else found_path(run, target))
         elif is_shard_folder(where):
             data = ShardFolder(where, by=None).dataset(run.n_features)
         else:
@@ -88,6 +92,8 @@ def read_new(
     if is_shard_folder(path):
         refuse_columns(str(path), target)
         data = ShardFolder(path, by=None).dataset()
+    elif run.kernel == "precomputed" and is_npy(path):
+        data = read_npy(str(path), target, MARKED if labelled else ABSENT, run.n_features)
     else:
         zero_based = run.record["options"].get("zero_based", False) if zero_based is None else zero_based
         labels, numbered = MARKED if labelled else ABSENT, _numbered(run)
@@ -131,11 +137,17 @@ def kernel_values(run: Run, step: dict, X, training: str | tuple | None = None) 
     ``X``, CSR of shape (m, d), is in the units of the data file, with the columns that the run has; the rest is as of
     :func:`screenpath.engine.stored.decision_values`.
     """
-    from screenpath.rows.kernel_functions import KernelBlocks
+    from screenpath.rows.kernel_functions import BLOCK_BYTES, KernelBlocks
 
     if run.kernel == "precomputed":  # X has the values: only those with support vectors count
         (coefficients,), (intercept,) = run.deciding(step)
-        return X @ coefficients + (float(intercept) + run.record["kernel"]["constant"] * float(coefficients.sum()))
+        intercept = float(intercept) + run.record["kernel"]["constant"] * float(coefficients.sum())
+        if not isinstance(X, np.ndarray):
+            return X @ coefficients + intercept
+        support = np.flatnonzero(coefficients)
+        height = max(1, BLOCK_BYTES // (8 * max(support.size, 1)))
+        parts = [X[k : k + height, support] @ coefficients[support] for k in range(0, X.shape[0], height)]
+        return np.concatenate([*parts, np.empty(0)]) + intercept
     found = support_of(run, step, training, dense=run.record["data"]["storage"] == "dense")
     if found.coefficients.size == 0:
         return np.full(X.shape[0], found.intercept)
@@ -204,6 +216,8 @@ def _function(run: Run) -> KernelFunction:
 
 def of_width(run: Run, X) -> sp.csr_array:
     """Return new rows with the columns of a run: others are left out, and those that are not there are 0."""
+    if isinstance(X, np.ndarray) and run.kernel == "precomputed":
+        return X
     X = sp.csr_array(X[:, : run.n_features] if X.shape[1] > run.n_features else X)
     shape = X.shape[0], run.n_features
     return run.preparation.narrowed(sp.csr_array((X.data, X.indices, X.indptr), shape=shape))

@@ -1,6 +1,7 @@
 """Kernels that are given: LIBSVM's files of values, matrices, functions; what is refused where values are all."""
 
 import json
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -108,14 +109,15 @@ def test_a_matrix_is_proven_positive_definite():
     for least in (0.0, 1e-3, -1e-8):
         K = (Q * np.append(np.full(39, 1.0), least)) @ Q.T
         K = 0.5 * (K + K.T)
-        ridge = ridge_of(K)
+        ridge = ridge_of(lambda rows, columns, K=K: K[rows, columns], K.diagonal())
         assert 0.0 < ridge <= 1e-6 and np.linalg.eigvalsh(K.astype(np.longdouble).astype(float))[0] + ridge > 0.0
     with pytest.raises(DataError, match="about -0.0001"):
-        ridge_of((Q * np.append(np.full(39, 1.0), -1e-4)) @ Q.T)
+        K = (Q * np.append(np.full(39, 1.0), -1e-4)) @ Q.T
+        ridge_of(lambda rows, columns: K[rows, columns], K.diagonal())
     blocks = GivenBlocks(kernel(X, X), KernelFunction("precomputed", constant=0.5))
     np.testing.assert_allclose(blocks.block(slice(None)), kernel(X, X) + 0.5, atol=1e-8)
     weights, rows, support = RNG.normal(size=(2, 5)), np.array([3, 8]), np.array([1, 3, 20, 21, 59])
-    sums, exact = blocks.precise_sums(rows, support, weights), blocks.K.astype(np.longdouble)
+    sums, exact = blocks.precise_sums(rows, support, weights), blocks.block(slice(None)).astype(np.longdouble)
     for w in range(2):
         wanted = exact[np.ix_(rows, support)] @ weights[w].astype(np.longdouble)
         np.testing.assert_allclose(sums[w].astype(np.longdouble).sum(axis=0), wanted, rtol=0, atol=1e-18)
@@ -136,3 +138,77 @@ def test_what_values_alone_do_not_tell_is_refused(call):
     done = call("export", "run", "--step", 1, "--to", "json", "-o", "m.json")
     assert done.code == 2 and "no row of it is known" in done.err
     assert "how large new rows are" in call("predict", "run", "new", "--step", 1, "--removals").err
+
+
+def test_a_matrix_of_numpy_is_mapped(call):
+    """The same numbers as LIBSVM's file of values; where they are read, and in which type, changes nothing."""
+    np.save("K.npy", kernel(X, X))
+    np.save("m.npy", np.asfortranarray(kernel(X, X)))
+    np.save("y.npy", Y.astype(int))
+    Path("K.labels").write_text("".join(f"{one:g}\n" for one in Y))
+    found = kernel(NEW, X)
+    np.save("new.npy", found)
+    Path("new.labels").write_text("1\n" * 9)
+    words = ("--kernel", "precomputed", "--bias", 2, *GRID)
+    assert call("svm", "values", *words, "--test", "new", "-o", "a").code == 0
+    assert call("svm", "K.npy", *words, "--test", "new.npy", "-o", "b").code == 0
+    assert call("svm", "m.npy", *words, "--target", "y.npy", "-o", "c").code == 0
+    assert Path("a/steps.csv").read_text().split("\n")[1].split(",")[:6] == (
+        Path("b/steps.csv").read_text().split("\n")[1].split(",")[:6]
+    )
+    assert Path("b/coefficients.csv").read_bytes() == Path("c/coefficients.csv").read_bytes()
+    assert read_csv("a/steps.csv")[2]["test_accuracy"] == read_csv("b/steps.csv")[2]["test_accuracy"]
+    used = {int(row["sample"]) - 1 for row in read_csv("b/coefficients.csv") if row["step"] == "2"}
+    full = call("predict", "b", "new.npy", "--step", 2, "--decision")
+    text = call("predict", "a", "new", "--step", 2, "--decision")
+    same = [[float(line.split(",")[1]) for line in one.out.split()[1:]] for one in (full, text)]
+    assert same[0] == pytest.approx(same[1], rel=1e-12) and full.err == text.err and "on 9 rows" in full.err
+    found[:, sorted(set(range(60)) - used)] = np.nan
+    np.save("few.npy", found)
+    few = call("predict", "b", "few.npy", "--step", 2, "--decision")
+    assert few.out == full.out and "no labels" in few.err
+    left = [call("loo", run, "--step", 2, "-o", f"{run}.csv").code for run in "abc"]
+    assert left == [0, 0, 0] and Path("a.csv").read_bytes() == Path("b.csv").read_bytes()
+    folds = [call("cv", "svm", data, *words, "--folds", 3, "-o", f"cv{data}").code for data in ("values", "K.npy")]
+    scores = [json.loads(Path(f"cv{data}", "cv.json").read_text())["best"] for data in ("values", "K.npy")]
+    assert folds == [0, 0] and scores[0] == scores[1]
+
+
+def test_a_matrix_is_not_copied():
+    n = 2500
+    np.save("K.npy", np.eye(n, dtype=np.float32))
+    mapped = np.load("K.npy", mmap_mode="r")
+    tracemalloc.start()
+    blocks = GivenBlocks(mapped, KernelFunction("precomputed"))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert np.shares_memory(blocks.K, mapped) and peak < 8 * n * n  # the factor takes half of that
+    assert blocks.block(slice(0, 2)).dtype == np.float64
+    K = kernel(X, X) + np.triu(np.full((60, 60), 1e-12), 1)
+    skew = GivenBlocks(K, KernelFunction("precomputed", constant=0.5))
+    np.testing.assert_array_equal(skew.block(slice(None)), skew.block(slice(None)).T)
+    few = skew.block(np.array([3, 9]), np.array([9, 2]))
+    np.testing.assert_array_equal(few, skew.block(slice(None))[[3, 9]][:, [9, 2]])
+
+
+@pytest.mark.parametrize(
+    ("values", "labels", "words"),
+    [
+        (kernel(X, X)[:, :50], "1\n" * 60, "has the shape (60, 50): the kernel of the training rows is square"),
+        (kernel(X, X) + np.triu(np.full((60, 60), 1e-3)), None, "is not symmetric: values differ by 0.001"),
+        (np.where(np.eye(60) == 1.0, np.nan, kernel(X, X)), None, "that of the rows 1 and 1 is nan"),
+        (np.tanh(2.0 * X @ X.T - 3.0), None, "smallest eigenvalue is about -"),
+        (kernel(X, X), "1\n" * 59, "has 59 labels, K.npy 60 rows"),
+        (kernel(X, X), "", "has no labels"),
+        (kernel(X, X).astype(int), None, "holds int64 values"),
+        (np.array([{}]), None, "cannot be read"),
+    ],
+)
+def test_a_matrix_that_is_no_kernel_is_refused(call, values, labels, words):
+    np.save("K.npy", values, allow_pickle=True)
+    if labels != "":
+        Path("K.labels").write_text("".join(f"{one:g}\n" for one in Y) if labels is None else labels)
+    done = call("svm", "K.npy", "--kernel", "precomputed", "--grid", 2, "--quiet", "-o", "r")
+    assert done.code == 1 and words in done.err and not Path("r").exists()
+    wrong = call("svm", "K.npy", "--kernel", "rbf", "--grid", 2, "--quiet", "-o", "r")
+    assert wrong.code == 1 and "with --kernel precomputed" in wrong.err

@@ -51,6 +51,10 @@ def files(tmp_path):
     text = (tmp_path / "data.libsvm").read_bytes()
     for name in ("data", "day1", "day2"):
         (tmp_path / f"{name}.libsvm.gz").write_bytes(gzip.compress(text))
+    X, y = clouds(60, 4, seed=0)
+    for name in ("K.npy", "new.npy"):
+        np.save(tmp_path / name, X @ X.T + 1.0)
+    (tmp_path / "K.labels").write_text("".join(f"{one:g}\n" for one in y))
     rows = [f"{20 + k % 50},{('Graz', 'Wels')[k % 2]},{('no', 'yes')[k % 3 == 0]}" for k in range(60)]
     for name in ("people", "new", "2024", "2025"):
         (tmp_path / f"{name}.csv").write_text("\n".join(["age,city,smoker", *rows]) + "\n")

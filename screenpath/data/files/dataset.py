@@ -33,7 +33,8 @@ LARGER_THAN_MEMORY = "convert it first, screenpath convert DATA SHARDS, and name
 class Dataset:
     """A data set as in its file, before any choice of storage, scaling or model."""
 
-    stored: Csr | sp.csr_array  # shape (n, d); stored zeros are kept, here and in ``X``
+    # shape (n, d); stored zeros are kept, here and in ``X``; an ndarray has given kernel values
+    stored: Csr | sp.csr_array | np.ndarray
     y: np.ndarray  # float64 of shape (n,): labels or targets
     source: str  # where it came from, for messages
     notices: tuple[str, ...] = ()  # what a user should know, one sentence each
@@ -58,8 +59,8 @@ class Dataset:
             object.__setattr__(self, "width", self.stored.shape[1])
 
     @cached_property
-    def X(self) -> sp.csr_array:
-        """Return the rows as scipy has them, shape (n, d); they share the arrays of ``stored``."""
+    def X(self) -> sp.csr_array | Any:
+        """Return the rows as scipy has them, shape (n, d), or as an ndarray; they share the arrays of ``stored``."""
         return self.stored.array() if isinstance(self.stored, Csr) else self.stored
 
     def narrowed(self) -> Dataset:
@@ -89,11 +90,11 @@ class Dataset:
     @property
     def nnz(self) -> int:
         """Return the number of stored values, including stored zeros."""
-        return self.stored.nnz
+        return self.stored.size if isinstance(self.stored, np.ndarray) else self.stored.nnz
 
     @property
     def density(self) -> float:
-        return self.stored.nnz / max(self.n * self.d, 1)
+        return self.nnz / max(self.n * self.d, 1)
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of the values, which a resumed run compares.
@@ -102,6 +103,11 @@ class Dataset:
         """
         digest = hashlib.sha256(repr((self.n, self.width)).encode())
         X = self.stored
+        if isinstance(X, np.ndarray):
+            for k in range(0, self.n, max(1, CHUNK // self.d)):
+                digest.update(np.ascontiguousarray(X[k : k + max(1, CHUNK // self.d)], dtype=np.float64).data)
+            digest.update(np.ascontiguousarray(self.y, dtype=np.float64).data)
+            return digest.hexdigest()
         indices = X.indices if self.columns is None else self.columns[X.indices]
         parts = ((indices, np.int64), (X.indptr, np.int64), (X.data, np.float64), (self.y, np.float64))
         for array, dtype in parts:

@@ -35,11 +35,12 @@ def reading() -> tuple[str, int, int] | None:
         return None
 
 
+NUMPY = b"\x93NUMPY"
 _FOREIGN = (
     (b"PK\x03\x04", "a zip archive"),
     (b"\x28\xb5\x2f\xfd", "a Zstandard archive"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
-    (b"\x93NUMPY", "a NumPy array"),
+    (NUMPY, "a NumPy array"),
     (b"\x89HDF", "an HDF5 file"),
     (b"PAR1", "a Parquet file"),
 )
@@ -85,6 +86,7 @@ def _decompressed(raw, name: str, encoded: bool = False):
         for magic, what in _FOREIGN:
             if head.startswith(magic):
                 hint = "name the file: Parquet is not read from a stream" if magic == b"PAR1" else FOREIGN
+                hint = f"with `kernel=precomputed`, it is a kernel; or {FOREIGN}" if magic == NUMPY else hint
                 raise DataError(f"{name} is {what}, not LIBSVM text", hint)
         if head.startswith(UTF16) and b"\0" in head and not encoded:
             raise DataError(f"{name} is UTF-16 text, not UTF-8", "read a table with `encoding=utf-16`")
