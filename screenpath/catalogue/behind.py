@@ -22,8 +22,8 @@ PARAMETERS = {
 DEFAULTS = dict(zip(PARAMETERS["poly"], usual(o.KERNEL, *PARAMETERS["poly"]), strict=True))
 ABOUT = (
     "With `kernel`, a penalised intercept is a constant in the kernel: `bias=B` adds B^2. `dtype` is the type of the "
-    "stored kernel values; the coefficients are one for each sample. The rules are none, gap, dvi (= bt1), bt2, it and "
-    "those with +gap, the solvers auto (= newton) and smo."
+    "stored kernel values; the coefficients are one for each sample. The rules are those of linear models "
+    "but heuristic and sieve, the solvers auto (= newton) and smo."
 )
 
 
@@ -68,7 +68,7 @@ def with_intercept_kernel(spec: Spec, options: dict) -> Spec:
         what = "with `epsilon=0` nothing tells the two dual variables of a row behind a kernel apart"
         raise UsageError(what, "use the model lad: the same problem, with one for each row")
     if options["chunk"] is not None or options["chunk_form"] is not None:
-        raise UsageError("`chunk` is for ssnsv and essnsv, which a kernel model does not have", "leave out `chunk`")
+        raise UsageError("`chunk` is for linear models: with a kernel each step has its own rule", "leave out `chunk`")
     return with_intercept(behind_kernel(spec), options)
 
 

@@ -221,7 +221,7 @@ def rules_of(model: str, kernel: bool = False, free: bool = False) -> dict[str, 
     Every static rule also combines with ``+gap``: alone before each solve, with the gap inside it.
     """
     spec_of(model)
-    from screenpath.screen import KERNEL, STATIC
+    from screenpath.screen import STATIC
     from screenpath.screen.l1svm import VariationalInequality
     from screenpath.screen.pathwise import GUESSED
     from screenpath.screen.sparse import RULES
@@ -233,9 +233,8 @@ def rules_of(model: str, kernel: bool = False, free: bool = False) -> dict[str, 
         return {**found, **{name: SAID[what] for name, what in RULES.items()}}
     found = {"auto": AUTO, **found}
     for name, rule in STATIC.items():
-        if not kernel or name in KERNEL:
-            more = FREE[rule.needs_far_end] if free else ""
-            found[name] = _line(rule) + more if rule.name == name else f"Another name of {rule.name}."
+        more = FREE[rule.needs_far_end] if free else ""
+        found[name] = _line(rule) + more if rule.name == name else f"Another name of {rule.name}."
     return found if kernel else {**found, **{name: _line(rule) for name, rule in GUESSED.items()}}
 
 

@@ -188,7 +188,11 @@ class FreeIntercept(BoxModel):
     # -- screening -----------------------------------------------------------------------------------------------
 
     def screen(self, region) -> Screened:
-        """Decide by balls and their levers; a pass over the data for each centre that needs one."""
+        """Decide by balls and their levers, or by any region through the best intercepts of its points; a pass over the
+        data for each centre that needs one.
+        """
+        if not isinstance(region, LeverBall | LeverPencil):
+            return self.screened(self._by_interval(region))
         if isinstance(region, LeverPencil):
             known = tuple(self._with_products(one).ball.center.products for one in (region.first, region.second))
             balls = region.balls(known)
@@ -224,6 +228,31 @@ class FreeIntercept(BoxModel):
         rows = lever_kernels.Rows(own.kinks, self.signs, self.norms, own.lo, own.hi)
         products, off = region.ball.center.products, C * region.residue
         return rows, lever_kernels.Pair(products, 1.0, region.theta, C, off, extent, self.rounding)
+
+    def _by_interval(self, region: Region) -> np.ndarray:
+        """Return the decisions of a region without a dual point on signless rows.
+
+        With a fixed centre ``mu`` the kinks ``c_i - (x_i - mu).w`` lie in ranges, and each best ``mu.w + b`` lies
+        between the best for their lower and for their upper ends.
+        """
+        (spread, length, inner), own = self.middle_of(region.points), self.signless
+        products = tuple(
+            self.signs * (self.margins(p.vector) if p.products is None else p.products) - with_mean
+            for p, with_mean in zip(region.points, inner, strict=True)
+        )
+        # A larger norm is a looser bound; products with rows far from the origin are not as good as their spread asks.
+        sizes = self.norms + length
+        lower, upper = region.bounds(products, np.maximum(spread, FAR * sizes), sizes)
+        error = self.rounding * (sizes * self.extent(region) + np.abs(own.kinks))
+        low, high = own.kinks - upper - error, own.kinks - lower + error
+        least, most = own.best(low)[0], own.best(high)[1]
+        return np.where(least > high, -1, np.where(most < low, 1, 0)).astype(np.int8)
+
+    @abstractmethod
+    def middle_of(self, points: tuple) -> tuple[np.ndarray, float, list[float]]:
+        """Return bounds of the rows' distances from a fixed point near their middle, at least its own norm, and its
+        products with some points.
+        """
 
     @abstractmethod
     def seen(self, tau: np.ndarray, down: np.ndarray, up: np.ndarray, slack: np.ndarray) -> Levered | KernelLevered:
@@ -353,28 +382,11 @@ class FreeModel(FreeIntercept):
         """Decide by balls and their levers, or by any region through the best intercepts of its points."""
         if isinstance(region, LeverRange):
             return self.screened(region.decide(self, lambda center: self.signs * self.margins(center)))
-        levers = isinstance(region, LeverBall | LeverPencil)
-        return super().screen(region) if levers else self.screened(self._by_interval(region))
+        return super().screen(region)
 
-    def _by_interval(self, region: Region) -> np.ndarray:
-        """Return the decisions of a region without a dual point on signless rows.
-
-        With a fixed centre ``mu`` the kinks ``c_i - (x_i - mu).w`` lie in ranges, and each best ``mu.w + b`` lies
-        between the best for their lower and for their upper ends.
-        """
+    def middle_of(self, points: tuple) -> tuple:
         mean, spread, _ = self.around
-        length = float(np.sqrt(mean @ mean))
-        size, own = self.extent(region), self.signless
-        products = tuple(
-            self.signs * (self.margins(p.vector) if p.products is None else p.products) - float(mean @ p.vector)
-            for p in region.points
-        )
-        # A larger norm is a looser bound; products with rows far from the origin are not as good as their spread asks.
-        lower, upper = region.bounds(products, np.maximum(spread, FAR * (self.norms + length)))
-        error = self.rounding * ((self.norms + length) * size + np.abs(own.kinks))
-        low, high = own.kinks - upper - error, own.kinks - lower + error
-        least, most = own.best(low)[0], own.best(high)[1]
-        return np.where(least > high, -1, np.where(most < low, 1, 0)).astype(np.int8)
+        return spread, float(np.sqrt(mean @ mean)), [float(mean @ point.vector) for point in points]
 
     def mixture(self, index: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, float]:
         """Return ``sum_k share_k x_index[k]``, without signs, and its squared norm."""

@@ -16,7 +16,7 @@ from screenpath.problem.box_types import Certificate, Screened, one_sided
 from screenpath.problem.free import HIDDEN, FreeIntercept
 from screenpath.problem.kernel import KernelModel, KernelReduced, Multiplied, sum_error
 from screenpath.problem.reduced import Freed
-from screenpath.regions.lever import KernelLevered
+from screenpath.regions.lever import KernelLevered, distance
 
 TRIES = 5  # times that a dual point is moved until it sums to 0 at the intercept of its own w
 LOOK = 8  # rows on which a sum is looked at before it is formed on all
@@ -29,15 +29,14 @@ class FreeKernelModel(FreeIntercept, KernelModel):
     def __init__(self, rows, c, lo, hi, name="svm", **rounding):
         super().__init__(rows, c, lo, hi, name, **rounding)
         self.set_up()
-        self.typical = self._typical()
-
-    def _typical(self) -> float:
-        """Return the median of the distances of the rows that have weight from the mean of some of them."""
         present = np.flatnonzero(self.signless.width > 0.0)
         index = present[np.unique(np.linspace(0, present.size - 1, min(SAMPLE, present.size)).astype(np.int64))]
-        products, _ = self.products_of(index, np.full(index.size, 1.0 / index.size))
-        square = np.square(self.norms) - 2.0 * products + float(products[index].mean())
-        return float(np.sqrt(max(float(np.median(square[present])), 0.0)))
+        products, off = self.products_of(index, np.full(index.size, 1.0 / index.size))
+        length, square = float(self.norms[index].mean()), float(products[index].mean())
+        apart = np.square(self.norms) - 2.0 * products + square  # from the mean of some rows
+        self.typical = float(np.sqrt(max(float(np.median(apart[present])), 0.0)))
+        lost = off / length + self.rounding if length > 0.0 else 0.0
+        self.sampled = index, length, distance(self.norms, products, square, length, lost)
 
     def closed_form(self) -> tuple[np.ndarray, np.ndarray, float]:
         """Return what :meth:`FreeIntercept.closed_form` does; 0 as the dual point where that is optimal for no C.
@@ -108,6 +107,10 @@ class FreeKernelModel(FreeIntercept, KernelModel):
 
     def seen(self, tau, down, up, slack) -> KernelLevered:
         return KernelLevered(tau, down, up, slack, self.typical, self.norms, self.products_of)
+
+    def middle_of(self, points: tuple) -> tuple[np.ndarray, float, list[float]]:
+        index, length, spread = self.sampled
+        return spread, length, [float((self.signs * point.products)[index].mean()) for point in points]
 
     def products_of(self, index: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the products of all rows, without signs, with a combination of some; and their error."""

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from screenpath.kernels.problem import box as kernels
+from screenpath.kernels.rows import gram
 from screenpath.kernels.screen.dome import dome_bounds
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 
@@ -43,6 +44,10 @@ class Point:
 
     def distance(self, other: Point) -> float:
         return float(np.linalg.norm(self.vector - other.vector))
+
+    def inner(self, other: Point) -> tuple[float, float]:
+        """Return the inner product with another point, and its error beyond a tiny part of both norms."""
+        return float(self.vector @ other.vector), 0.0
 
 
 @dataclass(slots=True)
@@ -71,6 +76,10 @@ class KernelPoint(Point):
         reach = self.spread + other.spread
         lost = gamma(self.vector.size + 8) * terms + reach * (self.error + other.error + 8.0 * UNIT * reach)
         return sqrt(max(apart - lost * OUTWARD, 0.0))
+
+    def inner(self, other: KernelPoint) -> tuple[float, float]:  # type: ignore[override]  # as there
+        value, terms = gram.inner(self.vector, other.products)
+        return value, (self.spread * other.error + gamma(self.vector.size + 8) * terms) * OUTWARD
 
 
 def between(a: Point, b: Point, share: float) -> Point:

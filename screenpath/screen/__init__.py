@@ -13,8 +13,6 @@ from screenpath.screen.plugins import plugged_rule
 
 # The static rules of the box models. Their losses share one form, so each rule is valid for each of these models.
 STATIC: dict[str, type[StaticRule]] = {"dvi": DVI, "bt1": DVI, "bt2": BT2, "it": IT, "ssnsv": SSNSV, "essnsv": ESSNSV}
-# Those that are kernelised: they need no far end, whose dome is said with vectors of features.
-KERNEL = ("dvi", "bt1", "bt2", "it")
 AUTO, SAME = "auto", "dvi+gap"  # the default, and what it is wherever all rows are read
 
 
@@ -73,16 +71,11 @@ def parse_rule(text: str, chunk: int | None = None, form: str = "C"):
     return GUESSED[parts[0]]() if parts[0] in GUESSED else Screening(static, dynamic, text)
 
 
-def parse_kernel_rule(text: str) -> Screening:
-    """Turn ``auto``, ``none``, ``gap``, ``RULE``, ``RULE+gap`` or a plug-in into a screening of a kernel model, RULE
-    one of ``KERNEL``; any other rule is a UsageError that names those that work.
-    """
-    if (own := plugged_rule(text, Screening)) is not None:
-        return own
-    parts = {part.strip().lower() for part in text.split("+")}
-    if text != AUTO and not parts <= {"none", "gap", *KERNEL}:
+def parse_kernel_rule(text: str):
+    """Turn what :func:`parse_rule` does into a screening of a kernel model, which has no guesses."""
+    if isinstance(text, str) and text.strip().lower() in GUESSED:
         raise UsageError(
             f"a kernel model has no rule '{text}'",
-            f"use auto, none, gap, {', '.join(KERNEL)}; or one of these with +gap, such as it+gap",
+            f"use auto, none, gap, {', '.join(STATIC)}; or one of these with +gap, such as it+gap",
         )
     return parse_rule(text)

@@ -50,7 +50,7 @@ class StaticRule(Protocol):
         -------
         Ball, Dome or Lens
             Of ``w``, shape (d,), in the units of the scaled features; for l1svm of ``theta``, shape (n,). With a free
-            intercept also a ``LeverBall`` or ``LeverPencil``, behind a kernel only these.
+            intercept also a ``LeverBall`` or ``LeverPencil``.
         """
 
 

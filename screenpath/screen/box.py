@@ -15,7 +15,7 @@ import numpy as np
 from screenpath.kernels.problem import box as kernels
 from screenpath.kernels.walk.compiled_types import PAIR_BALL
 from screenpath.numbers.rounding import OUTWARD
-from screenpath.regions.geometry import ROUNDING, Ball, Dome, Lens, Point
+from screenpath.regions.geometry import ROUNDING, Ball, Dome, KernelPoint, Lens
 from screenpath.regions.lever import LeverBall, LeverPencil
 from screenpath.screen.base import StaticRule
 
@@ -128,25 +128,29 @@ def feasible_dome(reference, far: Ball, parameters, enhanced: bool) -> Dome | Ba
     :func:`pair_ball` bounds ``w0.w*`` from below at every C; the bound is ``||w0||^2`` for an exact pair.
 
     ``enhanced`` is ESSNSV, the smaller ball. If the reference is the origin there is no half-space, and the region is
-    a Ball.
+    a Ball. Behind a kernel (Ogawa 2013, Section 3) all of it is sums of kernel values, which cancel: ``lost`` is what
+    rounding may have made of ``||w0||^2``, and of ``C0 w0.G'theta0``, which is the same number there.
     """
-    size = sqrt(far.center.sqnorm) * (1.0 + reference.relative)
+    size = sqrt(far.center.sqnorm + far.center.inner(far.center)[1]) * (1.0 + reference.relative)
     if enhanced:
         center, radius = far.center.scaled(0.5), 0.5 * size + far.radius
     else:
-        zero = np.zeros_like(far.center.vector)
-        center, radius = Point(zero, np.zeros_like(reference.point.products), 0.0), size + far.radius
-    length = sqrt(reference.point.sqnorm)
-    if length == 0.0:
+        center, radius = far.center.scaled(0.0), size + far.radius
+    length, lost = sqrt(reference.point.sqnorm), reference.point.inner(reference.point)[1]
+    if not reference.point.sqnorm > lost:
         return Ball(center, float(radius))
     normal = reference.point.scaled(-1.0 / length)
     least = np.inf
     for C in parameters:
         radius_at = pair_radius(reference, C) + C * reference.shift
         least = min(least, 0.5 * (length + C * reference.inner / length) - radius_at)
-    offset = -least - float(normal.vector @ center.vector)
+    across, off = normal.inner(center)
     slack = ROUNDING * radius + reference.relative * max(parameters) * sqrt(reference.total_sq)
-    return Dome(center, float(radius), normal, float(offset + slack))
+    if not isinstance(normal, KernelPoint):
+        return Dome(center, float(radius), normal, float(-least - across + slack))
+    apart = lost / (length * length)  # relative error of the length, by which the normal is off
+    slack += (off + 2.0 * apart * (length * (1.0 + max(parameters) / reference.C) + size)) * OUTWARD
+    return Dome(center, float(radius), normal, float(-least - across + slack), ROUNDING + normal.error + apart)
 
 
 class SSNSV(StaticRule):

@@ -9,7 +9,7 @@ import numpy as np
 from screenpath.data.safe.plugins import Plugin, PluginError, plugin_of
 from screenpath.errors import UsageError
 from screenpath.kernels.walk.compiled_types import GIVEN
-from screenpath.regions.geometry import Ball, Dome, KernelPoint, Lens
+from screenpath.regions.geometry import Ball, Dome, Lens
 from screenpath.regions.lever import LeverBall, LeverPencil
 from screenpath.screen.base import PathScreening, StaticRule
 
@@ -60,11 +60,10 @@ class PluginRule(_Pickled, StaticRule):
             region = self.own.region(model, reference, C, *far)
         like = getattr(reference, "point", None)
         levers = (LeverBall, LeverPencil) if hasattr(model, "signless") else ()
-        kinds = levers if levers and isinstance(like, KernelPoint) else (Ball, Dome, Lens, *levers)
+        kinds = (Ball, Dome, Lens, *levers)
         if not isinstance(region, kinds):
             what = f"{self.plugin}: region() returned {type(region).__name__}, not a region of this model"
-            leave = "; or use `intercept=none`" if kinds is levers else ""
-            raise PluginError(what, f"return a {', '.join(kind.__name__ for kind in kinds)}{leave}")
+            raise PluginError(what, f"return a {', '.join(kind.__name__ for kind in kinds)}")
         vector, point = (reference.theta, None) if like is None else (like.vector, type(like))
         for one in getattr(region, "points", ()):  # the points of levers are made here, not by the user
             self._check("vector", one.vector, vector.shape)

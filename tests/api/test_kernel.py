@@ -37,7 +37,7 @@ def test_every_c_of_an_epsilon_path_is_solved():
     ("options", "words"),
     [
         ({"kernel": "tanh"}, "`kernel` must be one of rbf, laplacian, linear, poly"),
-        ({"rule": "ssnsv"}, "no rule"),
+        ({"rule": "heuristic"}, "no rule"),
         ({"rule": "dvi+it"}, "unknown rule"),
         ({"solver": "cd"}, "no solver"),
         ({"tol": 0.0}, "tol"),

@@ -24,7 +24,7 @@ REFUSED = {
     f"{SVM} --solver cd": 3, f"{SVM} --solver fast": 2, f"{SVM} --intercept none --solver fast": 3,
     f"{SVM} --rule fast": 11, f"{SVM} --rule dvi --chunk 2": 2, f"{SVM} --bias 1 --intercept none": 2,
     f"{SVM} --gamma 1": 1, f"{SVM} --kernel linear --gamma 1": 1, f"{SVM} --kernel rbf --chunk 2": 1,
-    f"{SVM} --kernel rbf --one-vs-rest": 1, f"{SVM} --kernel rbf --rule ssnsv": 7,
+    f"{SVM} --kernel rbf --one-vs-rest": 1, f"{SVM} --kernel rbf --rule sieve": 9,
     f"{SVM} --one-vs-rest --positive 1": 2, "svm two --one-vs-rest --eps-path 0.1": 2, f"{SVM} --c 1": 1,
     f"{SVM} --c-list 1,2": 1, f"{SVM} --chunk-form s": 1, "svm two --reference 1": 1, f"{SVM} --eps-path 0.1": 1,
     "svm two --eps-path 0.1 --tol 0.5": 1, f"{SVM} --out - --resume": 1, f"{SVM} --out - --force": 1,

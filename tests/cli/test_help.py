@@ -16,7 +16,7 @@ from screenpath.catalogue.specs import SPECS
 from screenpath.cli.app import COMMANDS, SECTIONS, cli
 from screenpath.cli.help import GroupedOption, Helped, whole_page
 from screenpath.cli.man import pages
-from screenpath.screen import KERNEL, STATIC, parse_kernel_rule, parse_rule
+from screenpath.screen import STATIC, parse_kernel_rule, parse_rule
 from screenpath.screen.l1svm import parse_feature_rule
 from screenpath.screen.pathwise import GUESSED
 from screenpath.screen.sparse import parse_sparse_rule
@@ -225,7 +225,7 @@ def test_rules_of_all_models(call):
     for title in ("svm, lad, quantile, svr", "svm, lad, quantile, svr --kernel", "l1svm", "sparse-svm"):
         assert f"\n{title} (default" in f"\n{out}"
     listed = rules_of("svm", kernel=True)
-    assert set(KERNEL) < set(listed) and "ssnsv" not in listed
+    assert set(STATIC) < set(listed) and "heuristic" not in listed
     for name in listed:
         parse_kernel_rule(name)
 

@@ -124,12 +124,12 @@ REFUSED = {
     "rule": ({"rule": "heuristic+gap"}, "unknown rule 'heuristic.gap'"),
     "solver": ({"solver": "cd"}, "no solver 'cd'"),
     "bias": ({"bias": 1.0}, "leave one of the two out"),
-    "kernel rule": ({"kernel": "rbf", "rule": "ssnsv"}, "no rule 'ssnsv'"),
+    "kernel rule": ({"kernel": "rbf", "rule": "sieve"}, "no rule 'sieve'"),
     "kernel and bias": ({"kernel": "rbf", "bias": 1.0}, "leave one of the two out"),
     "kernel solver": ({"kernel": "rbf", "solver": "cd"}, "no solver 'cd'"),
     "chunk": ({"chunk": 3, "rule": "dvi"}, "use ssnsv, essnsv"),
     "chunk and heuristic": ({"chunk": 3, "rule": "heuristic"}, "use ssnsv, essnsv"),
-    "kernel chunk": ({"chunk": 3, "rule": "dvi", "kernel": "rbf"}, "which a kernel model does not have"),
+    "kernel chunk": ({"chunk": 3, "rule": "dvi", "kernel": "rbf"}, "is for linear models"),
     "chunk form": ({"chunk_form": "s", "rule": "essnsv"}, "`chunk_form` needs chunks"),
 }
 

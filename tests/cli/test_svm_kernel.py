@@ -87,7 +87,7 @@ def test_memory_is_told_and_refused(call, data):
         (("--kernel", "linear", "--gamma", "1"), "has no gamma"),
         (("--kernel", "rbf", "--degree", "2"), "has no degree"),
         (("--kernel", "rbf", "--gamma", "x"), "gamma must be"),
-        (("--kernel", "rbf", "--rule", "ssnsv"), "no rule"),
+        (("--kernel", "rbf", "--rule", "sieve"), "no rule"),
         (("--kernel", "rbf", "--solver", "cd"), "no solver"),
         (("--kernel", "rbf", "--chunk", "3"), "--chunk"),
         (("--kernel", "rbf", "--scheduler", "tcp://a:1"), "cannot use a cluster"),

@@ -137,7 +137,7 @@ def less(region):
     )
 
 
-def tight_decisions(rule) -> tuple[int, int]:
+def tight_decisions(rule, rows=MemoryRows, solve=accurate) -> tuple[int, int]:
     """Return decisions made, and wrong ones, where the optimum lies at the end of its region.
 
     Rows at the origin, which is their mean, hold the intercept at 0, and two far rows pull the only weight:
@@ -151,9 +151,8 @@ def tight_decisions(rule) -> tuple[int, int]:
         X = np.concatenate([np.zeros(9), np.ones(kinks.size), -np.ones(kinks.size)])[:, None]
         weights = np.concatenate([np.ones(9), *2 * [np.where(kinks == 100.0, 1.0, 1e-9)]])
         c = np.concatenate([np.zeros(9), kinks, -kinks])
-        model = LAD.model(MemoryRows(X), c, weights, "free")
-        ((_, near),) = free_walk(model, [C0], "none", tol=1e-12)
-        ((_, best),) = free_walk(model, [C], "none", tol=1e-12)
+        model = LAD.model(rows(X), c, weights, "free")
+        near, best = solve(model, C0), solve(model, C)
         status = model.screen(rule(model, near, C, best)).status
         beyond = c - best.point.products
         made += int(np.count_nonzero(status))

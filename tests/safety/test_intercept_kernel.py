@@ -11,11 +11,11 @@ from screenpath.regions.lever import LeverPencil
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.screen import Screening, parse_rule
-from screenpath.screen.box import BT2, DVI, IT
+from screenpath.screen.box import BT2, DVI, ESSNSV, IT, SSNSV
 from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk.loop import Audit, PathOptions, contradicted, solve_point, walk
 from tests.kernel_problems import kernel_svm_model
-from tests.safety.test_intercept import agreed, attack
+from tests.safety.test_intercept import TIGHT, agreed, attack, less, tight_decisions
 from tests.safety.test_kernel import FUNCTIONS, random_problem
 from tests.width import wide
 
@@ -55,12 +55,32 @@ def accurate(model, C: float):
 kernel_attack = partial(attack, draw=drawn, solve=accurate, pair=reference, accuracies=ACCURACIES)
 
 
+def region_of(rule):
+    """Return a function of model, reference and C that makes the region; a far end is a rough one at 3 C."""
+
+    def made(model, near, C):
+        far = [reference(None, model, 3.0 * C, "1 epoch")] if rule.needs_far_end else []
+        return rule().region(model, near, C, *far)
+
+    return made
+
+
 @pytest.mark.parametrize("loss", ["svm", None])
-@pytest.mark.parametrize("rule", [DVI, BT2, IT])
+@pytest.mark.parametrize("rule", [DVI, BT2, IT, SSNSV, ESSNSV])
 def test_no_decision_is_wrong(rule, loss):
     count = wide(8, 40)
-    made, wrong = kernel_attack(range(count), rule().region, draw=partial(drawn, loss=loss))
-    assert made > (12 if rule is BT2 else 30) * count and wrong == 0
+    made, wrong = kernel_attack(range(count), region_of(rule), draw=partial(drawn, loss=loss))
+    assert made > {BT2: 12, SSNSV: 0, ESSNSV: 0}.get(rule, 30) * count and wrong == 0
+
+
+@pytest.mark.parametrize("rule", ["ssnsv", "essnsv", "ball"])
+def test_where_the_optimum_is_at_the_end_of_its_region_a_smaller_one_is_found(rule):
+    def behind(X):
+        return GramRows(X, KernelFunction("linear"), np.ones(X.shape[0]), 1 << 28)
+
+    made, wrong = tight_decisions(TIGHT[rule], behind, accurate)
+    assert made > 50 and wrong == 0
+    assert tight_decisions(lambda *given: less(TIGHT[rule](*given)), behind, accurate)[1] > 0
 
 
 @pytest.mark.parametrize("rule", [DVI, BT2, IT])
@@ -74,7 +94,7 @@ def test_the_attack_finds_a_radius_that_is_too_small(rule):
 
 
 @pytest.mark.parametrize("solver", ["auto", "smo"])
-@pytest.mark.parametrize("rule", ["dvi", "gap", "dvi+gap", "it+gap"])
+@pytest.mark.parametrize("rule", ["dvi", "gap", "dvi+gap", "it+gap", "essnsv+gap"])
 def test_hostile_paths_are_safe_and_agree_with_unscreened_ones(rule, solver):
     solver, options = make_kernel_solver(solver), PathOptions(tol=1e-7, max_epochs=400)
     audit, decided = Audit(solver, options, contradicted), 0

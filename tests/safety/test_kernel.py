@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from screenpath.catalogue.losses import LOSSES
 from screenpath.problem.grid import log_grid
-from screenpath.regions.geometry import Ball, KernelPoint
+from screenpath.regions.geometry import Dome, KernelPoint, Lens
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.screen import STATIC, Screening, parse_kernel_rule
@@ -20,7 +20,8 @@ from screenpath.walk.loop import PathOptions, solve_point, walk
 from tests.width import wide
 
 ACCURACIES = ("start", "arbitrary", "1 epoch", "1e-3", "1e-6", "1e-13", "path")
-RULES = ("dvi", "bt2", "it", "gap")
+STATICS = ("dvi", "bt2", "it", "ssnsv", "essnsv")
+RULES = (*STATICS, "gap")
 SHAPES = ("plain", "far from the origin", "repeated rows", "one huge row")
 UNSCREENED = Screening(None, False, "none")
 FUNCTIONS = (
@@ -110,9 +111,11 @@ def faults(model, region, truth) -> tuple[int, int]:
     screened = model.screen(region)
     wrong = np.count_nonzero((screened.status < 0) & (truth.high < model.c))
     wrong += np.count_nonzero((screened.status > 0) & (truth.low > model.c))
-    for ball in (region,) if isinstance(region, Ball) else (region.first, region.second):
+    for ball in (region.first, region.second) if isinstance(region, Lens) else (region,):
         step = ball.center.vector - truth.alpha
         wrong += np.sqrt(max(step @ truth.Q @ step, 0.0)) > ball.radius + truth.radius
+    if isinstance(region, Dome):
+        wrong += -(region.normal.vector @ truth.Q @ step) > region.offset + truth.radius
     return screened.n_R + screened.n_L, int(wrong)
 
 
@@ -125,11 +128,13 @@ def check(seed, loss="svm"):
     C0 = float((limit if 0.0 < limit < np.inf else 1.0) * 10.0 ** rng.uniform(0.0, 3.0))
     parameters = C0 * np.array([0.6, 1.0, 1.0 + 1e-6, 1.07, 3.0])
     exact = [optimum(model, Q, C) for C in parameters]
+    distant = [reference(rng, model, 3.0 * C0 * rng.uniform(1.0, 3.0), a) for a in ("arbitrary", "1 epoch", "1e-6")]
     for accuracy in ACCURACIES:
         near = reference(rng, model, C0, accuracy)
         for C, truth in zip(parameters, exact, strict=True):
-            regions = {name: STATIC[name]().region(model, near, C) for name in ("dvi", "bt2", "it")}
-            for name, region in regions.items():
+            for name in STATICS:
+                rule, far = STATIC[name](), distant[rng.integers(3)]
+                region = rule.region(model, near, C, *([far] if rule.needs_far_end else []))
                 yield (name, accuracy, *faults(model, region, truth), words)
         truth = optimum(model, Q, near.C)
         yield ("gap", accuracy, *faults(model, pair_ball(near, near.C), truth), words)
@@ -163,7 +168,12 @@ def test_the_search_finds_a_wrong_distance_between_the_centres(monkeypatch):
     assert any(wrong for seed in range(40) for rule, _, _, wrong, _ in check(seed) if rule == "it")
 
 
-@pytest.mark.parametrize("rule", ["dvi", "bt2", "it", "gap", "it+gap"])
+def test_the_search_finds_a_half_space_that_is_too_near(monkeypatch):
+    monkeypatch.setattr(rules, "Dome", lambda c, r, a, offset, axis: Dome(c, r, a, offset - 0.05 * r, axis))
+    assert any(wrong for seed in range(20) for rule, _, _, wrong, _ in check(seed) if rule == "ssnsv")
+
+
+@pytest.mark.parametrize("rule", ["dvi", "bt2", "it", "gap", "it+gap", "ssnsv", "essnsv+gap"])
 @pytest.mark.parametrize("solver", ["newton", "smo"])
 def test_paths_agree_with_and_without_the_rule(rule, solver):
     rng = np.random.default_rng(3)

@@ -208,7 +208,7 @@ def test_a_fit_that_is_not_certified_warns_with_its_gap(cancer):
         (SVMClassifier(class_weight={7: 1.0}), "class_weight names 7"),
         (SVMClassifier(scale="unit"), "`scale` must be one of"),
         (SVMClassifier(intercept="free", bias=1.0), "`bias` makes a penalised intercept"),
-        (SVMClassifier(kernel="rbf", rule="ssnsv"), "a kernel model has no rule 'ssnsv'"),
+        (SVMClassifier(kernel="rbf", rule="sieve"), "a kernel model has no rule 'sieve'"),
         (SVMClassifier(rule="heuristic+gap"), "unknown rule 'heuristic.gap'"),
         (SparseSVMClassifier(beta=-1.0), "`beta` must be 0 or a positive number"),
         (QuantileRegressor(tau=1.0), "`tau` must lie between 0 and 1"),

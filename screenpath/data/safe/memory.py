@@ -398,7 +398,7 @@ KERNEL = Needs(48, copied="kernel")
 FREE, FREE_MIRRORED = Needs(40, 110, 20, 6), Needs(41, 110, 20, 6, mirrored=True)
 # scores within reach (4) and dual points (4); columns in the plane (5), means (3)
 FREE_SPARSE = replace(SPARSE, rows=42, columns=46, row_class=42, column_class=46)
-FREE_KERNEL = replace(KERNEL, rows=76)
+FREE_KERNEL = replace(KERNEL, rows=77)  # distances from the middle, too
 
 
 def shape_of(n: int, d: int, nnz: int, options: dict, dense: bool, classes: int = 1) -> Shape:
