@@ -102,7 +102,7 @@ def test_the_attack_finds_a_budget_that_is_too_small(monkeypatch):
     assert attack(range(20))[1] > 0
 
 
-@pytest.mark.parametrize("seed", sorted({*range(wide(4, 40)), 9}))  # 9: rows are decided after a move, with an intercept
+@pytest.mark.parametrize("seed", sorted({*range(wide(4, 40)), 9}))  # 9: rows after a move
 def test_screened_and_unscreened_paths_agree(seed, monkeypatch):
     """Also where features are zeroed within a solve, which small data are spared."""
     monkeypatch.setattr("screenpath.solve.sharp.WORTH", 0)
