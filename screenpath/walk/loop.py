@@ -259,6 +259,8 @@ def solve_point(
             certificate = _sharp(model, model.certify(parameter, w, theta, certificate), options.tol)
         done = rounding.meets(certificate, options.tol)
         spent = epochs >= options.max_epochs or options.late
+        if rounds == 1 and held is not None:
+            break
         further = done and model.refines and model.goes_on(parameter, certificate, reference)
         if (done and not further) or spent or rounds >= MAX_ROUNDS:
             break
@@ -312,11 +314,14 @@ def _held(model, parameter, reference, tol: float):
 
 
 def _polished(model, parameter, reference, tol: float):
-    """Return the solution known except for its accuracy, polished, and its name; None unless it meets ``tol``."""
+    """Return the solution known except for its accuracy, polished, and its name; None unless it meets ``tol``, or no
+    solver comes nearer: only rounding is missing, and the model is one whose pairs are refined down to it.
+    """
     gap = HELD * tol * abs(reference.primal)
     found = model.polished(reference, parameter, gap) if parameter > reference.at[0] else None
     found = None if found is None else _sharp(model, found, tol)
-    return None if found is None or not rounding.meets(found, tol) else (found, CONSTANT)
+    good = rounding.meets_but_for_rounding if model.refines else rounding.meets
+    return None if found is None or not good(found, tol) else (found, CONSTANT)
 
 
 def _sharp(model, certificate, tol: float):

@@ -73,3 +73,25 @@ def test_no_step_is_polished_where_rows_are_proven_off_their_kinks(tau):
     path = screenpath.quantile_path(data.X, data.y, tau=tau, scale="standard", rule="none")
     assert path.certified and max(step.passes for step in path.steps) < 100  # 6,025 where a polish was tried in vain
     assert any(step.n_E == 442 for step in path.steps)
+
+
+@pytest.mark.parametrize("intercept", ["none", "free"])
+@pytest.mark.parametrize("name", ["svm", "svr"])
+def test_behind_a_kernel_the_end_is_solved_once(name, intercept):
+    """Refined once, the pair is good for every C: its rows are beyond their kinks by what rounding may be."""
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(80, 4)), rng.normal(size=80)
+    y = np.sign(y) if name == "svm" else y
+    more = {"epsilon": 0.1} if name == "svr" else {}
+    walk = screenpath.kernel_svm_path if name == "svm" else screenpath.kernel_svr_path
+    path = walk(X, y, gamma=0.5, grid=[*np.logspace(-2, 9, 45), 1e15], intercept=intercept, **more)
+    first = next(k for k, step in enumerate(path.steps) if step.solver == CONSTANT)
+    after = path.steps[first:]
+    assert path.steps[first].C < 1000.0 and all(step.solver == CONSTANT and step.epochs == 0 for step in after)
+    assert path.certified and sum(step.passes for step in after) < 40
+    K, alpha, b = np.exp(-0.5 * np.square(X[:, None] - X).sum(2)), path.dual_coefficients[-1], path.intercepts[-1]
+    used = np.flatnonzero(alpha)
+    target = y[used] - more.get("epsilon", 0.0) * np.sign(alpha[used]) - b
+    np.testing.assert_allclose(np.linalg.solve(K[np.ix_(used, used)], target), alpha[used], rtol=1e-6, atol=1e-6)
+    loss = np.abs(y - K @ alpha - b) - 0.1 if name == "svr" else 1.0 - y * (K @ alpha + b)
+    assert loss[used].min() > -1e-8 and loss.max() <= 0.0 and (intercept == "none" or abs(alpha.sum()) < 1e-9)
